@@ -71,8 +71,8 @@ pub(crate) fn tell(workers: &[Sender<Control>]) {
         match replies.recv_timeout(by.saturating_duration_since(Instant::now())) {
             Ok(counters) => total.add(&counters),
             Err(_) => {
-                let silent = workers.len() - at;
-                return journal::err(format_args!("weir: so far, {silent} workers do not answer: {total}"));
+                let count = workers.len();
+                return journal::err(format_args!("weir: so far, of {at} of {count} workers: {total}"));
             }
         }
     }

@@ -155,8 +155,11 @@ impl Origin {
             self.peer.finish();
             self.peer.poll(world, false);
         }
-        if let Some(entry) = ledger.entries.get_mut(*id) {
-            entry.is_passed_on = Some(end == End::Clean && *got == pattern(*id, *wanted));
+        // What is cut off shows; what ends in good order must be all of it.
+        if end == End::Clean
+            && let Some(entry) = ledger.entries.get_mut(*id)
+        {
+            entry.is_passed_on = Some(*got == pattern(*id, *wanted));
         }
         if end != End::Clean || self.peer.is_flushed() {
             self.leave(world);

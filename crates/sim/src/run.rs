@@ -74,7 +74,8 @@ struct Run<'a> {
     still: u64,
     /// How often the upstream's address has changed.
     moves: u8,
-    draining: bool,
+    /// When a drain began.
+    draining: Option<Duration>,
     /// When the last client was done.
     played: Duration,
     outcomes: [usize; 4],
@@ -114,7 +115,7 @@ impl<'a> Run<'a> {
             steps: 0,
             still: 0,
             moves: 0,
-            draining: false,
+            draining: None,
             played: Duration::ZERO,
             outcomes: [0; 4],
         }
@@ -160,7 +161,7 @@ impl<'a> Run<'a> {
             }
             if drain_at == Some(self.steps) {
                 self.ledger.note(|| "drain".to_owned());
-                self.draining = true;
+                self.draining = Some(self.world.borrow().now);
                 self.stop(Stop::Drain);
             }
         }
@@ -243,6 +244,11 @@ impl<'a> Run<'a> {
             self.ledger.note(|| line.clone());
             self.log.push(line);
         }
+        let limit = self.settings.timeouts.drain + LATE;
+        if self.draining.is_some_and(|began| self.world.borrow().now > began + limit) {
+            self.ledger.violation(format!("the drain takes longer than {limit:?}"));
+            self.draining = None;
+        }
         if bare.is_drained() {
             self.ledger.note(|| "drained".to_owned());
             for line in bare.lines() {
@@ -318,7 +324,7 @@ impl<'a> Run<'a> {
         if open > queued {
             self.ledger.violation(format!("left behind: {} connections", open - queued));
         }
-        if self.draining && self.bare.is_some() {
+        if self.draining.is_some() && self.bare.is_some() {
             self.ledger.violation("the drain does not end".to_owned());
         }
     }
@@ -327,7 +333,7 @@ impl<'a> Run<'a> {
         let census = self.bare.as_ref().map(Bare::census).unwrap_or_default();
         census != Census::default()
             || self.world.borrow().timers > 0
-            || (self.draining && self.bare.is_some())
+            || (self.draining.is_some() && self.bare.is_some())
     }
 
     /// Every request has one outcome, and every loss a reason.
@@ -355,7 +361,7 @@ impl<'a> Run<'a> {
                 Some(Outcome::Lost) => {
                     self.outcomes[2] += 1;
                     // What passes a tunnel may end in any way.
-                    if !has_reason && !self.draining && !self.plan.tunnels {
+                    if !has_reason && self.draining.is_none() && !self.plan.tunnels {
                         wrong.push(format!("#{id} is lost, and the log does not say why"));
                     }
                 }
@@ -378,6 +384,9 @@ impl<'a> Run<'a> {
         }
     }
 }
+
+/// More than the latest turn of a loop that comes late.
+const LATE: Duration = Duration::from_secs(1);
 
 /// Turns without a byte, an end or the clock moving.
 const MOST_STILL: u64 = 10_000;

@@ -3,7 +3,7 @@
 use super::Worker;
 use crate::config::Snapshot;
 use crate::downstream::Phase;
-use crate::observe::Counters;
+use crate::observe::{Context, Counters};
 use crate::reason::Reason;
 use crate::upstream::Job;
 use std::rc::Rc;
@@ -44,10 +44,11 @@ impl<N: Net> Worker<N> {
     /// Whether a stop is complete: then nothing is left to do.
     pub(crate) fn is_drained(&mut self) -> bool {
         let Some(by) = self.drained_by else { return false };
-        if by <= self.core.net.now() {
+        let is_over = by <= self.core.net.now();
+        if is_over {
             self.end_all();
         }
-        self.frontends.is_closed() && self.clients.is_empty() && self.upstreams_have_all()
+        self.frontends.is_closed() && self.clients.is_empty() && (is_over || self.upstreams_have_all())
     }
 
     /// Whether nothing is left that a client has sent and an upstream has not taken.
@@ -103,6 +104,15 @@ impl<N: Net> Worker<N> {
             }
             self.settle();
             self.cut(id);
+        }
+        for id in self.upstreams.ids() {
+            let Some(upstream) = self.upstreams.get(id) else { continue };
+            if upstream.job == Job::Closing && upstream.transport.pending() > 0 {
+                // It must not take what it got for all there was.
+                upstream.transport.reset();
+                self.core.note_end(&Reason::DrainTimeout, Context::default());
+                self.drop_upstream(id);
+            }
         }
     }
 }
