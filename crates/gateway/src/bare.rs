@@ -1,6 +1,7 @@
 //! A worker over any net, without threads, signals and streams: what a simulation or a bench drives.
 
-use crate::config::{Role, Settings, Snapshot};
+pub use crate::config::Role;
+use crate::config::{Settings, Snapshot};
 use crate::observe::journal::Journal;
 use crate::observe::{Counters, Log};
 use crate::upstream::Service;
@@ -40,27 +41,6 @@ impl<N: Net> Bare<N> {
     /// A worker of the upstream at `address`, for the listeners, with TLS where given. Settings about listeners, the
     /// upstream's address and workers are ignored. Errors: the net refuses a listener.
     pub fn new(
-        net: N,
-        settings: Settings,
-        address: SocketAddr,
-        tls: Option<(Connector, PeerName)>,
-        listeners: Vec<(N::Listener, Option<Acceptor>)>,
-    ) -> io::Result<Self> {
-        Self::of(Role::Gateway, net, settings, address, tls, listeners)
-    }
-
-    /// As [`Bare::new`], for connections that are passed on as they are. Errors: as [`Bare::new`].
-    pub fn tunnel(
-        net: N,
-        settings: Settings,
-        address: SocketAddr,
-        tls: Option<(Connector, PeerName)>,
-        listeners: Vec<(N::Listener, Option<Acceptor>)>,
-    ) -> io::Result<Self> {
-        Self::of(Role::Tunnel, net, settings, address, tls, listeners)
-    }
-
-    fn of(
         role: Role,
         net: N,
         settings: Settings,

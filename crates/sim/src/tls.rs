@@ -4,7 +4,7 @@ use crate::net::{SimListener, SimNet};
 use crate::plan::Plan;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
-use weir_gateway::bare::Bare;
+use weir_gateway::bare::{Bare, Role};
 use weir_gateway::{Settings, Timeouts, UpstreamTls};
 use weir_http1::Limits;
 use weir_tls::issue::{KeyKind, issue};
@@ -30,8 +30,9 @@ pub(crate) fn settings(upstream_tls: bool, timeouts: Timeouts) -> Settings {
 pub(crate) fn gateway(net: SimNet, settings: Settings, plan: &Plan) -> Bare<SimNet> {
     let acceptor = plan.client_tls.then(|| server().core());
     let tls = plan.upstream_tls.then(|| (client().core(), name()));
-    let begin = if plan.tunnels { Bare::tunnel } else { Bare::new };
-    begin(net, settings, address(0), tls, vec![(SimListener, acceptor)]).expect("nothing here can fail")
+    let role = if plan.tunnels { Role::Tunnel } else { Role::Gateway };
+    let listeners = vec![(SimListener, acceptor)];
+    Bare::new(role, net, settings, address(0), tls, listeners).expect("nothing here can fail")
 }
 
 /// Where the upstream is after it has moved so often.

@@ -4,4 +4,5 @@ mod settings;
 mod snapshot;
 
 pub use settings::{Settings, Timeouts, UpstreamTls};
-pub(crate) use snapshot::{Policy, Role, Server, Service, Snapshot};
+pub use snapshot::Role;
+pub(crate) use snapshot::{Policy, Server, Service, Snapshot};

@@ -41,7 +41,7 @@ pub(crate) struct Policy {
 
 /// What becomes of an accepted connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub enum Role {
     /// HTTP requests are passed on.
     Gateway,
     /// Bytes are passed on, unread: the floor.
