@@ -88,11 +88,7 @@ impl<S: Socket> Transport<S> {
                 }
             }
         }
-        self.flush()?;
-        if self.out.is_empty() {
-            wire.give_back(std::mem::take(&mut self.out));
-        }
-        Ok(())
+        self.flush_into(wire)
     }
 
     /// Closes our side after all bytes (with close_notify in TLS); those staged before the connection was open are lost.
@@ -121,11 +117,7 @@ impl<S: Socket> Transport<S> {
             None => self.out.extend_from_slice(&staged),
         }
         wire.give_back(staged);
-        self.flush()?;
-        if self.out.is_empty() {
-            wire.give_back(std::mem::take(&mut self.out));
-        }
-        Ok(())
+        self.flush_into(wire)
     }
 
     /// As [`Transport::finish`], and goes on to receive what the peer sends. Errors: as [`Transport::send`].
@@ -180,11 +172,7 @@ impl<S: Socket> Transport<S> {
     fn put(&mut self, bytes: &[u8], wire: &mut Wire) -> Result<(), Fault> {
         if self.waits_for_answer {
             self.out.extend_from_slice(bytes);
-            self.flush()?;
-            if self.out.is_empty() {
-                wire.give_back(std::mem::take(&mut self.out));
-            }
-            return Ok(());
+            return self.flush_into(wire);
         }
         let written = match self.out.is_empty() {
             true => self.write(bytes)?,
@@ -207,6 +195,15 @@ impl<S: Socket> Transport<S> {
         let written = written.map_err(Fault::Socket);
         self.failed |= written.is_err();
         written
+    }
+
+    /// As [`Transport::flush`]; a buffer that is empty then goes back.
+    fn flush_into(&mut self, wire: &mut Wire) -> Result<(), Fault> {
+        self.flush()?;
+        if self.out.is_empty() {
+            wire.give_back(std::mem::take(&mut self.out));
+        }
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), Fault> {

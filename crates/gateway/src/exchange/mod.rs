@@ -51,11 +51,6 @@ pub(crate) struct Attempt {
 }
 
 impl Exchange {
-    /// Drops what was kept for a second attempt; the buffer may be used again.
-    pub(crate) fn forget_replay(&mut self) -> Option<Vec<u8>> {
-        self.replay.take()
-    }
-
     /// Whether both connections are in step at the end: the client's can have its next request, the upstream's another.
     pub(crate) fn outcome(&self) -> Outcome {
         let AnswerHalf::Forwarding { upstream_persists, .. } = self.answer else {

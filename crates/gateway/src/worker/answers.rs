@@ -181,7 +181,7 @@ impl<N: Net> Worker<N> {
     fn answer_begins(&mut self, id: ExchangeId, has_come: bool) {
         let Some(exchange) = self.exchanges.get_mut(id).filter(|_| has_come) else { return };
         exchange.times.first_byte.get_or_insert(self.core.net.now());
-        if let Some(bytes) = exchange.forget_replay() {
+        if let Some(bytes) = exchange.replay.take() {
             self.core.wire.give_back(bytes);
         }
     }

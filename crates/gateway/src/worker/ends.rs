@@ -141,7 +141,7 @@ impl<N: Net> Worker<N> {
         let exchange = client.exchange()?;
         client.phase = Phase::Head { started: false };
         let mut exchange = self.exchanges.remove(exchange)?;
-        if let Some(bytes) = exchange.forget_replay() {
+        if let Some(bytes) = exchange.replay.take() {
             self.core.wire.give_back(bytes);
         }
         let upstream = exchange.attempt.upstream;

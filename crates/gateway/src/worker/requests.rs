@@ -221,7 +221,7 @@ impl<N: Net> Worker<N> {
             self.end(client, Reason::BodyTooLarge);
             return taken;
         }
-        if !is_kept && let Some(bytes) = exchange.forget_replay() {
+        if !is_kept && let Some(bytes) = exchange.replay.take() {
             core.wire.give_back(bytes);
         }
         if lost {

@@ -34,7 +34,7 @@ impl<N: Net> Worker<N> {
     /// client sent behind its request has waited for this.
     pub(super) fn switch(&mut self, id: ExchangeId, inbox: &mut [u8], at: usize) {
         let Some(mut exchange) = self.exchanges.remove(id) else { return };
-        if let Some(bytes) = exchange.forget_replay() {
+        if let Some(bytes) = exchange.replay.take() {
             self.core.wire.give_back(bytes);
         }
         let (client_id, upstream_id) = (exchange.client, exchange.attempt.upstream);
