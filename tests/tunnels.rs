@@ -1,6 +1,6 @@
 //! Upgrades: from HTTP to bytes both ways.
 
-use crate::common::{Case, Ending, MODES, Switch, pattern};
+use crate::common::{Case, Client, Ending, MODES, Mode, Switch, pattern};
 use weir_http1::Method;
 
 const UPGRADE: &str = "GET /chat HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\
@@ -94,14 +94,7 @@ fn an_upgrade_that_the_upstream_ignores_is_an_ordinary_request() {
 #[test]
 fn a_side_that_is_cut_off_resets_the_other() {
     for mode in MODES {
-        let case = Case::new(mode, &[], |peer| {
-            peer.head();
-            peer.answer(SWITCHED);
-            peer.read_to_end();
-        });
-        let mut client = case.client();
-        client.send(UPGRADE);
-        assert_eq!(client.answer(Method::Get).status, 101, "{mode:?}");
+        let (case, client) = silent_tunnel(mode);
         client.stream.reset();
         assert_eq!(case.upstream.wait_for_ending(0), Ending::Reset, "{mode:?}");
         case.weir.wait_for_stderr(&["client_closed", "request=\"GET /chat\""]);
@@ -112,17 +105,24 @@ fn a_side_that_is_cut_off_resets_the_other() {
 #[test]
 fn a_tunnel_without_traffic_ends_with_a_drain() {
     for mode in MODES {
-        let case = Case::new(mode, &[], |peer| {
-            peer.head();
-            peer.answer(SWITCHED);
-            peer.read_to_end();
-        });
-        let mut client = case.client();
-        client.send(UPGRADE);
-        assert_eq!(client.answer(Method::Get).status, 101, "{mode:?}");
+        let (case, mut client) = silent_tunnel(mode);
         case.weir.terminate();
         let (_, ending) = client.read_to_end();
         assert_eq!(ending, Ending::Reset, "{mode:?}");
         case.stop();
     }
+}
+
+/// A tunnel whose upstream says nothing after the switch, and its client.
+#[track_caller]
+fn silent_tunnel(mode: Mode) -> (Case, Client) {
+    let case = Case::new(mode, &[], |peer| {
+        peer.head();
+        peer.answer(SWITCHED);
+        peer.read_to_end();
+    });
+    let mut client = case.client();
+    client.send(UPGRADE);
+    assert_eq!(client.answer(Method::Get).status, 101, "{mode:?}");
+    (case, client)
 }
