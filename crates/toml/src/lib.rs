@@ -1,0 +1,76 @@
+//! TOML for people: an error names the file, the line, the key, the value, and what was expected.
+
+mod place;
+mod words;
+
+pub use place::line_at;
+pub use words::{in_words, message_of};
+
+use place::{key_at, offset_of};
+use std::fmt;
+use toml::de::DeTable;
+
+/// An invalid value, where it is and what was expected.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The file, or the option of the command line.
+    pub source: String,
+    /// The line, counted from 1, if known.
+    pub line: Option<usize>,
+    /// The fault and what was expected.
+    pub message: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(formatter, "{}:{line}: {}", self.source, self.message),
+            None => write!(formatter, "{}: {}", self.source, self.message),
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl ConfigError {
+    /// An error without a line.
+    pub fn new(source: impl fmt::Display, message: impl Into<String>) -> Self {
+        Self { source: source.to_string(), line: None, message: message.into() }
+    }
+
+    /// An error of the TOML parser: its span becomes a line.
+    pub fn toml(source: impl fmt::Display, text: &str, error: &toml::de::Error) -> Self {
+        let line = error.span().map(|span| line_at(text, span.start));
+        Self { source: source.to_string(), line, message: message_of(error) }
+    }
+
+    /// As [`ConfigError::toml`], with the key whose value is at fault.
+    pub fn toml_at_key(source: impl fmt::Display, text: &str, error: &toml::de::Error) -> Self {
+        let found = Self::toml(source, text, error);
+        let table = DeTable::parse(text).ok();
+        let start = error.span().map(|span| span.start);
+        match table.zip(start).and_then(|(table, start)| key_at(table.get_ref(), start)) {
+            Some(key) => Self { message: format!("{key}: {}", found.message), ..found },
+            None => found,
+        }
+    }
+
+    /// An error about the value of `key`, on the line of `text` that sets the key.
+    pub fn key(source: impl fmt::Display, text: &str, key: &str, message: impl fmt::Display) -> Self {
+        Self::one_of_keys(source, text, &[key.to_owned()], key, message)
+    }
+
+    /// An error about the value of `key`, located by the first of `places` that `text` contains.
+    pub fn one_of_keys(
+        source: impl fmt::Display,
+        text: &str,
+        places: &[String],
+        key: &str,
+        message: impl fmt::Display,
+    ) -> Self {
+        let table = DeTable::parse(text).ok();
+        let offset = table.and_then(|table| places.iter().find_map(|key| offset_of(table.get_ref(), key)));
+        let line = offset.map(|offset| line_at(text, offset));
+        Self { source: source.to_string(), line, message: format!("{key}: {message}") }
+    }
+}
