@@ -1,18 +1,17 @@
 //! A worker over any net, without threads, signals and streams: what a simulation or a bench drives.
 
 pub use crate::config::Role;
-use crate::config::{Settings, Snapshot};
+use crate::config::document::Config;
+use crate::config::{Fault, Snapshot, UpstreamTls, compile};
 use crate::observe::journal::Journal;
 use crate::observe::{Counters, Log};
-use crate::upstream::Service;
-use crate::worker::{Control, Core, Worker};
+use crate::worker::{Control, Worker};
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use weir_reactor::stop::Stop;
 use weir_reactor::{Events, Net};
-use weir_tls::{Acceptor, Connector, PeerName};
+use weir_tls::{Client, PeerName, Server};
 
 /// One worker and its log.
 #[derive(Debug)]
@@ -37,22 +36,43 @@ pub struct Census {
     pub tunnels: usize,
 }
 
-impl<N: Net> Bare<N> {
-    /// A worker of the upstream at `address`, for the listeners, with TLS where given. Settings about listeners, the
-    /// upstream's address and workers are ignored. Errors: the net refuses a listener.
+/// A configuration with TLS from memory, for a worker.
+#[derive(Clone, Debug)]
+pub struct Bound(Snapshot);
+
+impl Bound {
+    /// Checks the configuration. `server` and `client` take the place of what it says about TLS, for all listeners and
+    /// services. Errors: its first fault.
     pub fn new(
         role: Role,
-        net: N,
-        settings: Settings,
-        address: SocketAddr,
-        tls: Option<(Connector, PeerName)>,
-        listeners: Vec<(N::Listener, Option<Acceptor>)>,
-    ) -> io::Result<Self> {
+        config: &Config,
+        server: Option<Server>,
+        client: Option<(Client, PeerName)>,
+    ) -> Result<Self, Fault> {
+        let mut snapshot = compile(config)?;
+        for listener in &mut snapshot.listeners {
+            listener.role = role;
+            listener.tls.clone_from(&server);
+        }
+        if let Some((client, name)) = client {
+            let tls = Arc::new(UpstreamTls { client });
+            for service in &mut snapshot.services {
+                service.tls = Some(Arc::clone(&tls));
+                for server in &mut service.servers {
+                    server.name = Some(name.clone());
+                }
+            }
+        }
+        Ok(Self(snapshot))
+    }
+}
+
+impl<N: Net> Bare<N> {
+    /// A worker for the listeners of the configuration, in their order. Errors: the net refuses a listener.
+    pub fn new(net: N, bound: Bound, listeners: Vec<N::Listener>) -> io::Result<Self> {
         let (journal, lines) = Journal::kept();
-        let snapshot = Snapshot::new(&settings, role, address);
         let log = Log::new(journal, net.now());
-        let core = Core::new(net, snapshot.policy, log);
-        let worker = Worker::new(core, snapshot.role, Service::new(snapshot.service, tls), listeners)?;
+        let worker = Worker::new(net, log, Arc::new(bound.0), listeners)?;
         Ok(Self { worker, events: Events::default(), lines })
     }
 
@@ -65,10 +85,9 @@ impl<N: Net> Bare<N> {
         Ok(())
     }
 
-    /// Goes on with other settings, of the same role.
-    pub fn adopt(&mut self, settings: &Settings, address: SocketAddr) {
-        let snapshot = Snapshot::new(settings, self.worker.role(), address);
-        self.worker.control(Control::Adopt(Arc::new(snapshot)));
+    /// Goes on with another configuration of the same listeners.
+    pub fn adopt(&mut self, bound: Bound) {
+        self.worker.control(Control::Adopt(Arc::new(bound.0)));
     }
 
     /// Begins a drain, or ends everything.
@@ -96,7 +115,7 @@ impl<N: Net> Bare<N> {
         Census {
             clients: self.worker.clients.len(),
             upstreams: self.worker.upstreams.len(),
-            pooled: self.worker.service.pool.len(),
+            pooled: self.worker.pooled(),
             exchanges: self.worker.exchanges.len(),
             tunnels: self.worker.tunnels.len(),
         }

@@ -1,46 +1,34 @@
 //! What may wait is done beside the workers, which get the result by mail.
 
-use crate::config::{Server, Snapshot};
+use crate::config::{Snapshot, resolve_again};
 use crate::observe::Counters;
 use crate::observe::journal::{self, Journal};
 use crate::worker::Control;
+use std::collections::BTreeSet;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 use weir_reactor::mailbox::Sender;
-use weir_transport::Endpoint;
 
-/// Resolves the upstream's name again and again, and mails a new snapshot when its address is gone from the answer.
-/// An address needs none of this. Errors: when the thread cannot be started.
+/// Resolves the servers' names again and again, and mails a new snapshot when an address is gone from the answer.
+/// Addresses need none of this. Errors: when the thread cannot be started.
 pub(crate) fn keep_resolving(
-    snapshot: Snapshot,
-    to: Endpoint,
+    snapshot: Arc<Snapshot>,
     workers: Vec<Sender<Control>>,
     journal: Journal,
 ) -> io::Result<()> {
-    if to.is_address() {
+    let mut servers = snapshot.services.iter().flat_map(|service| &service.servers);
+    if servers.all(|server| server.endpoint.is_address()) {
         return Ok(());
     }
     thread::Builder::new().name("control".into()).spawn(move || {
-        let mut snapshot = snapshot;
-        let mut failing = false;
+        let mut snapshot = (*snapshot).clone();
+        let mut failing = BTreeSet::new();
         loop {
             thread::sleep(EVERY);
-            let found = to.addresses();
-            match &found {
-                // The last good answer stays.
-                Err(error) if !failing => journal
-                    .line(format_args!("weir: --to: {error}; {} stays", snapshot.service.server.address)),
-                _ => {}
-            }
-            failing = found.is_err();
-            if let Some(server) = found.ok().and_then(|found| moved(&snapshot.service.server, &found)) {
-                let name = &snapshot.service.name;
-                journal.line(format_args!("weir: --to: {name} is at {} now", server.address));
-                snapshot.service.server = server;
+            if resolve_all(&mut snapshot, &mut failing, &journal) {
                 let shared = Arc::new(snapshot.clone());
                 for worker in &workers {
                     worker.send(Control::Adopt(Arc::clone(&shared)));
@@ -51,11 +39,33 @@ pub(crate) fn keep_resolving(
     Ok(())
 }
 
-/// The server at its new address, if it is no longer at the one in use. The order of the answers says nothing: name servers
-/// turn it around.
-fn moved(server: &Server, found: &[SocketAddr]) -> Option<Server> {
-    let first = found.first().filter(|_| !found.contains(&server.address))?;
-    Some(Server { address: *first, ..server.clone() })
+/// Whether an address has changed. The last good answer stays.
+fn resolve_all(snapshot: &mut Snapshot, failing: &mut BTreeSet<String>, journal: &Journal) -> bool {
+    let mut changed = false;
+    for service in &mut snapshot.services {
+        let name = &service.name;
+        for server in service.servers.iter_mut().filter(|server| !server.endpoint.is_address()) {
+            match server.endpoint.addresses() {
+                Ok(found) => {
+                    failing.remove(&server.authority);
+                    if let Some(moved) = resolve_again(server, &found) {
+                        journal.line(format_args!(
+                            "weir: {name}: {} is at {} now",
+                            moved.endpoint, moved.address
+                        ));
+                        *server = moved;
+                        changed = true;
+                    }
+                }
+                Err(error) => {
+                    if failing.insert(server.authority.clone()) {
+                        journal.line(format_args!("weir: {name}: {error}; {} stays", server.address));
+                    }
+                }
+            }
+        }
+    }
+    changed
 }
 
 /// Writes what all workers have counted so far.
@@ -84,18 +94,3 @@ const WITHIN: Duration = Duration::from_secs(1);
 
 /// The system's resolver does not say how long an answer holds; between one second and a minute is usual.
 const EVERY: Duration = Duration::from_secs(30);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_stays_as_long_as_it_is_among_the_answers() {
-        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
-        let server = Server { address: at("192.0.2.1:80"), authority: "a".into() };
-        assert_eq!(moved(&server, &[at("192.0.2.2:80"), at("192.0.2.1:80")]), None);
-        assert_eq!(moved(&server, &[]), None);
-        let now = moved(&server, &[at("192.0.2.3:80"), at("192.0.2.2:80")]).unwrap();
-        assert_eq!((now.address, now.authority), (at("192.0.2.3:80"), "a".to_owned()));
-    }
-}

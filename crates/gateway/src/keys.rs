@@ -22,6 +22,12 @@ pub(crate) enum OfExchange {}
 /// Tunnels.
 #[derive(Debug)]
 pub(crate) enum OfTunnel {}
+/// Services.
+#[derive(Debug)]
+pub(crate) enum OfService {}
+/// Servers.
+#[derive(Debug)]
+pub(crate) enum OfServer {}
 
 impl Kind for OfClient {
     const TAG: u8 = 1;
@@ -35,6 +41,12 @@ impl Kind for OfExchange {
 impl Kind for OfTunnel {
     const TAG: u8 = 4;
 }
+impl Kind for OfService {
+    const TAG: u8 = 6;
+}
+impl Kind for OfServer {
+    const TAG: u8 = 7;
+}
 
 /// Listeners have no slab; their keys carry this tag.
 pub(crate) const FRONTEND: u8 = 5;
@@ -43,6 +55,8 @@ pub(crate) type ClientId = Id<OfClient>;
 pub(crate) type UpstreamId = Id<OfUpstream>;
 pub(crate) type ExchangeId = Id<OfExchange>;
 pub(crate) type TunnelId = Id<OfTunnel>;
+pub(crate) type ServiceId = Id<OfService>;
+pub(crate) type ServerId = Id<OfServer>;
 
 /// The key of one kind of thing.
 pub(crate) struct Id<K>(Key, PhantomData<fn() -> K>);

@@ -17,13 +17,16 @@ mod exchange;
 mod heads;
 mod keys;
 mod observe;
+mod plan;
 mod reason;
+mod route;
 mod serve;
 mod tunnel;
 mod upstream;
 mod worker;
 
-pub use config::{Settings, Timeouts, UpstreamTls};
+pub use config::document::{self, Config, Timeouts};
+pub use config::{Checked, ConfigError, Fault, Network, PathPattern, read};
 pub use observe::Counters;
 pub use reason::Reason;
 pub use serve::{GatewayError, relay, serve};

@@ -12,6 +12,8 @@ pub enum Reason {
     BadRequestBody(BodyError),
     /// The request body is larger than the gateway's limit.
     BodyTooLarge,
+    /// No route is for this request.
+    NoRoute,
     /// `CONNECT`: this gateway opens no tunnels.
     ConnectMethod,
     /// The client did not complete a request head in time.
@@ -69,6 +71,7 @@ impl Reason {
             Self::BadRequest(error) => error.status(),
             Self::BadRequestBody(error) => error.status(),
             Self::BodyTooLarge => 413,
+            Self::NoRoute => 404,
             Self::ConnectMethod => 501,
             Self::HeadTimeout | Self::BodyTimeout => 408,
             Self::HandshakeTimeout
@@ -98,6 +101,7 @@ impl Reason {
             Self::BadRequest(error) => error.reason(),
             Self::BadRequestBody(error) => error.reason(),
             Self::BodyTooLarge => "body_too_large",
+            Self::NoRoute => "no_route",
             Self::ConnectMethod => "connect_not_supported",
             Self::HeadTimeout => "head_timeout",
             Self::BodyTimeout => "body_timeout",
@@ -149,8 +153,9 @@ impl Reason {
 }
 
 /// All codes, by which the workers count. `internal_error` comes last.
-pub(crate) const CODES: [&str; 63] = [
+pub(crate) const CODES: [&str; 64] = [
     "body_too_large",
+    "no_route",
     "connect_not_supported",
     "head_timeout",
     "body_timeout",

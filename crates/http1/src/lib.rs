@@ -52,6 +52,7 @@ pub use limits::{Limits, Parse};
 pub use method::Method;
 pub use request::RequestHead;
 pub use response::ResponseHead;
+pub use scan::is_token_text as is_token;
 pub use span::{Decoded, Span};
 pub use target::TargetForm;
 pub use version::Version;

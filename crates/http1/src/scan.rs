@@ -41,6 +41,12 @@ pub(crate) fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != DEL)
 }
 
+/// Whether this is a token (RFC 9110, section 5.6.2): a method or the name of a field.
+#[must_use]
+pub fn is_token_text(text: &[u8]) -> bool {
+    !text.is_empty() && token_end(text, 0) == text.len()
+}
+
 /// Index of the first byte at or after `at` that is not a token character, or the length of `buf`.
 #[inline]
 pub(crate) fn token_end(buf: &[u8], at: usize) -> usize {

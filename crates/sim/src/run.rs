@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 use weir_gateway::bare::{Bare, Census};
-use weir_gateway::{Counters, Settings, Timeouts};
+use weir_gateway::{Counters, Timeouts};
 use weir_reactor::stop::Stop;
 
 /// What a run came to.
@@ -63,7 +63,7 @@ pub fn steady(client_tls: bool, upstream_tls: bool, bytes: usize, requests: usiz
 struct Run<'a> {
     plan: &'a Plan,
     world: Rc<RefCell<World>>,
-    settings: Settings,
+    timeouts: Timeouts,
     /// `None` once it is drained.
     bare: Option<Bare<SimNet>>,
     clients: Vec<Client>,
@@ -101,12 +101,11 @@ impl<'a> Run<'a> {
         if plan.rough && seed % 2 == 1 {
             timeouts.pooled = Duration::from_millis(1 + seed % 20);
         }
-        let settings = tls::settings(plan.upstream_tls, timeouts);
-        let bare = tls::gateway(net, settings.clone(), plan);
+        let bare = tls::gateway(net, tls::bound(plan, 0, timeouts));
         Self {
             plan,
             world,
-            settings,
+            timeouts,
             bare: Some(bare),
             clients: Vec::new(),
             origins: Vec::new(),
@@ -173,12 +172,12 @@ impl<'a> Run<'a> {
         if is_elsewhere {
             self.moves = self.moves.wrapping_add(1);
         } else {
-            self.settings.timeouts.pooled = Duration::from_millis(1 + self.world.borrow_mut().below(60_000));
+            self.timeouts.pooled = Duration::from_millis(1 + self.world.borrow_mut().below(60_000));
         }
-        let address = tls::address(self.moves);
-        self.ledger.note(|| format!("new settings: upstream at {address}"));
+        let moves = self.moves;
+        self.ledger.note(|| format!("new configuration: the upstream has moved {moves} times"));
         if let Some(bare) = &mut self.bare {
-            bare.adopt(&self.settings, address);
+            bare.adopt(tls::bound(self.plan, moves, self.timeouts));
         }
     }
 
@@ -244,7 +243,7 @@ impl<'a> Run<'a> {
             self.ledger.note(|| line.clone());
             self.log.push(line);
         }
-        let limit = self.settings.timeouts.drain + LATE;
+        let limit = self.timeouts.drain + LATE;
         if self.draining.is_some_and(|began| self.world.borrow().now > began + limit) {
             self.ledger.violation(format!("the drain takes longer than {limit:?}"));
             self.draining = None;

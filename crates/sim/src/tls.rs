@@ -4,39 +4,41 @@ use crate::net::{SimListener, SimNet};
 use crate::plan::Plan;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
-use weir_gateway::bare::{Bare, Role};
-use weir_gateway::{Settings, Timeouts, UpstreamTls};
-use weir_http1::Limits;
+use weir_gateway::bare::{Bare, Bound, Role};
+use weir_gateway::document::{Listener, Route, Service, ServiceTls};
+use weir_gateway::{Config, Timeouts};
 use weir_tls::issue::{KeyKind, issue};
 use weir_tls::{Client, ClientSettings, PeerName, Roots, Server, ServerSettings, Session};
 
-/// A gateway's settings.
-pub(crate) fn settings(upstream_tls: bool, timeouts: Timeouts) -> Settings {
-    let to = if upstream_tls { "https://origin.example" } else { "http://origin.example" };
-    Settings {
-        listen: Vec::new(),
-        server_tls: None,
-        to: to.parse().expect("a valid URL"),
-        upstream_tls: UpstreamTls { client: ClientSettings::default(), name: None },
-        workers: None,
-        cores: None,
-        limits: Limits::default(),
-        max_body: None,
+/// A gateway's configuration, whose upstream has moved so often, with these timeouts.
+pub(crate) fn bound(plan: &Plan, moves: u8, timeouts: Timeouts) -> Bound {
+    let scheme = if plan.upstream_tls { "https" } else { "http" };
+    let upstream = Service {
+        servers: vec![format!("{scheme}://{}", address(moves)).parse().expect("a valid URL")],
+        // The certificates are the simulation's own, and not what it is about.
+        tls: ServiceTls { insecure: plan.upstream_tls, ..ServiceTls::default() },
+    };
+    let bind = vec!["192.0.2.1:80".parse().expect("a valid address")];
+    let config = Config {
+        listeners: [("web".to_owned(), Listener { bind, tls: None })].into(),
+        services: [("upstream".to_owned(), upstream)].into(),
+        routes: vec![Route { service: Some("upstream".to_owned()), ..Route::default() }],
         timeouts,
-    }
+        ..Config::default()
+    };
+    let role = if plan.tunnels { Role::Tunnel } else { Role::Gateway };
+    let server = plan.client_tls.then(|| server().clone());
+    let client = plan.upstream_tls.then(|| (client().clone(), name()));
+    Bound::new(role, &config, server, client).expect("a valid configuration")
 }
 
 /// A worker with one listener and one upstream.
-pub(crate) fn gateway(net: SimNet, settings: Settings, plan: &Plan) -> Bare<SimNet> {
-    let acceptor = plan.client_tls.then(|| server().core());
-    let tls = plan.upstream_tls.then(|| (client().core(), name()));
-    let role = if plan.tunnels { Role::Tunnel } else { Role::Gateway };
-    let listeners = vec![(SimListener, acceptor)];
-    Bare::new(role, net, settings, address(0), tls, listeners).expect("nothing here can fail")
+pub(crate) fn gateway(net: SimNet, bound: Bound) -> Bare<SimNet> {
+    Bare::new(net, bound, vec![SimListener]).expect("nothing here can fail")
 }
 
 /// Where the upstream is after it has moved so often.
-pub(crate) fn address(moves: u8) -> SocketAddr {
+fn address(moves: u8) -> SocketAddr {
     SocketAddr::from(([198, 51, 100, moves], 443))
 }
 

@@ -19,6 +19,7 @@ mod key_log;
 mod key_schedule;
 mod names;
 mod notes;
+mod offer;
 mod parameters;
 mod pem;
 mod policy;
@@ -36,6 +37,7 @@ pub use error::{Fault, FileError, OfferError, SettingsError, TlsError, is_ca_as_
 pub use facts::{Chain, Facts, HandshakeKind};
 pub use identity::Identity;
 pub use names::UnknownName;
+pub use offer::Offer;
 pub use parameters::{Group, Suite, Version};
 pub use rustls::time_provider::{DefaultTimeProvider as SystemTime, TimeProvider};
 pub use rustls_pki_types::UnixTime;

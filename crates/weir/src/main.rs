@@ -1,5 +1,7 @@
 //! The `weir` program: one file per subcommand.
 
+#[cfg(feature = "gateway")]
+mod check;
 mod completions;
 #[cfg(feature = "lab")]
 mod lab;
@@ -35,6 +37,8 @@ enum Command {
     #[cfg(feature = "gateway")]
     Serve(serve::ServeArgs),
     #[cfg(feature = "gateway")]
+    Check(check::CheckArgs),
+    #[cfg(feature = "gateway")]
     Relay(serve::RelayArgs),
     #[cfg(feature = "lab")]
     #[command(flatten)]
@@ -47,6 +51,8 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         #[cfg(feature = "gateway")]
         Command::Serve(args) => serve::run(args),
+        #[cfg(feature = "gateway")]
+        Command::Check(args) => check::run(&args),
         #[cfg(feature = "gateway")]
         Command::Relay(args) => serve::relay(args),
         #[cfg(feature = "lab")]

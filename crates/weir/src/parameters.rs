@@ -1,8 +1,11 @@
 //! TLS flags: what may be negotiated, and which CAs are trusted.
 
 use clap::Args;
+#[cfg(feature = "lab")]
 use std::path::PathBuf;
-use weir_tls::{Group, Roots, Suite, Version};
+#[cfg(feature = "lab")]
+use weir_tls::Roots;
+use weir_tls::{Group, Offer, Suite, Version};
 
 /// TLS parameters of the gateway (both sides) and the test server.
 #[derive(Args, Debug)]
@@ -19,29 +22,19 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
-    /// The flags given, and every compatible value for the others: a suite belongs to one version.
-    pub(crate) fn complete(&self) -> (Vec<Version>, Vec<Suite>, Vec<Group>) {
-        let versions = match (self.versions.is_empty(), self.suites.is_empty()) {
-            (false, _) => self.versions.clone(),
-            (true, true) => Version::ALL.to_vec(),
-            (true, false) => self.suites.iter().map(|suite| suite.version()).collect(),
+    /// The flags given, and every compatible value for the others.
+    pub(crate) fn offer(&self) -> Offer {
+        let offer = Offer {
+            versions: self.versions.clone(),
+            suites: self.suites.clone(),
+            groups: self.groups.clone(),
         };
-        let suites = match self.suites.is_empty() {
-            true => Suite::ALL.into_iter().filter(|suite| versions.contains(&suite.version())).collect(),
-            false => self.suites.clone(),
-        };
-        let groups = match self.groups.is_empty() {
-            true => {
-                let fits = |group: &Group| versions.iter().any(|version| group.fits(*version));
-                Group::DEFAULT.into_iter().filter(fits).collect()
-            }
-            false => self.groups.clone(),
-        };
-        (versions, suites, groups)
+        offer.complete()
     }
 }
 
 /// Which CAs a client trusts: those of a file, any certificate, or the system's.
+#[cfg(feature = "lab")]
 pub(crate) fn roots(file: Option<PathBuf>, is_insecure: bool) -> Roots {
     match file {
         Some(file) => Roots::File(file),

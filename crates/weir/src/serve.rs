@@ -1,39 +1,46 @@
 //! `weir serve`, the gateway, and `weir relay`, the floor target.
 
 use crate::outcome::{Failure, Outcome};
-use crate::parameters::{Parameters, roots};
+use crate::parameters::Parameters;
 use clap::Args;
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-use weir_gateway::{GatewayError, Settings, Timeouts, UpstreamTls};
-use weir_http1::Limits;
+use weir_gateway::document::{Bind, Certificate, Limits, Listener, ListenerTls, Route, Service, ServiceTls};
+use weir_gateway::{Checked, Config, Fault, GatewayError, Timeouts};
 use weir_reactor::cores::Cores;
-use weir_tls::{ClientSettings, Identity, ServerSettings};
+use weir_tls::Offer;
 use weir_transport::Endpoint;
 
 /// Run the gateway: pass HTTP through, terminating and re-originating TLS as the two URLs ask.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
+  weir serve --config /etc/weir/weir.toml
   weir serve --listen http://0.0.0.0:8080 --to http://10.0.0.7:3000
   weir serve --listen https://0.0.0.0:8443 --cert chain.pem --key key.pem \\
              --to https://api.internal:443 --upstream-ca ca.pem --workers 2 --cores 0-1
 
-Path and Host are forwarded unchanged. X-Forwarded-For, -Proto and -Host are set from the client
-connection; the client's own values, and Forwarded, are dropped. Via is added both ways.
+`weir check --config FILE` validates a file. Without one, path and Host are forwarded unchanged.
+X-Forwarded-For, -Proto and -Host are set from the client connection; the client's own values, and
+Forwarded, are dropped. Via is added both ways.
 
 SIGTERM or SIGINT drains: it stops accepting, finishes requests in flight and exits; a second
 signal exits at once. SIGUSR1 writes the totals so far to stderr. SIGHUP and SIGUSR2 are ignored
 with a message there. Each exchange that ends early is logged to stderr with its reason.")]
 pub(crate) struct ServeArgs {
+    /// The configuration (TOML), in place of all flags
+    #[arg(long, value_name = "FILE", exclusive = true)]
+    config: Option<PathBuf>,
     #[command(flatten)]
-    gateway: GatewayArgs,
+    gateway: Option<GatewayArgs>,
     /// Maximum request body [default: no limit]
     #[arg(long, value_name = "BYTES")]
     max_body: Option<u64>,
     /// Maximum request or response head
-    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().head_bytes)]
-    max_head: usize,
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().head)]
+    max_head: u64,
     /// Time for a client to send a complete request head
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
     head_timeout: Duration,
@@ -112,11 +119,16 @@ struct GatewayArgs {
 }
 
 pub(crate) fn run(args: ServeArgs) -> Outcome {
-    let files = args.gateway.files();
-    let mut settings = args.gateway.settings();
-    settings.max_body = args.max_body;
-    settings.limits.head_bytes = args.max_head;
-    settings.timeouts = Timeouts {
+    let gateway = match (&args.config, args.gateway) {
+        (Some(file), _) => return run_file(file),
+        (None, Some(gateway)) => gateway,
+        (None, None) => return Err(Failure::usage("expected --config FILE, or --listen URL and --to URL")),
+    };
+    let flags = gateway.flags();
+    let mut config = gateway.config()?;
+    config.limits.body = args.max_body;
+    config.limits.head = args.max_head;
+    config.timeouts = Timeouts {
         head: args.head_timeout,
         handshake: args.head_timeout,
         idle: args.idle_timeout,
@@ -127,64 +139,143 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
         drain: args.drain_timeout,
         ..Timeouts::default()
     };
-    weir_gateway::serve(&settings).map_err(|error| failure(error, &files))
+    flags.warn(&config);
+    let checked = Checked::new(config).map_err(|fault| flags.blame(fault))?;
+    weir_gateway::serve(checked).map_err(|error| flags.failure(error))
+}
+
+fn run_file(file: &Path) -> Outcome {
+    let checked = weir_gateway::read(file).map_err(Failure::usage)?;
+    for fault in checked.config.warnings() {
+        warn(&fault.key, &fault.message);
+    }
+    weir_gateway::serve(checked).map_err(|error| match error {
+        GatewayError::Config(fault) => Failure::usage(format!("{}: {fault}", file.display())),
+        error => Failure::run(error),
+    })
 }
 
 pub(crate) fn relay(args: RelayArgs) -> Outcome {
-    let files = args.gateway.files();
-    weir_gateway::relay(&args.gateway.settings()).map_err(|error| failure(error, &files))
+    let flags = args.gateway.flags();
+    let config = args.gateway.config()?;
+    flags.warn(&config);
+    let checked = Checked::new(config).map_err(|fault| flags.blame(fault))?;
+    weir_gateway::relay(checked).map_err(|error| flags.failure(error))
 }
 
 impl GatewayArgs {
-    /// The flags that name files, and the files.
-    fn files(&self) -> Files {
-        [
+    /// The keys of the configuration that flags set, and their flags; the first that fits is meant.
+    fn flags(&self) -> Flags {
+        let keys = [
+            ("workers", "--workers"),
+            ("cores", "--cores"),
+            ("limits.head", "--max-head"),
+            ("listener", "--listen"),
+            ("service.upstream.servers", "--to"),
+            ("service.upstream.tls.insecure", "--upstream-insecure"),
+        ];
+        let files = [
             ("--cert", self.cert.clone()),
             ("--key", self.key.clone()),
             ("--client-ca", self.client_ca.clone()),
             ("--upstream-ca", self.upstream_ca.clone()),
-        ]
+        ];
+        Flags { keys, files }
     }
 
-    fn settings(self) -> Settings {
-        let (versions, suites, groups) = self.parameters.complete();
-        let server_tls = self.cert.zip(self.key).map(|(cert, key)| ServerSettings {
+    /// The configuration that the flags stand for: one service, and a route for everything.
+    fn config(self) -> Result<Config, Failure> {
+        if self.upstream_insecure && !self.to.tls {
+            return Err(Failure::usage(format!(
+                "--upstream-insecure: --to {} is not https, so there is no certificate to verify",
+                self.to
+            )));
+        }
+        let Offer { versions, suites, groups } = self.parameters.offer();
+        let certificates: Vec<_> =
+            self.cert.zip(self.key).map(|(chain, key)| Certificate { chain, key }).into_iter().collect();
+        let tls = ListenerTls {
             versions: versions.clone(),
             suites: suites.clone(),
             groups: groups.clone(),
-            alpn: vec![HTTP_1_1.to_vec(), HTTP_1_0.to_vec()],
-            tickets: self.tickets,
-            client_roots: self.client_ca,
-            ..ServerSettings::new(Identity::files(cert, key))
-        });
-        let client = ClientSettings {
-            roots: roots(self.upstream_ca, self.upstream_insecure),
-            versions,
-            suites,
-            groups,
-            alpn: vec![HTTP_1_1.to_vec()],
-            ..ClientSettings::default()
+            tickets: Some(self.tickets),
+            client_ca: self.client_ca,
         };
-        Settings {
-            listen: self.listen,
-            server_tls,
-            to: self.to,
-            upstream_tls: UpstreamTls { client, name: self.upstream_name },
+        let mut listeners = BTreeMap::new();
+        for (index, endpoint) in self.listen.into_iter().enumerate() {
+            if endpoint.tls && certificates.is_empty() {
+                let why = format!("--listen {endpoint} needs a certificate: give --cert FILE and --key FILE");
+                return Err(Failure::usage(why));
+            }
+            let bind = vec![Bind { host: endpoint.host, port: endpoint.port }];
+            let tls = endpoint.tls.then(|| tls.clone());
+            // They are bound in the order of the flags.
+            listeners.insert(format!("{index:04}"), Listener { bind, tls });
+        }
+        let tls = match self.to.tls {
+            true => ServiceTls {
+                ca: self.upstream_ca,
+                insecure: self.upstream_insecure,
+                name: self.upstream_name,
+                versions,
+                suites,
+                groups,
+                ..ServiceTls::default()
+            },
+            false => ServiceTls::default(),
+        };
+        let service = Service { servers: vec![self.to], tls };
+        Ok(Config {
             workers: self.workers,
             cores: self.cores,
-            limits: Limits::default(),
-            max_body: None,
-            timeouts: Timeouts::default(),
+            listeners,
+            certificates,
+            services: [("upstream".to_owned(), service)].into(),
+            routes: vec![Route { service: Some("upstream".to_owned()), ..Route::default() }],
+            ..Config::default()
+        })
+    }
+}
+
+/// The flags behind the keys of the configuration, and the files that flags name.
+struct Flags {
+    keys: [(&'static str, &'static str); 6],
+    files: [(&'static str, Option<PathBuf>); 4],
+}
+
+impl Flags {
+    /// The flag that sets this key.
+    fn of(&self, key: &str) -> Option<&'static str> {
+        self.keys.iter().find(|(prefix, _)| key.starts_with(prefix)).map(|(_, flag)| *flag)
+    }
+
+    fn warn(&self, config: &Config) {
+        for Fault { key, message } in config.warnings() {
+            warn(self.of(&key).unwrap_or(&key), &message);
+        }
+    }
+
+    fn failure(&self, error: GatewayError) -> Failure {
+        match error {
+            GatewayError::Config(fault) => self.blame(fault),
+            error => Failure::run(error),
+        }
+    }
+
+    /// Names the flag, or the flag whose file is at fault.
+    fn blame(&self, Fault { key, message }: Fault) -> Failure {
+        let files = self.files.each_ref().map(|(flag, file)| (*flag, file.as_deref()));
+        let of_file = Failure::blame(true, &message, &files);
+        match self.of(&key) {
+            Some(flag) if of_file.message == message => Failure::usage(format!("{flag}: {message}")),
+            _ => of_file,
         }
     }
 }
 
-/// Flags and the files they name.
-type Files = [(&'static str, Option<PathBuf>); 4];
-
-fn failure(error: GatewayError, files: &Files) -> Failure {
-    let files = files.each_ref().map(|(flag, file)| (*flag, file.as_deref()));
-    Failure::blame(error.is_usage(), error, &files)
+fn warn(place: &str, message: &str) {
+    // A closed stderr must not stop the gateway.
+    let _ = writeln!(io::stderr(), "weir: warning: {place}: {message}");
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -193,8 +284,3 @@ fn seconds(text: &str) -> Result<Duration, String> {
         _ => Err("expected seconds, more than 0 and at most 86400".into()),
     }
 }
-
-/// RFC 7301 section 6.
-const HTTP_1_1: &[u8] = b"http/1.1";
-/// Clients that speak it may offer nothing else.
-const HTTP_1_0: &[u8] = b"http/1.0";

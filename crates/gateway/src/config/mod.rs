@@ -1,8 +1,17 @@
 //! What an operator sets, and what the workers get of it.
 
-mod settings;
+pub mod document;
+
+mod compile;
+mod explain;
+mod file;
+mod network;
 mod snapshot;
 
-pub use settings::{Settings, Timeouts, UpstreamTls};
+pub use crate::route::PathPattern;
+pub use compile::Fault;
+pub(crate) use compile::{compile, resolve_again};
+pub use file::{Checked, ConfigError, read};
+pub use network::Network;
 pub use snapshot::Role;
-pub(crate) use snapshot::{Policy, Server, Service, Snapshot};
+pub(crate) use snapshot::{Action, Listener, Policy, Route, Server, Service, Snapshot, UpstreamTls};

@@ -1,33 +1,25 @@
-//! Settings as the workers see them: checked, immutable, replaced as a whole.
+//! The configuration as the workers see it: checked, immutable, replaced as a whole.
 
-use super::{Settings, Timeouts};
+use super::Network;
+use super::document::Timeouts;
+use crate::route::{Edits, Hosts, PathEdit, Template};
+use std::net::IpAddr;
 use std::net::SocketAddr;
-use weir_http1::Limits;
+use std::sync::Arc;
+use weir_http1::{Limits, RequestHead};
+use weir_tls::{Client, PeerName};
+use weir_transport::Endpoint;
 
-/// One state of the configuration. A worker gets it by mail; exchanges keep the policy that they began with.
+/// One state of the configuration. A worker gets it by mail; exchanges keep the one that they began with.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
+    pub listeners: Vec<Listener>,
+    pub services: Vec<Service>,
+    pub routes: Vec<Route>,
+    /// How a route is found.
+    pub hosts: Hosts,
+    /// What a connection is held to until its request has a route.
     pub policy: Policy,
-    /// What listeners are for.
-    pub role: Role,
-    /// Where requests go; for now there is one.
-    pub service: Service,
-}
-
-impl Snapshot {
-    /// The settings of flags, with the upstream's address as it was resolved.
-    pub(crate) fn new(settings: &Settings, role: Role, address: SocketAddr) -> Self {
-        let authority = settings.to.authority();
-        Self {
-            policy: Policy {
-                limits: settings.limits,
-                max_body: settings.max_body.unwrap_or(u64::MAX),
-                timeouts: settings.timeouts,
-            },
-            role,
-            service: Service { name: authority.clone(), server: Server { address, authority } },
-        }
-    }
 }
 
 /// What an exchange is held to.
@@ -39,27 +31,105 @@ pub(crate) struct Policy {
     pub timeouts: Timeouts,
 }
 
+/// Where clients connect: one for each address.
+#[derive(Clone, Debug)]
+pub(crate) struct Listener {
+    pub name: Arc<str>,
+    /// Its key in the document.
+    pub key: String,
+    /// The address as it was set, with the scheme that it speaks.
+    pub endpoint: Endpoint,
+    pub role: Role,
+    pub tls: Option<weir_tls::Server>,
+}
+
 /// What becomes of an accepted connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// HTTP requests are passed on.
     Gateway,
-    /// Bytes are passed on, unread: the floor.
+    /// Bytes are passed on, unread, to the first service: the floor.
     Tunnel,
+}
+
+/// Which requests, besides those of its hosts and paths, and what becomes of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    pub conditions: Conditions,
+    pub action: Action,
+    pub policy: Policy,
+    pub path: Option<PathEdit>,
+    pub request: Edits,
+    pub response: Edits,
+}
+
+/// What a request must be; an empty list leaves it open.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Conditions {
+    pub methods: Vec<Box<[u8]>>,
+    pub headers: Vec<Wanted>,
+    pub clients: Vec<Network>,
+    pub listeners: Vec<Box<str>>,
+}
+
+/// A field that a request must have.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub name: Box<[u8]>,
+    /// `None`: any will do.
+    pub value: Option<Box<[u8]>>,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    /// It is passed on to a service, by its place in [`Snapshot::services`].
+    Pass { service: usize },
+    /// It is sent elsewhere.
+    Redirect { status: u16, to: Template },
+    /// It is answered; without a body, with the status in words.
+    Respond { status: u16, content_type: Box<str>, body: Option<Box<[u8]>> },
+}
+
+impl Conditions {
+    /// Whether the request, whose head was parsed from `buf`, is one of these. `client` is unknown on a Unix socket.
+    pub(crate) fn fit(&self, head: &RequestHead, buf: &[u8], client: Option<IpAddr>, listener: &str) -> bool {
+        let has = |Wanted { name, value }: &Wanted| {
+            let mut named = head.fields.iter().filter(|field| field.name.of(buf).eq_ignore_ascii_case(name));
+            named.any(|field| value.as_ref().is_none_or(|value| field.value.of(buf) == &**value))
+        };
+        let method = head.method_span.of(buf);
+        (self.methods.is_empty() || self.methods.iter().any(|known| &**known == method))
+            && self.headers.iter().all(has)
+            && (self.clients.is_empty()
+                || client.is_some_and(|client| self.clients.iter().any(|network| network.contains(client))))
+            && (self.listeners.is_empty() || self.listeners.iter().any(|known| &**known == listener))
+    }
 }
 
 /// A named group of servers that answer alike.
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
     pub name: String,
-    /// For now there is one.
-    pub server: Server,
+    pub servers: Vec<Server>,
+    pub tls: Option<Arc<UpstreamTls>>,
+}
+
+/// TLS towards the servers of a service.
+#[derive(Debug)]
+pub(crate) struct UpstreamTls {
+    pub client: Client,
 }
 
 /// One server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
+    /// As it was set.
+    pub endpoint: Endpoint,
+    /// Where that is now.
     pub address: SocketAddr,
     /// Host and port as in a `Host` field.
     pub authority: String,
+    /// The name to verify and to send as SNI, with TLS.
+    pub name: Option<PeerName>,
 }

@@ -1,11 +1,14 @@
 //! A client's connection.
 
+mod frontend;
 mod patience;
 
+pub(crate) use frontend::Frontend;
 pub(crate) use patience::Patience;
 
 use crate::keys::{ExchangeId, TunnelId};
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::time::Instant;
 use weir_reactor::{Socket, Timer};
 use weir_transport::Transport;
@@ -14,6 +17,8 @@ use weir_transport::Transport;
 #[derive(Debug)]
 pub(crate) struct Client<S> {
     pub transport: Transport<S>,
+    /// Where it came from.
+    pub frontend: Rc<Frontend>,
     pub peer: SocketAddr,
     pub accepted: Instant,
     /// The header lines added to every request of this connection.
@@ -46,9 +51,16 @@ pub(crate) enum Phase {
 
 impl<S: Socket> Client<S> {
     /// A connection that was just accepted.
-    pub(crate) fn new(transport: Transport<S>, peer: SocketAddr, now: Instant, forwarded: Box<[u8]>) -> Self {
+    pub(crate) fn new(
+        transport: Transport<S>,
+        frontend: Rc<Frontend>,
+        peer: SocketAddr,
+        now: Instant,
+        forwarded: Box<[u8]>,
+    ) -> Self {
         Self {
             transport,
+            frontend,
             peer,
             accepted: now,
             forwarded,
@@ -83,7 +95,9 @@ impl<S: Socket> Client<S> {
     pub(crate) fn wants_read(&self, upward: Upward) -> bool {
         !self.ended
             && match (self.phase, upward) {
-                (Phase::Head { .. } | Phase::Closing, _) => true,
+                (Phase::Closing, _) => true,
+                // The gateway answers some requests itself, and may be faster than the client reads.
+                (Phase::Head { .. }, _) => self.transport.pending() < MAX_PENDING,
                 (_, Upward::Complete) => self.held.len() < MAX_HELD,
                 (_, Upward::Flowing { pending }) => pending < MAX_PENDING,
             }

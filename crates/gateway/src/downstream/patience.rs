@@ -1,7 +1,7 @@
 //! How long a client is waited for, and why.
 
 use super::{Client, Phase};
-use crate::config::Timeouts;
+use crate::config::document::Timeouts;
 use crate::reason::Reason;
 use std::time::Duration;
 use weir_reactor::Socket;

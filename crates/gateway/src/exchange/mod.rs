@@ -15,7 +15,8 @@ pub(crate) use step::{Event, Head, HeadStep, Step};
 pub(crate) use times::Times;
 
 use crate::config::Policy;
-use crate::keys::{ClientId, UpstreamId};
+use crate::keys::{ClientId, ServiceId, UpstreamId};
+use crate::plan::Plan;
 use std::rc::Rc;
 use weir_http1::{Method, Version};
 
@@ -38,8 +39,10 @@ pub(crate) struct Exchange {
     pub times: Times,
     /// Method and target for the log.
     pub line: RequestLine,
-    /// What it began with.
-    pub policy: Rc<Policy>,
+    /// The configuration that it began with, and its route in it.
+    pub plan: Rc<Plan>,
+    pub route: usize,
+    pub service: ServiceId,
 }
 
 /// A request's way through one upstream connection.
@@ -51,6 +54,12 @@ pub(crate) struct Attempt {
 }
 
 impl Exchange {
+    /// What it is held to.
+    #[inline]
+    pub(crate) fn policy(&self) -> &Policy {
+        self.plan.policy_of(self.route)
+    }
+
     /// Whether both connections are in step at the end: the client's can have its next request, the upstream's another.
     pub(crate) fn outcome(&self) -> Outcome {
         let AnswerHalf::Forwarding { upstream_persists, .. } = self.answer else {

@@ -23,7 +23,7 @@ impl Replay {
 }
 
 /// Bounds retries to a share of the requests, so that they cannot double the load of a server that fails.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     credit: u32,
 }

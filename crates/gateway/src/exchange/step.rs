@@ -103,7 +103,7 @@ impl Exchange {
         self.persistent &= framing != Framing::UntilClose && !cut_short && !draining;
         self.authenticates_connection |= head.authenticates_connection;
         self.answer = AnswerHalf::Forwarding {
-            body: Body::new(head.framing, framing == Framing::Chunked, &self.policy.limits),
+            body: Body::new(head.framing, framing == Framing::Chunked, &self.policy().limits),
             upstream_persists: head.persistent
                 && !self.authenticates_connection
                 && !head.announces_absent_body,

@@ -1,8 +1,10 @@
 //! The gateway's own responses: short, with the reason; the connection closes after them.
 
+use super::rewrite::Connection;
 use crate::Reason;
+use crate::route::Edits;
 use std::time::SystemTime;
-use weir_http1::Method;
+use weir_http1::{Framing, Method, framing_field};
 
 /// Writes the response for `reason`, if it has one. A response to HEAD has no body (RFC 9110 section 9.3.2).
 pub(crate) fn write(reason: &Reason, method: Option<Method>, out: &mut Vec<u8>) {
@@ -20,13 +22,86 @@ pub(crate) fn write(reason: &Reason, method: Option<Method>, out: &mut Vec<u8>) 
     }
 }
 
+/// An answer that the configuration asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own<'a> {
+    pub status: u16,
+    pub content_type: &'a str,
+    /// `None`: the status in words.
+    pub body: Option<&'a [u8]>,
+    /// Empty: none.
+    pub location: &'a [u8],
+}
+
+/// The type of a body in words.
+pub(crate) const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// Writes an answer that the configuration asks for.
+pub(crate) fn respond(
+    own: &Own<'_>,
+    is_head: bool,
+    connection: Connection,
+    edits: Option<&Edits>,
+    out: &mut Vec<u8>,
+) {
+    let Own { status, content_type, body, location } = *own;
+    let phrase = phrase(status);
+    let words = format!("{status} {phrase}\n");
+    let body = body.unwrap_or(words.as_bytes());
+    let drops = |name: &[u8]| edits.is_some_and(|edits| edits.drops_name(name));
+    out.extend_from_slice(format!("HTTP/1.1 {status} {phrase}\r\n").as_bytes());
+    if !drops(b"date") {
+        out.extend_from_slice(format!("Date: {}\r\n", httpdate::fmt_http_date(SystemTime::now())).as_bytes());
+    }
+    if !location.is_empty() {
+        out.extend_from_slice(b"Location: ");
+        out.extend_from_slice(location);
+        out.extend_from_slice(b"\r\n");
+    }
+    // Neither may have a body (RFC 9110 sections 15.3.5 and 15.4.5).
+    let has_body = !matches!(status, 204 | 304);
+    if has_body {
+        if !drops(b"content-type") {
+            out.extend_from_slice(format!("Content-Type: {content_type}\r\n").as_bytes());
+        }
+        framing_field(Framing::Length(body.len() as u64), out);
+    }
+    out.extend_from_slice(connection.field());
+    if let Some(edits) = edits {
+        edits.write_fixed(out);
+    }
+    out.extend_from_slice(b"\r\n");
+    if has_body && !is_head {
+        out.extend_from_slice(body);
+    }
+}
+
 /// RFC 9110 section 15, RFC 6585 section 5.
 fn phrase(status: u16) -> &'static str {
     match status {
         400 => "Bad Request",
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        204 => "No Content",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        304 => "Not Modified",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
         408 => "Request Timeout",
+        409 => "Conflict",
+        410 => "Gone",
         413 => "Content Too Large",
         414 => "URI Too Long",
+        418 => "I'm a teapot",
+        421 => "Misdirected Request",
+        429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
         500 => "Internal Server Error",
         501 => "Not Implemented",

@@ -1,5 +1,6 @@
 //! Forwarding heads: unchanged lines are copied verbatim, only changes are written.
 
+use crate::route::{Edits, PathEdit, Values};
 use std::net::{IpAddr, SocketAddr};
 use weir_http1::{
     Field, FieldName, Framing, Method, RequestHead, ResponseHead, Span, TargetForm, Version, copy_fields,
@@ -18,45 +19,75 @@ pub(crate) fn forwarded(peer: SocketAddr, tls: bool) -> Box<[u8]> {
     format!("X-Forwarded-For: {ip}\r\nX-Forwarded-Proto: {scheme}\r\n").into_bytes().into_boxed_slice()
 }
 
-/// Writes the request head for the upstream. `head` was parsed from `buf`, `forwarded` is the output of [`forwarded`],
-/// `authority` is the upstream's, for an HTTP/1.0 client without Host.
-/// `upgrade`: the client's wish to switch protocols goes with it.
-pub(crate) fn request(
-    buf: &[u8],
-    head: &RequestHead,
-    forwarded: &[u8],
-    authority: &[u8],
-    upgrade: Option<Span>,
-    out: &mut Vec<u8>,
-) {
+/// What a request takes along, besides its own fields.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Along<'a> {
+    /// The output of [`forwarded`].
+    pub forwarded: &'a [u8],
+    /// The client's wish to switch protocols.
+    pub upgrade: Option<Span>,
+    pub path: Option<&'a PathEdit>,
+    pub edits: &'a Edits,
+    /// The upstream's authority is also for an HTTP/1.0 client without Host.
+    pub values: Values<'a>,
+}
+
+/// Writes the request head for the upstream. `head` was parsed from `buf`.
+pub(crate) fn request(buf: &[u8], head: &RequestHead, along: Along<'_>, out: &mut Vec<u8>) {
+    let Along { forwarded, upgrade, edits, values, .. } = along;
     out.extend_from_slice(head.method_span.of(buf));
     out.push(b' ');
     let path = head.path.of(buf);
-    match path.first() {
+    match (along.path, path.first()) {
+        (Some(edit), Some(b'/' | b'?')) => edit.write(path, out),
         // RFC 9112 section 3.2.4: OPTIONS for a whole server in absolute form.
-        None if head.method == Method::Options => out.push(b'*'),
-        None | Some(b'?') => out.push(b'/'),
-        Some(_) => {}
+        (_, None) if head.method == Method::Options => out.push(b'*'),
+        (Some(edit), None) => edit.write(path, out),
+        (None, None) => out.push(b'/'),
+        (None, Some(b'?')) => {
+            out.push(b'/');
+            out.extend_from_slice(path);
+        }
+        (_, Some(_)) => out.extend_from_slice(path),
     }
-    out.extend_from_slice(path);
     out.extend_from_slice(b" HTTP/1.1\r\n");
     // In absolute form the target's authority overrides Host (RFC 9112 section 3.2.2).
     let host_replaced = head.target_form == TargetForm::Absolute;
     let host = head.host.map_or(&b""[..], |host| host.of(buf));
-    if host_replaced || head.host.is_none() {
-        line(b"Host: ", if host.is_empty() { authority } else { host }, out);
+    if (host_replaced || head.host.is_none()) && !edits.drops_name(b"host") {
+        line(b"Host: ", if host.is_empty() { values.upstream } else { host }, out);
     }
     let old_version = head.version == Version::Http10;
-    copy_fields(buf, &head.fields, |field| keep_in_request(field, host_replaced, old_version), out);
+    let keep = |field: &Field| keep_in_request(field, host_replaced, old_version) && !edits.drops(buf, field);
+    copy_fields(buf, &head.fields, keep, out);
     framing_field(head.framing, out);
     if let Some(protocol) = upgrade {
         line(b"Connection: Upgrade\r\nUpgrade: ", protocol.of(buf), out);
     }
-    out.extend_from_slice(forwarded);
-    if !host.is_empty() {
-        line(b"X-Forwarded-Host: ", host, out);
+    if edits.is_empty() {
+        out.extend_from_slice(forwarded);
+        if !host.is_empty() {
+            line(b"X-Forwarded-Host: ", host, out);
+        }
+    } else {
+        forwarded_and_edits(forwarded, host, edits, &values, out);
     }
     via(head.version, out);
+}
+
+/// The route's fields come in place of the gateway's own of the same name.
+#[cold]
+fn forwarded_and_edits(forwarded: &[u8], host: &[u8], edits: &Edits, values: &Values<'_>, out: &mut Vec<u8>) {
+    for own in forwarded.split_inclusive(|byte| *byte == b'\n') {
+        let name = own.split(|byte| *byte == b':').next().unwrap_or_default();
+        if !edits.drops_name(name) {
+            out.extend_from_slice(own);
+        }
+    }
+    if !host.is_empty() && !edits.drops_name(b"x-forwarded-host") {
+        line(b"X-Forwarded-Host: ", host, out);
+    }
+    edits.write(values, out);
 }
 
 /// Writes the head of an interim response (1xx) for the client.
@@ -91,16 +122,33 @@ pub(crate) enum Connection {
     Closes,
 }
 
+impl Connection {
+    /// The field line that says so.
+    #[inline]
+    pub(super) fn field(self) -> &'static [u8] {
+        match self {
+            Self::Persists => b"",
+            Self::PersistsByConsent => b"Connection: keep-alive\r\n",
+            Self::Closes => b"Connection: close\r\n",
+        }
+    }
+}
+
 /// Writes the head of a final response for the client. `framing` is the framing of the body towards it.
 pub(crate) fn response(
     buf: &[u8],
     head: &ResponseHead,
     framing: Framing,
     connection: Connection,
+    edits: Option<&Edits>,
     out: &mut Vec<u8>,
 ) {
     status_line(buf, head, out);
-    let keep = |field: &Field| !field.hop_by_hop && field.known != FieldName::ContentLength;
+    let keep = |field: &Field| {
+        !field.hop_by_hop
+            && field.known != FieldName::ContentLength
+            && !edits.is_some_and(|edits| edits.drops(buf, field))
+    };
     copy_fields(buf, &head.fields, keep, out);
     match head.content_length() {
         // Without a body, the length is that of the response to GET (HEAD, 304), and 204 has none.
@@ -109,11 +157,10 @@ pub(crate) fn response(
         }
         _ => framing_field(framing, out),
     }
-    out.extend_from_slice(match connection {
-        Connection::Persists => b"",
-        Connection::PersistsByConsent => b"Connection: keep-alive\r\n",
-        Connection::Closes => b"Connection: close\r\n",
-    });
+    out.extend_from_slice(connection.field());
+    if let Some(edits) = edits {
+        edits.write_fixed(out);
+    }
     via(head.version, out);
 }
 

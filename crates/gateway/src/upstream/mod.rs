@@ -6,9 +6,9 @@ mod service;
 
 pub(crate) use patience::Patience;
 pub(crate) use pool::{Links, Pool};
-pub(crate) use service::Service;
+pub(crate) use service::{Server, Service};
 
-use crate::keys::{ExchangeId, TunnelId};
+use crate::keys::{ExchangeId, ServerId, TunnelId};
 use weir_reactor::Timer;
 use weir_transport::Transport;
 
@@ -23,8 +23,7 @@ pub(crate) struct Upstream<S> {
     pub may_have_more: bool,
     /// The server has closed its sending side.
     pub ended: bool,
-    /// Which of the service's addresses it goes to: see [`Service::generation`].
-    pub generation: u32,
+    pub server: ServerId,
     /// Its place in the pool.
     pub links: Links,
     pub timer: Timer<Patience>,
@@ -47,14 +46,14 @@ pub(crate) enum Job {
 
 impl<S> Upstream<S> {
     /// A connection that was just dialled.
-    pub(crate) fn new(transport: Transport<S>, generation: u32) -> Self {
+    pub(crate) fn new(transport: Transport<S>, server: ServerId) -> Self {
         Self {
             transport,
             job: Job::Idle,
             held: Vec::new(),
             may_have_more: false,
             ended: false,
-            generation,
+            server,
             links: Links::default(),
             timer: Timer::default(),
             moved: false,

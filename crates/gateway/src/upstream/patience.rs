@@ -1,7 +1,7 @@
 //! How long a server is waited for, and why.
 
 use super::{Job, Upstream};
-use crate::config::Timeouts;
+use crate::config::document::Timeouts;
 use crate::exchange::{AnswerHalf, Exchange};
 use crate::reason::Reason;
 use std::time::Duration;

@@ -1,33 +1,75 @@
-//! Where requests go: a service, as one worker knows it.
+//! Where requests go: services and their servers, as one worker knows them.
 
 use super::Pool;
 use crate::config;
 use crate::exchange::Budget;
+use crate::keys::{OfServer, ServerId, Store};
+use std::sync::Arc;
 use weir_tls::{Connector, PeerName};
 
-/// A named group of servers, for now of one, with this worker's connections to it.
+/// A named group of servers, with this worker's state.
 #[derive(Debug)]
 pub(crate) struct Service {
-    pub server: config::Server,
-    pub tls: Option<(Connector, PeerName)>,
-    pub pool: Pool,
+    pub config: config::Service,
+    pub servers: Vec<ServerId>,
     pub retries: Budget,
-    /// Counts the changes of address; connections of an older one finish their work and are not used again.
-    pub generation: u32,
+    /// The server whose turn is next.
+    next: usize,
+}
+
+/// One server, with this worker's connections to it.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub config: config::Server,
+    pub tls: Option<(Connector, PeerName)>,
+    /// Its idle connections.
+    pub pool: Pool,
+    /// Connections that are not idle.
+    pub in_flight: usize,
 }
 
 impl Service {
-    pub(crate) fn new(config: config::Service, tls: Option<(Connector, PeerName)>) -> Self {
-        Self { server: config.server, tls, pool: Pool::default(), retries: Budget::default(), generation: 0 }
+    /// A service and its servers; those that `before` has, and whose settings are the same, go on with their connections.
+    /// The others of `before` stay where they are: the caller closes them.
+    pub(crate) fn new(
+        config: &config::Service,
+        before: Option<&Self>,
+        servers: &mut Store<OfServer, Server>,
+    ) -> Self {
+        let is_same = |tls: &Option<Arc<config::UpstreamTls>>| match (tls, &config.tls) {
+            (Some(before), Some(now)) => Arc::ptr_eq(before, now),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        let before = before.filter(|before| is_same(&before.config.tls));
+        let first = before.and_then(|before| servers.get(*before.servers.first()?));
+        let mut connector = first.and_then(|server| Some(server.tls.as_ref()?.0.clone()));
+        let mut chosen = Vec::with_capacity(config.servers.len());
+        for server in &config.servers {
+            let known = before.into_iter().flat_map(|before| &before.servers).copied();
+            let mut known = known.filter(|id| !chosen.contains(id));
+            let kept = known.find(|id| servers.get(*id).is_some_and(|known| known.config == *server));
+            chosen.push(kept.unwrap_or_else(|| {
+                let tls = config.tls.as_ref().zip(server.name.clone());
+                let tls =
+                    tls.map(|(tls, name)| (connector.get_or_insert_with(|| tls.client.core()).clone(), name));
+                servers.insert(Server::new(server.clone(), tls))
+            }));
+        }
+        let retries = before.map(|before| before.retries).unwrap_or_default();
+        Self { config: config.clone(), servers: chosen, retries, next: 0 }
     }
 
-    /// Goes on with another configuration. Returns whether the address changed, so that idle connections are of no use.
-    pub(crate) fn adopt(&mut self, config: &config::Service) -> bool {
-        if self.server == config.server {
-            return false;
-        }
-        self.server = config.server.clone();
-        self.generation += 1;
-        true
+    /// The server for the next request.
+    pub(crate) fn choose(&mut self) -> Option<ServerId> {
+        let chosen = self.servers.get(self.next).or_else(|| self.servers.first()).copied();
+        self.next = if self.next + 1 < self.servers.len() { self.next + 1 } else { 0 };
+        chosen
+    }
+}
+
+impl Server {
+    fn new(config: config::Server, tls: Option<(Connector, PeerName)>) -> Self {
+        Self { config, tls, pool: Pool::default(), in_flight: 0 }
     }
 }

@@ -5,6 +5,7 @@ use crate::config::Role;
 use crate::downstream::Client;
 use crate::heads::rewrite;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use weir_reactor::{Net, frontends};
 use weir_tls::Acceptor;
 use weir_transport::Transport;
@@ -38,16 +39,17 @@ impl<N: Net> Worker<N> {
     }
 
     fn welcome(&mut self, index: u32, socket: N::Socket, peer: SocketAddr) {
-        let session = self.frontends.of(index).and_then(Option::as_ref).map(Acceptor::accept);
-        let forwarded = match self.role {
+        let Some(frontend) = self.frontends.of(index).map(Rc::clone) else { return };
+        let (role, session) = (frontend.role, frontend.tls.as_ref().map(Acceptor::accept));
+        let forwarded = match role {
             Role::Gateway => rewrite::forwarded(peer, session.is_some()),
             Role::Tunnel => Box::default(),
         };
         let now = self.core.net.now();
-        let client = Client::new(Transport::accepted(socket, session), peer, now, forwarded);
+        let client = Client::new(Transport::accepted(socket, session), frontend, peer, now, forwarded);
         let id = self.clients.insert(client);
         self.core.counters.connections += 1;
-        if self.role == Role::Tunnel {
+        if role == Role::Tunnel {
             self.dig(id);
         }
         self.touch_client(id);

@@ -134,7 +134,7 @@ impl<N: Net> Worker<N> {
             let core = &mut self.core;
             match &mut exchange.answer {
                 AnswerHalf::Awaiting if at == inbox.len() => break,
-                AnswerHalf::Awaiting => match core.response.parse(&inbox[at..], &exchange.policy.limits) {
+                AnswerHalf::Awaiting => match core.response.parse(&inbox[at..], &exchange.policy().limits) {
                     Ok(Parse::Complete(len)) => {
                         let staged = client.transport.staged();
                         let passed = self.pass_head(id, &inbox[at..at + len]);
@@ -246,7 +246,9 @@ impl<N: Net> Worker<N> {
                     (true, Version::Http11) => Connection::Persists,
                     (true, Version::Http10) => Connection::PersistsByConsent,
                 };
-                rewrite::response(buf, head, framing, connection, client.transport.stage(&mut core.wire));
+                let edits = exchange.plan.response_edits(exchange.route);
+                let out = client.transport.stage(&mut core.wire);
+                rewrite::response(buf, head, framing, connection, edits, out);
                 Passed::Final
             }
             HeadStep::End(reason) => {

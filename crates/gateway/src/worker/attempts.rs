@@ -1,33 +1,39 @@
 //! Upstream connections for requests: taken from the pool or dialled, tried again, put back.
 
 use super::Worker;
-use crate::exchange::Attempt;
-use crate::keys::{ExchangeId, UpstreamId};
+use crate::exchange::{Attempt, Budget};
+use crate::keys::{ExchangeId, ServerId, ServiceId, UpstreamId};
 use crate::observe::Context;
 use crate::reason::Reason;
-use crate::upstream::{Job, Upstream};
+use crate::upstream::{Job, Service, Upstream};
+use std::io;
 use weir_reactor::Net;
 use weir_transport::{Fault, Transport};
 
 impl<N: Net> Worker<N> {
     /// A connection for a request. Errors: no new one can be started.
-    pub(super) fn attempt(&mut self) -> Result<Attempt, Fault> {
-        while let Some(upstream) = self.service.pool.take(&mut self.upstreams) {
+    pub(super) fn attempt(&mut self, service: ServiceId) -> Result<Attempt, Fault> {
+        let Some(server) = self.services.get_mut(service).and_then(Service::choose) else {
+            return Err(no_server());
+        };
+        while let Some(upstream) =
+            self.servers.get_mut(server).and_then(|server| server.pool.take(&mut self.upstreams))
+        {
             if self.is_quiet(upstream) {
                 return Ok(Attempt { upstream, reused: true });
             }
             self.drop_upstream(upstream);
         }
-        Ok(Attempt { upstream: self.dial()?, reused: false })
+        Ok(Attempt { upstream: self.dial(server)?, reused: false })
     }
 
     /// Starts a connection. Errors: as connect(2).
-    pub(super) fn dial(&mut self) -> Result<UpstreamId, Fault> {
-        let socket = self.core.net.connect(self.service.server.address).map_err(Fault::Connect)?;
-        let session = self.service.tls.as_ref().map(|(connector, name)| connector.connect(name));
+    pub(super) fn dial(&mut self, id: ServerId) -> Result<UpstreamId, Fault> {
+        let server = self.servers.get(id).ok_or_else(no_server)?;
+        let socket = self.core.net.connect(server.config.address).map_err(Fault::Connect)?;
+        let session = server.tls.as_ref().map(|(connector, name)| connector.connect(name));
         self.core.counters.upstream_connections += 1;
-        let transport = Transport::dialled(socket, session);
-        Ok(self.upstreams.insert(Upstream::new(transport, self.service.generation)))
+        Ok(self.upstreams.insert(Upstream::new(Transport::dialled(socket, session), id)))
     }
 
     /// Sends the request of an exchange again, on a new connection.
@@ -37,7 +43,9 @@ impl<N: Net> Worker<N> {
         let Some(mut bytes) = exchange.replay.take() else {
             return self.broken(client, "a retry without the request");
         };
-        if !self.service.retries.spend() {
+        let service = exchange.service;
+        let retries = self.services.get_mut(service).map(|service| &mut service.retries);
+        if !retries.is_some_and(Budget::spend) {
             self.core.wire.give_back(bytes);
             return self.end(client, Reason::UpstreamClosed);
         }
@@ -47,7 +55,8 @@ impl<N: Net> Worker<N> {
             bytes.append(upstream.transport.stage(&mut self.core.wire));
         }
         self.drop_upstream(lost);
-        let dialled = match self.dial() {
+        let server = self.services.get_mut(service).and_then(Service::choose);
+        let dialled = match server.ok_or_else(no_server).and_then(|server| self.dial(server)) {
             Ok(dialled) => dialled,
             Err(fault) => return self.end(client, Reason::UpstreamConnect(fault)),
         };
@@ -56,13 +65,13 @@ impl<N: Net> Worker<N> {
             return self.broken(client, "a retry without its connection");
         };
         upstream.transport.stage(&mut self.core.wire).extend_from_slice(&bytes);
-        upstream.job = Job::Exchange(id);
         exchange.attempt = Attempt { upstream: dialled, reused: false };
         exchange.request.resume();
         exchange.times.attempt = self.core.net.now();
         exchange.times.connected = None;
         self.core.wire.give_back(bytes);
         self.core.counters.retries += 1;
+        self.assign(dialled, Job::Exchange(id));
         self.touch_upstream(dialled);
         self.touch_client(client);
     }
@@ -97,7 +106,7 @@ impl<N: Net> Worker<N> {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         let reusable = reusable
             && !upstream.ended
-            && upstream.generation == self.service.generation
+            && self.servers.get(upstream.server).is_some()
             && upstream.transport.pending() == 0
             && !upstream.transport.has_partial_record();
         let may_have_more = upstream.may_have_more;
@@ -105,21 +114,43 @@ impl<N: Net> Worker<N> {
             return self.drop_upstream(id);
         }
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
-        upstream.job = Job::Idle;
-        self.service.pool.put(id, &mut self.upstreams);
+        let server = upstream.server;
+        self.assign(id, Job::Idle);
+        if let Some(server) = self.servers.get_mut(server) {
+            server.pool.put(id, &mut self.upstreams);
+        }
         self.touch_upstream(id);
+    }
+
+    /// Gives a connection its job, and counts those that have one.
+    pub(super) fn assign(&mut self, id: UpstreamId, job: Job) {
+        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let before = std::mem::replace(&mut upstream.job, job);
+        if let Some(server) = self.servers.get_mut(upstream.server) {
+            server.in_flight =
+                server.in_flight + usize::from(job != Job::Idle) - usize::from(before != Job::Idle);
+        }
     }
 
     /// Closes an idle connection.
     pub(super) fn forget_pooled(&mut self, id: UpstreamId) {
-        self.service.pool.forget(id, &mut self.upstreams);
+        let server = self.upstreams.get(id).map(|upstream| upstream.server);
+        if let Some(server) = server.and_then(|server| self.servers.get_mut(server)) {
+            server.pool.forget(id, &mut self.upstreams);
+        }
         self.drop_upstream(id);
     }
 
     /// Closes a connection, which is not in the pool.
     pub(super) fn drop_upstream(&mut self, id: UpstreamId) {
+        self.assign(id, Job::Idle);
         if let Some(mut upstream) = self.upstreams.remove(id) {
             upstream.timer.cancel(self.core.net.wheel());
         }
     }
+}
+
+/// Its service or its server is gone from the configuration.
+fn no_server() -> Fault {
+    Fault::Connect(io::Error::other("no server is configured any more"))
 }

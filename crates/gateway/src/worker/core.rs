@@ -1,7 +1,7 @@
 //! What everything in a worker needs: its net, buffers, policy, log and counters.
 
-use crate::config::Policy;
 use crate::observe::{Context, Counters, Log};
+use crate::plan::Plan;
 use crate::reason::Reason;
 use std::rc::Rc;
 use weir_http1::{RequestHead, ResponseHead};
@@ -12,7 +12,7 @@ use weir_transport::Wire;
 #[derive(Debug)]
 pub(crate) struct Core<N> {
     pub net: N,
-    pub policy: Rc<Policy>,
+    pub plan: Rc<Plan>,
     pub wire: Wire,
     /// The input buffer. Taken out while in use, so that the worker can be borrowed.
     inbox: Vec<u8>,
@@ -25,10 +25,10 @@ pub(crate) struct Core<N> {
 }
 
 impl<N: Net> Core<N> {
-    pub(crate) fn new(net: N, policy: Policy, log: Log) -> Self {
+    pub(crate) fn new(net: N, plan: Plan, log: Log) -> Self {
         Self {
             net,
-            policy: Rc::new(policy),
+            plan: Rc::new(plan),
             wire: Wire::default(),
             inbox: Vec::new(),
             request: RequestHead::new(),

@@ -3,9 +3,11 @@
 use super::Worker;
 use crate::config::Snapshot;
 use crate::downstream::Phase;
+use crate::keys::{OfServer, OfService, ServerId, ServiceId, Store};
 use crate::observe::{Context, Counters};
+use crate::plan::Plan;
 use crate::reason::Reason;
-use crate::upstream::Job;
+use crate::upstream::{Job, Server, Service};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -29,12 +31,39 @@ impl From<Stop> for Control {
     }
 }
 
+/// The services of a configuration, and their ids in its order. Those of the same name go on.
+pub(super) fn services_of(
+    snapshot: &Snapshot,
+    services: &mut Store<OfService, Service>,
+    servers: &mut Store<OfServer, Server>,
+) -> Vec<ServiceId> {
+    let before = services.ids();
+    let mut of_snapshot = Vec::with_capacity(snapshot.services.len());
+    for config in &snapshot.services {
+        let named =
+            |id: &&ServiceId| services.get(**id).is_some_and(|known| known.config.name == config.name);
+        let known = before.iter().find(named).copied();
+        let service = Service::new(config, known.and_then(|id| services.get(id)), servers);
+        of_snapshot.push(match known.and_then(|id| services.get_mut(id).map(|place| (id, place))) {
+            Some((id, place)) => {
+                *place = service;
+                id
+            }
+            None => services.insert(service),
+        });
+    }
+    for id in before.into_iter().filter(|id| !of_snapshot.contains(id)) {
+        services.discard(id);
+    }
+    of_snapshot
+}
+
 impl<N: Net> Worker<N> {
     /// Handles a message.
     pub(crate) fn control(&mut self, message: Control) {
         match message {
             Control::Stop(stop) => self.stop(stop),
-            Control::Adopt(snapshot) => self.adopt(&snapshot),
+            Control::Adopt(snapshot) => self.adopt(snapshot),
             // Who asked may have gone.
             Control::Tell(reply) => drop(reply.send(self.core.counters.clone())),
         }
@@ -68,7 +97,7 @@ impl<N: Net> Worker<N> {
             return;
         }
         self.core.draining = true;
-        self.drained_by = Some(now + self.core.policy.timeouts.drain);
+        self.drained_by = Some(now + self.core.plan.policy().timeouts.drain);
         self.frontends.drain(&mut self.core.net);
         for id in self.clients.ids() {
             let Some(client) = self.clients.get_mut(id) else { continue };
@@ -80,12 +109,22 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    fn adopt(&mut self, snapshot: &Snapshot) {
-        self.core.policy = Rc::new(snapshot.policy.clone());
-        if self.service.adopt(&snapshot.service) {
-            while let Some(id) = self.service.pool.take(&mut self.upstreams) {
-                self.drop_upstream(id);
+    /// Goes on with another configuration. Idle connections to servers that are gone are closed; others finish their work.
+    fn adopt(&mut self, snapshot: Arc<Snapshot>) {
+        let services = services_of(&snapshot, &mut self.services, &mut self.servers);
+        self.core.plan = Rc::new(Plan { snapshot, services });
+        let live = |id: &ServerId| {
+            let services = self.core.plan.services.iter().filter_map(|id| self.services.get(*id));
+            services.flat_map(|service| &service.servers).any(|server| server == id)
+        };
+        let gone: Vec<_> = self.servers.ids().into_iter().filter(|id| !live(id)).collect();
+        for id in gone {
+            while let Some(idle) =
+                self.servers.get_mut(id).and_then(|server| server.pool.take(&mut self.upstreams))
+            {
+                self.drop_upstream(idle);
             }
+            self.servers.discard(id);
         }
     }
 

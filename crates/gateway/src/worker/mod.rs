@@ -8,25 +8,31 @@ mod core;
 mod drain;
 mod due;
 mod ends;
+mod local;
 mod requests;
 mod settle;
 mod tunnels;
 
 pub(crate) use self::core::Core;
 pub(crate) use drain::Control;
+use drain::services_of;
 
-use crate::config::Role;
-use crate::downstream::Client;
+use crate::config::Snapshot;
+use crate::downstream::{Client, Frontend};
 use crate::exchange::Exchange;
 use crate::keys::{
-    ClientId, ExchangeId, FRONTEND, OfClient, OfExchange, OfTunnel, OfUpstream, Store, UpstreamId,
+    ClientId, ExchangeId, FRONTEND, OfClient, OfExchange, OfServer, OfService, OfTunnel, OfUpstream, Store,
+    UpstreamId,
 };
+use crate::observe::Log;
+use crate::plan::Plan;
 use crate::tunnel::Tunnel;
-use crate::upstream::{Service, Upstream};
+use crate::upstream::{Server, Service, Upstream};
 use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 use weir_reactor::{Events, Frontends, Key, Net, Ready, frontends};
-use weir_tls::Acceptor;
 
 /// All state of one core.
 #[derive(Debug)]
@@ -36,35 +42,39 @@ pub(crate) struct Worker<N: Net> {
     pub upstreams: Store<OfUpstream, Upstream<N::Socket>>,
     pub exchanges: Store<OfExchange, Exchange>,
     pub tunnels: Store<OfTunnel, Tunnel>,
-    pub service: Service,
-    role: Role,
+    pub services: Store<OfService, Service>,
+    pub servers: Store<OfServer, Server>,
     /// Clients with pipelined requests.
     resumable: Vec<ClientId>,
     /// Connections with output, or whose interest or timer may have changed.
     touched: Vec<Key>,
     /// Events of handshakes; empty between turns.
     handshakes: Vec<Ready>,
-    frontends: Frontends<N, Option<Acceptor>>,
+    frontends: Frontends<N, Rc<Frontend>>,
     drained_by: Option<Instant>,
 }
 
 impl<N: Net> Worker<N> {
-    /// A worker for these listeners, each with what it terminates TLS with. Errors: the net refuses a listener.
+    /// A worker for the listeners of a configuration, in their order. Errors: the net refuses a listener.
     pub(crate) fn new(
-        core: Core<N>,
-        role: Role,
-        service: Service,
-        listeners: Vec<(N::Listener, Option<Acceptor>)>,
+        net: N,
+        log: Log,
+        snapshot: Arc<Snapshot>,
+        listeners: Vec<N::Listener>,
     ) -> io::Result<Self> {
-        let frontends = Frontends::new(listeners, FRONTEND, &core.net)?;
+        let frontend = |listener| Rc::new(Frontend::new(listener));
+        let listeners = listeners.into_iter().zip(snapshot.listeners.iter().map(frontend)).collect();
+        let frontends = Frontends::new(listeners, FRONTEND, &net)?;
+        let (mut services, mut servers) = (Store::new(), Store::new());
+        let plan = Plan { services: services_of(&snapshot, &mut services, &mut servers), snapshot };
         Ok(Self {
-            core,
+            core: Core::new(net, plan, log),
             clients: Store::new(),
             upstreams: Store::new(),
             exchanges: Store::new(),
             tunnels: Store::new(),
-            service,
-            role,
+            services,
+            servers,
             resumable: Vec::new(),
             touched: Vec::new(),
             handshakes: Vec::new(),
@@ -73,9 +83,10 @@ impl<N: Net> Worker<N> {
         })
     }
 
-    /// What listeners are for.
-    pub(crate) fn role(&self) -> Role {
-        self.role
+    /// Idle connections to servers.
+    pub(crate) fn pooled(&self) -> usize {
+        let servers = self.servers.ids().into_iter().filter_map(|id| self.servers.get(id));
+        servers.map(|server| server.pool.len()).sum()
     }
 
     /// Waits for events, and at most until the drain's end.

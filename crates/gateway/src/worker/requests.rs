@@ -2,10 +2,12 @@
 
 use super::Worker;
 use super::core::HEADROOM;
-use crate::downstream::Phase;
+use super::local::values;
+use crate::config::Action;
+use crate::downstream::{MAX_PENDING, Phase};
 use crate::exchange::{AnswerHalf, Body, Event, Exchange, Replay, RequestHalf, RequestLine, Times};
-use crate::heads::rewrite;
-use crate::keys::{ClientId, ExchangeId};
+use crate::heads::rewrite::{self, Along};
+use crate::keys::{ClientId, ExchangeId, ServiceId};
 use crate::reason::Reason;
 use crate::upstream::Job;
 use std::io::ErrorKind;
@@ -25,6 +27,7 @@ impl<N: Net> Worker<N> {
             if client.transport.pending() < pending {
                 client.moved = true;
                 self.answer_moved(id);
+                self.resume_if_idle(id);
             }
         }
         if ready.hangup && self.clients.get(id).is_some_and(|client| client.ended) {
@@ -35,6 +38,15 @@ impl<N: Net> Worker<N> {
             self.read_client(id);
         }
         self.touch_client(id);
+    }
+
+    /// The client read more of the gateway's own answers: requests that wait behind them go on.
+    fn resume_if_idle(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get(id) else { return };
+        let waits = client.phase == Phase::Head { started: false } && !client.held.is_empty();
+        if waits && client.transport.pending() < MAX_PENDING {
+            self.resumable.push(id);
+        }
     }
 
     /// The client read more of its response: the upstream may be read again. It may have been silent only because it was not.
@@ -90,9 +102,11 @@ impl<N: Net> Worker<N> {
             match client.phase {
                 Phase::Closing => return,
                 Phase::Head { .. } if at == input.len() => break,
+                // The client does not read the answers to its earlier requests.
+                Phase::Head { .. } if client.transport.pending() >= MAX_PENDING => break,
                 Phase::Head { .. } => {
                     let core = &mut self.core;
-                    match core.request.parse(&input[at..], &core.policy.limits) {
+                    match core.request.parse(&input[at..], &core.plan.policy().limits) {
                         Ok(Parse::Complete(len)) => {
                             self.begin(id, &input[at..at + len]);
                             at += len;
@@ -126,10 +140,29 @@ impl<N: Net> Worker<N> {
         if head.method == Method::Connect {
             return self.refuse(id, buf, Reason::ConnectMethod);
         }
-        if matches!(head.framing, Framing::Length(length) if length > self.core.policy.max_body) {
+        let Some(client) = self.clients.get(id) else { return };
+        let plan = Rc::clone(&self.core.plan);
+        let Some((route, found)) = plan.route(head, buf, Some(client.peer.ip()), &client.frontend.name)
+        else {
+            return self.answer_self(id, buf, None);
+        };
+        if matches!(head.framing, Framing::Length(length) if length > found.policy.max_body) {
             return self.refuse(id, buf, Reason::BodyTooLarge);
         }
-        let attempt = match self.attempt() {
+        match found.action {
+            Action::Pass { service } => match plan.services.get(service) {
+                Some(service) => self.pass_on(id, buf, route, *service),
+                None => self.broken(id, "a route without its service"),
+            },
+            Action::Redirect { .. } | Action::Respond { .. } => {
+                self.answer_self(id, buf, Some(found));
+            }
+        }
+    }
+
+    /// Begins the exchange of a request that goes to a service.
+    fn pass_on(&mut self, id: ClientId, buf: &[u8], route: usize, service: ServiceId) {
+        let attempt = match self.attempt(service) {
             Ok(attempt) => attempt,
             Err(fault) => return self.refuse(id, buf, Reason::UpstreamConnect(fault)),
         };
@@ -141,10 +174,22 @@ impl<N: Net> Worker<N> {
         let core = &mut self.core;
         let head = &core.request;
         let upgrade = upgrade(head, buf);
-        let authority = self.service.server.authority.as_bytes();
-        let out = upstream.transport.stage(&mut core.wire);
-        rewrite::request(buf, head, &client.forwarded, authority, upgrade, out);
-        let body = Body::new(head.framing, head.framing == Framing::Chunked, &core.policy.limits);
+        let Some(server) = self.servers.get(upstream.server) else {
+            return self.broken(id, "a connection without its server");
+        };
+        let Some(found) = core.plan.snapshot.routes.get(route) else {
+            return self.broken(id, "a request without its route");
+        };
+        let along = Along {
+            forwarded: &client.forwarded,
+            upgrade,
+            path: found.path.as_ref(),
+            edits: &found.request,
+            values: values(client, head, buf, server.config.authority.as_bytes()),
+        };
+        rewrite::request(buf, head, along, upstream.transport.stage(&mut core.wire));
+        let limits = &found.policy.limits;
+        let body = Body::new(head.framing, head.framing == Framing::Chunked, limits);
         let now = core.net.now();
         let mut times = Times::new(client.accepted, now);
         let request = RequestHalf::new(body);
@@ -172,14 +217,18 @@ impl<N: Net> Worker<N> {
             replay,
             times,
             line: RequestLine::new(head.method_span.of(buf), head.target.of(buf)),
-            policy: Rc::clone(&core.policy),
+            plan: Rc::clone(&core.plan),
+            route,
+            service,
         });
         client.phase = Phase::Exchange(exchange);
         client.moved = true;
-        upstream.job = Job::Exchange(exchange);
         upstream.moved = true;
         core.counters.requests += 1;
-        self.service.retries.earn();
+        if let Some(service) = self.services.get_mut(service) {
+            service.retries.earn();
+        }
+        self.assign(attempt.upstream, Job::Exchange(exchange));
         self.touch_client(id);
         self.touch_upstream(attempt.upstream);
     }
@@ -217,7 +266,7 @@ impl<N: Net> Worker<N> {
                 return 0;
             }
         };
-        if passed > exchange.policy.max_body {
+        if passed > exchange.policy().max_body {
             self.end(client, Reason::BodyTooLarge);
             return taken;
         }

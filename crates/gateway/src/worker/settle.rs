@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::downstream::{self, MAX_PENDING, Phase, Upward};
+use crate::exchange::Exchange;
 use crate::exchange::Replay;
 use crate::keys::{ClientId, UpstreamId};
 use crate::upstream::{self, Job};
@@ -113,7 +114,8 @@ impl<N: Net> Worker<N> {
             (Some(_), None) => client.timer.clear(),
             (Some((_, why)), Some(want)) if why == want && !(moved && want.extends()) => {}
             (_, Some(want)) => {
-                let within = want.within(&self.core.policy.timeouts, self.core.draining);
+                let policy = exchange.map_or_else(|| self.core.plan.policy(), Exchange::policy);
+                let within = want.within(&policy.timeouts, self.core.draining);
                 let at = self.core.net.now() + within;
                 client.timer.set(at, want, self.core.net.wheel(), id.key());
             }
@@ -146,7 +148,7 @@ impl<N: Net> Worker<N> {
             (Some(_), None) => upstream.timer.clear(),
             (Some((_, why)), Some(want)) if why == want && !(moved && want.extends()) => {}
             (_, Some(want)) => {
-                let policy = exchange.map_or(&self.core.policy, |exchange| &exchange.policy);
+                let policy = exchange.map_or_else(|| self.core.plan.policy(), Exchange::policy);
                 let at = self.core.net.now() + want.within(&policy.timeouts);
                 upstream.timer.set(at, want, self.core.net.wheel(), id.key());
             }

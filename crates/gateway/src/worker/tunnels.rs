@@ -6,13 +6,17 @@ use crate::keys::{ClientId, ExchangeId, TunnelId, UpstreamId};
 use crate::observe::Context;
 use crate::reason::Reason;
 use crate::tunnel::Tunnel;
-use crate::upstream::Job;
+use crate::upstream::{Job, Service};
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
     /// A tunnel for a client that was just accepted: what the floor target does with every connection.
     pub(super) fn dig(&mut self, id: ClientId) {
-        let upstream = match self.dial() {
+        let service = self.core.plan.services.first().copied();
+        let Some(server) = service.and_then(|id| self.services.get_mut(id)).and_then(Service::choose) else {
+            return self.broken(id, "a tunnel without a service");
+        };
+        let upstream = match self.dial(server) {
             Ok(upstream) => upstream,
             Err(fault) => {
                 self.note_end_of(id, &Reason::UpstreamConnect(fault));
@@ -23,9 +27,7 @@ impl<N: Net> Worker<N> {
         if let Some(client) = self.clients.get_mut(id) {
             client.phase = Phase::Tunnel(tunnel);
         }
-        if let Some(upstream) = self.upstreams.get_mut(upstream) {
-            upstream.job = Job::Tunnel(tunnel);
-        }
+        self.assign(upstream, Job::Tunnel(tunnel));
         self.core.counters.tunnels += 1;
         self.touch_upstream(upstream);
     }

@@ -1,68 +1,73 @@
-//! Gateway settings.
+//! Deadlines.
 
+use super::values::duration;
+use serde::Deserialize;
 use std::time::Duration;
-use weir_http1::Limits;
-use weir_reactor::cores::Cores;
-use weir_tls::{ClientSettings, ServerSettings};
-use weir_transport::Endpoint;
-
-/// All settings of one gateway process.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Listeners; at least one.
-    pub listen: Vec<Endpoint>,
-    /// TLS towards clients; required by an `https` listener.
-    pub server_tls: Option<ServerSettings>,
-    /// The upstream.
-    pub to: Endpoint,
-    /// TLS towards the upstream, for an `https` upstream.
-    pub upstream_tls: UpstreamTls,
-    /// Worker threads; `None` is one per allowed core.
-    pub workers: Option<usize>,
-    /// The cores to pin workers to; `None` leaves them unpinned.
-    pub cores: Option<Cores>,
-    /// Limits of a message head.
-    pub limits: Limits,
-    /// Maximum request body in bytes; `None` for no limit.
-    pub max_body: Option<u64>,
-    /// Timeouts.
-    pub timeouts: Timeouts,
-}
-
-/// TLS towards the upstream. It is verified, and sessions are resumed, unless the settings say otherwise.
-#[derive(Clone, Debug)]
-pub struct UpstreamTls {
-    /// Roots, versions, suites, groups.
-    pub client: ClientSettings,
-    /// The name to verify and to send as SNI; `None` for the upstream's host.
-    pub name: Option<String>,
-}
 
 /// Deadlines. Except where noted, a peer cannot extend them by sending a byte now and then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Timeouts {
     /// From accept to the end of the client's TLS handshake.
+    #[serde(deserialize_with = "duration")]
     pub handshake: Duration,
     /// From the first byte of a request head to its last.
+    #[serde(deserialize_with = "duration")]
     pub head: Duration,
     /// Idle time between requests on a client's connection.
+    #[serde(deserialize_with = "duration")]
     pub idle: Duration,
     /// Time without progress of a body, in either direction; progress extends it.
+    #[serde(deserialize_with = "duration")]
     pub stall: Duration,
     /// From dialling an upstream to the end of its TLS handshake.
+    #[serde(deserialize_with = "duration")]
     pub connect: Duration,
     /// From the last byte of a request to its response head.
+    #[serde(deserialize_with = "duration")]
     pub response: Duration,
     /// Idle time of a pooled upstream connection.
+    #[serde(deserialize_with = "duration")]
     pub pooled: Duration,
     /// Time without a byte either way in a tunnel.
+    #[serde(deserialize_with = "duration")]
     pub tunnel: Duration,
     /// From the end of our last response to closing the connection, while the client may still be sending.
+    #[serde(deserialize_with = "duration")]
     pub linger: Duration,
     /// How long idle connections are kept after SIGTERM.
+    #[serde(deserialize_with = "duration")]
     pub drain_idle: Duration,
     /// From SIGTERM to exit, whatever is still in progress.
+    #[serde(deserialize_with = "duration")]
     pub drain: Duration,
+}
+
+/// Those that a route may set for itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RouteTimeouts {
+    /// As [`Timeouts::stall`].
+    #[serde(deserialize_with = "duration")]
+    pub stall: Option<Duration>,
+    /// As [`Timeouts::response`].
+    #[serde(deserialize_with = "duration")]
+    pub response: Option<Duration>,
+    /// As [`Timeouts::tunnel`].
+    #[serde(deserialize_with = "duration")]
+    pub tunnel: Option<Duration>,
+}
+
+impl RouteTimeouts {
+    /// The general ones with these in their place.
+    pub(crate) fn over(self, general: Timeouts) -> Timeouts {
+        Timeouts {
+            stall: self.stall.unwrap_or(general.stall),
+            response: self.response.unwrap_or(general.response),
+            tunnel: self.tunnel.unwrap_or(general.tunnel),
+            ..general
+        }
+    }
 }
 
 impl Default for Timeouts {

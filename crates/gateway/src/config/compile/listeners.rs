@@ -1,0 +1,73 @@
+//! Listeners and their TLS.
+
+use super::{Fault, check_name};
+use crate::config::document::{Config, ListenerTls};
+use crate::config::snapshot::{Listener, Role};
+use weir_tls::{Identity, Offer, Server, ServerSettings};
+use weir_transport::Endpoint;
+
+pub(super) fn compile(config: &Config) -> Result<Vec<Listener>, Fault> {
+    if config.listeners.is_empty() {
+        return Err(Fault::new(
+            "listener",
+            "missing: expected at least one, such as [listener.web] with bind = \"0.0.0.0:80\"",
+        ));
+    }
+    let mut listeners = Vec::new();
+    for (name, listener) in &config.listeners {
+        let key = format!("listener.{name}");
+        check_name(&key, name)?;
+        if listener.bind.is_empty() {
+            return Err(Fault::new(format!("{key}.bind"), "empty: expected at least one address"));
+        }
+        let tls = match &listener.tls {
+            Some(tls) => Some(server(config, tls, &format!("{key}.tls"))?),
+            None => None,
+        };
+        for (index, bind) in listener.bind.iter().enumerate() {
+            let key = format!("{key}.bind.{index}");
+            let endpoint = Endpoint { tls: tls.is_some(), host: bind.host.clone(), port: bind.port };
+            listeners.push(Listener {
+                name: name.as_str().into(),
+                key,
+                endpoint,
+                role: Role::Gateway,
+                tls: tls.clone(),
+            });
+        }
+    }
+    Ok(listeners)
+}
+
+fn server(config: &Config, tls: &ListenerTls, key: &str) -> Result<Server, Fault> {
+    let Some(certificate) = config.certificates.first() else {
+        let expected = "a listener with TLS needs a certificate: expected [[certificate]] with chain and key";
+        return Err(Fault::new(key, expected));
+    };
+    if let Some(tickets @ 9..) = tls.tickets {
+        return Err(Fault::new(
+            format!("{key}.tickets"),
+            format!("invalid value `{tickets}`: expected 0 to 8"),
+        ));
+    }
+    let Offer { versions, suites, groups } =
+        Offer { versions: tls.versions.clone(), suites: tls.suites.clone(), groups: tls.groups.clone() }
+            .complete();
+    let identity = Identity::files(&certificate.chain, &certificate.key);
+    let defaults = ServerSettings::new(identity);
+    Server::new(&ServerSettings {
+        versions,
+        suites,
+        groups,
+        alpn: vec![HTTP_1_1.to_vec(), HTTP_1_0.to_vec()],
+        tickets: tls.tickets.unwrap_or(defaults.tickets),
+        client_roots: tls.client_ca.clone(),
+        ..defaults
+    })
+    .map_err(|error| Fault::new(key, error))
+}
+
+/// RFC 7301 section 6.
+pub(super) const HTTP_1_1: &[u8] = b"http/1.1";
+/// Clients that speak it may offer nothing else.
+const HTTP_1_0: &[u8] = b"http/1.0";

@@ -1,0 +1,73 @@
+//! From the document to a snapshot: everything that can be wrong is found here, off the data path.
+
+mod listeners;
+mod routes;
+mod services;
+
+pub(crate) use services::resolve_again;
+
+use super::document::Config;
+use super::snapshot::{Policy, Snapshot};
+use weir_http1::Limits;
+
+/// An invalid value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {message}")]
+pub struct Fault {
+    /// Its key in the document, such as `service.api.servers.0`.
+    pub key: String,
+    /// What is wrong, and what was expected.
+    pub message: String,
+}
+
+impl Fault {
+    fn new(key: impl Into<String>, message: impl ToString) -> Self {
+        Self { key: key.into(), message: message.to_string() }
+    }
+}
+
+/// Checks a configuration, reads the files that it names and resolves its names. Errors: the first fault.
+pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
+    if config.workers == Some(0) {
+        return Err(Fault::new("workers", "invalid value `0`: expected at least 1"));
+    }
+    if let Some(cores) = &config.cores {
+        cores.check().map_err(|error| Fault::new("cores", error))?;
+    }
+    let policy = policy(config)?;
+    let listeners = listeners::compile(config)?;
+    let services = services::compile(config)?;
+    let (routes, hosts) = routes::compile(config, &services, &policy)?;
+    Ok(Snapshot { listeners, services, routes, hosts, policy })
+}
+
+fn policy(config: &Config) -> Result<Policy, Fault> {
+    let limits = &config.limits;
+    let size = |key: &str, bytes: u64, least: u64, most: u64| match bytes {
+        bytes if (least..=most).contains(&bytes) => Ok(bytes as usize),
+        bytes => Err(Fault::new(key, format!("invalid value `{bytes}`: expected {least} to {most}"))),
+    };
+    let head_bytes = size("limits.head", limits.head, 512, 1 << 20)?;
+    let line_bytes = size("limits.line", limits.line, 256, 1 << 20)?;
+    let fields = size("limits.fields", limits.fields as u64, 1, 1000)?;
+    Ok(Policy {
+        limits: Limits { head_bytes, fields, line_bytes },
+        max_body: limits.body.unwrap_or(u64::MAX),
+        timeouts: config.timeouts,
+    })
+}
+
+/// Names are a part of keys, metrics and log lines.
+fn check_name(key: &str, name: &str) -> Result<(), Fault> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    if !name.is_empty() && name.len() <= 64 && name.chars().all(is_plain) {
+        return Ok(());
+    }
+    Err(Fault::new(key, format!("invalid name `{name}`: expected 1 to 64 letters, digits, `-` or `_`")))
+}
+
+/// A list for a message: `a`, `b`.
+fn listed<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "none is defined".to_owned() } else { names.join(", ") }
+}

@@ -1,0 +1,226 @@
+//! Routes.
+
+use super::{Fault, listed};
+use crate::config::document::{self, Config};
+use crate::config::snapshot::{Action, Conditions, Policy, Route, Service, Wanted};
+use crate::route::{Edits, Hosts, PathEdit, PathPattern, Template};
+use weir_http1::{FieldName, is_token};
+
+/// The routes in their order, and how they are found.
+pub(super) fn compile(
+    config: &Config,
+    services: &[Service],
+    policy: &Policy,
+) -> Result<(Vec<Route>, Hosts), Fault> {
+    let mut routes = Vec::new();
+    let mut hosts = Hosts::default();
+    for (index, route) in config.routes.iter().enumerate() {
+        let key = format!("route.{index}");
+        routes.push(Route {
+            conditions: conditions(config, route, &key)?,
+            action: action(config, services, route, &key)?,
+            policy: Policy {
+                max_body: route.max_body.unwrap_or(policy.max_body),
+                timeouts: route.timeouts.over(policy.timeouts),
+                ..policy.clone()
+            },
+            path: path_edit(route, &key)?,
+            request: edits(&route.request_headers, &format!("{key}.request_headers"), true)?,
+            response: edits(&route.response_headers, &format!("{key}.response_headers"), false)?,
+        });
+        place(&mut hosts, route, index, &key)?;
+    }
+    Ok((routes, hosts))
+}
+
+/// Enters a route under each of its hosts and paths.
+fn place(hosts: &mut Hosts, route: &document::Route, index: usize, key: &str) -> Result<(), Fault> {
+    let all = [PathPattern { segments: Vec::new(), is_prefix: true }];
+    let paths = if route.path.is_empty() { &all[..] } else { &route.path };
+    let mut names = Vec::new();
+    for (at, host) in route.host.iter().enumerate() {
+        names.push(Some(host_name(host).ok_or_else(|| {
+            let expected = "expected a name without port, or all names of a domain, such as example.org or *.example.org";
+            Fault::new(format!("{key}.host.{at}"), format!("invalid host `{host}`: {expected}"))
+        })?));
+    }
+    if names.is_empty() {
+        names.push(None);
+    }
+    for name in &names {
+        for path in paths {
+            hosts.insert(name.as_deref(), path, index);
+        }
+    }
+    Ok(())
+}
+
+fn host_name(host: &str) -> Option<String> {
+    let name = host.strip_prefix("*.").unwrap_or(host);
+    let label = |label: &str| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    let is_name = name.len() <= 253 && name.split('.').all(label);
+    let is_ipv6 = || Some(host.strip_prefix('[')?.strip_suffix(']')?.parse::<std::net::Ipv6Addr>().is_ok());
+    (is_name || is_ipv6() == Some(true)).then(|| host.to_ascii_lowercase())
+}
+
+fn conditions(config: &Config, route: &document::Route, key: &str) -> Result<Conditions, Fault> {
+    for (at, method) in route.method.iter().enumerate() {
+        if !is_token(method.as_bytes()) {
+            let why = format!("invalid method `{method}`: expected a token such as GET");
+            return Err(Fault::new(format!("{key}.method.{at}"), why));
+        }
+    }
+    let mut listeners = Vec::new();
+    for (at, name) in route.listener.iter().enumerate() {
+        if !config.listeners.contains_key(name) {
+            let why =
+                format!("unknown listener `{name}`: expected one of {}", listed(config.listeners.keys()));
+            return Err(Fault::new(format!("{key}.listener.{at}"), why));
+        }
+        listeners.push(name.as_str().into());
+    }
+    let mut headers = Vec::new();
+    for (name, value) in &route.headers {
+        if !is_token(name.as_bytes()) {
+            let why = format!("invalid field name `{name}`");
+            return Err(Fault::new(format!("{key}.headers.{name}"), why));
+        }
+        let value = (value != "*").then(|| value.as_bytes().into());
+        headers.push(Wanted { name: name.as_bytes().into(), value });
+    }
+    Ok(Conditions {
+        methods: route.method.iter().map(|method| method.as_bytes().into()).collect(),
+        headers,
+        clients: route.client.clone(),
+        listeners,
+    })
+}
+
+fn action(
+    config: &Config,
+    services: &[Service],
+    route: &document::Route,
+    key: &str,
+) -> Result<Action, Fault> {
+    const ACTIONS: &str = "expected one of `service`, `redirect`, `respond`";
+    match (&route.service, &route.redirect, &route.respond) {
+        (Some(name), None, None) => {
+            let service = services.iter().position(|service| service.name == *name).ok_or_else(|| {
+                let known = listed(config.services.keys());
+                Fault::new(
+                    format!("{key}.service"),
+                    format!("unknown service `{name}`: expected one of {known}"),
+                )
+            })?;
+            Ok(Action::Pass { service })
+        }
+        (None, Some(redirect), None) => {
+            let status = redirect.status.unwrap_or(308);
+            if ![301, 302, 303, 307, 308].contains(&status) {
+                let why = format!("invalid value `{status}`: expected 301, 302, 303, 307 or 308");
+                return Err(Fault::new(format!("{key}.redirect.status"), why));
+            }
+            let to = redirect.to.parse().map_err(|why| Fault::new(format!("{key}.redirect.to"), why))?;
+            Ok(Action::Redirect { status, to })
+        }
+        (None, None, Some(respond)) => fixed(respond, &format!("{key}.respond")),
+        (None, None, None) => Err(Fault::new(key, format!("missing action: {ACTIONS}"))),
+        _ => Err(Fault::new(key, format!("more than one action: {ACTIONS}"))),
+    }
+}
+
+fn fixed(respond: &document::Respond, key: &str) -> Result<Action, Fault> {
+    let status = respond.status;
+    if !(200..=599).contains(&status) {
+        return Err(Fault::new(
+            format!("{key}.status"),
+            format!("invalid value `{status}`: expected 200 to 599"),
+        ));
+    }
+    let content_type = respond.content_type.as_deref().unwrap_or("text/plain; charset=utf-8");
+    if content_type.chars().any(char::is_control) {
+        let why = format!("invalid value {content_type:?}: control characters end a field");
+        return Err(Fault::new(format!("{key}.content_type"), why));
+    }
+    if matches!(status, 204 | 304) && respond.body.as_ref().is_some_and(|body| !body.is_empty()) {
+        return Err(Fault::new(format!("{key}.body"), format!("an answer with status {status} has no body")));
+    }
+    Ok(Action::Respond {
+        status,
+        content_type: content_type.into(),
+        body: respond.body.as_ref().map(|body| body.as_bytes().into()),
+    })
+}
+
+fn path_edit(route: &document::Route, key: &str) -> Result<Option<PathEdit>, Fault> {
+    let prefix = |name: &str, prefix: &Option<String>| match prefix.as_deref() {
+        None => Ok(Box::default()),
+        Some(text) => match text.parse::<PathPattern>() {
+            Ok(PathPattern { is_prefix: false, .. }) if !text.contains('{') => {
+                Ok(text.trim_end_matches('/').as_bytes().into())
+            }
+            _ => {
+                let why = format!("invalid value `{text}`: expected a path such as /api");
+                Err(Fault::new(format!("{key}.{name}"), why))
+            }
+        },
+    };
+    let edit = PathEdit {
+        strip: prefix("strip_prefix", &route.strip_prefix)?,
+        add: prefix("add_prefix", &route.add_prefix)?,
+    };
+    Ok((edit != PathEdit::default()).then_some(edit))
+}
+
+/// `of_request`: variables are known.
+fn edits(edits: &document::Edits, key: &str, of_request: bool) -> Result<Edits, Fault> {
+    let mut compiled = Edits::default();
+    for name in &edits.remove {
+        compiled.remove.push(field_name(name, &format!("{key}.remove"))?);
+    }
+    for (kind, fields) in [("set", &edits.set), ("add", &edits.add)] {
+        for (name, value) in fields {
+            let key = format!("{key}.{kind}.{name}");
+            let bytes = field_name(name, &key)?;
+            let value: Template = value.parse().map_err(|why| Fault::new(&key, why))?;
+            if !of_request && !value.is_constant() {
+                return Err(Fault::new(
+                    &key,
+                    "variables are for requests and redirects: expected a fixed value",
+                ));
+            }
+            if kind == "set" {
+                compiled.remove.push(bytes.clone());
+            } else if name.eq_ignore_ascii_case("host") {
+                return Err(Fault::new(&key, "a request has one Host: expected `set` in place of `add`"));
+            }
+            compiled.add.push((bytes, value));
+        }
+    }
+    if of_request
+        && compiled.drops_name(b"host")
+        && !edits.set.keys().any(|name| name.eq_ignore_ascii_case("host"))
+    {
+        return Err(Fault::new(
+            format!("{key}.remove"),
+            "a request has a Host: expected `set` with another one",
+        ));
+    }
+    Ok(compiled)
+}
+
+/// A field that may be changed: not one that frames the message or belongs to one connection.
+fn field_name(name: &str, key: &str) -> Result<Box<[u8]>, Fault> {
+    if !is_token(name.as_bytes()) {
+        return Err(Fault::new(key, format!("invalid field name `{name}`")));
+    }
+    let known = FieldName::of(name.as_bytes());
+    if known.is_hop_by_hop() || matches!(known, FieldName::ContentLength | FieldName::Expect | FieldName::Via)
+    {
+        let why = format!("`{name}` frames the message or belongs to one connection: expected another field");
+        return Err(Fault::new(key, why));
+    }
+    Ok(name.as_bytes().into())
+}

@@ -1,0 +1,92 @@
+//! The configuration as an operator writes it, in a TOML file or by flags.
+
+mod listener;
+mod route;
+mod service;
+mod timeouts;
+mod values;
+
+pub use listener::{Bind, Certificate, Listener, ListenerTls};
+pub use route::{Edits, Redirect, Respond, Route};
+pub use service::{Service, ServiceTls};
+pub use timeouts::{RouteTimeouts, Timeouts};
+
+use super::Fault;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use values::{size, text};
+use weir_reactor::cores::Cores;
+
+/// All of it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Worker threads; default: one per allowed core.
+    pub workers: Option<usize>,
+    /// The cores to pin workers to, such as `0,2-3`; default: unpinned.
+    #[serde(deserialize_with = "text")]
+    pub cores: Option<Cores>,
+    /// Listeners by name.
+    #[serde(rename = "listener")]
+    pub listeners: BTreeMap<String, Listener>,
+    /// Certificates of all listeners with TLS; the first one is the default.
+    #[serde(rename = "certificate")]
+    pub certificates: Vec<Certificate>,
+    /// Services by name.
+    #[serde(rename = "service")]
+    pub services: BTreeMap<String, Service>,
+    /// Routes; the most specific one that fits is taken.
+    #[serde(rename = "route")]
+    pub routes: Vec<Route>,
+    /// Limits.
+    pub limits: Limits,
+    /// Timeouts.
+    pub timeouts: Timeouts,
+}
+
+/// Limits of messages.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Bytes of a request or response head.
+    #[serde(deserialize_with = "size")]
+    pub head: u64,
+    /// Fields of a head.
+    pub fields: usize,
+    /// Bytes of a line of a head.
+    #[serde(deserialize_with = "size")]
+    pub line: u64,
+    /// Bytes of a request body; default: no limit.
+    #[serde(deserialize_with = "size")]
+    pub body: Option<u64>,
+}
+
+impl Config {
+    /// What is valid, and rarely meant: the key, and what follows from it.
+    pub fn warnings(&self) -> Vec<Fault> {
+        let insecure = self.services.iter().filter(|(_, service)| service.tls.insecure);
+        let warning = |(name, service): (&String, &Service)| {
+            let servers: Vec<_> = service.servers.iter().map(ToString::to_string).collect();
+            Fault {
+                key: format!("service.{name}.tls.insecure"),
+                message: format!(
+                    "the certificate of {} is not verified; a man in the middle can read and change everything",
+                    servers.join(", ")
+                ),
+            }
+        };
+        insecure.map(warning).collect()
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let limits = weir_http1::Limits::default();
+        Self {
+            head: limits.head_bytes as u64,
+            fields: limits.fields,
+            line: limits.line_bytes as u64,
+            body: None,
+        }
+    }
+}

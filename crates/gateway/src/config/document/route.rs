@@ -1,0 +1,88 @@
+//! Routes: which requests, and what becomes of them.
+
+use super::timeouts::RouteTimeouts;
+use super::values::{size, texts};
+use crate::config::{Network, PathPattern};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Which requests, and what becomes of them. A request takes the most specific route that fits: by host, then by path,
+/// then the first in the file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Route {
+    /// Hosts: `example.org`, or `*.example.org` for all names below it; default: any.
+    #[serde(deserialize_with = "texts")]
+    pub host: Vec<String>,
+    /// Paths: `/a` alone, `/a/*` for it and everything below, `/a/{id}/b` with any segment; default: any.
+    #[serde(deserialize_with = "texts")]
+    pub path: Vec<PathPattern>,
+    /// Methods; default: any.
+    #[serde(deserialize_with = "texts")]
+    pub method: Vec<String>,
+    /// Fields that the request must have, with this value, or with any for `*`; default: none.
+    pub headers: BTreeMap<String, String>,
+    /// Networks that the client must be in; default: any.
+    #[serde(deserialize_with = "texts")]
+    pub client: Vec<Network>,
+    /// Listeners by name that the request must come from; default: any.
+    #[serde(deserialize_with = "texts")]
+    pub listener: Vec<String>,
+
+    /// Passes the request on to this service.
+    pub service: Option<String>,
+    /// Answers with a redirect.
+    pub redirect: Option<Redirect>,
+    /// Answers with this.
+    pub respond: Option<Respond>,
+
+    /// Removes this from the beginning of the path.
+    pub strip_prefix: Option<String>,
+    /// Adds this at the beginning of the path, after `strip_prefix`.
+    pub add_prefix: Option<String>,
+    /// Changes to the request's fields.
+    pub request_headers: Edits,
+    /// Changes to the answer's fields.
+    pub response_headers: Edits,
+
+    /// Maximum request body in bytes; default: that of `limits`.
+    #[serde(deserialize_with = "size")]
+    pub max_body: Option<u64>,
+    /// Timeouts that differ from the general ones.
+    pub timeouts: RouteTimeouts,
+}
+
+/// A redirect.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Redirect {
+    /// The `Location`, with variables.
+    pub to: String,
+    /// 301, 302, 303, 307 or 308; default: 308, which keeps method and body.
+    pub status: Option<u16>,
+}
+
+/// A fixed answer.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Respond {
+    /// 200 to 599.
+    pub status: u16,
+    /// The body; default: the status in words.
+    pub body: Option<String>,
+    /// Its `Content-Type`; default: `text/plain; charset=utf-8`.
+    pub content_type: Option<String>,
+}
+
+/// Changes to fields.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Edits {
+    /// Fields in place of those of the same name.
+    pub set: BTreeMap<String, String>,
+    /// Fields beside those of the same name.
+    pub add: BTreeMap<String, String>,
+    /// Names of fields to drop.
+    #[serde(deserialize_with = "texts")]
+    pub remove: Vec<String>,
+}

@@ -1,0 +1,144 @@
+//! Values as they are written: durations, sizes, and what has a text form.
+
+use serde::{Deserialize, Deserializer, de::Error};
+use std::fmt::Display;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A value with a text form, which need not be set.
+pub(super) fn text<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: Display>,
+{
+    String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
+}
+
+/// A list of values with a text form; one alone needs no brackets.
+pub(super) fn texts<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: Display>,
+{
+    let texts = OneOrMany::deserialize(deserializer)?.0;
+    texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
+}
+
+/// `250ms`, `10s`, `5min`, `12h` or `7d`; more than nothing.
+pub(super) fn duration<'de, D, R>(deserializer: D) -> Result<R, D::Error>
+where
+    D: Deserializer<'de>,
+    R: From<Duration>,
+{
+    let text = String::deserialize(deserializer)?;
+    parse_duration(&text).map(R::from).ok_or_else(|| {
+        D::Error::custom(format!(
+            "invalid duration `{text}`: expected more than 0 with a unit, such as 250ms, 10s, 5min, 12h or 7d"
+        ))
+    })
+}
+
+/// A number of bytes, or `16KiB`, `1MiB`, `2GiB`.
+pub(super) fn size<'de, D, R>(deserializer: D) -> Result<R, D::Error>
+where
+    D: Deserializer<'de>,
+    R: From<u64>,
+{
+    let value = toml::Value::deserialize(deserializer)?;
+    let bytes = match &value {
+        toml::Value::Integer(bytes) => u64::try_from(*bytes).ok(),
+        toml::Value::String(text) => parse_size(text),
+        _ => None,
+    };
+    bytes.map(R::from).ok_or_else(|| {
+        D::Error::custom(format!("invalid size {value}: expected bytes, such as 65536 or \"64KiB\""))
+    })
+}
+
+/// One text, or a list of them.
+struct OneOrMany(Vec<String>);
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wrong = |found: &toml::Value| {
+            D::Error::custom(format!("expected a quoted string or a list of them, found {found}"))
+        };
+        match toml::Value::deserialize(deserializer)? {
+            toml::Value::String(text) => Ok(Self(vec![text])),
+            toml::Value::Array(items) => {
+                let text = |item: &toml::Value| item.as_str().map(str::to_owned).ok_or_else(|| wrong(item));
+                Ok(Self(items.iter().map(text).collect::<Result<_, _>>()?))
+            }
+            other => Err(wrong(&other)),
+        }
+    }
+}
+
+fn parse_duration(text: &str) -> Option<Duration> {
+    let (number, unit) = number_and_unit(text)?;
+    let seconds = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return None,
+    };
+    // A year, as a bound that the timers can hold.
+    let seconds = number * seconds;
+    (seconds > 0.0 && seconds <= 365.0 * 86_400.0).then(|| Duration::from_secs_f64(seconds))
+}
+
+fn parse_size(text: &str) -> Option<u64> {
+    let (number, unit) = number_and_unit(text)?;
+    let bytes: u64 = match unit {
+        "" | "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        "TiB" => 1 << 40,
+        _ => return None,
+    };
+    let size = number * bytes as f64;
+    (size <= u64::MAX as f64 / 2.0).then_some(size as u64)
+}
+
+fn number_and_unit(text: &str) -> Option<(f64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    Some((number.parse().ok()?, unit.trim_start()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_a_unit() {
+        for (text, ms) in [
+            ("250ms", 250),
+            ("10s", 10_000),
+            ("0.5s", 500),
+            ("5min", 300_000),
+            ("12h", 43_200_000),
+            ("1 d", 86_400_000),
+        ] {
+            assert_eq!(parse_duration(text), Some(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["", "10", "s", "-1s", "0s", "1e3s", "10 seconds", "1.2.3s", "400d", "ms10", "1m"] {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_binary_units() {
+        for (text, bytes) in
+            [("0", 0), ("1500", 1500), ("64KiB", 65_536), ("1.5 MiB", 1_572_864), ("2GiB", 2 << 30)]
+        {
+            assert_eq!(parse_size(text), Some(bytes), "{text}");
+        }
+        for text in ["", "-1", "64K", "64kb", "KiB", "1e3", "99999999999TiB"] {
+            assert_eq!(parse_size(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A configuration file.
+
+use super::document::Config;
+use super::snapshot::Snapshot;
+use super::{Fault, compile};
+use std::fs;
+use std::path::Path;
+pub use weir_toml::ConfigError;
+
+/// A configuration without a fault, with all files that it names, and its names resolved.
+#[derive(Debug)]
+pub struct Checked {
+    /// As it was written.
+    pub config: Config,
+    pub(crate) snapshot: Snapshot,
+}
+
+impl Checked {
+    /// Checks a configuration. Errors: its first fault.
+    pub fn new(config: Config) -> Result<Self, Fault> {
+        let snapshot = compile(&config)?;
+        Ok(Self { config, snapshot })
+    }
+}
+
+/// Reads and checks a configuration. Errors: the file, the line, the key and what was expected.
+pub fn read(path: &Path) -> Result<Checked, ConfigError> {
+    let source = path.display().to_string();
+    let text = fs::read_to_string(path)
+        .map_err(|error| ConfigError::new(&source, format!("cannot read: {error}")))?;
+    parse(&source, &text)
+}
+
+fn parse(source: &str, text: &str) -> Result<Checked, ConfigError> {
+    let config = toml::from_str(text).map_err(|error| ConfigError::toml_at_key(source, text, &error))?;
+    Checked::new(config).map_err(|fault| located(source, text, &fault))
+}
+
+/// With the line of the key, or of what it is missing in.
+fn located(source: &str, text: &str, fault: &Fault) -> ConfigError {
+    let inner = std::iter::successors(Some(fault.key.as_str()), |key| Some(key.rsplit_once('.')?.0));
+    let places: Vec<_> = inner.map(str::to_owned).collect();
+    ConfigError::one_of_keys(source, text, &places, &fault.key, &fault.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> String {
+        parse("weir.toml", text).err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    const LISTENER: &str = "[listener.web]\nbind = '127.0.0.1:0'\n";
+    const SERVICE: &str = "[service.app]\nservers = 'http://127.0.0.1:1'\n";
+
+    #[test]
+    fn faults_name_file_line_key_value_and_what_is_expected() {
+        for (text, error) in [
+            ("", "weir.toml: listener: missing: expected at least one"),
+            ("workers = 0", "weir.toml:1: workers: invalid value `0`: expected at least 1"),
+            (
+                "workers = 'two'",
+                "weir.toml:1: workers: expected a whole number from 0, found the string \"two\"",
+            ),
+            (
+                "\nworkres = 2",
+                "weir.toml:2: workres: unknown field `workres`, expected one of `workers`, `cores`",
+            ),
+            (
+                "[listener.web]\nbind = '1.2.3.4'",
+                "weir.toml:2: listener.web.bind: invalid address `1.2.3.4`: missing port",
+            ),
+            ("[listener.'a b']\nbind = 'a:1'", "weir.toml:1: listener.a b: invalid name `a b`"),
+            ("[listener.web]\nbind = []", "weir.toml:2: listener.web.bind: empty"),
+            (
+                "[listener.web]\nbind = 'a:1'\ntls = {}",
+                "weir.toml:3: listener.web.tls: a listener with TLS needs a certificate",
+            ),
+            (
+                "[timeouts]\nidle = '10'",
+                "weir.toml:2: timeouts.idle: invalid duration `10`: expected more than 0 with a unit",
+            ),
+            ("[limits]\nhead = '1K'", "weir.toml:2: limits.head: invalid size \"1K\": expected bytes"),
+            ("[limits]\nhead = 10", "weir.toml:2: limits.head: invalid value `10`: expected 512 to 1048576"),
+        ] {
+            let found = fault(text);
+            assert!(found.starts_with(error), "{text}: {found}");
+        }
+    }
+
+    #[test]
+    fn faults_of_services_and_routes() {
+        for (text, error) in [
+            ("[service.app]\nservers = []", "service.app.servers: empty"),
+            (
+                "[service.app]\nservers = ['http://a:1', 'ftp://b']",
+                "service.app.servers: `ftp://b`: unknown scheme `ftp`",
+            ),
+            (
+                "[service.app]\nservers = ['http://127.0.0.1:1', 'https://127.0.0.1:2']",
+                "service.app.servers.1: `https://127.0.0.1:2`: expected the scheme of the first server",
+            ),
+            (
+                "[service.app]\nservers = 'http://127.0.0.1:0'",
+                "service.app.servers.0: http://127.0.0.1:0: invalid port 0",
+            ),
+            (
+                "[service.app]\nservers = 'http://127.0.0.1:1'\ntls.name = 'a'",
+                "service.app.tls: http://127.0.0.1:1 is not https",
+            ),
+            (
+                "[[route]]\nservice = 'b'",
+                "route.0.service: unknown service `b`: expected one of none is defined",
+            ),
+            (
+                "[[route]]\nhost = 'a'",
+                "route.0: missing action: expected one of `service`, `redirect`, `respond`",
+            ),
+            (
+                "[[route]]\nrespond.status = 99",
+                "route.0.respond.status: invalid value `99`: expected 200 to 599",
+            ),
+            (
+                "[[route]]\nhost = 'a:80'\nrespond.status = 200",
+                "route.0.host.0: invalid host `a:80`: expected a name without port",
+            ),
+            (
+                "[[route]]\npath = 'a'\nrespond.status = 200",
+                "route.0.path: invalid path `a`: no `/` at its beginning",
+            ),
+            (
+                "[[route]]\nlistener = 'x'\nrespond.status = 200",
+                "route.0.listener.0: unknown listener `x`: expected one of `web`",
+            ),
+            (
+                "[[route]]\nclient = '10.0.0.1/8'\nrespond.status = 200",
+                "route.0.client: invalid network `10.0.0.1/8`",
+            ),
+            ("[[route]]\nrespond.status = 200\nredirect.to = '/'", "route.0: more than one action"),
+            (
+                "[[route]]\nredirect = { to = '{hots}' }",
+                "route.0.redirect.to: invalid value `{hots}`: unknown variable `{hots}`",
+            ),
+            (
+                "[[route]]\nrespond.status = 200\nrequest_headers.set.TE = 'x'",
+                "route.0.request_headers.set.TE: `TE` frames the message",
+            ),
+            (
+                "[[route]]\nrespond.status = 200\nresponse_headers.set.A = '{host}'",
+                "route.0.response_headers.set.A: variables are for requests",
+            ),
+        ] {
+            let found = fault(&format!("{LISTENER}{text}"));
+            let found = found.split_once(": ").map_or("", |(_, rest)| rest);
+            assert!(found.starts_with(error), "{text}: {found}");
+        }
+        assert_eq!(fault(&format!("{LISTENER}{SERVICE}[[route]]\nservice = 'app'\n")), "");
+    }
+}

@@ -1,0 +1,88 @@
+//! Networks: an address with the number of bits that count.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+/// `10.0.0.0/8`, `2001:db8::/32`, or one address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// IPv4 is mapped into IPv6, so that there is one kind.
+    bits: u128,
+    mask: u128,
+}
+
+impl Network {
+    /// Whether the address belongs to it. An IPv4 address may be mapped into IPv6.
+    pub fn contains(self, address: IpAddr) -> bool {
+        mapped(address) & self.mask == self.bits
+    }
+}
+
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "invalid network `{text}`: expected an address, or one with a prefix, such as 10.0.0.0/8 or 2001:db8::/32"
+            )
+        };
+        let (address, length) = match text.split_once('/') {
+            Some((address, length)) => (address, Some(length)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let most: u32 = if address.is_ipv4() { 32 } else { 128 };
+        let length = match length {
+            Some(length) => length.parse().ok().filter(|length| *length <= most).ok_or_else(wrong)?,
+            None => most,
+        };
+        let host_bits = most - length;
+        let mask = if host_bits == 128 { 0 } else { u128::MAX << host_bits };
+        let bits = mapped(address);
+        match bits & mask == bits {
+            true => Ok(Self { bits, mask }),
+            false => Err(format!("invalid network `{text}`: it has bits beyond its prefix of {length}")),
+        }
+    }
+}
+
+fn mapped(address: IpAddr) -> u128 {
+    let address = match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    };
+    Ipv6Addr::to_bits(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_in_their_networks() {
+        for (network, inside, outside) in [
+            ("10.0.0.0/8", "10.255.0.1", "11.0.0.1"),
+            ("10.0.0.0/8", "::ffff:10.1.2.3", "::10.1.2.3"),
+            ("192.0.2.7", "192.0.2.7", "192.0.2.8"),
+            ("2001:db8::/32", "2001:db8:ffff::1", "2001:db9::1"),
+            ("0.0.0.0/0", "203.0.113.9", "2001:db8::1"),
+            ("fd00::/127", "fd00::1", "fd00::2"),
+        ] {
+            let parsed: Network = network.parse().unwrap();
+            assert!(parsed.contains(inside.parse().unwrap()), "{inside} in {network}");
+            assert!(!parsed.contains(outside.parse().unwrap()), "{outside} in {network}");
+        }
+        let all: Network = "::/0".parse().unwrap();
+        assert!(all.contains("192.0.2.1".parse().unwrap()) && all.contains("::1".parse().unwrap()));
+    }
+
+    #[test]
+    fn what_is_no_network_is_refused() {
+        for text in ["", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "10.0.0.1/8", "::/129", "host", "10.0.0"]
+        {
+            let error = text.parse::<Network>().unwrap_err();
+            assert!(error.starts_with(&format!("invalid network `{text}`")), "{error}");
+        }
+    }
+}

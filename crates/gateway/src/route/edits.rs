@@ -1,0 +1,102 @@
+//! What a route changes about a message.
+
+use super::hosts::path_of;
+use super::paths::normal;
+use super::template::{Template, Values};
+use weir_http1::Field;
+
+/// Changes to a head's fields.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Edits {
+    /// Names of fields that are dropped.
+    pub remove: Vec<Box<[u8]>>,
+    /// Fields that are added: name and value.
+    pub add: Vec<(Box<[u8]>, Template)>,
+}
+
+impl Edits {
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.remove.is_empty() && self.add.is_empty()
+    }
+
+    /// Whether this field is dropped.
+    pub(crate) fn drops(&self, buf: &[u8], field: &Field) -> bool {
+        !self.remove.is_empty() && self.drops_name(field.name.of(buf))
+    }
+
+    /// Whether a field of this name is dropped.
+    pub(crate) fn drops_name(&self, name: &[u8]) -> bool {
+        self.remove.iter().any(|removed| removed.eq_ignore_ascii_case(name))
+    }
+
+    /// Appends the fields that are added to an answer: their values have no variables.
+    pub(crate) fn write_fixed(&self, out: &mut Vec<u8>) {
+        self.write(&Values::none(), out);
+    }
+
+    /// Appends the fields that are added.
+    pub(crate) fn write(&self, values: &Values<'_>, out: &mut Vec<u8>) {
+        for (name, value) in &self.add {
+            out.extend_from_slice(name);
+            out.extend_from_slice(b": ");
+            value.write(values, out);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
+/// A change to the beginning of a path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PathEdit {
+    /// Removed, without a slash at its end.
+    pub strip: Box<[u8]>,
+    /// Put in its place, without a slash at its end.
+    pub add: Box<[u8]>,
+}
+
+impl PathEdit {
+    /// Appends path and query as the upstream gets them. The path is in normal form then: what is removed is what was
+    /// compared.
+    pub(crate) fn write(&self, target: &[u8], out: &mut Vec<u8>) {
+        let path = path_of(target);
+        let query = &target[path.len()..];
+        let normal = normal(path);
+        let below = normal.strip_prefix(&*self.strip);
+        let rest = match below {
+            Some(rest) if rest.is_empty() || rest.starts_with(b"/") => rest,
+            Some(_) | None => &normal[..],
+        };
+        out.extend_from_slice(&self.add);
+        if rest.is_empty() && self.add.is_empty() {
+            out.push(b'/');
+        }
+        out.extend_from_slice(rest);
+        out.extend_from_slice(query);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_are_replaced() {
+        for (strip, add, target, path) in [
+            ("/api", "", "/api/x?q=/api", "/x?q=/api"),
+            ("/api", "", "/api", "/"),
+            ("/api", "", "/api?q", "/?q"),
+            ("/api", "", "/api/", "/"),
+            ("/api", "", "/apix", "/apix"),
+            ("/api", "/v2", "/api/x", "/v2/x"),
+            ("/api", "/v2", "/api", "/v2"),
+            ("", "/v2", "/x", "/v2/x"),
+            ("/api", "", "/x/../%61pi/y", "/y"),
+        ] {
+            let edit = PathEdit { strip: strip.as_bytes().into(), add: add.as_bytes().into() };
+            let mut out = Vec::new();
+            edit.write(target.as_bytes(), &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), path, "{strip} {add} {target}");
+        }
+    }
+}

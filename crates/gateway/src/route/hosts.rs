@@ -1,0 +1,125 @@
+//! Routes by host, then by path.
+
+use super::paths::{Paths, normal};
+use super::pattern::PathPattern;
+use std::collections::HashMap;
+
+/// Routes by host. A host alone comes before the longest domain that it is in, and that before any host.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hosts {
+    exact: HashMap<Box<[u8]>, Paths>,
+    /// By what follows the `*.`.
+    below: HashMap<Box<[u8]>, Paths>,
+    any: Paths,
+    /// Some routes have paths.
+    has_paths: bool,
+}
+
+impl Hosts {
+    /// Adds a route for a host in lower case (`example.org`, `*.example.org`, or `None` for any).
+    pub(crate) fn insert(&mut self, host: Option<&str>, pattern: &PathPattern, route: usize) {
+        let paths = match host.map(|host| (host.strip_prefix("*."), host)) {
+            None => &mut self.any,
+            Some((Some(domain), _)) => self.below.entry(domain.as_bytes().into()).or_default(),
+            Some((None, host)) => self.exact.entry(host.as_bytes().into()).or_default(),
+        };
+        paths.insert(pattern, route);
+        self.has_paths |= !paths.ignores_path();
+    }
+
+    /// The most specific route that `fits`. `authority` may have a port; `target` a query.
+    pub(crate) fn find(
+        &self,
+        authority: &[u8],
+        target: &[u8],
+        fits: &impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        let path = match self.has_paths {
+            true => normal(path_of(target)),
+            false => (&b"/"[..]).into(),
+        };
+        if self.exact.is_empty() && self.below.is_empty() {
+            return self.any.find(&path, fits);
+        }
+        let mut lower = [0; LONGEST];
+        let host = host_of(authority, &mut lower);
+        self.exact
+            .get(host)
+            .and_then(|paths| paths.find(&path, fits))
+            .or_else(|| self.find_below(host, &path, fits))
+            .or_else(|| self.any.find(&path, fits))
+    }
+
+    fn find_below(&self, host: &[u8], path: &[u8], fits: &impl Fn(usize) -> bool) -> Option<usize> {
+        if self.below.is_empty() {
+            return None;
+        }
+        let dots = memchr::memchr_iter(b'.', host);
+        let mut domains = dots.filter_map(|dot| self.below.get(&host[dot + 1..]));
+        domains.find_map(|paths| paths.find(path, fits))
+    }
+}
+
+/// The target without its query.
+pub(crate) fn path_of(target: &[u8]) -> &[u8] {
+    memchr::memchr(b'?', target).map_or(target, |query| &target[..query])
+}
+
+/// The host in lower case, without port and final dot.
+fn host_of<'a>(authority: &'a [u8], lower: &'a mut [u8; LONGEST]) -> &'a [u8] {
+    let end = match authority.first() {
+        Some(b'[') => memchr::memchr(b']', authority).map_or(authority.len(), |end| end + 1),
+        _ => memchr::memchr(b':', authority).unwrap_or(authority.len()),
+    };
+    let host = &authority[..end];
+    let host = host.strip_suffix(b".").unwrap_or(host);
+    match lower.get_mut(..host.len()) {
+        Some(lower) if host.iter().any(u8::is_ascii_uppercase) => {
+            lower.copy_from_slice(host);
+            lower.make_ascii_lowercase();
+            lower
+        }
+        // A name that is longer is no DNS name, and is in no route.
+        _ => host,
+    }
+}
+
+/// RFC 1035 section 2.3.4.
+const LONGEST: usize = 255;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_specific_host_is_taken() {
+        let mut hosts = Hosts::default();
+        let routes = [
+            (None, "/*"),
+            (Some("a.org"), "/*"),
+            (Some("*.a.org"), "/*"),
+            (Some("*.b.a.org"), "/*"),
+            (Some("c.org"), "/c"),
+        ];
+        for (route, (host, path)) in routes.into_iter().enumerate() {
+            hosts.insert(host, &path.parse().unwrap(), route);
+        }
+        for (authority, target, route) in [
+            ("a.org", "/", 1),
+            ("A.Org:8080", "/", 1),
+            ("a.org.", "/", 1),
+            ("x.a.org", "/", 2),
+            ("b.a.org", "/", 2),
+            ("x.b.a.org", "/?q", 3),
+            ("x.y.b.a.org:1", "/", 3),
+            ("xa.org", "/", 0),
+            ("", "/", 0),
+            ("[::1]:80", "/", 0),
+            ("c.org", "/c?x=/d", 4),
+            ("c.org", "/d", 0),
+        ] {
+            let found = hosts.find(authority.as_bytes(), target.as_bytes(), &|_| true);
+            assert_eq!(found, Some(route), "{authority}{target}");
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Which route a request takes, and what that changes about it.
+
+mod edits;
+mod hosts;
+mod paths;
+mod pattern;
+mod template;
+
+pub(crate) use edits::{Edits, PathEdit};
+pub(crate) use hosts::Hosts;
+pub use pattern::PathPattern;
+pub(crate) use template::{Template, Values};

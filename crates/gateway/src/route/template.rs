@@ -1,0 +1,184 @@
+//! Texts with variables: values of fields, and where redirects lead.
+
+use super::hosts::path_of;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// A text with variables such as `{host}`; `{{` is a brace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Template(Vec<Piece>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(Box<[u8]>),
+    Variable(Variable),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Variable {
+    ClientIp,
+    ClientPort,
+    Scheme,
+    Host,
+    Method,
+    Path,
+    Target,
+    Upstream,
+}
+
+/// What variables stand for. All of it has passed a parser that refuses line ends and control characters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Values<'a> {
+    /// The client's address, behind trusted proxies.
+    pub client: Option<IpAddr>,
+    pub client_port: u16,
+    pub scheme: &'static str,
+    /// As the client sent it.
+    pub host: &'a [u8],
+    pub method: &'a [u8],
+    /// Path and query.
+    pub target: &'a [u8],
+    /// Host and port of the server, as in a `Host` field.
+    pub upstream: &'a [u8],
+}
+
+impl Values<'_> {
+    /// For texts without variables.
+    pub(crate) fn none() -> Self {
+        Self { client: None, client_port: 0, scheme: "", host: b"", method: b"", target: b"", upstream: b"" }
+    }
+}
+
+const VARIABLES: [(&str, Variable); 8] = [
+    ("client_ip", Variable::ClientIp),
+    ("client_port", Variable::ClientPort),
+    ("scheme", Variable::Scheme),
+    ("host", Variable::Host),
+    ("method", Variable::Method),
+    ("path", Variable::Path),
+    ("target", Variable::Target),
+    ("upstream", Variable::Upstream),
+];
+
+impl Template {
+    /// Appends the text.
+    pub(crate) fn write(&self, values: &Values<'_>, out: &mut Vec<u8>) {
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => out.extend_from_slice(text),
+                Piece::Variable(variable) => variable.write(values, out),
+            }
+        }
+    }
+
+    /// Whether it says the same of every request.
+    pub(crate) fn is_constant(&self) -> bool {
+        self.0.iter().all(|piece| matches!(piece, Piece::Text(_)))
+    }
+}
+
+impl Variable {
+    fn write(self, values: &Values<'_>, out: &mut Vec<u8>) {
+        match self {
+            Self::ClientIp => match values.client {
+                Some(client) => out.extend_from_slice(client.to_canonical().to_string().as_bytes()),
+                None => out.extend_from_slice(b"unix"),
+            },
+            Self::ClientPort => weir_http1::decimal(u64::from(values.client_port), out),
+            Self::Scheme => out.extend_from_slice(values.scheme.as_bytes()),
+            Self::Host => out.extend_from_slice(values.host),
+            Self::Method => out.extend_from_slice(values.method),
+            Self::Path => out.extend_from_slice(path_of(values.target)),
+            Self::Target => out.extend_from_slice(values.target),
+            Self::Upstream => out.extend_from_slice(values.upstream),
+        }
+    }
+}
+
+impl FromStr for Template {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.chars().any(|c| c.is_control() && c != '\t') {
+            return Err(format!("invalid value {text:?}: control characters end a field"));
+        }
+        let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), text);
+        while let Some(at) = rest.find(['{', '}']) {
+            plain.push_str(&rest[..at]);
+            let brace = &rest[at..];
+            if let Some(after) = brace.strip_prefix("{{").or_else(|| brace.strip_prefix("}}")) {
+                plain.push_str(&brace[..1]);
+                rest = after;
+                continue;
+            }
+            let name = brace.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+            let (name, after) = name.ok_or_else(|| {
+                format!("invalid value `{text}`: a brace alone: expected {{{{ or }}}} for a brace")
+            })?;
+            let known = VARIABLES.iter().find(|(known, _)| *known == name);
+            let (_, variable) = known.ok_or_else(|| {
+                let names: Vec<_> = VARIABLES.iter().map(|(name, _)| format!("{{{name}}}")).collect();
+                format!(
+                    "invalid value `{text}`: unknown variable `{{{name}}}`: expected one of {}",
+                    names.join(", ")
+                )
+            })?;
+            if !plain.is_empty() {
+                pieces.push(Piece::Text(std::mem::take(&mut plain).into_bytes().into()));
+            }
+            pieces.push(Piece::Variable(*variable));
+            rest = after;
+        }
+        plain.push_str(rest);
+        if !plain.is_empty() {
+            pieces.push(Piece::Text(plain.into_bytes().into()));
+        }
+        Ok(Self(pieces))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> String {
+        let values = Values {
+            client: Some("::ffff:192.0.2.1".parse().unwrap()),
+            client_port: 4711,
+            scheme: "https",
+            host: b"a.org:1",
+            method: b"GET",
+            target: b"/a?b",
+            upstream: b"b.org",
+        };
+        let mut out = Vec::new();
+        text.parse::<Template>().unwrap().write(&values, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn variables_are_replaced() {
+        assert_eq!(written("{scheme}://{host}{target}"), "https://a.org:1/a?b");
+        assert_eq!(
+            written("{client_ip}:{client_port} {method} {path} {upstream}"),
+            "192.0.2.1:4711 GET /a b.org"
+        );
+        assert_eq!(written("{{host}} is {host}"), "{host} is a.org:1");
+        assert_eq!(written(""), "");
+    }
+
+    #[test]
+    fn what_is_no_template_is_refused() {
+        for (text, why) in [
+            ("{hots}", "unknown variable `{hots}`: expected one of {client_ip}, {client_port}"),
+            ("{", "a brace alone"),
+            ("a}", "a brace alone"),
+            ("a\r\nb", "control characters"),
+        ] {
+            let error = text.parse::<Template>().unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+        assert!("a".parse::<Template>().unwrap().is_constant());
+        assert!(!"{host}".parse::<Template>().unwrap().is_constant());
+    }
+}

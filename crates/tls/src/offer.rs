@@ -1,0 +1,38 @@
+//! Versions, suites and groups that go together.
+
+use crate::{Group, Suite, Version};
+
+/// What one side offers or accepts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// Versions.
+    pub versions: Vec<Version>,
+    /// Suites.
+    pub suites: Vec<Suite>,
+    /// Groups.
+    pub groups: Vec<Group>,
+}
+
+impl Offer {
+    /// What is given, and every compatible value where nothing is: a suite belongs to one version.
+    #[must_use]
+    pub fn complete(self) -> Self {
+        let versions = match (self.versions.is_empty(), self.suites.is_empty()) {
+            (false, _) => self.versions,
+            (true, true) => Version::ALL.to_vec(),
+            (true, false) => self.suites.iter().map(|suite| suite.version()).collect(),
+        };
+        let suites = match self.suites.is_empty() {
+            true => Suite::ALL.into_iter().filter(|suite| versions.contains(&suite.version())).collect(),
+            false => self.suites,
+        };
+        let groups = match self.groups.is_empty() {
+            true => {
+                let fits = |group: &Group| versions.iter().any(|version| group.fits(*version));
+                Group::DEFAULT.into_iter().filter(fits).collect()
+            }
+            false => self.groups,
+        };
+        Self { versions, suites, groups }
+    }
+}
