@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use tempfile::TempDir;
 
 /// A `weir` process; dropping it kills it.
 pub struct Weir {
@@ -15,6 +16,8 @@ pub struct Weir {
     pub urls: Vec<String>,
     stdout: Collected,
     stderr: Collected,
+    /// Where its configuration is.
+    _folder: Option<TempDir>,
 }
 
 /// How a process exited, and all its output.
@@ -33,20 +36,36 @@ impl Weir {
 
     /// As [`Weir::start`], with this stderr; unless it is piped, [`Weir::stderr`] is empty.
     pub fn start_with_stderr(args: &[&str], stderr: impl Into<Stdio>) -> Self {
-        let mut weir = Self::spawn_with_stderr(args, stderr);
         let listeners = args.iter().filter(|arg| **arg == "--listen").count();
+        let mut weir = Self::spawn_with_stderr(args, stderr);
+        weir.wait_for_listeners(args, listeners);
+        weir
+    }
+
+    /// Starts the gateway with this configuration and waits until it listens; `listeners` addresses are in it.
+    pub fn configured(config: &str, listeners: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("weir.toml");
+        std::fs::write(&file, config).unwrap();
+        let args = ["serve", "--config", file.to_str().unwrap()];
+        let mut weir = Self::spawn(&args);
+        weir._folder = Some(folder);
+        weir.wait_for_listeners(&args, listeners);
+        weir
+    }
+
+    fn wait_for_listeners(&mut self, args: &[&str], listeners: usize) {
         poll_until(DEADLINE, "weir listens", || {
-            if let Some(status) = weir.child.try_wait().unwrap() {
-                panic!("weir {args:?} exited with {status}: {}", weir.stderr());
+            if let Some(status) = self.child.try_wait().unwrap() {
+                panic!("weir {args:?} exited with {status}: {}", self.stderr());
             }
-            weir.urls = weir
+            self.urls = self
                 .stdout()
                 .lines()
                 .filter_map(|line| line.strip_prefix("listening on ").map(str::to_owned))
                 .collect();
-            weir.urls.len() == listeners
+            self.urls.len() == listeners
         });
-        weir
     }
 
     /// Starts `weir ARGS` without waiting.
@@ -64,7 +83,7 @@ impl Weir {
             .unwrap();
         let stdout = Collected::from(child.stdout.take().unwrap());
         let stderr = child.stderr.take().map_or_else(|| Collected::from(io::empty()), Collected::from);
-        Self { child, urls: Vec::new(), stdout, stderr }
+        Self { child, urls: Vec::new(), stdout, stderr, _folder: None }
     }
 
     /// Runs `weir ARGS` until it exits.

@@ -43,6 +43,9 @@ impl Plan {
         listener: &str,
     ) -> Option<(usize, &Route)> {
         let routes = &self.snapshot.routes;
+        if let Some(only) = self.snapshot.hosts.catch_all() {
+            return Some((only, routes.get(only)?));
+        }
         let fits = |route: usize| routes[route].conditions.fit(head, buf, client, listener);
         let host = head.host.map_or(&b""[..], |host| host.of(buf));
         let found = self.snapshot.hosts.find(host, head.path.of(buf), &fits)?;

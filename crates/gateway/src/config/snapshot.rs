@@ -92,6 +92,12 @@ pub(crate) enum Action {
 }
 
 impl Conditions {
+    /// Whether they leave everything open.
+    pub(crate) fn are_none(&self) -> bool {
+        let Self { methods, headers, clients, listeners } = self;
+        methods.is_empty() && headers.is_empty() && clients.is_empty() && listeners.is_empty()
+    }
+
     /// Whether the request, whose head was parsed from `buf`, is one of these. `client` is unknown on a Unix socket.
     pub(crate) fn fit(&self, head: &RequestHead, buf: &[u8], client: Option<IpAddr>, listener: &str) -> bool {
         let has = |Wanted { name, value }: &Wanted| {

@@ -13,6 +13,8 @@ pub(crate) struct Hosts {
     any: Paths,
     /// Some routes have paths.
     has_paths: bool,
+    /// The one route, if it is for everything.
+    catch_all: Option<usize>,
 }
 
 impl Hosts {
@@ -25,6 +27,17 @@ impl Hosts {
         };
         paths.insert(pattern, route);
         self.has_paths |= !paths.ignores_path();
+    }
+
+    /// Notes that this route is the only one, and for everything.
+    pub(crate) fn set_catch_all(&mut self, route: usize) {
+        self.catch_all = Some(route);
+    }
+
+    /// The one route, if it is for everything.
+    #[inline]
+    pub(crate) fn catch_all(&self) -> Option<usize> {
+        self.catch_all
     }
 
     /// The most specific route that `fits`. `authority` may have a port; `target` a query.

@@ -91,7 +91,8 @@ impl<N: Net> Worker<N> {
 
     /// Waits for events, and at most until the drain's end.
     pub(crate) fn wait(&mut self, events: &mut Events) -> io::Result<()> {
-        self.core.net.turn(events, self.drained_by)
+        let until = if self.resumable.is_empty() { self.drained_by } else { Some(self.core.net.now()) };
+        self.core.net.turn(events, until)
     }
 
     /// One turn. Upstreams come first, so that no request is assigned to a pooled connection that was just closed;

@@ -27,7 +27,6 @@ impl<N: Net> Worker<N> {
             if client.transport.pending() < pending {
                 client.moved = true;
                 self.answer_moved(id);
-                self.resume_if_idle(id);
             }
         }
         if ready.hangup && self.clients.get(id).is_some_and(|client| client.ended) {
@@ -38,15 +37,6 @@ impl<N: Net> Worker<N> {
             self.read_client(id);
         }
         self.touch_client(id);
-    }
-
-    /// The client read more of the gateway's own answers: requests that wait behind them go on.
-    fn resume_if_idle(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get(id) else { return };
-        let waits = client.phase == Phase::Head { started: false } && !client.held.is_empty();
-        if waits && client.transport.pending() < MAX_PENDING {
-            self.resumable.push(id);
-        }
     }
 
     /// The client read more of its response: the upstream may be read again. It may have been silent only because it was not.

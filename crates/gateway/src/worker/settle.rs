@@ -96,6 +96,11 @@ impl<N: Net> Worker<N> {
         if client.phase == Phase::Closing && client.ended && client.transport.pending() == 0 {
             return self.drop_client(id);
         }
+        let waits = client.phase == Phase::Head { started: false } && !client.held.is_empty();
+        if waits && client.transport.pending() < MAX_PENDING {
+            // Its requests have waited until it read the gateway's own answers to earlier ones.
+            self.resumable.push(id);
+        }
         let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
         let request_done = exchange.is_none_or(|exchange| exchange.request.is_done());
         let upstream = match (client.phase, exchange) {

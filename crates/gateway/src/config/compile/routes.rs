@@ -30,6 +30,13 @@ pub(super) fn compile(
         });
         place(&mut hosts, route, index, &key)?;
     }
+    if let ([only], [written]) = (&routes[..], &config.routes[..])
+        && written.host.is_empty()
+        && written.path.is_empty()
+        && only.conditions.are_none()
+    {
+        hosts.set_catch_all(0);
+    }
     Ok((routes, hosts))
 }
 

@@ -1,0 +1,208 @@
+//! Routes: which requests, what changes about them, and what is answered at once.
+
+use super::{ask, get, named};
+use crate::common::{Client, Weir};
+
+const LISTENER: &str = "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\n";
+
+#[test]
+fn hosts_and_paths_choose_the_service() {
+    let [a, b, c] = ["a", "b", "c"].map(named);
+    let config = format!(
+        "{LISTENER}
+        [service.a]
+        servers = 'http://{}'
+        [service.b]
+        servers = 'http://{}'
+        [service.c]
+        servers = 'http://{}'
+        [[route]]
+        service = 'a'
+        [[route]]
+        host = ['b.example', '*.b.example']
+        service = 'b'
+        [[route]]
+        host = 'b.example'
+        path = ['/c/*', '/users/{{id}}/posts', '/only']
+        service = 'c'",
+        a.address, b.address, c.address
+    );
+    let weir = Weir::configured(&config, 1);
+    for (host, target, server) in [
+        ("x.example", "/", "a"),
+        ("b.example", "/", "b"),
+        ("B.example:8080", "/x", "b"),
+        ("x.y.b.example", "/c/1", "b"),
+        ("b.example", "/c", "c"),
+        ("b.example", "/c/1?x=/y", "c"),
+        ("b.example", "/cx", "b"),
+        ("b.example", "/users/7/posts", "c"),
+        ("b.example", "/users/7/posts/8", "b"),
+        ("b.example", "/only", "c"),
+        ("b.example", "/only/", "b"),
+        // No spelling leads around a route.
+        ("b.example", "/%63/1", "c"),
+        ("b.example", "/x/../c/1", "c"),
+        ("b.example", "//c/1", "c"),
+    ] {
+        let answer = get(&weir, host, target);
+        assert_eq!(answer.fields("x-server"), [server], "{host}{target}");
+        assert!(answer.text().contains(&format!("GET {target} HTTP/1.1\r\n")), "{}", answer.text());
+    }
+}
+
+#[test]
+fn conditions_choose_among_routes_of_a_path() {
+    let [a, b] = ["a", "b"].map(named);
+    let config = format!(
+        "{LISTENER}
+        [listener.other]
+        bind = '127.0.0.1:0'
+        [service.a]
+        servers = 'http://{}'
+        [service.b]
+        servers = 'http://{}'
+        [[route]]
+        path = '/m'
+        method = ['POST', 'PUT']
+        service = 'b'
+        [[route]]
+        path = '/h'
+        headers = {{ X-Version = '2', X-Any = '*' }}
+        service = 'b'
+        [[route]]
+        path = '/c'
+        client = ['127.0.0.0/8', '2001:db8::/32']
+        service = 'b'
+        [[route]]
+        path = '/n'
+        client = '192.0.2.0/24'
+        service = 'b'
+        [[route]]
+        path = '/l'
+        listener = 'other'
+        service = 'b'
+        [[route]]
+        service = 'a'",
+        a.address, b.address
+    );
+    let weir = Weir::configured(&config, 2);
+    for (request, server) in [
+        ("GET /m HTTP/1.1\r\nHost: h\r\n\r\n", "a"),
+        ("PUT /m HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", "b"),
+        ("GET /h HTTP/1.1\r\nHost: h\r\nX-Version: 2\r\n\r\n", "a"),
+        ("GET /h HTTP/1.1\r\nHost: h\r\nx-version: 2\r\nX-Any: thing\r\n\r\n", "b"),
+        ("GET /h HTTP/1.1\r\nHost: h\r\nX-Version: 3\r\nX-Any: thing\r\n\r\n", "a"),
+        ("GET /c HTTP/1.1\r\nHost: h\r\n\r\n", "b"),
+        ("GET /n HTTP/1.1\r\nHost: h\r\n\r\n", "a"),
+    ] {
+        assert_eq!(ask(&weir, request).fields("x-server"), [server], "{request}");
+    }
+    let servers = [0, 1].map(|listener| {
+        // Listeners are in the order of their names.
+        let mut client = Client::connect(weir.address_of(listener), None);
+        client.ask("GET /l HTTP/1.1\r\nHost: h\r\n\r\n").fields("x-server")[0].to_owned()
+    });
+    assert_eq!(servers, ["b", "a"]);
+}
+
+#[test]
+fn prefixes_and_fields_are_changed() {
+    let a = named("a");
+    let config = format!(
+        "{LISTENER}
+        [service.a]
+        servers = 'http://{}'
+        [[route]]
+        path = '/api/*'
+        service = 'a'
+        strip_prefix = '/api'
+        add_prefix = '/v2'
+        request_headers.set = {{ Host = '{{upstream}}', X-Real-IP = '{{client_ip}}', X-Forwarded-Proto = 'https' }}
+        request_headers.add = {{ X-Tag = '{{method}} {{path}}' }}
+        request_headers.remove = ['Cookie', 'x-secret']
+        response_headers.set = {{ Strict-Transport-Security = 'max-age=1', Server = 'weir' }}
+        response_headers.remove = 'X-Server'",
+        a.address
+    );
+    let weir = Weir::configured(&config, 1);
+    let answer = ask(
+        &weir,
+        "GET /api/x?q HTTP/1.1\r\nHost: h\r\nCookie: c\r\nX-Secret: s\r\nX-Real-IP: forged\r\nX-Tag: own\r\n\r\n",
+    );
+    let head = answer.text().to_owned();
+    for line in [
+        "GET /v2/x?q HTTP/1.1",
+        &format!("Host: {}", a.address),
+        "X-Real-IP: 127.0.0.1",
+        "X-Tag: own",
+        "X-Tag: GET /api/x",
+        "X-Forwarded-Proto: https",
+        "X-Forwarded-Host: h",
+    ] {
+        assert_eq!(head.lines().filter(|found| *found == line).count(), 1, "{line} in {head}");
+    }
+    for absent in ["Cookie", "Secret", "forged", "X-Forwarded-Proto: http\r", "Host: h\r\nCookie"] {
+        assert!(!head.contains(absent), "{absent} in {head}");
+    }
+    assert_eq!(answer.fields("strict-transport-security"), ["max-age=1"]);
+    assert_eq!((answer.fields("server"), answer.fields("x-server")), (vec!["weir"], vec![]));
+}
+
+#[test]
+fn some_requests_are_answered_at_once() {
+    let config = format!(
+        "{LISTENER}
+        [[route]]
+        path = '/old/*'
+        redirect = {{ to = '{{scheme}}://new.example{{target}}', status = 301 }}
+        [[route]]
+        path = '/up'
+        respond = {{ status = 200, body = 'fine', content_type = 'text/x-fine' }}
+        response_headers.set = {{ Cache-Control = 'no-store' }}
+        [[route]]
+        path = '/empty'
+        respond.status = 204
+        [[route]]
+        path = '/no'
+        respond.status = 403"
+    );
+    let weir = Weir::configured(&config, 1);
+    let mut client = Client::connect(weir.address(), None);
+    let mut get = |target: &str| client.ask(format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n"));
+    let answer = get("/old/x?y");
+    assert_eq!((answer.status, answer.fields("location")), (301, vec!["http://new.example/old/x?y"]));
+    let answer = get("/up");
+    assert_eq!((answer.status, answer.text()), (200, "fine"));
+    assert_eq!(
+        (answer.fields("content-type"), answer.fields("cache-control")),
+        (vec!["text/x-fine"], vec!["no-store"])
+    );
+    let answer = get("/empty");
+    assert_eq!((answer.status, answer.fields("content-length"), answer.body.len()), (204, vec![], 0));
+    assert_eq!((get("/no").status, get("/no").text()), (403, "403 Forbidden\n"));
+    // The connection persists where no route is, too.
+    assert_eq!((get("/lost").status, get("/up").status), (404, 200));
+    weir.wait_for_stderr(&["404 no_route", "GET /lost"]);
+    // A body is not waited for.
+    let answer = client.ask("POST /up HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n");
+    assert_eq!((answer.status, answer.says_close()), (200, true));
+}
+
+/// Requests that the gateway answers itself are not taken faster than their client reads the answers.
+#[test]
+fn a_client_that_does_not_read_stops_being_answered() {
+    let body = "x".repeat(10_000);
+    let config = format!("{LISTENER}[[route]]\nrespond = {{ status = 200, body = '{body}' }}");
+    let weir = Weir::configured(&config, 1);
+    let mut client = Client::connect(weir.address(), None);
+    let requests = "GET / HTTP/1.1\r\nHost: h\r\n\r\n".repeat(5000);
+    let before = weir.memory_kib("VmRSS");
+    client.send(&requests);
+    for _ in 0..5000 {
+        assert_eq!(client.answer(weir_http1::Method::Get).body.len(), body.len());
+    }
+    let grown = weir.memory_kib("VmHWM").saturating_sub(before);
+    // All answers together have 50 MB.
+    assert!(grown < 20_000, "{grown} KiB");
+}
