@@ -2,6 +2,7 @@
 
 mod check;
 mod routes;
+mod services;
 
 use crate::common::{Answer, Client, Peer, Upstream, Weir};
 

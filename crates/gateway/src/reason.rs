@@ -128,6 +128,24 @@ impl Reason {
         }
     }
 
+    /// Whether a server that does this again and again should get no requests for a while.
+    pub(crate) fn blames_server(&self) -> bool {
+        matches!(
+            self,
+            Self::UpstreamConnect(_)
+                | Self::UpstreamTls(_)
+                | Self::UpstreamConnectTimeout
+                | Self::UpstreamClosed
+                | Self::UpstreamTruncated
+                | Self::BadResponse(_)
+                | Self::BadResponseBody(_)
+                | Self::UpstreamSwitched
+                | Self::UpstreamUnasked
+                | Self::UpstreamTimeout
+                | Self::UpstreamStalled
+        )
+    }
+
     /// Details for the log.
     pub fn detail(&self) -> Option<String> {
         match self {

@@ -5,19 +5,18 @@ use crate::plan::Plan;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
 use weir_gateway::bare::{Bare, Bound, Role};
-use weir_gateway::document::{Listener, Route, Service, ServiceTls};
+use weir_gateway::document::{Listener, Route, Server, Service, ServiceTls};
 use weir_gateway::{Config, Timeouts};
 use weir_tls::issue::{KeyKind, issue};
-use weir_tls::{Client, ClientSettings, PeerName, Roots, Server, ServerSettings, Session};
+use weir_tls::{Client, ClientSettings, PeerName, Roots, ServerSettings, Session};
 
 /// A gateway's configuration, whose upstream has moved so often, with these timeouts.
 pub(crate) fn bound(plan: &Plan, moves: u8, timeouts: Timeouts) -> Bound {
     let scheme = if plan.upstream_tls { "https" } else { "http" };
-    let upstream = Service {
-        servers: vec![format!("{scheme}://{}", address(moves)).parse().expect("a valid URL")],
-        // The certificates are the simulation's own, and not what it is about.
-        tls: ServiceTls { insecure: plan.upstream_tls, ..ServiceTls::default() },
-    };
+    let origin = Server::new(format!("{scheme}://{}", address(moves)).parse().expect("a valid URL"));
+    // The certificates are the simulation's own, and not what it is about.
+    let tls = ServiceTls { insecure: plan.upstream_tls, ..ServiceTls::default() };
+    let upstream = Service { tls, ..Service::new(vec![origin]) };
     let bind = vec!["192.0.2.1:80".parse().expect("a valid address")];
     let config = Config {
         listeners: [("web".to_owned(), Listener { bind, tls: None })].into(),
@@ -56,11 +55,11 @@ fn name() -> PeerName {
     "origin.example".parse().expect("a valid name")
 }
 
-fn server() -> &'static Server {
-    static SERVER: OnceLock<Server> = OnceLock::new();
+fn server() -> &'static weir_tls::Server {
+    static SERVER: OnceLock<weir_tls::Server> = OnceLock::new();
     SERVER.get_or_init(|| {
         let issued = issue(&["origin.example"], KeyKind::EcdsaP256).expect("a certificate");
-        Server::new(&ServerSettings::new(issued.identity())).expect("valid settings")
+        weir_tls::Server::new(&ServerSettings::new(issued.identity())).expect("valid settings")
     })
 }
 

@@ -17,6 +17,11 @@ impl<S: Socket> Transport<S> {
         self.staged.len()
     }
 
+    /// Takes what is staged, for another connection.
+    pub fn take_staged(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.staged)
+    }
+
     /// Takes back what was staged after the first `keep` bytes.
     pub fn unstage(&mut self, keep: usize) {
         self.staged.truncate(keep);

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use weir_gateway::document::{Bind, Certificate, Limits, Listener, ListenerTls, Route, Service, ServiceTls};
+use weir_gateway::document::{
+    Bind, Certificate, Limits, Listener, ListenerTls, Route, Server, Service, ServiceTls,
+};
 use weir_gateway::{Checked, Config, Fault, GatewayError, Timeouts};
 use weir_reactor::cores::Cores;
 use weir_tls::Offer;
@@ -224,7 +226,7 @@ impl GatewayArgs {
             },
             false => ServiceTls::default(),
         };
-        let service = Service { servers: vec![self.to], tls };
+        let service = Service { tls, ..Service::new(vec![Server::new(self.to)]) };
         Ok(Config {
             workers: self.workers,
             cores: self.cores,

@@ -1,7 +1,7 @@
 //! The configuration as the workers see it: checked, immutable, replaced as a whole.
 
 use super::Network;
-use super::document::Timeouts;
+use super::document::{Balance, Eject, HashOn, Pool, Timeouts};
 use crate::route::{Edits, Hosts, PathEdit, Template};
 use std::net::IpAddr;
 use std::net::SocketAddr;
@@ -118,6 +118,11 @@ impl Conditions {
 pub(crate) struct Service {
     pub name: String,
     pub servers: Vec<Server>,
+    pub balance: Balance,
+    pub hash: HashOn,
+    /// The name of the cookie.
+    pub sticky: Option<Box<[u8]>>,
+    pub eject: Eject,
     pub tls: Option<Arc<UpstreamTls>>,
 }
 
@@ -138,4 +143,9 @@ pub(crate) struct Server {
     pub authority: String,
     /// The name to verify and to send as SNI, with TLS.
     pub name: Option<PeerName>,
+    pub weight: u32,
+    pub backup: bool,
+    pub pool: Pool,
+    /// The same in every worker and process, for hashes and cookies.
+    pub id: u64,
 }

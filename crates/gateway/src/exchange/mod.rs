@@ -43,6 +43,10 @@ pub(crate) struct Exchange {
     pub plan: Rc<Plan>,
     pub route: usize,
     pub service: ServiceId,
+    /// Other servers that may still be tried if this one cannot be reached.
+    pub others: u8,
+    /// The answer brings the cookie that leads back to this server.
+    pub sets_cookie: bool,
 }
 
 /// A request's way through one upstream connection.

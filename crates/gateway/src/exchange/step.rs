@@ -8,6 +8,8 @@ use weir_transport::Fault;
 /// What can end an exchange before its answer is complete.
 #[derive(Debug)]
 pub(crate) enum Event {
+    /// The upstream's connection did not come about, or its handshake failed: nothing of the request has left.
+    NotConnected(Reason),
     /// The upstream's connection failed; whether a part of an answer's head had come.
     UpstreamFailed { fault: Fault, partial: bool },
     /// The upstream's stream ended; likewise.
@@ -23,6 +25,8 @@ pub(crate) enum Step {
     Wait,
     /// Sends the request again, on a new connection.
     Retry,
+    /// Sends it to another server.
+    Elsewhere(Reason),
     /// Ends the exchange.
     End(Reason),
 }
@@ -56,6 +60,11 @@ impl Exchange {
     /// Decides what an event means.
     pub(crate) fn on(&mut self, event: Event) -> Step {
         match (event, &self.answer) {
+            (Event::NotConnected(reason), AnswerHalf::Awaiting) if self.others > 0 => {
+                self.others -= 1;
+                Step::Elsewhere(reason)
+            }
+            (Event::NotConnected(reason), _) => Step::End(reason),
             (Event::UpstreamFailed { fault: fault @ Fault::Connect(_), .. }, _) => {
                 Step::End(Reason::UpstreamConnect(fault))
             }

@@ -134,6 +134,16 @@ impl Connection {
     }
 }
 
+/// A cookie that brings a client back to its server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cookie<'a> {
+    pub name: &'a [u8],
+    /// The server's id.
+    pub server: u64,
+    /// The client came over TLS.
+    pub secure: bool,
+}
+
 /// Writes the head of a final response for the client. `framing` is the framing of the body towards it.
 pub(crate) fn response(
     buf: &[u8],
@@ -141,6 +151,7 @@ pub(crate) fn response(
     framing: Framing,
     connection: Connection,
     edits: Option<&Edits>,
+    cookie: Option<Cookie<'_>>,
     out: &mut Vec<u8>,
 ) {
     status_line(buf, head, out);
@@ -160,6 +171,12 @@ pub(crate) fn response(
     out.extend_from_slice(connection.field());
     if let Some(edits) = edits {
         edits.write_fixed(out);
+    }
+    if let Some(Cookie { name, server, secure }) = cookie {
+        out.extend_from_slice(b"Set-Cookie: ");
+        out.extend_from_slice(name);
+        let secure = if secure { "; Secure" } else { "" };
+        line(format!("={server:016x}; Path=/; HttpOnly; SameSite=Lax{secure}").as_bytes(), b"", out);
     }
     via(head.version, out);
 }

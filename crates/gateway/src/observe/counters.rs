@@ -17,6 +17,8 @@ pub struct Counters {
     pub retries: u64,
     /// Connections that became tunnels.
     pub tunnels: u64,
+    /// How often a server was ejected.
+    pub ejections: u64,
     handshakes: [u64; KINDS.len()],
     upstream_handshakes: [u64; KINDS.len()],
     ended: [u64; CODES.len()],
@@ -30,6 +32,7 @@ impl Default for Counters {
             requests: 0,
             retries: 0,
             tunnels: 0,
+            ejections: 0,
             handshakes: [0; KINDS.len()],
             upstream_handshakes: [0; KINDS.len()],
             ended: [0; CODES.len()],
@@ -65,6 +68,7 @@ impl Counters {
         self.requests += other.requests;
         self.retries += other.retries;
         self.tunnels += other.tunnels;
+        self.ejections += other.ejections;
         add(&mut self.handshakes, &other.handshakes);
         add(&mut self.upstream_handshakes, &other.upstream_handshakes);
         add(&mut self.ended, &other.ended);
@@ -83,7 +87,9 @@ impl fmt::Display for Counters {
             self.upstream_connections,
             Listing(kinds.into_iter().zip(self.upstream_handshakes)),
         )?;
-        for (count, name) in [(self.retries, "retries"), (self.tunnels, "tunnels")] {
+        for (count, name) in
+            [(self.retries, "retries"), (self.tunnels, "tunnels"), (self.ejections, "ejections")]
+        {
             if count > 0 {
                 write!(f, "{name}: {count}; ")?;
             }

@@ -1,14 +1,22 @@
 //! Upstreams: services, their connections, and the pools of those.
 
+mod balance;
+mod hash;
 mod patience;
 mod pool;
+mod server;
 mod service;
+mod wish;
 
+pub(crate) use balance::Wish;
+pub(crate) use hash::{hash_of, mix};
 pub(crate) use patience::Patience;
 pub(crate) use pool::{Links, Pool};
-pub(crate) use service::{Server, Service};
+pub(crate) use server::Server;
+pub(crate) use service::Service;
 
 use crate::keys::{ExchangeId, ServerId, TunnelId};
+use std::time::Instant;
 use weir_reactor::Timer;
 use weir_transport::Transport;
 
@@ -24,6 +32,9 @@ pub(crate) struct Upstream<S> {
     /// The server has closed its sending side.
     pub ended: bool,
     pub server: ServerId,
+    pub dialled: Instant,
+    /// Requests that it has carried.
+    pub requests: u32,
     /// Its place in the pool.
     pub links: Links,
     pub timer: Timer<Patience>,
@@ -46,7 +57,7 @@ pub(crate) enum Job {
 
 impl<S> Upstream<S> {
     /// A connection that was just dialled.
-    pub(crate) fn new(transport: Transport<S>, server: ServerId) -> Self {
+    pub(crate) fn new(transport: Transport<S>, server: ServerId, now: Instant) -> Self {
         Self {
             transport,
             job: Job::Idle,
@@ -54,6 +65,8 @@ impl<S> Upstream<S> {
             may_have_more: false,
             ended: false,
             server,
+            dialled: now,
+            requests: 0,
             links: Links::default(),
             timer: Timer::default(),
             moved: false,

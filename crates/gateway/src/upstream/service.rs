@@ -1,11 +1,10 @@
-//! Where requests go: services and their servers, as one worker knows them.
+//! Where requests go: services, as one worker knows them.
 
-use super::Pool;
+use super::Server;
 use crate::config;
 use crate::exchange::Budget;
 use crate::keys::{OfServer, ServerId, Store};
 use std::sync::Arc;
-use weir_tls::{Connector, PeerName};
 
 /// A named group of servers, with this worker's state.
 #[derive(Debug)]
@@ -13,19 +12,9 @@ pub(crate) struct Service {
     pub config: config::Service,
     pub servers: Vec<ServerId>,
     pub retries: Budget,
-    /// The server whose turn is next.
-    next: usize,
-}
-
-/// One server, with this worker's connections to it.
-#[derive(Debug)]
-pub(crate) struct Server {
-    pub config: config::Server,
-    pub tls: Option<(Connector, PeerName)>,
-    /// Its idle connections.
-    pub pool: Pool,
-    /// Connections that are not idle.
-    pub in_flight: usize,
+    /// Those that a choice is among, with their shares; empty between choices but for its storage.
+    pub(super) round: Vec<(ServerId, u64)>,
+    pub(super) random: u64,
 }
 
 impl Service {
@@ -57,19 +46,6 @@ impl Service {
             }));
         }
         let retries = before.map(|before| before.retries).unwrap_or_default();
-        Self { config: config.clone(), servers: chosen, retries, next: 0 }
-    }
-
-    /// The server for the next request.
-    pub(crate) fn choose(&mut self) -> Option<ServerId> {
-        let chosen = self.servers.get(self.next).or_else(|| self.servers.first()).copied();
-        self.next = if self.next + 1 < self.servers.len() { self.next + 1 } else { 0 };
-        chosen
-    }
-}
-
-impl Server {
-    fn new(config: config::Server, tls: Option<(Connector, PeerName)>) -> Self {
-        Self { config, tls, pool: Pool::default(), in_flight: 0 }
+        Self { config: config.clone(), servers: chosen, retries, round: Vec::new(), random: 0 }
     }
 }

@@ -3,7 +3,7 @@
 use super::Worker;
 use super::core::HEADROOM;
 use crate::exchange::{AnswerHalf, Event, Head, HeadStep};
-use crate::heads::rewrite::{self, Connection};
+use crate::heads::rewrite::{self, Connection, Cookie};
 use crate::keys::{ExchangeId, UpstreamId};
 use crate::observe::Context;
 use crate::reason::Reason;
@@ -247,8 +247,23 @@ impl<N: Net> Worker<N> {
                     (true, Version::Http10) => Connection::PersistsByConsent,
                 };
                 let edits = exchange.plan.response_edits(exchange.route);
+                let cookie = match exchange.sets_cookie {
+                    true => {
+                        let upstream = self.upstreams.get(exchange.attempt.upstream);
+                        let server = upstream.and_then(|upstream| self.servers.get(upstream.server));
+                        let name = self.services.get(exchange.service);
+                        let name = name.and_then(|service| service.config.sticky.as_deref());
+                        let secure = client.frontend.tls.is_some();
+                        name.zip(server).map(|(name, server)| Cookie {
+                            name,
+                            server: server.config.id,
+                            secure,
+                        })
+                    }
+                    false => None,
+                };
                 let out = client.transport.stage(&mut core.wire);
-                rewrite::response(buf, head, framing, connection, edits, out);
+                rewrite::response(buf, head, framing, connection, edits, cookie, out);
                 Passed::Final
             }
             HeadStep::End(reason) => {
@@ -265,8 +280,12 @@ impl<N: Net> Worker<N> {
             Job::Idle => self.forget_pooled(id),
             Job::Closing => self.drop_upstream(id),
             Job::Exchange(exchange) => {
-                let partial = !upstream.held.is_empty();
-                self.on(exchange, Event::UpstreamFailed { fault, partial });
+                let event = match (upstream.transport.is_open(), fault) {
+                    (false, fault @ Fault::Connect(_)) => Event::NotConnected(Reason::UpstreamConnect(fault)),
+                    (false, fault @ Fault::Tls(_)) => Event::NotConnected(Reason::UpstreamTls(fault)),
+                    (_, fault) => Event::UpstreamFailed { fault, partial: !upstream.held.is_empty() },
+                };
+                self.on(exchange, event);
             }
             Job::Tunnel(tunnel) => self.end_tunnel(
                 tunnel,

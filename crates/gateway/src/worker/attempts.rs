@@ -1,21 +1,20 @@
 //! Upstream connections for requests: taken from the pool or dialled, tried again, put back.
 
 use super::Worker;
+use crate::config::document::Pool;
 use crate::exchange::{Attempt, Budget};
 use crate::keys::{ExchangeId, ServerId, ServiceId, UpstreamId};
 use crate::observe::Context;
 use crate::reason::Reason;
-use crate::upstream::{Job, Service, Upstream};
+use crate::upstream::{Job, Upstream, Wish};
 use std::io;
 use weir_reactor::Net;
 use weir_transport::{Fault, Transport};
 
 impl<N: Net> Worker<N> {
     /// A connection for a request. Errors: no new one can be started.
-    pub(super) fn attempt(&mut self, service: ServiceId) -> Result<Attempt, Fault> {
-        let Some(server) = self.services.get_mut(service).and_then(Service::choose) else {
-            return Err(no_server());
-        };
+    pub(super) fn attempt(&mut self, service: ServiceId, wish: Wish) -> Result<Attempt, Fault> {
+        let server = self.choose(service, wish)?;
         while let Some(upstream) =
             self.servers.get_mut(server).and_then(|server| server.pool.take(&mut self.upstreams))
         {
@@ -27,13 +26,20 @@ impl<N: Net> Worker<N> {
         Ok(Attempt { upstream: self.dial(server)?, reused: false })
     }
 
+    /// The server for a request. Errors: the service has none, or is gone.
+    pub(super) fn choose(&mut self, service: ServiceId, wish: Wish) -> Result<ServerId, Fault> {
+        let now = self.core.net.now();
+        let service = self.services.get_mut(service);
+        service.and_then(|service| service.choose(&mut self.servers, now, wish)).ok_or_else(no_server)
+    }
+
     /// Starts a connection. Errors: as connect(2).
     pub(super) fn dial(&mut self, id: ServerId) -> Result<UpstreamId, Fault> {
         let server = self.servers.get(id).ok_or_else(no_server)?;
         let socket = self.core.net.connect(server.config.address).map_err(Fault::Connect)?;
         let session = server.tls.as_ref().map(|(connector, name)| connector.connect(name));
         self.core.counters.upstream_connections += 1;
-        Ok(self.upstreams.insert(Upstream::new(Transport::dialled(socket, session), id)))
+        Ok(self.upstreams.insert(Upstream::new(Transport::dialled(socket, session), id, self.core.net.now())))
     }
 
     /// Sends the request of an exchange again, on a new connection.
@@ -55,8 +61,7 @@ impl<N: Net> Worker<N> {
             bytes.append(upstream.transport.stage(&mut self.core.wire));
         }
         self.drop_upstream(lost);
-        let server = self.services.get_mut(service).and_then(Service::choose);
-        let dialled = match server.ok_or_else(no_server).and_then(|server| self.dial(server)) {
+        let dialled = match self.choose(service, Wish::default()).and_then(|server| self.dial(server)) {
             Ok(dialled) => dialled,
             Err(fault) => return self.end(client, Reason::UpstreamConnect(fault)),
         };
@@ -74,6 +79,59 @@ impl<N: Net> Worker<N> {
         self.assign(dialled, Job::Exchange(id));
         self.touch_upstream(dialled);
         self.touch_client(client);
+    }
+
+    /// Sends the request of an exchange to another server: nothing of it has left.
+    pub(super) fn elsewhere(&mut self, id: ExchangeId, reason: Reason) {
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let (client, service, lost) = (exchange.client, exchange.service, exchange.attempt.upstream);
+        let avoid = self.upstreams.get(lost).map(|upstream| upstream.server);
+        let retries = self.services.get_mut(service).map(|service| &mut service.retries);
+        if !retries.is_some_and(Budget::spend) {
+            return self.end(client, reason);
+        }
+        if let Some(server) = avoid {
+            self.blame(service, server);
+        }
+        let dialled =
+            self.choose(service, Wish { avoid, ..Wish::default() }).and_then(|server| self.dial(server));
+        let (Ok(dialled), Some(upstream)) = (dialled, self.upstreams.get_mut(lost)) else {
+            return self.end(client, reason);
+        };
+        let bytes = upstream.transport.take_staged();
+        self.drop_upstream(lost);
+        let (Some(exchange), Some(upstream)) = (self.exchanges.get_mut(id), self.upstreams.get_mut(dialled))
+        else {
+            return self.broken(client, "a request without its next connection");
+        };
+        upstream.transport.stage(&mut self.core.wire).extend_from_slice(&bytes);
+        self.core.wire.give_back(bytes);
+        exchange.attempt = Attempt { upstream: dialled, reused: false };
+        exchange.times.attempt = self.core.net.now();
+        self.core.counters.retries += 1;
+        self.assign(dialled, Job::Exchange(id));
+        self.touch_upstream(dialled);
+        self.touch_client(client);
+    }
+
+    /// A server has failed, and may be ejected.
+    pub(super) fn blame(&mut self, service: ServiceId, server: ServerId) {
+        let now = self.core.net.now();
+        let (Some(service), Some(server)) = (self.services.get(service), self.servers.get_mut(server)) else {
+            return;
+        };
+        if service.servers.len() < 2 {
+            return;
+        }
+        if let Some(period) = server.failed(now, &service.config.eject) {
+            self.core.counters.ejections += 1;
+            self.core.log.line(format_args!(
+                "weir: {}: {} keeps failing; it gets no requests for {} s",
+                service.config.name,
+                server.config.endpoint,
+                period.as_secs_f64()
+            ));
+        }
     }
 
     /// Whether nothing has come on an upstream connection since its last response. What has come may be its end, which the
@@ -104,9 +162,18 @@ impl<N: Net> Worker<N> {
     /// The exchange of a connection is complete: puts it into the pool, if it is `reusable` as far as the exchange knows.
     pub(super) fn release(&mut self, id: UpstreamId, reusable: bool) {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let now = self.core.net.now();
+        upstream.requests = upstream.requests.saturating_add(1);
+        let may_go_on = self.servers.get_mut(upstream.server).is_some_and(|server| {
+            server.succeeded();
+            let Pool { max_idle, max_requests, max_age } = server.config.pool;
+            server.pool.len() < max_idle as usize
+                && max_requests.is_none_or(|most| upstream.requests < most)
+                && max_age.is_none_or(|most| now.saturating_duration_since(upstream.dialled) < most)
+        });
         let reusable = reusable
             && !upstream.ended
-            && self.servers.get(upstream.server).is_some()
+            && may_go_on
             && upstream.transport.pending() == 0
             && !upstream.transport.has_partial_record();
         let may_have_more = upstream.may_have_more;

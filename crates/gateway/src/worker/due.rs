@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::downstream::{self, Phase};
+use crate::exchange::Event;
 use crate::keys::{ClientId, UpstreamId};
 use crate::reason::Reason;
 use crate::upstream::{self, Job};
@@ -61,6 +62,9 @@ impl<N: Net> Worker<N> {
             return self.touch_upstream(id);
         }
         match (job, why.reason()) {
+            (Job::Exchange(exchange), Some(reason)) if why == upstream::Patience::Connect => {
+                self.on(exchange, Event::NotConnected(reason));
+            }
             (Job::Exchange(exchange), Some(reason)) => {
                 if let Some(client) = self.client_of(exchange) {
                     self.end(client, reason);

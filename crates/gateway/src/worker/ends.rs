@@ -20,6 +20,7 @@ impl<N: Net> Worker<N> {
         match exchange.on(event) {
             Step::Wait => {}
             Step::Retry => self.retry(id),
+            Step::Elsewhere(reason) => self.elsewhere(id, reason),
             Step::End(reason) => self.end(client, reason),
         }
     }
@@ -46,8 +47,14 @@ impl<N: Net> Worker<N> {
     /// response has started, and closes the connection after that; else all that is left is to cut it off.
     pub(crate) fn end(&mut self, id: ClientId, reason: Reason) {
         let Some(client) = self.clients.get(id) else { return };
-        let phase = client.phase;
+        let (phase, exchange) = (client.phase, client.exchange());
         self.note_end_of(id, &reason);
+        if reason.blames_server()
+            && let Some(exchange) = exchange.and_then(|exchange| self.exchanges.get(exchange))
+            && let Some(upstream) = self.upstreams.get(exchange.attempt.upstream)
+        {
+            self.blame(exchange.service, upstream.server);
+        }
         let exchange = self.take_exchange(id);
         let method = exchange.as_ref().map(|exchange| exchange.method);
         let can_answer = match (&exchange, phase) {

@@ -9,7 +9,7 @@ use crate::exchange::{AnswerHalf, Body, Event, Exchange, Replay, RequestHalf, Re
 use crate::heads::rewrite::{self, Along};
 use crate::keys::{ClientId, ExchangeId, ServiceId};
 use crate::reason::Reason;
-use crate::upstream::Job;
+use crate::upstream::{Job, Wish};
 use std::io::ErrorKind;
 use std::rc::Rc;
 use weir_http1::{Framing, Method, Parse, RequestHead, Span};
@@ -152,7 +152,14 @@ impl<N: Net> Worker<N> {
 
     /// Begins the exchange of a request that goes to a service.
     fn pass_on(&mut self, id: ClientId, buf: &[u8], route: usize, service: ServiceId) {
-        let attempt = match self.attempt(service) {
+        let Some(client) = self.clients.get(id) else { return };
+        let (mut wish, mut others, mut sticky) = (Wish::default(), 0, false);
+        if let Some(service) = self.services.get(service).filter(|service| service.servers.len() > 1) {
+            wish = Wish::of(&service.config, &self.core.request, buf, Some(client.peer.ip()));
+            others = (service.servers.len() - 1).min(MOST_OTHERS) as u8;
+            sticky = service.config.sticky.is_some();
+        }
+        let attempt = match self.attempt(service, wish) {
             Ok(attempt) => attempt,
             Err(fault) => return self.refuse(id, buf, Reason::UpstreamConnect(fault)),
         };
@@ -167,6 +174,7 @@ impl<N: Net> Worker<N> {
         let Some(server) = self.servers.get(upstream.server) else {
             return self.broken(id, "a connection without its server");
         };
+        let sets_cookie = sticky && wish.sticky != Some(server.config.id);
         let Some(found) = core.plan.snapshot.routes.get(route) else {
             return self.broken(id, "a request without its route");
         };
@@ -210,6 +218,8 @@ impl<N: Net> Worker<N> {
             plan: Rc::clone(&core.plan),
             route,
             service,
+            others,
+            sets_cookie,
         });
         client.phase = Phase::Exchange(exchange);
         client.moved = true;
@@ -283,6 +293,8 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         match client.phase {
             Phase::Closing | Phase::Tunnel(_) => {}
+            // Its requests wait until it has read more of the answers.
+            Phase::Head { started: false } if !client.held.is_empty() => {}
             Phase::Head { .. } => self.close(id),
             Phase::Exchange(exchange) => {
                 let pipelined = !client.held.is_empty();
@@ -299,3 +311,6 @@ fn upgrade(head: &RequestHead, buf: &[u8]) -> Option<Span> {
     let has_body = !matches!(head.framing, Framing::None | Framing::Length(0));
     head.upgrade.filter(|protocol| !has_body && !protocol.of(buf).eq_ignore_ascii_case(b"h2c"))
 }
+
+/// Servers that are tried besides the first one: each may take the whole time for connecting.
+const MOST_OTHERS: usize = 2;

@@ -6,17 +6,15 @@ use crate::keys::{ClientId, ExchangeId, TunnelId, UpstreamId};
 use crate::observe::Context;
 use crate::reason::Reason;
 use crate::tunnel::Tunnel;
-use crate::upstream::{Job, Service};
+use crate::upstream::{Job, Wish};
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
     /// A tunnel for a client that was just accepted: what the floor target does with every connection.
     pub(super) fn dig(&mut self, id: ClientId) {
         let service = self.core.plan.services.first().copied();
-        let Some(server) = service.and_then(|id| self.services.get_mut(id)).and_then(Service::choose) else {
-            return self.broken(id, "a tunnel without a service");
-        };
-        let upstream = match self.dial(server) {
+        let Some(service) = service else { return self.broken(id, "a tunnel without a service") };
+        let upstream = match self.choose(service, Wish::default()).and_then(|server| self.dial(server)) {
             Ok(upstream) => upstream,
             Err(fault) => {
                 self.note_end_of(id, &Reason::UpstreamConnect(fault));

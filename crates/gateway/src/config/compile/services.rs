@@ -2,12 +2,13 @@
 
 use super::listeners::HTTP_1_1;
 use super::{Fault, check_name};
-use crate::config::document::{self, Config, ServiceTls};
+use crate::config::document::{self, Balance, Config, HashOn, ServiceTls};
 use crate::config::snapshot::{Server, Service, UpstreamTls};
+use crate::upstream::hash_of;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use weir_http1::is_token;
 use weir_tls::{Client, ClientSettings, Identity, Offer, PeerName, Roots};
-use weir_transport::Endpoint;
 
 pub(super) fn compile(config: &Config) -> Result<Vec<Service>, Fault> {
     config.services.iter().map(|(name, service)| compile_one(name, service)).collect()
@@ -19,6 +20,8 @@ fn compile_one(name: &str, service: &document::Service) -> Result<Service, Fault
     let Some(first) = service.servers.first() else {
         return Err(Fault::new(format!("{key}.servers"), "empty: expected at least one URL"));
     };
+    let first = &first.url;
+    check(service, &key)?;
     let tls = match first.tls {
         true => Some(Arc::new(UpstreamTls { client: client(&service.tls, &format!("{key}.tls"))? })),
         false => None,
@@ -28,31 +31,66 @@ fn compile_one(name: &str, service: &document::Service) -> Result<Service, Fault
         return Err(Fault::new(format!("{key}.tls"), why));
     }
     let mut servers = Vec::new();
-    for (index, endpoint) in service.servers.iter().enumerate() {
-        let key = format!("{key}.servers.{index}");
+    for (index, written) in service.servers.iter().enumerate() {
+        let (key, endpoint) = (format!("{key}.servers.{index}"), &written.url);
+        if !(1..=1000).contains(&written.weight) {
+            let why = format!("invalid value `{}`: expected 1 to 1000", written.weight);
+            return Err(Fault::new(format!("{key}.weight"), why));
+        }
         if endpoint.tls != first.tls {
             let why = format!("`{endpoint}`: expected the scheme of the first server, {first}");
             return Err(Fault::new(key, why));
         }
-        servers.push(server(endpoint, service.tls.name.as_ref(), &key)?);
+        servers.push(server(written, service, &key)?);
     }
-    Ok(Service { name: name.to_owned(), servers, tls })
+    Ok(Service {
+        name: name.to_owned(),
+        servers,
+        balance: service.balance,
+        hash: service.hash.clone().unwrap_or(HashOn::Client),
+        sticky: service.sticky.as_ref().map(|name| name.as_bytes().into()),
+        eject: service.eject,
+        tls,
+    })
 }
 
-fn server(endpoint: &Endpoint, name: Option<&String>, key: &str) -> Result<Server, Fault> {
+fn check(service: &document::Service, key: &str) -> Result<(), Fault> {
+    if service.hash.is_some() && service.balance != Balance::Hash {
+        return Err(Fault::new(format!("{key}.hash"), "needs `balance = \"hash\"`"));
+    }
+    match &service.sticky {
+        Some(name) if !is_token(name.as_bytes()) => Err(Fault::new(
+            format!("{key}.sticky"),
+            format!("invalid value `{name}`: expected the name of a cookie"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn server(written: &document::Server, service: &document::Service, key: &str) -> Result<Server, Fault> {
+    let endpoint = &written.url;
     if endpoint.port == 0 {
         return Err(Fault::new(key, format!("{endpoint}: invalid port 0")));
     }
     let name = match endpoint.tls {
         true => {
-            let name = name.unwrap_or(&endpoint.host);
+            let name = service.tls.name.as_ref().unwrap_or(&endpoint.host);
             let wrong = |error| Fault::new(key, format!("{endpoint}: {error}"));
             Some(name.parse::<PeerName>().map_err(wrong)?)
         }
         false => None,
     };
     let address = endpoint.resolve().map_err(|error| Fault::new(key, error))?;
-    Ok(Server { endpoint: endpoint.clone(), address, authority: endpoint.authority(), name })
+    Ok(Server {
+        endpoint: endpoint.clone(),
+        address,
+        authority: endpoint.authority(),
+        name,
+        weight: written.weight,
+        backup: written.backup,
+        pool: service.pool,
+        id: hash_of(endpoint.to_string().as_bytes()),
+    })
 }
 
 fn client(tls: &ServiceTls, key: &str) -> Result<Client, Fault> {
@@ -99,7 +137,9 @@ mod tests {
     #[test]
     fn an_address_stays_as_long_as_it_is_among_the_answers() {
         let at = |text: &str| text.parse::<SocketAddr>().unwrap();
-        let server = server(&"http://192.0.2.1".parse().unwrap(), None, "").unwrap();
+        let written = document::Server::new("http://192.0.2.1".parse().unwrap());
+        let service = document::Service::new(vec![written.clone()]);
+        let server = server(&written, &service, "").unwrap();
         assert_eq!(resolve_again(&server, &[at("192.0.2.2:80"), at("192.0.2.1:80")]), None);
         assert_eq!(resolve_again(&server, &[]), None);
         let now = resolve_again(&server, &[at("192.0.2.3:80"), at("192.0.2.2:80")]).unwrap();

@@ -8,7 +8,7 @@ mod values;
 
 pub use listener::{Bind, Certificate, Listener, ListenerTls};
 pub use route::{Edits, Redirect, Respond, Route};
-pub use service::{Service, ServiceTls};
+pub use service::{Balance, Eject, HashOn, Pool, Server, Service, ServiceTls};
 pub use timeouts::{RouteTimeouts, Timeouts};
 
 use super::Fault;
@@ -66,7 +66,7 @@ impl Config {
     pub fn warnings(&self) -> Vec<Fault> {
         let insecure = self.services.iter().filter(|(_, service)| service.tls.insecure);
         let warning = |(name, service): (&String, &Service)| {
-            let servers: Vec<_> = service.servers.iter().map(ToString::to_string).collect();
+            let servers: Vec<_> = service.servers.iter().map(|server| server.url.to_string()).collect();
             Fault {
                 key: format!("service.{name}.tls.insecure"),
                 message: format!(

@@ -1,8 +1,11 @@
 //! Services, and TLS towards their servers.
 
-use super::values::texts;
-use serde::Deserialize;
+use super::values::{duration, text, texts};
+use serde::{Deserialize, Deserializer, de::Error};
 use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+use weir_http1::is_token;
 use weir_tls::{Group, Suite, Version};
 use weir_transport::Endpoint;
 
@@ -10,12 +13,166 @@ use weir_transport::Endpoint;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
-    /// Its servers, at least one, all with the same scheme.
-    #[serde(deserialize_with = "texts")]
-    pub servers: Vec<Endpoint>,
+    /// Its servers, at least one, all with the same scheme; one alone needs no brackets.
+    #[serde(deserialize_with = "servers")]
+    pub servers: Vec<Server>,
+    /// How a server is chosen.
+    #[serde(default)]
+    pub balance: Balance,
+    /// What requests are told apart by, with `balance = "hash"`.
+    #[serde(default, deserialize_with = "text")]
+    pub hash: Option<HashOn>,
+    /// The name of a cookie that brings a client back to its server; default: none.
+    #[serde(default)]
+    pub sticky: Option<String>,
+    /// When a server that fails gets no requests for a while.
+    #[serde(default)]
+    pub eject: Eject,
+    /// Its idle connections.
+    #[serde(default)]
+    pub pool: Pool,
     /// TLS towards them; only with `https`.
     #[serde(default)]
     pub tls: ServiceTls,
+}
+
+/// One server: a URL alone, or a table.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// `http://HOST:PORT` or `https://HOST:PORT`.
+    #[serde(deserialize_with = "endpoint")]
+    pub url: Endpoint,
+    /// Its share of the requests in proportion to the others', 1 to 1000; default: 1.
+    #[serde(default = "one")]
+    pub weight: u32,
+    /// Gets requests only while no other is available; default: false.
+    #[serde(default)]
+    pub backup: bool,
+}
+
+/// How a server is chosen. Each worker counts for itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Balance {
+    /// In turn, by weight.
+    #[default]
+    RoundRobin,
+    /// The one with the fewest requests in flight for its weight.
+    LeastInFlight,
+    /// Of two that are drawn by weight, the one with fewer requests in flight.
+    TwoChoices,
+    /// Always the same one for the same value of `hash`; when one is gone, only its share moves.
+    Hash,
+}
+
+/// What requests are told apart by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HashOn {
+    /// The client's address.
+    Client,
+    /// The value of a field.
+    Header(String),
+    /// The value of a cookie.
+    Cookie(String),
+}
+
+/// When a server that fails gets no requests for a while. Each worker watches for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Eject {
+    /// Failures in a row: no connection, no answer, or no valid one; 0: never.
+    pub failures: u32,
+    /// For how long, the first time; each further time in a row doubles it, up to 5 minutes.
+    #[serde(deserialize_with = "duration", rename = "for")]
+    pub period: Duration,
+    /// How long its share grows back from a tenth afterwards.
+    #[serde(deserialize_with = "duration")]
+    pub slow_return: Duration,
+}
+
+/// The idle connections to a server. Each worker keeps its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Pool {
+    /// Idle connections to a server in each worker; more are closed.
+    pub max_idle: u32,
+    /// Requests on one connection; default: no limit.
+    pub max_requests: Option<u32>,
+    /// Time after which a connection is used no more; default: no limit.
+    #[serde(deserialize_with = "duration")]
+    pub max_age: Option<Duration>,
+}
+
+impl Server {
+    /// A server with the usual share.
+    pub fn new(url: Endpoint) -> Self {
+        Self { url, weight: one(), backup: false }
+    }
+}
+
+impl Service {
+    /// A service of these servers, with the defaults.
+    pub fn new(servers: Vec<Server>) -> Self {
+        Self {
+            servers,
+            balance: Balance::default(),
+            hash: None,
+            sticky: None,
+            eject: Eject::default(),
+            pool: Pool::default(),
+            tls: ServiceTls::default(),
+        }
+    }
+}
+
+impl Default for Eject {
+    fn default() -> Self {
+        // A restart of a server takes seconds.
+        Self { failures: 5, period: Duration::from_secs(10), slow_return: Duration::from_secs(10) }
+    }
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        // As many as requests may be in flight in a usual worker; a descriptor and some KiB in the kernel each.
+        Self { max_idle: 1024, max_requests: None, max_age: None }
+    }
+}
+
+impl FromStr for HashOn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "client" => Ok(Self::Client),
+            Some(("header", name)) if is_token(name.as_bytes()) => Ok(Self::Header(name.to_owned())),
+            Some(("cookie", name)) if is_token(name.as_bytes()) => Ok(Self::Cookie(name.to_owned())),
+            _ => Err(format!("invalid value `{text}`: expected `client`, `header:NAME` or `cookie:NAME`")),
+        }
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn endpoint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Endpoint, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+}
+
+fn servers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Server>, D::Error> {
+    let one = |value: toml::Value| match value {
+        toml::Value::String(url) => url.parse().map(Server::new).map_err(D::Error::custom),
+        toml::Value::Table(_) => {
+            value.try_into().map_err(|error| D::Error::custom(weir_toml::message_of(&error)))
+        }
+        other => Err(D::Error::custom(format!("expected a URL or a table with `url`, found {other}"))),
+    };
+    match toml::Value::deserialize(deserializer)? {
+        toml::Value::Array(values) => values.into_iter().map(one).collect(),
+        value => Ok(vec![one(value)?]),
+    }
 }
 
 /// TLS towards servers. It is verified, and sessions are resumed, unless the settings say otherwise.

@@ -1,0 +1,261 @@
+//! Which server gets a request.
+
+use super::{Server, Service, mix};
+use crate::config::document::Balance;
+use crate::keys::{OfServer, ServerId, Store};
+use std::time::Instant;
+
+/// What a request asks of the choice.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wish {
+    /// The hash of what it is told apart by.
+    pub key: u64,
+    /// The server that its cookie names.
+    pub sticky: Option<u64>,
+    /// The server that it has failed at.
+    pub avoid: Option<ServerId>,
+}
+
+/// Servers that are considered together, in the order in which they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tier {
+    Regular,
+    Backup,
+    /// Those that are ejected, too: an answer may come.
+    Any,
+}
+
+type Servers = Store<OfServer, Server>;
+
+impl Service {
+    /// The server for a request; `None` only if the service has none.
+    #[inline]
+    pub(crate) fn choose(&mut self, servers: &mut Servers, now: Instant, wish: Wish) -> Option<ServerId> {
+        match self.servers[..] {
+            [only] => Some(only),
+            _ => self.choose_of_many(servers, now, wish),
+        }
+    }
+
+    fn choose_of_many(&mut self, servers: &mut Servers, now: Instant, wish: Wish) -> Option<ServerId> {
+        if let Some(wanted) = wish.sticky {
+            let is_wanted = |id: &ServerId| {
+                servers
+                    .get_mut(*id)
+                    .is_some_and(|server| server.config.id == wanted && server.is_available(now))
+            };
+            let found = self.servers.iter().copied().find(is_wanted);
+            if found.is_some() && found != wish.avoid {
+                return found;
+            }
+        }
+        for tier in [Tier::Regular, Tier::Backup, Tier::Any] {
+            self.round.clear();
+            for id in &self.servers {
+                let Some(server) = servers.get_mut(*id) else { continue };
+                let fits = match tier {
+                    Tier::Regular => !server.config.backup && server.is_available(now),
+                    Tier::Backup => server.config.backup && server.is_available(now),
+                    Tier::Any => true,
+                };
+                if fits && Some(*id) != wish.avoid {
+                    self.round.push((*id, server.share(now, self.config.eject.slow_return)));
+                }
+            }
+            if !self.round.is_empty() {
+                return self.choose_in_round(servers, wish);
+            }
+        }
+        self.servers.first().copied()
+    }
+
+    fn choose_in_round(&mut self, servers: &mut Servers, wish: Wish) -> Option<ServerId> {
+        match self.config.balance {
+            Balance::RoundRobin => self.in_turn(servers),
+            Balance::LeastInFlight => self.least(servers),
+            Balance::TwoChoices => {
+                let two = [self.draw(), self.draw()];
+                two.into_iter()
+                    .flatten()
+                    .min_by_key(|(id, share)| load(servers, *id, *share))
+                    .map(|(id, _)| id)
+            }
+            Balance::Hash => self.by_hash(servers, wish.key),
+        }
+    }
+
+    /// Each gains its share, and the richest pays for all: a heavy server's turns are spread out.
+    fn in_turn(&self, servers: &mut Servers) -> Option<ServerId> {
+        let (mut total, mut best) = (0, None);
+        for (id, share) in &self.round {
+            let Some(server) = servers.get_mut(*id) else { continue };
+            server.turn += *share as i64;
+            total += *share as i64;
+            if best.is_none_or(|(_, turn)| server.turn > turn) {
+                best = Some((*id, server.turn));
+            }
+        }
+        let (best, _) = best?;
+        servers.get_mut(best)?.turn -= total;
+        Some(best)
+    }
+
+    /// Equals take turns.
+    fn least(&mut self, servers: &mut Servers) -> Option<ServerId> {
+        let least = self.round.iter().map(|(id, share)| load(servers, *id, *share)).min()?;
+        self.round.retain(|(id, share)| load(servers, *id, *share) == least);
+        self.in_turn(servers)
+    }
+
+    fn draw(&mut self) -> Option<(ServerId, u64)> {
+        let total: u64 = self.round.iter().map(|(_, share)| share).sum();
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut left = mix(self.random) % total.max(1);
+        self.round.iter().copied().find(|(_, share)| match left.checked_sub(*share) {
+            Some(rest) => {
+                left = rest;
+                false
+            }
+            None => true,
+        })
+    }
+
+    /// Rendezvous hashing: each server draws a number from the key and itself, the highest wins. So a server that goes takes
+    /// only its own keys along.
+    fn by_hash(&self, servers: &Servers, key: u64) -> Option<ServerId> {
+        let score = |(id, share): &(ServerId, u64)| {
+            let server = servers.get(*id).map_or(0, |server| server.config.id);
+            // In (0, 1), with the 53 bits of a double.
+            let drawn = ((mix(key ^ server) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+            *share as f64 / -drawn.ln()
+        };
+        let best = self.round.iter().max_by(|a, b| score(a).total_cmp(&score(b)));
+        best.map(|(id, _)| *id)
+    }
+}
+
+/// Requests in flight with this one, for the server's share.
+fn load(servers: &Servers, id: ServerId, share: u64) -> u64 {
+    let in_flight = servers.get(id).map_or(0, |server| server.in_flight) as u64;
+    (in_flight + 1) * 1_000_000 / share.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+    use crate::config::document::{self, Config};
+    use std::collections::BTreeMap;
+
+    /// A service of servers with these weights; a weight below 0 is a backup's.
+    fn service(balance: Balance, weights: &[i32]) -> (Service, Servers) {
+        let entry = |(at, weight): (usize, &i32)| document::Server {
+            weight: weight.unsigned_abs(),
+            backup: *weight < 0,
+            ..document::Server::new(format!("http://192.0.2.{at}").parse().unwrap())
+        };
+        let servers = weights.iter().enumerate().map(entry).collect();
+        let written = document::Service { balance, ..document::Service::new(servers) };
+        let config = Config {
+            listeners: [("web".to_owned(), toml::from_str("bind = '127.0.0.1:0'").unwrap())].into(),
+            services: [("app".to_owned(), written)].into(),
+            ..Config::default()
+        };
+        let snapshot = config::compile(&config).unwrap();
+        let mut store = Store::new();
+        let service = Service::new(&snapshot.services[0], None, &mut store);
+        (service, store)
+    }
+
+    fn chosen(service: &mut Service, servers: &mut Servers, wish: Wish) -> usize {
+        let id = service.choose(servers, Instant::now(), wish).unwrap();
+        service.servers.iter().position(|known| *known == id).unwrap()
+    }
+
+    fn shares(
+        service: &mut Service,
+        servers: &mut Servers,
+        wishes: impl Iterator<Item = Wish>,
+    ) -> Vec<usize> {
+        let mut counts = BTreeMap::new();
+        for wish in wishes {
+            *counts.entry(chosen(service, servers, wish)).or_insert(0) += 1;
+        }
+        (0..service.servers.len()).map(|at| counts.get(&at).copied().unwrap_or_default()).collect()
+    }
+
+    fn any(count: usize) -> impl Iterator<Item = Wish> {
+        std::iter::repeat_n(Wish::default(), count)
+    }
+
+    #[test]
+    fn turns_are_spread_by_weight() {
+        let (mut service, mut servers) = service(Balance::RoundRobin, &[5, 1, 1]);
+        let order: Vec<_> = (0..7).map(|_| chosen(&mut service, &mut servers, Wish::default())).collect();
+        assert_eq!(order, [0, 0, 1, 0, 2, 0, 0]);
+        assert_eq!(shares(&mut service, &mut servers, any(700)), [500, 100, 100]);
+    }
+
+    #[test]
+    fn the_least_busy_server_is_taken() {
+        let (mut service, mut servers) = service(Balance::LeastInFlight, &[1, 1, 2]);
+        for (at, in_flight) in [(0, 3), (1, 2), (2, 5)] {
+            servers.get_mut(service.servers[at]).unwrap().in_flight = in_flight;
+        }
+        assert_eq!(
+            shares(&mut service, &mut servers, any(9)),
+            [0, 3, 6],
+            "3 for 1, and 6 for 2, are the same"
+        );
+        servers.get_mut(service.servers[2]).unwrap().in_flight = 4;
+        assert_eq!(shares(&mut service, &mut servers, any(10)), [0, 0, 10]);
+    }
+
+    #[test]
+    fn two_choices_avoid_the_busiest_server() {
+        let (mut service, mut servers) = service(Balance::TwoChoices, &[1, 1, 1]);
+        servers.get_mut(service.servers[1]).unwrap().in_flight = 100;
+        let shares = shares(&mut service, &mut servers, any(900));
+        // It is taken if it is drawn twice.
+        assert!((50..150).contains(&shares[1]) && shares[0] > 300 && shares[2] > 300, "{shares:?}");
+    }
+
+    #[test]
+    fn a_key_keeps_its_server_when_others_go() {
+        let (mut service, mut servers) = service(Balance::Hash, &[1, 1, 2]);
+        let wish = |key: u64| Wish { key: mix(key), ..Wish::default() };
+        let before: Vec<_> = (0..4000).map(|key| chosen(&mut service, &mut servers, wish(key))).collect();
+        let of_last = before.iter().filter(|at| **at == 2).count();
+        assert!((1800..2200).contains(&of_last), "{of_last}");
+        let avoid = Some(service.servers[2]);
+        for (key, before) in before.into_iter().enumerate() {
+            let now = chosen(&mut service, &mut servers, Wish { avoid, ..wish(key as u64) });
+            assert!(now == before || before == 2, "{key}");
+        }
+    }
+
+    #[test]
+    fn backups_get_requests_when_no_other_is_left() {
+        let (mut service, mut servers) = service(Balance::RoundRobin, &[1, 1, -1]);
+        assert_eq!(shares(&mut service, &mut servers, any(10)), [5, 5, 0]);
+        let eject = document::Eject { failures: 1, ..document::Eject::default() };
+        let now = Instant::now();
+        for at in 0..2 {
+            servers.get_mut(service.servers[at]).unwrap().failed(now, &eject);
+        }
+        assert_eq!(shares(&mut service, &mut servers, any(10)), [0, 0, 10]);
+        servers.get_mut(service.servers[2]).unwrap().failed(now, &eject);
+        let all = shares(&mut service, &mut servers, any(30));
+        assert!(all.iter().all(|count| *count > 0), "an answer may come: {all:?}");
+    }
+
+    #[test]
+    fn a_cookie_leads_to_its_server_unless_that_has_failed() {
+        let (mut service, mut servers) = service(Balance::RoundRobin, &[1, 1, 1]);
+        let sticky = servers.get(service.servers[1]).map(|server| server.config.id);
+        let wish = Wish { sticky, ..Wish::default() };
+        assert_eq!(shares(&mut service, &mut servers, std::iter::repeat_n(wish, 10)), [0, 10, 0]);
+        let wish = Wish { avoid: Some(service.servers[1]), ..wish };
+        assert_eq!(shares(&mut service, &mut servers, std::iter::repeat_n(wish, 10)), [5, 0, 5]);
+    }
+}

@@ -1,0 +1,73 @@
+//! What a request asks of the choice of its server.
+
+use super::{Wish, hash_of};
+use crate::config::Service;
+use crate::config::document::{Balance, HashOn};
+use std::net::IpAddr;
+use weir_http1::RequestHead;
+
+impl Wish {
+    /// The wish of a request whose head was parsed from `buf`.
+    pub(crate) fn of(service: &Service, head: &RequestHead, buf: &[u8], client: Option<IpAddr>) -> Self {
+        let key = match service.balance {
+            Balance::Hash => key(&service.hash, head, buf, client),
+            Balance::RoundRobin | Balance::LeastInFlight | Balance::TwoChoices => 0,
+        };
+        let sticky = service.sticky.as_ref().and_then(|name| cookie(name, head, buf));
+        let sticky = sticky.and_then(|value| u64::from_str_radix(std::str::from_utf8(value).ok()?, 16).ok());
+        Self { key, sticky, avoid: None }
+    }
+}
+
+/// A request without the field or cookie is told apart by its client's address.
+fn key(on: &HashOn, head: &RequestHead, buf: &[u8], client: Option<IpAddr>) -> u64 {
+    let found = match on {
+        HashOn::Client => None,
+        HashOn::Header(name) => field(name.as_bytes(), head, buf).next(),
+        HashOn::Cookie(name) => cookie(name.as_bytes(), head, buf),
+    };
+    match (found, client.map(|client| client.to_canonical())) {
+        (Some(value), _) => hash_of(value),
+        (None, Some(IpAddr::V4(client))) => hash_of(&client.octets()),
+        (None, Some(IpAddr::V6(client))) => hash_of(&client.octets()),
+        (None, None) => 0,
+    }
+}
+
+/// The values of a field.
+fn field<'a>(name: &'a [u8], head: &'a RequestHead, buf: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let named = head.fields.iter().filter(move |field| field.name.of(buf).eq_ignore_ascii_case(name));
+    named.map(move |field| field.value.of(buf))
+}
+
+/// The value of a cookie (RFC 6265 section 5.4).
+fn cookie<'a>(name: &'a [u8], head: &'a RequestHead, buf: &'a [u8]) -> Option<&'a [u8]> {
+    let pairs = field(b"cookie", head, buf).flat_map(|value| value.split(|byte| *byte == b';'));
+    let mut values = pairs.filter_map(|pair| pair.trim_ascii().strip_prefix(name)?.strip_prefix(b"="));
+    values.next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_http1::{Limits, Parse};
+
+    #[test]
+    fn keys_come_from_client_fields_and_cookies() {
+        let buf = b"GET / HTTP/1.1\r\nHost: h\r\nX-User: u\r\nCookie: a=1; id=2\r\ncookie: b=3\r\n\r\n";
+        let mut head = RequestHead::new();
+        assert_eq!(head.parse(buf, &Limits::default()), Ok(Parse::Complete(buf.len())));
+        for (name, value) in
+            [("a", Some(&b"1"[..])), ("id", Some(b"2")), ("b", Some(b"3")), ("d", None), ("i", None)]
+        {
+            assert_eq!(cookie(name.as_bytes(), &head, buf), value, "{name}");
+        }
+        let client = |text: &str| Some(text.parse().unwrap());
+        let of = |on: &str, at: &str| key(&on.parse().unwrap(), &head, buf, client(at));
+        assert_eq!(of("header:x-user", "192.0.2.1"), of("header:x-user", "192.0.2.2"));
+        assert_eq!(of("cookie:id", "192.0.2.1"), hash_of(b"2"));
+        assert_eq!(of("cookie:none", "192.0.2.1"), of("client", "192.0.2.1"));
+        assert_eq!(of("client", "::ffff:192.0.2.1"), of("client", "192.0.2.1"));
+        assert_ne!(of("client", "192.0.2.2"), of("client", "192.0.2.1"));
+    }
+}
