@@ -72,7 +72,7 @@ impl<N: Net> Bare<N> {
     pub fn new(net: N, bound: Bound, listeners: Vec<N::Listener>) -> io::Result<Self> {
         let (journal, lines) = Journal::kept();
         let log = Log::new(journal, net.now());
-        let worker = Worker::new(net, log, Arc::new(bound.0), listeners)?;
+        let worker = Worker::new(net, log, None, Arc::new(bound.0), listeners)?;
         Ok(Self { worker, events: Events::default(), lines })
     }
 

@@ -1,7 +1,8 @@
 //! What may wait is done beside the workers, which get the result by mail.
 
+use crate::admin::Partial;
 use crate::config::{Snapshot, resolve_again};
-use crate::observe::Counters;
+use crate::observe::Report;
 use crate::observe::journal::{self, Journal};
 use crate::worker::Control;
 use std::collections::BTreeSet;
@@ -70,23 +71,30 @@ fn resolve_all(snapshot: &mut Snapshot, failing: &mut BTreeSet<String>, journal:
 
 /// Writes what all workers have counted so far.
 pub(crate) fn tell(workers: &[Sender<Control>]) {
+    match gather(workers) {
+        Ok(report) => journal::err(format_args!("weir: so far: {}", report.counters)),
+        Err(Partial { answered, workers }) => {
+            journal::err(format_args!("weir: so far: {answered} of {workers} workers answer"));
+        }
+    }
+}
+
+/// Asks all workers. Errors: some do not answer in time.
+pub(crate) fn gather(workers: &[Sender<Control>]) -> Result<Report, Partial> {
     let (reply, replies) = channel();
     for worker in workers {
         worker.send(Control::Tell(reply.clone()));
     }
     drop(reply);
-    let mut total = Counters::default();
+    let mut total = Report::default();
     let by = Instant::now() + WITHIN;
-    for at in 0..workers.len() {
+    for answered in 0..workers.len() {
         match replies.recv_timeout(by.saturating_duration_since(Instant::now())) {
-            Ok(counters) => total.add(&counters),
-            Err(_) => {
-                let count = workers.len();
-                return journal::err(format_args!("weir: so far, of {at} of {count} workers: {total}"));
-            }
+            Ok(report) => total.add(&report),
+            Err(_) => return Err(Partial { answered, workers: workers.len() }),
         }
     }
-    journal::err(format_args!("weir: so far: {total}"));
+    Ok(total)
 }
 
 /// A turn takes milliseconds.

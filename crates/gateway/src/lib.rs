@@ -10,6 +10,7 @@
 
 pub mod bare;
 
+mod admin;
 mod config;
 mod control;
 mod downstream;
@@ -23,6 +24,7 @@ mod route;
 mod serve;
 mod tunnel;
 mod upstream;
+mod variables;
 mod worker;
 
 pub use config::document::{self, Config, Timeouts};

@@ -1,11 +1,14 @@
 //! A gateway process: everything that can fail is tried before accepting connections.
 
-use crate::config::{Checked, Fault, Listener as Site, Role, Snapshot};
+use crate::admin::{self, Admin};
+use crate::config::{AccessLog, Checked, Fault, Listener as Site, Role, Snapshot, document};
 use crate::control::{keep_resolving, tell};
+use crate::observe::access::{self, Access, Buffers, Writer};
 use crate::observe::journal::{self, Journal};
 use crate::observe::{Counters, Log};
 use crate::worker::{Control, Worker};
 use std::io;
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_reactor::listener::BindError;
 use weir_reactor::mailbox::{Mailbox, mailbox};
@@ -45,11 +48,18 @@ pub fn relay(config: Checked) -> Result<(), GatewayError> {
 fn run(config: Checked, role: Role) -> Result<Counters, GatewayError> {
     let total = Mutex::new(Counters::default());
     let (journal, writer) = journal::journal()?;
+    let access = match &config.snapshot.access {
+        Some(log) => Some(open(log, &journal)?),
+        None => None,
+    };
+    let buffers = access.as_ref().map(|(buffers, _)| buffers.clone());
     let served = start(config, role, journal.clone(), |snapshot, listeners, mailbox| {
         let net = Reactor::new()?;
         mailbox.register(&net, MAIL)?;
         let log = Log::new(journal.clone(), net.now());
-        let mut worker = Worker::new(net, log, Arc::clone(snapshot), listeners)?;
+        let access = snapshot.access.as_ref().zip(buffers.clone());
+        let access = access.map(|(log, buffers)| Access::new(log.format.clone(), log.when_full, buffers));
+        let mut worker = Worker::new(net, log, access, Arc::clone(snapshot), listeners)?;
         let mut events = Events::default();
         while !worker.is_drained() {
             worker.wait(&mut events)?;
@@ -60,22 +70,39 @@ fn run(config: Checked, role: Role) -> Result<Counters, GatewayError> {
                 }
             }
         }
+        if let Some(access) = &mut worker.core.access {
+            access.flush();
+        }
         total.lock().unwrap_or_else(PoisonError::into_inner).add(&worker.core.counters);
         Ok(())
     });
+    drop(buffers);
+    if let Some((buffers, writer)) = access {
+        drop(buffers);
+        writer.finish();
+    }
     drop(journal);
     writer.finish();
     served?;
     Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// Opens the access log.
+fn open(log: &AccessLog, journal: &Journal) -> Result<(Buffers, Writer), GatewayError> {
+    let path = log.path.display();
+    let fault = |error| Fault { key: "log.access".to_owned(), message: format!("{path}: {error}") };
+    Ok(access::start(&log.path, journal.clone()).map_err(fault)?)
+}
+
 /// Prepares the workers, starts them and waits for them.
 fn start(
-    Checked { config, mut snapshot }: Checked,
+    checked: Checked,
     role: Role,
     journal: Journal,
     work: impl Fn(&Arc<Snapshot>, Vec<Listener>, Mailbox<Control>) -> Result<(), GatewayError> + Sync,
 ) -> Result<(), GatewayError> {
+    let in_words = checked.explain();
+    let Checked { config, mut snapshot } = checked;
     for listener in &mut snapshot.listeners {
         listener.role = role;
     }
@@ -86,10 +113,16 @@ fn start(
     };
     weir_reactor::limits::raise_open_files()?;
     let (bound, shares) = bind(&snapshot.listeners, count)?;
+    let admin = config.admin.as_ref().map(bind_admin).transpose()?;
+    let config_in_words: Arc<str> = in_words.into();
     let snapshot = Arc::new(snapshot);
     let (mailboxes, senders): (Vec<_>, Vec<_>) = (0..count).map(|_| mailbox()).collect::<io::Result<_>>()?;
     keep_resolving(Arc::clone(&snapshot), senders.clone(), journal)?;
-    forward_signals(senders, Some(tell))?;
+    forward_signals(senders.clone(), Some(tell))?;
+    if let Some(listener) = admin {
+        journal::out(format_args!("admin on http://{}", listener.local_addr()?));
+        admin::start(listener, Admin { workers: senders, config: config_in_words })?;
+    }
     // The reader may stop the process at once.
     for endpoint in bound {
         journal::out(format_args!("listening on {endpoint}"));
@@ -97,6 +130,13 @@ fn start(
     run_workers(shares.into_iter().zip(mailboxes), config.cores.as_ref(), |_, (listeners, mailbox)| {
         work(&snapshot, listeners, mailbox)
     })
+}
+
+/// Binds the admin address. Errors: it is in use, say.
+fn bind_admin(admin: &document::Admin) -> Result<TcpListener, GatewayError> {
+    let at = admin.bind.as_ref().map_or_else(|| ADMIN.to_owned(), ToString::to_string);
+    let fault = |error: io::Error| Fault { key: "admin.bind".to_owned(), message: format!("{at}: {error}") };
+    Ok(TcpListener::bind(&at).map_err(fault)?)
 }
 
 /// Binds each listener once for each worker: where they listen, and each worker's share in their order.
@@ -116,6 +156,9 @@ fn bind(sites: &[Site], workers: usize) -> Result<(Vec<Endpoint>, Vec<Vec<Listen
     }
     Ok((bound, shares))
 }
+
+/// Where the admin address is unless it is set: for this machine alone.
+const ADMIN: &str = "127.0.0.1:9901";
 
 /// The key of a worker's mailbox; those of connections and listeners have other tags.
 const MAIL: Key = Key::fixed(0, 0);

@@ -14,4 +14,6 @@ pub(crate) use compile::{compile, resolve_again};
 pub use file::{Checked, ConfigError, read};
 pub use network::Network;
 pub use snapshot::Role;
-pub(crate) use snapshot::{Action, Listener, Policy, Route, Server, Service, Snapshot, UpstreamTls};
+pub(crate) use snapshot::{
+    AccessLog, Action, Listener, Policy, Route, Server, Service, Snapshot, UpstreamTls,
+};

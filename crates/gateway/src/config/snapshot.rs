@@ -1,10 +1,12 @@
 //! The configuration as the workers see it: checked, immutable, replaced as a whole.
 
 use super::Network;
-use super::document::{Balance, Eject, HashOn, Pool, Timeouts};
+use super::document::{Balance, Eject, HashOn, Pool, Timeouts, WhenFull};
+use crate::observe::access::Format;
 use crate::route::{Edits, Hosts, PathEdit, Template};
 use std::net::IpAddr;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use weir_http1::{Limits, RequestHead};
 use weir_tls::{Client, PeerName};
@@ -18,8 +20,18 @@ pub(crate) struct Snapshot {
     pub routes: Vec<Route>,
     /// How a route is found.
     pub hosts: Hosts,
+    /// The access log's file and format.
+    pub access: Option<AccessLog>,
     /// What a connection is held to until its request has a route.
     pub policy: Policy,
+}
+
+/// Where and how requests are logged.
+#[derive(Clone, Debug)]
+pub(crate) struct AccessLog {
+    pub path: PathBuf,
+    pub format: Format,
+    pub when_full: WhenFull,
 }
 
 /// What an exchange is held to.

@@ -67,6 +67,14 @@ impl AnswerHalf {
         matches!(self, Self::Awaiting)
     }
 
+    /// Bytes of the body so far.
+    pub(crate) fn passed(&self) -> u64 {
+        match self {
+            Self::Awaiting => 0,
+            Self::Forwarding { body, .. } => body.passed(),
+        }
+    }
+
     pub(crate) fn is_complete(&self) -> bool {
         matches!(self, Self::Forwarding { body, .. } if body.is_complete())
     }

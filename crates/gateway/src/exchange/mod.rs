@@ -16,6 +16,7 @@ pub(crate) use times::Times;
 
 use crate::config::Policy;
 use crate::keys::{ClientId, ServiceId, UpstreamId};
+use crate::observe::access::Entry;
 use crate::plan::Plan;
 use std::rc::Rc;
 use weir_http1::{Method, Version};
@@ -47,6 +48,14 @@ pub(crate) struct Exchange {
     pub others: u8,
     /// The answer brings the cookie that leads back to this server.
     pub sets_cookie: bool,
+    /// Of the answer; 0 before its head.
+    pub status: u16,
+    /// Bytes of the request's body.
+    pub received: u64,
+    /// How often it was sent again.
+    pub retries: u8,
+    /// What the access log says of the request, if there is one.
+    pub entry: Option<Box<Entry>>,
 }
 
 /// A request's way through one upstream connection.

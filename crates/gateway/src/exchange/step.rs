@@ -95,7 +95,10 @@ impl Exchange {
     /// Decides about a head of the answer. `draining`: the client's connection must not persist.
     pub(crate) fn on_head(&mut self, head: Head, draining: bool) -> HeadStep {
         match head.status {
-            101 if self.asks_upgrade => return HeadStep::Switch,
+            101 if self.asks_upgrade => {
+                self.status = 101;
+                return HeadStep::Switch;
+            }
             101 => return HeadStep::End(Reason::UpstreamSwitched),
             // An HTTP/1.0 client does not understand interim responses (RFC 9110 section 15.2).
             100..200 if self.version == Version::Http10 => return HeadStep::Skip,
@@ -107,6 +110,7 @@ impl Exchange {
             (Framing::Chunked | Framing::UntilClose, Version::Http11) => Framing::Chunked,
             (Framing::Chunked | Framing::UntilClose, Version::Http10) => Framing::UntilClose,
         };
+        self.status = head.status;
         // The upstream responded before the request was complete: do not wait for the rest.
         let cut_short = head.status >= 300 && !self.request.is_done();
         self.persistent &= framing != Framing::UntilClose && !cut_short && !draining;

@@ -12,6 +12,8 @@ pub(crate) struct Times {
     pub head: Instant,
     /// The latest attempt was given its upstream connection.
     pub attempt: Instant,
+    /// Its TCP connection was established, if a handshake follows.
+    pub reached: Option<Instant>,
     /// That connection was open, its handshake done.
     pub connected: Option<Instant>,
     /// The request's last byte was passed on.
@@ -28,6 +30,7 @@ impl Times {
             accepted,
             head: now,
             attempt: now,
+            reached: None,
             connected: None,
             sent: None,
             first_byte: None,
@@ -48,7 +51,7 @@ struct Until {
 
 impl fmt::Display for Until {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Times { accepted, head, attempt, connected, sent, first_byte, last_byte } = self.times;
+        let Times { accepted, head, attempt, connected, sent, first_byte, last_byte, .. } = self.times;
         let steps = [
             ("head", Some(head)),
             ("attempt", Some(attempt)),

@@ -77,7 +77,7 @@ pub(crate) fn respond(
 }
 
 /// RFC 9110 section 15, RFC 6585 section 5.
-fn phrase(status: u16) -> &'static str {
+pub(crate) fn phrase(status: u16) -> &'static str {
     match status {
         400 => "Bad Request",
         200 => "OK",

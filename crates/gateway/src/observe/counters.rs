@@ -2,7 +2,19 @@
 
 use crate::reason::{CODES, Reason};
 use std::fmt;
+use std::time::Duration;
 use weir_tls::{Facts, HandshakeKind};
+
+/// Upper bounds of the times that requests take, in microseconds; more than the last is counted, too.
+pub(crate) const BOUNDS: [u64; 16] = {
+    let mut bounds = [500; 16];
+    let mut at = 1;
+    while at < bounds.len() {
+        bounds[at] = bounds[at - 1] * 2;
+        at += 1;
+    }
+    bounds
+};
 
 /// What a worker has done so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +31,12 @@ pub struct Counters {
     pub tunnels: u64,
     /// How often a server was ejected.
     pub ejections: u64,
+    /// Answers by the first digit of their status; 0 for none.
+    pub answers: [u64; 6],
+    /// Requests by the time from their head to the end of their answer: see [`BOUNDS`].
+    pub took: [u64; BOUNDS.len() + 1],
+    /// The sum of these times.
+    pub took_us: u64,
     handshakes: [u64; KINDS.len()],
     upstream_handshakes: [u64; KINDS.len()],
     ended: [u64; CODES.len()],
@@ -33,6 +51,9 @@ impl Default for Counters {
             retries: 0,
             tunnels: 0,
             ejections: 0,
+            answers: [0; 6],
+            took: [0; BOUNDS.len() + 1],
+            took_us: 0,
             handshakes: [0; KINDS.len()],
             upstream_handshakes: [0; KINDS.len()],
             ended: [0; CODES.len()],
@@ -51,9 +72,30 @@ impl Counters {
         count(&mut self.upstream_handshakes, facts);
     }
 
+    /// Counts an answer and the time that its request took.
+    #[inline]
+    pub(crate) fn answer(&mut self, status: u16, took: Duration) {
+        self.answers[usize::from(status / 100).min(5)] += 1;
+        let us = took.as_micros() as u64;
+        self.took_us += us;
+        // The bounds double from 500 us on.
+        let doublings = (us / BOUNDS[0]).checked_ilog2().map_or(0, |log| log as usize + 1);
+        self.took[doublings.min(BOUNDS.len())] += 1;
+    }
+
     /// Counts an early end.
     pub(crate) fn end(&mut self, reason: &Reason) {
         self.ended[reason.code()] += 1;
+    }
+
+    /// Finished handshakes with clients by kind.
+    pub fn handshakes(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        KINDS.map(HandshakeKind::name).into_iter().zip(self.handshakes)
+    }
+
+    /// Finished handshakes with servers by kind.
+    pub fn upstream_handshakes(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        KINDS.map(HandshakeKind::name).into_iter().zip(self.upstream_handshakes)
     }
 
     /// Early ends by the names of [`Reason::as_str`], without those that never came.
@@ -69,6 +111,9 @@ impl Counters {
         self.retries += other.retries;
         self.tunnels += other.tunnels;
         self.ejections += other.ejections;
+        add(&mut self.answers, &other.answers);
+        add(&mut self.took, &other.took);
+        self.took_us += other.took_us;
         add(&mut self.handshakes, &other.handshakes);
         add(&mut self.upstream_handshakes, &other.upstream_handshakes);
         add(&mut self.ended, &other.ended);

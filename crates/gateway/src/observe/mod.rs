@@ -1,8 +1,11 @@
 //! What the gateway tells its operator: counters, log, lines.
 
+pub(crate) mod access;
 mod counters;
 pub(crate) mod journal;
 mod log;
+mod report;
 
 pub use counters::Counters;
 pub(crate) use log::{Context, Log};
+pub(crate) use report::{Report, ServerReport};

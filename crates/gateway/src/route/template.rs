@@ -1,18 +1,13 @@
 //! Texts with variables: values of fields, and where redirects lead.
 
 use super::hosts::path_of;
+use crate::variables::{self, Piece};
 use std::net::IpAddr;
 use std::str::FromStr;
 
 /// A text with variables such as `{host}`; `{{` is a brace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template(Vec<Piece>);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
-    Text(Box<[u8]>),
-    Variable(Variable),
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Variable {
@@ -65,8 +60,12 @@ impl Template {
     pub(crate) fn write(&self, values: &Values<'_>, out: &mut Vec<u8>) {
         for piece in &self.0 {
             match piece {
-                Piece::Text(text) => out.extend_from_slice(text),
-                Piece::Variable(variable) => variable.write(values, out),
+                Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
+                Piece::Variable(at) => {
+                    if let Some((_, variable)) = VARIABLES.get(*at) {
+                        variable.write(values, out);
+                    }
+                }
             }
         }
     }
@@ -99,41 +98,7 @@ impl FromStr for Template {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.chars().any(|c| c.is_control() && c != '\t') {
-            return Err(format!("invalid value {text:?}: control characters end a field"));
-        }
-        let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), text);
-        while let Some(at) = rest.find(['{', '}']) {
-            plain.push_str(&rest[..at]);
-            let brace = &rest[at..];
-            if let Some(after) = brace.strip_prefix("{{").or_else(|| brace.strip_prefix("}}")) {
-                plain.push_str(&brace[..1]);
-                rest = after;
-                continue;
-            }
-            let name = brace.strip_prefix('{').and_then(|inner| inner.split_once('}'));
-            let (name, after) = name.ok_or_else(|| {
-                format!("invalid value `{text}`: a brace alone: expected {{{{ or }}}} for a brace")
-            })?;
-            let known = VARIABLES.iter().find(|(known, _)| *known == name);
-            let (_, variable) = known.ok_or_else(|| {
-                let names: Vec<_> = VARIABLES.iter().map(|(name, _)| format!("{{{name}}}")).collect();
-                format!(
-                    "invalid value `{text}`: unknown variable `{{{name}}}`: expected one of {}",
-                    names.join(", ")
-                )
-            })?;
-            if !plain.is_empty() {
-                pieces.push(Piece::Text(std::mem::take(&mut plain).into_bytes().into()));
-            }
-            pieces.push(Piece::Variable(*variable));
-            rest = after;
-        }
-        plain.push_str(rest);
-        if !plain.is_empty() {
-            pieces.push(Piece::Text(plain.into_bytes().into()));
-        }
-        Ok(Self(pieces))
+        Ok(Self(variables::parse(text, &VARIABLES.map(|(name, _)| name))?))
     }
 }
 

@@ -14,6 +14,8 @@ pub(crate) struct Server {
     pub pool: Pool,
     /// Connections that are not idle.
     pub in_flight: usize,
+    /// Answers by the first digit of their status; 0 for none.
+    pub answers: [u64; 6],
     /// Its part in the round.
     pub turn: i64,
     /// Failures in a row.
@@ -44,6 +46,7 @@ impl Server {
             tls,
             pool: Pool::default(),
             in_flight: 0,
+            answers: [0; 6],
             turn: 0,
             failures: 0,
             ejections: 0,

@@ -55,8 +55,13 @@ impl<N: Net> Worker<N> {
         upstream.moved = true;
         let client = match upstream.job {
             Job::Exchange(exchange) => self.exchanges.get_mut(exchange).map(|exchange| {
-                if connected && upstream.transport.is_open() {
-                    exchange.times.connected = Some(self.core.net.now());
+                if connected {
+                    let now = self.core.net.now();
+                    match upstream.transport.is_open() {
+                        true => exchange.times.connected = Some(now),
+                        // A handshake follows.
+                        false => exchange.times.reached = Some(now),
+                    }
                 }
                 exchange.client
             }),

@@ -71,6 +71,7 @@ impl<N: Net> Worker<N> {
         };
         upstream.transport.stage(&mut self.core.wire).extend_from_slice(&bytes);
         exchange.attempt = Attempt { upstream: dialled, reused: false };
+        exchange.retries += 1;
         exchange.request.resume();
         exchange.times.attempt = self.core.net.now();
         exchange.times.connected = None;
@@ -107,6 +108,7 @@ impl<N: Net> Worker<N> {
         upstream.transport.stage(&mut self.core.wire).extend_from_slice(&bytes);
         self.core.wire.give_back(bytes);
         exchange.attempt = Attempt { upstream: dialled, reused: false };
+        exchange.retries += 1;
         exchange.times.attempt = self.core.net.now();
         self.core.counters.retries += 1;
         self.assign(dialled, Job::Exchange(id));

@@ -1,5 +1,6 @@
 //! What everything in a worker needs: its net, buffers, policy, log and counters.
 
+use crate::observe::access::Access;
 use crate::observe::{Context, Counters, Log};
 use crate::plan::Plan;
 use crate::reason::Reason;
@@ -20,12 +21,13 @@ pub(crate) struct Core<N> {
     pub request: RequestHead,
     pub response: ResponseHead,
     pub log: Log,
+    pub access: Option<Access>,
     pub counters: Counters,
     pub draining: bool,
 }
 
 impl<N: Net> Core<N> {
-    pub(crate) fn new(net: N, plan: Plan, log: Log) -> Self {
+    pub(crate) fn new(net: N, plan: Plan, log: Log, access: Option<Access>) -> Self {
         Self {
             net,
             plan: Rc::new(plan),
@@ -34,6 +36,7 @@ impl<N: Net> Core<N> {
             request: RequestHead::new(),
             response: ResponseHead::new(),
             log,
+            access,
             counters: Counters::default(),
             draining: false,
         }

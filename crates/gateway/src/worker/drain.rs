@@ -4,7 +4,8 @@ use super::Worker;
 use crate::config::Snapshot;
 use crate::downstream::Phase;
 use crate::keys::{OfServer, OfService, ServerId, ServiceId, Store};
-use crate::observe::{Context, Counters};
+use crate::observe::access::Access;
+use crate::observe::{Context, Report, ServerReport};
 use crate::plan::Plan;
 use crate::reason::Reason;
 use crate::upstream::{Job, Server, Service};
@@ -22,7 +23,7 @@ pub(crate) enum Control {
     /// Go on with these settings; exchanges in progress keep theirs.
     Adopt(Arc<Snapshot>),
     /// Tell what was counted so far.
-    Tell(Sender<Counters>),
+    Tell(Sender<Report>),
 }
 
 impl From<Stop> for Control {
@@ -65,7 +66,7 @@ impl<N: Net> Worker<N> {
             Control::Stop(stop) => self.stop(stop),
             Control::Adopt(snapshot) => self.adopt(snapshot),
             // Who asked may have gone.
-            Control::Tell(reply) => drop(reply.send(self.core.counters.clone())),
+            Control::Tell(reply) => drop(reply.send(self.report())),
         }
         self.settle();
     }
@@ -85,6 +86,32 @@ impl<N: Net> Worker<N> {
         let ids = self.upstreams.ids().into_iter();
         let mut upstreams = ids.filter_map(|id| self.upstreams.get(id));
         upstreams.all(|upstream| upstream.job == Job::Idle)
+    }
+
+    fn report(&mut self) -> Report {
+        let now = self.core.net.now();
+        let mut servers = Vec::new();
+        for service in self.core.plan.services.iter().filter_map(|id| self.services.get(*id)) {
+            for id in &service.servers {
+                let Some(server) = self.servers.get_mut(*id) else { continue };
+                servers.push(ServerReport {
+                    service: service.config.name.clone(),
+                    server: server.config.authority.clone(),
+                    in_flight: server.in_flight,
+                    idle: server.pool.len(),
+                    answers: server.answers,
+                    ejected: usize::from(!server.is_available(now)),
+                });
+            }
+        }
+        Report {
+            counters: self.core.counters.clone(),
+            clients: self.clients.len(),
+            tunnels: self.tunnels.len(),
+            lost_lines: self.core.access.as_ref().map_or(0, Access::lost),
+            draining: self.core.draining,
+            servers,
+        }
     }
 
     fn stop(&mut self, stop: Stop) {

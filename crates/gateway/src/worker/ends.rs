@@ -29,6 +29,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn complete(&mut self, id: ExchangeId, upstream_is_clean: bool) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let (outcome, client_id, upstream) = (exchange.outcome(), exchange.client, exchange.attempt.upstream);
+        self.record(id, None);
         self.exchanges.discard(id);
         self.release(upstream, outcome.upstream_persists && upstream_is_clean);
         let Some(client) = self.clients.get_mut(client_id) else { return };
@@ -49,6 +50,13 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get(id) else { return };
         let (phase, exchange) = (client.phase, client.exchange());
         self.note_end_of(id, &reason);
+        match exchange {
+            Some(exchange) => self.record(exchange, Some(&reason)),
+            None if matches!(phase, Phase::Head { .. }) => {
+                self.record_own(id, None, reason.status().unwrap_or_default(), Some(&reason));
+            }
+            None => {}
+        }
         if reason.blames_server()
             && let Some(exchange) = exchange.and_then(|exchange| self.exchanges.get(exchange))
             && let Some(upstream) = self.upstreams.get(exchange.attempt.upstream)
@@ -81,6 +89,7 @@ impl<N: Net> Worker<N> {
         let line = RequestLine::new(head.method_span.of(buf), head.target.of(buf));
         let context = Context { client: Some(client.peer), request: Some(line.as_str()), times: None };
         self.core.note_end(&reason, context);
+        self.record_own(id, Some(buf), reason.status().unwrap_or_default(), Some(&reason));
         self.close(id);
     }
 
@@ -122,11 +131,18 @@ impl<N: Net> Worker<N> {
                 if plain_http {
                     return self.end(id, Reason::NotTls);
                 }
-                self.note_end_of(id, &Reason::ClientTls(fault));
+                let reason = Reason::ClientTls(fault);
+                self.note_end_of(id, &reason);
+                if let Phase::Exchange(exchange) = phase {
+                    self.record(exchange, Some(&reason));
+                }
                 self.take_exchange(id);
                 return self.close(id);
             }
-            (Phase::Exchange(_), _) => self.note_end_of(id, &Reason::ClientClosed),
+            (Phase::Exchange(exchange), _) => {
+                self.note_end_of(id, &Reason::ClientClosed);
+                self.record(exchange, Some(&Reason::ClientClosed));
+            }
             (Phase::Tunnel(tunnel), _) => return self.end_tunnel(tunnel, Reason::ClientClosed),
             (Phase::Head { .. }, _) => {}
         }

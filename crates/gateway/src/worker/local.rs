@@ -51,6 +51,8 @@ impl<N: Net> Worker<N> {
             let context = Context { client: Some(client.peer), request: Some(line.as_str()), times: None };
             core.note_end(&Reason::NoRoute, context);
         }
+        let reason = if route.is_none() { Some(&Reason::NoRoute) } else { None };
+        self.record_own(id, Some(buf), own.status, reason);
         if !persists {
             return self.close(id);
         }

@@ -9,6 +9,7 @@ mod drain;
 mod due;
 mod ends;
 mod local;
+mod record;
 mod requests;
 mod settle;
 mod tunnels;
@@ -25,6 +26,7 @@ use crate::keys::{
     UpstreamId,
 };
 use crate::observe::Log;
+use crate::observe::access::Access;
 use crate::plan::Plan;
 use crate::tunnel::Tunnel;
 use crate::upstream::{Server, Service, Upstream};
@@ -59,6 +61,7 @@ impl<N: Net> Worker<N> {
     pub(crate) fn new(
         net: N,
         log: Log,
+        access: Option<Access>,
         snapshot: Arc<Snapshot>,
         listeners: Vec<N::Listener>,
     ) -> io::Result<Self> {
@@ -68,7 +71,7 @@ impl<N: Net> Worker<N> {
         let (mut services, mut servers) = (Store::new(), Store::new());
         let plan = Plan { services: services_of(&snapshot, &mut services, &mut servers), snapshot };
         Ok(Self {
-            core: Core::new(net, plan, log),
+            core: Core::new(net, plan, log, access),
             clients: Store::new(),
             upstreams: Store::new(),
             exchanges: Store::new(),
@@ -91,7 +94,10 @@ impl<N: Net> Worker<N> {
 
     /// Waits for events, and at most until the drain's end.
     pub(crate) fn wait(&mut self, events: &mut Events) -> io::Result<()> {
-        let until = if self.resumable.is_empty() { self.drained_by } else { Some(self.core.net.now()) };
+        let until = match self.resumable.is_empty() {
+            true => self.drained_by.into_iter().chain(self.core.access.as_ref().and_then(Access::due)).min(),
+            false => Some(self.core.net.now()),
+        };
         self.core.net.turn(events, until)
     }
 
@@ -139,6 +145,9 @@ impl<N: Net> Worker<N> {
             self.resume_client(id);
         }
         self.settle();
+        if let Some(access) = &mut self.core.access {
+            access.settle(self.core.net.now());
+        }
     }
 
     /// What cannot happen has: the client's exchange ends with a reason, instead of waiting for ever.

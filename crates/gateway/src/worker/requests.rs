@@ -159,6 +159,7 @@ impl<N: Net> Worker<N> {
             others = (service.servers.len() - 1).min(MOST_OTHERS) as u8;
             sticky = service.config.sticky.is_some();
         }
+        let entry = self.entry(buf);
         let attempt = match self.attempt(service, wish) {
             Ok(attempt) => attempt,
             Err(fault) => return self.refuse(id, buf, Reason::UpstreamConnect(fault)),
@@ -220,6 +221,10 @@ impl<N: Net> Worker<N> {
             service,
             others,
             sets_cookie,
+            status: 0,
+            received: 0,
+            retries: 0,
+            entry,
         });
         client.phase = Phase::Exchange(exchange);
         client.moved = true;
@@ -266,6 +271,7 @@ impl<N: Net> Worker<N> {
                 return 0;
             }
         };
+        exchange.received = exchange.received.max(passed);
         if passed > exchange.policy().max_body {
             self.end(client, Reason::BodyTooLarge);
             return taken;

@@ -33,6 +33,7 @@ impl<N: Net> Worker<N> {
     /// The protocol is switched: both connections become a tunnel. `inbox[at..]` follows the upstream's head; what the
     /// client sent behind its request has waited for this.
     pub(super) fn switch(&mut self, id: ExchangeId, inbox: &mut [u8], at: usize) {
+        self.record(id, None);
         let Some(mut exchange) = self.exchanges.remove(id) else { return };
         if let Some(bytes) = exchange.replay.take() {
             self.core.wire.give_back(bytes);

@@ -6,8 +6,9 @@ mod services;
 
 pub(crate) use services::resolve_again;
 
-use super::document::Config;
-use super::snapshot::{Policy, Snapshot};
+use super::document::{Config, Log};
+use super::snapshot::{AccessLog, Policy, Snapshot};
+use crate::observe::access::Format;
 use weir_http1::Limits;
 
 /// An invalid value.
@@ -38,7 +39,22 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
     let listeners = listeners::compile(config)?;
     let services = services::compile(config)?;
     let (routes, hosts) = routes::compile(config, &services, &policy)?;
-    Ok(Snapshot { listeners, services, routes, hosts, policy })
+    let access = access(&config.log)?;
+    Ok(Snapshot { listeners, services, routes, hosts, access, policy })
+}
+
+fn access(log: &Log) -> Result<Option<AccessLog>, Fault> {
+    let format = match log.format.as_deref() {
+        None | Some("json") => Format::Json,
+        Some(text) => Format::Template(text.parse().map_err(|why| Fault::new("log.format", why))?),
+    };
+    let Some(path) = log.access.clone() else {
+        return match log.format {
+            Some(_) => Err(Fault::new("log.format", "needs `access`, the file of the access log")),
+            None => Ok(None),
+        };
+    };
+    Ok(Some(AccessLog { path, format, when_full: log.when_full }))
 }
 
 fn policy(config: &Config) -> Result<Policy, Fault> {

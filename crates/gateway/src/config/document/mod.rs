@@ -1,12 +1,14 @@
 //! The configuration as an operator writes it, in a TOML file or by flags.
 
 mod listener;
+mod log;
 mod route;
 mod service;
 mod timeouts;
 mod values;
 
 pub use listener::{Bind, Certificate, Listener, ListenerTls};
+pub use log::{Admin, Log, WhenFull};
 pub use route::{Edits, Redirect, Respond, Route};
 pub use service::{Balance, Eject, HashOn, Pool, Server, Service, ServiceTls};
 pub use timeouts::{RouteTimeouts, Timeouts};
@@ -38,6 +40,10 @@ pub struct Config {
     /// Routes; the most specific one that fits is taken.
     #[serde(rename = "route")]
     pub routes: Vec<Route>,
+    /// Logs.
+    pub log: Log,
+    /// The admin address; default: none.
+    pub admin: Option<Admin>,
     /// Limits.
     pub limits: Limits,
     /// Timeouts.

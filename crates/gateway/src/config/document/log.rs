@@ -1,0 +1,38 @@
+//! Logs, and the admin address.
+
+use super::listener::Bind;
+use super::values::text;
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// The access log. Requests that end early are logged to stderr in any case.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Log {
+    /// The file, or `-` for stdout; default: none.
+    pub access: Option<PathBuf>,
+    /// `json`, or a text with variables such as `{client} {method} {target} {status}`; default: `json`.
+    pub format: Option<String>,
+    /// What happens when the disk does not keep up.
+    pub when_full: WhenFull,
+}
+
+/// What happens when the disk does not keep up, and 8 MiB wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhenFull {
+    /// Lines are lost, and counted.
+    #[default]
+    Drop,
+    /// Requests wait.
+    Wait,
+}
+
+/// Where metrics, health and state are served.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Admin {
+    /// The address; default: 127.0.0.1:9901. All that can connect can read it.
+    #[serde(deserialize_with = "text")]
+    pub bind: Option<Bind>,
+}

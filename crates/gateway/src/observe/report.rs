@@ -1,0 +1,211 @@
+//! The state of the gateway at one moment, for people and programs.
+
+use super::Counters;
+use super::counters::BOUNDS;
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// One worker's state, or that of all.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Report {
+    pub counters: Counters,
+    /// Connections of clients.
+    pub clients: usize,
+    /// Tunnels.
+    pub tunnels: usize,
+    /// Lines of the access log that were lost.
+    pub lost_lines: u64,
+    pub draining: bool,
+    pub servers: Vec<ServerReport>,
+}
+
+/// One server of a service.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ServerReport {
+    pub service: String,
+    pub server: String,
+    /// Requests in flight.
+    pub in_flight: usize,
+    /// Idle connections.
+    pub idle: usize,
+    /// Answers by the first digit of their status; the first one is of those without.
+    pub answers: [u64; 6],
+    /// Workers that send it nothing, since it kept failing.
+    pub ejected: usize,
+}
+
+impl Report {
+    /// Adds another worker's.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.counters.add(&other.counters);
+        self.clients += other.clients;
+        self.tunnels += other.tunnels;
+        // All workers know the same number.
+        self.lost_lines = self.lost_lines.max(other.lost_lines);
+        self.draining |= other.draining;
+        for theirs in &other.servers {
+            let is_same =
+                |mine: &&mut ServerReport| (&mine.service, &mine.server) == (&theirs.service, &theirs.server);
+            match self.servers.iter_mut().find(is_same) {
+                Some(mine) => {
+                    mine.in_flight += theirs.in_flight;
+                    mine.idle += theirs.idle;
+                    mine.ejected += theirs.ejected;
+                    for (mine, theirs) in mine.answers.iter_mut().zip(theirs.answers) {
+                        *mine += theirs;
+                    }
+                }
+                None => self.servers.push(theirs.clone()),
+            }
+        }
+    }
+
+    /// As a JSON object.
+    pub(crate) fn json(&self) -> String {
+        #[derive(Serialize)]
+        struct Object<'a> {
+            connections: u64,
+            clients: usize,
+            requests: u64,
+            retries: u64,
+            ejections: u64,
+            tunnels: usize,
+            answers: [u64; 6],
+            took_us: u64,
+            upstream_connections: u64,
+            handshakes: Vec<(&'static str, u64)>,
+            upstream_handshakes: Vec<(&'static str, u64)>,
+            ended_early: Vec<(&'static str, u64)>,
+            draining: bool,
+            servers: &'a [ServerReport],
+        }
+        let counters = &self.counters;
+        let object = Object {
+            connections: counters.connections,
+            clients: self.clients,
+            requests: counters.requests,
+            retries: counters.retries,
+            ejections: counters.ejections,
+            tunnels: self.tunnels,
+            answers: counters.answers,
+            took_us: counters.took_us,
+            upstream_connections: counters.upstream_connections,
+            handshakes: counters.handshakes().collect(),
+            upstream_handshakes: counters.upstream_handshakes().collect(),
+            ended_early: counters.ended().collect(),
+            draining: self.draining,
+            servers: &self.servers,
+        };
+        serde_json::to_string(&object).unwrap_or_default()
+    }
+
+    /// In Prometheus' text format, version 0.0.4.
+    pub(crate) fn metrics(&self) -> String {
+        let mut text = Text(String::new());
+        let counters = &self.counters;
+        text.family("weir_connections_total", "counter", "Connections of clients.");
+        text.sample("weir_connections_total", "", counters.connections);
+        text.family("weir_clients", "gauge", "Open connections of clients.");
+        text.sample("weir_clients", "", self.clients as u64);
+        text.family("weir_tunnels", "gauge", "Connections that carry another protocol.");
+        text.sample("weir_tunnels", "", self.tunnels as u64);
+        text.family("weir_requests_total", "counter", "Requests that were taken.");
+        text.sample("weir_requests_total", "", counters.requests);
+        text.family(
+            "weir_answers_total",
+            "counter",
+            "Answers by class of status; none: the client got none.",
+        );
+        for (class, count) in CLASSES.iter().zip(counters.answers) {
+            text.sample("weir_answers_total", &format!("class=\"{class}\""), count);
+        }
+        text.family("weir_request_seconds", "histogram", "From a request's head to the end of its answer.");
+        let mut sum = 0;
+        for (bound, count) in BOUNDS.iter().zip(counters.took) {
+            sum += count;
+            text.sample("weir_request_seconds_bucket", &format!("le=\"{}\"", *bound as f64 / 1e6), sum);
+        }
+        let all = counters.took.iter().sum();
+        text.sample("weir_request_seconds_bucket", "le=\"+Inf\"", all);
+        text.line("weir_request_seconds_sum", "", &format!("{}", counters.took_us as f64 / 1e6));
+        text.sample("weir_request_seconds_count", "", all);
+        text.family("weir_handshakes_total", "counter", "Finished TLS handshakes with clients by kind.");
+        for (kind, count) in counters.handshakes() {
+            text.sample("weir_handshakes_total", &format!("kind=\"{kind}\""), count);
+        }
+        text.family(
+            "weir_upstream_handshakes_total",
+            "counter",
+            "Finished TLS handshakes with servers by kind.",
+        );
+        for (kind, count) in counters.upstream_handshakes() {
+            text.sample("weir_upstream_handshakes_total", &format!("kind=\"{kind}\""), count);
+        }
+        text.family(
+            "weir_ended_early_total",
+            "counter",
+            "Requests and connections that ended early, by reason.",
+        );
+        for (reason, count) in counters.ended() {
+            text.sample("weir_ended_early_total", &format!("reason=\"{reason}\""), count);
+        }
+        text.family("weir_retries_total", "counter", "Requests that were sent again.");
+        text.sample("weir_retries_total", "", counters.retries);
+        text.family("weir_ejections_total", "counter", "How often a server was ejected.");
+        text.sample("weir_ejections_total", "", counters.ejections);
+        text.family("weir_upstream_connections_total", "counter", "Connections to servers.");
+        text.sample("weir_upstream_connections_total", "", counters.upstream_connections);
+        text.family("weir_access_log_lost_lines_total", "counter", "Lines of the access log that were lost.");
+        text.sample("weir_access_log_lost_lines_total", "", self.lost_lines);
+        self.server_metrics(&mut text);
+        text.0
+    }
+
+    fn server_metrics(&self, text: &mut Text) {
+        let labels =
+            |server: &ServerReport| format!("service=\"{}\",server=\"{}\"", server.service, server.server);
+        text.family("weir_server_answers_total", "counter", "Answers of a server by class of status.");
+        for server in &self.servers {
+            for (class, count) in CLASSES.iter().zip(server.answers) {
+                let labels = format!("{},class=\"{class}\"", labels(server));
+                text.sample("weir_server_answers_total", &labels, count);
+            }
+        }
+        type Gauge = (&'static str, &'static str, fn(&ServerReport) -> usize);
+        let gauges: [Gauge; 3] = [
+            ("weir_server_in_flight", "Requests in flight at a server.", |server| server.in_flight),
+            ("weir_server_idle_connections", "Idle connections to a server.", |server| server.idle),
+            ("weir_server_ejected", "Workers that send a server nothing, since it kept failing.", |server| {
+                server.ejected
+            }),
+        ];
+        for (name, help, value) in gauges {
+            text.family(name, "gauge", help);
+            for server in &self.servers {
+                text.sample(name, &labels(server), value(server) as u64);
+            }
+        }
+    }
+}
+
+const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
+
+struct Text(String);
+
+impl Text {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a string does not fail.
+        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    fn sample(&mut self, name: &str, labels: &str, value: u64) {
+        self.line(name, labels, &value.to_string());
+    }
+
+    fn line(&mut self, name: &str, labels: &str, value: &str) {
+        let _ = match labels {
+            "" => writeln!(self.0, "{name} {value}"),
+            labels => writeln!(self.0, "{name}{{{labels}}} {value}"),
+        };
+    }
+}
