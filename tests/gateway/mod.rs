@@ -1,6 +1,7 @@
 //! The gateway with a configuration file.
 
 mod check;
+mod documented;
 mod observe;
 mod routes;
 mod services;

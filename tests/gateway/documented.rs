@@ -1,0 +1,102 @@
+//! docs/GATEWAY.md: its examples work, and it has every setting.
+
+use crate::common::{Certificates, Client, Peer, Upstream, Weir};
+use std::fs;
+
+const DOCUMENT: &str = include_str!("../../docs/GATEWAY.md");
+
+/// The configurations in the document, in their order.
+fn examples() -> Vec<&'static str> {
+    DOCUMENT.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
+}
+
+#[test]
+fn the_examples_serve_requests() {
+    let certificates = Certificates::for_names(&["127.0.0.1", "app.internal"]);
+    let answer = |peer: &mut Peer| {
+        peer.serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    };
+    let cleartext = Upstream::start(None, answer);
+    let tls = Upstream::start(Some(certificates.server().core()), answer);
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    let path = |path: &std::path::Path| path.display().to_string();
+    assert_eq!(examples().len(), 4);
+    for example in examples() {
+        let config = example
+            .replace("0.0.0.0:80", "127.0.0.1:0")
+            .replace("0.0.0.0:443", "127.0.0.1:0")
+            .replace("127.0.0.1:8080", "127.0.0.1:0")
+            .replace("127.0.0.1:9901", "127.0.0.1:0")
+            .replace("127.0.0.1:3000", &cleartext.address.to_string())
+            .replace("127.0.0.1:3443", &tls.address.to_string())
+            .replace("/etc/weir/fullchain.pem", &path(&certificates.cert))
+            .replace("/etc/weir/privkey.pem", &path(&certificates.key))
+            .replace("/etc/weir/clients.pem", &path(&certificates.cert))
+            .replace("/etc/weir/internal-ca.pem", &path(&certificates.ca))
+            .replace("/var/log/weir/access.log", &path(&log));
+        let listeners = config.matches("bind = \"127.0.0.1:0\"").count() - config.matches("[admin]").count();
+        let weir = Weir::configured(&config, listeners);
+        for (index, url) in weir.urls.iter().enumerate() {
+            if config.contains("client_ca") {
+                // This client has no certificate.
+                continue;
+            }
+            let session = url.starts_with("https").then(|| certificates.session());
+            let mut client = Client::connect(weir.address_of(index), session);
+            let answer = client.ask("GET /api/x HTTP/1.1\r\nHost: example.org\r\n\r\n");
+            match answer.status {
+                200 => assert_eq!(answer.text(), "ok", "{url} of {example}"),
+                status => {
+                    assert_eq!(
+                        (status, answer.fields("location")),
+                        (308, vec!["https://example.org/api/x"]),
+                        "{example}"
+                    );
+                }
+            }
+        }
+        weir.stop();
+    }
+    assert!(fs::read_to_string(log).unwrap().contains("\"service\":\"api\""));
+}
+
+/// What is accepted in each table, by the error that an unknown key gets.
+#[test]
+fn every_setting_is_documented() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.toml");
+    let mut count = 0;
+    for (table, text) in [
+        ("", "x = 1"),
+        ("", "[listener.a]\nx = 1"),
+        ("tls.", "[listener.a]\nbind = 'a:1'\ntls.x = 1"),
+        ("", "[[certificate]]\nx = 1"),
+        ("", "[service.a]\nx = 1"),
+        ("", "[service.a]\nservers = { x = 1 }"),
+        ("eject.", "[service.a]\neject.x = 1"),
+        ("pool.", "[service.a]\npool.x = 1"),
+        ("tls.", "[service.a]\ntls.x = 1"),
+        ("", "[[route]]\nx = 1"),
+        ("", "[[route]]\nredirect.x = 1"),
+        ("", "[[route]]\nrespond.x = 1"),
+        ("", "[[route]]\nrequest_headers.x = 1"),
+        ("", "[[route]]\ntimeouts.x = 1"),
+        ("limits.", "[limits]\nx = 1"),
+        ("timeouts.", "[timeouts]\nx = 1"),
+        ("", "[log]\nx = 1"),
+        ("", "[admin]\nx = 1"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let ended = Weir::run(&["check", "--config", file.to_str().unwrap()]);
+        let (_, expected) = ended.stderr.split_once("unknown field `x`, expected ").expect(&ended.stderr);
+        for key in expected.split('`').skip(1).step_by(2) {
+            assert!(
+                DOCUMENT.contains(&format!("`{table}{key}`")),
+                "`{table}{key}` is not in docs/GATEWAY.md"
+            );
+            count += 1;
+        }
+    }
+    assert!(count > 80, "{count}");
+}
