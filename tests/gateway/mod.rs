@@ -5,6 +5,7 @@ mod documented;
 mod observe;
 mod routes;
 mod services;
+mod tls;
 
 use crate::common::{Answer, Client, Peer, Upstream, Weir};
 

@@ -55,6 +55,16 @@ pub enum FileError {
         /// The key file.
         key: String,
     },
+    /// Two certificates with one kind of key for one name.
+    #[error("{first} and {second} are both for {name}, with the same kind of key: expected one of them")]
+    SameName {
+        /// The name.
+        name: String,
+        /// The file of the first one.
+        first: String,
+        /// The file of the second one.
+        second: String,
+    },
     /// The system has no certificate store, or an empty one.
     #[error("no trusted CAs found on this system{detail}; specify a CA file")]
     NoNativeRoots {

@@ -9,7 +9,9 @@ use rustls::crypto::CryptoProvider;
 use rustls::sign::{CertifiedKey, Signer, SigningKey};
 use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore, SignatureAlgorithm, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
+use rustls_pki_types::{
+    CertificateDer, CertificateRevocationListDer, PrivateKeyDer, SubjectPublicKeyInfoDer,
+};
 
 use crate::{FileError, SettingsError, notes, pem};
 
@@ -36,6 +38,14 @@ impl Identity {
     /// An identity in two PEM files.
     pub fn files(certificates: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
         Self::Files { certificates: certificates.into(), key: key.into() }
+    }
+
+    /// The file of the certificates, or its substitute.
+    pub(crate) fn origin(&self) -> String {
+        match self {
+            Self::Files { certificates, .. } => certificates.display().to_string(),
+            Self::Pem { .. } => "the given certificates".to_owned(),
+        }
     }
 
     /// Reads the identity and checks that key and certificate belong together.
@@ -77,6 +87,17 @@ pub(crate) fn load_roots(
     Ok((roots, certificates))
 }
 
+/// The certificate revocation lists of a PEM file.
+pub(crate) fn load_crls(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, SettingsError> {
+    let source = Source::read(path)?;
+    let lists = CertificateRevocationListDer::pem_slice_iter(&source.pem).collect::<Result<Vec<_>, _>>();
+    let lists = lists.map_err(|error| source.bad(CRL, pem::why_damaged(&error)))?;
+    match lists.is_empty() {
+        true => Err(source.bad(CRL, "expected `-----BEGIN X509 CRL-----`".to_owned())),
+        false => Ok(lists),
+    }
+}
+
 /// The system's trusted CAs.
 pub(crate) fn native_roots() -> Result<RootCertStore, SettingsError> {
     let found = rustls_native_certs::load_native_certs();
@@ -95,6 +116,7 @@ struct Source {
 }
 
 const CERTIFICATE: &str = "not a valid certificate";
+const CRL: &str = "not a certificate revocation list";
 
 impl Source {
     fn read(path: &Path) -> Result<Self, SettingsError> {

@@ -8,6 +8,7 @@
 //! (docs/decisions/0002-rustls-api.md) stays inside this crate.
 
 mod client;
+mod client_certificate;
 mod client_sessions;
 mod error;
 mod facts;
@@ -23,6 +24,8 @@ mod offer;
 mod parameters;
 mod pem;
 mod policy;
+mod presented;
+mod resolver;
 mod resuming;
 mod server;
 mod server_sessions;
@@ -33,15 +36,17 @@ mod unbuffered;
 mod verifier;
 
 pub use client::{Client, ClientSettings, Connector, PeerName};
+pub use client_certificate::ClientCertificate;
 pub use error::{Fault, FileError, OfferError, SettingsError, TlsError, is_ca_as_server};
 pub use facts::{Chain, Facts, HandshakeKind};
 pub use identity::Identity;
 pub use names::UnknownName;
 pub use offer::Offer;
 pub use parameters::{Group, Suite, Version};
+pub use presented::{KeyName, Presented};
 pub use rustls::time_provider::{DefaultTimeProvider as SystemTime, TimeProvider};
 pub use rustls_pki_types::UnixTime;
-pub use server::{Acceptor, Server, ServerSettings};
+pub use server::{Acceptor, ClientAuth, Server, ServerSettings};
 pub use session::{Received, Session};
 pub use signature::Signature;
 pub use verifier::Roots;

@@ -3,17 +3,23 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rustls::crypto::CryptoProvider;
+use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, ServerConfig, WebPkiClientVerifier};
-use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{NoKeyLog, SignatureAlgorithm};
-use rustls_pki_types::CertificateDer;
+use rustls::sign::CertifiedKey;
+use rustls::{NoKeyLog, RootCertStore, SignatureAlgorithm};
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer};
 
 use crate::identity::{self, NotingKey};
+use crate::key_log::KeyLogFile;
 use crate::names::joined;
 use crate::policy::{Parameters, checked_alpn, refused};
+use crate::resolver::Resolver;
 use crate::server_sessions::SessionStore;
 use crate::tickets::{CoreTickets, KeySpace};
-use crate::{Group, Identity, OfferError, Session, SettingsError, Suite, SystemTime, TimeProvider, Version};
+use crate::{
+    Group, Identity, OfferError, Presented, Session, SettingsError, Suite, SystemTime, TimeProvider, Version,
+};
 
 /// More than any client stores, and few enough for one flight.
 const MAX_TICKETS: u32 = 16;
@@ -21,8 +27,12 @@ const MAX_TICKETS: u32 = 16;
 /// What a server presents and accepts.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
-    /// The certificate chain and its key.
-    pub identity: Identity,
+    /// The certificate chains and their keys, at least one. A client gets the one for the name that it asks for (an exact
+    /// name before a wildcard), else the first. Of several for one name, with different kinds of keys, it gets the
+    /// cheapest that it can verify.
+    pub identities: Vec<Identity>,
+    /// Reject clients that ask for no known name, in place of presenting the first certificate. Default: false.
+    pub strict_names: bool,
     /// The versions accepted, in any order; the highest in common is used. Default: both.
     pub versions: Vec<Version>,
     /// The suites accepted. The client's preference decides. Default: [`Suite::ALL`].
@@ -43,17 +53,39 @@ pub struct ServerSettings {
     pub stateful: bool,
     /// Whether clients can resume at all. Default: true.
     pub resumption: bool,
-    /// Require a client certificate issued by one of the CAs in this PEM file. Default: none.
-    pub client_roots: Option<PathBuf>,
+    /// Ask clients for a certificate. Default: none.
+    pub client_auth: Option<ClientAuth>,
+    /// A file to which each session's secrets are appended in the NSS key log format, which allows decrypting the traffic:
+    /// for debugging alone. Created with mode 0600. Default: none.
+    pub key_log: Option<PathBuf>,
     /// The wall clock. Default: the system's.
     pub time: Arc<dyn TimeProvider>,
+}
+
+/// Which certificates clients need.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientAuth {
+    /// A PEM file with the CAs that issue them.
+    pub roots: PathBuf,
+    /// PEM files with revocation lists: certificates in them are rejected.
+    pub crls: Vec<PathBuf>,
+    /// Reject clients without one.
+    pub required: bool,
+}
+
+impl ClientAuth {
+    /// Every client needs a certificate of the CAs in this file.
+    pub fn required(roots: impl Into<PathBuf>) -> Self {
+        Self { roots: roots.into(), crls: Vec::new(), required: true }
+    }
 }
 
 impl ServerSettings {
     /// The defaults for a server that presents `identity`.
     pub fn new(identity: Identity) -> Self {
         Self {
-            identity,
+            identities: vec![identity],
+            strict_names: false,
             versions: Version::ALL.to_vec(),
             suites: Suite::ALL.to_vec(),
             groups: Group::DEFAULT.to_vec(),
@@ -61,7 +93,8 @@ impl ServerSettings {
             tickets: 1,
             stateful: false,
             resumption: true,
-            client_roots: None,
+            client_auth: None,
+            key_log: None,
             time: Arc::new(SystemTime),
         }
     }
@@ -76,6 +109,7 @@ impl ServerSettings {
 pub struct Server {
     /// Complete except for the per-core part.
     template: Arc<ServerConfig>,
+    presented: Arc<[Presented]>,
     tickets: Option<(KeySpace, Arc<dyn TimeProvider>)>,
 }
 
@@ -86,28 +120,37 @@ impl Server {
         if settings.tickets > MAX_TICKETS {
             return Err(OfferError::TooManyTickets { tickets: settings.tickets, most: MAX_TICKETS }.into());
         }
-        let certified = settings.identity.load(&parameters.provider)?;
-        check_key_fits(&certified, settings)?;
-        let client_roots = settings.client_roots.as_deref().map(identity::load_roots).transpose()?;
-        let key_space =
-            key_space(&certified.cert, client_roots.as_ref().map(|(_, certificates)| &certificates[..]))?;
+        let mut certificates = Vec::with_capacity(settings.identities.len());
+        for identity in &settings.identities {
+            let CertifiedKey { cert, key, ocsp } = identity.load(&parameters.provider)?;
+            let leaf = cert.first().ok_or(OfferError::Empty { what: "certificate" })?;
+            let presented = Presented::of(identity.origin(), leaf);
+            certificates.push((CertifiedKey { cert, key: Arc::new(NotingKey(key)), ocsp }, presented));
+        }
+        let Some((first, _)) = certificates.first() else {
+            return Err(OfferError::Empty { what: "certificate" }.into());
+        };
+        check_key_fits(first.key.algorithm(), &certificates, settings)?;
+        let client_auth = settings.client_auth.as_ref().map(Trusted::read).transpose()?;
+        let chains = certificates.iter().flat_map(|(certified, _)| &certified.cert);
+        let key_space = key_space(chains, client_auth.as_ref())?;
 
         let provider = Arc::new(parameters.provider);
         let builder = ServerConfig::builder_with_details(provider.clone(), settings.time.clone())
             .with_protocol_versions(&parameters.versions)
             .map_err(refused)?;
-        let builder = match client_roots {
+        let builder = match client_auth {
             None => builder.with_no_client_auth(),
-            Some((roots, _)) => builder.with_client_cert_verifier(
-                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-                    .build()
-                    .map_err(|error| SettingsError::Refused(error.to_string()))?,
-            ),
+            Some(trusted) => builder.with_client_cert_verifier(trusted.verifier(provider)?),
         };
-        let certified = CertifiedKey { key: Arc::new(NotingKey(certified.key)), ..certified };
-        let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
+        let resolver = Resolver::new(&certificates, settings.strict_names)?;
+        let mut config = builder.with_cert_resolver(Arc::new(resolver));
+        let presented = certificates.into_iter().map(|(_, presented)| presented).collect();
         config.alpn_protocols = checked_alpn(&settings.alpn)?;
-        config.key_log = Arc::new(NoKeyLog);
+        match &settings.key_log {
+            Some(path) => config.key_log = Arc::new(KeyLogFile::open(path)?),
+            None => config.key_log = Arc::new(NoKeyLog),
+        }
         config.session_storage = match settings.resumption {
             true => Arc::new(SessionStore::new(settings.time.clone())),
             false => Arc::new(NoServerSessionStorage {}),
@@ -116,8 +159,14 @@ impl Server {
         let stateless = settings.resumption && !settings.stateful && settings.tickets > 0;
         Ok(Self {
             template: Arc::new(config),
+            presented,
             tickets: stateless.then(|| (key_space, settings.time.clone())),
         })
+    }
+
+    /// The certificates, in the order of the settings.
+    pub fn certificates(&self) -> &[Presented] {
+        &self.presented
     }
 
     /// One core's part, with its own snapshot of the ticket keys.
@@ -143,30 +192,72 @@ impl Acceptor {
     }
 }
 
-/// Everything that distinguishes identities (tickets that crossed identities have broken gateways): the
-/// certificates and the client CAs.
-fn key_space(
-    chain: &[CertificateDer<'_>],
-    client_roots: Option<&[CertificateDer<'_>]>,
+/// What a [`ClientAuth`] names, read.
+struct Trusted {
+    roots: RootCertStore,
+    certificates: Vec<CertificateDer<'static>>,
+    crls: Vec<CertificateRevocationListDer<'static>>,
+    required: bool,
+}
+
+impl Trusted {
+    fn read(auth: &ClientAuth) -> Result<Self, SettingsError> {
+        let (roots, certificates) = identity::load_roots(&auth.roots)?;
+        let mut crls = Vec::new();
+        for path in &auth.crls {
+            crls.append(&mut identity::load_crls(path)?);
+        }
+        Ok(Self { roots, certificates, crls, required: auth.required })
+    }
+
+    fn verifier(self, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ClientCertVerifier>, SettingsError> {
+        let mut builder = WebPkiClientVerifier::builder_with_provider(Arc::new(self.roots), provider);
+        if !self.crls.is_empty() {
+            // A list of one CA says nothing about certificates of another.
+            builder = builder.with_crls(self.crls).allow_unknown_revocation_status();
+        }
+        if !self.required {
+            builder = builder.allow_unauthenticated();
+        }
+        builder.build().map_err(|error| SettingsError::Refused(error.to_string()))
+    }
+}
+
+/// Everything that distinguishes identities (tickets that crossed identities have broken gateways): the certificates, the
+/// client CAs and the revocation lists. So a client whose certificate was revoked since cannot resume.
+fn key_space<'a>(
+    chains: impl Iterator<Item = &'a CertificateDer<'static>>,
+    client_auth: Option<&'a Trusted>,
 ) -> Result<KeySpace, SettingsError> {
-    let policy: &[u8] = if client_roots.is_some() { b"client certificate required" } else { b"" };
-    let parts = chain.iter().chain(client_roots.unwrap_or_default()).map(AsRef::as_ref);
+    let policy: &[u8] = match client_auth {
+        None => b"",
+        Some(Trusted { required: false, .. }) => b"client certificate optional",
+        Some(Trusted { required: true, .. }) => b"client certificate required",
+    };
+    let roots = client_auth.iter().flat_map(|trusted| &trusted.certificates).map(AsRef::as_ref);
+    let crls = client_auth.iter().flat_map(|trusted| &trusted.crls).map(AsRef::as_ref);
+    let parts = chains.map(AsRef::as_ref).chain(roots).chain(crls);
     KeySpace::of_identity(std::iter::once(policy).chain(parts))
         .ok_or_else(|| SettingsError::Refused("the system provides no random bytes".to_owned()))
 }
 
 /// With only TLS 1.2, suites of the wrong key type would reject every client.
-fn check_key_fits(certified: &CertifiedKey, settings: &ServerSettings) -> Result<(), SettingsError> {
-    let algorithm = certified.key.algorithm();
+fn check_key_fits(
+    first: SignatureAlgorithm,
+    certificates: &[(CertifiedKey, Presented)],
+    settings: &ServerSettings,
+) -> Result<(), SettingsError> {
+    let algorithms = || certificates.iter().map(|(certified, _)| certified.key.algorithm());
     let usable = |suite: &Suite| {
-        suite.version() == Version::Tls13 || suite.rustls().usable_for_signature_algorithm(algorithm)
+        suite.version() == Version::Tls13
+            || algorithms().any(|algorithm| suite.rustls().usable_for_signature_algorithm(algorithm))
     };
     if settings.suites.iter().any(usable) {
         return Ok(());
     }
     let fitting = |suite: &&Suite| suite.version() == Version::Tls12 && usable(suite);
     Err(OfferError::SuitesDoNotFitKey {
-        key: if algorithm == SignatureAlgorithm::RSA { "RSA" } else { "ECDSA" },
+        key: if first == SignatureAlgorithm::RSA { "RSA" } else { "ECDSA" },
         allowed: joined(Suite::ALL.iter().filter(fitting)),
     }
     .into())

@@ -112,6 +112,17 @@ impl Session {
         matches!(self.side, Side::Server(_))
     }
 
+    /// The leaf certificate (DER) that the client has presented, in this handshake or in the one that it resumes. None
+    /// during the handshake, without one, and on the client's side.
+    pub fn client_certificate(&self) -> Option<&[u8]> {
+        match (&self.side, &self.phase) {
+            (Side::Server(connection), Phase::Traffic(_)) => {
+                connection.peer_certificates()?.first().map(AsRef::as_ref)
+            }
+            _ => None,
+        }
+    }
+
     fn handshaking(&self) -> Option<&Handshaking> {
         match &self.phase {
             Phase::Handshaking(handshaking) => Some(handshaking),

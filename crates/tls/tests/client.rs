@@ -15,8 +15,8 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use weir_tls::issue::{Authority, KeyKind};
 use weir_tls::{
-    Acceptor, Chain, Client, ClientSettings, Connector, Fault, HandshakeKind, Roots, Signature, TimeProvider,
-    TlsError, Version,
+    Acceptor, Chain, Client, ClientAuth, ClientSettings, Connector, Fault, HandshakeKind, Roots, Signature,
+    TimeProvider, TlsError, Version,
 };
 
 #[test]
@@ -234,7 +234,8 @@ fn the_reported_chain_is_the_servers() {
 #[test]
 fn the_reported_chain_is_never_the_clients() {
     let pki = Pki::new(KeyKind::EcdsaP256);
-    let acceptor = pki.acceptor(|settings| settings.client_roots = Some(pki.files.ca.clone()));
+    let acceptor =
+        pki.acceptor(|settings| settings.client_auth = Some(ClientAuth::required(pki.files.ca.clone())));
     let connector = pki.connector(|settings| settings.identity = Some(pki.issued.identity()));
     let mut pair = Pair::new(&connector, &acceptor);
     let facts = pair.exchange();

@@ -3,7 +3,8 @@
 use crate::common::{Clock, Pair, Pki, handshake, localhost};
 use weir_tls::issue::{Authority, KeyKind};
 use weir_tls::{
-    Client, Fault, Group, HandshakeKind, Identity, PeerName, Roots, Signature, Suite, TlsError, Version,
+    Client, ClientAuth, Fault, Group, HandshakeKind, Identity, PeerName, Roots, Signature, Suite, TlsError,
+    Version,
 };
 
 #[test]
@@ -155,7 +156,8 @@ fn sides_without_a_common_suite_or_group_report_it() {
 fn client_certificates_are_required_when_roots_are_given() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     for version in Version::ALL {
-        let acceptor = pki.acceptor(|settings| settings.client_roots = Some(pki.files.ca.clone()));
+        let acceptor =
+            pki.acceptor(|settings| settings.client_auth = Some(ClientAuth::required(pki.files.ca.clone())));
         let connector = |identity: Option<Identity>| {
             pki.connector(|settings| {
                 settings.versions = vec![version];
@@ -181,7 +183,8 @@ fn client_certificates_are_required_when_roots_are_given() {
 #[test]
 fn the_signature_is_the_servers_even_if_the_client_signs_with_another_scheme() {
     let pki = Pki::new(KeyKind::EcdsaP256);
-    let acceptor = pki.acceptor(|settings| settings.client_roots = Some(pki.files.ca.clone()));
+    let acceptor =
+        pki.acceptor(|settings| settings.client_auth = Some(ClientAuth::required(pki.files.ca.clone())));
     let rsa = pki.authority.issue(&["client"], KeyKind::Rsa2048).unwrap();
     let connector = pki.connector(|settings| settings.identity = Some(rsa.identity()));
     assert_eq!(handshake(&connector, &acceptor).signature, Some(Signature::EcdsaP256Sha256));

@@ -7,6 +7,7 @@ mod common;
 mod bytes;
 mod client;
 mod handshake;
+mod names;
 mod openssl;
 mod reconnect;
 mod resumption;

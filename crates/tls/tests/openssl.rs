@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::common::{Pki, localhost, only};
 use weir_tls::issue::KeyKind;
-use weir_tls::{Acceptor, Facts, HandshakeKind, Session, Signature, Version};
+use weir_tls::{Acceptor, ClientAuth, Facts, HandshakeKind, Session, Signature, Version};
 
 /// Far longer than any step takes; reaching it is a failure.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -205,7 +205,8 @@ fn openssl_s_client_presents_a_certificate() {
     }
     let pki = Pki::new(KeyKind::EcdsaP256);
     for flag in ["-tls1_2", "-tls1_3"] {
-        let acceptor = pki.acceptor(|settings| settings.client_roots = Some(pki.files.ca.clone()));
+        let acceptor =
+            pki.acceptor(|settings| settings.client_auth = Some(ClientAuth::required(pki.files.ca.clone())));
         let (port, facts) = serve(acceptor, 1);
         let (certificates, key) = (pki.files.certificates.to_str().unwrap(), pki.files.key.to_str().unwrap());
         let output = s_client(port, &pki, flag, &["-cert", certificates, "-key", key]);

@@ -194,7 +194,7 @@ fn a_declined_resumption_becomes_a_full_handshake() {
         let other = pki.authority.issue(&["localhost"], KeyKind::EcdsaP256).unwrap();
         let other = pki.acceptor(|settings| {
             server(settings);
-            settings.identity = other.identity();
+            settings.identities = vec![other.identity()];
         });
         let facts = resuming(&connector, &other).unwrap();
         assert_eq!(facts.kind, HandshakeKind::Full, "{name}");

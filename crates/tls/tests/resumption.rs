@@ -5,7 +5,9 @@ use std::thread;
 
 use crate::common::{Clock, EPOCH, Pair, Pki, handshake, localhost, only};
 use weir_tls::issue::KeyKind;
-use weir_tls::{Acceptor, Client, Connector, HandshakeKind, Server, ServerSettings, Session, Suite, Version};
+use weir_tls::{
+    Acceptor, Client, ClientAuth, Connector, HandshakeKind, Server, ServerSettings, Session, Suite, Version,
+};
 
 /// A connection as one core of the server sees it: bytes from the client, bytes to the client.
 struct Wire {
@@ -168,7 +170,7 @@ fn resumption_does_not_cross_identities() {
         assert!(handshake(&connector, &home).kind.is_resumption());
 
         // Another certificate for the same name.
-        let foreign = pki.acceptor(|settings| settings.identity = another.identity());
+        let foreign = pki.acceptor(|settings| settings.identities = vec![another.identity()]);
         assert_eq!(handshake(&connector, &foreign).kind, HandshakeKind::Full);
 
         // The same certificate, but with client authentication, which an earlier session must not bypass.
@@ -177,7 +179,8 @@ fn resumption_does_not_cross_identities() {
             settings.identity = Some(pki.issued.identity());
         });
         assert_eq!(handshake(&connector, &home).kind, HandshakeKind::Full);
-        let strict = pki.acceptor(|settings| settings.client_roots = Some(pki.files.ca.clone()));
+        let strict =
+            pki.acceptor(|settings| settings.client_auth = Some(ClientAuth::required(pki.files.ca.clone())));
         assert_eq!(handshake(&connector, &strict).kind, HandshakeKind::Full);
         assert!(handshake(&connector, &strict).kind.is_resumption());
         assert_eq!(handshake(&connector, &home).kind, HandshakeKind::Full, "and back");

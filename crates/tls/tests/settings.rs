@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::common::Pki;
 use weir_tls::issue::{Authority, KeyKind};
 use weir_tls::{
-    Client, ClientSettings, FileError, Group, Identity, Roots, Server, ServerSettings, SettingsError, Suite,
-    Version,
+    Client, ClientAuth, ClientSettings, FileError, Group, Identity, Roots, Server, ServerSettings,
+    SettingsError, Suite, Version,
 };
 
 fn rejected(pki: &Pki, change: impl FnOnce(&mut ServerSettings)) -> String {
@@ -97,7 +97,7 @@ fn errors_of_unusable_files_name_them() {
         path
     };
     let with = |certificates: &Path, key: &Path| {
-        rejected(&pki, |settings| settings.identity = Identity::files(certificates, key))
+        rejected(&pki, |settings| settings.identities = vec![Identity::files(certificates, key)])
     };
     let (certificates, key) = (&pki.files.certificates, &pki.files.key);
 
@@ -135,7 +135,7 @@ fn errors_of_unusable_files_name_them() {
         )
     );
 
-    let error = rejected(&pki, |settings| settings.client_roots = Some(missing.clone()));
+    let error = rejected(&pki, |settings| settings.client_auth = Some(ClientAuth::required(missing.clone())));
     assert!(error.contains("missing.pem"), "{error}");
     let settings = ClientSettings { roots: Roots::File(empty), ..ClientSettings::default() };
     let error = Client::new(&settings).unwrap_err();

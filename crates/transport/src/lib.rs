@@ -272,6 +272,11 @@ impl<S: Socket> Transport<S> {
         self.session.as_ref()?.facts()
     }
 
+    /// The leaf certificate (DER) that a client has presented: see [`Session::client_certificate`].
+    pub fn client_certificate(&self) -> Option<&[u8]> {
+        self.session.as_ref()?.client_certificate()
+    }
+
     /// TLS 1.3 tickets that a client has received on this connection so far; 0 in cleartext.
     pub fn tickets_received(&self) -> u32 {
         self.session.as_ref().map_or(0, |session| session.tickets_received())

@@ -202,6 +202,7 @@ impl GatewayArgs {
             groups: groups.clone(),
             tickets: Some(self.tickets),
             client_ca: self.client_ca,
+            ..ListenerTls::default()
         };
         let mut listeners = BTreeMap::new();
         for (index, endpoint) in self.listen.into_iter().enumerate() {

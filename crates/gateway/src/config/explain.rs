@@ -3,6 +3,7 @@
 use super::file::Checked;
 use super::snapshot::{Action, Snapshot};
 use std::fmt::Write as _;
+use std::time::{Duration, UNIX_EPOCH};
 
 impl Checked {
     /// What listens, where requests go, and which limits hold: a table for people.
@@ -19,6 +20,17 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     writeln!(out, "Listeners")?;
     for listener in listeners {
         writeln!(out, "  {:<16} {}", listener.name, listener.endpoint)?;
+    }
+    let presented = listeners.iter().find_map(|listener| listener.tls.as_ref());
+    for (index, certificate) in presented.iter().flat_map(|server| server.certificates()).enumerate() {
+        if index == 0 {
+            writeln!(out, "\nCertificates")?;
+        }
+        let names = certificate.names.join(" ");
+        let until =
+            httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(certificate.not_after.max(0) as u64));
+        writeln!(out, "  {:<12} until {until}  {names}", certificate.key.to_string())?;
+        writeln!(out, "               {}", certificate.origin)?;
     }
     writeln!(out, "\nServices")?;
     for service in services {

@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Instant;
 use weir_reactor::{Socket, Timer};
+use weir_tls::ClientCertificate;
 use weir_transport::Transport;
 
 /// One downstream connection.
@@ -21,6 +22,8 @@ pub(crate) struct Client<S> {
     pub frontend: Rc<Frontend>,
     pub peer: SocketAddr,
     pub accepted: Instant,
+    /// What it presented in its handshake.
+    pub certificate: Option<Box<ClientCertificate>>,
     /// The header lines added to every request of this connection.
     pub forwarded: Box<[u8]>,
     /// Received but unprocessed bytes: a partial head, or pipelined requests.
@@ -63,6 +66,7 @@ impl<S: Socket> Client<S> {
             frontend,
             peer,
             accepted: now,
+            certificate: None,
             forwarded,
             held: Vec::new(),
             phase: Phase::Head { started: false },

@@ -4,6 +4,7 @@ use super::hosts::path_of;
 use crate::variables::{self, Piece};
 use std::net::IpAddr;
 use std::str::FromStr;
+use weir_tls::ClientCertificate;
 
 /// A text with variables such as `{host}`; `{{` is a brace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +20,9 @@ enum Variable {
     Path,
     Target,
     Upstream,
+    ClientSubject,
+    ClientSerial,
+    ClientFingerprint,
 }
 
 /// What variables stand for. All of it has passed a parser that refuses line ends and control characters.
@@ -35,16 +39,27 @@ pub(crate) struct Values<'a> {
     pub target: &'a [u8],
     /// Host and port of the server, as in a `Host` field.
     pub upstream: &'a [u8],
+    /// The client's, if it presented one.
+    pub certificate: Option<&'a ClientCertificate>,
 }
 
 impl Values<'_> {
     /// For texts without variables.
     pub(crate) fn none() -> Self {
-        Self { client: None, client_port: 0, scheme: "", host: b"", method: b"", target: b"", upstream: b"" }
+        Self {
+            client: None,
+            client_port: 0,
+            scheme: "",
+            host: b"",
+            method: b"",
+            target: b"",
+            upstream: b"",
+            certificate: None,
+        }
     }
 }
 
-const VARIABLES: [(&str, Variable); 8] = [
+const VARIABLES: [(&str, Variable); 11] = [
     ("client_ip", Variable::ClientIp),
     ("client_port", Variable::ClientPort),
     ("scheme", Variable::Scheme),
@@ -53,6 +68,9 @@ const VARIABLES: [(&str, Variable); 8] = [
     ("path", Variable::Path),
     ("target", Variable::Target),
     ("upstream", Variable::Upstream),
+    ("client_subject", Variable::ClientSubject),
+    ("client_serial", Variable::ClientSerial),
+    ("client_fingerprint", Variable::ClientFingerprint),
 ];
 
 impl Template {
@@ -90,6 +108,15 @@ impl Variable {
             Self::Path => out.extend_from_slice(path_of(values.target)),
             Self::Target => out.extend_from_slice(values.target),
             Self::Upstream => out.extend_from_slice(values.upstream),
+            Self::ClientSubject | Self::ClientSerial | Self::ClientFingerprint => {
+                let Some(certificate) = values.certificate else { return };
+                let text = match self {
+                    Self::ClientSubject => &certificate.subject,
+                    Self::ClientSerial => &certificate.serial,
+                    _ => &certificate.fingerprint,
+                };
+                out.extend_from_slice(text.as_bytes());
+            }
         }
     }
 }
@@ -115,6 +142,7 @@ mod tests {
             method: b"GET",
             target: b"/a?b",
             upstream: b"b.org",
+            certificate: None,
         };
         let mut out = Vec::new();
         text.parse::<Template>().unwrap().write(&values, &mut out);

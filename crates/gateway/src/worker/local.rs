@@ -62,7 +62,7 @@ impl<N: Net> Worker<N> {
 
 /// What the variables of a template stand for.
 pub(super) fn values<'a, S>(
-    client: &Client<S>,
+    client: &'a Client<S>,
     head: &RequestHead,
     buf: &'a [u8],
     upstream: &'a [u8],
@@ -75,5 +75,6 @@ pub(super) fn values<'a, S>(
         method: head.method_span.of(buf),
         target: head.path.of(buf),
         upstream,
+        certificate: client.certificate.as_deref(),
     }
 }

@@ -14,6 +14,7 @@ use std::io::ErrorKind;
 use std::rc::Rc;
 use weir_http1::{Framing, Method, Parse, RequestHead, Span};
 use weir_reactor::{Net, Ready};
+use weir_tls::ClientCertificate;
 use weir_transport::Fault;
 
 impl<N: Net> Worker<N> {
@@ -67,6 +68,8 @@ impl<N: Net> Worker<N> {
                 client.ended |= received.end.is_some();
                 if received.handshake_finished {
                     self.core.counters.handshake(client.transport.facts());
+                    let leaf = client.transport.client_certificate();
+                    client.certificate = leaf.and_then(ClientCertificate::read).map(Box::new);
                 }
                 match client.phase {
                     Phase::Tunnel(tunnel) => self.pass_up(tunnel, &mut inbox, HEADROOM),

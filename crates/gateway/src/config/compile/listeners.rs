@@ -1,9 +1,9 @@
 //! Listeners and their TLS.
 
 use super::{Fault, check_name};
-use crate::config::document::{Config, ListenerTls};
+use crate::config::document::{Certificate, ClientCertificates, Config, ListenerTls};
 use crate::config::snapshot::{Listener, Role};
-use weir_tls::{Identity, Offer, Server, ServerSettings};
+use weir_tls::{ClientAuth, Identity, Offer, Server, ServerSettings};
 use weir_transport::Endpoint;
 
 pub(super) fn compile(config: &Config) -> Result<Vec<Listener>, Fault> {
@@ -40,7 +40,9 @@ pub(super) fn compile(config: &Config) -> Result<Vec<Listener>, Fault> {
 }
 
 fn server(config: &Config, tls: &ListenerTls, key: &str) -> Result<Server, Fault> {
-    let Some(certificate) = config.certificates.first() else {
+    let identity = |certificate: &Certificate| Identity::files(&certificate.chain, &certificate.key);
+    let identities: Vec<_> = config.certificates.iter().map(identity).collect();
+    let Some(first) = identities.first() else {
         let expected = "a listener with TLS needs a certificate: expected [[certificate]] with chain and key";
         return Err(Fault::new(key, expected));
     };
@@ -53,15 +55,26 @@ fn server(config: &Config, tls: &ListenerTls, key: &str) -> Result<Server, Fault
     let Offer { versions, suites, groups } =
         Offer { versions: tls.versions.clone(), suites: tls.suites.clone(), groups: tls.groups.clone() }
             .complete();
-    let identity = Identity::files(&certificate.chain, &certificate.key);
-    let defaults = ServerSettings::new(identity);
+    let client_auth = match (&tls.client_ca, tls.client_certificates) {
+        (Some(roots), required) => Some(ClientAuth {
+            roots: roots.clone(),
+            crls: tls.client_crl.clone(),
+            required: required.unwrap_or_default() == ClientCertificates::Required,
+        }),
+        (None, None) if tls.client_crl.is_empty() => None,
+        (None, _) => return Err(Fault::new(key, "`client_certificates` and `client_crl` need `client_ca`")),
+    };
+    let defaults = ServerSettings::new(first.clone());
     Server::new(&ServerSettings {
         versions,
         suites,
         groups,
         alpn: vec![HTTP_1_1.to_vec(), HTTP_1_0.to_vec()],
         tickets: tls.tickets.unwrap_or(defaults.tickets),
-        client_roots: tls.client_ca.clone(),
+        identities,
+        strict_names: tls.strict_names,
+        client_auth,
+        key_log: tls.key_log.clone(),
         ..defaults
     })
     .map_err(|error| Fault::new(key, error))

@@ -43,8 +43,28 @@ pub struct ListenerTls {
     pub groups: Vec<Group>,
     /// Tickets after each TLS 1.3 handshake, 0 to 8; default: 1.
     pub tickets: Option<u32>,
-    /// Requires client certificates of the CAs in this PEM file; default: none is asked for.
+    /// Asks for client certificates of the CAs in this PEM file; default: none is asked for.
     pub client_ca: Option<PathBuf>,
+    /// Whether clients need one; default: required.
+    pub client_certificates: Option<ClientCertificates>,
+    /// PEM files with revocation lists.
+    #[serde(deserialize_with = "texts")]
+    pub client_crl: Vec<PathBuf>,
+    /// Rejects clients that ask for no known name, in place of presenting the first certificate.
+    pub strict_names: bool,
+    /// A file for the sessions' secrets, for debugging: they allow decrypting the traffic.
+    pub key_log: Option<PathBuf>,
+}
+
+/// Whether clients need a certificate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientCertificates {
+    /// Those without one are rejected.
+    #[default]
+    Required,
+    /// Those without one are let in.
+    Optional,
 }
 
 /// A certificate with its key.

@@ -7,7 +7,7 @@ mod service;
 mod timeouts;
 mod values;
 
-pub use listener::{Bind, Certificate, Listener, ListenerTls};
+pub use listener::{Bind, Certificate, ClientCertificates, Listener, ListenerTls};
 pub use log::{Admin, Log, WhenFull};
 pub use route::{Edits, Redirect, Respond, Route};
 pub use service::{Balance, Eject, HashOn, Pool, Server, Service, ServiceTls};
@@ -31,7 +31,7 @@ pub struct Config {
     /// Listeners by name.
     #[serde(rename = "listener")]
     pub listeners: BTreeMap<String, Listener>,
-    /// Certificates of all listeners with TLS; the first one is the default.
+    /// Certificates of all listeners with TLS: a client gets the one for its name, else the first one.
     #[serde(rename = "certificate")]
     pub certificates: Vec<Certificate>,
     /// Services by name.
@@ -81,7 +81,17 @@ impl Config {
                 ),
             }
         };
-        insecure.map(warning).collect()
+        let logged = self
+            .listeners
+            .iter()
+            .filter(|(_, listener)| listener.tls.as_ref().is_some_and(|tls| tls.key_log.is_some()));
+        let logged = logged.map(|(name, _)| Fault {
+            key: format!("listener.{name}.tls.key_log"),
+            message:
+                "the secrets of all sessions are written to a file; who reads it can decrypt the traffic"
+                    .to_owned(),
+        });
+        insecure.map(warning).chain(logged).collect()
     }
 }
 

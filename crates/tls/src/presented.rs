@@ -1,0 +1,97 @@
+//! What is known about a server's certificate besides its bytes.
+
+use std::fmt;
+
+use rustls_pki_types::CertificateDer;
+use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
+use x509_parser::public_key::PublicKey;
+
+/// A certificate that a server presents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Presented {
+    /// Its file, or its substitute.
+    pub origin: String,
+    /// The DNS names that it is for, in lower case; a wildcard begins with `*.`.
+    pub names: Vec<String>,
+    /// The kind of its key.
+    pub key: KeyName,
+    /// The first second of its validity, since the epoch.
+    pub not_before: i64,
+    /// The last second of its validity, since the epoch.
+    pub not_after: i64,
+}
+
+/// The kind of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyName {
+    /// ECDSA with a curve of so many bits.
+    Ecdsa(usize),
+    /// Ed25519.
+    Ed25519,
+    /// RSA with so many bits.
+    Rsa(usize),
+    /// Another kind.
+    Other,
+}
+
+impl Presented {
+    /// Reads the leaf. A part that cannot be read is left out: rustls has accepted the certificate.
+    pub(crate) fn of(origin: String, leaf: &CertificateDer<'_>) -> Self {
+        let Ok((_, leaf)) = X509Certificate::from_der(leaf) else {
+            return Self {
+                origin,
+                names: Vec::new(),
+                key: KeyName::Other,
+                not_before: 0,
+                not_after: i64::MAX,
+            };
+        };
+        let names = leaf.subject_alternative_name().ok().flatten();
+        let names = names.iter().flat_map(|names| &names.value.general_names);
+        let dns = names.filter_map(|name| match name {
+            GeneralName::DNSName(name) => Some(name.to_ascii_lowercase()),
+            _ => None,
+        });
+        Self {
+            origin,
+            names: dns.collect(),
+            key: KeyName::of(&leaf),
+            not_before: leaf.validity().not_before.timestamp(),
+            not_after: leaf.validity().not_after.timestamp(),
+        }
+    }
+}
+
+impl KeyName {
+    fn of(leaf: &X509Certificate<'_>) -> Self {
+        match leaf.public_key().parsed() {
+            Ok(PublicKey::RSA(key)) => Self::Rsa(key.key_size()),
+            Ok(PublicKey::EC(point)) => Self::Ecdsa(point.key_size()),
+            // RFC 8410 section 3.
+            _ if leaf.public_key().algorithm.algorithm.to_id_string() == "1.3.101.112" => Self::Ed25519,
+            _ => Self::Other,
+        }
+    }
+
+    /// Orders kinds by the time that a signature takes: docs/decisions/0011-stacks.md.
+    pub(crate) fn cost(self) -> u32 {
+        match self {
+            Self::Ecdsa(bits) if bits <= 256 => 0,
+            Self::Ed25519 => 1,
+            Self::Ecdsa(_) => 2,
+            Self::Rsa(_) => 3,
+            Self::Other => 4,
+        }
+    }
+}
+
+impl fmt::Display for KeyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ecdsa(bits) => write!(f, "ECDSA P-{bits}"),
+            Self::Ed25519 => f.write_str("Ed25519"),
+            Self::Rsa(bits) => write!(f, "RSA {bits}"),
+            Self::Other => f.write_str("other"),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Which certificate a client gets, and what a server knows of the client's.
+
+use crate::common::{Pair, handshake, only};
+use weir_tls::issue::{Authority, Issued, KeyKind};
+use weir_tls::{
+    Acceptor, Client, ClientAuth, ClientCertificate, ClientSettings, Connector, HandshakeKind, Identity,
+    KeyName, PeerName, Roots, Server, ServerSettings, Signature, Suite, Version,
+};
+
+/// A CA, and a server with certificates of it.
+struct Names {
+    authority: Authority,
+    issued: Vec<Issued>,
+}
+
+impl Names {
+    fn new(certificates: &[(&[&str], KeyKind)]) -> Self {
+        let authority = Authority::new().unwrap();
+        let issue = |(names, kind): &(&[&str], KeyKind)| authority.issue(names, *kind).unwrap();
+        let issued = certificates.iter().map(issue).collect();
+        Self { authority, issued }
+    }
+
+    fn settings(&self) -> ServerSettings {
+        let identities: Vec<Identity> = self.issued.iter().map(Issued::identity).collect();
+        ServerSettings { identities, ..ServerSettings::new(self.issued[0].identity()) }
+    }
+
+    fn acceptor(&self) -> Acceptor {
+        Server::new(&self.settings()).unwrap().core()
+    }
+
+    fn connector(&self, change: impl FnOnce(&mut ClientSettings)) -> Connector {
+        let folder = tempfile::tempdir().unwrap();
+        let ca = folder.path().join("ca.pem");
+        std::fs::write(&ca, self.authority.ca_pem()).unwrap();
+        let mut settings = ClientSettings { roots: Roots::File(ca), ..ClientSettings::default() };
+        change(&mut settings);
+        Client::new(&settings).unwrap().core()
+    }
+}
+
+fn name(name: &str) -> PeerName {
+    name.parse().unwrap()
+}
+
+#[test]
+fn each_name_has_its_certificate() {
+    let names = Names::new(&[
+        (&["default.example"], KeyKind::EcdsaP256),
+        (&["a.example", "b.example"], KeyKind::EcdsaP256),
+        (&["*.d.example"], KeyKind::EcdsaP256),
+        (&["*.c.example"], KeyKind::EcdsaP256),
+    ]);
+    let (acceptor, connector) = (names.acceptor(), names.connector(|_| {}));
+    // The client verifies the name.
+    for asked in ["default.example", "a.example", "B.example", "x.d.example", "x.c.example"] {
+        Pair::to(&name(asked), &connector, &acceptor).exchange();
+    }
+    for asked in ["example", "x.y.c.example", "other.test"] {
+        let (client, _) = Pair::to(&name(asked), &connector, &acceptor).settle();
+        let error = client.unwrap().to_string();
+        assert!(error.contains("default.example"), "the default certificate comes: {error}");
+    }
+    let strict = Server::new(&ServerSettings { strict_names: true, ..names.settings() }).unwrap().core();
+    Pair::to(&name("a.example"), &connector, &strict).exchange();
+    let (client, _) = Pair::to(&name("other.test"), &connector, &strict).settle();
+    assert!(client.unwrap().reason().starts_with("alert_"));
+}
+
+#[test]
+fn of_two_keys_for_one_name_the_cheaper_one_signs_if_the_client_allows() {
+    let names = Names::new(&[(&["a.example"], KeyKind::Rsa2048), (&["a.example"], KeyKind::EcdsaP256)]);
+    let acceptor = names.acceptor();
+    let signature = |change: &dyn Fn(&mut ClientSettings)| {
+        let connector = names.connector(change);
+        Pair::to(&name("a.example"), &connector, &acceptor).exchange().signature
+    };
+    assert_eq!(signature(&|_| {}), Some(Signature::EcdsaP256Sha256));
+    assert_eq!(signature(&only(Version::Tls12)), Some(Signature::EcdsaP256Sha256));
+    // In TLS 1.2, by suites.
+    let rsa = signature(&|settings| {
+        settings.versions = vec![Version::Tls12];
+        settings.suites.retain(|suite| suite.iana_name().contains("ECDHE_RSA"));
+    });
+    assert!(
+        matches!(rsa, Some(Signature::RsaPssSha256 | Signature::RsaPssSha384 | Signature::RsaPssSha512)),
+        "{rsa:?}"
+    );
+    // In TLS 1.3, by signature schemes.
+    let rsa = signature(&|settings| {
+        settings.versions = vec![Version::Tls13];
+        settings.suites.retain(|suite: &Suite| suite.version() == Version::Tls13);
+        settings.signatures = vec![Signature::RsaPssSha256];
+    });
+    assert_eq!(rsa, Some(Signature::RsaPssSha256));
+}
+
+#[test]
+fn two_certificates_with_one_kind_of_key_for_one_name_are_refused() {
+    let names = Names::new(&[
+        (&["a.example"], KeyKind::EcdsaP256),
+        (&["b.example", "A.example"], KeyKind::EcdsaP256),
+    ]);
+    let error = Server::new(&names.settings()).unwrap_err().to_string();
+    assert!(error.contains("are both for a.example, with the same kind of key"), "{error}");
+}
+
+#[test]
+fn certificates_are_described() {
+    let names = Names::new(&[
+        (&["a.example", "*.B.example"], KeyKind::EcdsaP384),
+        (&["c.example"], KeyKind::Rsa2048),
+    ]);
+    let server = Server::new(&names.settings()).unwrap();
+    let presented = server.certificates();
+    assert_eq!(presented[0].names, ["a.example", "*.b.example"]);
+    assert_eq!((presented[0].key, presented[1].key), (KeyName::Ecdsa(384), KeyName::Rsa(2048)));
+    assert!(presented.iter().all(|presented| presented.not_before < presented.not_after));
+}
+
+#[test]
+fn a_client_may_present_a_certificate_and_keeps_it_when_it_resumes() {
+    let names = Names::new(&[(&["a.example"], KeyKind::EcdsaP256)]);
+    let folder = tempfile::tempdir().unwrap();
+    let roots = folder.path().join("clients.pem");
+    std::fs::write(&roots, names.authority.ca_pem()).unwrap();
+    let auth = ClientAuth { required: false, ..ClientAuth::required(roots) };
+    let acceptor =
+        Server::new(&ServerSettings { client_auth: Some(auth), ..names.settings() }).unwrap().core();
+    let mut pair = Pair::to(&name("a.example"), &names.connector(|_| {}), &acceptor);
+    pair.exchange();
+    assert_eq!(pair.server.client_certificate(), None);
+    let client = names.authority.issue(&["client.example"], KeyKind::EcdsaP256).unwrap();
+    let connector = names.connector(|settings| settings.identity = Some(client.identity()));
+    let mut seen = Vec::new();
+    for kind in [HandshakeKind::Full, HandshakeKind::Resume13Psk] {
+        let mut pair = Pair::to(&name("a.example"), &connector, &acceptor);
+        assert_eq!(pair.exchange().kind, kind);
+        let leaf = pair.server.client_certificate().expect("there is one");
+        seen.push(ClientCertificate::read(leaf).unwrap());
+    }
+    assert_eq!(seen[0], seen[1]);
+    assert_eq!(seen[0].fingerprint.len(), 64);
+    let stranger = Authority::new().unwrap().issue(&["x"], KeyKind::EcdsaP256).unwrap();
+    let connector = names.connector(|settings| settings.identity = Some(stranger.identity()));
+    let (_, server) = Pair::to(&name("a.example"), &connector, &acceptor).settle();
+    assert_eq!(server.unwrap().reason(), "certificate_unknown_issuer");
+}
+
+#[test]
+fn a_servers_secrets_can_be_logged() {
+    let names = Names::new(&[(&["localhost"], KeyKind::EcdsaP256)]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("keys");
+    let settings = ServerSettings { key_log: Some(file.clone()), ..names.settings() };
+    handshake(&names.connector(|_| {}), &Server::new(&settings).unwrap().core());
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.contains("CLIENT_TRAFFIC_SECRET_0 "), "{text}");
+}

@@ -1,0 +1,123 @@
+//! TLS towards clients: certificates by name, and certificates of clients.
+
+use super::named;
+use crate::common::{Certificates, Client, Weir};
+use weir_tls::{Client as TlsClient, ClientSettings, Identity, PeerName, Roots, Session};
+
+/// A client's session for a name, with a certificate or without.
+fn session(ca: &Certificates, name: &str, identity: Option<&Certificates>) -> Session {
+    let settings = ClientSettings {
+        roots: Roots::File(ca.ca.clone()),
+        identity: identity.map(|own| Identity::files(&own.cert, &own.key)),
+        ..ClientSettings::default()
+    };
+    TlsClient::new(&settings).unwrap().core().connect(&name.parse::<PeerName>().unwrap())
+}
+
+fn certificate(of: &Certificates) -> String {
+    format!("[[certificate]]\nchain = '{}'\nkey = '{}'\n", of.cert.display(), of.key.display())
+}
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+
+#[test]
+fn a_client_gets_the_certificate_of_its_name() {
+    let [a, b] = [&["a.example"][..], &["b.example", "*.b.example"]].map(Certificates::for_names);
+    let config = format!(
+        "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\ntls = {{}}\n[[route]]\nrespond.status = 200\n{}{}",
+        certificate(&a),
+        certificate(&b)
+    );
+    let weir = Weir::configured(&config, 1);
+    for (ca, name) in [(&a, "a.example"), (&b, "b.example"), (&b, "x.b.example")] {
+        // The session verifies the name and its CA.
+        let mut client = Client::connect(weir.address(), Some(session(ca, name, None)));
+        assert_eq!(client.ask(GET).status, 200);
+    }
+    let strict = Weir::configured(&config.replace("tls = {}", "tls.strict_names = true"), 1);
+    let refused = crate::common::Stream::connect(strict.address(), Some(session(&a, "c.example", None)));
+    assert!(refused.is_err());
+    strict.wait_for_stderr(&["client_tls"]);
+}
+
+#[test]
+fn the_subject_of_a_clients_certificate_reaches_the_server_and_cannot_be_forged() {
+    let [own, clients] = [&["a.example"][..], &["client.example"]].map(Certificates::for_names);
+    let upstream = named("a");
+    let config = format!(
+        "workers = 1
+        [listener.web]
+        bind = '127.0.0.1:0'
+        tls = {{ client_ca = '{}', client_certificates = 'optional' }}
+        {}
+        [service.app]
+        servers = 'http://{}'
+        [[route]]
+        service = 'app'
+        request_headers.set = {{ X-Fingerprint = '{{client_fingerprint}}', X-Subject = '{{client_subject}}' }}",
+        clients.ca.display(),
+        certificate(&own),
+        upstream.address
+    );
+    let request = "GET / HTTP/1.1\r\nHost: h\r\nX-Fingerprint: forged\r\nX-Subject: forged\r\n\r\n";
+    let fingerprint = |weir: &Weir, identity| {
+        let mut client = Client::connect(weir.address(), Some(session(&own, "a.example", identity)));
+        let head = client.ask(request).text().to_owned();
+        assert!(!head.contains("forged"), "{head}");
+        let line = head.lines().find_map(|line| line.strip_prefix("X-Fingerprint:")).map(str::trim);
+        line.unwrap_or_default().to_owned()
+    };
+    let weir = Weir::configured(&config, 1);
+    assert_eq!(fingerprint(&weir, None), "");
+    assert_eq!(fingerprint(&weir, Some(&clients)).len(), 64);
+    let required = Weir::configured(&config.replace("'optional'", "'required'"), 1);
+    assert_eq!(fingerprint(&required, Some(&clients)).len(), 64);
+    let mut client = Client::connect(required.address(), Some(session(&own, "a.example", None)));
+    client.send(GET);
+    required.wait_for_stderr(&["client_tls", "no certificate"]);
+}
+
+#[test]
+fn what_cannot_be_served_is_refused_with_its_key() {
+    let own = Certificates::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.toml");
+    let listener = "[listener.web]\nbind = '127.0.0.1:0'\n";
+    for (lines, fault) in [
+        ("tls.tickets = 9\n", "listener.web.tls.tickets: invalid value `9`: expected 0 to 8"),
+        ("tls.versions = '1.1'\n", "listener.web.tls.versions: unknown TLS version \"1.1\""),
+        (
+            "tls.client_crl = '/x'\n",
+            "listener.web.tls: `client_certificates` and `client_crl` need `client_ca`",
+        ),
+        ("tls.client_ca = '/no/such'\n", "listener.web.tls: cannot read /no/such"),
+        (
+            "tls.client_certificates = 'maybe'\n",
+            "listener.web.tls.client_certificates: unknown variant `maybe`",
+        ),
+    ] {
+        std::fs::write(&file, format!("{listener}{lines}{}", certificate(&own))).unwrap();
+        let ended = Weir::run(&["check", "--config", file.to_str().unwrap()]);
+        assert!(ended.code == Some(2) && ended.stderr.contains(fault), "{lines}: {}", ended.stderr);
+    }
+    let twice = format!("{listener}tls = {{}}\n{}{}", certificate(&own), certificate(&own));
+    std::fs::write(&file, twice).unwrap();
+    let ended = Weir::run(&["check", "--config", file.to_str().unwrap()]);
+    assert!(ended.stderr.contains("with the same kind of key: expected one of them"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_key_log_comes_with_a_warning() {
+    let own = Certificates::new();
+    let folder = tempfile::tempdir().unwrap();
+    let keys = folder.path().join("keys");
+    let config = format!(
+        "[listener.web]\nbind = '127.0.0.1:0'\ntls.key_log = '{}'\n[[route]]\nrespond.status = 200\n{}",
+        keys.display(),
+        certificate(&own)
+    );
+    let weir = Weir::configured(&config, 1);
+    assert_eq!(Client::connect(weir.address(), Some(own.session())).ask(GET).status, 200);
+    assert!(std::fs::read_to_string(keys).unwrap().contains("CLIENT_TRAFFIC_SECRET_0"));
+    weir.wait_for_stderr(&["warning: listener.web.tls.key_log: the secrets of all sessions"]);
+}
