@@ -80,6 +80,11 @@ impl Server {
         tenth + grown as u64
     }
 
+    /// Counts an answer.
+    pub(crate) fn count(&mut self, status: u16) {
+        self.answers[usize::from(status / 100).min(5)] += 1;
+    }
+
     /// It answered.
     pub(crate) fn succeeded(&mut self) {
         self.failures = 0;

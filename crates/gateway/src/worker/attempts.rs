@@ -13,8 +13,7 @@ use weir_transport::{Fault, Transport};
 
 impl<N: Net> Worker<N> {
     /// A connection for a request. Errors: no new one can be started.
-    pub(super) fn attempt(&mut self, service: ServiceId, wish: Wish) -> Result<Attempt, Fault> {
-        let server = self.choose(service, wish)?;
+    pub(super) fn attempt(&mut self, server: ServerId) -> Result<Attempt, Fault> {
         while let Some(upstream) =
             self.servers.get_mut(server).and_then(|server| server.pool.take(&mut self.upstreams))
         {
@@ -162,12 +161,13 @@ impl<N: Net> Worker<N> {
     }
 
     /// The exchange of a connection is complete: puts it into the pool, if it is `reusable` as far as the exchange knows.
-    pub(super) fn release(&mut self, id: UpstreamId, reusable: bool) {
+    pub(super) fn release(&mut self, id: UpstreamId, reusable: bool, status: u16) {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         let now = self.core.net.now();
         upstream.requests = upstream.requests.saturating_add(1);
         let may_go_on = self.servers.get_mut(upstream.server).is_some_and(|server| {
             server.succeeded();
+            server.count(status);
             let Pool { max_idle, max_requests, max_age } = server.config.pool;
             server.pool.len() < max_idle as usize
                 && max_requests.is_none_or(|most| upstream.requests < most)
@@ -183,9 +183,9 @@ impl<N: Net> Worker<N> {
             return self.drop_upstream(id);
         }
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
-        let server = upstream.server;
-        self.assign(id, Job::Idle);
-        if let Some(server) = self.servers.get_mut(server) {
+        upstream.job = Job::Idle;
+        if let Some(server) = self.servers.get_mut(upstream.server) {
+            server.in_flight -= 1;
             server.pool.put(id, &mut self.upstreams);
         }
         self.touch_upstream(id);
@@ -220,6 +220,6 @@ impl<N: Net> Worker<N> {
 }
 
 /// Its service or its server is gone from the configuration.
-fn no_server() -> Fault {
+pub(super) fn no_server() -> Fault {
     Fault::Connect(io::Error::other("no server is configured any more"))
 }

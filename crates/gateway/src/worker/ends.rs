@@ -29,9 +29,10 @@ impl<N: Net> Worker<N> {
     pub(super) fn complete(&mut self, id: ExchangeId, upstream_is_clean: bool) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let (outcome, client_id, upstream) = (exchange.outcome(), exchange.client, exchange.attempt.upstream);
+        let status = exchange.status;
         self.record(id, None);
         self.exchanges.discard(id);
-        self.release(upstream, outcome.upstream_persists && upstream_is_clean);
+        self.release(upstream, outcome.upstream_persists && upstream_is_clean, status);
         let Some(client) = self.clients.get_mut(client_id) else { return };
         client.phase = Phase::Head { started: false };
         client.moved = true;

@@ -16,10 +16,12 @@ impl<N: Net> Worker<N> {
         };
         let now = self.core.net.now();
         self.core.counters.answer(status, now.saturating_duration_since(exchange.times.head));
-        let upstream = self.upstreams.get(exchange.attempt.upstream);
-        let server = upstream.and_then(|upstream| self.servers.get_mut(upstream.server));
-        if let Some(server) = server {
-            server.answers[usize::from(status / 100).min(5)] += 1;
+        // Of an end in good order the server learns when its connection is released.
+        if reason.is_some()
+            && let Some(upstream) = self.upstreams.get(exchange.attempt.upstream)
+            && let Some(server) = self.servers.get_mut(upstream.server)
+        {
+            server.count(status);
         }
         if self.core.access.is_some() {
             self.log_exchange(id, status, reason);

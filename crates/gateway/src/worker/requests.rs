@@ -1,6 +1,7 @@
 //! From the client to the upstream.
 
 use super::Worker;
+use super::attempts::no_server;
 use super::core::HEADROOM;
 use super::local::values;
 use crate::config::Action;
@@ -155,15 +156,22 @@ impl<N: Net> Worker<N> {
 
     /// Begins the exchange of a request that goes to a service.
     fn pass_on(&mut self, id: ClientId, buf: &[u8], route: usize, service: ServiceId) {
-        let Some(client) = self.clients.get(id) else { return };
         let (mut wish, mut others, mut sticky) = (Wish::default(), 0, false);
-        if let Some(service) = self.services.get(service).filter(|service| service.servers.len() > 1) {
-            wish = Wish::of(&service.config, &self.core.request, buf, Some(client.peer.ip()));
-            others = (service.servers.len() - 1).min(MOST_OTHERS) as u8;
-            sticky = service.config.sticky.is_some();
+        let Some(chosen) = self.services.get_mut(service) else {
+            return self.broken(id, "a request without its service");
+        };
+        chosen.retries.earn();
+        if let [_, more @ ..] = &chosen.servers[..]
+            && !more.is_empty()
+        {
+            let client = self.clients.get(id).map(|client| client.peer.ip());
+            wish = Wish::of(&chosen.config, &self.core.request, buf, client);
+            others = more.len().min(MOST_OTHERS) as u8;
+            sticky = chosen.config.sticky.is_some();
         }
+        let server = chosen.choose(&mut self.servers, self.core.net.now(), wish);
         let entry = self.entry(buf);
-        let attempt = match self.attempt(service, wish) {
+        let attempt = match server.ok_or_else(no_server).and_then(|server| self.attempt(server)) {
             Ok(attempt) => attempt,
             Err(fault) => return self.refuse(id, buf, Reason::UpstreamConnect(fault)),
         };
@@ -233,9 +241,6 @@ impl<N: Net> Worker<N> {
         client.moved = true;
         upstream.moved = true;
         core.counters.requests += 1;
-        if let Some(service) = self.services.get_mut(service) {
-            service.retries.earn();
-        }
         self.assign(attempt.upstream, Job::Exchange(exchange));
         self.touch_client(id);
         self.touch_upstream(attempt.upstream);
