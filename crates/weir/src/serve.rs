@@ -36,7 +36,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE", exclusive = true)]
     config: Option<PathBuf>,
     #[command(flatten)]
-    gateway: Option<GatewayArgs>,
+    gateway: GatewayArgs,
     /// Maximum request body [default: no limit]
     #[arg(long, value_name = "BYTES")]
     max_body: Option<u64>,
@@ -87,8 +87,9 @@ struct GatewayArgs {
     #[arg(long, value_name = "URL", required = true)]
     listen: Vec<Endpoint>,
     /// Upstream: http://HOST:PORT or https://HOST:PORT, no path
-    #[arg(long, value_name = "URL")]
-    to: Endpoint,
+    // Not needed beside --config.
+    #[arg(long, value_name = "URL", required = true)]
+    to: Option<Endpoint>,
     /// Certificate chain for https listeners (PEM, leaf first)
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
@@ -121,13 +122,11 @@ struct GatewayArgs {
 }
 
 pub(crate) fn run(args: ServeArgs) -> Outcome {
-    let gateway = match (&args.config, args.gateway) {
-        (Some(file), _) => return run_file(file),
-        (None, Some(gateway)) => gateway,
-        (None, None) => return Err(Failure::usage("expected --config FILE, or --listen URL and --to URL")),
-    };
-    let flags = gateway.flags();
-    let mut config = gateway.config()?;
+    if let Some(file) = &args.config {
+        return run_file(file);
+    }
+    let flags = args.gateway.flags();
+    let mut config = args.gateway.config()?;
     config.limits.body = args.max_body;
     config.limits.head = args.max_head;
     config.timeouts = Timeouts {
@@ -187,10 +186,10 @@ impl GatewayArgs {
 
     /// The configuration that the flags stand for: one service, and a route for everything.
     fn config(self) -> Result<Config, Failure> {
-        if self.upstream_insecure && !self.to.tls {
+        let Some(to) = self.to else { return Err(Failure::usage("missing --to URL")) };
+        if self.upstream_insecure && !to.tls {
             return Err(Failure::usage(format!(
-                "--upstream-insecure: --to {} is not https, so there is no certificate to verify",
-                self.to
+                "--upstream-insecure: --to {to} is not https, so there is no certificate to verify"
             )));
         }
         let Offer { versions, suites, groups } = self.parameters.offer();
@@ -215,7 +214,7 @@ impl GatewayArgs {
             // They are bound in the order of the flags.
             listeners.insert(format!("{index:04}"), Listener { bind, tls });
         }
-        let tls = match self.to.tls {
+        let tls = match to.tls {
             true => ServiceTls {
                 ca: self.upstream_ca,
                 insecure: self.upstream_insecure,
@@ -227,7 +226,7 @@ impl GatewayArgs {
             },
             false => ServiceTls::default(),
         };
-        let service = Service { tls, ..Service::new(vec![Server::new(self.to)]) };
+        let service = Service { tls, ..Service::new(vec![Server::new(to)]) };
         Ok(Config {
             workers: self.workers,
             cores: self.cores,

@@ -29,12 +29,13 @@ enum How {
 }
 
 /// By the start of a command; the longest match counts.
-const RULES: [(&str, How); 37] = [
+const RULES: [(&str, How); 38] = [
     ("weir advise", How::Done),
     ("weir advise nginx-current", How::Stops("nothing to run")),
     ("weir advise node-26", How::Stops("nothing to run")),
     ("weir calibrate", How::Done),
     ("weir compare", How::Judged),
+    ("weir check", How::Done),
     ("weir completions", How::Done),
     ("weir cost", How::Judged),
     ("weir doctor", How::Judged),

@@ -47,6 +47,12 @@ h1c = ["--to", "http://{{upstream_address}}:{{upstream_port}}"]
 h1 = ["--to", "https://{{upstream_address}}:{{upstream_port}}", "--upstream-ca", "{{ca}}"]
 "#;
 
+const GATEWAY: &str = "[listener.web]
+bind = '127.0.0.1:0'
+[[route]]
+respond.status = 200
+";
+
 const GATEWAYS: &str = "name = 'quickstart'
 question = 'Which?'
 targets_directory = 'targets'
@@ -121,6 +127,7 @@ fn listening_edits(servers: &Servers) -> Vec<(&'static str, String)> {
         edits.push((address, "127.0.0.1:0".into()));
     }
     edits.push(("api.internal", "localhost".into()));
+    edits.push(("/etc/", "etc/".into()));
     edits
 }
 
@@ -184,6 +191,9 @@ impl<'a> Sandbox<'a> {
             fs::copy(servers.results.path().join(LOAD), path(name)).unwrap();
         }
         write(&path("nginx.conf"), "http { access_log off; }\n");
+        for name in ["weir.toml", "etc/weir/weir.toml"] {
+            write(&path(name), GATEWAY);
+        }
         for name in ["nginx", "haproxy"] {
             write(&path("targets").join(name).join("target.toml"), RIVAL);
             write(&path("my/targets").join(name).join("target.toml"), RIVAL);
