@@ -76,6 +76,7 @@ fn every_setting_is_documented() {
         ("", "[service.a]\nservers = { x = 1 }"),
         ("eject.", "[service.a]\neject.x = 1"),
         ("pool.", "[service.a]\npool.x = 1"),
+        ("health.", "[service.a]\nhealth.x = 1"),
         ("tls.", "[service.a]\ntls.x = 1"),
         ("", "[[route]]\nx = 1"),
         ("", "[[route]]\nredirect.x = 1"),

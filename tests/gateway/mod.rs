@@ -2,6 +2,7 @@
 
 mod check;
 mod documented;
+mod health;
 mod observe;
 mod routes;
 mod services;

@@ -225,3 +225,42 @@ fn tls_is_in_the_log() {
     let line: Value = serde_json::from_str(&lines(&file, 1)[0]).unwrap();
     assert_eq!((&line["tls_version"], &line["tls_handshake"]), (&Value::from("1.3"), &Value::from("full")));
 }
+
+#[test]
+fn top_shows_rates_and_servers() {
+    let upstream = named("a");
+    let (weir, at) = observed("", upstream.address);
+    let url = format!("http://{at}");
+    let busy = std::sync::atomic::AtomicBool::new(true);
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut client = Client::connect(weir.address(), None);
+            while busy.load(std::sync::atomic::Ordering::SeqCst) {
+                client.ask("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+            }
+        });
+        let ended = Weir::run(&["top", "--admin", &url, "--once", "--every", "0.3"]);
+        busy.store(false, std::sync::atomic::Ordering::SeqCst);
+        ended
+    });
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let rate =
+        ended.stdout.lines().find_map(|line| line.strip_prefix("requests/s")?.split_whitespace().next());
+    assert!(rate.is_some_and(|rate| rate.parse::<f64>().unwrap() > 0.0), "{}", ended.stdout);
+    let server = upstream.address.to_string();
+    assert!(
+        ended
+            .stdout
+            .lines()
+            .any(|line| line.starts_with("app ") && line.contains(&server) && line.contains(" up "))
+    );
+    assert!(ended.stdout.lines().all(|line| line.len() <= 100), "{}", ended.stdout);
+    let nobody = Weir::run(&["top", "--admin", "http://127.0.0.1:1", "--once"]);
+    assert!(
+        nobody.code == Some(1)
+            && nobody.stderr.contains("Connection refused")
+            && nobody.stderr.contains("[admin]"),
+        "{}",
+        nobody.stderr
+    );
+}

@@ -206,3 +206,53 @@ fn a_client_that_does_not_read_stops_being_answered() {
     // All answers together have 50 MB.
     assert!(grown < 20_000, "{grown} KiB");
 }
+
+/// What a proxy in front says of the client is believed, and nobody else.
+#[test]
+fn trusted_proxies_name_the_client() {
+    let a = named("a");
+    let config = |trusted: &str| {
+        format!(
+            "{LISTENER}trusted_proxies = [{trusted}]
+            [service.a]
+            servers = 'http://{}'
+            [[route]]
+            service = 'a'
+            request_headers.set.X-Real-IP = '{{client_ip}}'
+            [[route]]
+            client = '203.0.113.0/24'
+            path = '/inside'
+            respond.status = 204",
+            a.address
+        )
+    };
+    let request = |target: &str| {
+        format!(
+            "GET {target} HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 1.1.1.1, 203.0.113.7\r\nX-Forwarded-Proto: https\r\n\
+             X-Forwarded-Host: public.example\r\n\r\n"
+        )
+    };
+    let weir = Weir::configured(&config("'127.0.0.0/8'"), 1);
+    let head = ask(&weir, &request("/")).text().to_owned();
+    for line in [
+        "X-Forwarded-For: 1.1.1.1, 203.0.113.7, 127.0.0.1",
+        "X-Forwarded-Proto: https",
+        "X-Forwarded-Host: public.example",
+        "X-Real-IP: 203.0.113.7",
+    ] {
+        assert_eq!(head.lines().filter(|found| *found == line).count(), 1, "{line} in {head}");
+    }
+    assert_eq!(ask(&weir, &request("/inside")).status, 204);
+    let plain = get(&weir, "h", "/").text().to_owned();
+    for line in ["X-Forwarded-For: 127.0.0.1", "X-Forwarded-Proto: http", "X-Forwarded-Host: h"] {
+        assert_eq!(plain.lines().filter(|found| *found == line).count(), 1, "{line} in {plain}");
+    }
+    let weir = Weir::configured(&config("'192.0.2.0/24'"), 1);
+    let head = ask(&weir, &request("/")).text().to_owned();
+    assert!(
+        head.contains("X-Forwarded-For: 127.0.0.1\r\n") && head.contains("X-Real-IP: 127.0.0.1\r\n"),
+        "{head}"
+    );
+    assert!(!head.contains("1.1.1.1") && !head.contains("public.example"), "{head}");
+    assert_eq!(ask(&weir, &request("/inside")).status, 200);
+}

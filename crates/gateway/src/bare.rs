@@ -3,7 +3,7 @@
 pub use crate::config::Role;
 use crate::config::document::Config;
 use crate::config::{Fault, Snapshot, UpstreamTls, compile};
-use crate::observe::journal::Journal;
+use crate::observe::journal::{Entry, Journal};
 use crate::observe::{Counters, Log};
 use crate::worker::{Control, Worker};
 use std::io;
@@ -18,7 +18,7 @@ use weir_tls::{Client, PeerName, Server};
 pub struct Bare<N: Net> {
     worker: Worker<N>,
     events: Events,
-    lines: Receiver<String>,
+    lines: Receiver<Entry>,
 }
 
 /// What lives in a worker, for leak checks.
@@ -102,7 +102,11 @@ impl<N: Net> Bare<N> {
 
     /// The log's lines since the last call.
     pub fn lines(&mut self) -> Vec<String> {
-        self.lines.try_iter().collect()
+        let lines = self.lines.try_iter().filter_map(|entry| match entry {
+            Entry::Line(line) => Some(line),
+            Entry::End => None,
+        });
+        lines.collect()
     }
 
     /// What was counted.

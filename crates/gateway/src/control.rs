@@ -18,6 +18,7 @@ use weir_reactor::mailbox::Sender;
 pub(crate) fn keep_resolving(
     snapshot: Arc<Snapshot>,
     workers: Vec<Sender<Control>>,
+    health: Option<Sender<Arc<Snapshot>>>,
     journal: Journal,
 ) -> io::Result<()> {
     let mut servers = snapshot.services.iter().flat_map(|service| &service.servers);
@@ -33,6 +34,9 @@ pub(crate) fn keep_resolving(
                 let shared = Arc::new(snapshot.clone());
                 for worker in &workers {
                     worker.send(Control::Adopt(Arc::clone(&shared)));
+                }
+                if let Some(health) = &health {
+                    health.send(shared);
                 }
             }
         }

@@ -16,6 +16,7 @@ mod control;
 mod downstream;
 mod exchange;
 mod heads;
+mod health;
 mod keys;
 mod observe;
 mod plan;

@@ -30,6 +30,8 @@ pub enum Reason {
     ClientClosed,
     /// The client stopped reading its response.
     ClientStalled,
+    /// All servers of the service are down.
+    NoServer,
     /// The upstream could not be reached.
     UpstreamConnect(Fault),
     /// The upstream's TLS failed: not trusted, not TLS, or an alert.
@@ -90,7 +92,7 @@ impl Reason {
             | Self::UpstreamSwitched
             | Self::UpstreamUnasked
             | Self::UpstreamStalled => 502,
-            Self::DrainTimeout => 503,
+            Self::NoServer | Self::DrainTimeout => 503,
             Self::Internal(_) => 500,
         })
     }
@@ -110,6 +112,7 @@ impl Reason {
             Self::ClientTls(_) => "client_tls",
             Self::ClientClosed => "client_closed",
             Self::ClientStalled => "client_stalled",
+            Self::NoServer => "no_server",
             Self::UpstreamConnect(_) => "upstream_connect",
             Self::UpstreamTls(_) => "upstream_tls",
             Self::UpstreamConnectTimeout => "upstream_connect_timeout",
@@ -171,8 +174,9 @@ impl Reason {
 }
 
 /// All codes, by which the workers count. `internal_error` comes last.
-pub(crate) const CODES: [&str; 64] = [
+pub(crate) const CODES: [&str; 65] = [
     "body_too_large",
+    "no_server",
     "no_route",
     "connect_not_supported",
     "head_timeout",

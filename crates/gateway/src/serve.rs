@@ -3,6 +3,7 @@
 use crate::admin::{self, Admin};
 use crate::config::{AccessLog, Checked, Fault, Listener as Site, Role, Snapshot, document};
 use crate::control::{keep_resolving, tell};
+use crate::health;
 use crate::observe::access::{self, Access, Buffers, Writer};
 use crate::observe::journal::{self, Journal};
 use crate::observe::{Counters, Log};
@@ -117,7 +118,8 @@ fn start(
     let config_in_words: Arc<str> = in_words.into();
     let snapshot = Arc::new(snapshot);
     let (mailboxes, senders): (Vec<_>, Vec<_>) = (0..count).map(|_| mailbox()).collect::<io::Result<_>>()?;
-    keep_resolving(Arc::clone(&snapshot), senders.clone(), journal)?;
+    let health = health::start(&snapshot, senders.clone(), journal.clone())?;
+    keep_resolving(Arc::clone(&snapshot), senders.clone(), health, journal)?;
     forward_signals(senders.clone(), Some(tell))?;
     if let Some(listener) = admin {
         journal::out(format_args!("admin on http://{}", listener.local_addr()?));

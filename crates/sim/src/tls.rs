@@ -19,7 +19,7 @@ pub(crate) fn bound(plan: &Plan, moves: u8, timeouts: Timeouts) -> Bound {
     let upstream = Service { tls, ..Service::new(vec![origin]) };
     let bind = vec!["192.0.2.1:80".parse().expect("a valid address")];
     let config = Config {
-        listeners: [("web".to_owned(), Listener { bind, tls: None })].into(),
+        listeners: [("web".to_owned(), Listener { bind, trusted_proxies: Vec::new(), tls: None })].into(),
         services: [("upstream".to_owned(), upstream)].into(),
         routes: vec![Route { service: Some("upstream".to_owned()), ..Route::default() }],
         timeouts,

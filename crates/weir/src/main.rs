@@ -11,6 +11,8 @@ mod outcome;
 mod parameters;
 #[cfg(feature = "gateway")]
 mod serve;
+#[cfg(feature = "gateway")]
+mod top;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::io::{self, Write as _};
@@ -39,6 +41,8 @@ enum Command {
     #[cfg(feature = "gateway")]
     Check(check::CheckArgs),
     #[cfg(feature = "gateway")]
+    Top(top::TopArgs),
+    #[cfg(feature = "gateway")]
     Relay(serve::RelayArgs),
     #[cfg(feature = "lab")]
     #[command(flatten)]
@@ -53,6 +57,8 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         #[cfg(feature = "gateway")]
         Command::Check(args) => check::run(&args),
+        #[cfg(feature = "gateway")]
+        Command::Top(args) => top::run(&args),
         #[cfg(feature = "gateway")]
         Command::Relay(args) => serve::relay(args),
         #[cfg(feature = "lab")]

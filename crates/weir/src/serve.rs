@@ -212,7 +212,7 @@ impl GatewayArgs {
             let bind = vec![Bind { host: endpoint.host, port: endpoint.port }];
             let tls = endpoint.tls.then(|| tls.clone());
             // They are bound in the order of the flags.
-            listeners.insert(format!("{index:04}"), Listener { bind, tls });
+            listeners.insert(format!("{index:04}"), Listener { bind, trusted_proxies: Vec::new(), tls });
         }
         let tls = match to.tls {
             true => ServiceTls {
@@ -280,7 +280,7 @@ fn warn(place: &str, message: &str) {
     let _ = writeln!(io::stderr(), "weir: warning: {place}: {message}");
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds <= 86_400.0 => Ok(Duration::from_secs_f64(seconds)),
         _ => Err("expected seconds, more than 0 and at most 86400".into()),

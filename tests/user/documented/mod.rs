@@ -29,7 +29,7 @@ enum How {
 }
 
 /// By the start of a command; the longest match counts.
-const RULES: [(&str, How); 38] = [
+const RULES: [(&str, How); 39] = [
     ("weir advise", How::Done),
     ("weir advise nginx-current", How::Stops("nothing to run")),
     ("weir advise node-26", How::Stops("nothing to run")),
@@ -61,6 +61,7 @@ const RULES: [(&str, How); 38] = [
     ("weir stacks run tickets --only engine=", How::Stops("not on the PATH")),
     ("weir targets", How::Done),
     ("weir targets install", How::Stops("with bash: No such file")),
+    ("weir top", How::Not("needs a gateway that runs beside; tests/gateway covers it")),
     ("source <(weir completions", How::Done),
     ("mkdir -p targets/", How::Done),
     ("mkdir -p ~/.local/", How::Done),

@@ -1,7 +1,7 @@
 //! The configuration as the workers see it: checked, immutable, replaced as a whole.
 
 use super::Network;
-use super::document::{Balance, Eject, HashOn, Pool, Timeouts, WhenFull};
+use super::document::{Balance, Eject, HashOn, Health, Pool, Timeouts, WhenFull};
 use crate::observe::access::Format;
 use crate::route::{Edits, Hosts, PathEdit, Template};
 use std::net::IpAddr;
@@ -52,6 +52,8 @@ pub(crate) struct Listener {
     /// The address as it was set, with the scheme that it speaks.
     pub endpoint: Endpoint,
     pub role: Role,
+    /// Networks of proxies in front.
+    pub trusted: Arc<[Network]>,
     pub tls: Option<weir_tls::Server>,
 }
 
@@ -135,6 +137,7 @@ pub(crate) struct Service {
     /// The name of the cookie.
     pub sticky: Option<Box<[u8]>>,
     pub eject: Eject,
+    pub health: Option<Health>,
     pub tls: Option<Arc<UpstreamTls>>,
 }
 

@@ -20,7 +20,12 @@ pub(crate) struct Client<S> {
     pub transport: Transport<S>,
     /// Where it came from.
     pub frontend: Rc<Frontend>,
+    /// The other end of the connection.
     pub peer: SocketAddr,
+    /// Whether that is a proxy in front.
+    pub is_trusted: bool,
+    /// Who sent the request: the peer, or whom a proxy in front names. Without a port then.
+    pub origin: SocketAddr,
     pub accepted: Instant,
     /// What it presented in its handshake.
     pub certificate: Option<Box<ClientCertificate>>,
@@ -63,8 +68,10 @@ impl<S: Socket> Client<S> {
     ) -> Self {
         Self {
             transport,
+            is_trusted: frontend.trusts(peer.ip()),
             frontend,
             peer,
+            origin: peer,
             accepted: now,
             certificate: None,
             forwarded,

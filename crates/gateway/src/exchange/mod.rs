@@ -44,6 +44,8 @@ pub(crate) struct Exchange {
     pub plan: Rc<Plan>,
     pub route: usize,
     pub service: ServiceId,
+    /// The hash of what the request is told apart by.
+    pub key: u64,
     /// Other servers that may still be tried if this one cannot be reached.
     pub others: u8,
     /// The answer brings the cookie that leads back to this server.

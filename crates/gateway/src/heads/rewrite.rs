@@ -24,6 +24,8 @@ pub(crate) fn forwarded(peer: SocketAddr, tls: bool) -> Box<[u8]> {
 pub(crate) struct Along<'a> {
     /// The output of [`forwarded`].
     pub forwarded: &'a [u8],
+    /// The peer, if it is a proxy in front: what it says of the client goes along.
+    pub proxy: Option<IpAddr>,
     /// The client's wish to switch protocols.
     pub upgrade: Option<Span>,
     pub path: Option<&'a PathEdit>,
@@ -34,7 +36,7 @@ pub(crate) struct Along<'a> {
 
 /// Writes the request head for the upstream. `head` was parsed from `buf`.
 pub(crate) fn request(buf: &[u8], head: &RequestHead, along: Along<'_>, out: &mut Vec<u8>) {
-    let Along { forwarded, upgrade, edits, values, .. } = along;
+    let Along { forwarded, proxy, upgrade, edits, values, .. } = along;
     out.extend_from_slice(head.method_span.of(buf));
     out.push(b' ');
     let path = head.path.of(buf);
@@ -58,13 +60,18 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: Along<'_>, out: &mu
         line(b"Host: ", if host.is_empty() { values.upstream } else { host }, out);
     }
     let old_version = head.version == Version::Http10;
-    let keep = |field: &Field| keep_in_request(field, host_replaced, old_version) && !edits.drops(buf, field);
+    let keep = |field: &Field| {
+        keep_in_request(field, host_replaced, old_version, proxy.is_some()) && !edits.drops(buf, field)
+    };
     copy_fields(buf, &head.fields, keep, out);
     framing_field(head.framing, out);
     if let Some(protocol) = upgrade {
         line(b"Connection: Upgrade\r\nUpgrade: ", protocol.of(buf), out);
     }
-    if edits.is_empty() {
+    if let Some(proxy) = proxy {
+        let host = if has(head, FieldName::XForwardedHost) { b"" } else { host };
+        forwarded_and_edits(&forwarded_by(proxy, buf, head, forwarded), host, edits, &values, out);
+    } else if edits.is_empty() {
         out.extend_from_slice(forwarded);
         if !host.is_empty() {
             line(b"X-Forwarded-Host: ", host, out);
@@ -73,6 +80,28 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: Along<'_>, out: &mu
         forwarded_and_edits(forwarded, host, edits, &values, out);
     }
     via(head.version, out);
+}
+
+/// Behind a proxy that is trusted: the addresses so far and its own, and the scheme unless it says that.
+#[cold]
+fn forwarded_by(proxy: IpAddr, buf: &[u8], head: &RequestHead, forwarded: &[u8]) -> Vec<u8> {
+    let mut own = b"X-Forwarded-For: ".to_vec();
+    for field in head.fields.iter().filter(|field| field.known == FieldName::XForwardedFor) {
+        own.extend_from_slice(field.value.of(buf));
+        own.extend_from_slice(b", ");
+    }
+    own.extend_from_slice(format!("{}\r\n", proxy.to_canonical()).as_bytes());
+    if !has(head, FieldName::XForwardedProto) {
+        let lines = forwarded.split_inclusive(|byte| *byte == b'\n');
+        lines
+            .filter(|line| line.starts_with(b"X-Forwarded-Proto"))
+            .for_each(|line| own.extend_from_slice(line));
+    }
+    own
+}
+
+fn has(head: &RequestHead, known: FieldName) -> bool {
+    head.fields.iter().any(|field| field.known == known)
 }
 
 /// The route's fields come in place of the gateway's own of the same name.
@@ -181,12 +210,10 @@ pub(crate) fn response(
     via(head.version, out);
 }
 
-fn keep_in_request(field: &Field, host_replaced: bool, old_version: bool) -> bool {
+fn keep_in_request(field: &Field, host_replaced: bool, old_version: bool, by_proxy: bool) -> bool {
     let replaced = match field.known {
-        FieldName::XForwardedFor
-        | FieldName::XForwardedProto
-        | FieldName::XForwardedHost
-        | FieldName::Forwarded => true,
+        FieldName::XForwardedFor | FieldName::Forwarded => true,
+        FieldName::XForwardedProto | FieldName::XForwardedHost => !by_proxy,
         FieldName::Host => host_replaced,
         // Regenerated from the framing decision, so that a repeated value becomes one.
         FieldName::ContentLength => true,

@@ -12,13 +12,22 @@ use std::time::Duration;
 /// Takes the lines of a worker to the thread that writes them; never waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Journal {
-    queue: SyncSender<String>,
+    queue: SyncSender<Entry>,
     dropped: Arc<AtomicU64>,
+}
+
+/// A line, or the end.
+#[derive(Debug)]
+pub(crate) enum Entry {
+    Line(String),
+    /// No further line is written.
+    End,
 }
 
 /// The thread that writes them.
 #[derive(Debug)]
 pub(crate) struct Writer {
+    queue: SyncSender<Entry>,
     /// Closed when the thread ends.
     end: Receiver<()>,
 }
@@ -34,37 +43,40 @@ pub(crate) fn journal() -> io::Result<(Journal, Writer)> {
     let (queue, lines) = sync_channel(QUEUE);
     let (ending, end) = channel();
     let dropped = Arc::<AtomicU64>::default();
-    let of_writer = Arc::clone(&dropped);
+    let (of_writer, last) = (Arc::clone(&dropped), queue.clone());
     thread::Builder::new().name("journal".into()).spawn(move || write(lines, &of_writer, ending))?;
-    Ok((Journal { queue, dropped }, Writer { end }))
+    Ok((Journal { queue, dropped }, Writer { queue: last, end }))
 }
 
 impl Journal {
     /// A journal whose lines the caller takes itself.
-    pub(crate) fn kept() -> (Self, Receiver<String>) {
+    pub(crate) fn kept() -> (Self, Receiver<Entry>) {
         let (queue, lines) = sync_channel(QUEUE);
         (Self { queue, dropped: Arc::default() }, lines)
     }
 
     /// Queues a line for stderr.
     pub(crate) fn line(&self, line: impl Display) {
-        if self.queue.try_send(line.to_string()).is_err() {
+        if self.queue.try_send(Entry::Line(line.to_string())).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
 impl Writer {
-    /// Waits, once every [`Journal`] is gone, until all lines are written, but not long for a reader that does not read.
+    /// Waits until all lines of the workers are written, but not long for a reader that does not read.
     pub(crate) fn finish(self) {
+        // With a full queue there is a line to wait for.
+        let _ = self.queue.try_send(Entry::End);
         // The thread closes the channel, and sends nothing.
         let ended = self.end.recv_timeout(LAST_LINES);
         debug_assert!(matches!(ended, Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout)));
     }
 }
 
-fn write(lines: Receiver<String>, dropped: &AtomicU64, ending: Sender<()>) {
-    for line in lines {
+fn write(lines: Receiver<Entry>, dropped: &AtomicU64, ending: Sender<()>) {
+    for entry in lines {
+        let Entry::Line(line) = entry else { break };
         err(line);
         match dropped.swap(0, Ordering::Relaxed) {
             0 => {}

@@ -32,6 +32,8 @@ pub(crate) struct ServerReport {
     pub answers: [u64; 6],
     /// Workers that send it nothing, since it kept failing.
     pub ejected: usize,
+    /// Its health checks fail.
+    pub down: bool,
 }
 
 impl Report {
@@ -51,6 +53,7 @@ impl Report {
                     mine.in_flight += theirs.in_flight;
                     mine.idle += theirs.idle;
                     mine.ejected += theirs.ejected;
+                    mine.down |= theirs.down;
                     for (mine, theirs) in mine.answers.iter_mut().zip(theirs.answers) {
                         *mine += theirs;
                     }
@@ -172,7 +175,10 @@ impl Report {
             }
         }
         type Gauge = (&'static str, &'static str, fn(&ServerReport) -> usize);
-        let gauges: [Gauge; 3] = [
+        let gauges: [Gauge; 4] = [
+            ("weir_server_up", "Whether a server's health checks pass; 1 without checks.", |server| {
+                usize::from(!server.down)
+            }),
             ("weir_server_in_flight", "Requests in flight at a server.", |server| server.in_flight),
             ("weir_server_idle_connections", "Idle connections to a server.", |server| server.idle),
             ("weir_server_ejected", "Workers that send a server nothing, since it kept failing.", |server| {

@@ -88,6 +88,12 @@ impl Template {
         }
     }
 
+    /// Whether it names the server.
+    pub(crate) fn names_upstream(&self) -> bool {
+        let is_upstream = |at: &usize| matches!(VARIABLES.get(*at), Some((_, Variable::Upstream)));
+        self.0.iter().any(|piece| matches!(piece, Piece::Variable(at) if is_upstream(at)))
+    }
+
     /// Whether it says the same of every request.
     pub(crate) fn is_constant(&self) -> bool {
         self.0.iter().all(|piece| matches!(piece, Piece::Text(_)))

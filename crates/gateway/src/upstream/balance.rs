@@ -21,18 +21,18 @@ pub(crate) struct Wish {
 enum Tier {
     Regular,
     Backup,
-    /// Those that are ejected, too: an answer may come.
+    /// Those that are ejected, too: an answer may come. Not those that are down.
     Any,
 }
 
 type Servers = Store<OfServer, Server>;
 
 impl Service {
-    /// The server for a request; `None` only if the service has none.
+    /// The server for a request; `None` if all are down.
     #[inline]
     pub(crate) fn choose(&mut self, servers: &mut Servers, now: Instant, wish: Wish) -> Option<ServerId> {
         match self.servers[..] {
-            [only] => Some(only),
+            [only] => servers.get(only).filter(|server| !server.is_down).map(|_| only),
             _ => self.choose_of_many(servers, now, wish),
         }
     }
@@ -56,7 +56,7 @@ impl Service {
                 let fits = match tier {
                     Tier::Regular => !server.config.backup && server.is_available(now),
                     Tier::Backup => server.config.backup && server.is_available(now),
-                    Tier::Any => true,
+                    Tier::Any => !server.is_down,
                 };
                 if fits && Some(*id) != wish.avoid {
                     self.round.push((*id, server.share(now, self.config.eject.slow_return)));
@@ -66,7 +66,9 @@ impl Service {
                 return self.choose_in_round(servers, wish);
             }
         }
-        self.servers.first().copied()
+        // The one to avoid may be the only one that is left.
+        let is_left = |id: &ServerId| servers.get(*id).is_some_and(|server| !server.is_down);
+        wish.avoid.filter(is_left)
     }
 
     fn choose_in_round(&mut self, servers: &mut Servers, wish: Wish) -> Option<ServerId> {

@@ -23,6 +23,8 @@ pub(crate) struct Server {
     /// How often it was ejected in a row.
     ejections: u32,
     standing: Standing,
+    /// Its health checks fail.
+    pub is_down: bool,
 }
 
 /// Whether it gets requests.
@@ -51,12 +53,14 @@ impl Server {
             failures: 0,
             ejections: 0,
             standing: Standing::Good,
+            is_down: false,
         }
     }
 
-    /// Whether it is not ejected now.
+    /// Whether it is neither down nor ejected now.
     pub(crate) fn is_available(&mut self, now: Instant) -> bool {
         match self.standing {
+            _ if self.is_down => false,
             Standing::Ejected { until } if now < until => false,
             Standing::Ejected { until } => {
                 self.standing = Standing::Returning { since: until };

@@ -41,7 +41,7 @@ impl<N: Net> Worker<N> {
         Ok(self.upstreams.insert(Upstream::new(Transport::dialled(socket, session), id, self.core.net.now())))
     }
 
-    /// Sends the request of an exchange again, on a new connection.
+    /// Sends the request of an exchange again, on a new connection to the same server.
     pub(super) fn retry(&mut self, id: ExchangeId) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let client = exchange.client;
@@ -55,12 +55,14 @@ impl<N: Net> Worker<N> {
             return self.end(client, Reason::UpstreamClosed);
         }
         let lost = exchange.attempt.upstream;
+        let mut server = None;
         if let Some(upstream) = self.upstreams.get_mut(lost) {
             // What would have left at the turn's end.
             bytes.append(upstream.transport.stage(&mut self.core.wire));
+            server = Some(upstream.server);
         }
         self.drop_upstream(lost);
-        let dialled = match self.choose(service, Wish::default()).and_then(|server| self.dial(server)) {
+        let dialled = match server.ok_or_else(no_server).and_then(|server| self.dial(server)) {
             Ok(dialled) => dialled,
             Err(fault) => return self.end(client, Reason::UpstreamConnect(fault)),
         };
@@ -85,6 +87,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn elsewhere(&mut self, id: ExchangeId, reason: Reason) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let (client, service, lost) = (exchange.client, exchange.service, exchange.attempt.upstream);
+        let key = exchange.key;
         let avoid = self.upstreams.get(lost).map(|upstream| upstream.server);
         let retries = self.services.get_mut(service).map(|service| &mut service.retries);
         if !retries.is_some_and(Budget::spend) {
@@ -94,7 +97,7 @@ impl<N: Net> Worker<N> {
             self.blame(service, server);
         }
         let dialled =
-            self.choose(service, Wish { avoid, ..Wish::default() }).and_then(|server| self.dial(server));
+            self.choose(service, Wish { key, avoid, sticky: None }).and_then(|server| self.dial(server));
         let (Ok(dialled), Some(upstream)) = (dialled, self.upstreams.get_mut(lost)) else {
             return self.end(client, reason);
         };
@@ -219,7 +222,7 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// Its service or its server is gone from the configuration.
-pub(super) fn no_server() -> Fault {
-    Fault::Connect(io::Error::other("no server is configured any more"))
+/// All servers are down, or gone from the configuration.
+fn no_server() -> Fault {
+    Fault::Connect(io::Error::other("no server is left"))
 }

@@ -3,6 +3,7 @@
 use super::Worker;
 use crate::config::Snapshot;
 use crate::downstream::Phase;
+use crate::health::Health;
 use crate::keys::{OfServer, OfService, ServerId, ServiceId, Store};
 use crate::observe::access::Access;
 use crate::observe::{Context, Report, ServerReport};
@@ -22,6 +23,8 @@ pub(crate) enum Control {
     Stop(Stop),
     /// Go on with these settings; exchanges in progress keep theirs.
     Adopt(Arc<Snapshot>),
+    /// A server's health has changed.
+    Health(Health),
     /// Tell what was counted so far.
     Tell(Sender<Report>),
 }
@@ -65,6 +68,7 @@ impl<N: Net> Worker<N> {
         match message {
             Control::Stop(stop) => self.stop(stop),
             Control::Adopt(snapshot) => self.adopt(snapshot),
+            Control::Health(health) => self.note_health(&health),
             // Who asked may have gone.
             Control::Tell(reply) => drop(reply.send(self.report())),
         }
@@ -88,6 +92,36 @@ impl<N: Net> Worker<N> {
         upstreams.all(|upstream| upstream.job == Job::Idle)
     }
 
+    /// A server that is down loses its idle connections, too.
+    fn note_health(&mut self, health: &Health) {
+        let named = |id: &&ServiceId| {
+            self.services.get(**id).is_some_and(|service| service.config.name == health.service)
+        };
+        let Some(service) = self.core.plan.services.iter().find(named).and_then(|id| self.services.get(*id))
+        else {
+            return;
+        };
+        for id in service.servers.clone() {
+            let Some(server) = self.servers.get_mut(id).filter(|server| server.config.id == health.server)
+            else {
+                continue;
+            };
+            server.is_down = !health.up;
+            if server.is_down {
+                self.close_idle(id);
+            }
+        }
+    }
+
+    /// Closes the idle connections to a server.
+    fn close_idle(&mut self, id: ServerId) {
+        while let Some(idle) =
+            self.servers.get_mut(id).and_then(|server| server.pool.take(&mut self.upstreams))
+        {
+            self.drop_upstream(idle);
+        }
+    }
+
     fn report(&mut self) -> Report {
         let now = self.core.net.now();
         let mut servers = Vec::new();
@@ -100,7 +134,8 @@ impl<N: Net> Worker<N> {
                     in_flight: server.in_flight,
                     idle: server.pool.len(),
                     answers: server.answers,
-                    ejected: usize::from(!server.is_available(now)),
+                    ejected: usize::from(!server.is_down && !server.is_available(now)),
+                    down: server.is_down,
                 });
             }
         }
@@ -146,11 +181,7 @@ impl<N: Net> Worker<N> {
         };
         let gone: Vec<_> = self.servers.ids().into_iter().filter(|id| !live(id)).collect();
         for id in gone {
-            while let Some(idle) =
-                self.servers.get_mut(id).and_then(|server| server.pool.take(&mut self.upstreams))
-            {
-                self.drop_upstream(idle);
-            }
+            self.close_idle(id);
             self.servers.discard(id);
         }
     }

@@ -68,8 +68,8 @@ pub(super) fn values<'a, S>(
     upstream: &'a [u8],
 ) -> Values<'a> {
     Values {
-        client: Some(client.peer.ip()),
-        client_port: client.peer.port(),
+        client: Some(client.origin.ip()),
+        client_port: client.origin.port(),
         scheme: if client.frontend.tls.is_some() { "https" } else { "http" },
         host: head.host.map_or(&b""[..], |host| host.of(buf)),
         method: head.method_span.of(buf),

@@ -37,7 +37,7 @@ impl<N: Net> Worker<N> {
         let server = upstream.and_then(|upstream| self.servers.get(upstream.server));
         let line = Line {
             entry: exchange.entry.as_deref(),
-            client: Some(client.peer),
+            client: Some(client.origin),
             listener: &client.frontend.name,
             tls: client.transport.facts(),
             status,
@@ -67,7 +67,7 @@ impl<N: Net> Worker<N> {
         let entry = head.map(|buf| Entry::of(&self.core.request, buf));
         let line = Line {
             entry: entry.as_ref(),
-            client: Some(client.peer),
+            client: Some(client.origin),
             listener: &client.frontend.name,
             tls: client.transport.facts(),
             status,

@@ -1,12 +1,12 @@
 //! From the client to the upstream.
 
 use super::Worker;
-use super::attempts::no_server;
 use super::core::HEADROOM;
 use super::local::values;
 use crate::config::Action;
 use crate::downstream::{MAX_PENDING, Phase};
 use crate::exchange::{AnswerHalf, Body, Event, Exchange, Replay, RequestHalf, RequestLine, Times};
+use crate::heads::origin::origin;
 use crate::heads::rewrite::{self, Along};
 use crate::keys::{ClientId, ExchangeId, ServiceId};
 use crate::reason::Reason;
@@ -134,9 +134,12 @@ impl<N: Net> Worker<N> {
         if head.method == Method::Connect {
             return self.refuse(id, buf, Reason::ConnectMethod);
         }
-        let Some(client) = self.clients.get(id) else { return };
+        let Some(client) = self.clients.get_mut(id) else { return };
+        if client.is_trusted {
+            client.origin = origin(head, buf, client.peer, &client.frontend);
+        }
         let plan = Rc::clone(&self.core.plan);
-        let Some((route, found)) = plan.route(head, buf, Some(client.peer.ip()), &client.frontend.name)
+        let Some((route, found)) = plan.route(head, buf, Some(client.origin.ip()), &client.frontend.name)
         else {
             return self.answer_self(id, buf, None);
         };
@@ -164,14 +167,20 @@ impl<N: Net> Worker<N> {
         if let [_, more @ ..] = &chosen.servers[..]
             && !more.is_empty()
         {
-            let client = self.clients.get(id).map(|client| client.peer.ip());
+            let client = self.clients.get(id).map(|client| client.origin.ip());
             wish = Wish::of(&chosen.config, &self.core.request, buf, client);
             others = more.len().min(MOST_OTHERS) as u8;
+            let route = self.core.plan.snapshot.routes.get(route);
+            if route.is_some_and(|route| route.request.names_upstream()) {
+                // Its head says which server it is for.
+                others = 0;
+            }
             sticky = chosen.config.sticky.is_some();
         }
         let server = chosen.choose(&mut self.servers, self.core.net.now(), wish);
         let entry = self.entry(buf);
-        let attempt = match server.ok_or_else(no_server).and_then(|server| self.attempt(server)) {
+        let Some(server) = server else { return self.refuse(id, buf, Reason::NoServer) };
+        let attempt = match self.attempt(server) {
             Ok(attempt) => attempt,
             Err(fault) => return self.refuse(id, buf, Reason::UpstreamConnect(fault)),
         };
@@ -192,6 +201,7 @@ impl<N: Net> Worker<N> {
         };
         let along = Along {
             forwarded: &client.forwarded,
+            proxy: client.is_trusted.then_some(client.peer.ip()),
             upgrade,
             path: found.path.as_ref(),
             edits: &found.request,
@@ -230,6 +240,7 @@ impl<N: Net> Worker<N> {
             plan: Rc::clone(&core.plan),
             route,
             service,
+            key: wish.key,
             others,
             sets_cookie,
             status: 0,

@@ -32,6 +32,7 @@ pub(super) fn compile(config: &Config) -> Result<Vec<Listener>, Fault> {
                 key,
                 endpoint,
                 role: Role::Gateway,
+                trusted: listener.trusted_proxies.as_slice().into(),
                 tls: tls.clone(),
             });
         }

@@ -2,7 +2,7 @@
 
 use super::listeners::HTTP_1_1;
 use super::{Fault, check_name};
-use crate::config::document::{self, Balance, Config, HashOn, ServiceTls};
+use crate::config::document::{self, Balance, Config, HashOn, Health, ServiceTls};
 use crate::config::snapshot::{Server, Service, UpstreamTls};
 use crate::upstream::hash_of;
 use std::net::SocketAddr;
@@ -50,6 +50,7 @@ fn compile_one(name: &str, service: &document::Service) -> Result<Service, Fault
         hash: service.hash.clone().unwrap_or(HashOn::Client),
         sticky: service.sticky.as_ref().map(|name| name.as_bytes().into()),
         eject: service.eject,
+        health: service.health.clone(),
         tls,
     })
 }
@@ -58,11 +59,35 @@ fn check(service: &document::Service, key: &str) -> Result<(), Fault> {
     if service.hash.is_some() && service.balance != Balance::Hash {
         return Err(Fault::new(format!("{key}.hash"), "needs `balance = \"hash\"`"));
     }
+    if let Some(health) = &service.health {
+        check_health(health, &format!("{key}.health"))?;
+    }
     match &service.sticky {
         Some(name) if !is_token(name.as_bytes()) => Err(Fault::new(
             format!("{key}.sticky"),
             format!("invalid value `{name}`: expected the name of a cookie"),
         )),
+        _ => Ok(()),
+    }
+}
+
+fn check_health(health: &Health, key: &str) -> Result<(), Fault> {
+    for (name, count) in [("rise", health.rise), ("fall", health.fall)] {
+        if count == 0 {
+            return Err(Fault::new(format!("{key}.{name}"), "invalid value `0`: expected at least 1"));
+        }
+    }
+    if let Some(path) = &health.path
+        && !(path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic()))
+    {
+        let why = format!("invalid value `{path}`: expected a path such as /health");
+        return Err(Fault::new(format!("{key}.path"), why));
+    }
+    match &health.host {
+        Some(host) if !host.bytes().all(|byte| byte.is_ascii_graphic()) || host.is_empty() => {
+            let why = format!("invalid value `{host}`: expected a host");
+            Err(Fault::new(format!("{key}.host"), why))
+        }
         _ => Ok(()),
     }
 }

@@ -1,6 +1,7 @@
 //! Listeners, and TLS towards clients.
 
 use super::values::texts;
+use crate::config::Network;
 use serde::Deserialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -14,6 +15,9 @@ pub struct Listener {
     /// The addresses to listen on, at least one.
     #[serde(deserialize_with = "texts")]
     pub bind: Vec<Bind>,
+    /// Networks of proxies in front, whose `X-Forwarded-*` are believed; default: none.
+    #[serde(default, deserialize_with = "texts")]
+    pub trusted_proxies: Vec<Network>,
     /// Terminates TLS; default: cleartext.
     #[serde(default)]
     pub tls: Option<ListenerTls>,

@@ -10,7 +10,7 @@ mod values;
 pub use listener::{Bind, Certificate, ClientCertificates, Listener, ListenerTls};
 pub use log::{Admin, Log, WhenFull};
 pub use route::{Edits, Redirect, Respond, Route};
-pub use service::{Balance, Eject, HashOn, Pool, Server, Service, ServiceTls};
+pub use service::{Balance, Eject, HashOn, Health, Pool, Server, Service, ServiceTls};
 pub use timeouts::{RouteTimeouts, Timeouts};
 
 use super::Fault;

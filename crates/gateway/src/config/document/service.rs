@@ -28,6 +28,9 @@ pub struct Service {
     /// When a server that fails gets no requests for a while.
     #[serde(default)]
     pub eject: Eject,
+    /// Asks servers from time to time whether they are well; default: no.
+    #[serde(default)]
+    pub health: Option<Health>,
     /// Its idle connections.
     #[serde(default)]
     pub pool: Pool,
@@ -91,6 +94,71 @@ pub struct Eject {
     pub slow_return: Duration,
 }
 
+/// How servers are asked whether they are well. One that is not gets no requests.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Health {
+    /// The path of a GET request; default: a connection is enough, with TLS a handshake.
+    pub path: Option<String>,
+    /// The request's `Host`; default: the server's.
+    pub host: Option<String>,
+    /// Statuses of a server that is well: `200` or `200-399`.
+    #[serde(deserialize_with = "texts")]
+    pub status: Vec<Statuses>,
+    /// From the end of a check to the next.
+    #[serde(deserialize_with = "duration")]
+    pub every: Duration,
+    /// For the whole check.
+    #[serde(deserialize_with = "duration")]
+    pub timeout: Duration,
+    /// Checks in a row that must pass before a server is up again.
+    pub rise: u32,
+    /// Checks in a row that must fail before a server is down.
+    pub fall: u32,
+}
+
+/// Statuses from one to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statuses {
+    first: u16,
+    last: u16,
+}
+
+impl Health {
+    /// Whether a server with this answer is well.
+    pub(crate) fn accepts(&self, status: u16) -> bool {
+        self.status.iter().any(|statuses| (statuses.first..=statuses.last).contains(&status))
+    }
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self {
+            path: None,
+            host: None,
+            status: vec![Statuses { first: 200, last: 399 }],
+            every: Duration::from_secs(5),
+            timeout: Duration::from_secs(2),
+            rise: 2,
+            fall: 3,
+        }
+    }
+}
+
+impl FromStr for Statuses {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let statuses = first.parse().ok().zip(last.parse().ok());
+        let statuses =
+            statuses.filter(|(first, last)| (100..=599).contains(first) && (first..=&599).contains(&last));
+        let wrong =
+            || format!("invalid status `{text}`: expected one such as 200, or a range such as 200-399");
+        statuses.map(|(first, last)| Self { first, last }).ok_or_else(wrong)
+    }
+}
+
 /// The idle connections to a server. Each worker keeps its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -120,6 +188,7 @@ impl Service {
             hash: None,
             sticky: None,
             eject: Eject::default(),
+            health: None,
             pool: Pool::default(),
             tls: ServiceTls::default(),
         }

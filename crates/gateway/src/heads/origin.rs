@@ -1,0 +1,65 @@
+//! Who sent a request that came through proxies.
+
+use crate::downstream::Frontend;
+use std::net::{IpAddr, SocketAddr};
+use weir_http1::{FieldName, RequestHead};
+
+/// The address that the proxies in front name in `X-Forwarded-For`: the last one that is none of theirs. What stands before it
+/// was written by the client, and may be anything. `peer` is the last proxy.
+pub(crate) fn origin(head: &RequestHead, buf: &[u8], peer: SocketAddr, frontend: &Frontend) -> SocketAddr {
+    let fields = head.fields.iter().filter(|field| field.known == FieldName::XForwardedFor);
+    let values = fields.rev().map(|field| field.value.of(buf));
+    let addresses = values.flat_map(|value| value.rsplit(|byte| *byte == b','));
+    let mut found = peer;
+    for text in addresses {
+        let Some(address) = address(text.trim_ascii()) else { break };
+        found = SocketAddr::new(address, 0);
+        if !frontend.trusts(address) {
+            break;
+        }
+    }
+    found
+}
+
+/// An address, perhaps with a port, as proxies write them.
+fn address(text: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(text).ok()?;
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let with_port = || text.parse().ok().map(|address: SocketAddr| address.ip());
+    bare.parse().ok().or_else(with_port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Role;
+    use weir_http1::{Limits, Parse};
+
+    #[test]
+    fn the_last_address_that_is_no_proxys_is_taken() {
+        let trusted = ["10.0.0.0/8", "192.0.2.1"].map(|network| network.parse().unwrap());
+        let frontend =
+            Frontend { name: "web".into(), role: Role::Gateway, trusted: trusted.into(), tls: None };
+        for (fields, expected) in [
+            ("", "10.0.0.1"),
+            ("X-Forwarded-For: 203.0.113.7\r\n", "203.0.113.7"),
+            ("X-Forwarded-For: 1.1.1.1, 203.0.113.7, 10.1.1.1\r\n", "203.0.113.7"),
+            (
+                "X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-For: 203.0.113.7\r\nx-forwarded-for: 192.0.2.1\r\n",
+                "203.0.113.7",
+            ),
+            ("X-Forwarded-For: 10.2.2.2, 10.1.1.1\r\n", "10.2.2.2"),
+            ("X-Forwarded-For: 203.0.113.7, unknown\r\n", "10.0.0.1"),
+            ("X-Forwarded-For: unknown, 10.1.1.1\r\n", "10.1.1.1"),
+            ("X-Forwarded-For: 203.0.113.7:4711\r\n", "203.0.113.7"),
+            ("X-Forwarded-For: [2001:db8::7]:4711\r\n", "2001:db8::7"),
+            ("X-Forwarded-For: [2001:db8::7]\r\n", "2001:db8::7"),
+        ] {
+            let buf = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
+            let mut head = RequestHead::new();
+            assert_eq!(head.parse(buf.as_bytes(), &Limits::default()), Ok(Parse::Complete(buf.len())));
+            let found = origin(&head, buf.as_bytes(), "10.0.0.1:5".parse().unwrap(), &frontend);
+            assert_eq!(found.ip(), expected.parse::<IpAddr>().unwrap(), "{fields}");
+        }
+    }
+}

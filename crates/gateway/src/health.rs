@@ -1,0 +1,140 @@
+//! Active health checks. A thread with a loop of its own asks each server from time to time, and mails the workers when its
+//! health changes.
+
+mod check;
+
+use crate::config::Snapshot;
+use crate::observe::journal::Journal;
+use crate::worker::Control;
+use check::{Check, Outcome};
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+use weir_reactor::mailbox::{Mailbox, Sender, mailbox};
+use weir_reactor::{Events, Key, Reactor};
+use weir_transport::Wire;
+
+/// Starts the thread, which gets new configurations by mail; `None` if no service has checks.
+/// Errors: it cannot be started.
+pub(crate) fn start(
+    snapshot: &Snapshot,
+    workers: Vec<Sender<Control>>,
+    journal: Journal,
+) -> io::Result<Option<Sender<Arc<Snapshot>>>> {
+    if snapshot.services.iter().all(|service| service.health.is_none()) {
+        return Ok(None);
+    }
+    let (mailbox, sender) = mailbox()?;
+    let mut checker = Checker::new(workers, journal)?;
+    checker.adopt(snapshot);
+    thread::Builder::new().name("health".into()).spawn(move || {
+        if let Err(error) = checker.run(&mailbox) {
+            checker.journal.line(format_args!("weir: health checks have ended: {error}"));
+        }
+    })?;
+    Ok(Some(sender))
+}
+
+struct Checker {
+    reactor: Reactor,
+    wire: Wire,
+    checks: Vec<Check>,
+    workers: Vec<Sender<Control>>,
+    journal: Journal,
+}
+
+impl Checker {
+    fn new(workers: Vec<Sender<Control>>, journal: Journal) -> io::Result<Self> {
+        Ok(Self { reactor: Reactor::new()?, wire: Wire::default(), checks: Vec::new(), workers, journal })
+    }
+
+    fn run(&mut self, mailbox: &Mailbox<Arc<Snapshot>>) -> io::Result<()> {
+        mailbox.register(&self.reactor, MAIL)?;
+        let mut events = Events::default();
+        loop {
+            // Each check has at most one thing that it waits for; there are few enough to look at all.
+            let next = self.checks.iter().map(Check::due).min();
+            self.reactor.turn(&mut events, next)?;
+            for ready in events.ready() {
+                if ready.key == MAIL {
+                    continue;
+                }
+                let index = ready.key.index() as usize;
+                let now = self.reactor.now();
+                let Some(check) = self.checks.get_mut(index) else { continue };
+                let outcome = check.ready(ready, &mut self.wire, now);
+                self.settle(index, outcome);
+            }
+            let now = self.reactor.now();
+            for index in 0..self.checks.len() {
+                let outcome = match self.checks.get_mut(index) {
+                    Some(check) if check.due() <= now => check.time(&mut self.reactor, now),
+                    Some(_) | None => continue,
+                };
+                self.settle(index, outcome);
+            }
+            if events.ready().any(|ready| ready.key == MAIL) {
+                for snapshot in mailbox.take() {
+                    self.adopt(&snapshot);
+                }
+            }
+        }
+    }
+
+    /// Watches what a check waits for, or takes its result.
+    fn settle(&mut self, index: usize, outcome: Option<Outcome>) {
+        let now = self.reactor.now();
+        let Some(check) = self.checks.get_mut(index) else { return };
+        let outcome = outcome.or_else(|| check.watch(&self.reactor, key(index)).err().map(Outcome::Failed));
+        let Some(outcome) = outcome else { return };
+        let Some(up) = check.finish(&outcome, now) else { return };
+        let why = match &outcome {
+            Outcome::Passed => String::new(),
+            Outcome::Failed(why) => format!(": {why}"),
+        };
+        let word = if up { "up" } else { "down" };
+        self.journal.line(format_args!("weir: {}: {} is {word}{why}", check.service, check.server.endpoint));
+        let health = Health { service: check.service.clone(), server: check.server.id, up };
+        for worker in &self.workers {
+            worker.send(Control::Health(health.clone()));
+        }
+    }
+
+    /// Goes on with another configuration: checks of servers that are the same go on.
+    fn adopt(&mut self, snapshot: &Snapshot) {
+        let now = self.reactor.now();
+        let mut before = std::mem::take(&mut self.checks);
+        for service in &snapshot.services {
+            let Some(health) = &service.health else { continue };
+            for server in &service.servers {
+                let is_same = |check: &Check| {
+                    check.service == service.name && check.server == *server && check.health == *health
+                };
+                let known = before.iter().position(is_same).map(|at| before.swap_remove(at));
+                let spread = SPREAD * self.checks.len() as u32;
+                let check = known.map(Check::again);
+                self.checks.push(check.unwrap_or_else(|| Check::new(service, server, health, now + spread)));
+            }
+        }
+    }
+}
+
+/// A server's health has changed.
+#[derive(Clone, Debug)]
+pub(crate) struct Health {
+    pub service: String,
+    /// The server's id.
+    pub server: u64,
+    pub up: bool,
+}
+
+fn key(index: usize) -> Key {
+    Key::fixed(CHECK, index as u32)
+}
+
+const MAIL: Key = Key::fixed(0, 0);
+const CHECK: u8 = 1;
+
+/// The first checks do not start at once.
+const SPREAD: Duration = Duration::from_millis(5);

@@ -1,0 +1,160 @@
+//! The check of one server: a connection, with TLS a handshake, and a request if a path is set.
+
+use crate::config;
+use crate::config::document::Health;
+use std::time::Instant;
+use weir_http1::{Limits, Parse, ResponseHead};
+use weir_reactor::{Key, Net as _, Reactor, Ready};
+use weir_tls::Connector;
+use weir_transport::{Transport, Wire};
+
+/// One server's check.
+#[derive(Debug)]
+pub(super) struct Check {
+    pub service: String,
+    pub server: config::Server,
+    pub health: Health,
+    connector: Option<Connector>,
+    state: State,
+    is_up: bool,
+    /// Results in a row that say otherwise.
+    streak: u32,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Until the next one.
+    Waiting {
+        until: Instant,
+    },
+    Running {
+        transport: Box<Transport>,
+        answer: Vec<u8>,
+        is_asked: bool,
+        until: Instant,
+    },
+}
+
+/// How a check has ended.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Passed,
+    Failed(String),
+}
+
+impl Check {
+    pub(super) fn new(
+        service: &config::Service,
+        server: &config::Server,
+        health: &Health,
+        at: Instant,
+    ) -> Self {
+        Self {
+            service: service.name.clone(),
+            server: server.clone(),
+            health: health.clone(),
+            connector: service.tls.as_ref().map(|tls| tls.client.core()),
+            state: State::Waiting { until: at },
+            is_up: true,
+            streak: 0,
+        }
+    }
+
+    /// It goes on under another key: what runs is begun anew.
+    pub(super) fn again(self) -> Self {
+        let until = self.due();
+        Self { state: State::Waiting { until }, ..self }
+    }
+
+    /// When [`Check::time`] is to be called.
+    pub(super) fn due(&self) -> Instant {
+        match &self.state {
+            State::Waiting { until } | State::Running { until, .. } => *until,
+        }
+    }
+
+    /// Its time has come: it begins, or has taken too long.
+    pub(super) fn time(&mut self, reactor: &mut Reactor, now: Instant) -> Option<Outcome> {
+        if let State::Running { .. } = self.state {
+            return Some(Outcome::Failed(format!("no answer within {:?}", self.health.timeout)));
+        }
+        let socket = match reactor.connect(self.server.address) {
+            Ok(socket) => socket,
+            Err(error) => return Some(Outcome::Failed(error.to_string())),
+        };
+        let session = self.connector.as_ref().zip(self.server.name.as_ref());
+        let session = session.map(|(connector, name)| connector.connect(name));
+        self.state = State::Running {
+            transport: Box::new(Transport::dialled(socket, session)),
+            answer: Vec::new(),
+            is_asked: false,
+            until: now + self.health.timeout,
+        };
+        None
+    }
+
+    /// Its connection is ready.
+    pub(super) fn ready(&mut self, ready: Ready, wire: &mut Wire, _now: Instant) -> Option<Outcome> {
+        match self.step(ready, wire) {
+            Ok(outcome) => outcome,
+            Err(fault) => Some(Outcome::Failed(fault.to_string())),
+        }
+    }
+
+    fn step(&mut self, ready: Ready, wire: &mut Wire) -> Result<Option<Outcome>, weir_transport::Fault> {
+        let State::Running { transport, answer, is_asked, .. } = &mut self.state else { return Ok(None) };
+        if ready.writable {
+            transport.advance(wire)?;
+        }
+        let mut ended = false;
+        if ready.readable && !transport.is_connecting() {
+            ended = transport.receive(wire, answer)?.end.is_some();
+        }
+        let Some(path) = &self.health.path else {
+            return Ok(transport.is_open().then_some(Outcome::Passed));
+        };
+        if transport.is_open() && !*is_asked {
+            *is_asked = true;
+            let host = self.health.host.as_ref().unwrap_or(&self.server.authority);
+            let request = format!(
+                "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: weir\r\nConnection: close\r\n\r\n"
+            );
+            transport.send(request.as_bytes(), wire)?;
+        }
+        let mut head = ResponseHead::new();
+        match head.parse(answer, &Limits::default()) {
+            Ok(Parse::Complete(_)) if self.health.accepts(head.status) => Ok(Some(Outcome::Passed)),
+            Ok(Parse::Complete(_)) => Ok(Some(Outcome::Failed(format!("status {}", head.status)))),
+            Ok(Parse::Partial) if ended => Ok(Some(Outcome::Failed("closed without an answer".to_owned()))),
+            Ok(Parse::Partial) => Ok(None),
+            Err(error) => Ok(Some(Outcome::Failed(error.to_string()))),
+        }
+    }
+
+    /// Tells the poller what it waits for. Errors: why that cannot be.
+    pub(super) fn watch(&mut self, reactor: &Reactor, key: Key) -> Result<(), String> {
+        match &mut self.state {
+            State::Waiting { .. } => Ok(()),
+            State::Running { transport, .. } => {
+                transport.watch(reactor, key, true).map_err(|error| error.to_string())
+            }
+        }
+    }
+
+    /// Takes a result; returns the server's health if that changes.
+    pub(super) fn finish(&mut self, outcome: &Outcome, now: Instant) -> Option<bool> {
+        self.state = State::Waiting { until: now + self.health.every };
+        let passed = matches!(outcome, Outcome::Passed);
+        if passed == self.is_up {
+            self.streak = 0;
+            return None;
+        }
+        self.streak += 1;
+        if self.streak < if passed { self.health.rise } else { self.health.fall } {
+            return None;
+        }
+        self.is_up = passed;
+        self.streak = 0;
+        Some(passed)
+    }
+}
