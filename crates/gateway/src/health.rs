@@ -61,9 +61,8 @@ impl Checker {
                     continue;
                 }
                 let index = ready.key.index() as usize;
-                let now = self.reactor.now();
                 let Some(check) = self.checks.get_mut(index) else { continue };
-                let outcome = check.ready(ready, &mut self.wire, now);
+                let outcome = check.ready(ready, &mut self.wire);
                 self.settle(index, outcome);
             }
             let now = self.reactor.now();

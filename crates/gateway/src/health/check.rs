@@ -94,7 +94,7 @@ impl Check {
     }
 
     /// Its connection is ready.
-    pub(super) fn ready(&mut self, ready: Ready, wire: &mut Wire, _now: Instant) -> Option<Outcome> {
+    pub(super) fn ready(&mut self, ready: Ready, wire: &mut Wire) -> Option<Outcome> {
         match self.step(ready, wire) {
             Ok(outcome) => outcome,
             Err(fault) => Some(Outcome::Failed(fault.to_string())),
