@@ -28,8 +28,17 @@ const SOME_TIME: Duration = Duration::from_millis(50);
 
 #[test]
 fn this_process_as_server_and_as_engine() {
-    let accounts = Accounts::open(&[named(Meter::Process(std::process::id()))]).unwrap();
-    let account = account(&accounts, SOME_TIME, || {});
+    let attempt = || {
+        let accounts = Accounts::open(&[named(Meter::Process(std::process::id()))]).unwrap();
+        account(&accounts, SOME_TIME, || {})
+    };
+    // Children of other tests belong to this process: one that ends while it is looked at leaves a gap.
+    let is_whole = |account: &Account| account.servers[0].counters.rss_end_kib.is_some();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let mut account = attempt();
+    while !is_whole(&account) && Instant::now() < deadline {
+        account = attempt();
+    }
     assert!(account.window >= SOME_TIME && account.lost.is_empty(), "{account:?}");
     let [server] = &account.servers[..] else { panic!("{account:?}") };
     assert_eq!(server.role, Role::Origin);
