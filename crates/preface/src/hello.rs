@@ -1,0 +1,171 @@
+//! A TLS ClientHello (RFC 8446 section 4.1.2), read without answering it.
+
+use crate::Look;
+
+/// What a client asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hello {
+    /// The name in lower case (RFC 6066 section 3); `None` if it names none.
+    pub server_name: Option<String>,
+    /// The protocols that it speaks, most preferred first (RFC 7301).
+    pub alpn: Vec<Vec<u8>>,
+}
+
+/// Why bytes are no ClientHello.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HelloError {
+    /// The first record is none of a TLS handshake.
+    #[error("not TLS")]
+    NotTls,
+    /// The message is no ClientHello, or its lengths contradict each other.
+    #[error("an invalid ClientHello")]
+    Invalid,
+    /// Longer than [`LONGEST`].
+    #[error("a ClientHello of more than {LONGEST} bytes")]
+    TooLong,
+}
+
+/// Reads the ClientHello at the beginning of `bytes`, which may come in several records: with a hybrid key share it is
+/// larger than a packet. Errors: they cannot begin with one.
+pub fn read(bytes: &[u8]) -> Result<Look<Hello>, HelloError> {
+    let mut records = Records { bytes };
+    let mut message = Vec::new();
+    loop {
+        match wanted(&message)? {
+            Some(len) if message.len() >= len => return parse(&message[HEADER..len]).map(Look::Complete),
+            _ => {}
+        }
+        match records.next()? {
+            Some(fragment) => message.extend_from_slice(fragment),
+            None => {
+                return Ok(Look::Partial);
+            }
+        }
+    }
+}
+
+/// The length of the message, with its header, once that has come.
+fn wanted(message: &[u8]) -> Result<Option<usize>, HelloError> {
+    match message {
+        [] => return Ok(None),
+        [CLIENT_HELLO, ..] => {}
+        _ => return Err(HelloError::Invalid),
+    }
+    let [_, a, b, c, ..] = message else { return Ok(None) };
+    let len = HEADER + u32::from_be_bytes([0, *a, *b, *c]) as usize;
+    if len > LONGEST { Err(HelloError::TooLong) } else { Ok(Some(len)) }
+}
+
+/// The fragments of a message in the records of RFC 8446 section 5.1.
+struct Records<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Records<'a> {
+    /// What has come of the next one; `None` if nothing has.
+    fn next(&mut self) -> Result<Option<&'a [u8]>, HelloError> {
+        let header = &self.bytes[..self.bytes.len().min(RECORD_HEADER)];
+        match header {
+            [] => return Ok(None),
+            [HANDSHAKE] | [HANDSHAKE, 3, ..] => {}
+            _ => return Err(HelloError::NotTls),
+        }
+        let [_, _, _, high, low] = header else { return Ok(None) };
+        let len = usize::from(u16::from_be_bytes([*high, *low]));
+        if len == 0 || len > LARGEST_RECORD {
+            return Err(HelloError::Invalid);
+        }
+        let rest = &self.bytes[RECORD_HEADER..];
+        let (fragment, rest) = rest.split_at(len.min(rest.len()));
+        self.bytes = rest;
+        Ok(Some(fragment).filter(|fragment| !fragment.is_empty()))
+    }
+}
+
+fn parse(body: &[u8]) -> Result<Hello, HelloError> {
+    let mut body = Reader { rest: body };
+    body.take(VERSION_AND_RANDOM)?;
+    body.vector(1)?;
+    body.vector(2)?;
+    body.vector(1)?;
+    let mut hello = Hello::default();
+    if body.rest.is_empty() {
+        // TLS 1.2 has no extensions as a rule of its own.
+        return Ok(hello);
+    }
+    let mut extensions = Reader { rest: body.vector(2)? };
+    while !extensions.rest.is_empty() {
+        let kind = extensions.number(2)?;
+        let data = Reader { rest: extensions.vector(2)? };
+        match kind {
+            SERVER_NAME => hello.server_name = server_name(data)?,
+            ALPN => hello.alpn = protocols(data)?,
+            _ => {}
+        }
+    }
+    Ok(hello)
+}
+
+fn server_name(mut data: Reader<'_>) -> Result<Option<String>, HelloError> {
+    let mut names = Reader { rest: data.vector(2)? };
+    while !names.rest.is_empty() {
+        let kind = names.number(1)?;
+        let name = names.vector(2)?;
+        if kind == HOST_NAME {
+            let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b".-_".contains(byte);
+            if name.is_empty() || name.len() > LONGEST_NAME || !name.iter().all(is_plain) {
+                return Err(HelloError::Invalid);
+            }
+            return Ok(Some(String::from_utf8_lossy(name).to_ascii_lowercase()));
+        }
+    }
+    Ok(None)
+}
+
+fn protocols(mut data: Reader<'_>) -> Result<Vec<Vec<u8>>, HelloError> {
+    let mut list = Reader { rest: data.vector(2)? };
+    let mut protocols = Vec::new();
+    while !list.rest.is_empty() {
+        protocols.push(list.vector(1)?.to_vec());
+    }
+    Ok(protocols)
+}
+
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8], HelloError> {
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or(HelloError::Invalid)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// A number of so many bytes, at most 2.
+    fn number(&mut self, bytes: usize) -> Result<usize, HelloError> {
+        Ok(self.take(bytes)?.iter().fold(0, |number, byte| number << 8 | usize::from(*byte)))
+    }
+
+    /// Bytes behind their length, which has so many bytes itself.
+    fn vector(&mut self, bytes: usize) -> Result<&'a [u8], HelloError> {
+        let len = self.number(bytes)?;
+        self.take(len)
+    }
+}
+
+/// A message with its header. Real ones have up to 2 KiB with a hybrid key share, some more with many tickets.
+pub const LONGEST: usize = 16 * 1024;
+
+const RECORD_HEADER: usize = 5;
+const LARGEST_RECORD: usize = 1 << 14;
+const HANDSHAKE: u8 = 22;
+const CLIENT_HELLO: u8 = 1;
+/// Type and length of a handshake message.
+const HEADER: usize = 4;
+const VERSION_AND_RANDOM: usize = 2 + 32;
+const SERVER_NAME: usize = 0;
+const ALPN: usize = 16;
+const HOST_NAME: usize = 0;
+/// RFC 1035 section 2.3.4.
+const LONGEST_NAME: usize = 255;

@@ -1,0 +1,12 @@
+//! The crate's tests.
+
+#![allow(clippy::print_stdout)]
+
+mod corpus;
+mod hello;
+mod properties;
+mod proxy;
+
+#[expect(unreachable_pub, reason = "a library to the fuzz targets")]
+#[path = "../fuzz/src/lib.rs"]
+mod invariants;
