@@ -92,7 +92,8 @@ impl Origin {
         for endpoint in &settings.listen {
             let address = endpoint.resolve()?;
             let group = Listener::bind(address, workers)?;
-            let bound = Endpoint { port: group[0].address().port(), ..endpoint.clone() };
+            let port = group.first().and_then(|listener| listener.address().tcp()).map_or(0, |at| at.port());
+            let bound = Endpoint { port, ..endpoint.clone() };
             listeners.push((bound, group));
         }
         let (mailboxes, senders): (Vec<_>, Vec<_>) =
@@ -110,7 +111,7 @@ impl Origin {
 
     /// The bound addresses, in the order of the settings.
     pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
-        self.listeners.iter().map(|(_, group)| group[0].address())
+        self.listeners.iter().filter_map(|(_, group)| group.first()?.address().tcp())
     }
 
     /// The generated CA certificate, PEM; removed when the origin is dropped. `None`

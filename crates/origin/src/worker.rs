@@ -148,7 +148,7 @@ impl Worker {
         for index in self.frontends.indexes() {
             self.accept(index, usize::MAX);
         }
-        self.frontends.close();
+        self.frontends.close(&self.reactor);
         self.drain_connections();
     }
 

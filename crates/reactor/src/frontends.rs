@@ -7,6 +7,9 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
 
+/// A connection and its other end's address, which a Unix socket does not have; `None` if the queue is empty.
+pub type Accepted<N> = Option<(<N as Net>::Socket, Option<SocketAddr>)>;
+
 /// Maximum accepts per turn and listener. One takes about five microseconds; a full turn stays well below a
 /// millisecond, so that a burst does not delay responses.
 pub const PER_TURN: usize = 64;
@@ -50,7 +53,7 @@ impl<N: Net, T> Frontends<N, T> {
 
     /// Takes one queued connection; `None` if the queue is empty or closed.
     /// Errors: as [`Net::accept`]. The listener then rests for [`REST`].
-    pub fn accept(&mut self, index: u32, net: &mut N) -> io::Result<Option<(N::Socket, SocketAddr)>> {
+    pub fn accept(&mut self, index: u32, net: &mut N) -> io::Result<Accepted<N>> {
         let Some(frontend) = self.frontends.get_mut(index as usize) else { return Ok(None) };
         let accepted = net.accept(&frontend.listener);
         if accepted.is_err() && !frontend.rests && net.mute(&frontend.listener).is_ok() {
@@ -95,8 +98,11 @@ impl<N: Net, T> Frontends<N, T> {
     }
 
     /// Closes all listeners. What is still queued is reset.
-    pub fn close(&mut self) {
-        self.frontends.clear();
+    pub fn close(&mut self, net: &N) {
+        for frontend in self.frontends.drain(..).filter(|frontend| !frontend.rests) {
+            // A socket that workers share stays open while others have it.
+            let _ = net.mute(&frontend.listener);
+        }
     }
 
     /// Whether there is nothing to accept from.
@@ -140,7 +146,7 @@ mod tests {
             let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
             let listeners: Vec<Listener> =
                 names.iter().map(|_| Listener::bind(any, 1).unwrap().remove(0)).collect();
-            let addresses = listeners.iter().map(Listener::address).collect();
+            let addresses = listeners.iter().filter_map(|listener| listener.address().tcp()).collect();
             let listeners = listeners.into_iter().zip(names.iter().copied()).collect();
             let frontends = Frontends::new(listeners, TAG, &reactor).unwrap();
             Self { reactor, events: Events::default(), frontends, addresses }
@@ -163,7 +169,7 @@ mod tests {
         }
 
         fn accept(&mut self, index: u32) -> io::Result<Option<SocketAddr>> {
-            Ok(self.frontends.accept(index, &mut self.reactor)?.map(|(_, peer)| peer))
+            Ok(self.frontends.accept(index, &mut self.reactor)?.and_then(|(_, peer)| peer))
         }
 
         fn due(&mut self, index: u32) -> bool {
@@ -230,7 +236,7 @@ mod tests {
         peers.sort();
         assert_eq!(accepted, peers);
         assert!(!worker.frontends.is_closed());
-        worker.frontends.close();
+        worker.frontends.close(&worker.reactor);
         assert!(worker.frontends.is_closed() && worker.frontends.of(0).is_none());
         assert_eq!(worker.accept(0).unwrap(), None);
         assert!(TcpStream::connect(worker.addresses[0]).is_err());
@@ -239,7 +245,7 @@ mod tests {
     #[test]
     fn a_rest_that_ends_after_the_close_finds_nothing() {
         let mut worker = Worker::new(&['a']);
-        worker.frontends.close();
+        worker.frontends.close(&worker.reactor);
         assert!(!worker.due(0));
     }
 

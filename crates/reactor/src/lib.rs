@@ -12,6 +12,7 @@ pub mod mailbox;
 pub mod socket;
 pub mod stop;
 
+mod address;
 mod net;
 mod slab;
 mod timer;
@@ -19,6 +20,7 @@ mod turn;
 mod wheel;
 mod workers;
 
+pub use address::Address;
 pub use frontends::Frontends;
 pub use listener::Listener;
 pub use net::{Net, Socket};

@@ -1,31 +1,38 @@
-//! Listeners: one socket per core on the same port, and none on a port in use.
+//! Listeners: one socket per core on the same port or path, and none on one in use.
 
 mod owner;
+mod unix;
 
 pub use owner::Owner;
 
+use crate::address::Address;
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use unix::SocketFile;
 
-/// One core's socket on a listening port.
+/// One core's socket on a listening port or path.
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
-    address: SocketAddr,
+    address: Address,
+    /// Of a Unix socket, shared by all cores.
+    file: Option<Arc<SocketFile>>,
 }
 
-/// Why a port could not be bound.
+/// Why a port or path could not be bound.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// Another process listens there.
     #[error("{address} is in use by {}", owner.as_ref().map_or("another process".to_string(), ToString::to_string))]
     InUse {
         /// The requested address.
-        address: SocketAddr,
+        address: Address,
         /// The process that listens there, if known.
         owner: Option<Owner>,
     },
@@ -33,7 +40,7 @@ pub enum BindError {
     #[error("cannot listen on {address}: {source}")]
     Refused {
         /// The requested address.
-        address: SocketAddr,
+        address: Address,
         /// The error.
         source: io::Error,
     },
@@ -48,8 +55,10 @@ impl Listener {
     /// process of the same user, so the port is first tried without it.
     pub fn bind(address: SocketAddr, count: usize) -> Result<Vec<Self>, BindError> {
         let refused = |source: io::Error| match source.kind() {
-            io::ErrorKind::AddrInUse => BindError::InUse { address, owner: owner::of(address) },
-            _ => BindError::Refused { address, source },
+            io::ErrorKind::AddrInUse => {
+                BindError::InUse { address: Address::Tcp(address), owner: owner::of(address) }
+            }
+            _ => BindError::Refused { address: Address::Tcp(address), source },
         };
         let trial = open(address, false).map_err(refused)?;
         let mut bound = address;
@@ -62,24 +71,49 @@ impl Listener {
             let socket = open(bound, true)?;
             socket.set_tcp_nodelay(true)?;
             socket.listen(BACKLOG)?;
-            Ok(Self { socket, address: bound })
+            Ok(Self { socket, address: Address::Tcp(bound), file: None })
         };
         (0..count).map(listen).collect::<io::Result<_>>().map_err(refused)
     }
 
-    /// The address, with the port that was bound.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    /// Listens on a path, for `count` workers that share one socket, as all may take all of its connections. `mode`: the
+    /// permissions of the file, which goes when the last of them does.
+    ///
+    /// # Errors
+    /// [`BindError::InUse`] when another process listens there. A socket that a process left behind is replaced.
+    pub fn bind_unix(path: &Path, mode: u32, count: usize) -> Result<Vec<Self>, BindError> {
+        let address = Address::Unix(path.to_owned());
+        let refused = |source: io::Error| match source.kind() {
+            io::ErrorKind::AddrInUse => BindError::InUse { address: address.clone(), owner: None },
+            _ => BindError::Refused { address: address.clone(), source },
+        };
+        let (socket, file) = unix::listen(path, mode, BACKLOG).map_err(refused)?;
+        let file = Arc::new(file);
+        let share = |_| {
+            let socket = socket.try_clone()?;
+            Ok(Self { socket, address: address.clone(), file: Some(Arc::clone(&file)) })
+        };
+        (0..count).map(share).collect::<io::Result<_>>().map_err(refused)
     }
 
-    /// Accepts one connection, non-blocking; `None` if none is queued.
+    /// The address, with the port that was bound.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Whether all workers wait on one socket.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Accepts one connection, non-blocking, and its other end, which has no address on a Unix socket; `None` if none is
+    /// queued.
     /// Errors: as accept(2). Connections aborted in the queue are skipped.
-    pub fn accept(&self) -> io::Result<Option<(OwnedFd, SocketAddr)>> {
+    pub fn accept(&self) -> io::Result<Option<(OwnedFd, Option<SocketAddr>)>> {
         loop {
             match acceptfrom_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok((socket, peer)) => {
-                    let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
-                    return Ok(Some((socket, peer.unwrap_or(self.address))));
+                    return Ok(Some((socket, peer.and_then(|peer| SocketAddr::try_from(peer).ok()))));
                 }
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
@@ -91,8 +125,11 @@ impl Listener {
     /// Makes the kernel drop every segment that would open a new connection (SYN without ACK). Handshakes in
     /// progress still reach the queue within a round trip. So once the queue has been emptied
     /// after that time, closing the socket resets no client: a client that connects meanwhile is refused on its retry,
-    /// before it has sent a request.
+    /// before it has sent a request. A Unix socket loses its name.
     pub fn refuse_new(&self) {
+        if let Some(file) = &self.file {
+            return file.remove();
+        }
         const LOAD_BYTE: u16 = 0x30;
         const JUMP_IF_SET: u16 = 0x45;
         const RETURN: u16 = 0x06;
@@ -139,6 +176,7 @@ mod tests {
     use super::*;
     use std::io::{BufRead, BufReader};
     use std::net::{Ipv4Addr, TcpListener, TcpStream};
+    use std::os::unix::net::UnixStream;
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
@@ -147,8 +185,8 @@ mod tests {
     #[test]
     fn all_sockets_of_a_group_share_one_port_and_take_all_connections() {
         let group = Listener::bind(ANY, 3).unwrap();
-        let address = group[0].address();
-        assert!(group.iter().all(|listener| listener.address() == address && address.port() != 0));
+        let address = tcp(&group[0]);
+        assert!(group.iter().all(|listener| tcp(listener) == address && address.port() != 0));
         let clients: Vec<TcpStream> = (0..32).map(|_| TcpStream::connect(address).unwrap()).collect();
         let mut accepted = Vec::new();
         let deadline = Instant::now() + Duration::from_secs(10);
@@ -158,6 +196,49 @@ mod tests {
         assert_eq!(accepted.len(), 32);
         let (socket, _) = &accepted[0];
         assert!(rustix::net::sockopt::tcp_nodelay(socket).unwrap(), "inherited from the listener");
+    }
+
+    fn tcp(listener: &Listener) -> SocketAddr {
+        listener.address().tcp().unwrap()
+    }
+
+    fn path(name: &str) -> std::path::PathBuf {
+        std::env::temp_dir().join(format!("weir-{}-{name}", std::process::id()))
+    }
+
+    #[test]
+    fn a_path_is_shared_by_all_and_goes_with_the_last() {
+        let path = path("shared");
+        let mut group = Listener::bind_unix(&path, 0o600, 2).unwrap();
+        let mode = std::fs::metadata(&path).unwrap().permissions();
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600);
+        let _clients = [0; 2].map(|_| UnixStream::connect(&path).unwrap());
+        for listener in &group {
+            assert!(matches!(listener.accept().unwrap(), Some((_, None))), "any takes any");
+        }
+        group.pop();
+        assert!(path.exists());
+        group.pop();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_path_in_use_is_refused_and_a_leftover_is_replaced() {
+        let path = path("in-use");
+        let group = Listener::bind_unix(&path, 0o600, 1).unwrap();
+        let error = Listener::bind_unix(&path, 0o600, 1).unwrap_err();
+        assert!(matches!(error, BindError::InUse { .. }), "{error}");
+        group[0].refuse_new();
+        assert!(!path.exists(), "no new connection finds it");
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        let second = Listener::bind_unix(&path, 0o600, 1).unwrap();
+        drop(group);
+        assert!(path.exists(), "the first one's file was another");
+        drop(second);
+        std::fs::write(&path, "a file").unwrap();
+        let error = Listener::bind_unix(&path, 0o600, 1).unwrap_err();
+        assert!(error.to_string().ends_with("the file exists and is not a socket"), "{error}");
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]
@@ -201,11 +282,11 @@ mod tests {
     #[test]
     fn a_listener_that_refuses_new_connections_keeps_those_in_its_queue() {
         let listener = Listener::bind(ANY, 1).unwrap().remove(0);
-        let first = TcpStream::connect(listener.address()).unwrap();
+        let first = TcpStream::connect(tcp(&listener)).unwrap();
         listener.refuse_new();
-        let late = TcpStream::connect_timeout(&listener.address(), Duration::from_millis(50));
+        let late = TcpStream::connect_timeout(&tcp(&listener), Duration::from_millis(50));
         assert!(late.is_err(), "its SYN was dropped");
         let (_, peer) = listener.accept().unwrap().expect("the queue is kept");
-        assert_eq!(peer, first.local_addr().unwrap());
+        assert_eq!(peer, first.local_addr().ok());
     }
 }

@@ -3,6 +3,7 @@
 //! Everything here is called through a type parameter, never through a table, so the kernel's side costs what a direct
 //! call costs.
 
+use crate::address::Address;
 use crate::slab::Key;
 use crate::socket::Read;
 use crate::turn::{Events, Interest};
@@ -41,15 +42,16 @@ pub trait Net: fmt::Debug {
     /// Undoes [`Net::listen`]; the queue is kept. Errors: as epoll_ctl(2).
     fn mute(&self, listener: &Self::Listener) -> io::Result<()>;
 
-    /// Takes one queued connection; `None` if there is none. Errors: as accept(2).
-    fn accept(&self, listener: &Self::Listener) -> io::Result<Option<(Self::Socket, SocketAddr)>>;
+    /// Takes one queued connection, and its other end; `None` if there is none. On a Unix socket, the other end has no
+    /// address. Errors: as accept(2).
+    fn accept(&self, listener: &Self::Listener) -> io::Result<Option<(Self::Socket, Option<SocketAddr>)>>;
 
     /// Begins to drain a listener: see [`crate::Listener::refuse_new`].
     fn refuse_new(&self, listener: &Self::Listener);
 
     /// Starts a connection. It is established when it is writable and [`Socket::error`] returns none.
     /// Errors: as connect(2), except "in progress".
-    fn connect(&self, address: SocketAddr) -> io::Result<Self::Socket>;
+    fn connect(&self, address: &Address) -> io::Result<Self::Socket>;
 }
 
 /// One connection's stream of bytes each way. No call blocks.
@@ -66,6 +68,9 @@ pub trait Socket: fmt::Debug {
 
     /// Whether nothing waits to be read, neither bytes nor the end of the stream nor an error.
     fn is_quiet(&self) -> bool;
+
+    /// Our end's address; `None` for a Unix socket.
+    fn local(&self) -> Option<SocketAddr>;
 
     /// Takes the pending error.
     fn error(&self) -> io::Result<()>;

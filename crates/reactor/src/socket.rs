@@ -1,5 +1,6 @@
 //! The few socket calls of the data path, all non-blocking.
 
+use crate::address::Address;
 use crate::net::Socket;
 use nix::sys::socket::{setsockopt, sockopt::IpBindAddressNoPort};
 use rustix::buffer::spare_capacity;
@@ -28,6 +29,14 @@ pub enum Read {
 /// Errors: as socket(2) and connect(2), except "in progress".
 pub fn connect(address: SocketAddr) -> io::Result<OwnedFd> {
     begin(tcp(address)?, &address)
+}
+
+/// As [`connect`] or [`connect_unix`].
+pub fn connect_to(address: &Address) -> io::Result<OwnedFd> {
+    match address {
+        Address::Tcp(address) => connect(*address),
+        Address::Unix(path) => connect_unix(path),
+    }
 }
 
 /// As [`connect`], from this local address. The port is chosen once the destination is known
@@ -145,6 +154,10 @@ impl Socket for OwnedFd {
     #[inline]
     fn is_quiet(&self) -> bool {
         is_quiet(self)
+    }
+
+    fn local(&self) -> Option<SocketAddr> {
+        net::getsockname(self).ok().and_then(|address| SocketAddr::try_from(address).ok())
     }
 
     fn error(&self) -> io::Result<()> {

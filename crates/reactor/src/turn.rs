@@ -1,5 +1,6 @@
 //! The poller and the turn: wait, then report ready descriptors and due timers.
 
+use crate::address::Address;
 use crate::listener::Listener;
 use crate::net::Net;
 use crate::slab::Key;
@@ -142,14 +143,17 @@ impl Net for Reactor {
     }
 
     fn listen(&self, listener: &Listener, key: Key) -> io::Result<()> {
-        Self::register(self, listener, key, Interest::READ)
+        // Of those that wait on one socket, one is woken.
+        let shared =
+            if listener.is_shared() { epoll::EventFlags::EXCLUSIVE } else { epoll::EventFlags::empty() };
+        Ok(epoll::add(&self.epoll, listener, data(key), flags(Interest::READ) | shared)?)
     }
 
     fn mute(&self, listener: &Listener) -> io::Result<()> {
         self.deregister(listener)
     }
 
-    fn accept(&self, listener: &Listener) -> io::Result<Option<(OwnedFd, SocketAddr)>> {
+    fn accept(&self, listener: &Listener) -> io::Result<Option<(OwnedFd, Option<SocketAddr>)>> {
         listener.accept()
     }
 
@@ -157,8 +161,8 @@ impl Net for Reactor {
         listener.refuse_new();
     }
 
-    fn connect(&self, address: SocketAddr) -> io::Result<OwnedFd> {
-        socket::connect(address)
+    fn connect(&self, address: &Address) -> io::Result<OwnedFd> {
+        socket::connect_to(address)
     }
 }
 

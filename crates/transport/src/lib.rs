@@ -5,13 +5,14 @@
 //! does not accept; [`Transport::pending`] returns how much, for back-pressure. These buffers exist only while in use and
 //! come from the core's [`Wire`], which has the buffer for reads, too.
 
-mod address;
 mod endpoint;
+mod place;
 mod sending;
 mod wire;
 
-pub use address::Address;
 pub use endpoint::Endpoint;
+pub use place::{Place, UNIX, unix_path};
+pub use weir_reactor::Address;
 pub use wire::Wire;
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -100,9 +101,8 @@ impl Transport {
         session: Option<Session>,
     ) -> Result<Self, Fault> {
         let socket = match (address, source) {
-            (Address::Tcp(address), None) => socket::connect(*address),
             (Address::Tcp(address), Some(source)) => socket::connect_from(source, *address),
-            (Address::Unix(path), _) => socket::connect_unix(path),
+            (address, _) => socket::connect_to(address),
         };
         Ok(Self::dialled(socket.map_err(Fault::Connect)?, session))
     }
@@ -225,6 +225,11 @@ impl<S: Socket> Transport<S> {
         self.session = None;
         self.phase = Phase::Open;
         self.staged = Vec::new();
+    }
+
+    /// Our end's address; `None` for a Unix socket.
+    pub fn local(&self) -> Option<SocketAddr> {
+        self.socket.local()
     }
 
     /// Makes dropping this send a reset, not a clean close.

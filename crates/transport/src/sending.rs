@@ -78,6 +78,12 @@ impl<S: Socket> Transport<S> {
         self.pass(&buf[from..], wire)
     }
 
+    /// Sends `bytes` in the clear once connected, before all else: before a handshake, too. Call on a connection that was just
+    /// dialled.
+    pub fn announce(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
     /// Continues when the socket is writable: completes the connection, sends buffered bytes.
     /// Errors: [`Fault::Connect`] when the connection was refused, else as [`Transport::send`].
     pub fn advance(&mut self, wire: &mut Wire) -> Result<(), Fault> {

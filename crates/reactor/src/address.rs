@@ -13,6 +13,16 @@ pub enum Address {
     Unix(PathBuf),
 }
 
+impl Address {
+    /// Host and port, unless it is a path.
+    pub fn tcp(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(address) => Some(*address),
+            Self::Unix(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,0 +1,65 @@
+//! Unix domain sockets: one socket for all cores, and a file that belongs to it.
+
+use rustix::io::Errno;
+use socket2::{Domain, SockAddr, Socket, Type};
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// The file of a listening socket. It goes when the listener does, unless another process has put its own in its place.
+#[derive(Debug)]
+pub(super) struct SocketFile {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+/// Listens on a path, with these permissions. A file that a process left behind is replaced. Errors: another process
+/// listens there, the path is another kind of file, or as bind(2).
+pub(super) fn listen(path: &Path, mode: u32, backlog: i32) -> io::Result<(Socket, SocketFile)> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None)?;
+    let address = SockAddr::unix(path)?;
+    clear(path, &address)?;
+    socket.bind(&address)?;
+    let bound = fs::symlink_metadata(path)?;
+    let file = SocketFile { path: path.to_owned(), device: bound.dev(), inode: bound.ino() };
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    socket.listen(backlog)?;
+    Ok((socket, file))
+}
+
+/// Removes a socket that nobody listens on.
+fn clear(path: &Path, address: &SockAddr) -> io::Result<()> {
+    let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
+    if !found.file_type().is_socket() {
+        return Err(io::Error::other("the file exists and is not a socket"));
+    }
+    let trial = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None)?;
+    match trial.connect(address) {
+        Err(error) if error.raw_os_error() == Some(Errno::CONNREFUSED.raw_os_error()) => {
+            fs::remove_file(path)
+        }
+        // Connected, or its queue is full.
+        Ok(()) => Err(io::ErrorKind::AddrInUse.into()),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(io::ErrorKind::AddrInUse.into()),
+        Err(error) => Err(error),
+    }
+}
+
+impl SocketFile {
+    /// Takes the name away: connections in the queue stay.
+    pub(super) fn remove(&self) {
+        let is_ours = |found: fs::Metadata| (found.dev(), found.ino()) == (self.device, self.inode);
+        if fs::symlink_metadata(&self.path).is_ok_and(is_ours) {
+            // Whatever is in the way, the next process replaces a socket that nobody listens on.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
