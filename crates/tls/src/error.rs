@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
@@ -139,6 +140,12 @@ pub enum OfferError {
         tickets: u32,
         /// The maximum.
         most: u32,
+    },
+    /// Tickets that live too short or too long.
+    #[error("ticket lifetime: invalid value {} s: expected 60 s to 84 h", lifetime.as_secs())]
+    TicketLifetime {
+        /// The time given.
+        lifetime: Duration,
     },
 }
 

@@ -24,6 +24,8 @@ pub enum Identity {
         certificates: PathBuf,
         /// The key: PKCS#8, PKCS#1 or SEC1, not encrypted.
         key: PathBuf,
+        /// The CA's OCSP response about the leaf (RFC 6960), in DER, to staple; only for servers.
+        ocsp: Option<PathBuf>,
     },
     /// PEM text in memory.
     Pem {
@@ -37,7 +39,15 @@ pub enum Identity {
 impl Identity {
     /// An identity in two PEM files.
     pub fn files(certificates: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
-        Self::Files { certificates: certificates.into(), key: key.into() }
+        Self::Files { certificates: certificates.into(), key: key.into(), ocsp: None }
+    }
+
+    /// Staples the OCSP response in this file, if there is one. For an identity in files.
+    pub fn with_ocsp(mut self, file: Option<PathBuf>) -> Self {
+        if let Self::Files { ocsp, .. } = &mut self {
+            *ocsp = file;
+        }
+        self
     }
 
     /// The file of the certificates, or its substitute.
@@ -51,7 +61,7 @@ impl Identity {
     /// Reads the identity and checks that key and certificate belong together.
     pub(crate) fn load(&self, provider: &CryptoProvider) -> Result<CertifiedKey, SettingsError> {
         let (certificates, key) = match self {
-            Self::Files { certificates, key } => (Source::read(certificates)?, Source::read(key)?),
+            Self::Files { certificates, key, .. } => (Source::read(certificates)?, Source::read(key)?),
             Self::Pem { certificates, key } => (
                 Source {
                     origin: "the given certificates".to_owned(),
@@ -62,7 +72,10 @@ impl Identity {
         };
         let chain = certificates.certificates()?;
         let signing_key = key.signing_key(provider)?;
-        let certified = CertifiedKey::new(chain, signing_key);
+        let mut certified = CertifiedKey::new(chain, signing_key);
+        if let Self::Files { ocsp: Some(path), .. } = self {
+            certified.ocsp = Some(ocsp_response(path)?);
+        }
         match certified.keys_match() {
             Ok(()) => Ok(certified),
             Err(Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
@@ -70,6 +83,29 @@ impl Identity {
             }
             Err(error) => Err(certificates.bad(CERTIFICATE, unreadable(&error))),
         }
+    }
+}
+
+/// A good OCSP response in DER. Who signed it, and for which certificate, the clients verify.
+fn ocsp_response(path: &Path) -> Result<Vec<u8>, SettingsError> {
+    let source = Source::read(path)?;
+    let body = match &source.pem[..] {
+        [0x30, len, body @ ..] if *len < 0x80 && body.len() == usize::from(*len) => Some(body),
+        [0x30, 0x81, len, body @ ..] if body.len() == usize::from(*len) => Some(body),
+        [0x30, 0x82, high, low, body @ ..]
+            if body.len() == usize::from(u16::from_be_bytes([*high, *low])) =>
+        {
+            Some(body)
+        }
+        _ => None,
+    };
+    match body {
+        Some([0x0a, 1, 0, _, ..]) => Ok(source.pem),
+        Some([0x0a, 1, status, ..]) => {
+            Err(source
+                .bad(OCSP, format!("the responder refused, with status {status} (RFC 6960 section 4.2.1)")))
+        }
+        _ => Err(source.bad(OCSP, "expected DER, as `openssl ocsp -respout FILE` writes it".to_owned())),
     }
 }
 
@@ -98,6 +134,27 @@ pub(crate) fn load_crls(path: &Path) -> Result<Vec<CertificateRevocationListDer<
     }
 }
 
+/// The secrets in a file: one in a line, in hexadecimal. Empty lines and those that begin with `#` are skipped.
+pub(crate) fn load_secrets(path: &Path) -> Result<Vec<Vec<u8>>, SettingsError> {
+    let source = Source::read(path)?;
+    let mut secrets = Vec::new();
+    let lines = source.pem.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).enumerate();
+    for (index, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with(b"#")) {
+        let digits = line.iter().map(|digit| char::from(*digit).to_digit(16)).collect::<Option<Vec<_>>>();
+        let digits = digits.filter(|digits| digits.len() >= 64 && digits.len() % 2 == 0);
+        // The line itself is a secret, so the message does not have it.
+        let digits = digits.ok_or_else(|| {
+            let expected = "expected at least 64 hexadecimal digits, as `openssl rand -hex 32` prints them";
+            source.bad(SECRETS, format!("line {}: {expected}", index + 1))
+        })?;
+        secrets.push(digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect());
+    }
+    match secrets.is_empty() {
+        true => Err(source.bad(SECRETS, "expected at least one line".to_owned())),
+        false => Ok(secrets),
+    }
+}
+
 /// The system's trusted CAs.
 pub(crate) fn native_roots() -> Result<RootCertStore, SettingsError> {
     let found = rustls_native_certs::load_native_certs();
@@ -116,6 +173,8 @@ struct Source {
 }
 
 const CERTIFICATE: &str = "not a valid certificate";
+const OCSP: &str = "not a good OCSP response";
+const SECRETS: &str = "not a file of secrets";
 const CRL: &str = "not a certificate revocation list";
 
 impl Source {
@@ -165,9 +224,12 @@ fn unreadable(error: &Error) -> String {
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Files { certificates, key } => {
-                f.debug_struct("Files").field("certificates", certificates).field("key", key).finish()
-            }
+            Self::Files { certificates, key, ocsp } => f
+                .debug_struct("Files")
+                .field("certificates", certificates)
+                .field("key", key)
+                .field("ocsp", ocsp)
+                .finish(),
             Self::Pem { .. } => f.debug_struct("Pem").finish_non_exhaustive(),
         }
     }

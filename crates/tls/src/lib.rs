@@ -49,4 +49,5 @@ pub use rustls_pki_types::UnixTime;
 pub use server::{Acceptor, ClientAuth, Server, ServerSettings};
 pub use session::{Received, Session};
 pub use signature::Signature;
+pub use tickets::TicketCounts;
 pub use verifier::Roots;

@@ -1,7 +1,9 @@
 //! The server side: one [`Server`] per process and identity, one [`Acceptor`] per core.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::crypto::CryptoProvider;
 use rustls::server::danger::ClientCertVerifier;
@@ -15,14 +17,17 @@ use crate::key_log::KeyLogFile;
 use crate::names::joined;
 use crate::policy::{Parameters, checked_alpn, refused};
 use crate::resolver::Resolver;
-use crate::server_sessions::SessionStore;
-use crate::tickets::{CoreTickets, KeySpace};
+use crate::server_sessions::{self, SessionStore};
+use crate::tickets::{self, CoreTickets, KeySpace, Secret, TicketCounts};
 use crate::{
     Group, Identity, OfferError, Presented, Session, SettingsError, Suite, SystemTime, TimeProvider, Version,
 };
 
 /// More than any client stores, and few enough for one flight.
 const MAX_TICKETS: u32 = 16;
+
+/// Below a minute, hardly a client comes back in time.
+const LIFETIMES: RangeInclusive<Duration> = Duration::from_secs(60)..=Duration::from_secs(84 * 3600);
 
 /// What a server presents and accepts.
 #[derive(Clone, Debug)]
@@ -48,6 +53,15 @@ pub struct ServerSettings {
     /// as many connections as before resumes all of them. Each ticket adds about 3 % to a full handshake's
     /// instructions.
     pub tickets: u32,
+    /// How long a key issues tickets: they open for at least that long and less than twice as long. Stored sessions live that
+    /// long. A minute to 3.5 days (RFC 8446 section 4.6.1 allows 7 in all). Default: 12 hours.
+    pub ticket_lifetime: Duration,
+    /// A file with secrets in hexadecimal, one in a line, of 32 bytes or more. The keys of tickets are derived from the first
+    /// one and the clock, and those of the others open tickets, too. So all machines with the file accept each other's
+    /// tickets. Default: a random secret of this process.
+    pub ticket_secrets: Option<PathBuf>,
+    /// The most sessions that are stored, for clients without tickets. Default: 32 768.
+    pub sessions: usize,
     /// Keep the sessions in this process's memory instead of in the tickets: in TLS 1.2, resumption is by session
     /// ID; in TLS 1.3, a ticket is the ID of a stored session, and works once. Default: false.
     pub stateful: bool,
@@ -91,6 +105,9 @@ impl ServerSettings {
             groups: Group::DEFAULT.to_vec(),
             alpn: Vec::new(),
             tickets: 1,
+            ticket_lifetime: tickets::LIFETIME,
+            ticket_secrets: None,
+            sessions: server_sessions::SESSIONS,
             stateful: false,
             resumption: true,
             client_auth: None,
@@ -133,7 +150,14 @@ impl Server {
         check_key_fits(first.key.algorithm(), &certificates, settings)?;
         let client_auth = settings.client_auth.as_ref().map(Trusted::read).transpose()?;
         let chains = certificates.iter().flat_map(|(certified, _)| &certified.cert);
-        let key_space = key_space(chains, client_auth.as_ref())?;
+        if !LIFETIMES.contains(&settings.ticket_lifetime) {
+            return Err(OfferError::TicketLifetime { lifetime: settings.ticket_lifetime }.into());
+        }
+        let secrets = match &settings.ticket_secrets {
+            Some(path) => identity::load_secrets(path)?.iter().map(|bytes| Secret::new(bytes)).collect(),
+            None => Vec::new(),
+        };
+        let key_space = key_space(chains, client_auth.as_ref(), &secrets, settings.ticket_lifetime)?;
 
         let provider = Arc::new(parameters.provider);
         let builder = ServerConfig::builder_with_details(provider.clone(), settings.time.clone())
@@ -152,7 +176,11 @@ impl Server {
             None => config.key_log = Arc::new(NoKeyLog),
         }
         config.session_storage = match settings.resumption {
-            true => Arc::new(SessionStore::new(settings.time.clone())),
+            true => Arc::new(SessionStore::new(
+                settings.sessions,
+                settings.ticket_lifetime,
+                settings.time.clone(),
+            )),
             false => Arc::new(NoServerSessionStorage {}),
         };
         config.send_tls13_tickets = if settings.resumption { settings.tickets as usize } else { 0 };
@@ -172,10 +200,12 @@ impl Server {
     /// One core's part, with its own snapshot of the ticket keys.
     pub fn core(&self) -> Acceptor {
         let mut config = ServerConfig::clone(&self.template);
-        if let Some((space, time)) = &self.tickets {
-            config.ticketer = Arc::new(CoreTickets::new(space.clone(), time.clone()));
-        }
-        Acceptor { config: Arc::new(config) }
+        let tickets = self.tickets.as_ref().map(|(space, time)| {
+            let tickets = Arc::new(CoreTickets::new(space.clone(), time.clone()));
+            config.ticketer = tickets.clone();
+            tickets
+        });
+        Acceptor { config: Arc::new(config), tickets }
     }
 }
 
@@ -183,12 +213,18 @@ impl Server {
 #[derive(Clone, Debug)]
 pub struct Acceptor {
     config: Arc<ServerConfig>,
+    tickets: Option<Arc<CoreTickets>>,
 }
 
 impl Acceptor {
     /// The server side of a new connection. It waits for the client's first bytes.
     pub fn accept(&self) -> Session {
         Session::server(self.config.clone())
+    }
+
+    /// What was done with tickets so far.
+    pub fn tickets(&self) -> TicketCounts {
+        self.tickets.as_ref().map(|tickets| tickets.counts()).unwrap_or_default()
     }
 }
 
@@ -228,6 +264,8 @@ impl Trusted {
 fn key_space<'a>(
     chains: impl Iterator<Item = &'a CertificateDer<'static>>,
     client_auth: Option<&'a Trusted>,
+    secrets: &[Secret],
+    lifetime: Duration,
 ) -> Result<KeySpace, SettingsError> {
     let policy: &[u8] = match client_auth {
         None => b"",
@@ -237,7 +275,7 @@ fn key_space<'a>(
     let roots = client_auth.iter().flat_map(|trusted| &trusted.certificates).map(AsRef::as_ref);
     let crls = client_auth.iter().flat_map(|trusted| &trusted.crls).map(AsRef::as_ref);
     let parts = chains.map(AsRef::as_ref).chain(roots).chain(crls);
-    KeySpace::of_identity(std::iter::once(policy).chain(parts))
+    KeySpace::of_identity(std::iter::once(policy).chain(parts), secrets, lifetime)
         .ok_or_else(|| SettingsError::Refused("the system provides no random bytes".to_owned()))
 }
 

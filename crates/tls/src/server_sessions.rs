@@ -7,6 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rustls::server::StoresServerSessions;
 use rustls::time_provider::TimeProvider;
@@ -15,20 +16,22 @@ use crate::notes::{self, Origin};
 
 /// A power of two well above the number of cores, so that a collision is rare.
 const SHARDS: usize = 64;
-/// 32 768 sessions in total. A session of a client without certificate is about 150 bytes, with overhead
-/// about 300: 10 MiB when full.
-const SESSIONS_PER_SHARD: usize = 512;
-/// RFC 5246 F.1.4 suggests at most 24 hours; this is the minimum lifetime of a ticket.
-const LIFETIME_SECONDS: u64 = crate::tickets::EPOCH_SECONDS;
+/// Sessions, unless it is set. A session of a client without certificate is about 150 bytes, with overhead about 300:
+/// 10 MiB when full.
+pub(crate) const SESSIONS: usize = 32_768;
 
 /// A bounded store of sessions by ID.
 pub(crate) struct SessionStore {
     shards: Box<[Mutex<Shard>]>,
+    /// Sessions in a shard.
+    most: usize,
+    /// Seconds.
+    lifetime: u64,
     time: Arc<dyn TimeProvider>,
 }
 
 /// Every session in `sessions` has its ID in `order`, oldest first; `order` may have more, whose session was
-/// taken, and never more than [`SESSIONS_PER_SHARD`].
+/// taken, and never more than fit.
 #[derive(Default)]
 struct Shard {
     sessions: HashMap<Arc<[u8]>, Stored>,
@@ -42,8 +45,15 @@ struct Stored {
 }
 
 impl SessionStore {
-    pub(crate) fn new(time: Arc<dyn TimeProvider>) -> Self {
-        Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), time }
+    /// A store of so many sessions, rounded up to the number of shards, each of which lives that long (RFC 5246 F.1.4 suggests
+    /// at most 24 hours).
+    pub(crate) fn new(sessions: usize, lifetime: Duration, time: Arc<dyn TimeProvider>) -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            most: sessions.div_ceil(SHARDS).max(1),
+            lifetime: lifetime.as_secs(),
+            time,
+        }
     }
 
     /// Our IDs are random, and foreign ones can only miss: the first bytes spread well enough.
@@ -63,11 +73,11 @@ impl SessionStore {
 }
 
 impl Shard {
-    fn put(&mut self, id: Arc<[u8]>, stored: Stored) {
+    fn put(&mut self, id: Arc<[u8]>, stored: Stored, most: usize) {
         if self.sessions.insert(id.clone(), stored).is_some() {
             return;
         }
-        if self.order.len() == SESSIONS_PER_SHARD
+        if self.order.len() == most
             && let Some(oldest) = self.order.pop_front()
         {
             self.sessions.remove(&oldest);
@@ -79,8 +89,8 @@ impl Shard {
 impl StoresServerSessions for SessionStore {
     fn put(&self, id: Vec<u8>, value: Vec<u8>) -> bool {
         let Some(now) = self.now() else { return false };
-        let stored = Stored { value, expires: now.saturating_add(LIFETIME_SECONDS) };
-        self.with_shard(&id, |shard| shard.put(Arc::from(id.as_slice()), stored));
+        let stored = Stored { value, expires: now.saturating_add(self.lifetime) };
+        self.with_shard(&id, |shard| shard.put(Arc::from(id.as_slice()), stored, self.most));
         true
     }
 
@@ -116,6 +126,10 @@ mod tests {
     use super::*;
     use crate::SystemTime;
 
+    fn store() -> SessionStore {
+        SessionStore::new(SESSIONS, crate::tickets::LIFETIME, Arc::new(SystemTime))
+    }
+
     fn id(number: u32) -> Vec<u8> {
         // Spread over the shards as random identifiers are.
         let mut id = number.wrapping_mul(0x9e37_79b9).to_be_bytes().to_vec();
@@ -125,8 +139,8 @@ mod tests {
 
     #[test]
     fn the_store_is_bounded_and_forgets_the_oldest() {
-        let store = SessionStore::new(Arc::new(SystemTime));
-        let most = (SHARDS * SESSIONS_PER_SHARD) as u32;
+        let store = store();
+        let most = SESSIONS as u32;
         for number in 0..2 * most {
             assert!(store.put(id(number), vec![1; 8]));
         }
@@ -138,19 +152,19 @@ mod tests {
     /// Taken sessions leave their IDs in `order`; these must not pile up.
     #[test]
     fn taking_leaves_nothing_behind() {
-        let store = SessionStore::new(Arc::new(SystemTime));
+        let store = store();
         for number in 0..100_000 {
             assert!(store.put(id(number), vec![1]));
             assert_eq!(store.take(&id(number)), Some(vec![1]));
             assert_eq!(store.take(&id(number)), None);
         }
         assert_eq!(store.len(), 0);
-        assert!(store.shards.iter().all(|shard| shard.lock().unwrap().order.len() <= SESSIONS_PER_SHARD));
+        assert!(store.shards.iter().all(|shard| shard.lock().unwrap().order.len() <= store.most));
     }
 
     #[test]
     fn any_identifier_may_be_asked_for() {
-        let store = SessionStore::new(Arc::new(SystemTime));
+        let store = store();
         for id in [&[][..], &[1], &[255, 255], &[7; 300]] {
             assert_eq!(store.get(id), None);
         }

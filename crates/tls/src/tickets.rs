@@ -1,11 +1,13 @@
 //! Tickets that any core can open on its own.
 //!
-//! One random secret per process; from it, HKDF (RFC 5869) derives the key of an identity and an epoch of the wall
+//! One random secret per process, or secrets from a file that all machines of a fleet have; from a secret, HKDF (RFC 5869) derives the key of an identity and an epoch of the wall
 //! clock. So all cores agree on the keys without sharing anything that changes, a ticket of one identity is useless to
 //! another, and rotation needs no coordination. Tickets are issued under the current epoch; those of the previous and
 //! the next one open too: the previous for the clients, the next because a wall clock may step back.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::{digest, hkdf, rand};
@@ -14,48 +16,92 @@ use rustls::time_provider::TimeProvider;
 
 use crate::notes::{self, Origin};
 
-/// How long a key issues tickets, in seconds. A ticket is valid for at least that long and less than twice as long.
+/// How long a key issues tickets, unless it is set. A ticket is valid for at least that long and less than twice as long.
 /// rustls and most others use 12 hours; RFC 5077 5.5 and RFC 8446 4.6.1 (7 days) leave room.
-pub(crate) const EPOCH_SECONDS: u64 = 12 * 60 * 60;
+pub(crate) const LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
 
+type Name = [u8; NAME_LEN];
 const NAME_LEN: usize = 16;
+/// How many epochs back a ticket is known to be an old one of ours.
+const EXPIRED: u64 = 14;
 /// Room for the AEAD's tag, so that sealing in place does not reallocate.
 const TAG_LEN: usize = 16;
 
 static PROCESS_SECRET: OnceLock<hkdf::Prk> = OnceLock::new();
 
-/// The key space of one identity: the secret from which its epoch keys are derived. Cheap to clone.
+/// The key space of one identity: the secrets from which its epoch keys are derived. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct KeySpace {
-    secret: hkdf::Prk,
+    /// The first one issues, all of them open.
+    secrets: Arc<[hkdf::Prk]>,
     identity: digest::Digest,
+    epoch_seconds: u64,
 }
 
 impl KeySpace {
-    /// The key space of the identity described by `parts`, in this process. None if the system has no randomness.
-    pub(crate) fn of_identity<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Option<Self> {
+    /// The key space of the identity described by `parts`, from these secrets; without any, in this process. None if the
+    /// system has no randomness.
+    pub(crate) fn of_identity<'a>(
+        parts: impl IntoIterator<Item = &'a [u8]>,
+        secrets: &[Secret],
+        lifetime: Duration,
+    ) -> Option<Self> {
         let mut identity = digest::Context::new(&digest::SHA256);
         for part in parts {
             // Length-prefixed, so that different lists have different bytes.
             identity.update(&(part.len() as u64).to_be_bytes());
             identity.update(part);
         }
-        Some(Self { secret: process_secret()?, identity: identity.finish() })
+        let secrets = match secrets {
+            [] => [process_secret()?].into(),
+            secrets => secrets.iter().map(|secret| secret.0.clone()).collect(),
+        };
+        Some(Self { secrets, identity: identity.finish(), epoch_seconds: lifetime.as_secs().max(1) })
     }
 
-    fn key(&self, epoch: u64) -> Option<EpochKey> {
-        let mut name = [0; NAME_LEN];
-        self.derive(b"weir ticket name", epoch, &mut name)?;
+    fn key(&self, secret: &hkdf::Prk, epoch: u64) -> Option<EpochKey> {
+        let name = self.name(secret, epoch)?;
         let mut key = [0; 32];
-        self.derive(b"weir ticket key", epoch, &mut key)?;
+        self.derive(secret, b"weir ticket key", epoch, &mut key)?;
         let sealed = UnboundKey::new(&AES_256_GCM_SIV, &key);
         key.fill(0);
         Some(EpochKey { name, key: LessSafeKey::new(sealed.ok()?) })
     }
 
-    fn derive(&self, label: &[u8], epoch: u64, out: &mut [u8]) -> Option<()> {
+    fn name(&self, secret: &hkdf::Prk, epoch: u64) -> Option<Name> {
+        let mut name = [0; NAME_LEN];
+        self.derive(secret, b"weir ticket name", epoch, &mut name)?;
+        Some(name)
+    }
+
+    fn derive(&self, secret: &hkdf::Prk, label: &[u8], epoch: u64, out: &mut [u8]) -> Option<()> {
         let info = [label, self.identity.as_ref(), &epoch.to_be_bytes()];
-        self.secret.expand(&info, Length(out.len())).and_then(|okm| okm.fill(out)).ok()
+        secret.expand(&info, Length(out.len())).and_then(|okm| okm.fill(out)).ok()
+    }
+
+    fn snapshot(&self, epoch: u64) -> Option<Snapshot> {
+        let issuing = self.secrets.first()?;
+        let (mut opening, mut expired) = (Vec::new(), Vec::new());
+        for secret in self.secrets.iter() {
+            for near in [Some(epoch), epoch.checked_sub(1), epoch.checked_add(1)].into_iter().flatten() {
+                opening.push(self.key(secret, near)?);
+            }
+            for gone in (2..2 + EXPIRED).map_while(|ago| epoch.checked_sub(ago)) {
+                expired.push(self.name(secret, gone)?);
+            }
+        }
+        Some(Snapshot { epoch, current: self.key(issuing, epoch)?, opening, expired })
+    }
+}
+
+/// A secret that all machines of a fleet have.
+#[derive(Clone, Debug)]
+pub(crate) struct Secret(hkdf::Prk);
+
+impl Secret {
+    /// A secret of at least 32 bytes.
+    pub(crate) fn new(bytes: &[u8]) -> Self {
+        Self(hkdf::Salt::new(hkdf::HKDF_SHA256, b"weir fleet tickets").extract(bytes))
     }
 }
 
@@ -87,14 +133,42 @@ pub(crate) struct CoreTickets {
     space: KeySpace,
     time: Arc<dyn TimeProvider>,
     snapshot: Mutex<Option<Snapshot>>,
+    tally: Tally,
 }
 
 #[derive(Debug)]
 struct Snapshot {
     epoch: u64,
     current: EpochKey,
-    previous: Option<EpochKey>,
-    next: EpochKey,
+    /// Those of the current, the previous and the next epoch, of every secret.
+    opening: Vec<EpochKey>,
+    /// The names of older ones, to tell an old ticket from a foreign one.
+    expired: Vec<Name>,
+}
+
+/// What one core has done with tickets so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TicketCounts {
+    /// Sealed for a client.
+    pub issued: u64,
+    /// Opened; the handshake may still be a full one, because the client offers another version or suite, or another name.
+    pub opened: u64,
+    /// Refused: sealed under a key of ours that is too old.
+    pub expired: u64,
+    /// Refused: sealed under a key that is not ours, or for another identity.
+    pub unknown_key: u64,
+    /// Refused: changed since it was sealed.
+    pub damaged: u64,
+}
+
+/// Counts of one core, which alone writes them.
+#[derive(Debug, Default)]
+struct Tally {
+    issued: AtomicU64,
+    opened: AtomicU64,
+    expired: AtomicU64,
+    unknown_key: AtomicU64,
+    damaged: AtomicU64,
 }
 
 /// AES-256-GCM-SIV (RFC 8452) rather than plain GCM: with 100 000 tickets per second over all cores, an epoch's
@@ -102,36 +176,63 @@ struct Snapshot {
 /// repeated nonce, and its second pass over the 200 bytes of a ticket has no measurable cost.
 #[derive(Debug)]
 struct EpochKey {
-    name: [u8; NAME_LEN],
+    name: Name,
     key: LessSafeKey,
 }
 
 impl CoreTickets {
     pub(crate) fn new(space: KeySpace, time: Arc<dyn TimeProvider>) -> Self {
-        Self { space, time, snapshot: Mutex::new(None) }
+        Self { space, time, snapshot: Mutex::new(None), tally: Tally::default() }
+    }
+
+    /// What was counted so far.
+    pub(crate) fn counts(&self) -> TicketCounts {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let Tally { issued, opened, expired, unknown_key, damaged } = &self.tally;
+        TicketCounts {
+            issued: of(issued),
+            opened: of(opened),
+            expired: of(expired),
+            unknown_key: of(unknown_key),
+            damaged: of(damaged),
+        }
     }
 
     fn with_keys<T>(&self, use_keys: impl FnOnce(&Snapshot) -> Option<T>) -> Option<T> {
-        let epoch = self.time.current_time()?.as_secs() / EPOCH_SECONDS;
+        let epoch = self.time.current_time()?.as_secs() / self.space.epoch_seconds;
         let mut snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         if snapshot.as_ref().is_none_or(|snapshot| snapshot.epoch != epoch) {
-            *snapshot = Some(Snapshot {
-                epoch,
-                current: self.space.key(epoch)?,
-                previous: epoch.checked_sub(1).and_then(|previous| self.space.key(previous)),
-                next: self.space.key(epoch.checked_add(1)?)?,
-            });
+            *snapshot = Some(self.space.snapshot(epoch)?);
         }
         use_keys(snapshot.as_ref()?)
     }
 }
 
+/// Why a ticket does not open.
+enum Refusal {
+    Expired,
+    UnknownKey,
+    Damaged,
+}
+
+/// Of one core, so no other thread's addition is lost.
+fn add_one(count: &AtomicU64) {
+    count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}
+
 impl Snapshot {
+    fn open(&self, ticket: &[u8]) -> Result<Vec<u8>, Refusal> {
+        let (name, rest) = ticket.split_at_checked(NAME_LEN).ok_or(Refusal::UnknownKey)?;
+        let Some(key) = self.named(name) else {
+            let is_old = self.expired.iter().any(|expired| expired == name);
+            return Err(if is_old { Refusal::Expired } else { Refusal::UnknownKey });
+        };
+        let (nonce, sealed) = rest.split_first_chunk::<NONCE_LEN>().ok_or(Refusal::Damaged)?;
+        key.open(*nonce, sealed).ok_or(Refusal::Damaged)
+    }
+
     fn named(&self, name: &[u8]) -> Option<&EpochKey> {
-        [Some(&self.current), self.previous.as_ref(), Some(&self.next)]
-            .into_iter()
-            .flatten()
-            .find(|key| key.name == name)
+        self.opening.iter().find(|key| key.name == name)
     }
 }
 
@@ -171,17 +272,25 @@ impl ProducesTickets for CoreTickets {
     }
 
     fn lifetime(&self) -> u32 {
-        EPOCH_SECONDS as u32
+        u32::try_from(self.space.epoch_seconds).unwrap_or(u32::MAX)
     }
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
-        self.with_keys(|keys| keys.current.seal(plain))
+        let ticket = self.with_keys(|keys| keys.current.seal(plain))?;
+        add_one(&self.tally.issued);
+        Some(ticket)
     }
 
     fn decrypt(&self, ticket: &[u8]) -> Option<Vec<u8>> {
-        let (name, rest) = ticket.split_at_checked(NAME_LEN)?;
-        let (nonce, sealed) = rest.split_first_chunk::<NONCE_LEN>()?;
-        let state = self.with_keys(|keys| keys.named(name)?.open(*nonce, sealed))?;
+        let opened = self.with_keys(|keys| Some(keys.open(ticket)));
+        let opened = opened.unwrap_or(Err(Refusal::UnknownKey));
+        add_one(match &opened {
+            Ok(_) => &self.tally.opened,
+            Err(Refusal::Expired) => &self.tally.expired,
+            Err(Refusal::UnknownKey) => &self.tally.unknown_key,
+            Err(Refusal::Damaged) => &self.tally.damaged,
+        });
+        let state = opened.ok()?;
         notes::origin(Origin::Ticket);
         Some(state)
     }
@@ -191,8 +300,6 @@ impl ProducesTickets for CoreTickets {
 mod tests {
     use super::*;
     use crate::UnixTime;
-    use std::time::Duration;
-
     #[derive(Debug)]
     struct At(u64);
 
@@ -203,7 +310,40 @@ mod tests {
     }
 
     fn tickets(identity: &[&[u8]], seconds: u64) -> CoreTickets {
-        CoreTickets::new(KeySpace::of_identity(identity.iter().copied()).unwrap(), Arc::new(At(seconds)))
+        of(identity, &[], seconds)
+    }
+
+    fn of(identity: &[&[u8]], secrets: &[Secret], seconds: u64) -> CoreTickets {
+        let space = KeySpace::of_identity(identity.iter().copied(), secrets, LIFETIME).unwrap();
+        CoreTickets::new(space, Arc::new(At(seconds)))
+    }
+
+    const EPOCH_SECONDS: u64 = LIFETIME.as_secs();
+
+    #[test]
+    fn machines_with_one_secret_open_each_others_tickets() {
+        let [old, new, other] = [b"old", b"new", b"etc"].map(|secret| Secret::new(secret));
+        let ticket = of(&[b"a"], std::slice::from_ref(&old), 0).encrypt(b"state").unwrap();
+        let opens = |secrets: &[Secret]| of(&[b"a"], secrets, 0).decrypt(&ticket).is_some();
+        assert!(opens(std::slice::from_ref(&old)) && opens(&[new.clone(), old.clone()]));
+        assert!(!opens(std::slice::from_ref(&new)) && !opens(&[other]) && !opens(&[]));
+        let issued = of(&[b"a"], &[new.clone(), old], 0).encrypt(b"state").unwrap();
+        assert!(of(&[b"a"], &[new], 0).decrypt(&issued).is_some(), "the first one issues");
+    }
+
+    #[test]
+    fn refusals_are_counted_by_their_reason() {
+        let core = tickets(&[b"a"], 20 * EPOCH_SECONDS);
+        let ticket = core.encrypt(b"state").unwrap();
+        let old = tickets(&[b"a"], 10 * EPOCH_SECONDS).encrypt(b"state").unwrap();
+        let foreign = tickets(&[b"b"], 20 * EPOCH_SECONDS).encrypt(b"state").unwrap();
+        let mut damaged = ticket.clone();
+        damaged[NAME_LEN + NONCE_LEN] ^= 1;
+        for ticket in [&ticket, &ticket, &old, &foreign, &damaged, &Vec::new()] {
+            core.decrypt(ticket);
+        }
+        let counts = TicketCounts { issued: 1, opened: 2, expired: 1, unknown_key: 2, damaged: 1 };
+        assert_eq!(core.counts(), counts);
     }
 
     #[test]
