@@ -4,8 +4,11 @@
 use crate::control::gather;
 use crate::observe::Report;
 use crate::worker::Control;
+use rustix::event::{PollFd, PollFlags, poll};
+use socket2::Socket;
 use std::io::{self, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -19,6 +22,48 @@ pub(crate) struct Admin {
     pub workers: Vec<Sender<Control>>,
     /// The configuration in words.
     pub config: Arc<str>,
+    /// The files of certificates, and when they expire, in seconds since 1970.
+    pub expiry: Arc<[(String, i64)]>,
+}
+
+/// Where it is served.
+#[derive(Debug)]
+pub(crate) enum Listener {
+    Tcp(TcpListener),
+    Unix(weir_reactor::Listener),
+}
+
+impl Listener {
+    /// As a URL, or `unix:PATH`. Errors: as getsockname(2).
+    pub(crate) fn place(&self) -> io::Result<String> {
+        match self {
+            Self::Tcp(listener) => Ok(format!("http://{}", listener.local_addr()?)),
+            Self::Unix(listener) => Ok(listener.address().to_string()),
+        }
+    }
+
+    /// Takes a socket's name away.
+    pub(crate) fn close(&self) {
+        match self {
+            Self::Tcp(_) => {}
+            Self::Unix(listener) => listener.refuse_new(),
+        }
+    }
+
+    /// Waits for the next connection. Errors: as accept(2).
+    fn accept(&self) -> io::Result<OwnedFd> {
+        match self {
+            Self::Tcp(listener) => Ok(listener.accept()?.0.into()),
+            Self::Unix(listener) => loop {
+                let mut waits = [PollFd::new(listener, PollFlags::IN)];
+                rustix::io::retry_on_intr(|| poll(&mut waits, None))?;
+                if let Some((stream, _)) = listener.accept()? {
+                    rustix::io::ioctl_fionbio(&stream, false)?;
+                    return Ok(stream);
+                }
+            },
+        }
+    }
 }
 
 /// Requests are short, and so are those who ask.
@@ -28,11 +73,11 @@ const WITHIN: Duration = Duration::from_secs(5);
 const MOST: usize = 32;
 
 /// Serves until the process ends. Errors: no thread can be started.
-pub(crate) fn start(listener: TcpListener, admin: Admin) -> io::Result<()> {
+pub(crate) fn start(listener: Arc<Listener>, admin: Admin) -> io::Result<()> {
     let open = Arc::new(AtomicUsize::new(0));
     thread::Builder::new().name("admin".into()).spawn(move || {
-        for stream in listener.incoming() {
-            let Ok(stream) = stream else {
+        loop {
+            let Ok(stream) = listener.accept() else {
                 // Out of descriptors, say.
                 thread::sleep(Duration::from_millis(100));
                 continue;
@@ -44,7 +89,7 @@ pub(crate) fn start(listener: TcpListener, admin: Admin) -> io::Result<()> {
             let (admin, count) = (admin.clone(), Arc::clone(&open));
             let spawned = thread::Builder::new().name("admin".into()).spawn(move || {
                 // A client that goes away is no fault of ours.
-                let _ = admin.serve(stream);
+                let _ = admin.serve(Socket::from(stream));
                 count.fetch_sub(1, Ordering::Relaxed);
             });
             if spawned.is_err() {
@@ -56,7 +101,7 @@ pub(crate) fn start(listener: TcpListener, admin: Admin) -> io::Result<()> {
 }
 
 impl Admin {
-    fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
+    fn serve(&self, mut stream: Socket) -> io::Result<()> {
         stream.set_read_timeout(Some(WITHIN))?;
         stream.set_write_timeout(Some(WITHIN))?;
         let (mut bytes, mut head, mut some) = (Vec::new(), RequestHead::new(), [0; 4096]);
@@ -92,7 +137,7 @@ impl Admin {
             b"/metrics" => match gather(&self.workers) {
                 Ok(report) => Answer {
                     kind: "text/plain; version=0.0.4; charset=utf-8",
-                    ..Answer::text(200, report.metrics())
+                    ..Answer::text(200, report.metrics(&self.expiry))
                 },
                 Err(partial) => partial.into(),
             },

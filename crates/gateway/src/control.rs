@@ -22,7 +22,7 @@ pub(crate) fn keep_resolving(
     journal: Journal,
 ) -> io::Result<()> {
     let mut servers = snapshot.services.iter().flat_map(|service| &service.servers);
-    if servers.all(|server| server.endpoint.is_address()) {
+    if servers.all(|server| !server.place.is_named()) {
         return Ok(());
     }
     thread::Builder::new().name("control".into()).spawn(move || {
@@ -49,15 +49,13 @@ fn resolve_all(snapshot: &mut Snapshot, failing: &mut BTreeSet<String>, journal:
     let mut changed = false;
     for service in &mut snapshot.services {
         let name = &service.name;
-        for server in service.servers.iter_mut().filter(|server| !server.endpoint.is_address()) {
-            match server.endpoint.addresses() {
+        for server in service.servers.iter_mut().filter(|server| server.place.is_named()) {
+            match server.place.addresses() {
                 Ok(found) => {
                     failing.remove(&server.authority);
                     if let Some(moved) = resolve_again(server, &found) {
-                        journal.line(format_args!(
-                            "weir: {name}: {} is at {} now",
-                            moved.endpoint, moved.address
-                        ));
+                        journal
+                            .line(format_args!("weir: {name}: {} is at {} now", moved.place, moved.address));
                         *server = moved;
                         changed = true;
                     }

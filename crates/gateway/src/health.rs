@@ -93,7 +93,7 @@ impl Checker {
             Outcome::Failed(why) => format!(": {why}"),
         };
         let word = if up { "up" } else { "down" };
-        self.journal.line(format_args!("weir: {}: {} is {word}{why}", check.service, check.server.endpoint));
+        self.journal.line(format_args!("weir: {}: {} is {word}{why}", check.service, check.server.place));
         let health = Health { service: check.service.clone(), server: check.server.id, up };
         for worker in &self.workers {
             worker.send(Control::Health(health.clone()));

@@ -3,7 +3,7 @@
 use crate::config::{Policy, Route, Snapshot};
 use crate::keys::ServiceId;
 use crate::route::Edits;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use weir_http1::RequestHead;
 
@@ -39,13 +39,14 @@ impl Plan {
         &self,
         head: &RequestHead,
         buf: &[u8],
-        client: Option<IpAddr>,
+        client: Option<&SocketAddr>,
         listener: &str,
     ) -> Option<(usize, &Route)> {
         let routes = &self.snapshot.routes;
         if let Some(only) = self.snapshot.hosts.catch_all() {
             return Some((only, routes.get(only)?));
         }
+        let client = client.map(SocketAddr::ip);
         let fits = |route: usize| routes[route].conditions.fit(head, buf, client, listener);
         let host = head.host.map_or(&b""[..], |host| host.of(buf));
         let found = self.snapshot.hosts.find(host, head.path.of(buf), &fits)?;

@@ -1,6 +1,8 @@
 //! Why an exchange or a connection ended early: one enum for the log, the counters and the answer.
 
 use weir_http1::{BodyError, RequestError, ResponseError};
+use weir_preface::hello::HelloError;
+use weir_preface::proxy::ProxyError;
 use weir_transport::Fault;
 
 /// Why something ended early. The names say whose fault it was.
@@ -22,6 +24,14 @@ pub enum Reason {
     BodyTimeout,
     /// The client did not complete the TLS handshake in time.
     HandshakeTimeout,
+    /// A connection that a proxy in front should have announced did not begin with a PROXY protocol header.
+    BadProxyHeader(ProxyError),
+    /// A connection from an address that is none of the proxies' in front.
+    UntrustedProxy,
+    /// The client asked for this name, for which nothing is here.
+    UnknownName(String),
+    /// The client did not begin with a ClientHello where connections are passed on by that.
+    BadHello(HelloError),
     /// The client spoke cleartext HTTP, or another protocol, on a TLS port.
     NotTls,
     /// The client's TLS failed.
@@ -32,6 +42,10 @@ pub enum Reason {
     ClientStalled,
     /// All servers of the service are down.
     NoServer,
+    /// Each server has as many connections in use as it may have, and too many requests wait already.
+    QueueFull,
+    /// Each server had as many connections in use as it may have, for too long.
+    QueueTimeout,
     /// The upstream could not be reached.
     UpstreamConnect(Fault),
     /// The upstream's TLS failed: not trusted, not TLS, or an alert.
@@ -77,6 +91,10 @@ impl Reason {
             Self::ConnectMethod => 501,
             Self::HeadTimeout | Self::BodyTimeout => 408,
             Self::HandshakeTimeout
+            | Self::BadProxyHeader(_)
+            | Self::UntrustedProxy
+            | Self::UnknownName(_)
+            | Self::BadHello(_)
             | Self::ClientTls(_)
             | Self::ClientClosed
             | Self::ClientStalled
@@ -92,7 +110,7 @@ impl Reason {
             | Self::UpstreamSwitched
             | Self::UpstreamUnasked
             | Self::UpstreamStalled => 502,
-            Self::NoServer | Self::DrainTimeout => 503,
+            Self::NoServer | Self::QueueFull | Self::QueueTimeout | Self::DrainTimeout => 503,
             Self::Internal(_) => 500,
         })
     }
@@ -108,11 +126,17 @@ impl Reason {
             Self::HeadTimeout => "head_timeout",
             Self::BodyTimeout => "body_timeout",
             Self::HandshakeTimeout => "handshake_timeout",
+            Self::BadProxyHeader(_) => "bad_proxy_header",
+            Self::UntrustedProxy => "untrusted_proxy",
+            Self::UnknownName(_) => "unknown_name",
+            Self::BadHello(_) => "bad_client_hello",
             Self::NotTls => "not_tls",
             Self::ClientTls(_) => "client_tls",
             Self::ClientClosed => "client_closed",
             Self::ClientStalled => "client_stalled",
             Self::NoServer => "no_server",
+            Self::QueueFull => "queue_full",
+            Self::QueueTimeout => "queue_timeout",
             Self::UpstreamConnect(_) => "upstream_connect",
             Self::UpstreamTls(_) => "upstream_tls",
             Self::UpstreamConnectTimeout => "upstream_connect_timeout",
@@ -155,6 +179,10 @@ impl Reason {
             Self::ClientTls(fault) | Self::UpstreamConnect(fault) | Self::UpstreamTls(fault) => {
                 Some(fault.to_string())
             }
+            Self::BadProxyHeader(error) => Some(error.to_string()),
+            Self::UnknownName(name) if name.is_empty() => Some("it asked for none".to_owned()),
+            Self::UnknownName(name) => Some(name.clone()),
+            Self::BadHello(error) => Some(error.to_string()),
             Self::BadRequest(error) => Some(error.to_string()),
             Self::BadResponse(error) => Some(error.to_string()),
             Self::BadRequestBody(error) | Self::BadResponseBody(error) => Some(error.to_string()),
@@ -174,14 +202,20 @@ impl Reason {
 }
 
 /// All codes, by which the workers count. `internal_error` comes last.
-pub(crate) const CODES: [&str; 65] = [
+pub(crate) const CODES: [&str; 71] = [
     "body_too_large",
     "no_server",
+    "queue_full",
+    "queue_timeout",
     "no_route",
     "connect_not_supported",
     "head_timeout",
     "body_timeout",
     "handshake_timeout",
+    "bad_proxy_header",
+    "untrusted_proxy",
+    "unknown_name",
+    "bad_client_hello",
     "not_tls",
     "client_tls",
     "client_closed",

@@ -1,7 +1,8 @@
 //! A gateway process: everything that can fail is tried before accepting connections.
 
 use crate::admin::{self, Admin};
-use crate::config::{AccessLog, Checked, Fault, Listener as Site, Role, Snapshot, document};
+use crate::config::document::Bind;
+use crate::config::{AccessLog, Checked, Fault, Listener as Site, Role, Snapshot, document, workers};
 use crate::control::{keep_resolving, tell};
 use crate::health;
 use crate::observe::access::{self, Access, Buffers, Writer};
@@ -14,8 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use weir_reactor::listener::BindError;
 use weir_reactor::mailbox::{Mailbox, mailbox};
 use weir_reactor::stop::forward_signals;
-use weir_reactor::{Events, Key, Listener, Reactor, cores, run_workers};
-use weir_transport::Endpoint;
+use weir_reactor::{Events, Key, Listener, Reactor, run_workers};
+use weir_transport::{Address, Endpoint, Place};
 
 /// Why a gateway failed.
 #[derive(Debug, thiserror::Error)]
@@ -107,51 +108,70 @@ fn start(
     for listener in &mut snapshot.listeners {
         listener.role = role;
     }
-    let count = match (config.workers, &config.cores) {
-        (Some(count), _) => count,
-        (None, Some(cores)) => cores.0.len(),
-        (None, None) => cores::worker_count()?,
-    };
+    let count = workers(&config)?;
     weir_reactor::limits::raise_open_files()?;
     let (bound, shares) = bind(&snapshot.listeners, count)?;
     let admin = config.admin.as_ref().map(bind_admin).transpose()?;
     let config_in_words: Arc<str> = in_words.into();
+    let presented = snapshot.listeners.iter().find_map(|listener| listener.tls.as_ref());
+    let certificates = presented.into_iter().flat_map(weir_tls::Server::certificates);
+    let expiry = certificates.map(|presented| (presented.origin.clone(), presented.not_after)).collect();
     let snapshot = Arc::new(snapshot);
     let (mailboxes, senders): (Vec<_>, Vec<_>) = (0..count).map(|_| mailbox()).collect::<io::Result<_>>()?;
     let health = health::start(&snapshot, senders.clone(), journal.clone())?;
     keep_resolving(Arc::clone(&snapshot), senders.clone(), health, journal)?;
     forward_signals(senders.clone(), Some(tell))?;
-    if let Some(listener) = admin {
-        journal::out(format_args!("admin on http://{}", listener.local_addr()?));
-        admin::start(listener, Admin { workers: senders, config: config_in_words })?;
+    let admin = admin.map(Arc::new);
+    if let Some(listener) = &admin {
+        journal::out(format_args!("admin on {}", listener.place()?));
+        admin::start(Arc::clone(listener), Admin { workers: senders, config: config_in_words, expiry })?;
     }
     // The reader may stop the process at once.
-    for endpoint in bound {
-        journal::out(format_args!("listening on {endpoint}"));
+    for place in bound {
+        journal::out(format_args!("listening on {place}"));
     }
-    run_workers(shares.into_iter().zip(mailboxes), config.cores.as_ref(), |_, (listeners, mailbox)| {
-        work(&snapshot, listeners, mailbox)
-    })
+    let ended =
+        run_workers(shares.into_iter().zip(mailboxes), config.cores.as_ref(), |_, (listeners, mailbox)| {
+            work(&snapshot, listeners, mailbox)
+        });
+    if let Some(listener) = admin {
+        listener.close();
+    }
+    ended
 }
 
 /// Binds the admin address. Errors: it is in use, say.
-fn bind_admin(admin: &document::Admin) -> Result<TcpListener, GatewayError> {
-    let at = admin.bind.as_ref().map_or_else(|| ADMIN.to_owned(), ToString::to_string);
-    let fault = |error: io::Error| Fault { key: "admin.bind".to_owned(), message: format!("{at}: {error}") };
-    Ok(TcpListener::bind(&at).map_err(fault)?)
+fn bind_admin(admin: &document::Admin) -> Result<admin::Listener, GatewayError> {
+    let fault = |message: String| GatewayError::from(Fault { key: "admin.bind".to_owned(), message });
+    match &admin.bind {
+        Some(Bind::Unix(path)) => {
+            let mode = admin.mode.unwrap_or_default().0;
+            let group = Listener::bind_unix(path, mode, 1).map_err(|error| fault(error.to_string()))?;
+            Ok(admin::Listener::Unix(group.into_iter().next().ok_or_else(|| fault("no socket".to_owned()))?))
+        }
+        bind => {
+            let at = bind.as_ref().map_or_else(|| ADMIN.to_owned(), ToString::to_string);
+            let listener = TcpListener::bind(&at).map_err(|error| fault(format!("{at}: {error}")))?;
+            Ok(admin::Listener::Tcp(listener))
+        }
+    }
 }
 
 /// Binds each listener once for each worker: where they listen, and each worker's share in their order.
-fn bind(sites: &[Site], workers: usize) -> Result<(Vec<Endpoint>, Vec<Vec<Listener>>), GatewayError> {
+fn bind(sites: &[Site], workers: usize) -> Result<(Vec<Place>, Vec<Vec<Listener>>), GatewayError> {
     let mut bound = Vec::new();
     let mut shares: Vec<Vec<Listener>> = (0..workers).map(|_| Vec::new()).collect();
-    for Site { endpoint, key, .. } in sites {
-        let at =
-            endpoint.resolve().map_err(|error| Fault { key: key.clone(), message: error.to_string() })?;
-        let group = Listener::bind(at, workers)?;
-        if let Some(first) = group.first() {
-            bound.push(Endpoint { port: first.address().port(), ..endpoint.clone() });
-        }
+    for Site { place, mode, key, .. } in sites {
+        let at = place.resolve().map_err(|error| Fault { key: key.clone(), message: error.to_string() })?;
+        let group = match &at {
+            Address::Tcp(at) => Listener::bind(*at, workers)?,
+            Address::Unix(path) => Listener::bind_unix(path, *mode, workers)?,
+        };
+        let port = group.first().and_then(|first| first.address().tcp()).map(|at| at.port());
+        bound.push(match (place, port) {
+            (Place::Url(endpoint), Some(port)) => Endpoint { port, ..endpoint.clone() }.into(),
+            (place, _) => place.clone(),
+        });
         for (share, listener) in shares.iter_mut().zip(group) {
             share.push(listener);
         }

@@ -1,7 +1,7 @@
 //! Bytes both ways, unread: after a switch of protocols, and for the floor target, which is this and nothing else.
 
 use crate::exchange::{RequestLine, Times};
-use crate::keys::{ClientId, UpstreamId};
+use crate::keys::{ClientId, ServiceId, UpstreamId};
 
 /// A client's connection and an upstream connection that belong together. Each direction ends for itself: the end of one
 /// stream is passed on behind its last byte, and the other flows on.
@@ -9,6 +9,7 @@ use crate::keys::{ClientId, UpstreamId};
 pub(crate) struct Tunnel {
     pub client: ClientId,
     pub upstream: UpstreamId,
+    pub service: ServiceId,
     /// The request that it grew out of, for the log.
     pub request: Option<(RequestLine, Times)>,
 }

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Instant;
 use weir_reactor::socket::Read;
-use weir_reactor::{Events, Interest, Key, Net, Ready, Socket, Wheel};
+use weir_reactor::{Address, Events, Interest, Key, Net, Ready, Socket, Wheel};
 
 /// A poller without a kernel. It never waits: the driver moves the clock.
 #[derive(Debug)]
@@ -98,16 +98,16 @@ impl Net for SimNet {
         Ok(())
     }
 
-    fn accept(&self, _: &SimListener) -> io::Result<Option<(SimSocket, SocketAddr)>> {
+    fn accept(&self, _: &SimListener) -> io::Result<Option<(SimSocket, Option<SocketAddr>)>> {
         let link = self.world.borrow_mut().backlog.pop_front();
-        Ok(link.map(|link| (self.socket(link), peer_address(link))))
+        Ok(link.map(|link| (self.socket(link), Some(peer_address(link)))))
     }
 
     fn refuse_new(&self, _: &SimListener) {
         self.world.borrow_mut().refusing = true;
     }
 
-    fn connect(&self, _: SocketAddr) -> io::Result<SimSocket> {
+    fn connect(&self, _: &Address) -> io::Result<SimSocket> {
         let link = self.world.borrow_mut().dial();
         Ok(self.socket(link))
     }
@@ -179,6 +179,10 @@ impl Socket for SimSocket {
         let count = into.len() - before;
         world.moves += 1;
         Ok(Read::Bytes(count))
+    }
+
+    fn local(&self) -> Option<SocketAddr> {
+        None
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {

@@ -37,6 +37,8 @@ pub struct Plan {
     pub drains: bool,
     /// The network turns bytes into others.
     pub corrupts: bool,
+    /// The most connections to the origin at one time; with more requests, some wait.
+    pub most_connections: Option<usize>,
     /// A run ends here.
     pub most_steps: u64,
 }
@@ -61,6 +63,7 @@ impl Plan {
             adopts: false,
             drains: false,
             corrupts: false,
+            most_connections: None,
             most_steps: 400_000,
         }
     }
@@ -102,6 +105,7 @@ impl Plan {
             plans.push(Self { requests, ..self.clone() });
         }
         plans.push(Self { drains: false, ..self.clone() });
+        plans.push(Self { most_connections: None, ..self.clone() });
         plans.push(Self { vanishes: 0, ..self.clone() });
         plans.push(Self { garbage: 0, ..self.clone() });
         plans.push(Self { refusals: 0, ..self.clone() });

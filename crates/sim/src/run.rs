@@ -93,6 +93,10 @@ impl<'a> Run<'a> {
         let net = SimNet::new(Rc::clone(&world));
         // Idle connections that are closed at any moment must not be noticed by anybody.
         let mut timeouts = Timeouts::default();
+        if plan.rough {
+            // A slow client's exchange keeps its connection.
+            timeouts.queue = Duration::from_secs(3000);
+        }
         if plan.rough && (plan.client_tls || plan.upstream_tls) {
             // A handshake in small pieces takes its time.
             timeouts.handshake = Duration::from_secs(100);
@@ -232,6 +236,12 @@ impl<'a> Run<'a> {
         // One for each connection, one for the listener's rest and one for its drain.
         if timers > clients + upstreams + 2 {
             self.ledger.violation(format!("{timers} timers for {clients} clients and {upstreams} upstreams"));
+        }
+        // A moved upstream is another server.
+        let most = self.plan.most_connections.filter(|_| !self.plan.adopts).unwrap_or(usize::MAX);
+        let now = bare.census().upstreams;
+        if now > most {
+            self.ledger.violation(format!("{now} connections to the origin, and {most} are allowed"));
         }
         if let Err(error) = turned {
             self.ledger.violation(format!("the gateway failed: {error}"));

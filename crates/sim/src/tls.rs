@@ -16,10 +16,23 @@ pub(crate) fn bound(plan: &Plan, moves: u8, timeouts: Timeouts) -> Bound {
     let origin = Server::new(format!("{scheme}://{}", address(moves)).parse().expect("a valid URL"));
     // The certificates are the simulation's own, and not what it is about.
     let tls = ServiceTls { insecure: plan.upstream_tls, ..ServiceTls::default() };
-    let upstream = Service { tls, ..Service::new(vec![origin]) };
+    let max_connections = plan.most_connections;
+    let upstream = Service { tls, max_connections, ..Service::new(vec![origin]) };
     let bind = vec!["192.0.2.1:80".parse().expect("a valid address")];
     let config = Config {
-        listeners: [("web".to_owned(), Listener { bind, trusted_proxies: Vec::new(), tls: None })].into(),
+        workers: Some(1),
+        listeners: [(
+            "web".to_owned(),
+            Listener {
+                bind,
+                mode: None,
+                trusted_proxies: Vec::new(),
+                proxy_protocol: Vec::new(),
+                passthrough: Vec::new(),
+                tls: None,
+            },
+        )]
+        .into(),
         services: [("upstream".to_owned(), upstream)].into(),
         routes: vec![Route { service: Some("upstream".to_owned()), ..Route::default() }],
         timeouts,

@@ -64,6 +64,19 @@ fn a_drain_ends_and_loses_nothing_in_silence() {
 }
 
 #[test]
+fn requests_wait_for_connections_and_lose_nothing() {
+    for seed in seeds(40) {
+        let most_connections = Some(1 + (seed % 3) as usize);
+        let plain = Plan { most_connections, clients: 8, ..Plan::plain() };
+        let report = well(seed, &plain);
+        assert_eq!(report.outcomes[0], 96, "seed {seed}");
+        well(seed, &Plan { switches: false, adopts: seed % 2 == 0, most_connections, ..Plan::rough() });
+        well(seed, &Plan { adopts: false, most_connections, ..Plan::faulty() });
+        well(seed, &Plan { most_connections, ..Plan::drained() });
+    }
+}
+
+#[test]
 fn tls_on_either_side() {
     for (client_tls, upstream_tls) in [(true, false), (false, true), (true, true)] {
         for seed in seeds(6) {

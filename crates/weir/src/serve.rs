@@ -13,7 +13,7 @@ use weir_gateway::document::{
 use weir_gateway::{Checked, Config, Fault, GatewayError, Timeouts};
 use weir_reactor::cores::Cores;
 use weir_tls::Offer;
-use weir_transport::Endpoint;
+use weir_transport::{Endpoint, Place};
 
 /// Run the gateway: pass HTTP through, terminating and re-originating TLS as the two URLs ask.
 #[derive(Args, Debug)]
@@ -86,10 +86,10 @@ struct GatewayArgs {
     /// Listen on http://HOST:PORT or https://HOST:PORT; may be repeated
     #[arg(long, value_name = "URL", required = true)]
     listen: Vec<Endpoint>,
-    /// Upstream: http://HOST:PORT or https://HOST:PORT, no path
+    /// Upstream: http://HOST:PORT or https://HOST:PORT, no path; or unix:PATH
     // Not needed beside --config.
     #[arg(long, value_name = "URL", required = true)]
-    to: Option<Endpoint>,
+    to: Option<Place>,
     /// Certificate chain for https listeners (PEM, leaf first)
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
@@ -187,14 +187,18 @@ impl GatewayArgs {
     /// The configuration that the flags stand for: one service, and a route for everything.
     fn config(self) -> Result<Config, Failure> {
         let Some(to) = self.to else { return Err(Failure::usage("missing --to URL")) };
-        if self.upstream_insecure && !to.tls {
+        if self.upstream_insecure && !to.tls() {
             return Err(Failure::usage(format!(
                 "--upstream-insecure: --to {to} is not https, so there is no certificate to verify"
             )));
         }
         let Offer { versions, suites, groups } = self.parameters.offer();
-        let certificates: Vec<_> =
-            self.cert.zip(self.key).map(|(chain, key)| Certificate { chain, key }).into_iter().collect();
+        let certificates: Vec<_> = self
+            .cert
+            .zip(self.key)
+            .map(|(chain, key)| Certificate { chain, key, ocsp: None })
+            .into_iter()
+            .collect();
         let tls = ListenerTls {
             versions: versions.clone(),
             suites: suites.clone(),
@@ -209,12 +213,22 @@ impl GatewayArgs {
                 let why = format!("--listen {endpoint} needs a certificate: give --cert FILE and --key FILE");
                 return Err(Failure::usage(why));
             }
-            let bind = vec![Bind { host: endpoint.host, port: endpoint.port }];
+            let bind = vec![Bind::Tcp { host: endpoint.host, port: endpoint.port }];
             let tls = endpoint.tls.then(|| tls.clone());
             // They are bound in the order of the flags.
-            listeners.insert(format!("{index:04}"), Listener { bind, trusted_proxies: Vec::new(), tls });
+            listeners.insert(
+                format!("{index:04}"),
+                Listener {
+                    bind,
+                    mode: None,
+                    trusted_proxies: Vec::new(),
+                    proxy_protocol: Vec::new(),
+                    passthrough: Vec::new(),
+                    tls,
+                },
+            );
         }
-        let tls = match to.tls {
+        let tls = match to.tls() {
             true => ServiceTls {
                 ca: self.upstream_ca,
                 insecure: self.upstream_insecure,

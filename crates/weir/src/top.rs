@@ -3,13 +3,16 @@
 use crate::outcome::{Failure, Outcome, say};
 use clap::Args;
 use serde_json::Value;
+use socket2::Socket;
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Read as _, Write as _, stdout};
 use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 use weir_http1::{Limits, Parse, ResponseHead};
-use weir_transport::Endpoint;
+use weir_transport::{Address, Place};
 
 /// Show what a running gateway does: rates, answers, servers, early ends.
 #[derive(Args, Debug)]
@@ -17,13 +20,14 @@ use weir_transport::Endpoint;
 Examples:
   weir top
   weir top --admin http://127.0.0.1:9901 --once
+  weir top --admin unix:/run/weir-admin.sock
 
 The gateway needs an [admin] table in its configuration. Rates are those since the last refresh,
 with --once those of one interval.")]
 pub(crate) struct TopArgs {
-    /// The gateway's admin address
+    /// The gateway's admin address: a URL, or unix:PATH
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9901")]
-    admin: Endpoint,
+    admin: Place,
     /// Time between refreshes
     #[arg(long, value_name = "SECONDS", value_parser = crate::serve::seconds, default_value = "1")]
     every: Duration,
@@ -54,7 +58,7 @@ struct Sample {
 }
 
 impl Sample {
-    fn take(admin: &Endpoint) -> Result<Self, Failure> {
+    fn take(admin: &Place) -> Result<Self, Failure> {
         let body = fetch(admin).map_err(|why| Failure::run(format!("{admin}: {why}")))?;
         let state = serde_json::from_slice(&body)
             .map_err(|_| Failure::run(format!("{admin}: expected the admin address of a gateway")))?;
@@ -66,9 +70,13 @@ impl Sample {
     }
 }
 
-fn fetch(admin: &Endpoint) -> Result<Vec<u8>, String> {
+fn fetch(admin: &Place) -> Result<Vec<u8>, String> {
     let connect = || {
-        let stream = TcpStream::connect_timeout(&admin.resolve()?, WITHIN)?;
+        let stream: OwnedFd = match admin.resolve()? {
+            Address::Tcp(address) => TcpStream::connect_timeout(&address, WITHIN)?.into(),
+            Address::Unix(path) => UnixStream::connect(path)?.into(),
+        };
+        let stream = Socket::from(stream);
         stream.set_read_timeout(Some(WITHIN))?;
         (&stream).write_all(b"GET /status HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n")?;
         let mut answer = Vec::new();
@@ -86,7 +94,7 @@ fn fetch(admin: &Endpoint) -> Result<Vec<u8>, String> {
     }
 }
 
-fn screen(admin: &Endpoint, before: &Sample, now: &Sample) -> String {
+fn screen(admin: &Place, before: &Sample, now: &Sample) -> String {
     let seconds = now.at.duration_since(before.at).as_secs_f64().max(1e-6);
     let gained = |pointer: &str| (now.count(pointer) - before.count(pointer)).max(0.0);
     let answers: f64 = (0..6).map(|class| gained(&format!("/answers/{class}"))).sum();

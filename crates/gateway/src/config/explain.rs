@@ -19,7 +19,7 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     let Snapshot { listeners, services, routes, policy, .. } = &checked.snapshot;
     writeln!(out, "Listeners")?;
     for listener in listeners {
-        writeln!(out, "  {:<16} {}", listener.name, listener.endpoint)?;
+        writeln!(out, "  {:<16} {}", listener.name, listener.place)?;
     }
     let presented = listeners.iter().find_map(|listener| listener.tls.as_ref());
     for (index, certificate) in presented.iter().flat_map(|server| server.certificates()).enumerate() {
@@ -36,7 +36,7 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     for service in services {
         let mut name = service.name.as_str();
         for server in &service.servers {
-            writeln!(out, "  {name:<16} {} at {}", server.endpoint, server.address)?;
+            writeln!(out, "  {name:<16} {} at {}", server.place, server.address)?;
             name = "";
         }
     }

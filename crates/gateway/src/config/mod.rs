@@ -10,10 +10,11 @@ mod snapshot;
 
 pub use crate::route::PathPattern;
 pub use compile::Fault;
-pub(crate) use compile::{compile, resolve_again};
+pub(crate) use compile::{compile, resolve_again, workers};
 pub use file::{Checked, ConfigError, read};
 pub use network::Network;
 pub use snapshot::Role;
 pub(crate) use snapshot::{
-    AccessLog, Action, Listener, Policy, Route, Server, Service, Snapshot, UpstreamTls,
+    AccessLog, Action, Listener, Pages, Passthrough, Policy, Route, Server, Service, Snapshot, Tracing,
+    UpstreamTls,
 };

@@ -3,18 +3,28 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
-/// `10.0.0.0/8`, `2001:db8::/32`, or one address.
+/// `10.0.0.0/8`, `2001:db8::/32`, one address, or `unix`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
+pub enum Network {
     /// IPv4 is mapped into IPv6, so that there is one kind.
-    bits: u128,
-    mask: u128,
+    Addresses {
+        /// The prefix; 0 behind it.
+        bits: u128,
+        /// The bits that count.
+        mask: u128,
+    },
+    /// Those who connect by a Unix socket, and so have no address.
+    Unix,
 }
 
 impl Network {
     /// Whether the address belongs to it. An IPv4 address may be mapped into IPv6.
-    pub fn contains(self, address: IpAddr) -> bool {
-        mapped(address) & self.mask == self.bits
+    pub fn contains(self, address: Option<IpAddr>) -> bool {
+        match (self, address) {
+            (Self::Addresses { bits, mask }, Some(address)) => mapped(address) & mask == bits,
+            (Self::Unix, None) => true,
+            (Self::Addresses { .. }, None) | (Self::Unix, Some(_)) => false,
+        }
     }
 }
 
@@ -24,9 +34,12 @@ impl FromStr for Network {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "invalid network `{text}`: expected an address, or one with a prefix, such as 10.0.0.0/8 or 2001:db8::/32"
+                "invalid network `{text}`: expected an address, one with a prefix, such as 10.0.0.0/8 or 2001:db8::/32, or `unix`"
             )
         };
+        if text == "unix" {
+            return Ok(Self::Unix);
+        }
         let (address, length) = match text.split_once('/') {
             Some((address, length)) => (address, Some(length)),
             None => (text, None),
@@ -41,7 +54,7 @@ impl FromStr for Network {
         let mask = if host_bits == 128 { 0 } else { u128::MAX << host_bits };
         let bits = mapped(address);
         match bits & mask == bits {
-            true => Ok(Self { bits, mask }),
+            true => Ok(Self::Addresses { bits, mask }),
             false => Err(format!("invalid network `{text}`: it has bits beyond its prefix of {length}")),
         }
     }
@@ -70,11 +83,14 @@ mod tests {
             ("fd00::/127", "fd00::1", "fd00::2"),
         ] {
             let parsed: Network = network.parse().unwrap();
-            assert!(parsed.contains(inside.parse().unwrap()), "{inside} in {network}");
-            assert!(!parsed.contains(outside.parse().unwrap()), "{outside} in {network}");
+            assert!(parsed.contains(inside.parse().ok()), "{inside} in {network}");
+            assert!(!parsed.contains(outside.parse().ok()), "{outside} in {network}");
         }
         let all: Network = "::/0".parse().unwrap();
-        assert!(all.contains("192.0.2.1".parse().unwrap()) && all.contains("::1".parse().unwrap()));
+        assert!(all.contains("192.0.2.1".parse().ok()) && all.contains("::1".parse().ok()));
+        assert!(!all.contains(None));
+        let unix: Network = "unix".parse().unwrap();
+        assert!(unix.contains(None) && !unix.contains("::1".parse().ok()));
     }
 
     #[test]

@@ -3,14 +3,16 @@
 use super::Network;
 use super::document::{Balance, Eject, HashOn, Health, Pool, Timeouts, WhenFull};
 use crate::observe::access::Format;
-use crate::route::{Edits, Hosts, PathEdit, Template};
+use crate::route::{Edits, Hosts, PathEdit, PathPattern, Template};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use weir_http1::{Limits, RequestHead};
+use weir_preface::proxy;
 use weir_tls::{Client, PeerName};
-use weir_transport::Endpoint;
+use weir_transport::{Address, Place};
 
 /// One state of the configuration. A worker gets it by mail; exchanges keep the one that they began with.
 #[derive(Clone, Debug)]
@@ -20,10 +22,31 @@ pub(crate) struct Snapshot {
     pub routes: Vec<Route>,
     /// How a route is found.
     pub hosts: Hosts,
+    /// What requests take along to be found again; `None`: nothing.
+    pub tracing: Option<Tracing>,
+    /// The bodies of the gateway's own error answers.
+    pub pages: Pages,
     /// The access log's file and format.
     pub access: Option<AccessLog>,
     /// What a connection is held to until its request has a route.
     pub policy: Policy,
+}
+
+/// What requests take along to be found again.
+#[derive(Clone, Debug)]
+pub(crate) struct Tracing {
+    /// The field with the id.
+    pub request_id: Option<Box<[u8]>>,
+}
+
+/// The bodies of error answers by status.
+pub(crate) type Pages = BTreeMap<u16, Arc<Page>>;
+
+/// The body of an error answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Page {
+    pub content_type: &'static str,
+    pub body: Vec<u8>,
 }
 
 /// Where and how requests are logged.
@@ -50,11 +73,41 @@ pub(crate) struct Listener {
     /// Its key in the document.
     pub key: String,
     /// The address as it was set, with the scheme that it speaks.
-    pub endpoint: Endpoint,
+    pub place: Place,
+    /// Permissions of a socket's file.
+    pub mode: u32,
     pub role: Role,
     /// Networks of proxies in front.
     pub trusted: Arc<[Network]>,
+    /// Networks of those in front who begin each connection with a PROXY protocol header; empty: nobody does.
+    pub announced_by: Arc<[Network]>,
+    pub passthrough: Arc<Passthrough>,
     pub tls: Option<weir_tls::Server>,
+}
+
+/// Connections that are passed on without being decrypted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Passthrough {
+    names: Hosts,
+    /// By the numbers that `names` has: places in [`Snapshot::services`].
+    services: Vec<usize>,
+}
+
+impl Passthrough {
+    /// Adds a name as in a route, or all (`None`).
+    pub(crate) fn insert(&mut self, name: Option<&str>, service: usize) {
+        self.names.insert(name, &PathPattern::all(), self.services.len());
+        self.services.push(service);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.services.is_empty()
+    }
+
+    /// The service for a name in lower case; empty if the client asks for none.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<usize> {
+        self.services.get(self.names.find(name, b"/", &|_| true)?).copied()
+    }
 }
 
 /// What becomes of an accepted connection.
@@ -121,8 +174,7 @@ impl Conditions {
         let method = head.method_span.of(buf);
         (self.methods.is_empty() || self.methods.iter().any(|known| &**known == method))
             && self.headers.iter().all(has)
-            && (self.clients.is_empty()
-                || client.is_some_and(|client| self.clients.iter().any(|network| network.contains(client))))
+            && (self.clients.is_empty() || self.clients.iter().any(|network| network.contains(client)))
             && (self.listeners.is_empty() || self.listeners.iter().any(|known| &**known == listener))
     }
 }
@@ -138,6 +190,8 @@ pub(crate) struct Service {
     pub sticky: Option<Box<[u8]>>,
     pub eject: Eject,
     pub health: Option<Health>,
+    /// Requests that may wait in each worker.
+    pub max_waiting: usize,
     pub tls: Option<Arc<UpstreamTls>>,
 }
 
@@ -151,9 +205,9 @@ pub(crate) struct UpstreamTls {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
     /// As it was set.
-    pub endpoint: Endpoint,
+    pub place: Place,
     /// Where that is now.
-    pub address: SocketAddr,
+    pub address: Address,
     /// Host and port as in a `Host` field.
     pub authority: String,
     /// The name to verify and to send as SNI, with TLS.
@@ -161,6 +215,20 @@ pub(crate) struct Server {
     pub weight: u32,
     pub backup: bool,
     pub pool: Pool,
+    /// Connections in each worker.
+    pub most: usize,
+    /// The header that each connection begins with.
+    pub announces: Option<proxy::Version>,
     /// The same in every worker and process, for hashes and cookies.
     pub id: u64,
+}
+
+impl Server {
+    /// Its name in logs and metrics.
+    pub(crate) fn label(&self) -> Cow<'_, str> {
+        match &self.place {
+            Place::Url(_) => self.authority.as_str().into(),
+            Place::Unix(_) => self.place.to_string().into(),
+        }
+    }
 }

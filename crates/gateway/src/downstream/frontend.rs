@@ -1,6 +1,6 @@
 //! Where clients' connections come from.
 
-use crate::config::{Listener, Network, Role};
+use crate::config::{Listener, Network, Passthrough, Role};
 use std::net::IpAddr;
 use std::sync::Arc;
 use weir_tls::Acceptor;
@@ -12,22 +12,52 @@ pub(crate) struct Frontend {
     pub role: Role,
     /// Networks of proxies in front.
     pub trusted: Arc<[Network]>,
+    /// Networks of those in front who begin each connection with a PROXY protocol header.
+    pub announced_by: Arc<[Network]>,
+    /// Connections that are passed on without being decrypted.
+    pub passthrough: Arc<Passthrough>,
     pub tls: Option<Acceptor>,
 }
 
-impl Frontend {
-    /// Whether this address is that of a proxy in front.
-    #[inline]
-    pub(crate) fn trusts(&self, address: IpAddr) -> bool {
-        self.trusted.iter().any(|network| network.contains(address))
-    }
+/// What is looked at before the first byte of HTTP, or of a handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Preface {
+    /// A PROXY protocol header.
+    Proxy,
+    /// A ClientHello.
+    Hello,
+}
 
+impl Frontend {
     pub(crate) fn new(listener: &Listener) -> Self {
         Self {
             name: Arc::clone(&listener.name),
             role: listener.role,
             trusted: Arc::clone(&listener.trusted),
+            announced_by: Arc::clone(&listener.announced_by),
+            passthrough: Arc::clone(&listener.passthrough),
             tls: listener.tls.as_ref().map(weir_tls::Server::core),
         }
+    }
+
+    /// Whether this address is that of a proxy in front. On a Unix socket there is none.
+    #[inline]
+    pub(crate) fn trusts(&self, address: Option<IpAddr>) -> bool {
+        self.trusted.iter().any(|network| network.contains(address))
+    }
+
+    /// What its connections begin with.
+    #[inline]
+    pub(crate) fn preface(&self) -> Option<Preface> {
+        match (self.announced_by.is_empty(), self.passthrough.is_empty()) {
+            (false, _) => Some(Preface::Proxy),
+            (true, false) => Some(Preface::Hello),
+            (true, true) => None,
+        }
+    }
+
+    /// Whether a connection from this address is accepted.
+    pub(crate) fn admits(&self, address: Option<IpAddr>) -> bool {
+        self.announced_by.is_empty() || self.announced_by.iter().any(|network| network.contains(address))
     }
 }

@@ -3,13 +3,15 @@
 mod frontend;
 mod patience;
 
-pub(crate) use frontend::Frontend;
+pub(crate) use frontend::{Frontend, Preface};
 pub(crate) use patience::Patience;
 
-use crate::keys::{ExchangeId, TunnelId};
+use crate::heads::rewrite;
+use crate::keys::{ExchangeId, ServiceId, TunnelId};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Instant;
+use weir_preface::proxy::Addresses;
 use weir_reactor::{Socket, Timer};
 use weir_tls::ClientCertificate;
 use weir_transport::Transport;
@@ -20,12 +22,14 @@ pub(crate) struct Client<S> {
     pub transport: Transport<S>,
     /// Where it came from.
     pub frontend: Rc<Frontend>,
-    /// The other end of the connection.
-    pub peer: SocketAddr,
+    /// The other end of the connection; `None` on a Unix socket.
+    pub peer: Option<SocketAddr>,
     /// Whether that is a proxy in front.
     pub is_trusted: bool,
     /// Who sent the request: the peer, or whom a proxy in front names. Without a port then.
-    pub origin: SocketAddr,
+    pub origin: Option<SocketAddr>,
+    /// Where it connected to, if a proxy in front says so.
+    pub destination: Option<SocketAddr>,
     pub accepted: Instant,
     /// What it presented in its handshake.
     pub certificate: Option<Box<ClientCertificate>>,
@@ -34,6 +38,8 @@ pub(crate) struct Client<S> {
     /// Received but unprocessed bytes: a partial head, or pipelined requests.
     pub held: Vec<u8>,
     pub phase: Phase,
+    /// Its request, in [`Phase::Queued`].
+    pub waiting: Option<Box<Waiting>>,
     /// The client has closed its sending side. It may still be waiting for a response.
     pub ended: bool,
     pub timer: Timer<Patience>,
@@ -43,11 +49,24 @@ pub(crate) struct Client<S> {
     pub touched: bool,
 }
 
+/// A request that waits for a connection to a server.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    /// The bytes of its head.
+    pub head: Vec<u8>,
+    pub since: Instant,
+    pub service: ServiceId,
+}
+
 /// What the connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
+    /// Its first bytes are looked at, and held.
+    Preface(Preface),
     /// Waiting for a request head; `started` once a part has arrived.
     Head { started: bool },
+    /// Its request waits for a connection to a server.
+    Queued,
     /// Its request is being answered.
     Exchange(ExchangeId),
     /// Bytes pass both ways.
@@ -62,21 +81,24 @@ impl<S: Socket> Client<S> {
     pub(crate) fn new(
         transport: Transport<S>,
         frontend: Rc<Frontend>,
-        peer: SocketAddr,
+        peer: Option<SocketAddr>,
         now: Instant,
         forwarded: Box<[u8]>,
     ) -> Self {
+        let phase = frontend.preface().map_or(Phase::Head { started: false }, Phase::Preface);
         Self {
             transport,
-            is_trusted: frontend.trusts(peer.ip()),
+            is_trusted: frontend.trusts(peer.map(|peer| peer.ip())),
             frontend,
             peer,
             origin: peer,
+            destination: None,
             accepted: now,
             certificate: None,
             forwarded,
             held: Vec::new(),
-            phase: Phase::Head { started: false },
+            phase,
+            waiting: None,
             ended: false,
             timer: Timer::default(),
             moved: false,
@@ -84,9 +106,31 @@ impl<S: Socket> Client<S> {
         }
     }
 
+    /// A proxy in front has said whose connection it passes on; `None`: its own.
+    pub(crate) fn is_passed_on(&mut self, addresses: Option<Addresses>) {
+        let Some(Addresses { source, destination }) = addresses else { return };
+        self.peer = Some(source);
+        self.origin = self.peer;
+        self.destination = Some(destination);
+        self.is_trusted = self.frontend.trusts(Some(source.ip()));
+        self.forwarded = rewrite::forwarded(self.peer, self.frontend.tls.is_some());
+    }
+
+    /// Both ends of its connection, as far as they have addresses.
+    pub(crate) fn addresses(&self) -> Option<Addresses> {
+        let destination = self.destination.or_else(|| self.transport.local())?;
+        Some(Addresses { source: self.peer?, destination })
+    }
+
     /// Whether no further request can come: its stream has ended and is fully processed.
     pub(crate) fn is_done(&self) -> bool {
         self.ended && self.held.is_empty()
+    }
+
+    /// Whether its next step may be one of a handshake.
+    #[inline]
+    pub(crate) fn is_in_handshake(&self) -> bool {
+        self.transport.is_in_handshake() || matches!(self.phase, Phase::Preface(_))
     }
 
     /// Whether it is kept alive between requests.
@@ -98,7 +142,9 @@ impl<S: Socket> Client<S> {
     pub(crate) fn exchange(&self) -> Option<ExchangeId> {
         match self.phase {
             Phase::Exchange(id) => Some(id),
-            Phase::Head { .. } | Phase::Tunnel(_) | Phase::Closing => None,
+            Phase::Preface(_) | Phase::Head { .. } | Phase::Queued | Phase::Tunnel(_) | Phase::Closing => {
+                None
+            }
         }
     }
 
@@ -106,7 +152,7 @@ impl<S: Socket> Client<S> {
     pub(crate) fn wants_read(&self, upward: Upward) -> bool {
         !self.ended
             && match (self.phase, upward) {
-                (Phase::Closing, _) => true,
+                (Phase::Closing | Phase::Preface(_), _) => true,
                 // The gateway answers some requests itself, and may be faster than the client reads.
                 (Phase::Head { .. }, _) => self.transport.pending() < MAX_PENDING,
                 (_, Upward::Complete) => self.held.len() < MAX_HELD,

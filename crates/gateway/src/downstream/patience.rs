@@ -9,12 +9,14 @@ use weir_reactor::Socket;
 /// What the client is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// The end of its TLS handshake.
+    /// The end of its preface and its TLS handshake.
     Handshake,
     /// Its next request.
     Idle,
     /// The rest of a request's head.
     Head,
+    /// A connection to a server, which is not its fault.
+    Queue,
     /// Progress of a request's body.
     Body,
     /// Progress in reading the answer.
@@ -33,6 +35,7 @@ impl Patience {
             Self::Idle | Self::Tunnel if draining => timeouts.drain_idle,
             Self::Idle => timeouts.idle,
             Self::Head => timeouts.head,
+            Self::Queue => timeouts.queue,
             Self::Body | Self::Answer => timeouts.stall,
             Self::Linger => timeouts.linger,
             Self::Tunnel => timeouts.tunnel,
@@ -43,7 +46,7 @@ impl Patience {
     pub(crate) fn extends(self) -> bool {
         match self {
             Self::Body | Self::Answer | Self::Tunnel => true,
-            Self::Handshake | Self::Idle | Self::Head | Self::Linger => false,
+            Self::Handshake | Self::Idle | Self::Head | Self::Queue | Self::Linger => false,
         }
     }
 
@@ -52,6 +55,7 @@ impl Patience {
         match self {
             Self::Handshake => Some(Reason::HandshakeTimeout),
             Self::Head => Some(Reason::HeadTimeout),
+            Self::Queue => Some(Reason::QueueTimeout),
             Self::Body => Some(Reason::BodyTimeout),
             Self::Answer => Some(Reason::ClientStalled),
             Self::Tunnel => Some(Reason::TunnelIdle),
@@ -67,11 +71,13 @@ impl<S: Socket> Client<S> {
         match self.phase {
             Phase::Closing if pending => Some(Patience::Answer),
             Phase::Closing => Some(Patience::Linger),
+            Phase::Preface(_) => Some(Patience::Handshake),
             _ if !self.transport.is_open() => Some(Patience::Handshake),
             Phase::Head { started: true } => Some(Patience::Head),
             // It is still busy with the last answer.
             Phase::Head { started: false } if pending => Some(Patience::Answer),
             Phase::Head { started: false } => Some(Patience::Idle),
+            Phase::Queued => Some(Patience::Queue),
             Phase::Exchange(_) if !request_done => Some(Patience::Body),
             Phase::Exchange(_) if pending => Some(Patience::Answer),
             Phase::Exchange(_) => None,

@@ -25,10 +25,10 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    pub(crate) fn new(accepted: Instant, now: Instant) -> Self {
+    pub(crate) fn new(accepted: Instant, head: Instant, now: Instant) -> Self {
         Self {
             accepted,
-            head: now,
+            head,
             attempt: now,
             reached: None,
             connected: None,
@@ -81,7 +81,7 @@ mod tests {
     fn steps_that_did_not_happen_are_left_out() {
         let start = Instant::now();
         let after = |ms| start + Duration::from_millis(ms);
-        let mut times = Times::new(start, after(2));
+        let mut times = Times::new(start, after(2), after(2));
         times.sent = Some(after(3));
         assert_eq!(times.until(after(60_003)).to_string(), "head=2.0 attempt=2.0 sent=3.0 end=60003.0");
     }

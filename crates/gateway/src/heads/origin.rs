@@ -6,15 +6,20 @@ use weir_http1::{FieldName, RequestHead};
 
 /// The address that the proxies in front name in `X-Forwarded-For`: the last one that is none of theirs. What stands before it
 /// was written by the client, and may be anything. `peer` is the last proxy.
-pub(crate) fn origin(head: &RequestHead, buf: &[u8], peer: SocketAddr, frontend: &Frontend) -> SocketAddr {
+pub(crate) fn origin(
+    head: &RequestHead,
+    buf: &[u8],
+    peer: Option<SocketAddr>,
+    frontend: &Frontend,
+) -> Option<SocketAddr> {
     let fields = head.fields.iter().filter(|field| field.known == FieldName::XForwardedFor);
     let values = fields.rev().map(|field| field.value.of(buf));
     let addresses = values.flat_map(|value| value.rsplit(|byte| *byte == b','));
     let mut found = peer;
     for text in addresses {
         let Some(address) = address(text.trim_ascii()) else { break };
-        found = SocketAddr::new(address, 0);
-        if !frontend.trusts(address) {
+        found = Some(SocketAddr::new(address, 0));
+        if !frontend.trusts(Some(address)) {
             break;
         }
     }
@@ -33,13 +38,20 @@ fn address(text: &[u8]) -> Option<IpAddr> {
 mod tests {
     use super::*;
     use crate::config::Role;
+    use std::sync::Arc;
     use weir_http1::{Limits, Parse};
 
     #[test]
     fn the_last_address_that_is_no_proxys_is_taken() {
         let trusted = ["10.0.0.0/8", "192.0.2.1"].map(|network| network.parse().unwrap());
-        let frontend =
-            Frontend { name: "web".into(), role: Role::Gateway, trusted: trusted.into(), tls: None };
+        let frontend = Frontend {
+            name: "web".into(),
+            role: Role::Gateway,
+            trusted: trusted.into(),
+            announced_by: [].into(),
+            passthrough: Arc::default(),
+            tls: None,
+        };
         for (fields, expected) in [
             ("", "10.0.0.1"),
             ("X-Forwarded-For: 203.0.113.7\r\n", "203.0.113.7"),
@@ -58,8 +70,8 @@ mod tests {
             let buf = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
             let mut head = RequestHead::new();
             assert_eq!(head.parse(buf.as_bytes(), &Limits::default()), Ok(Parse::Complete(buf.len())));
-            let found = origin(&head, buf.as_bytes(), "10.0.0.1:5".parse().unwrap(), &frontend);
-            assert_eq!(found.ip(), expected.parse::<IpAddr>().unwrap(), "{fields}");
+            let found = origin(&head, buf.as_bytes(), "10.0.0.1:5".parse().ok(), &frontend);
+            assert_eq!(found.map(|at| at.ip()), expected.parse().ok(), "{fields}");
         }
     }
 }

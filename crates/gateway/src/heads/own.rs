@@ -2,23 +2,31 @@
 
 use super::rewrite::Connection;
 use crate::Reason;
+use crate::config::Pages;
 use crate::route::Edits;
 use std::time::SystemTime;
 use weir_http1::{Framing, Method, framing_field};
 
 /// Writes the response for `reason`, if it has one. A response to HEAD has no body (RFC 9110 section 9.3.2).
-pub(crate) fn write(reason: &Reason, method: Option<Method>, out: &mut Vec<u8>) {
+pub(crate) fn write(reason: &Reason, method: Option<Method>, pages: &Pages, out: &mut Vec<u8>) {
     let Some(status) = reason.status() else { return };
     let phrase = phrase(status);
-    let body = format!("{status} {phrase}: {}\n", reason.as_str());
+    let words;
+    let (kind, body) = match pages.get(&status) {
+        Some(page) => (page.content_type, &page.body[..]),
+        None => {
+            words = format!("{status} {phrase}: {}\n", reason.as_str());
+            ("text/plain", words.as_bytes())
+        }
+    };
     let head = format!(
-        "HTTP/1.1 {status} {phrase}\r\nDate: {}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 {status} {phrase}\r\nDate: {}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         httpdate::fmt_http_date(SystemTime::now()),
         body.len()
     );
     out.extend_from_slice(head.as_bytes());
     if method != Some(Method::Head) {
-        out.extend_from_slice(body.as_bytes());
+        out.extend_from_slice(body);
     }
 }
 
@@ -131,7 +139,7 @@ mod tests {
         ];
         for reason in reasons {
             let (mut out, mut head) = (Vec::new(), ResponseHead::new());
-            write(&reason, Some(Method::Get), &mut out);
+            write(&reason, Some(Method::Get), &Pages::default(), &mut out);
             let Ok(Parse::Complete(len)) = head.parse(&out, &Limits::default()) else { panic!("{reason:?}") };
             assert_eq!(Some(head.status), reason.status());
             assert!(!head.persistent);
@@ -143,10 +151,10 @@ mod tests {
     #[test]
     fn a_response_to_head_has_no_body_and_a_closed_client_gets_none() {
         let mut out = Vec::new();
-        write(&Reason::UpstreamClosed, Some(Method::Head), &mut out);
+        write(&Reason::UpstreamClosed, Some(Method::Head), &Pages::default(), &mut out);
         assert!(out.ends_with(b"\r\n\r\n"));
         out.clear();
-        write(&Reason::ClientClosed, None, &mut out);
+        write(&Reason::ClientClosed, None, &Pages::default(), &mut out);
         assert_eq!(out, b"");
     }
 }

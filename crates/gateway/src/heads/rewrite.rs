@@ -10,13 +10,13 @@ use weir_http1::{
 /// The header lines about the client's connection; the same for all of its requests.
 ///
 /// The client's own `X-Forwarded-*` are dropped: they cannot be trusted.
-pub(crate) fn forwarded(peer: SocketAddr, tls: bool) -> Box<[u8]> {
-    let ip = match peer.ip() {
-        IpAddr::V6(ip) => ip.to_canonical(),
-        ip @ IpAddr::V4(_) => ip,
-    };
+pub(crate) fn forwarded(peer: Option<SocketAddr>, tls: bool) -> Box<[u8]> {
     let scheme = if tls { "https" } else { "http" };
-    format!("X-Forwarded-For: {ip}\r\nX-Forwarded-Proto: {scheme}\r\n").into_bytes().into_boxed_slice()
+    let lines = match peer.map(|peer| peer.ip().to_canonical()) {
+        Some(ip) => format!("X-Forwarded-For: {ip}\r\nX-Forwarded-Proto: {scheme}\r\n"),
+        None => format!("X-Forwarded-Proto: {scheme}\r\n"),
+    };
+    lines.into_bytes().into_boxed_slice()
 }
 
 /// What a request takes along, besides its own fields.
@@ -25,18 +25,18 @@ pub(crate) struct Along<'a> {
     /// The output of [`forwarded`].
     pub forwarded: &'a [u8],
     /// The peer, if it is a proxy in front: what it says of the client goes along.
-    pub proxy: Option<IpAddr>,
+    pub proxy: Option<Option<IpAddr>>,
     /// The client's wish to switch protocols.
     pub upgrade: Option<Span>,
     pub path: Option<&'a PathEdit>,
     pub edits: &'a Edits,
     /// The upstream's authority is also for an HTTP/1.0 client without Host.
-    pub values: Values<'a>,
+    pub values: &'a Values<'a>,
 }
 
 /// Writes the request head for the upstream. `head` was parsed from `buf`.
-pub(crate) fn request(buf: &[u8], head: &RequestHead, along: Along<'_>, out: &mut Vec<u8>) {
-    let Along { forwarded, proxy, upgrade, edits, values, .. } = along;
+pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &mut Vec<u8>) {
+    let Along { forwarded, proxy, upgrade, edits, values, .. } = *along;
     out.extend_from_slice(head.method_span.of(buf));
     out.push(b' ');
     let path = head.path.of(buf);
@@ -70,27 +70,29 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: Along<'_>, out: &mu
     }
     if let Some(proxy) = proxy {
         let host = if has(head, FieldName::XForwardedHost) { b"" } else { host };
-        forwarded_and_edits(&forwarded_by(proxy, buf, head, forwarded), host, edits, &values, out);
+        forwarded_and_edits(&forwarded_by(proxy, buf, head, forwarded), host, edits, values, out);
     } else if edits.is_empty() {
         out.extend_from_slice(forwarded);
         if !host.is_empty() {
             line(b"X-Forwarded-Host: ", host, out);
         }
     } else {
-        forwarded_and_edits(forwarded, host, edits, &values, out);
+        forwarded_and_edits(forwarded, host, edits, values, out);
     }
     via(head.version, out);
 }
 
 /// Behind a proxy that is trusted: the addresses so far and its own, and the scheme unless it says that.
 #[cold]
-fn forwarded_by(proxy: IpAddr, buf: &[u8], head: &RequestHead, forwarded: &[u8]) -> Vec<u8> {
-    let mut own = b"X-Forwarded-For: ".to_vec();
-    for field in head.fields.iter().filter(|field| field.known == FieldName::XForwardedFor) {
-        own.extend_from_slice(field.value.of(buf));
-        own.extend_from_slice(b", ");
+fn forwarded_by(proxy: Option<IpAddr>, buf: &[u8], head: &RequestHead, forwarded: &[u8]) -> Vec<u8> {
+    let said = head.fields.iter().filter(|field| field.known == FieldName::XForwardedFor);
+    let proxy = proxy.map(|proxy| proxy.to_canonical().to_string());
+    let mut addresses: Vec<&[u8]> = said.map(|field| field.value.of(buf)).collect();
+    addresses.extend(proxy.as_ref().map(String::as_bytes));
+    let mut own = Vec::new();
+    if !addresses.is_empty() {
+        line(b"X-Forwarded-For: ", &addresses.join(&b", "[..]), &mut own);
     }
-    own.extend_from_slice(format!("{}\r\n", proxy.to_canonical()).as_bytes());
     if !has(head, FieldName::XForwardedProto) {
         let lines = forwarded.split_inclusive(|byte| *byte == b'\n');
         lines

@@ -4,6 +4,7 @@ use crate::config;
 use crate::config::document::Health;
 use std::time::Instant;
 use weir_http1::{Limits, Parse, ResponseHead};
+use weir_preface::proxy;
 use weir_reactor::{Key, Net as _, Reactor, Ready};
 use weir_tls::Connector;
 use weir_transport::{Transport, Wire};
@@ -78,14 +79,20 @@ impl Check {
         if let State::Running { .. } = self.state {
             return Some(Outcome::Failed(format!("no answer within {:?}", self.health.timeout)));
         }
-        let socket = match reactor.connect(self.server.address) {
+        let socket = match reactor.connect(&self.server.address) {
             Ok(socket) => socket,
             Err(error) => return Some(Outcome::Failed(error.to_string())),
         };
         let session = self.connector.as_ref().zip(self.server.name.as_ref());
         let session = session.map(|(connector, name)| connector.connect(name));
+        let mut transport = Transport::dialled(socket, session);
+        if let Some(version) = self.server.announces {
+            let mut header = Vec::new();
+            proxy::write(version, None, &mut header);
+            transport.announce(&header);
+        }
         self.state = State::Running {
-            transport: Box::new(Transport::dialled(socket, session)),
+            transport: Box::new(transport),
             answer: Vec::new(),
             is_asked: false,
             until: now + self.health.timeout,

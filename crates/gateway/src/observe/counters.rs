@@ -93,6 +93,13 @@ impl Counters {
         KINDS.map(HandshakeKind::name).into_iter().zip(self.handshakes)
     }
 
+    /// Handshakes with clients that resumed by a ticket.
+    pub(crate) fn redeemed(&self) -> u64 {
+        let by_ticket = [HandshakeKind::Resume12Ticket, HandshakeKind::Resume13Psk];
+        let resumed = KINDS.iter().zip(self.handshakes).filter(|(kind, _)| by_ticket.contains(kind));
+        resumed.map(|(_, count)| count).sum()
+    }
+
     /// Finished handshakes with servers by kind.
     pub fn upstream_handshakes(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         KINDS.map(HandshakeKind::name).into_iter().zip(self.upstream_handshakes)

@@ -8,4 +8,4 @@ mod report;
 
 pub use counters::Counters;
 pub(crate) use log::{Context, Log};
-pub(crate) use report::{Report, ServerReport};
+pub(crate) use report::{Report, ServerReport, Tickets};

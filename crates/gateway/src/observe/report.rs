@@ -4,6 +4,7 @@ use super::Counters;
 use super::counters::BOUNDS;
 use serde::Serialize;
 use std::fmt::Write as _;
+use weir_tls::TicketCounts;
 
 /// One worker's state, or that of all.
 #[derive(Clone, Debug, Default)]
@@ -13,10 +14,57 @@ pub(crate) struct Report {
     pub clients: usize,
     /// Tunnels.
     pub tunnels: usize,
+    /// Requests that wait for a connection to a server.
+    pub waiting: usize,
     /// Lines of the access log that were lost.
     pub lost_lines: u64,
     pub draining: bool,
+    /// What was done with clients' tickets.
+    pub tickets: Tickets,
     pub servers: Vec<ServerReport>,
+}
+
+/// What was done with clients' tickets.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Tickets {
+    pub issued: u64,
+    /// Accepted: sessions resumed.
+    pub redeemed: u64,
+    /// Refused: sealed under a key of ours that is too old.
+    pub expired: u64,
+    /// Refused: sealed under a key that is not ours, or for other certificates.
+    pub unknown_key: u64,
+    /// Refused: changed since it was sealed.
+    pub damaged: u64,
+    /// Opened, and refused: for another version, suite or name, or too old by its own date.
+    pub mismatched: u64,
+}
+
+impl Tickets {
+    /// Adds those of one acceptor.
+    pub(crate) fn add(&mut self, counts: TicketCounts) {
+        self.issued += counts.issued;
+        self.expired += counts.expired;
+        self.unknown_key += counts.unknown_key;
+        self.damaged += counts.damaged;
+        // Until it is known how many of them were redeemed.
+        self.mismatched += counts.opened;
+    }
+
+    /// Tells those that were redeemed from those that were opened in vain.
+    pub(crate) fn redeem(&mut self, redeemed: u64) {
+        self.redeemed = redeemed;
+        self.mismatched = self.mismatched.saturating_sub(redeemed);
+    }
+
+    fn refused(&self) -> [(&'static str, u64); 4] {
+        [
+            ("expired", self.expired),
+            ("unknown_key", self.unknown_key),
+            ("damaged", self.damaged),
+            ("mismatched", self.mismatched),
+        ]
+    }
 }
 
 /// One server of a service.
@@ -42,9 +90,19 @@ impl Report {
         self.counters.add(&other.counters);
         self.clients += other.clients;
         self.tunnels += other.tunnels;
+        self.waiting += other.waiting;
         // All workers know the same number.
         self.lost_lines = self.lost_lines.max(other.lost_lines);
         self.draining |= other.draining;
+        let theirs = other.tickets;
+        self.tickets = Tickets {
+            issued: self.tickets.issued + theirs.issued,
+            redeemed: self.tickets.redeemed + theirs.redeemed,
+            expired: self.tickets.expired + theirs.expired,
+            unknown_key: self.tickets.unknown_key + theirs.unknown_key,
+            damaged: self.tickets.damaged + theirs.damaged,
+            mismatched: self.tickets.mismatched + theirs.mismatched,
+        };
         for theirs in &other.servers {
             let is_same =
                 |mine: &&mut ServerReport| (&mine.service, &mine.server) == (&theirs.service, &theirs.server);
@@ -73,11 +131,13 @@ impl Report {
             retries: u64,
             ejections: u64,
             tunnels: usize,
+            waiting: usize,
             answers: [u64; 6],
             took_us: u64,
             upstream_connections: u64,
             handshakes: Vec<(&'static str, u64)>,
             upstream_handshakes: Vec<(&'static str, u64)>,
+            tickets: Tickets,
             ended_early: Vec<(&'static str, u64)>,
             draining: bool,
             servers: &'a [ServerReport],
@@ -90,11 +150,13 @@ impl Report {
             retries: counters.retries,
             ejections: counters.ejections,
             tunnels: self.tunnels,
+            waiting: self.waiting,
             answers: counters.answers,
             took_us: counters.took_us,
             upstream_connections: counters.upstream_connections,
             handshakes: counters.handshakes().collect(),
             upstream_handshakes: counters.upstream_handshakes().collect(),
+            tickets: self.tickets,
             ended_early: counters.ended().collect(),
             draining: self.draining,
             servers: &self.servers,
@@ -102,8 +164,8 @@ impl Report {
         serde_json::to_string(&object).unwrap_or_default()
     }
 
-    /// In Prometheus' text format, version 0.0.4.
-    pub(crate) fn metrics(&self) -> String {
+    /// In Prometheus' text format, version 0.0.4. `expiry`: the end of each certificate's validity in seconds since 1970.
+    pub(crate) fn metrics(&self, expiry: &[(String, i64)]) -> String {
         let mut text = Text(String::new());
         let counters = &self.counters;
         text.family("weir_connections_total", "counter", "Connections of clients.");
@@ -112,6 +174,8 @@ impl Report {
         text.sample("weir_clients", "", self.clients as u64);
         text.family("weir_tunnels", "gauge", "Connections that carry another protocol.");
         text.sample("weir_tunnels", "", self.tunnels as u64);
+        text.family("weir_waiting_requests", "gauge", "Requests that wait for a connection to a server.");
+        text.sample("weir_waiting_requests", "", self.waiting as u64);
         text.family("weir_requests_total", "counter", "Requests that were taken.");
         text.sample("weir_requests_total", "", counters.requests);
         text.family(
@@ -144,6 +208,14 @@ impl Report {
         for (kind, count) in counters.upstream_handshakes() {
             text.sample("weir_upstream_handshakes_total", &format!("kind=\"{kind}\""), count);
         }
+        text.family("weir_tickets_issued_total", "counter", "TLS tickets given to clients.");
+        text.sample("weir_tickets_issued_total", "", self.tickets.issued);
+        text.family("weir_tickets_redeemed_total", "counter", "TLS tickets by which clients resumed.");
+        text.sample("weir_tickets_redeemed_total", "", self.tickets.redeemed);
+        text.family("weir_tickets_refused_total", "counter", "TLS tickets that were refused, by reason.");
+        for (reason, count) in self.tickets.refused() {
+            text.sample("weir_tickets_refused_total", &format!("reason=\"{reason}\""), count);
+        }
         text.family(
             "weir_ended_early_total",
             "counter",
@@ -161,6 +233,12 @@ impl Report {
         text.family("weir_access_log_lost_lines_total", "counter", "Lines of the access log that were lost.");
         text.sample("weir_access_log_lost_lines_total", "", self.lost_lines);
         self.server_metrics(&mut text);
+        let name = "weir_certificate_not_after_seconds";
+        text.family(name, "gauge", "When a certificate expires, in seconds since 1970.");
+        for (file, at) in expiry {
+            let file = file.replace('\\', "\\\\").replace('"', "\\\"");
+            text.line(name, &format!("file=\"{file}\""), &at.to_string());
+        }
         text.0
     }
 

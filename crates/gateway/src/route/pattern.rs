@@ -18,6 +18,13 @@ pub(crate) enum Segment {
     Any,
 }
 
+impl PathPattern {
+    /// Every path.
+    pub(crate) fn all() -> Self {
+        Self { segments: Vec::new(), is_prefix: true }
+    }
+}
+
 impl FromStr for PathPattern {
     type Err = String;
 
@@ -31,7 +38,7 @@ impl FromStr for PathPattern {
             None => (rest, false),
         };
         if is_prefix && rest.is_empty() {
-            return Ok(Self { segments: Vec::new(), is_prefix });
+            return Ok(Self::all());
         }
         let segment = |segment: &str| match segment.strip_prefix('{').and_then(|name| name.strip_suffix('}'))
         {

@@ -2,7 +2,7 @@
 
 use super::hosts::path_of;
 use crate::variables::{self, Piece};
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::str::FromStr;
 use weir_tls::ClientCertificate;
 
@@ -23,14 +23,15 @@ enum Variable {
     ClientSubject,
     ClientSerial,
     ClientFingerprint,
+    RequestId,
+    Traceparent,
 }
 
 /// What variables stand for. All of it has passed a parser that refuses line ends and control characters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Values<'a> {
     /// The client's address, behind trusted proxies.
-    pub client: Option<IpAddr>,
-    pub client_port: u16,
+    pub client: Option<&'a SocketAddr>,
     pub scheme: &'static str,
     /// As the client sent it.
     pub host: &'a [u8],
@@ -41,6 +42,9 @@ pub(crate) struct Values<'a> {
     pub upstream: &'a [u8],
     /// The client's, if it presented one.
     pub certificate: Option<&'a ClientCertificate>,
+    /// Empty unless `tracing` is set, or on a redirect.
+    pub request_id: &'a [u8],
+    pub traceparent: &'a [u8],
 }
 
 impl Values<'_> {
@@ -48,18 +52,19 @@ impl Values<'_> {
     pub(crate) fn none() -> Self {
         Self {
             client: None,
-            client_port: 0,
             scheme: "",
             host: b"",
             method: b"",
             target: b"",
             upstream: b"",
             certificate: None,
+            request_id: b"",
+            traceparent: b"",
         }
     }
 }
 
-const VARIABLES: [(&str, Variable); 11] = [
+const VARIABLES: [(&str, Variable); 13] = [
     ("client_ip", Variable::ClientIp),
     ("client_port", Variable::ClientPort),
     ("scheme", Variable::Scheme),
@@ -71,6 +76,8 @@ const VARIABLES: [(&str, Variable); 11] = [
     ("client_subject", Variable::ClientSubject),
     ("client_serial", Variable::ClientSerial),
     ("client_fingerprint", Variable::ClientFingerprint),
+    ("request_id", Variable::RequestId),
+    ("traceparent", Variable::Traceparent),
 ];
 
 impl Template {
@@ -104,16 +111,20 @@ impl Variable {
     fn write(self, values: &Values<'_>, out: &mut Vec<u8>) {
         match self {
             Self::ClientIp => match values.client {
-                Some(client) => out.extend_from_slice(client.to_canonical().to_string().as_bytes()),
+                Some(client) => out.extend_from_slice(client.ip().to_canonical().to_string().as_bytes()),
                 None => out.extend_from_slice(b"unix"),
             },
-            Self::ClientPort => weir_http1::decimal(u64::from(values.client_port), out),
+            Self::ClientPort => {
+                weir_http1::decimal(values.client.map_or(0, |client| client.port().into()), out);
+            }
             Self::Scheme => out.extend_from_slice(values.scheme.as_bytes()),
             Self::Host => out.extend_from_slice(values.host),
             Self::Method => out.extend_from_slice(values.method),
             Self::Path => out.extend_from_slice(path_of(values.target)),
             Self::Target => out.extend_from_slice(values.target),
             Self::Upstream => out.extend_from_slice(values.upstream),
+            Self::RequestId => out.extend_from_slice(values.request_id),
+            Self::Traceparent => out.extend_from_slice(values.traceparent),
             Self::ClientSubject | Self::ClientSerial | Self::ClientFingerprint => {
                 let Some(certificate) = values.certificate else { return };
                 let text = match self {
@@ -141,14 +152,13 @@ mod tests {
 
     fn written(text: &str) -> String {
         let values = Values {
-            client: Some("::ffff:192.0.2.1".parse().unwrap()),
-            client_port: 4711,
+            client: Some(&"[::ffff:192.0.2.1]:4711".parse().unwrap()),
             scheme: "https",
             host: b"a.org:1",
             method: b"GET",
             target: b"/a?b",
             upstream: b"b.org",
-            certificate: None,
+            ..Values::none()
         };
         let mut out = Vec::new();
         text.parse::<Template>().unwrap().write(&values, &mut out);

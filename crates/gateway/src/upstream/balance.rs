@@ -28,21 +28,27 @@ enum Tier {
 type Servers = Store<OfServer, Server>;
 
 impl Service {
-    /// The server for a request; `None` if all are down.
+    /// The server for a request; `None` if all are down, or have as many connections in use as they may have.
     #[inline]
     pub(crate) fn choose(&mut self, servers: &mut Servers, now: Instant, wish: Wish) -> Option<ServerId> {
         match self.servers[..] {
-            [only] => servers.get(only).filter(|server| !server.is_down).map(|_| only),
+            [only] => servers.get(only).filter(|server| !server.is_down && server.has_room()).map(|_| only),
             _ => self.choose_of_many(servers, now, wish),
         }
+    }
+
+    /// Whether a request can begin now.
+    pub(crate) fn has_room(&self, servers: &Servers) -> bool {
+        let mut up = self.servers.iter().filter_map(|id| servers.get(*id));
+        up.any(|server| !server.is_down && server.has_room())
     }
 
     fn choose_of_many(&mut self, servers: &mut Servers, now: Instant, wish: Wish) -> Option<ServerId> {
         if let Some(wanted) = wish.sticky {
             let is_wanted = |id: &ServerId| {
-                servers
-                    .get_mut(*id)
-                    .is_some_and(|server| server.config.id == wanted && server.is_available(now))
+                servers.get_mut(*id).is_some_and(|server| {
+                    server.config.id == wanted && server.has_room() && server.is_available(now)
+                })
             };
             let found = self.servers.iter().copied().find(is_wanted);
             if found.is_some() && found != wish.avoid {
@@ -58,7 +64,7 @@ impl Service {
                     Tier::Backup => server.config.backup && server.is_available(now),
                     Tier::Any => !server.is_down,
                 };
-                if fits && Some(*id) != wish.avoid {
+                if fits && server.has_room() && Some(*id) != wish.avoid {
                     self.round.push((*id, server.share(now, self.config.eject.slow_return)));
                 }
             }
@@ -67,7 +73,8 @@ impl Service {
             }
         }
         // The one to avoid may be the only one that is left.
-        let is_left = |id: &ServerId| servers.get(*id).is_some_and(|server| !server.is_down);
+        let is_left =
+            |id: &ServerId| servers.get(*id).is_some_and(|server| !server.is_down && server.has_room());
         wish.avoid.filter(is_left)
     }
 

@@ -57,6 +57,12 @@ impl Server {
         }
     }
 
+    /// Whether another request may have a connection: an idle one, or a new one.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.in_flight < self.config.most
+    }
+
     /// Whether it is neither down nor ejected now.
     pub(crate) fn is_available(&mut self, now: Instant) -> bool {
         match self.standing {
@@ -123,15 +129,17 @@ mod tests {
     use crate::config::document::Eject;
 
     fn server() -> Server {
-        let endpoint: weir_transport::Endpoint = "http://192.0.2.1".parse().unwrap();
+        let place: weir_transport::Place = "http://192.0.2.1".parse().unwrap();
         let config = config::Server {
-            address: endpoint.resolve().unwrap(),
-            authority: endpoint.authority(),
-            endpoint,
+            address: place.resolve().unwrap(),
+            authority: place.authority(),
+            place,
             name: None,
             weight: 2,
             backup: false,
             pool: config::document::Pool::default(),
+            most: usize::MAX,
+            announces: None,
             id: 0,
         };
         Server::new(config, None)

@@ -3,7 +3,8 @@
 use super::Server;
 use crate::config;
 use crate::exchange::Budget;
-use crate::keys::{OfServer, ServerId, Store};
+use crate::keys::{ClientId, OfServer, ServerId, Store};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A named group of servers, with this worker's state.
@@ -12,6 +13,8 @@ pub(crate) struct Service {
     pub config: config::Service,
     pub servers: Vec<ServerId>,
     pub retries: Budget,
+    /// Clients whose requests wait for a connection, the first one first.
+    pub waiting: VecDeque<ClientId>,
     /// Those that a choice is among, with their shares; empty between choices but for its storage.
     pub(super) round: Vec<(ServerId, u64)>,
     pub(super) random: u64,
@@ -22,7 +25,7 @@ impl Service {
     /// The others of `before` stay where they are: the caller closes them.
     pub(crate) fn new(
         config: &config::Service,
-        before: Option<&Self>,
+        before: Option<&mut Self>,
         servers: &mut Store<OfServer, Server>,
     ) -> Self {
         let is_same = |tls: &Option<Arc<config::UpstreamTls>>| match (tls, &config.tls) {
@@ -30,7 +33,9 @@ impl Service {
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         };
-        let before = before.filter(|before| is_same(&before.config.tls));
+        let mut before = before;
+        let waiting = before.as_mut().map(|before| std::mem::take(&mut before.waiting)).unwrap_or_default();
+        let before = before.filter(|before| is_same(&before.config.tls)).map(|before| &*before);
         let first = before.and_then(|before| servers.get(*before.servers.first()?));
         let mut connector = first.and_then(|server| Some(server.tls.as_ref()?.0.clone()));
         let mut chosen = Vec::with_capacity(config.servers.len());
@@ -46,6 +51,6 @@ impl Service {
             }));
         }
         let retries = before.map(|before| before.retries).unwrap_or_default();
-        Self { config: config.clone(), servers: chosen, retries, round: Vec::new(), random: 0 }
+        Self { config: config.clone(), servers: chosen, retries, waiting, round: Vec::new(), random: 0 }
     }
 }

@@ -7,6 +7,11 @@ use std::net::IpAddr;
 use weir_http1::RequestHead;
 
 impl Wish {
+    /// The wish of a connection of which nothing is known but its client.
+    pub(crate) fn of_client(client: Option<IpAddr>) -> Self {
+        Self { key: of_address(client), ..Self::default() }
+    }
+
     /// The wish of a request whose head was parsed from `buf`.
     pub(crate) fn of(service: &Service, head: &RequestHead, buf: &[u8], client: Option<IpAddr>) -> Self {
         let key = match service.balance {
@@ -26,11 +31,14 @@ fn key(on: &HashOn, head: &RequestHead, buf: &[u8], client: Option<IpAddr>) -> u
         HashOn::Header(name) => field(name.as_bytes(), head, buf).next(),
         HashOn::Cookie(name) => cookie(name.as_bytes(), head, buf),
     };
-    match (found, client.map(|client| client.to_canonical())) {
-        (Some(value), _) => hash_of(value),
-        (None, Some(IpAddr::V4(client))) => hash_of(&client.octets()),
-        (None, Some(IpAddr::V6(client))) => hash_of(&client.octets()),
-        (None, None) => 0,
+    found.map_or_else(|| of_address(client), hash_of)
+}
+
+fn of_address(client: Option<IpAddr>) -> u64 {
+    match client.map(|client| client.to_canonical()) {
+        Some(IpAddr::V4(client)) => hash_of(&client.octets()),
+        Some(IpAddr::V6(client)) => hash_of(&client.octets()),
+        None => 0,
     }
 }
 

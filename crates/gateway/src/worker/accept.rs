@@ -4,6 +4,7 @@ use super::Worker;
 use crate::config::Role;
 use crate::downstream::Client;
 use crate::heads::rewrite;
+use crate::reason::Reason;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use weir_reactor::{Net, frontends};
@@ -34,23 +35,31 @@ impl<N: Net> Worker<N> {
             for index in self.frontends.indexes() {
                 self.accept(index, usize::MAX);
             }
-            self.frontends.close();
+            self.frontends.close(&self.core.net);
         }
     }
 
-    fn welcome(&mut self, index: u32, socket: N::Socket, peer: SocketAddr) {
+    fn welcome(&mut self, index: u32, socket: N::Socket, peer: Option<SocketAddr>) {
         let Some(frontend) = self.frontends.of(index).map(Rc::clone) else { return };
-        let (role, session) = (frontend.role, frontend.tls.as_ref().map(Acceptor::accept));
+        let role = frontend.role;
+        let session = match frontend.preface() {
+            Some(_) => None,
+            None => frontend.tls.as_ref().map(Acceptor::accept),
+        };
+        let admitted = frontend.admits(peer.map(|peer| peer.ip()));
         let forwarded = match role {
-            Role::Gateway => rewrite::forwarded(peer, session.is_some()),
+            Role::Gateway => rewrite::forwarded(peer, frontend.tls.is_some()),
             Role::Tunnel => Box::default(),
         };
         let now = self.core.net.now();
         let client = Client::new(Transport::accepted(socket, session), frontend, peer, now, forwarded);
         let id = self.clients.insert(client);
         self.core.counters.connections += 1;
+        if !admitted {
+            return self.end(id, Reason::UntrustedProxy);
+        }
         if role == Role::Tunnel {
-            self.dig(id);
+            self.dig_floor(id);
         }
         self.touch_client(id);
     }

@@ -310,7 +310,7 @@ impl<N: Net> Worker<N> {
         self.core.note_end(
             reason,
             Context {
-                client: Some(client.peer),
+                client: client.peer,
                 request: exchange.map(|exchange| exchange.line.as_str()),
                 times: exchange.map(|exchange| exchange.times),
             },

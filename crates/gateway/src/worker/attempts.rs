@@ -2,18 +2,20 @@
 
 use super::Worker;
 use crate::config::document::Pool;
+use crate::downstream::Client;
 use crate::exchange::{Attempt, Budget};
-use crate::keys::{ExchangeId, ServerId, ServiceId, UpstreamId};
+use crate::keys::{ClientId, ExchangeId, ServerId, ServiceId, UpstreamId};
 use crate::observe::Context;
 use crate::reason::Reason;
 use crate::upstream::{Job, Upstream, Wish};
 use std::io;
+use weir_preface::proxy;
 use weir_reactor::Net;
 use weir_transport::{Fault, Transport};
 
 impl<N: Net> Worker<N> {
     /// A connection for a request. Errors: no new one can be started.
-    pub(super) fn attempt(&mut self, server: ServerId) -> Result<Attempt, Fault> {
+    pub(super) fn attempt(&mut self, server: ServerId, client: ClientId) -> Result<Attempt, Fault> {
         while let Some(upstream) =
             self.servers.get_mut(server).and_then(|server| server.pool.take(&mut self.upstreams))
         {
@@ -22,7 +24,7 @@ impl<N: Net> Worker<N> {
             }
             self.drop_upstream(upstream);
         }
-        Ok(Attempt { upstream: self.dial(server)?, reused: false })
+        Ok(Attempt { upstream: self.dial(server, client)?, reused: false })
     }
 
     /// The server for a request. Errors: the service has none, or is gone.
@@ -32,13 +34,19 @@ impl<N: Net> Worker<N> {
         service.and_then(|service| service.choose(&mut self.servers, now, wish)).ok_or_else(no_server)
     }
 
-    /// Starts a connection. Errors: as connect(2).
-    pub(super) fn dial(&mut self, id: ServerId) -> Result<UpstreamId, Fault> {
+    /// Starts a connection for a client. Errors: as connect(2).
+    pub(super) fn dial(&mut self, id: ServerId, client: ClientId) -> Result<UpstreamId, Fault> {
         let server = self.servers.get(id).ok_or_else(no_server)?;
-        let socket = self.core.net.connect(server.config.address).map_err(Fault::Connect)?;
+        let socket = self.core.net.connect(&server.config.address).map_err(Fault::Connect)?;
         let session = server.tls.as_ref().map(|(connector, name)| connector.connect(name));
         self.core.counters.upstream_connections += 1;
-        Ok(self.upstreams.insert(Upstream::new(Transport::dialled(socket, session), id, self.core.net.now())))
+        let mut transport = Transport::dialled(socket, session);
+        if let Some(version) = server.config.announces {
+            let mut header = Vec::new();
+            proxy::write(version, self.clients.get(client).and_then(Client::addresses), &mut header);
+            transport.announce(&header);
+        }
+        Ok(self.upstreams.insert(Upstream::new(transport, id, self.core.net.now())))
     }
 
     /// Sends the request of an exchange again, on a new connection to the same server.
@@ -62,7 +70,7 @@ impl<N: Net> Worker<N> {
             server = Some(upstream.server);
         }
         self.drop_upstream(lost);
-        let dialled = match server.ok_or_else(no_server).and_then(|server| self.dial(server)) {
+        let dialled = match server.ok_or_else(no_server).and_then(|server| self.dial(server, client)) {
             Ok(dialled) => dialled,
             Err(fault) => return self.end(client, Reason::UpstreamConnect(fault)),
         };
@@ -96,8 +104,9 @@ impl<N: Net> Worker<N> {
         if let Some(server) = avoid {
             self.blame(service, server);
         }
-        let dialled =
-            self.choose(service, Wish { key, avoid, sticky: None }).and_then(|server| self.dial(server));
+        let dialled = self
+            .choose(service, Wish { key, avoid, sticky: None })
+            .and_then(|server| self.dial(server, client));
         let (Ok(dialled), Some(upstream)) = (dialled, self.upstreams.get_mut(lost)) else {
             return self.end(client, reason);
         };
@@ -132,7 +141,7 @@ impl<N: Net> Worker<N> {
             self.core.log.line(format_args!(
                 "weir: {}: {} keeps failing; it gets no requests for {} s",
                 service.config.name,
-                server.config.endpoint,
+                server.config.place,
                 period.as_secs_f64()
             ));
         }
@@ -172,7 +181,9 @@ impl<N: Net> Worker<N> {
             server.succeeded();
             server.count(status);
             let Pool { max_idle, max_requests, max_age } = server.config.pool;
-            server.pool.len() < max_idle as usize
+            // The header on a connection is about one client.
+            server.config.announces.is_none()
+                && server.pool.len() < max_idle as usize
                 && max_requests.is_none_or(|most| upstream.requests < most)
                 && max_age.is_none_or(|most| now.saturating_duration_since(upstream.dialled) < most)
         });

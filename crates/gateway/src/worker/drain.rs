@@ -6,7 +6,7 @@ use crate::downstream::Phase;
 use crate::health::Health;
 use crate::keys::{OfServer, OfService, ServerId, ServiceId, Store};
 use crate::observe::access::Access;
-use crate::observe::{Context, Report, ServerReport};
+use crate::observe::{Context, Report, ServerReport, Tickets};
 use crate::plan::Plan;
 use crate::reason::Reason;
 use crate::upstream::{Job, Server, Service};
@@ -47,7 +47,7 @@ pub(super) fn services_of(
         let named =
             |id: &&ServiceId| services.get(**id).is_some_and(|known| known.config.name == config.name);
         let known = before.iter().find(named).copied();
-        let service = Service::new(config, known.and_then(|id| services.get(id)), servers);
+        let service = Service::new(config, known.and_then(|id| services.get_mut(id)), servers);
         of_snapshot.push(match known.and_then(|id| services.get_mut(id).map(|place| (id, place))) {
             Some((id, place)) => {
                 *place = service;
@@ -72,7 +72,7 @@ impl<N: Net> Worker<N> {
             // Who asked may have gone.
             Control::Tell(reply) => drop(reply.send(self.report())),
         }
-        self.settle();
+        self.settle_all();
     }
 
     /// Whether a stop is complete: then nothing is left to do.
@@ -130,7 +130,7 @@ impl<N: Net> Worker<N> {
                 let Some(server) = self.servers.get_mut(*id) else { continue };
                 servers.push(ServerReport {
                     service: service.config.name.clone(),
-                    server: server.config.authority.clone(),
+                    server: server.config.label().into_owned(),
                     in_flight: server.in_flight,
                     idle: server.pool.len(),
                     answers: server.answers,
@@ -139,10 +139,19 @@ impl<N: Net> Worker<N> {
                 });
             }
         }
+        let mut tickets = Tickets::default();
+        for frontend in self.frontends.indexes().filter_map(|index| self.frontends.of(index)) {
+            if let Some(acceptor) = &frontend.tls {
+                tickets.add(acceptor.tickets());
+            }
+        }
+        tickets.redeem(self.core.counters.redeemed());
         Report {
+            tickets,
             counters: self.core.counters.clone(),
             clients: self.clients.len(),
             tunnels: self.tunnels.len(),
+            waiting: self.waiting,
             lost_lines: self.core.access.as_ref().map_or(0, Access::lost),
             draining: self.core.draining,
             servers,
@@ -184,20 +193,23 @@ impl<N: Net> Worker<N> {
             self.close_idle(id);
             self.servers.discard(id);
         }
+        // Those that wait for a service that is gone wait in vain.
+        let services = self.services.ids().into_iter().filter_map(|id| self.services.get(id));
+        self.waiting = services.map(|service| service.waiting.len()).sum();
     }
 
     /// The drain's time is over.
     fn end_all(&mut self) {
-        self.frontends.close();
+        self.frontends.close(&self.core.net);
         for id in self.clients.ids() {
             let Some(client) = self.clients.get(id) else { continue };
             match client.phase {
-                Phase::Exchange(_) => self.end(id, Reason::DrainTimeout),
+                Phase::Exchange(_) | Phase::Queued => self.end(id, Reason::DrainTimeout),
                 Phase::Tunnel(tunnel) => self.end_tunnel(tunnel, Reason::DrainTimeout),
-                Phase::Head { .. } | Phase::Closing if client.transport.pending() > 0 => {
+                Phase::Preface(_) | Phase::Head { .. } | Phase::Closing if client.transport.pending() > 0 => {
                     self.note_end_of(id, &Reason::DrainTimeout);
                 }
-                Phase::Head { .. } | Phase::Closing => {}
+                Phase::Preface(_) | Phase::Head { .. } | Phase::Closing => {}
             }
             self.settle();
             self.cut(id);

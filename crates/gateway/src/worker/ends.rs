@@ -7,7 +7,7 @@ use crate::heads::own;
 use crate::keys::{ClientId, ExchangeId};
 use crate::observe::Context;
 use crate::reason::Reason;
-use weir_http1::Version;
+use weir_http1::{Method, Version};
 use weir_reactor::Net;
 use weir_tls::TlsError;
 use weir_transport::Fault;
@@ -53,7 +53,7 @@ impl<N: Net> Worker<N> {
         self.note_end_of(id, &reason);
         match exchange {
             Some(exchange) => self.record(exchange, Some(&reason)),
-            None if matches!(phase, Phase::Head { .. }) => {
+            None if matches!(phase, Phase::Head { .. } | Phase::Queued) => {
                 self.record_own(id, None, reason.status().unwrap_or_default(), Some(&reason));
             }
             None => {}
@@ -65,14 +65,23 @@ impl<N: Net> Worker<N> {
             self.blame(exchange.service, upstream.server);
         }
         let exchange = self.take_exchange(id);
-        let method = exchange.as_ref().map(|exchange| exchange.method);
+        let asks_head = self
+            .clients
+            .get(id)
+            .and_then(|client| client.waiting.as_ref())
+            .is_some_and(|waiting| waiting.head.starts_with(b"HEAD "));
+        let method = match &exchange {
+            Some(exchange) => Some(exchange.method),
+            None => asks_head.then_some(Method::Head),
+        };
         let can_answer = match (&exchange, phase) {
             (Some(exchange), _) => exchange.answer.is_awaiting(),
-            (None, phase) => matches!(phase, Phase::Head { .. }),
+            (None, phase) => matches!(phase, Phase::Head { .. } | Phase::Queued),
         };
         let Some(client) = self.clients.get_mut(id) else { return };
         if can_answer && reason.status().is_some() {
-            own::write(&reason, method, client.transport.stage(&mut self.core.wire));
+            let core = &mut self.core;
+            own::write(&reason, method, &core.plan.snapshot.pages, client.transport.stage(&mut core.wire));
             return self.close(id);
         }
         // Without framing the end of the connection is the end of the response: it must not look clean.
@@ -85,10 +94,12 @@ impl<N: Net> Worker<N> {
     /// Refuses the request whose head was parsed from `buf`, before it becomes an exchange.
     pub(super) fn refuse(&mut self, id: ClientId, buf: &[u8], reason: Reason) {
         let Some(client) = self.clients.get_mut(id) else { return };
-        let head = &self.core.request;
-        own::write(&reason, Some(head.method), client.transport.stage(&mut self.core.wire));
+        let core = &mut self.core;
+        let head = &core.request;
+        let out = client.transport.stage(&mut core.wire);
+        own::write(&reason, Some(head.method), &core.plan.snapshot.pages, out);
         let line = RequestLine::new(head.method_span.of(buf), head.target.of(buf));
-        let context = Context { client: Some(client.peer), request: Some(line.as_str()), times: None };
+        let context = Context { client: client.peer, request: Some(line.as_str()), times: None };
         self.core.note_end(&reason, context);
         self.record_own(id, Some(buf), reason.status().unwrap_or_default(), Some(&reason));
         self.close(id);
@@ -110,7 +121,11 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         client.phase = Phase::Closing;
         client.held = Vec::new();
-        if client.transport.finish(&mut self.core.wire).is_err() {
+        let (waiting, finished) = (client.waiting.take(), client.transport.finish(&mut self.core.wire));
+        if let Some(waiting) = waiting {
+            self.stop_waiting(id, waiting.service);
+        }
+        if finished.is_err() {
             return self.drop_client(id);
         }
         self.touch_client(id);
@@ -145,7 +160,8 @@ impl<N: Net> Worker<N> {
                 self.record(exchange, Some(&Reason::ClientClosed));
             }
             (Phase::Tunnel(tunnel), _) => return self.end_tunnel(tunnel, Reason::ClientClosed),
-            (Phase::Head { .. }, _) => {}
+            (Phase::Queued, _) => self.note_end_of(id, &Reason::ClientClosed),
+            (Phase::Head { .. } | Phase::Preface(_), _) => {}
         }
         self.drop_client(id);
     }
@@ -155,6 +171,9 @@ impl<N: Net> Worker<N> {
         self.take_exchange(id);
         if let Some(mut client) = self.clients.remove(id) {
             client.timer.cancel(self.core.net.wheel());
+            if let Some(waiting) = client.waiting {
+                self.stop_waiting(id, waiting.service);
+            }
         }
     }
 

@@ -36,11 +36,17 @@ impl<N: Net> Worker<N> {
             Some(Action::Respond { status, content_type, body }) => {
                 Own { status: *status, content_type, body: body.as_deref(), location: b"" }
             }
-            Some(Action::Pass { .. }) | None => {
-                Own { status: 404, content_type: own::PLAIN, body: None, location: b"" }
-            }
+            Some(Action::Pass { .. }) | None => match core.plan.snapshot.pages.get(&404) {
+                Some(page) => Own {
+                    status: 404,
+                    content_type: page.content_type,
+                    body: Some(&page.body),
+                    location: b"",
+                },
+                None => Own { status: 404, content_type: own::PLAIN, body: None, location: b"" },
+            },
         };
-        let is_head = head.method == Method::Head;
+        let (status, is_head) = (own.status, head.method == Method::Head);
         let edits = route.map(|route| &route.response);
         own::respond(&own, is_head, connection, edits, client.transport.stage(&mut core.wire));
         core.counters.requests += 1;
@@ -48,11 +54,11 @@ impl<N: Net> Worker<N> {
         client.moved = true;
         if route.is_none() {
             let line = RequestLine::new(head.method_span.of(buf), head.target.of(buf));
-            let context = Context { client: Some(client.peer), request: Some(line.as_str()), times: None };
+            let context = Context { client: client.peer, request: Some(line.as_str()), times: None };
             core.note_end(&Reason::NoRoute, context);
         }
         let reason = if route.is_none() { Some(&Reason::NoRoute) } else { None };
-        self.record_own(id, Some(buf), own.status, reason);
+        self.record_own(id, Some(buf), status, reason);
         if !persists {
             return self.close(id);
         }
@@ -68,13 +74,14 @@ pub(super) fn values<'a, S>(
     upstream: &'a [u8],
 ) -> Values<'a> {
     Values {
-        client: Some(client.origin.ip()),
-        client_port: client.origin.port(),
+        client: client.origin.as_ref(),
         scheme: if client.frontend.tls.is_some() { "https" } else { "http" },
         host: head.host.map_or(&b""[..], |host| host.of(buf)),
         method: head.method_span.of(buf),
         target: head.path.of(buf),
         upstream,
         certificate: client.certificate.as_deref(),
+        request_id: b"",
+        traceparent: b"",
     }
 }

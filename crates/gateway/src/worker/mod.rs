@@ -9,10 +9,12 @@ mod drain;
 mod due;
 mod ends;
 mod local;
+mod preface;
 mod record;
 mod requests;
 mod settle;
 mod tunnels;
+mod waiting;
 
 pub(crate) use self::core::Core;
 pub(crate) use drain::Control;
@@ -54,6 +56,8 @@ pub(crate) struct Worker<N: Net> {
     handshakes: Vec<Ready>,
     frontends: Frontends<N, Rc<Frontend>>,
     drained_by: Option<Instant>,
+    /// Requests that wait for a connection to a server.
+    waiting: usize,
 }
 
 impl<N: Net> Worker<N> {
@@ -83,6 +87,7 @@ impl<N: Net> Worker<N> {
             handshakes: Vec::new(),
             frontends,
             drained_by: None,
+            waiting: 0,
         })
     }
 
@@ -117,7 +122,7 @@ impl<N: Net> Worker<N> {
         for ready in events.ready() {
             let Some(id) = ClientId::of(ready.key) else { continue };
             match self.clients.get(id) {
-                Some(client) if client.transport.is_in_handshake() => handshakes.push(ready),
+                Some(client) if client.is_in_handshake() => handshakes.push(ready),
                 Some(_) => self.client_ready(id, ready),
                 None => {}
             }
@@ -144,9 +149,17 @@ impl<N: Net> Worker<N> {
         while let Some(id) = self.resumable.pop() {
             self.resume_client(id);
         }
-        self.settle();
+        self.settle_all();
         if let Some(access) = &mut self.core.access {
             access.settle(self.core.net.now());
+        }
+    }
+
+    /// Settles, and begins what has waited for a connection that is free now.
+    fn settle_all(&mut self) {
+        self.settle();
+        while self.waiting > 0 && self.admit_waiting() > 0 {
+            self.settle();
         }
     }
 

@@ -35,9 +35,10 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get(exchange.client) else { return };
         let upstream = self.upstreams.get(exchange.attempt.upstream);
         let server = upstream.and_then(|upstream| self.servers.get(upstream.server));
+        let server = server.map(|server| server.config.label()).unwrap_or_default();
         let line = Line {
             entry: exchange.entry.as_deref(),
-            client: Some(client.origin),
+            client: client.origin,
             listener: &client.frontend.name,
             tls: client.transport.facts(),
             status,
@@ -45,7 +46,7 @@ impl<N: Net> Worker<N> {
             received: exchange.received,
             sent: exchange.answer.passed(),
             service: self.services.get(exchange.service).map_or("", |service| &service.config.name),
-            server: server.map_or("", |server| &server.config.authority),
+            server: &server,
             retries: exchange.retries,
             times: Some(exchange.times),
             now,
@@ -67,7 +68,7 @@ impl<N: Net> Worker<N> {
         let entry = head.map(|buf| Entry::of(&self.core.request, buf));
         let line = Line {
             entry: entry.as_ref(),
-            client: Some(client.origin),
+            client: client.origin,
             listener: &client.frontend.name,
             tls: client.transport.facts(),
             status,

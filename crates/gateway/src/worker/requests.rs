@@ -13,10 +13,11 @@ use crate::reason::Reason;
 use crate::upstream::{Job, Wish};
 use std::io::ErrorKind;
 use std::rc::Rc;
+use std::time::Instant;
 use weir_http1::{Framing, Method, Parse, RequestHead, Span};
 use weir_reactor::{Net, Ready};
 use weir_tls::ClientCertificate;
-use weir_transport::Fault;
+use weir_transport::{Fault, Received};
 
 impl<N: Net> Worker<N> {
     pub(super) fn client_ready(&mut self, id: ClientId, ready: Ready) {
@@ -53,7 +54,7 @@ impl<N: Net> Worker<N> {
                 Some(tunnel) => (tunnel.upstream, true),
                 None => return,
             },
-            Phase::Head { .. } | Phase::Closing => return,
+            Phase::Preface(_) | Phase::Head { .. } | Phase::Queued | Phase::Closing => return,
         };
         if let Some(upstream) = self.upstreams.get_mut(upstream) {
             upstream.moved |= answering;
@@ -63,8 +64,19 @@ impl<N: Net> Worker<N> {
 
     pub(super) fn read_client(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
+        if matches!(client.phase, Phase::Preface(_)) {
+            return self.read_preface(id);
+        }
         let mut inbox = self.core.take_inbox(&mut client.held);
-        match client.transport.receive(&mut self.core.wire, &mut inbox) {
+        let received = client.transport.receive(&mut self.core.wire, &mut inbox);
+        self.received(id, received, inbox);
+    }
+
+    /// Goes on with what a client has sent, which is in `inbox` behind the headroom.
+    #[inline]
+    pub(super) fn received(&mut self, id: ClientId, received: Result<Received, Fault>, mut inbox: Vec<u8>) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        match received {
             Ok(received) => {
                 client.ended |= received.end.is_some();
                 if received.handshake_finished {
@@ -94,7 +106,7 @@ impl<N: Net> Worker<N> {
     fn take_requests(&mut self, id: ClientId, input: &mut [u8], mut at: usize) {
         while let Some(client) = self.clients.get_mut(id) {
             match client.phase {
-                Phase::Closing => return,
+                Phase::Closing | Phase::Preface(_) => return,
                 Phase::Head { .. } if at == input.len() => break,
                 // The client does not read the answers to its earlier requests.
                 Phase::Head { .. } if client.transport.pending() >= MAX_PENDING => break,
@@ -102,7 +114,7 @@ impl<N: Net> Worker<N> {
                     let core = &mut self.core;
                     match core.request.parse(&input[at..], &core.plan.policy().limits) {
                         Ok(Parse::Complete(len)) => {
-                            self.begin(id, &input[at..at + len]);
+                            self.begin(id, &input[at..at + len], None);
                             at += len;
                         }
                         Ok(Parse::Partial) => {
@@ -116,7 +128,7 @@ impl<N: Net> Worker<N> {
                     0 => break,
                     taken => at += taken,
                 },
-                Phase::Tunnel(_) => break,
+                Phase::Queued | Phase::Tunnel(_) => break,
             }
         }
         let Some(client) = self.clients.get_mut(id) else { return };
@@ -128,8 +140,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A request head is complete: begins its exchange, or rejects it.
-    fn begin(&mut self, id: ClientId, buf: &[u8]) {
+    /// A request head is complete: begins its exchange, or rejects it. `since`: it has waited for a connection.
+    pub(super) fn begin(&mut self, id: ClientId, buf: &[u8], since: Option<Instant>) {
         let head = &self.core.request;
         if head.method == Method::Connect {
             return self.refuse(id, buf, Reason::ConnectMethod);
@@ -139,7 +151,7 @@ impl<N: Net> Worker<N> {
             client.origin = origin(head, buf, client.peer, &client.frontend);
         }
         let plan = Rc::clone(&self.core.plan);
-        let Some((route, found)) = plan.route(head, buf, Some(client.origin.ip()), &client.frontend.name)
+        let Some((route, found)) = plan.route(head, buf, client.origin.as_ref(), &client.frontend.name)
         else {
             return self.answer_self(id, buf, None);
         };
@@ -148,7 +160,7 @@ impl<N: Net> Worker<N> {
         }
         match found.action {
             Action::Pass { service } => match plan.services.get(service) {
-                Some(service) => self.pass_on(id, buf, route, *service),
+                Some(service) => self.pass_on(id, buf, (route, *service), since),
                 None => self.broken(id, "a route without its service"),
             },
             Action::Redirect { .. } | Action::Respond { .. } => {
@@ -158,7 +170,13 @@ impl<N: Net> Worker<N> {
     }
 
     /// Begins the exchange of a request that goes to a service.
-    fn pass_on(&mut self, id: ClientId, buf: &[u8], route: usize, service: ServiceId) {
+    fn pass_on(
+        &mut self,
+        id: ClientId,
+        buf: &[u8],
+        (route, service): (usize, ServiceId),
+        since: Option<Instant>,
+    ) {
         let (mut wish, mut others, mut sticky) = (Wish::default(), 0, false);
         let Some(chosen) = self.services.get_mut(service) else {
             return self.broken(id, "a request without its service");
@@ -167,7 +185,7 @@ impl<N: Net> Worker<N> {
         if let [_, more @ ..] = &chosen.servers[..]
             && !more.is_empty()
         {
-            let client = self.clients.get(id).map(|client| client.origin.ip());
+            let client = self.clients.get(id).and_then(|client| client.origin).map(|client| client.ip());
             wish = Wish::of(&chosen.config, &self.core.request, buf, client);
             others = more.len().min(MOST_OTHERS) as u8;
             let route = self.core.plan.snapshot.routes.get(route);
@@ -177,10 +195,14 @@ impl<N: Net> Worker<N> {
             }
             sticky = chosen.config.sticky.is_some();
         }
-        let server = chosen.choose(&mut self.servers, self.core.net.now(), wish);
-        let entry = self.entry(buf);
-        let Some(server) = server else { return self.refuse(id, buf, Reason::NoServer) };
-        let attempt = match self.attempt(server) {
+        let must_wait = !chosen.waiting.is_empty() && since.is_none();
+        let server = match must_wait {
+            true => None,
+            false => chosen.choose(&mut self.servers, self.core.net.now(), wish),
+        };
+        let Some(server) = server else { return self.wait_for_server(id, buf, service, since) };
+        let mut entry = self.entry(buf);
+        let attempt = match self.attempt(server, id) {
             Ok(attempt) => attempt,
             Err(fault) => return self.refuse(id, buf, Reason::UpstreamConnect(fault)),
         };
@@ -199,19 +221,29 @@ impl<N: Net> Worker<N> {
         let Some(found) = core.plan.snapshot.routes.get(route) else {
             return self.broken(id, "a request without its route");
         };
+        let mut values = values(client, head, buf, server.config.authority.as_bytes());
+        let made;
+        if let Some(tracing) = &core.plan.snapshot.tracing {
+            made = core.ids.make();
+            values.request_id = made.id(tracing, head, buf, client.is_trusted);
+            values.traceparent = made.traceparent(head, buf);
+            if let Some(entry) = &mut entry {
+                entry.request_id = String::from_utf8_lossy(values.request_id).into();
+            }
+        }
         let along = Along {
             forwarded: &client.forwarded,
-            proxy: client.is_trusted.then_some(client.peer.ip()),
+            proxy: client.is_trusted.then(|| client.peer.map(|peer| peer.ip())),
             upgrade,
             path: found.path.as_ref(),
             edits: &found.request,
-            values: values(client, head, buf, server.config.authority.as_bytes()),
+            values: &values,
         };
-        rewrite::request(buf, head, along, upstream.transport.stage(&mut core.wire));
+        rewrite::request(buf, head, &along, upstream.transport.stage(&mut core.wire));
         let limits = &found.policy.limits;
         let body = Body::new(head.framing, head.framing == Framing::Chunked, limits);
         let now = core.net.now();
-        let mut times = Times::new(client.accepted, now);
+        let mut times = Times::new(client.accepted, since.unwrap_or(now), now);
         let request = RequestHalf::new(body);
         if request.is_done() {
             times.sent = Some(now);
@@ -317,7 +349,7 @@ impl<N: Net> Worker<N> {
     fn client_ended(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
         match client.phase {
-            Phase::Closing | Phase::Tunnel(_) => {}
+            Phase::Closing | Phase::Tunnel(_) | Phase::Preface(_) | Phase::Queued => {}
             // Its requests wait until it has read more of the answers.
             Phase::Head { started: false } if !client.held.is_empty() => {}
             Phase::Head { .. } => self.close(id),

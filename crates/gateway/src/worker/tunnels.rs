@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::downstream::Phase;
-use crate::keys::{ClientId, ExchangeId, TunnelId, UpstreamId};
+use crate::keys::{ClientId, ExchangeId, ServiceId, TunnelId, UpstreamId};
 use crate::observe::Context;
 use crate::reason::Reason;
 use crate::tunnel::Tunnel;
@@ -11,23 +11,31 @@ use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
     /// A tunnel for a client that was just accepted: what the floor target does with every connection.
-    pub(super) fn dig(&mut self, id: ClientId) {
-        let service = self.core.plan.services.first().copied();
-        let Some(service) = service else { return self.broken(id, "a tunnel without a service") };
-        let upstream = match self.choose(service, Wish::default()).and_then(|server| self.dial(server)) {
+    pub(super) fn dig_floor(&mut self, id: ClientId) {
+        match self.core.plan.services.first().copied() {
+            Some(service) => self.dig(id, service),
+            None => self.broken(id, "a tunnel without a service"),
+        }
+    }
+
+    /// A tunnel to a server of a service, for all that the client has sent and will send.
+    pub(super) fn dig(&mut self, id: ClientId, service: ServiceId) {
+        let client = self.clients.get(id).and_then(|client| client.origin).map(|origin| origin.ip());
+        let chosen = self.choose(service, Wish::of_client(client));
+        let upstream = match chosen.and_then(|server| self.dial(server, id)) {
             Ok(upstream) => upstream,
             Err(fault) => {
                 self.note_end_of(id, &Reason::UpstreamConnect(fault));
                 return self.cut(id);
             }
         };
-        let tunnel = self.tunnels.insert(Tunnel { client: id, upstream, request: None });
-        if let Some(client) = self.clients.get_mut(id) {
-            client.phase = Phase::Tunnel(tunnel);
-        }
+        let tunnel = self.tunnels.insert(Tunnel { client: id, upstream, service, request: None });
+        let Some(client) = self.clients.get_mut(id) else { return };
+        client.phase = Phase::Tunnel(tunnel);
+        let mut held = std::mem::take(&mut client.held);
         self.assign(upstream, Job::Tunnel(tunnel));
         self.core.counters.tunnels += 1;
-        self.touch_upstream(upstream);
+        self.pass_up(tunnel, &mut held, 0);
     }
 
     /// The protocol is switched: both connections become a tunnel. `inbox[at..]` follows the upstream's head; what the
@@ -39,8 +47,9 @@ impl<N: Net> Worker<N> {
             self.core.wire.give_back(bytes);
         }
         let (client_id, upstream_id) = (exchange.client, exchange.attempt.upstream);
-        let request = Some((exchange.line, exchange.times));
-        let tunnel = self.tunnels.insert(Tunnel { client: client_id, upstream: upstream_id, request });
+        let (service, request) = (exchange.service, Some((exchange.line, exchange.times)));
+        let tunnel =
+            self.tunnels.insert(Tunnel { client: client_id, upstream: upstream_id, service, request });
         if let Some(upstream) = self.upstreams.get_mut(upstream_id) {
             upstream.job = Job::Tunnel(tunnel);
         }
@@ -85,6 +94,15 @@ impl<N: Net> Worker<N> {
         else {
             return self.end_tunnel(id, Reason::Internal("a tunnel without its connections"));
         };
+        if client.ended && !client.transport.is_open() {
+            // It went away within its handshake: a load balancer that looks whether somebody is there, say.
+            self.tunnels.remove(id);
+            self.drop_upstream(upstream_id);
+            return self.drop_client(client_id);
+        }
+        if upstream.ended && !upstream.transport.is_open() {
+            return self.end_tunnel(id, Reason::UpstreamClosed);
+        }
         let wire = &mut self.core.wire;
         let sent = client.transport.commit(wire);
         let closes = upstream.ended && client.transport.is_open();
@@ -116,13 +134,16 @@ impl<N: Net> Worker<N> {
         self.core.note_end(
             &reason,
             Context {
-                client: client.map(|client| client.peer),
+                client: client.and_then(|client| client.peer),
                 request: tunnel.request.as_ref().map(|(line, _)| line.as_str()),
                 times: tunnel.request.as_ref().map(|(_, times)| *times),
             },
         );
         if let Some(upstream) = self.upstreams.get(tunnel.upstream) {
             upstream.transport.reset();
+            if reason.blames_server() {
+                self.blame(tunnel.service, upstream.server);
+            }
         }
         self.drop_upstream(tunnel.upstream);
         let Some(client) = self.clients.get_mut(tunnel.client) else { return };

@@ -1,12 +1,14 @@
 //! Listeners and their TLS.
 
-use super::{Fault, check_name};
-use crate::config::document::{Certificate, ClientCertificates, Config, ListenerTls};
-use crate::config::snapshot::{Listener, Role};
+use super::routes::{HOST, host_name};
+use super::{Fault, check_name, listed};
+use crate::config::document::{self, Bind, Certificate, ClientCertificates, Config, ListenerTls};
+use crate::config::snapshot::{Listener, Passthrough, Role, Service};
+use std::sync::Arc;
 use weir_tls::{ClientAuth, Identity, Offer, Server, ServerSettings};
-use weir_transport::Endpoint;
+use weir_transport::{Endpoint, Place};
 
-pub(super) fn compile(config: &Config) -> Result<Vec<Listener>, Fault> {
+pub(super) fn compile(config: &Config, services: &[Service]) -> Result<Vec<Listener>, Fault> {
     if config.listeners.is_empty() {
         return Err(Fault::new(
             "listener",
@@ -20,19 +22,34 @@ pub(super) fn compile(config: &Config) -> Result<Vec<Listener>, Fault> {
         if listener.bind.is_empty() {
             return Err(Fault::new(format!("{key}.bind"), "empty: expected at least one address"));
         }
+        if listener.mode.is_some() && !listener.bind.iter().any(|bind| matches!(bind, Bind::Unix(_))) {
+            return Err(Fault::new(format!("{key}.mode"), "no Unix socket in `bind` has permissions"));
+        }
         let tls = match &listener.tls {
             Some(tls) => Some(server(config, tls, &format!("{key}.tls"))?),
             None => None,
         };
+        let passthrough = Arc::new(passthrough(config, listener, services, &key)?);
         for (index, bind) in listener.bind.iter().enumerate() {
             let key = format!("{key}.bind.{index}");
-            let endpoint = Endpoint { tls: tls.is_some(), host: bind.host.clone(), port: bind.port };
+            let place = match bind {
+                Bind::Tcp { host, port } => Endpoint {
+                    tls: tls.is_some() || !passthrough.is_empty(),
+                    host: host.clone(),
+                    port: *port,
+                }
+                .into(),
+                Bind::Unix(path) => Place::Unix(path.clone()),
+            };
             listeners.push(Listener {
                 name: name.as_str().into(),
                 key,
-                endpoint,
+                place,
+                mode: listener.mode.unwrap_or_default().0,
                 role: Role::Gateway,
                 trusted: listener.trusted_proxies.as_slice().into(),
+                announced_by: listener.proxy_protocol.as_slice().into(),
+                passthrough: Arc::clone(&passthrough),
                 tls: tls.clone(),
             });
         }
@@ -40,8 +57,52 @@ pub(super) fn compile(config: &Config) -> Result<Vec<Listener>, Fault> {
     Ok(listeners)
 }
 
+fn passthrough(
+    config: &Config,
+    listener: &document::Listener,
+    services: &[Service],
+    key: &str,
+) -> Result<Passthrough, Fault> {
+    let mut compiled = Passthrough::default();
+    for (index, written) in listener.passthrough.iter().enumerate() {
+        let key = format!("{key}.passthrough.{index}");
+        let service =
+            services.iter().position(|service| service.name == written.service).ok_or_else(|| {
+                let (name, known) = (&written.service, listed(config.services.keys()));
+                Fault::new(
+                    format!("{key}.service"),
+                    format!("unknown service `{name}`: expected one of {known}"),
+                )
+            })?;
+        if services[service].tls.is_some() {
+            let why = format!(
+                "the servers of `{}` are https, and get TLS of the client already: expected http",
+                written.service
+            );
+            return Err(Fault::new(format!("{key}.service"), why));
+        }
+        for (at, name) in written.name.iter().enumerate() {
+            let key = format!("{key}.name.{at}");
+            let host = match name.as_str() {
+                "*" => None,
+                name => Some(
+                    host_name(name)
+                        .ok_or_else(|| Fault::new(key, format!("invalid name `{name}`: {HOST}, or `*`")))?,
+                ),
+            };
+            compiled.insert(host.as_deref(), service);
+        }
+        if written.name.is_empty() {
+            return Err(Fault::new(format!("{key}.name"), "empty: expected at least one name"));
+        }
+    }
+    Ok(compiled)
+}
+
 fn server(config: &Config, tls: &ListenerTls, key: &str) -> Result<Server, Fault> {
-    let identity = |certificate: &Certificate| Identity::files(&certificate.chain, &certificate.key);
+    let identity = |certificate: &Certificate| {
+        Identity::files(&certificate.chain, &certificate.key).with_ocsp(certificate.ocsp.clone())
+    };
     let identities: Vec<_> = config.certificates.iter().map(identity).collect();
     let Some(first) = identities.first() else {
         let expected = "a listener with TLS needs a certificate: expected [[certificate]] with chain and key";
@@ -56,6 +117,12 @@ fn server(config: &Config, tls: &ListenerTls, key: &str) -> Result<Server, Fault
     let Offer { versions, suites, groups } =
         Offer { versions: tls.versions.clone(), suites: tls.suites.clone(), groups: tls.groups.clone() }
             .complete();
+    if let Some(sessions) = tls.sessions
+        && !(1..=10_000_000).contains(&sessions)
+    {
+        let why = format!("invalid value `{sessions}`: expected 1 to 10000000");
+        return Err(Fault::new(format!("{key}.sessions"), why));
+    }
     let client_auth = match (&tls.client_ca, tls.client_certificates) {
         (Some(roots), required) => Some(ClientAuth {
             roots: roots.clone(),
@@ -72,6 +139,9 @@ fn server(config: &Config, tls: &ListenerTls, key: &str) -> Result<Server, Fault
         groups,
         alpn: vec![HTTP_1_1.to_vec(), HTTP_1_0.to_vec()],
         tickets: tls.tickets.unwrap_or(defaults.tickets),
+        ticket_lifetime: tls.ticket_lifetime.unwrap_or(defaults.ticket_lifetime),
+        ticket_secrets: tls.ticket_secrets.clone(),
+        sessions: tls.sessions.unwrap_or(defaults.sessions),
         identities,
         strict_names: tls.strict_names,
         client_auth,

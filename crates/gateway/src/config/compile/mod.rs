@@ -1,15 +1,17 @@
 //! From the document to a snapshot: everything that can be wrong is found here, off the data path.
 
 mod listeners;
+mod pages;
 mod routes;
 mod services;
 
 pub(crate) use services::resolve_again;
 
-use super::document::{Config, Log};
-use super::snapshot::{AccessLog, Policy, Snapshot};
+use super::document::{self, Config, Log};
+use super::snapshot::{AccessLog, Policy, Snapshot, Tracing};
 use crate::observe::access::Format;
 use weir_http1::Limits;
+use weir_reactor::cores;
 
 /// An invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,11 +38,27 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
         cores.check().map_err(|error| Fault::new("cores", error))?;
     }
     let policy = policy(config)?;
-    let listeners = listeners::compile(config)?;
-    let services = services::compile(config)?;
+    let services = services::compile(config, workers(config)?)?;
+    let listeners = listeners::compile(config, &services)?;
     let (routes, hosts) = routes::compile(config, &services, &policy)?;
     let access = access(&config.log)?;
-    Ok(Snapshot { listeners, services, routes, hosts, access, policy })
+    let (pages, tracing) = (pages::compile(config)?, tracing(config));
+    Ok(Snapshot { listeners, services, routes, hosts, tracing, pages, access, policy })
+}
+
+/// How many workers there are. Errors: the system does not say how many cores there are.
+pub(crate) fn workers(config: &Config) -> Result<usize, Fault> {
+    match (config.workers, &config.cores) {
+        (Some(count), _) => Ok(count),
+        (None, Some(cores)) => Ok(cores.0.len()),
+        (None, None) => cores::worker_count().map_err(|error| Fault::new("workers", error)),
+    }
+}
+
+fn tracing(config: &Config) -> Option<Tracing> {
+    let document::Tracing { request_id, traceparent } = &config.tracing;
+    let request_id = request_id.as_ref().map(|name| name.as_bytes().into());
+    (request_id.is_some() || *traceparent).then_some(Tracing { request_id })
 }
 
 fn access(log: &Log) -> Result<Option<AccessLog>, Fault> {

@@ -25,7 +25,7 @@ pub(super) fn compile(
                 ..policy.clone()
             },
             path: path_edit(route, &key)?,
-            request: edits(&route.request_headers, &format!("{key}.request_headers"), true)?,
+            request: traced(config, edits(&route.request_headers, &format!("{key}.request_headers"), true)?)?,
             response: edits(&route.response_headers, &format!("{key}.response_headers"), false)?,
         });
         place(&mut hosts, route, index, &key)?;
@@ -42,13 +42,12 @@ pub(super) fn compile(
 
 /// Enters a route under each of its hosts and paths.
 fn place(hosts: &mut Hosts, route: &document::Route, index: usize, key: &str) -> Result<(), Fault> {
-    let all = [PathPattern { segments: Vec::new(), is_prefix: true }];
+    let all = [PathPattern::all()];
     let paths = if route.path.is_empty() { &all[..] } else { &route.path };
     let mut names = Vec::new();
     for (at, host) in route.host.iter().enumerate() {
         names.push(Some(host_name(host).ok_or_else(|| {
-            let expected = "expected a name without port, or all names of a domain, such as example.org or *.example.org";
-            Fault::new(format!("{key}.host.{at}"), format!("invalid host `{host}`: {expected}"))
+            Fault::new(format!("{key}.host.{at}"), format!("invalid host `{host}`: {HOST}"))
         })?));
     }
     if names.is_empty() {
@@ -62,7 +61,12 @@ fn place(hosts: &mut Hosts, route: &document::Route, index: usize, key: &str) ->
     Ok(())
 }
 
-fn host_name(host: &str) -> Option<String> {
+/// What a name in a route or a listener looks like.
+pub(super) const HOST: &str =
+    "expected a name without port, or all names of a domain, such as example.org or *.example.org";
+
+/// A name in lower case, if it is one.
+pub(super) fn host_name(host: &str) -> Option<String> {
     let name = host.strip_prefix("*.").unwrap_or(host);
     let label = |label: &str| {
         !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
@@ -216,6 +220,22 @@ fn edits(edits: &document::Edits, key: &str, of_request: bool) -> Result<Edits, 
         ));
     }
     Ok(compiled)
+}
+
+/// With the fields by which a request is found again, unless the route sets them.
+fn traced(config: &Config, mut edits: Edits) -> Result<Edits, Fault> {
+    let document::Tracing { request_id, traceparent } = &config.tracing;
+    let request_id = request_id.as_ref().map(|name| ("tracing.request_id", name.as_str(), "{request_id}"));
+    let traceparent = traceparent.then_some(("tracing.traceparent", "traceparent", "{traceparent}"));
+    for (key, name, value) in request_id.into_iter().chain(traceparent) {
+        let name = field_name(name, key)?;
+        let value = value.parse().map_err(|why: String| Fault::new(key, why))?;
+        if !edits.drops_name(&name) {
+            edits.remove.push(name.clone());
+            edits.add.push((name, value));
+        }
+    }
+    Ok(edits)
 }
 
 /// A field that may be changed: not one that frames the message or belongs to one connection.

@@ -2,19 +2,21 @@
 
 use super::listeners::HTTP_1_1;
 use super::{Fault, check_name};
-use crate::config::document::{self, Balance, Config, HashOn, Health, ServiceTls};
+use crate::config::document::{self, Balance, Config, HashOn, Health, ProxyProtocol, ServiceTls};
 use crate::config::snapshot::{Server, Service, UpstreamTls};
 use crate::upstream::hash_of;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use weir_http1::is_token;
+use weir_preface::proxy;
 use weir_tls::{Client, ClientSettings, Identity, Offer, PeerName, Roots};
+use weir_transport::{Address, Endpoint, Place};
 
-pub(super) fn compile(config: &Config) -> Result<Vec<Service>, Fault> {
-    config.services.iter().map(|(name, service)| compile_one(name, service)).collect()
+pub(super) fn compile(config: &Config, workers: usize) -> Result<Vec<Service>, Fault> {
+    config.services.iter().map(|(name, service)| compile_one(name, service, workers)).collect()
 }
 
-fn compile_one(name: &str, service: &document::Service) -> Result<Service, Fault> {
+fn compile_one(name: &str, service: &document::Service, workers: usize) -> Result<Service, Fault> {
     let key = format!("service.{name}");
     check_name(&key, name)?;
     let Some(first) = service.servers.first() else {
@@ -22,26 +24,27 @@ fn compile_one(name: &str, service: &document::Service) -> Result<Service, Fault
     };
     let first = &first.url;
     check(service, &key)?;
-    let tls = match first.tls {
+    let tls = match first.tls() {
         true => Some(Arc::new(UpstreamTls { client: client(&service.tls, &format!("{key}.tls"))? })),
         false => None,
     };
-    if !first.tls && service.tls.is_set() {
+    if !first.tls() && service.tls.is_set() {
         let why = format!("{first} is not https, so there is no certificate to verify");
         return Err(Fault::new(format!("{key}.tls"), why));
     }
+    let most = share(service.max_connections, workers, &key)?;
     let mut servers = Vec::new();
     for (index, written) in service.servers.iter().enumerate() {
-        let (key, endpoint) = (format!("{key}.servers.{index}"), &written.url);
+        let (key, place) = (format!("{key}.servers.{index}"), &written.url);
         if !(1..=1000).contains(&written.weight) {
             let why = format!("invalid value `{}`: expected 1 to 1000", written.weight);
             return Err(Fault::new(format!("{key}.weight"), why));
         }
-        if endpoint.tls != first.tls {
-            let why = format!("`{endpoint}`: expected the scheme of the first server, {first}");
+        if place.tls() != first.tls() {
+            let why = format!("`{place}`: expected the scheme of the first server, {first}");
             return Err(Fault::new(key, why));
         }
-        servers.push(server(written, service, &key)?);
+        servers.push(Server { most, ..server(written, service, &key)? });
     }
     Ok(Service {
         name: name.to_owned(),
@@ -51,8 +54,27 @@ fn compile_one(name: &str, service: &document::Service) -> Result<Service, Fault
         sticky: service.sticky.as_ref().map(|name| name.as_bytes().into()),
         eject: service.eject,
         health: service.health.clone(),
+        max_waiting: service.max_waiting,
         tls,
     })
+}
+
+/// Each worker's part of the connections to a server.
+fn share(max_connections: Option<usize>, workers: usize, key: &str) -> Result<usize, Fault> {
+    match max_connections {
+        None => Ok(usize::MAX),
+        Some(most @ 1..=1_000_000) if most >= workers => Ok(most / workers),
+        Some(most @ 1..=1_000_000) => {
+            let why = format!(
+                "invalid value `{most}`: each of the {workers} workers needs one: expected at least {workers}, or fewer `workers`"
+            );
+            Err(Fault::new(format!("{key}.max_connections"), why))
+        }
+        Some(most) => {
+            let why = format!("invalid value `{most}`: expected 1 to 1000000");
+            Err(Fault::new(format!("{key}.max_connections"), why))
+        }
+    }
 }
 
 fn check(service: &document::Service, key: &str) -> Result<(), Fault> {
@@ -93,28 +115,33 @@ fn check_health(health: &Health, key: &str) -> Result<(), Fault> {
 }
 
 fn server(written: &document::Server, service: &document::Service, key: &str) -> Result<Server, Fault> {
-    let endpoint = &written.url;
-    if endpoint.port == 0 {
-        return Err(Fault::new(key, format!("{endpoint}: invalid port 0")));
-    }
-    let name = match endpoint.tls {
-        true => {
-            let name = service.tls.name.as_ref().unwrap_or(&endpoint.host);
-            let wrong = |error| Fault::new(key, format!("{endpoint}: {error}"));
+    let place = &written.url;
+    let name = match place {
+        Place::Url(Endpoint { port: 0, .. }) => {
+            return Err(Fault::new(key, format!("{place}: invalid port 0")));
+        }
+        Place::Url(Endpoint { tls: true, host, .. }) => {
+            let name = service.tls.name.as_ref().unwrap_or(host);
+            let wrong = |error| Fault::new(key, format!("{place}: {error}"));
             Some(name.parse::<PeerName>().map_err(wrong)?)
         }
-        false => None,
+        Place::Url(_) | Place::Unix(_) => None,
     };
-    let address = endpoint.resolve().map_err(|error| Fault::new(key, error))?;
+    let address = place.resolve().map_err(|error| Fault::new(key, error))?;
     Ok(Server {
-        endpoint: endpoint.clone(),
+        place: place.clone(),
         address,
-        authority: endpoint.authority(),
+        authority: place.authority(),
         name,
         weight: written.weight,
         backup: written.backup,
         pool: service.pool,
-        id: hash_of(endpoint.to_string().as_bytes()),
+        most: usize::MAX,
+        announces: service.proxy_protocol.map(|version| match version {
+            ProxyProtocol::V1 => proxy::Version::V1,
+            ProxyProtocol::V2 => proxy::Version::V2,
+        }),
+        id: hash_of(place.to_string().as_bytes()),
     })
 }
 
@@ -151,8 +178,8 @@ fn client(tls: &ServiceTls, key: &str) -> Result<Client, Fault> {
 /// The server at its new address, if it is no longer at the one in use. The order of the addresses says nothing: name
 /// servers turn it around.
 pub(crate) fn resolve_again(server: &Server, found: &[SocketAddr]) -> Option<Server> {
-    let first = found.first().filter(|_| !found.contains(&server.address))?;
-    Some(Server { address: *first, ..server.clone() })
+    let first = found.first().filter(|_| server.address.tcp().is_none_or(|now| !found.contains(&now)))?;
+    Some(Server { address: Address::Tcp(*first), ..server.clone() })
 }
 
 #[cfg(test)]
@@ -168,6 +195,6 @@ mod tests {
         assert_eq!(resolve_again(&server, &[at("192.0.2.2:80"), at("192.0.2.1:80")]), None);
         assert_eq!(resolve_again(&server, &[]), None);
         let now = resolve_again(&server, &[at("192.0.2.3:80"), at("192.0.2.2:80")]).unwrap();
-        assert_eq!((now.address, now.authority.as_str()), (at("192.0.2.3:80"), "192.0.2.1"));
+        assert_eq!((now.address.tcp(), now.authority.as_str()), (Some(at("192.0.2.3:80")), "192.0.2.1"));
     }
 }

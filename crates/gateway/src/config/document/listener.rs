@@ -1,12 +1,14 @@
 //! Listeners, and TLS towards clients.
 
-use super::values::texts;
+use super::values::{duration, text, texts};
 use crate::config::Network;
 use serde::Deserialize;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 use weir_tls::{Group, Suite, Version};
+use weir_transport::{UNIX, unix_path};
 
 /// Where clients connect.
 #[derive(Clone, Debug, Deserialize)]
@@ -15,21 +17,51 @@ pub struct Listener {
     /// The addresses to listen on, at least one.
     #[serde(deserialize_with = "texts")]
     pub bind: Vec<Bind>,
+    /// Permissions of Unix sockets, in octal; default: `660`, the owner and the group.
+    #[serde(default, deserialize_with = "text")]
+    pub mode: Option<Mode>,
     /// Networks of proxies in front, whose `X-Forwarded-*` are believed; default: none.
     #[serde(default, deserialize_with = "texts")]
     pub trusted_proxies: Vec<Network>,
+    /// Networks of load balancers in front, who begin each connection with a PROXY protocol header. Others are turned
+    /// away. Default: no header is expected.
+    #[serde(default, deserialize_with = "texts")]
+    pub proxy_protocol: Vec<Network>,
+    /// TLS connections that are passed on without being decrypted, by the name that the client asks for.
+    #[serde(default)]
+    pub passthrough: Vec<Passthrough>,
     /// Terminates TLS; default: cleartext.
     #[serde(default)]
     pub tls: Option<ListenerTls>,
 }
 
-/// An address to listen on: `HOST:PORT`.
+/// Where to listen: `HOST:PORT`, or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bind {
-    /// A name, an IPv4 address, or an IPv6 address without its brackets.
-    pub host: String,
-    /// The port; 0 picks a free one.
-    pub port: u16,
+pub enum Bind {
+    /// A port.
+    Tcp {
+        /// A name, an IPv4 address, or an IPv6 address without its brackets.
+        host: String,
+        /// The port; 0 picks a free one.
+        port: u16,
+    },
+    /// A Unix domain socket.
+    Unix(PathBuf),
+}
+
+/// Permissions of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode(pub u32);
+
+/// Connections for some names, which a service gets without their being decrypted.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Passthrough {
+    /// Names as in a route: `db.example.org`, `*.example.org`, or `*` for all, and for those that ask for none.
+    #[serde(deserialize_with = "texts")]
+    pub name: Vec<String>,
+    /// The name of the service, whose servers terminate TLS: their URLs are `http`, as the gateway adds none.
+    pub service: String,
 }
 
 /// TLS towards clients.
@@ -47,6 +79,14 @@ pub struct ListenerTls {
     pub groups: Vec<Group>,
     /// Tickets after each TLS 1.3 handshake, 0 to 8; default: 1.
     pub tickets: Option<u32>,
+    /// How long a key issues tickets, a minute to 84 hours; default: 12 hours.
+    #[serde(deserialize_with = "duration")]
+    pub ticket_lifetime: Option<Duration>,
+    /// A file with secrets that all machines of a fleet have, from which the keys of tickets are derived; default: a random one
+    /// of this process.
+    pub ticket_secrets: Option<PathBuf>,
+    /// The most sessions that are stored, for TLS 1.2 clients without tickets; default: 32768.
+    pub sessions: Option<usize>,
     /// Asks for client certificates of the CAs in this PEM file; default: none is asked for.
     pub client_ca: Option<PathBuf>,
     /// Whether clients need one; default: required.
@@ -79,6 +119,9 @@ pub struct Certificate {
     pub chain: PathBuf,
     /// Its private key in PEM.
     pub key: PathBuf,
+    /// The CA's OCSP response about it in DER, which clients get along with it; default: none.
+    #[serde(default)]
+    pub ocsp: Option<PathBuf>,
 }
 
 impl FromStr for Bind {
@@ -88,23 +131,42 @@ impl FromStr for Bind {
         let wrong = |why: &str| {
             format!("invalid address `{text}`: {why}: expected HOST:PORT, such as 0.0.0.0:443 or [::]:443")
         };
+        if let Some(path) = text.strip_prefix(UNIX) {
+            return unix_path(path).map(Self::Unix).map_err(|why| format!("invalid address `{text}`: {why}"));
+        }
         let (host, port) = text.rsplit_once(':').ok_or_else(|| wrong("missing port"))?;
         let port = port.parse().map_err(|_| wrong(&format!("invalid port `{port}`")))?;
         let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         match (inner, host) {
-            (Some(host), _) => Ok(Self { host: host.to_owned(), port }),
+            (Some(host), _) => Ok(Self::Tcp { host: host.to_owned(), port }),
             (None, "") => Err(wrong("missing host")),
             (None, host) if host.contains([':', '/', '[', ']']) => Err(wrong("invalid host")),
-            (None, host) => Ok(Self { host: host.to_owned(), port }),
+            (None, host) => Ok(Self::Tcp { host: host.to_owned(), port }),
         }
     }
 }
 
 impl fmt::Display for Bind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.host.contains(':') {
-            true => write!(f, "[{}]:{}", self.host, self.port),
-            false => write!(f, "{}:{}", self.host, self.port),
+        match self {
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Unix(path) => write!(f, "{UNIX}{}", path.display()),
         }
+    }
+}
+
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777 && text.len() <= 4);
+        mode.map(Self).ok_or_else(|| format!("invalid mode `{text}`: expected octal digits, such as \"660\""))
+    }
+}
+
+impl Default for Mode {
+    fn default() -> Self {
+        Self(0o660)
     }
 }

@@ -1,6 +1,6 @@
 //! Logs, and the admin address.
 
-use super::listener::Bind;
+use super::listener::{Bind, Mode};
 use super::values::text;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -35,4 +35,7 @@ pub struct Admin {
     /// The address; default: 127.0.0.1:9901. All that can connect can read it.
     #[serde(deserialize_with = "text")]
     pub bind: Option<Bind>,
+    /// Permissions of a Unix socket, in octal; default: `660`.
+    #[serde(deserialize_with = "text")]
+    pub mode: Option<Mode>,
 }

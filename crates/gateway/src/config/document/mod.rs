@@ -5,17 +5,20 @@ mod log;
 mod route;
 mod service;
 mod timeouts;
+mod tracing;
 mod values;
 
-pub use listener::{Bind, Certificate, ClientCertificates, Listener, ListenerTls};
+pub use listener::{Bind, Certificate, ClientCertificates, Listener, ListenerTls, Mode, Passthrough};
 pub use log::{Admin, Log, WhenFull};
 pub use route::{Edits, Redirect, Respond, Route};
-pub use service::{Balance, Eject, HashOn, Health, Pool, Server, Service, ServiceTls};
+pub use service::{Balance, Eject, HashOn, Health, Pool, ProxyProtocol, Server, Service, ServiceTls};
 pub use timeouts::{RouteTimeouts, Timeouts};
+pub use tracing::Tracing;
 
 use super::Fault;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use values::{size, text};
 use weir_reactor::cores::Cores;
 
@@ -40,6 +43,10 @@ pub struct Config {
     /// Routes; the most specific one that fits is taken.
     #[serde(rename = "route")]
     pub routes: Vec<Route>,
+    /// Files with the bodies of the gateway's own error answers, by status (`502`) or class (`5xx`).
+    pub error_pages: BTreeMap<String, PathBuf>,
+    /// Fields by which a request is found again elsewhere.
+    pub tracing: Tracing,
     /// Logs.
     pub log: Log,
     /// The admin address; default: none.

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 use weir_http1::is_token;
 use weir_tls::{Group, Suite, Version};
-use weir_transport::Endpoint;
+use weir_transport::Place;
 
 /// A named group of servers that answer alike.
 #[derive(Clone, Debug, Deserialize)]
@@ -31,6 +31,15 @@ pub struct Service {
     /// Asks servers from time to time whether they are well; default: no.
     #[serde(default)]
     pub health: Option<Health>,
+    /// The most connections to each server, 1 to 1000000, shared evenly by the workers; default: no limit.
+    #[serde(default)]
+    pub max_connections: Option<usize>,
+    /// The most requests that wait in each worker while all servers have their connections in use.
+    #[serde(default = "max_waiting")]
+    pub max_waiting: usize,
+    /// Begins each connection with a PROXY protocol header about the client; default: none.
+    #[serde(default)]
+    pub proxy_protocol: Option<ProxyProtocol>,
     /// Its idle connections.
     #[serde(default)]
     pub pool: Pool,
@@ -39,13 +48,23 @@ pub struct Service {
     pub tls: ServiceTls,
 }
 
+/// The form of a PROXY protocol header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProxyProtocol {
+    /// A line of text.
+    V1,
+    /// Binary.
+    V2,
+}
+
 /// One server: a URL alone, or a table.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
-    /// `http://HOST:PORT` or `https://HOST:PORT`.
-    #[serde(deserialize_with = "endpoint")]
-    pub url: Endpoint,
+    /// `http://HOST:PORT`, `https://HOST:PORT`, or `unix:PATH` for a socket in cleartext.
+    #[serde(deserialize_with = "place")]
+    pub url: Place,
     /// Its share of the requests in proportion to the others', 1 to 1000; default: 1.
     #[serde(default = "one")]
     pub weight: u32,
@@ -174,7 +193,7 @@ pub struct Pool {
 
 impl Server {
     /// A server with the usual share.
-    pub fn new(url: Endpoint) -> Self {
+    pub fn new(url: Place) -> Self {
         Self { url, weight: one(), backup: false }
     }
 }
@@ -189,6 +208,9 @@ impl Service {
             sticky: None,
             eject: Eject::default(),
             health: None,
+            max_connections: None,
+            max_waiting: max_waiting(),
+            proxy_protocol: None,
             pool: Pool::default(),
             tls: ServiceTls::default(),
         }
@@ -222,11 +244,16 @@ impl FromStr for HashOn {
     }
 }
 
+/// A second's requests of a busy worker: what waits longer is seldom wanted any more.
+fn max_waiting() -> usize {
+    1000
+}
+
 fn one() -> u32 {
     1
 }
 
-fn endpoint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Endpoint, D::Error> {
+fn place<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Place, D::Error> {
     String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
 }
 

@@ -20,6 +20,9 @@ pub struct Timeouts {
     /// Time without progress of a body, in either direction; progress extends it.
     #[serde(deserialize_with = "duration")]
     pub stall: Duration,
+    /// In the queue for a connection to a server: see [`Service::max_connections`](super::Service::max_connections).
+    #[serde(deserialize_with = "duration")]
+    pub queue: Duration,
     /// From dialling an upstream to the end of its TLS handshake.
     #[serde(deserialize_with = "duration")]
     pub connect: Duration,
@@ -78,6 +81,7 @@ impl Default for Timeouts {
             idle: Duration::from_secs(75),
             // A client that reads 1 KB/s opens its window in steps of about 64 KB.
             stall: Duration::from_secs(120),
+            queue: Duration::from_secs(10),
             connect: Duration::from_secs(5),
             response: Duration::from_secs(60),
             // Below the 60 to 75 seconds after which most servers close an idle connection.

@@ -16,6 +16,8 @@ pub(crate) struct Entry {
     pub host: Box<str>,
     pub user_agent: Box<str>,
     pub referer: Box<str>,
+    /// Empty unless `tracing` is set.
+    pub request_id: Box<str>,
 }
 
 /// All facts of a line.
@@ -58,6 +60,7 @@ impl Entry {
             host: head.host.map_or_else(Box::default, |host| text(host.of(buf))),
             user_agent: field(b"user-agent"),
             referer: field(b"referer"),
+            request_id: Box::default(),
         }
     }
 }

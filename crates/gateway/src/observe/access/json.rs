@@ -51,7 +51,11 @@ pub(super) fn write(line: &Line<'_>, out: &mut Vec<u8>) {
         }
     }
     if let Some(entry) = line.entry {
-        for (name, value) in [("user_agent", &entry.user_agent), ("referer", &entry.referer)] {
+        for (name, value) in [
+            ("user_agent", &entry.user_agent),
+            ("referer", &entry.referer),
+            ("request_id", &entry.request_id),
+        ] {
             if !value.is_empty() {
                 object.text(name, value);
             }

@@ -13,7 +13,7 @@ pub(crate) struct LineTemplate(Vec<Piece>);
 
 type Write = fn(&Line<'_>, &mut Vec<u8>);
 
-const VARIABLES: [(&str, Write); 24] = [
+const VARIABLES: [(&str, Write); 25] = [
     ("time", |line, out| put(line.entry.map(|entry| time(entry.at)).as_deref(), out)),
     ("client", |line, out| {
         put(line.client.map(|client| client.ip().to_canonical().to_string()).as_deref(), out);
@@ -40,6 +40,7 @@ const VARIABLES: [(&str, Write); 24] = [
     ("total_ms", |line, out| decimal(line.times.as_ref().map(|_| split(line).total), out)),
     ("user_agent", |line, out| put(line.entry.map(|entry| &*entry.user_agent), out)),
     ("referer", |line, out| put(line.entry.map(|entry| &*entry.referer), out)),
+    ("request_id", |line, out| put(line.entry.map(|entry| &*entry.request_id), out)),
 ];
 
 impl LineTemplate {

@@ -1,0 +1,91 @@
+//! What comes before a connection's first byte of HTTP: whose it is, by a proxy in front, and for whom, by the name in its
+//! ClientHello.
+
+use super::Worker;
+use super::core::HEADROOM;
+use crate::downstream::{Phase, Preface};
+use crate::keys::ClientId;
+use crate::reason::Reason;
+use weir_preface::{Look, hello, proxy};
+use weir_reactor::Net;
+use weir_reactor::socket::Read;
+use weir_tls::Acceptor;
+
+impl<N: Net> Worker<N> {
+    pub(super) fn read_preface(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let mut inbox = self.core.take_inbox(&mut client.held);
+        let read = client.transport.read(&mut inbox);
+        client.held = inbox[HEADROOM..].to_vec();
+        self.core.put_inbox(inbox);
+        match read {
+            Ok(Read::Bytes(_)) => self.look(id),
+            Ok(Read::WouldBlock) => {}
+            Ok(Read::End) => {
+                if !client.held.is_empty() {
+                    self.note_end_of(id, &Reason::ClientClosed);
+                }
+                self.drop_client(id);
+            }
+            Err(fault) => self.lose_client(id, fault),
+        }
+    }
+
+    /// Decides by what has come so far.
+    fn look(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        if client.phase == Phase::Preface(Preface::Proxy) {
+            match proxy::read(&client.held) {
+                Ok(Look::Partial) => return,
+                Ok(Look::Complete(header)) => {
+                    client.held.drain(..header.len);
+                    client.is_passed_on(header.addresses);
+                    client.phase = Phase::Preface(Preface::Hello);
+                }
+                Err(error) => return self.end(id, Reason::BadProxyHeader(error)),
+            }
+        }
+        if client.frontend.passthrough.is_empty() {
+            return self.begin_http(id);
+        }
+        match hello::read(&client.held) {
+            Ok(Look::Partial) => {}
+            Ok(Look::Complete(hello)) => {
+                let name = hello.server_name.unwrap_or_default();
+                let service = client.frontend.passthrough.find(name.as_bytes());
+                match service.and_then(|service| self.core.plan.services.get(service)).copied() {
+                    Some(service) => self.dig(id, service),
+                    None if client.frontend.tls.is_some() => self.begin_http(id),
+                    None => {
+                        // Who asks is not to be left without an answer, which is best effort.
+                        let _ = client.transport.send(UNRECOGNIZED_NAME, &mut self.core.wire);
+                        self.note_end_of(id, &Reason::UnknownName(name));
+                        self.close(id);
+                    }
+                }
+            }
+            // What terminates TLS has the better words.
+            Err(_) if client.frontend.tls.is_some() => self.begin_http(id),
+            Err(error) => self.end(id, Reason::BadHello(error)),
+        }
+    }
+
+    /// The preface is over: requests follow, behind a handshake on a listener with TLS.
+    fn begin_http(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        client.phase = Phase::Head { started: false };
+        if let Some(session) = client.frontend.tls.as_ref().map(Acceptor::accept) {
+            client.transport.begin_tls(session);
+        }
+        let mut raw = std::mem::take(&mut client.held);
+        if raw.is_empty() {
+            return;
+        }
+        let mut inbox = self.core.take_inbox(&mut client.held);
+        let received = client.transport.feed(&mut raw, &mut inbox, &mut self.core.wire);
+        self.received(id, received, inbox);
+    }
+}
+
+/// A fatal alert in a record of its own (RFC 8446 section 6, RFC 6066 section 3).
+const UNRECOGNIZED_NAME: &[u8] = &[21, 3, 3, 0, 2, 2, 112];

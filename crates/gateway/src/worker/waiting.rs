@@ -1,0 +1,89 @@
+//! Requests that wait for a connection, because each server of their service has as many as it may have.
+
+use super::Worker;
+use crate::downstream::{Phase, Waiting};
+use crate::keys::{ClientId, ServiceId};
+use crate::reason::Reason;
+use std::rc::Rc;
+use std::time::Instant;
+use weir_http1::Parse;
+use weir_reactor::Net;
+
+impl<N: Net> Worker<N> {
+    /// Lets the request whose head was parsed from `buf` wait, or refuses it. `since`: it has waited before.
+    pub(super) fn wait_for_server(
+        &mut self,
+        id: ClientId,
+        buf: &[u8],
+        service: ServiceId,
+        since: Option<Instant>,
+    ) {
+        let Some(wanted) = self.services.get_mut(service) else {
+            return self.broken(id, "a request without its service");
+        };
+        let is_up = |id| self.servers.get(id).is_some_and(|server| !server.is_down);
+        if !wanted.servers.iter().copied().any(is_up) {
+            return self.refuse(id, buf, Reason::NoServer);
+        }
+        if wanted.waiting.len() >= wanted.config.max_waiting {
+            return self.refuse(id, buf, Reason::QueueFull);
+        }
+        let Some(client) = self.clients.get_mut(id) else { return };
+        match since {
+            Some(_) => wanted.waiting.push_front(id),
+            None => wanted.waiting.push_back(id),
+        }
+        self.waiting += 1;
+        let since = since.unwrap_or_else(|| self.core.net.now());
+        client.waiting = Some(Box::new(Waiting { head: buf.to_vec(), since, service }));
+        client.phase = Phase::Queued;
+        self.touch_client(id);
+    }
+
+    /// Begins the exchanges for which connections have become free; returns how many.
+    #[cold]
+    pub(super) fn admit_waiting(&mut self) -> usize {
+        let plan = Rc::clone(&self.core.plan);
+        let mut admitted = 0;
+        for id in &plan.services {
+            while let Some(service) = self.services.get_mut(*id)
+                && service.has_room(&self.servers)
+                && let Some(client) = service.waiting.pop_front()
+            {
+                self.waiting -= 1;
+                if !self.admit(client) {
+                    break;
+                }
+                admitted += 1;
+            }
+        }
+        admitted
+    }
+
+    /// Whether its request waits no longer.
+    fn admit(&mut self, id: ClientId) -> bool {
+        let Some(client) = self.clients.get_mut(id) else { return true };
+        let Some(waiting) = client.waiting.take() else { return true };
+        client.phase = Phase::Head { started: false };
+        let limits = &self.core.plan.policy().limits;
+        match self.core.request.parse(&waiting.head, limits) {
+            Ok(Parse::Complete(_)) => self.begin(id, &waiting.head, Some(waiting.since)),
+            // It was parsed before, and the limits may be others since.
+            Ok(Parse::Partial) => self.broken(id, "a part of a head has waited"),
+            Err(error) => self.end(id, Reason::BadRequest(error)),
+        }
+        if self.clients.get(id).is_some_and(|client| client.phase == Phase::Queued) {
+            return false;
+        }
+        self.resume_client(id);
+        true
+    }
+
+    /// A client that waits is gone.
+    pub(super) fn stop_waiting(&mut self, id: ClientId, service: ServiceId) {
+        let Some(service) = self.services.get_mut(service) else { return };
+        let before = service.waiting.len();
+        service.waiting.retain(|waiting| *waiting != id);
+        self.waiting -= before - service.waiting.len();
+    }
+}
