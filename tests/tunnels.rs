@@ -1,6 +1,6 @@
 //! Upgrades: from HTTP to bytes both ways.
 
-use crate::common::{Case, Client, Ending, MODES, Mode, Switch, pattern};
+use crate::common::{Case, Certificates, Client, Ending, MODES, Mode, Peer, Switch, Upstream, Weir, pattern};
 use weir_http1::Method;
 
 const UPGRADE: &str = "GET /chat HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\
@@ -125,4 +125,35 @@ fn silent_tunnel(mode: Mode) -> (Case, Client) {
     client.send(UPGRADE);
     assert_eq!(client.answer(Method::Get).status, 101, "{mode:?}");
     (case, client)
+}
+
+/// Regression test: the end of a client's stream within its handshake was reported again in every turn, so a relay that was
+/// merely looked at used its whole core until the handshake's deadline. Load balancers look every other second.
+#[test]
+fn a_client_that_leaves_within_its_handshake_is_gone_at_once() {
+    let certificates = Certificates::new();
+    let upstream = Upstream::start(None, |peer: &mut Peer| {
+        peer.read_to_end();
+    });
+    let (cert, key) = (certificates.cert.to_str().unwrap(), certificates.key.to_str().unwrap());
+    let to = format!("http://{}", upstream.address);
+    let weir = Weir::start(&[
+        "relay",
+        "--workers",
+        "1",
+        "--listen",
+        "https://127.0.0.1:0",
+        "--cert",
+        cert,
+        "--key",
+        key,
+        "--to",
+        &to,
+    ]);
+    for index in 0..3 {
+        drop(std::net::TcpStream::connect(weir.address()).unwrap());
+        upstream.wait_for_ending(index);
+    }
+    let ended = weir.stop();
+    assert!(ended.code == Some(0) && !ended.stderr.contains("timeout"), "{}", ended.stderr);
 }

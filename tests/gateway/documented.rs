@@ -1,5 +1,7 @@
 //! docs/GATEWAY.md: its examples work, and it has every setting.
 
+use super::preface::announced;
+use super::unix::exchange;
 use crate::common::{Certificates, Client, Peer, Upstream, Weir};
 use std::fs;
 
@@ -21,13 +23,24 @@ fn the_examples_serve_requests() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("access.log");
     let path = |path: &std::path::Path| path.display().to_string();
-    assert_eq!(examples().len(), 4);
+    // What listens on the socket of the examples.
+    let _app = Weir::configured(
+        &format!(
+            "[listener.app]\nbind = 'unix:{}/app.sock'\n[service.a]\nservers = 'http://{}'\n[[route]]\nservice = 'a'",
+            path(folder.path()),
+            cleartext.address
+        ),
+        1,
+    );
+    assert_eq!(examples().len(), 6);
     for example in examples() {
         let config = example
             .replace("0.0.0.0:80", "127.0.0.1:0")
             .replace("0.0.0.0:443", "127.0.0.1:0")
             .replace("127.0.0.1:8080", "127.0.0.1:0")
             .replace("127.0.0.1:9901", "127.0.0.1:0")
+            .replace("10.0.0.0/8", "127.0.0.0/8")
+            .replace("/run/", &format!("{}/", path(folder.path())))
             .replace("127.0.0.1:3000", &cleartext.address.to_string())
             .replace("127.0.0.1:3443", &tls.address.to_string())
             .replace("/etc/weir/fullchain.pem", &path(&certificates.cert))
@@ -35,15 +48,25 @@ fn the_examples_serve_requests() {
             .replace("/etc/weir/clients.pem", &path(&certificates.cert))
             .replace("/etc/weir/internal-ca.pem", &path(&certificates.ca))
             .replace("/var/log/weir/access.log", &path(&log));
-        let listeners = config.matches("bind = \"127.0.0.1:0\"").count() - config.matches("[admin]").count();
+        let binds = ["bind = \"127.0.0.1:0\"", "bind = \"unix:"].map(|bind| config.matches(bind).count());
+        let listeners = binds.iter().sum::<usize>() - config.matches("[admin]").count();
         let weir = Weir::configured(&config, listeners);
         for (index, url) in weir.urls.iter().enumerate() {
             if config.contains("client_ca") {
                 // This client has no certificate.
                 continue;
             }
+            if let Some(path) = url.strip_prefix("unix:") {
+                let answer =
+                    exchange(path.as_ref(), "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+                assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\nok"), "{answer}");
+                continue;
+            }
             let session = url.starts_with("https").then(|| certificates.session());
-            let mut client = Client::connect(weir.address_of(index), session);
+            let mut client = match config.contains("proxy_protocol = \"127.0.0.0/8\"") && session.is_none() {
+                true => announced(weir.address_of(index), b"PROXY UNKNOWN\r\n", None),
+                false => Client::connect(weir.address_of(index), session),
+            };
             let answer = client.ask("GET /api/x HTTP/1.1\r\nHost: example.org\r\n\r\n");
             match answer.status {
                 200 => assert_eq!(answer.text(), "ok", "{url} of {example}"),
@@ -70,6 +93,7 @@ fn every_setting_is_documented() {
     for (table, text) in [
         ("", "x = 1"),
         ("", "[listener.a]\nx = 1"),
+        ("", "[listener.a]\nbind = 'a:1'\npassthrough = [{ x = 1 }]"),
         ("tls.", "[listener.a]\nbind = 'a:1'\ntls.x = 1"),
         ("", "[[certificate]]\nx = 1"),
         ("", "[service.a]\nx = 1"),
@@ -83,6 +107,7 @@ fn every_setting_is_documented() {
         ("", "[[route]]\nrespond.x = 1"),
         ("", "[[route]]\nrequest_headers.x = 1"),
         ("", "[[route]]\ntimeouts.x = 1"),
+        ("tracing.", "[tracing]\nx = 1"),
         ("limits.", "[limits]\nx = 1"),
         ("timeouts.", "[timeouts]\nx = 1"),
         ("", "[log]\nx = 1"),

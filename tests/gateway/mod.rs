@@ -4,9 +4,14 @@ mod check;
 mod documented;
 mod health;
 mod observe;
+mod preface;
+mod queue;
 mod routes;
 mod services;
+mod tickets;
 mod tls;
+mod tracing;
+mod unix;
 
 use crate::common::{Answer, Client, Peer, Upstream, Weir};
 

@@ -1,7 +1,8 @@
 //! TLS towards clients: certificates by name, and certificates of clients.
 
 use super::named;
-use crate::common::{Certificates, Client, Weir};
+use crate::common::{Certificates, Client, Weir, peer};
+use std::process::{Command, Stdio};
 use weir_tls::{Client as TlsClient, ClientSettings, Identity, PeerName, Roots, Session};
 
 /// A client's session for a name, with a certificate or without.
@@ -120,4 +121,36 @@ fn a_key_log_comes_with_a_warning() {
     assert_eq!(Client::connect(weir.address(), Some(own.session())).ask(GET).status, 200);
     assert!(std::fs::read_to_string(keys).unwrap().contains("CLIENT_TRAFFIC_SECRET_0"));
     weir.wait_for_stderr(&["warning: listener.web.tls.key_log: the secrets of all sessions"]);
+}
+
+/// A response of an OCSP responder, made by hand; clients see it, and verify it themselves.
+#[test]
+fn an_ocsp_response_is_stapled() {
+    let Some(openssl) = peer("openssl") else { return };
+    let own = Certificates::new();
+    let folder = tempfile::tempdir().unwrap();
+    let response = folder.path().join("ocsp.der");
+    let config = format!(
+        "[listener.web]\nbind = '127.0.0.1:0'\ntls = {{}}\n[[route]]\nrespond.status = 200\n{}ocsp = '{}'\n",
+        certificate(&own),
+        response.display()
+    );
+    let file = folder.path().join("weir.toml");
+    std::fs::write(&file, &config).unwrap();
+    for (bytes, fault) in [
+        (&b"-----BEGIN"[..], "not a good OCSP response: expected DER"),
+        (b"\x30\x03\x0a\x01\x06", "the responder refused, with status 6"),
+        (b"\x30\x06\x0a\x01\x00\xa0\x00", "expected DER"),
+    ] {
+        std::fs::write(&response, bytes).unwrap();
+        let ended = Weir::run(&["check", "--config", file.to_str().unwrap()]);
+        assert!(ended.code == Some(2) && ended.stderr.contains(fault), "{}", ended.stderr);
+    }
+    std::fs::write(&response, b"\x30\x05\x0a\x01\x00\xa0\x00").unwrap();
+    let weir = Weir::configured(&config, 1);
+    let mut client = Command::new(openssl);
+    client.args(["s_client", "-status", "-connect", &weir.address().to_string()]);
+    let said = client.stdin(Stdio::null()).output().unwrap().stdout;
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains("OCSP response:") && !said.contains("no response sent"), "{said}");
 }

@@ -1,0 +1,175 @@
+//! Connections to a server are limited, and requests wait for one.
+
+use super::named;
+use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, Weir, pattern, poll_until};
+use weir_http1::Method;
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+
+fn gateway(service: &str, rest: &str, upstream: &Upstream) -> Weir {
+    let config = format!(
+        "workers = 1
+        [listener.web]
+        bind = '127.0.0.1:0'
+        [service.app]
+        servers = 'http://{}'
+        {service}
+        [[route]]
+        service = 'app'
+        [admin]
+        bind = '127.0.0.1:0'
+        {rest}",
+        upstream.address
+    );
+    Weir::configured(&config, 1)
+}
+
+/// An upstream that answers with the length of the body, once the switch is thrown.
+fn held_back(switch: &Switch) -> Upstream {
+    let switch = switch.clone();
+    Upstream::start(None, move |peer: &mut Peer| {
+        while let Some(request) = peer.request() {
+            switch.wait();
+            let body = request.body.len().to_string();
+            peer.answer(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()));
+        }
+    })
+}
+
+fn waiting(weir: &Weir) -> u64 {
+    let stdout = weir.stdout();
+    let admin = stdout.lines().find_map(|line| line.strip_prefix("admin on http://")).unwrap();
+    let answer =
+        Client::connect(admin.parse().unwrap(), None).ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    let line = answer.text().lines().find_map(|line| line.strip_prefix("weir_waiting_requests "));
+    line.unwrap().parse().unwrap()
+}
+
+#[test]
+fn requests_wait_for_a_connection_and_keep_their_bodies() {
+    let switch = Switch::default();
+    let upstream = held_back(&switch);
+    let weir = gateway("max_connections = 1", "", &upstream);
+    let mut clients: Vec<_> = (0..6).map(|_| Client::connect(weir.address(), None)).collect();
+    let body = pattern(100_000);
+    for (index, client) in clients.iter_mut().enumerate() {
+        let length = index * 20_000;
+        client.send(format!("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n"));
+        client.send(&body[..length]);
+        poll_until(DEADLINE, "it waits", || waiting(&weir) == index as u64);
+    }
+    switch.throw();
+    for (index, client) in clients.iter_mut().enumerate() {
+        let answer = client.answer(Method::Post);
+        assert_eq!((answer.status, answer.text()), (200, (index * 20_000).to_string().as_str()));
+    }
+    assert_eq!((upstream.connections(), waiting(&weir)), (1, 0));
+    // None is left behind for those that come later.
+    assert_eq!(Client::connect(weir.address(), None).ask(GET).status, 200);
+}
+
+#[test]
+fn a_queue_is_bounded_in_length_and_time() {
+    let switch = Switch::default();
+    let upstream = held_back(&switch);
+    let weir = gateway("max_connections = 1\nmax_waiting = 1", "[timeouts]\nqueue = '300ms'", &upstream);
+    let mut busy = Client::connect(weir.address(), None);
+    busy.send(GET);
+    upstream.wait_for_requests(1);
+    let mut second = Client::connect(weir.address(), None);
+    second.send(GET.replace("GET", "HEAD"));
+    poll_until(DEADLINE, "it waits", || waiting(&weir) == 1);
+    let refused = Client::connect(weir.address(), None).ask(GET);
+    assert_eq!(refused.status, 503);
+    assert!(refused.text().contains("queue_full"), "{}", refused.text());
+    let late = second.answer(Method::Head);
+    assert!(late.status == 503 && late.says_close(), "{}", late.status);
+    weir.wait_for_stderr(&["503 queue_timeout"]);
+    assert_eq!(waiting(&weir), 0);
+    switch.throw();
+    assert_eq!(busy.answer(Method::Get).status, 200);
+}
+
+#[test]
+fn clients_that_leave_do_not_fill_the_queue() {
+    let switch = Switch::default();
+    let upstream = held_back(&switch);
+    let weir = gateway("max_connections = 1\nmax_waiting = 1", "", &upstream);
+    let mut busy = Client::connect(weir.address(), None);
+    busy.send(GET);
+    upstream.wait_for_requests(1);
+    for _ in 0..3 {
+        let mut leaving = Client::connect(weir.address(), None);
+        leaving.send(GET);
+        poll_until(DEADLINE, "it waits", || waiting(&weir) == 1);
+        leaving.stream.reset();
+        poll_until(DEADLINE, "it is gone", || waiting(&weir) == 0);
+    }
+    switch.throw();
+    assert_eq!(busy.answer(Method::Get).status, 200);
+    assert_eq!(upstream.requests().len(), 1);
+}
+
+#[test]
+fn a_server_that_is_full_leaves_requests_to_others() {
+    let switch = Switch::default();
+    let (full, free) = (held_back(&switch), named("free"));
+    let config = format!(
+        "workers = 1
+        [listener.web]
+        bind = '127.0.0.1:0'
+        [service.app]
+        servers = ['http://{}', {{ url = 'http://{}', backup = true }}]
+        max_connections = 1
+        [[route]]
+        service = 'app'",
+        full.address, free.address
+    );
+    let weir = Weir::configured(&config, 1);
+    let mut busy = Client::connect(weir.address(), None);
+    busy.send(GET);
+    full.wait_for_requests(1);
+    assert_eq!(Client::connect(weir.address(), None).ask(GET).fields("x-server"), ["free"]);
+    switch.throw();
+    assert_eq!(busy.answer(Method::Get).status, 200);
+}
+
+#[test]
+fn a_drain_serves_those_that_wait() {
+    let switch = Switch::default();
+    let upstream = held_back(&switch);
+    let weir = gateway("max_connections = 1", "", &upstream);
+    let mut clients: Vec<_> = (0..3).map(|_| Client::connect(weir.address(), None)).collect();
+    for (index, client) in clients.iter_mut().enumerate() {
+        client.send(GET);
+        poll_until(DEADLINE, "it waits", || waiting(&weir) == index as u64);
+    }
+    upstream.wait_for_requests(1);
+    weir.terminate();
+    switch.throw();
+    for client in &mut clients {
+        assert_eq!(client.answer(Method::Get).status, 200);
+    }
+    drop(clients);
+    assert_eq!(weir.wait().code, Some(0));
+}
+
+#[test]
+fn limits_that_cannot_hold_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.toml");
+    for (limit, expected) in [
+        (0, "service.a.max_connections: invalid value `0`: expected 1 to 1000000"),
+        (
+            3,
+            "service.a.max_connections: invalid value `3`: each of the 4 workers needs one: expected at least 4",
+        ),
+    ] {
+        let config = format!(
+            "workers = 4\n[listener.web]\nbind = '127.0.0.1:0'\n[service.a]\nservers = 'http://127.0.0.1:1'\nmax_connections = {limit}\n[[route]]\nservice = 'a'\n"
+        );
+        std::fs::write(&file, config).unwrap();
+        let ended = Weir::run(&["check", "--config", file.to_str().unwrap()]);
+        assert!(ended.code == Some(2) && ended.stderr.contains(expected), "{}", ended.stderr);
+    }
+}
