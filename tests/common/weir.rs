@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// A `weir` process; dropping it kills it.
@@ -91,6 +92,11 @@ impl Weir {
         Self::spawn(args).wait()
     }
 
+    /// As [`Weir::run`], for what takes a while by its arguments.
+    pub fn run_within(deadline: Duration, args: &[&str]) -> Ended {
+        Self::spawn(args).wait_within(deadline)
+    }
+
     /// The address of its first listener.
     pub fn address(&self) -> SocketAddr {
         self.address_of(0)
@@ -142,9 +148,13 @@ impl Weir {
     }
 
     /// Waits for its exit.
-    pub fn wait(mut self) -> Ended {
+    pub fn wait(self) -> Ended {
+        self.wait_within(DEADLINE)
+    }
+
+    fn wait_within(mut self, deadline: Duration) -> Ended {
         let mut status = None;
-        poll_until(DEADLINE, "weir exits", || {
+        poll_until(deadline, "weir exits", || {
             status = self.child.try_wait().unwrap();
             status.is_some()
         });

@@ -1,7 +1,7 @@
 //! `weir cost`: its five lines agree with its loads, and with `weir probe` and `weir load` on the same server.
 
 use crate::common::load::{adds_up, load_well};
-use crate::common::{Certificates, Ended, Weir};
+use crate::common::{Certificates, DEADLINE, Ended, Weir};
 use crate::servers::Server;
 use serde_json::Value;
 use tempfile::NamedTempFile;
@@ -168,7 +168,8 @@ impl Report {
     fn of(args: &[&str]) -> Self {
         let file = NamedTempFile::new().unwrap();
         let path = file.path().to_str().unwrap();
-        let ended = Weir::run(&[&["cost"], args, &["-c", CONNECTIONS, "--json", path]].concat());
+        let ended =
+            Weir::run_within(2 * DEADLINE, &[&["cost"], args, &["-c", CONNECTIONS, "--json", path]].concat());
         assert_eq!(ended.code, Some(0), "{args:?}: {}{}", ended.stderr, ended.stdout);
         let json: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         let lines: Vec<String> = ended.stdout.lines().skip(1).take(5).map(str::to_owned).collect();
