@@ -9,6 +9,8 @@ use crate::{BodyError, Framing, Limits};
 #[derive(Clone, Debug)]
 pub struct BodyDecoder {
     state: State,
+    /// The trailer section's lines, once the body is complete.
+    trailers: Vec<u8>,
 }
 
 #[derive(Clone, Debug)]
@@ -34,14 +36,27 @@ impl BodyDecoder {
             Framing::Chunked => State::Chunked(Chunked::new(limits)),
             Framing::UntilClose => State::UntilClose,
         };
-        Self { state }
+        Self { state, trailers: Vec::new() }
+    }
+
+    /// Keeps the trailer section of a chunked body, for [`BodyDecoder::trailers`]. Call before the first step.
+    pub fn keep_trailers(&mut self) {
+        if let State::Chunked(chunked) = &mut self.state {
+            chunked.keep_trailers();
+        }
+    }
+
+    /// The lines of the trailer section, each with its CRLF, once the body is complete; empty unless they were to be kept.
+    #[must_use]
+    pub fn trailers(&self) -> &[u8] {
+        &self.trailers
     }
 
     /// Takes one step: as much framing as there is around at most one run of body bytes, and nothing after the end of
     /// the message. Call again with `input[consumed..]`; a step that consumes nothing needs more input, or
     /// [`is_complete`](Self::is_complete).
     ///
-    /// Chunk extensions and trailers are checked and dropped.
+    /// Chunk extensions are checked and dropped, and so are trailers unless [`BodyDecoder::keep_trailers`] was called.
     ///
     /// # Errors
     /// The violated rule. Bytes before the bad one are returned first, however the input is split; after
@@ -61,7 +76,10 @@ impl BodyDecoder {
                 let end = chunked.decode(input, &mut decoded);
                 match end {
                     Ok(false) => {}
-                    Ok(true) => self.state = State::Complete,
+                    Ok(true) => {
+                        self.trailers = chunked.take_trailers();
+                        self.state = State::Complete;
+                    }
                     Err(error) => {
                         self.state = State::Failed(error);
                         if decoded.data.is_empty() {
@@ -140,6 +158,24 @@ mod tests {
             assert_eq!(body.end_of_input(), Err(BodyError::Truncated));
             assert_eq!(body.decode(b"0\r\n\r\n"), Err(BodyError::Truncated));
             assert!(!body.is_complete());
+        }
+    }
+
+    #[test]
+    fn trailers_are_kept_on_request_however_they_are_split() {
+        let input = b"1\r\na\r\n0\r\nA: 1\r\nB:2\r\n\r\nGET";
+        for split in 0..input.len() {
+            let mut body = BodyDecoder::new(Framing::Chunked, &Limits::default());
+            body.keep_trailers();
+            let mut consumed = 0;
+            for end in [split, input.len()] {
+                while let Ok(step) = body.decode(&input[consumed..end])
+                    && step.consumed > 0
+                {
+                    consumed += step.consumed;
+                }
+            }
+            assert_eq!((consumed, body.trailers()), (input.len() - 3, &b"A: 1\r\nB:2\r\n"[..]), "{split}");
         }
     }
 

@@ -62,6 +62,8 @@ struct Trailer {
     fields: usize,
     line_bytes: usize,
     bytes: usize,
+    /// Its lines, if they are kept.
+    kept: Option<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -75,9 +77,25 @@ enum TrailerAt {
 
 impl Chunked {
     pub(crate) fn new(limits: &Limits) -> Self {
-        let trailer =
-            Trailer { at: TrailerAt::LineStart, limits: *limits, fields: 0, line_bytes: 0, bytes: 0 };
+        let trailer = Trailer {
+            at: TrailerAt::LineStart,
+            limits: *limits,
+            fields: 0,
+            line_bytes: 0,
+            bytes: 0,
+            kept: None,
+        };
         Self { at: At::Size { digits: 0, size: 0 }, extension_bytes: 0, trailer }
+    }
+
+    /// Keeps the lines of the trailer section.
+    pub(crate) fn keep_trailers(&mut self) {
+        self.trailer.kept = Some(Vec::new());
+    }
+
+    /// The lines that were kept.
+    pub(crate) fn take_trailers(&mut self) -> Vec<u8> {
+        self.trailer.kept.take().unwrap_or_default()
     }
 
     /// Advances `decoded` over framing around at most one run of data. Returns whether the body has ended.
@@ -184,7 +202,7 @@ impl Trailer {
             }
             (TrailerAt::EndLf | TrailerAt::LineLf, _) => return Err(BodyError::BareCr),
             (_, b'\n') => return Err(BodyError::BareLf),
-            (TrailerAt::LineStart, b'\r') => TrailerAt::EndLf,
+            (TrailerAt::LineStart, b'\r') => return Ok(self.ends()),
             (TrailerAt::LineStart, byte) if is_token(byte) => {
                 self.fields += 1;
                 if self.fields > self.limits.fields {
@@ -198,6 +216,15 @@ impl Trailer {
             (TrailerAt::Value, byte) if is_text(byte) => TrailerAt::Value,
             _ => return Err(BodyError::BadTrailer),
         };
+        if let Some(kept) = &mut self.kept {
+            kept.push(byte);
+        }
         Ok(At::Trailer)
+    }
+
+    /// The empty line, which is none of the section's, has begun.
+    fn ends(&mut self) -> At {
+        self.at = TrailerAt::EndLf;
+        At::Trailer
     }
 }

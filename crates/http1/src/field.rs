@@ -102,7 +102,7 @@ impl FieldName {
     ///
     /// RFC 9110, section 7.6.1 lists `Proxy-Connection`, `Keep-Alive`, `TE`, `Transfer-Encoding` and `Upgrade` as to
     /// be removed even when `Connection` does not name them, and `Connection` itself. `Trailer` is here as well:
-    /// [`crate::BodyDecoder`] drops the trailer section, and must not announce one that never comes.
+    /// who drops the trailer section must not announce one that never comes.
     #[inline]
     #[must_use]
     pub fn is_hop_by_hop(self) -> bool {

@@ -40,6 +40,7 @@ mod scan;
 mod section;
 mod span;
 mod target;
+mod trailers;
 mod version;
 mod write;
 
@@ -55,5 +56,6 @@ pub use response::ResponseHead;
 pub use scan::is_token_text as is_token;
 pub use span::{Decoded, Span};
 pub use target::TargetForm;
+pub use trailers::{copy_trailers, may_be_trailer};
 pub use version::Version;
-pub use write::{chunk, chunk_head, copy_fields, decimal, framing_field, last_chunk};
+pub use write::{chunk, chunk_head, copy_fields, decimal, framing_field, last_chunk, last_chunk_with};

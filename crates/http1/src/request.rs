@@ -1,7 +1,7 @@
 //! Request heads.
 
 use crate::facts::Facts;
-use crate::scan::{target_end, token_end};
+use crate::scan::{elements, target_end, token_end};
 use crate::section::{self, line_end};
 use crate::target::Target;
 use crate::{
@@ -49,6 +49,8 @@ pub struct RequestHead {
     /// The protocol that the client wants to switch to, from a single `Upgrade` field that `Connection` names
     /// (RFC 9110, section 7.8). Never in HTTP/1.0.
     pub upgrade: Option<Span>,
+    /// Whether the client takes a trailer section (`TE: trailers`, RFC 9110, section 10.1.4). Never in HTTP/1.0.
+    pub accepts_trailers: bool,
 }
 
 /// What the `Upgrade` fields say so far.
@@ -77,6 +79,7 @@ impl RequestHead {
         let mut host = None;
         let mut expect_continue = false;
         let mut upgrade = Upgrade::None;
+        let mut accepts_trailers = false;
         let note = |name, value: Span| {
             match name {
                 FieldName::Host if host.is_some() => return Err(RequestError::DuplicateHost),
@@ -94,6 +97,10 @@ impl RequestHead {
                         Upgrade::Once(_) | Upgrade::Repeated => Upgrade::Repeated,
                     };
                 }
+                FieldName::Te if version == Version::Http11 => {
+                    accepts_trailers |=
+                        elements(value.of(head)).any(|coding| coding.eq_ignore_ascii_case(b"trailers"));
+                }
                 _ => facts.note(name, value.of(head))?,
             }
             Ok(())
@@ -109,6 +116,7 @@ impl RequestHead {
         self.persistent = facts.persistent();
         self.authenticates_connection = facts.authenticates_connection;
         self.expect_continue = expect_continue;
+        self.accepts_trailers = accepts_trailers;
         self.upgrade = match upgrade {
             Upgrade::Once(protocol) if facts.names_upgrade && !protocol.of(head).is_empty() => Some(protocol),
             _ => None,

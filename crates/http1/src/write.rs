@@ -79,6 +79,13 @@ pub fn last_chunk(out: &mut Vec<u8>) {
     out.extend_from_slice(b"0\r\n\r\n");
 }
 
+/// As [`last_chunk`], with a trailer section: `trailers` appends its lines.
+pub fn last_chunk_with(trailers: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
+    out.extend_from_slice(b"0\r\n");
+    trailers(out);
+    out.extend_from_slice(b"\r\n");
+}
+
 /// Appends `n` in decimal.
 pub fn decimal(mut n: u64, out: &mut Vec<u8>) {
     // 2^64 has 20 digits.
