@@ -344,7 +344,7 @@ fn an_upstream_that_does_not_complete_the_handshake_is_504() {
         let mut client = common::Client::connect(weir.address(), session);
         let answer = client.ask(GET);
         assert_eq!(answer.status, 504, "{mode:?}");
-        assert!(answer.text().contains("upstream_connect_timeout"), "{mode:?}");
+        assert!(answer.text().contains("upstream_handshake_timeout"), "{mode:?}");
         drop(client);
         assert_eq!(weir.stop().code, Some(0), "{mode:?}");
     }

@@ -3,6 +3,15 @@
 use crate::common::Weir;
 use std::fs;
 
+/// `weir check` rejects this file, with this in its message.
+pub(super) fn refused(config: &str, expected: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.toml");
+    fs::write(&file, config).unwrap();
+    let ended = Weir::run(&["check", "--config", file.to_str().unwrap()]);
+    assert!(ended.code == Some(2) && ended.stderr.contains(expected), "{}", ended.stderr);
+}
+
 #[test]
 fn a_valid_file_is_explained_and_a_fault_is_located() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,9 @@
 //! The gateway with a configuration file.
 
 mod check;
+mod deadlines;
 mod documented;
+mod forwarded;
 mod health;
 mod observe;
 mod preface;
@@ -11,6 +13,7 @@ mod services;
 mod tickets;
 mod tls;
 mod tracing;
+mod trailers;
 mod unix;
 
 use crate::common::{Answer, Client, Peer, Upstream, Weir};
@@ -26,6 +29,15 @@ fn named(name: &'static str) -> Upstream {
             ));
         }
     })
+}
+
+/// A gateway of one worker with one route to an upstream; `route` is more of that route, and what follows it.
+fn gateway_to(upstream: &Upstream, route: &str) -> Weir {
+    let config = format!(
+        "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\nservers = 'http://{}'\n[[route]]\nservice = 'app'\n{route}",
+        upstream.address
+    );
+    Weir::configured(&config, 1)
 }
 
 /// Sends `GET TARGET` for a host on a new connection.

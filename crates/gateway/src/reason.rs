@@ -50,8 +50,10 @@ pub enum Reason {
     UpstreamConnect(Fault),
     /// The upstream's TLS failed: not trusted, not TLS, or an alert.
     UpstreamTls(Fault),
-    /// The upstream did not accept the connection (with its handshake) in time.
+    /// The upstream did not accept the connection in time.
     UpstreamConnectTimeout,
+    /// The upstream did not complete its TLS handshake in time.
+    UpstreamHandshakeTimeout,
     /// The upstream closed or reset the connection before its response.
     UpstreamClosed,
     /// The upstream closed or reset the connection during its response.
@@ -64,6 +66,8 @@ pub enum Reason {
     UpstreamStray(usize),
     /// The upstream switched protocols without being asked.
     UpstreamSwitched,
+    /// The whole exchange took too long.
+    ExchangeTimeout,
     /// The upstream did not respond in time, or did not read the request.
     UpstreamTimeout,
     /// The upstream stalled during its response.
@@ -100,7 +104,10 @@ impl Reason {
             | Self::ClientStalled
             | Self::TunnelIdle
             | Self::UpstreamStray(_) => return None,
-            Self::UpstreamConnectTimeout | Self::UpstreamTimeout => 504,
+            Self::UpstreamConnectTimeout
+            | Self::UpstreamHandshakeTimeout
+            | Self::UpstreamTimeout
+            | Self::ExchangeTimeout => 504,
             Self::UpstreamConnect(_)
             | Self::UpstreamTls(_)
             | Self::UpstreamClosed
@@ -140,6 +147,8 @@ impl Reason {
             Self::UpstreamConnect(_) => "upstream_connect",
             Self::UpstreamTls(_) => "upstream_tls",
             Self::UpstreamConnectTimeout => "upstream_connect_timeout",
+            Self::UpstreamHandshakeTimeout => "upstream_handshake_timeout",
+            Self::ExchangeTimeout => "exchange_timeout",
             Self::UpstreamClosed => "upstream_closed",
             Self::UpstreamTruncated => "upstream_truncated",
             Self::BadResponse(_) => "bad_response",
@@ -162,6 +171,7 @@ impl Reason {
             Self::UpstreamConnect(_)
                 | Self::UpstreamTls(_)
                 | Self::UpstreamConnectTimeout
+                | Self::UpstreamHandshakeTimeout
                 | Self::UpstreamClosed
                 | Self::UpstreamTruncated
                 | Self::BadResponse(_)
@@ -202,7 +212,7 @@ impl Reason {
 }
 
 /// All codes, by which the workers count. `internal_error` comes last.
-pub(crate) const CODES: [&str; 71] = [
+pub(crate) const CODES: [&str; 73] = [
     "body_too_large",
     "no_server",
     "queue_full",
@@ -223,6 +233,8 @@ pub(crate) const CODES: [&str; 71] = [
     "upstream_connect",
     "upstream_tls",
     "upstream_connect_timeout",
+    "upstream_handshake_timeout",
+    "exchange_timeout",
     "upstream_closed",
     "upstream_truncated",
     "bad_response",

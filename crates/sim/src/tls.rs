@@ -27,6 +27,7 @@ pub(crate) fn bound(plan: &Plan, moves: u8, timeouts: Timeouts) -> Bound {
                 bind,
                 mode: None,
                 trusted_proxies: Vec::new(),
+                proxy_field: None,
                 proxy_protocol: Vec::new(),
                 passthrough: Vec::new(),
                 tls: None,

@@ -52,7 +52,7 @@ pub(crate) struct ServeArgs {
     /// Time without progress of a body
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "120")]
     stall_timeout: Duration,
-    /// Time to connect to the upstream, TLS handshake included
+    /// Time to connect to the upstream, and again for the TLS handshake
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "5")]
     connect_timeout: Duration,
     /// Time from the end of a request to the response head
@@ -135,6 +135,7 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
         idle: args.idle_timeout,
         stall: args.stall_timeout,
         connect: args.connect_timeout,
+        upstream_handshake: args.connect_timeout,
         response: args.response_timeout,
         pooled: args.pool_timeout,
         drain: args.drain_timeout,
@@ -222,6 +223,7 @@ impl GatewayArgs {
                     bind,
                     mode: None,
                     trusted_proxies: Vec::new(),
+                    proxy_field: None,
                     proxy_protocol: Vec::new(),
                     passthrough: Vec::new(),
                     tls,

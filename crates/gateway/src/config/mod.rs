@@ -15,6 +15,6 @@ pub use file::{Checked, ConfigError, read};
 pub use network::Network;
 pub use snapshot::Role;
 pub(crate) use snapshot::{
-    AccessLog, Action, Listener, Pages, Passthrough, Policy, Route, Server, Service, Snapshot, Tracing,
-    UpstreamTls,
+    AccessLog, Action, FieldNames, Listener, Pages, Passthrough, Policy, Route, Server, Service, Snapshot,
+    Tracing, UpstreamTls,
 };

@@ -1,7 +1,8 @@
 //! The configuration as the workers see it: checked, immutable, replaced as a whole.
 
 use super::Network;
-use super::document::{Balance, Eject, HashOn, Health, Pool, Timeouts, WhenFull};
+use super::document::{Balance, Eject, HashOn, Health, Pool, ProxyField, Retry, Timeouts, WhenFull};
+use crate::heads::forwarded::Forms;
 use crate::observe::access::Format;
 use crate::route::{Edits, Hosts, PathEdit, PathPattern, Template};
 use std::borrow::Cow;
@@ -22,6 +23,8 @@ pub(crate) struct Snapshot {
     pub routes: Vec<Route>,
     /// How a route is found.
     pub hosts: Hosts,
+    /// The fields that tell servers about the client.
+    pub forms: Forms,
     /// What requests take along to be found again; `None`: nothing.
     pub tracing: Option<Tracing>,
     /// The bodies of the gateway's own error answers.
@@ -64,6 +67,7 @@ pub(crate) struct Policy {
     /// The largest request body in bytes.
     pub max_body: u64,
     pub timeouts: Timeouts,
+    pub retry: Retry,
 }
 
 /// Where clients connect: one for each address.
@@ -79,6 +83,7 @@ pub(crate) struct Listener {
     pub role: Role,
     /// Networks of proxies in front.
     pub trusted: Arc<[Network]>,
+    pub proxy_field: ProxyField,
     /// Networks of those in front who begin each connection with a PROXY protocol header; empty: nobody does.
     pub announced_by: Arc<[Network]>,
     pub passthrough: Arc<Passthrough>,
@@ -128,7 +133,12 @@ pub(crate) struct Route {
     pub path: Option<PathEdit>,
     pub request: Edits,
     pub response: Edits,
+    /// The trailers of requests that go along; `None`: none.
+    pub request_trailers: Option<FieldNames>,
 }
+
+/// Names of fields, in any case.
+pub(crate) type FieldNames = Arc<[Box<[u8]>]>;
 
 /// What a request must be; an empty list leaves it open.
 #[derive(Clone, Debug, Default)]
@@ -190,6 +200,8 @@ pub(crate) struct Service {
     pub sticky: Option<Box<[u8]>>,
     pub eject: Eject,
     pub health: Option<Health>,
+    /// Retries per hundred requests.
+    pub retry_percent: u32,
     /// Requests that may wait in each worker.
     pub max_waiting: usize,
     pub tls: Option<Arc<UpstreamTls>>,

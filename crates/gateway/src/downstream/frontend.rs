@@ -1,5 +1,6 @@
 //! Where clients' connections come from.
 
+use crate::config::document::ProxyField;
 use crate::config::{Listener, Network, Passthrough, Role};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,6 +13,8 @@ pub(crate) struct Frontend {
     pub role: Role,
     /// Networks of proxies in front.
     pub trusted: Arc<[Network]>,
+    /// Where those say who the client is.
+    pub proxy_field: ProxyField,
     /// Networks of those in front who begin each connection with a PROXY protocol header.
     pub announced_by: Arc<[Network]>,
     /// Connections that are passed on without being decrypted.
@@ -34,6 +37,7 @@ impl Frontend {
             name: Arc::clone(&listener.name),
             role: listener.role,
             trusted: Arc::clone(&listener.trusted),
+            proxy_field: listener.proxy_field,
             announced_by: Arc::clone(&listener.announced_by),
             passthrough: Arc::clone(&listener.passthrough),
             tls: listener.tls.as_ref().map(weir_tls::Server::core),

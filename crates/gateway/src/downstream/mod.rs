@@ -6,6 +6,7 @@ mod patience;
 pub(crate) use frontend::{Frontend, Preface};
 pub(crate) use patience::Patience;
 
+use crate::heads::forwarded::Proxy;
 use crate::heads::rewrite;
 use crate::keys::{ExchangeId, ServiceId, TunnelId};
 use std::net::SocketAddr;
@@ -114,6 +115,14 @@ impl<S: Socket> Client<S> {
         self.destination = Some(destination);
         self.is_trusted = self.frontend.trusts(Some(source.ip()));
         self.forwarded = rewrite::forwarded(self.peer, self.frontend.tls.is_some());
+    }
+
+    /// The proxy in front, if it is trusted.
+    #[inline]
+    pub(crate) fn proxy(&self) -> Option<Proxy> {
+        let ip = |address: Option<SocketAddr>| address.map(|address| address.ip());
+        let field = self.frontend.proxy_field;
+        self.is_trusted.then(|| Proxy { address: ip(self.peer), client: ip(self.origin), field })
     }
 
     /// Both ends of its connection, as far as they have addresses.

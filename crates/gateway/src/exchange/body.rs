@@ -1,6 +1,9 @@
 //! A body in transit: decoded from the sender's framing, encoded into the receiver's.
 
-use weir_http1::{BodyDecoder, BodyError, Framing, Limits, chunk, last_chunk};
+use crate::config::FieldNames;
+use weir_http1::{
+    BodyDecoder, BodyError, Framing, Limits, chunk, copy_trailers, last_chunk, last_chunk_with,
+};
 use weir_reactor::Socket;
 use weir_transport::{Fault, Transport, Wire};
 
@@ -11,6 +14,26 @@ pub(crate) struct Body {
     chunked: bool,
     passed: u64,
     is_direct: bool,
+    trailers: Trailers,
+}
+
+/// Which trailers go along with a body in chunks; those that no trailer section may have never do.
+#[derive(Clone, Debug)]
+pub(crate) enum Trailers {
+    Dropped,
+    All,
+    /// Those of these names.
+    Named(FieldNames),
+}
+
+impl Trailers {
+    fn keeps(&self, name: &[u8]) -> bool {
+        match self {
+            Self::Dropped => false,
+            Self::All => true,
+            Self::Named(names) => names.iter().any(|known| known.eq_ignore_ascii_case(name)),
+        }
+    }
 }
 
 /// The result of [`Body::pass`].
@@ -25,7 +48,22 @@ pub(crate) struct Passed {
 impl Body {
     /// A body with framing `from`, sent chunked or as is.
     pub(crate) fn new(from: Framing, chunked: bool, limits: &Limits) -> Self {
-        Self { decoder: BodyDecoder::new(from, limits), chunked, passed: 0, is_direct: false }
+        Self {
+            decoder: BodyDecoder::new(from, limits),
+            chunked,
+            passed: 0,
+            is_direct: false,
+            trailers: Trailers::Dropped,
+        }
+    }
+
+    /// With these trailers, if it is chunked on both sides.
+    pub(crate) fn with_trailers(mut self, trailers: Trailers) -> Self {
+        if self.chunked && !matches!(trailers, Trailers::Dropped) {
+            self.decoder.keep_trailers();
+            self.trailers = trailers;
+        }
+        self
     }
 
     pub(crate) fn is_complete(&self) -> bool {
@@ -63,8 +101,14 @@ impl Body {
             } else if self.chunked {
                 let out = to.stage(wire);
                 chunk(&input[start..end], out);
-                if self.is_complete() {
-                    last_chunk(out);
+                if self.decoder.is_complete() {
+                    match self.decoder.trailers() {
+                        b"" => last_chunk(out),
+                        section => {
+                            let keep = |name: &[u8]| self.trailers.keeps(name);
+                            last_chunk_with(|out| copy_trailers(section, keep, out), out);
+                        }
+                    }
                 }
             } else if end - start < WORTH_A_CALL {
                 to.stage(wire).extend_from_slice(&input[start..end]);

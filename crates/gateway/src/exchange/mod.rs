@@ -7,7 +7,7 @@ mod retry;
 mod step;
 mod times;
 
-pub(crate) use body::Body;
+pub(crate) use body::{Body, Trailers};
 pub(crate) use halves::{AnswerHalf, RequestHalf};
 pub(crate) use line::RequestLine;
 pub(crate) use retry::{Budget, Replay};
@@ -20,6 +20,7 @@ use crate::observe::access::Entry;
 use crate::plan::Plan;
 use std::rc::Rc;
 use weir_http1::{Method, Version};
+use weir_reactor::Timer;
 
 /// An exchange, from the request's complete head to the answer's last byte.
 #[derive(Debug)]
@@ -34,10 +35,14 @@ pub(crate) struct Exchange {
     pub authenticates_connection: bool,
     /// The client asked to switch protocols.
     pub asks_upgrade: bool,
+    /// The client takes the answer's trailers.
+    pub accepts_trailers: bool,
     pub request: RequestHalf,
     pub answer: AnswerHalf,
     pub replay: Replay,
     pub times: Times,
+    /// The end of the time that it may take, if that is limited.
+    pub timer: Timer<Overdue>,
     /// Method and target for the log.
     pub line: RequestLine,
     /// The configuration that it began with, and its route in it.
@@ -59,6 +64,10 @@ pub(crate) struct Exchange {
     /// What the access log says of the request, if there is one.
     pub entry: Option<Box<Entry>>,
 }
+
+/// The whole exchange has taken too long: the one cause that its timer has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Overdue;
 
 /// A request's way through one upstream connection.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 /// The bytes of a request that could be sent again.
 #[derive(Debug)]
 pub(crate) enum Replay {
-    /// It cannot: not idempotent, or too long to keep, or sent again already.
+    /// It cannot: not to be done twice ([`Retry`]), or too long to keep, or sent again already.
     Impossible,
     /// All that was sent so far.
     Kept(Vec<u8>),
@@ -26,23 +26,23 @@ impl Replay {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     credit: u32,
-}
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self { credit: Self::MOST }
-    }
+    /// What a request earns: retries per hundred requests.
+    percent: u32,
 }
 
 impl Budget {
-    /// A retry costs as much as ten requests earn.
-    const PRICE: u32 = 10;
+    const PRICE: u32 = 100;
     /// For the moment at which a server closes all its idle connections.
     const MOST: u32 = 100 * Self::PRICE;
 
+    /// A full budget of so many retries per hundred requests; with 0, there are none.
+    pub(crate) fn new(percent: u32) -> Self {
+        Self { credit: if percent == 0 { 0 } else { Self::MOST }, percent }
+    }
+
     /// A request was passed on.
     pub(crate) fn earn(&mut self) {
-        self.credit = (self.credit + 1).min(Self::MOST);
+        self.credit = (self.credit + self.percent).min(Self::MOST);
     }
 
     /// Whether one more retry is within the budget.
@@ -62,8 +62,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tenth_of_the_requests_may_be_sent_again() {
-        let mut budget = Budget::default();
+    fn a_share_of_the_requests_may_be_sent_again() {
+        let mut budget = Budget::new(10);
         let at_once = std::iter::repeat_with(|| budget.spend()).take_while(|granted| *granted).count();
         assert_eq!(at_once, 100);
         let granted = (0..1000).filter(|_| {
@@ -71,6 +71,9 @@ mod tests {
             budget.spend()
         });
         assert_eq!(granted.count(), 100);
+        let mut none = Budget::new(0);
+        none.earn();
+        assert!(!none.spend());
     }
 
     #[test]

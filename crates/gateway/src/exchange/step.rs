@@ -1,6 +1,6 @@
 //! What happens to an exchange, and what is to be done about it.
 
-use super::{AnswerHalf, Body, Exchange, Replay};
+use super::{AnswerHalf, Body, Exchange, Replay, Trailers};
 use crate::reason::Reason;
 use weir_http1::{Framing, Version};
 use weir_transport::Fault;
@@ -115,8 +115,10 @@ impl Exchange {
         let cut_short = head.status >= 300 && !self.request.is_done();
         self.persistent &= framing != Framing::UntilClose && !cut_short && !draining;
         self.authenticates_connection |= head.authenticates_connection;
+        let trailers = if self.accepts_trailers { Trailers::All } else { Trailers::Dropped };
+        let body = Body::new(head.framing, framing == Framing::Chunked, &self.policy().limits);
         self.answer = AnswerHalf::Forwarding {
-            body: Body::new(head.framing, framing == Framing::Chunked, &self.policy().limits),
+            body: body.with_trailers(trailers),
             upstream_persists: head.persistent
                 && !self.authenticates_connection
                 && !head.announces_absent_body,
@@ -124,9 +126,9 @@ impl Exchange {
         HeadStep::Final { framing }
     }
 
-    /// RFC 9110 section 9.2.2: only what may be done twice, since the server may have done it before it closed; and only on
-    /// a reused connection, which servers close without regard to what is on its way.
+    /// Only on a reused connection, which servers close without regard to what is on its way; and only what may be done twice,
+    /// since the server may have done it before it closed: nothing else is kept.
     fn can_retry(&self) -> bool {
-        self.attempt.reused && self.method.is_idempotent() && matches!(self.replay, Replay::Kept(_))
+        self.attempt.reused && matches!(self.replay, Replay::Kept(_))
     }
 }

@@ -1,23 +1,29 @@
 //! Who sent a request that came through proxies.
 
+use super::forwarded::hops;
+use crate::config::document::ProxyField;
 use crate::downstream::Frontend;
 use std::net::{IpAddr, SocketAddr};
 use weir_http1::{FieldName, RequestHead};
 
-/// The address that the proxies in front name in `X-Forwarded-For`: the last one that is none of theirs. What stands before it
-/// was written by the client, and may be anything. `peer` is the last proxy.
+/// The address that the proxies in front name: the last one that is none of theirs. What stands before it was written by the
+/// client, and may be anything. `peer` is the last proxy.
 pub(crate) fn origin(
     head: &RequestHead,
     buf: &[u8],
     peer: Option<SocketAddr>,
     frontend: &Frontend,
 ) -> Option<SocketAddr> {
-    let fields = head.fields.iter().filter(|field| field.known == FieldName::XForwardedFor);
-    let values = fields.rev().map(|field| field.value.of(buf));
-    let addresses = values.flat_map(|value| value.rsplit(|byte| *byte == b','));
+    let senders: Vec<_> = match frontend.proxy_field {
+        ProxyField::XForwardedFor => {
+            let fields = head.fields.iter().filter(|field| field.known == FieldName::XForwardedFor);
+            fields.flat_map(|field| field.value.of(buf).split(|byte| *byte == b',')).map(Some).collect()
+        }
+        ProxyField::Forwarded => hops(head, buf).into_iter().map(|hop| hop.sender).collect(),
+    };
     let mut found = peer;
-    for text in addresses {
-        let Some(address) = address(text.trim_ascii()) else { break };
+    for text in senders.into_iter().rev() {
+        let Some(address) = text.and_then(|text| address(text.trim_ascii())) else { break };
         found = Some(SocketAddr::new(address, 0));
         if !frontend.trusts(Some(address)) {
             break;
@@ -27,7 +33,7 @@ pub(crate) fn origin(
 }
 
 /// An address, perhaps with a port, as proxies write them.
-fn address(text: &[u8]) -> Option<IpAddr> {
+pub(super) fn address(text: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(text).ok()?;
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     let with_port = || text.parse().ok().map(|address: SocketAddr| address.ip());
@@ -44,10 +50,11 @@ mod tests {
     #[test]
     fn the_last_address_that_is_no_proxys_is_taken() {
         let trusted = ["10.0.0.0/8", "192.0.2.1"].map(|network| network.parse().unwrap());
-        let frontend = Frontend {
+        let mut frontend = Frontend {
             name: "web".into(),
             role: Role::Gateway,
             trusted: trusted.into(),
+            proxy_field: ProxyField::XForwardedFor,
             announced_by: [].into(),
             passthrough: Arc::default(),
             tls: None,
@@ -66,6 +73,18 @@ mod tests {
             ("X-Forwarded-For: 203.0.113.7:4711\r\n", "203.0.113.7"),
             ("X-Forwarded-For: [2001:db8::7]:4711\r\n", "2001:db8::7"),
             ("X-Forwarded-For: [2001:db8::7]\r\n", "2001:db8::7"),
+        ] {
+            let buf = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
+            let mut head = RequestHead::new();
+            assert_eq!(head.parse(buf.as_bytes(), &Limits::default()), Ok(Parse::Complete(buf.len())));
+            let found = origin(&head, buf.as_bytes(), "10.0.0.1:5".parse().ok(), &frontend);
+            assert_eq!(found.map(|at| at.ip()), expected.parse().ok(), "{fields}");
+        }
+        frontend.proxy_field = ProxyField::Forwarded;
+        for (fields, expected) in [
+            ("X-Forwarded-For: 203.0.113.7\r\n", "10.0.0.1"),
+            ("Forwarded: for=1.1.1.1, for=\"203.0.113.7:1\";proto=https, for=10.1.1.1\r\n", "203.0.113.7"),
+            ("Forwarded: for=203.0.113.7, proto=https\r\n", "10.0.0.1"),
         ] {
             let buf = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
             let mut head = RequestHead::new();

@@ -1,7 +1,8 @@
 //! Forwarding heads: unchanged lines are copied verbatim, only changes are written.
 
+use super::forwarded::{self, Forms, Proxy};
 use crate::route::{Edits, PathEdit, Values};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use weir_http1::{
     Field, FieldName, Framing, Method, RequestHead, ResponseHead, Span, TargetForm, Version, copy_fields,
     decimal, framing_field,
@@ -24,11 +25,15 @@ pub(crate) fn forwarded(peer: Option<SocketAddr>, tls: bool) -> Box<[u8]> {
 pub(crate) struct Along<'a> {
     /// The output of [`forwarded`].
     pub forwarded: &'a [u8],
-    /// The peer, if it is a proxy in front: what it says of the client goes along.
-    pub proxy: Option<Option<IpAddr>>,
+    /// The proxy in front that is trusted: what it says of the client goes along.
+    pub proxy: Option<Proxy>,
+    /// The fields that say who the client is.
+    pub forms: Forms,
     /// The client's wish to switch protocols.
     pub upgrade: Option<Span>,
     pub path: Option<&'a PathEdit>,
+    /// Its trailers go along, so what announces them does.
+    pub announces_trailers: bool,
     pub edits: &'a Edits,
     /// The upstream's authority is also for an HTTP/1.0 client without Host.
     pub values: &'a Values<'a>,
@@ -60,17 +65,24 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &m
         line(b"Host: ", if host.is_empty() { values.upstream } else { host }, out);
     }
     let old_version = head.version == Version::Http10;
-    let keep = |field: &Field| {
-        keep_in_request(field, host_replaced, old_version, proxy.is_some()) && !edits.drops(buf, field)
-    };
+    let keep = |field: &Field| keep_in_request(field, host_replaced, old_version) && !edits.drops(buf, field);
     copy_fields(buf, &head.fields, keep, out);
     framing_field(head.framing, out);
-    if let Some(protocol) = upgrade {
-        line(b"Connection: Upgrade\r\nUpgrade: ", protocol.of(buf), out);
+    if along.announces_trailers {
+        copy_fields(buf, &head.fields, |field| field.known == FieldName::Trailer, out);
     }
-    if let Some(proxy) = proxy {
-        let host = if has(head, FieldName::XForwardedHost) { b"" } else { host };
-        forwarded_and_edits(&forwarded_by(proxy, buf, head, forwarded), host, edits, values, out);
+    match (upgrade, head.accepts_trailers) {
+        (None, false) => {}
+        (None, true) => out.extend_from_slice(b"Connection: TE\r\nTE: trailers\r\n"),
+        (Some(protocol), false) => line(b"Connection: Upgrade\r\nUpgrade: ", protocol.of(buf), out),
+        (Some(protocol), true) => {
+            line(b"Connection: Upgrade, TE\r\nTE: trailers\r\nUpgrade: ", protocol.of(buf), out);
+        }
+    }
+    if proxy.is_some() || along.forms != Forms::USUAL {
+        let client = values.client.map(SocketAddr::ip);
+        let lines = forwarded::lines((head, buf), along.forms, proxy, client, (values.scheme, host));
+        forwarded_and_edits(&lines, b"", edits, values, out);
     } else if edits.is_empty() {
         out.extend_from_slice(forwarded);
         if !host.is_empty() {
@@ -80,30 +92,6 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &m
         forwarded_and_edits(forwarded, host, edits, values, out);
     }
     via(head.version, out);
-}
-
-/// Behind a proxy that is trusted: the addresses so far and its own, and the scheme unless it says that.
-#[cold]
-fn forwarded_by(proxy: Option<IpAddr>, buf: &[u8], head: &RequestHead, forwarded: &[u8]) -> Vec<u8> {
-    let said = head.fields.iter().filter(|field| field.known == FieldName::XForwardedFor);
-    let proxy = proxy.map(|proxy| proxy.to_canonical().to_string());
-    let mut addresses: Vec<&[u8]> = said.map(|field| field.value.of(buf)).collect();
-    addresses.extend(proxy.as_ref().map(String::as_bytes));
-    let mut own = Vec::new();
-    if !addresses.is_empty() {
-        line(b"X-Forwarded-For: ", &addresses.join(&b", "[..]), &mut own);
-    }
-    if !has(head, FieldName::XForwardedProto) {
-        let lines = forwarded.split_inclusive(|byte| *byte == b'\n');
-        lines
-            .filter(|line| line.starts_with(b"X-Forwarded-Proto"))
-            .for_each(|line| own.extend_from_slice(line));
-    }
-    own
-}
-
-fn has(head: &RequestHead, known: FieldName) -> bool {
-    head.fields.iter().any(|field| field.known == known)
 }
 
 /// The route's fields come in place of the gateway's own of the same name.
@@ -175,11 +163,12 @@ pub(crate) struct Cookie<'a> {
     pub secure: bool,
 }
 
-/// Writes the head of a final response for the client. `framing` is the framing of the body towards it.
+/// Writes the head of a final response for the client. `framing` is the framing of the body towards it, and whether its
+/// trailers go along.
 pub(crate) fn response(
     buf: &[u8],
     head: &ResponseHead,
-    framing: Framing,
+    (framing, trailers): (Framing, bool),
     connection: Connection,
     edits: Option<&Edits>,
     cookie: Option<Cookie<'_>>,
@@ -187,7 +176,7 @@ pub(crate) fn response(
 ) {
     status_line(buf, head, out);
     let keep = |field: &Field| {
-        !field.hop_by_hop
+        (!field.hop_by_hop || (trailers && field.known == FieldName::Trailer))
             && field.known != FieldName::ContentLength
             && !edits.is_some_and(|edits| edits.drops(buf, field))
     };
@@ -212,10 +201,12 @@ pub(crate) fn response(
     via(head.version, out);
 }
 
-fn keep_in_request(field: &Field, host_replaced: bool, old_version: bool, by_proxy: bool) -> bool {
+fn keep_in_request(field: &Field, host_replaced: bool, old_version: bool) -> bool {
     let replaced = match field.known {
-        FieldName::XForwardedFor | FieldName::Forwarded => true,
-        FieldName::XForwardedProto | FieldName::XForwardedHost => !by_proxy,
+        FieldName::XForwardedFor
+        | FieldName::Forwarded
+        | FieldName::XForwardedProto
+        | FieldName::XForwardedHost => true,
         FieldName::Host => host_replaced,
         // Regenerated from the framing decision, so that a repeated value becomes one.
         FieldName::ContentLength => true,

@@ -10,8 +10,10 @@ use weir_reactor::Socket;
 /// What the server is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// The connection, its handshake included.
+    /// The connection.
     Connect,
+    /// Its handshake.
+    Handshake,
     /// The head of its answer.
     Response,
     /// Progress of its answer's body.
@@ -25,6 +27,7 @@ impl Patience {
     pub(crate) fn within(self, timeouts: &Timeouts) -> Duration {
         match self {
             Self::Connect => timeouts.connect,
+            Self::Handshake => timeouts.upstream_handshake,
             Self::Response => timeouts.response,
             Self::Body => timeouts.stall,
             Self::Pooled => timeouts.pooled,
@@ -35,7 +38,7 @@ impl Patience {
     pub(crate) fn extends(self) -> bool {
         match self {
             Self::Response | Self::Body => true,
-            Self::Connect | Self::Pooled => false,
+            Self::Connect | Self::Handshake | Self::Pooled => false,
         }
     }
 
@@ -43,6 +46,7 @@ impl Patience {
     pub(crate) fn reason(self) -> Option<Reason> {
         match self {
             Self::Connect => Some(Reason::UpstreamConnectTimeout),
+            Self::Handshake => Some(Reason::UpstreamHandshakeTimeout),
             Self::Response => Some(Reason::UpstreamTimeout),
             Self::Body => Some(Reason::UpstreamStalled),
             Self::Pooled => None,
@@ -57,7 +61,8 @@ impl<S: Socket> Upstream<S> {
         match (self.job, exchange) {
             (Job::Idle, _) => Some(Patience::Pooled),
             (Job::Closing, _) => Some(Patience::Body),
-            _ if !self.transport.is_open() => Some(Patience::Connect),
+            _ if self.transport.is_connecting() => Some(Patience::Connect),
+            _ if !self.transport.is_open() => Some(Patience::Handshake),
             (Job::Tunnel(_), _) | (Job::Exchange(_), None) => None,
             (Job::Exchange(_), Some(_)) if blocked => None,
             (Job::Exchange(_), Some(exchange)) => match exchange.answer {

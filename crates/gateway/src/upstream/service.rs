@@ -50,7 +50,8 @@ impl Service {
                 servers.insert(Server::new(server.clone(), tls))
             }));
         }
-        let retries = before.map(|before| before.retries).unwrap_or_default();
+        let retries = before.filter(|before| before.config.retry_percent == config.retry_percent);
+        let retries = retries.map_or_else(|| Budget::new(config.retry_percent), |before| before.retries);
         Self { config: config.clone(), servers: chosen, retries, waiting, round: Vec::new(), random: 0 }
     }
 }

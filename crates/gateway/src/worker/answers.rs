@@ -8,7 +8,7 @@ use crate::keys::{ExchangeId, UpstreamId};
 use crate::observe::Context;
 use crate::reason::Reason;
 use crate::upstream::Job;
-use weir_http1::{Parse, Version};
+use weir_http1::{Framing, Parse, Version};
 use weir_reactor::{Net, Ready};
 use weir_transport::{End, Fault};
 
@@ -267,8 +267,9 @@ impl<N: Net> Worker<N> {
                     }
                     false => None,
                 };
+                let trailers = exchange.accepts_trailers && framing == Framing::Chunked;
                 let out = client.transport.stage(&mut core.wire);
-                rewrite::response(buf, head, framing, connection, edits, cookie, out);
+                rewrite::response(buf, head, (framing, trailers), connection, edits, cookie, out);
                 Passed::Final
             }
             HeadStep::End(reason) => {

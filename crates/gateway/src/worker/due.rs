@@ -3,7 +3,7 @@
 use super::Worker;
 use crate::downstream::{self, Phase};
 use crate::exchange::Event;
-use crate::keys::{ClientId, UpstreamId};
+use crate::keys::{ClientId, ExchangeId, UpstreamId};
 use crate::reason::Reason;
 use crate::upstream::{self, Job};
 use weir_reactor::Net;
@@ -52,6 +52,15 @@ impl<N: Net> Worker<N> {
         self.touch_client(id);
     }
 
+    /// An exchange has taken as long as it may.
+    pub(super) fn exchange_due(&mut self, id: ExchangeId) {
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let (now, client) = (self.core.net.now(), exchange.client);
+        if exchange.timer.due(now, self.core.net.wheel(), id.key()).is_some() {
+            self.end(client, Reason::ExchangeTimeout);
+        }
+    }
+
     pub(super) fn upstream_due(&mut self, id: UpstreamId) {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         let now = self.core.net.now();
@@ -62,7 +71,9 @@ impl<N: Net> Worker<N> {
             return self.touch_upstream(id);
         }
         match (job, why.reason()) {
-            (Job::Exchange(exchange), Some(reason)) if why == upstream::Patience::Connect => {
+            (Job::Exchange(exchange), Some(reason))
+                if matches!(why, upstream::Patience::Connect | upstream::Patience::Handshake) =>
+            {
                 self.on(exchange, Event::NotConnected(reason));
             }
             (Job::Exchange(exchange), Some(reason)) => {

@@ -31,6 +31,9 @@ impl<N: Net> Worker<N> {
         let (outcome, client_id, upstream) = (exchange.outcome(), exchange.client, exchange.attempt.upstream);
         let status = exchange.status;
         self.record(id, None);
+        if let Some(exchange) = self.exchanges.get_mut(id) {
+            exchange.timer.cancel(self.core.net.wheel());
+        }
         self.exchanges.discard(id);
         self.release(upstream, outcome.upstream_persists && upstream_is_clean, status);
         let Some(client) = self.clients.get_mut(client_id) else { return };
@@ -184,6 +187,7 @@ impl<N: Net> Worker<N> {
         let exchange = client.exchange()?;
         client.phase = Phase::Head { started: false };
         let mut exchange = self.exchanges.remove(exchange)?;
+        exchange.timer.cancel(self.core.net.wheel());
         if let Some(bytes) = exchange.replay.take() {
             self.core.wire.give_back(bytes);
         }

@@ -140,7 +140,10 @@ impl<N: Net> Worker<N> {
             match (ClientId::of(*due), UpstreamId::of(*due)) {
                 (Some(id), _) => self.client_due(id),
                 (_, Some(id)) => self.upstream_due(id),
-                (None, None) => self.frontend_due(due.index()),
+                (None, None) => match ExchangeId::of(*due) {
+                    Some(id) => self.exchange_due(id),
+                    None => self.frontend_due(due.index()),
+                },
             }
         }
         for ready in events.ready().filter(|ready| ready.key.tag() == FRONTEND) {

@@ -4,8 +4,11 @@ use super::Worker;
 use super::core::HEADROOM;
 use super::local::values;
 use crate::config::Action;
+use crate::config::document::Retry;
 use crate::downstream::{MAX_PENDING, Phase};
-use crate::exchange::{AnswerHalf, Body, Event, Exchange, Replay, RequestHalf, RequestLine, Times};
+use crate::exchange::{
+    AnswerHalf, Body, Event, Exchange, Overdue, Replay, RequestHalf, RequestLine, Times, Trailers,
+};
 use crate::heads::origin::origin;
 use crate::heads::rewrite::{self, Along};
 use crate::keys::{ClientId, ExchangeId, ServiceId};
@@ -13,9 +16,10 @@ use crate::reason::Reason;
 use crate::upstream::{Job, Wish};
 use std::io::ErrorKind;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 use weir_http1::{Framing, Method, Parse, RequestHead, Span};
-use weir_reactor::{Net, Ready};
+use weir_reactor::{Net, Ready, Timer};
 use weir_tls::ClientCertificate;
 use weir_transport::{Fault, Received};
 
@@ -233,15 +237,20 @@ impl<N: Net> Worker<N> {
         }
         let along = Along {
             forwarded: &client.forwarded,
-            proxy: client.is_trusted.then(|| client.peer.map(|peer| peer.ip())),
+            proxy: client.proxy(),
+            forms: core.plan.snapshot.forms,
             upgrade,
             path: found.path.as_ref(),
+            announces_trailers: found.request_trailers.is_some() && head.framing == Framing::Chunked,
             edits: &found.request,
             values: &values,
         };
         rewrite::request(buf, head, &along, upstream.transport.stage(&mut core.wire));
         let limits = &found.policy.limits;
-        let body = Body::new(head.framing, head.framing == Framing::Chunked, limits);
+        let mut body = Body::new(head.framing, head.framing == Framing::Chunked, limits);
+        if let Some(names) = &found.request_trailers {
+            body = body.with_trailers(Trailers::Named(Arc::clone(names)));
+        }
         let now = core.net.now();
         let mut times = Times::new(client.accepted, since.unwrap_or(now), now);
         let request = RequestHalf::new(body);
@@ -251,10 +260,14 @@ impl<N: Net> Worker<N> {
         if attempt.reused {
             times.connected = Some(now);
         }
-        let replay = if attempt.reused && head.method.is_idempotent() {
-            Replay::Kept(Vec::new())
-        } else {
-            Replay::Impossible
+        let may_be_repeated = match found.policy.retry {
+            Retry::Idempotent => head.method.is_idempotent(),
+            Retry::Always => true,
+            Retry::Never => false,
+        };
+        let replay = match attempt.reused && may_be_repeated {
+            true => Replay::Kept(Vec::new()),
+            false => Replay::Impossible,
         };
         let exchange = self.exchanges.insert(Exchange {
             client: id,
@@ -264,10 +277,12 @@ impl<N: Net> Worker<N> {
             persistent: head.persistent,
             authenticates_connection: head.authenticates_connection,
             asks_upgrade: upgrade.is_some(),
+            accepts_trailers: head.accepts_trailers,
             request,
             answer: AnswerHalf::Awaiting,
             replay,
             times,
+            timer: Timer::default(),
             line: RequestLine::new(head.method_span.of(buf), head.target.of(buf)),
             plan: Rc::clone(&core.plan),
             route,
@@ -280,6 +295,7 @@ impl<N: Net> Worker<N> {
             retries: 0,
             entry,
         });
+        let limit = found.policy.timeouts.exchange.map(|within| times.head + within);
         client.phase = Phase::Exchange(exchange);
         client.moved = true;
         upstream.moved = true;
@@ -287,6 +303,17 @@ impl<N: Net> Worker<N> {
         self.assign(attempt.upstream, Job::Exchange(exchange));
         self.touch_client(id);
         self.touch_upstream(attempt.upstream);
+        if let Some(at) = limit {
+            self.limit(exchange, at);
+        }
+    }
+
+    /// Sets the end of the time that an exchange may take.
+    #[cold]
+    fn limit(&mut self, id: ExchangeId, at: Instant) {
+        if let Some(exchange) = self.exchanges.get_mut(id) {
+            exchange.timer.set(at, Overdue, self.core.net.wheel(), id.key());
+        }
     }
 
     /// Forwards the part of the request's body in `input[at..]`; returns its length.

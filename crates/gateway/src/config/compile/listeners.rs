@@ -25,6 +25,9 @@ pub(super) fn compile(config: &Config, services: &[Service]) -> Result<Vec<Liste
         if listener.mode.is_some() && !listener.bind.iter().any(|bind| matches!(bind, Bind::Unix(_))) {
             return Err(Fault::new(format!("{key}.mode"), "no Unix socket in `bind` has permissions"));
         }
+        if listener.proxy_field.is_some() && listener.trusted_proxies.is_empty() {
+            return Err(Fault::new(format!("{key}.proxy_field"), "needs `trusted_proxies`"));
+        }
         let tls = match &listener.tls {
             Some(tls) => Some(server(config, tls, &format!("{key}.tls"))?),
             None => None,
@@ -48,6 +51,7 @@ pub(super) fn compile(config: &Config, services: &[Service]) -> Result<Vec<Liste
                 mode: listener.mode.unwrap_or_default().0,
                 role: Role::Gateway,
                 trusted: listener.trusted_proxies.as_slice().into(),
+                proxy_field: listener.proxy_field.unwrap_or_default(),
                 announced_by: listener.proxy_protocol.as_slice().into(),
                 passthrough: Arc::clone(&passthrough),
                 tls: tls.clone(),

@@ -7,8 +7,9 @@ mod services;
 
 pub(crate) use services::resolve_again;
 
-use super::document::{self, Config, Log};
+use super::document::{self, ClientField, Config, Log};
 use super::snapshot::{AccessLog, Policy, Snapshot, Tracing};
+use crate::heads::forwarded::Forms;
 use crate::observe::access::Format;
 use weir_http1::Limits;
 use weir_reactor::cores;
@@ -43,7 +44,11 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
     let (routes, hosts) = routes::compile(config, &services, &policy)?;
     let access = access(&config.log)?;
     let (pages, tracing) = (pages::compile(config)?, tracing(config));
-    Ok(Snapshot { listeners, services, routes, hosts, tracing, pages, access, policy })
+    let forms = Forms {
+        x_forwarded: config.client_fields.contains(&ClientField::XForwarded),
+        forwarded: config.client_fields.contains(&ClientField::Forwarded),
+    };
+    Ok(Snapshot { listeners, services, routes, hosts, forms, tracing, pages, access, policy })
 }
 
 /// How many workers there are. Errors: the system does not say how many cores there are.
@@ -88,6 +93,7 @@ fn policy(config: &Config) -> Result<Policy, Fault> {
         limits: Limits { head_bytes, fields, line_bytes },
         max_body: limits.body.unwrap_or(u64::MAX),
         timeouts: config.timeouts,
+        retry: document::Retry::default(),
     })
 }
 

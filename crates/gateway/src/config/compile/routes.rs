@@ -2,9 +2,9 @@
 
 use super::{Fault, listed};
 use crate::config::document::{self, Config};
-use crate::config::snapshot::{Action, Conditions, Policy, Route, Service, Wanted};
+use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Service, Wanted};
 use crate::route::{Edits, Hosts, PathEdit, PathPattern, Template};
-use weir_http1::{FieldName, is_token};
+use weir_http1::{FieldName, is_token, may_be_trailer};
 
 /// The routes in their order, and how they are found.
 pub(super) fn compile(
@@ -22,10 +22,12 @@ pub(super) fn compile(
             policy: Policy {
                 max_body: route.max_body.unwrap_or(policy.max_body),
                 timeouts: route.timeouts.over(policy.timeouts),
+                retry: route.retry,
                 ..policy.clone()
             },
             path: path_edit(route, &key)?,
             request: traced(config, edits(&route.request_headers, &format!("{key}.request_headers"), true)?)?,
+            request_trailers: trailers(&route.request_trailers, &key)?,
             response: edits(&route.response_headers, &format!("{key}.response_headers"), false)?,
         });
         place(&mut hosts, route, index, &key)?;
@@ -220,6 +222,18 @@ fn edits(edits: &document::Edits, key: &str, of_request: bool) -> Result<Edits, 
         ));
     }
     Ok(compiled)
+}
+
+fn trailers(names: &[String], key: &str) -> Result<Option<FieldNames>, Fault> {
+    for (at, name) in names.iter().enumerate() {
+        if !is_token(name.as_bytes()) || !may_be_trailer(name.as_bytes()) {
+            let why = format!(
+                "`{name}` cannot be a trailer: expected a field that does not frame, route, authenticate or describe the message"
+            );
+            return Err(Fault::new(format!("{key}.request_trailers.{at}"), why));
+        }
+    }
+    Ok((!names.is_empty()).then(|| names.iter().map(|name| name.as_bytes().into()).collect()))
 }
 
 /// With the fields by which a request is found again, unless the route sets them.

@@ -55,6 +55,7 @@ fn compile_one(name: &str, service: &document::Service, workers: usize) -> Resul
         eject: service.eject,
         health: service.health.clone(),
         max_waiting: service.max_waiting,
+        retry_percent: service.retry_percent,
         tls,
     })
 }
@@ -80,6 +81,10 @@ fn share(max_connections: Option<usize>, workers: usize, key: &str) -> Result<us
 fn check(service: &document::Service, key: &str) -> Result<(), Fault> {
     if service.hash.is_some() && service.balance != Balance::Hash {
         return Err(Fault::new(format!("{key}.hash"), "needs `balance = \"hash\"`"));
+    }
+    if let percent @ 101.. = service.retry_percent {
+        let why = format!("invalid value `{percent}`: expected 0 to 100");
+        return Err(Fault::new(format!("{key}.retry_percent"), why));
     }
     if let Some(health) = &service.health {
         check_health(health, &format!("{key}.health"))?;

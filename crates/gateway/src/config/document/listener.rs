@@ -23,6 +23,9 @@ pub struct Listener {
     /// Networks of proxies in front, whose `X-Forwarded-*` are believed; default: none.
     #[serde(default, deserialize_with = "texts")]
     pub trusted_proxies: Vec<Network>,
+    /// The field in which those proxies say who the client is, `x-forwarded-for` or `forwarded`; default: `x-forwarded-for`.
+    #[serde(default)]
+    pub proxy_field: Option<ProxyField>,
     /// Networks of load balancers in front, who begin each connection with a PROXY protocol header. Others are turned
     /// away. Default: no header is expected.
     #[serde(default, deserialize_with = "texts")]
@@ -33,6 +36,17 @@ pub struct Listener {
     /// Terminates TLS; default: cleartext.
     #[serde(default)]
     pub tls: Option<ListenerTls>,
+}
+
+/// The field in which proxies in front say who the client is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProxyField {
+    /// `X-Forwarded-For`, with `-Proto` and `-Host` beside it.
+    #[default]
+    XForwardedFor,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
 }
 
 /// Where to listen: `HOST:PORT`, or `unix:PATH`.

@@ -8,9 +8,11 @@ mod timeouts;
 mod tracing;
 mod values;
 
-pub use listener::{Bind, Certificate, ClientCertificates, Listener, ListenerTls, Mode, Passthrough};
+pub use listener::{
+    Bind, Certificate, ClientCertificates, Listener, ListenerTls, Mode, Passthrough, ProxyField,
+};
 pub use log::{Admin, Log, WhenFull};
-pub use route::{Edits, Redirect, Respond, Route};
+pub use route::{Edits, Redirect, Respond, Retry, Route};
 pub use service::{Balance, Eject, HashOn, Health, Pool, ProxyProtocol, Server, Service, ServiceTls};
 pub use timeouts::{RouteTimeouts, Timeouts};
 pub use tracing::Tracing;
@@ -19,11 +21,12 @@ use super::Fault;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use values::{size, text};
+use std::str::FromStr;
+use values::{size, text, texts};
 use weir_reactor::cores::Cores;
 
 /// All of it.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Worker threads; default: one per allowed core.
@@ -43,6 +46,10 @@ pub struct Config {
     /// Routes; the most specific one that fits is taken.
     #[serde(rename = "route")]
     pub routes: Vec<Route>,
+    /// The fields that tell servers about the client: `x-forwarded` (`-For`, `-Proto`, `-Host`), `forwarded` (RFC 7239), or both;
+    /// an empty list for none. Default: `x-forwarded`.
+    #[serde(deserialize_with = "texts")]
+    pub client_fields: Vec<ClientField>,
     /// Files with the bodies of the gateway's own error answers, by status (`502`) or class (`5xx`).
     pub error_pages: BTreeMap<String, PathBuf>,
     /// Fields by which a request is found again elsewhere.
@@ -55,6 +62,15 @@ pub struct Config {
     pub limits: Limits,
     /// Timeouts.
     pub timeouts: Timeouts,
+}
+
+/// A way to tell servers about the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientField {
+    /// `X-Forwarded-For`, `-Proto` and `-Host`.
+    XForwarded,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
 }
 
 /// Limits of messages.
@@ -99,6 +115,38 @@ impl Config {
                     .to_owned(),
         });
         insecure.map(warning).chain(logged).collect()
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            workers: None,
+            cores: None,
+            listeners: BTreeMap::new(),
+            certificates: Vec::new(),
+            services: BTreeMap::new(),
+            routes: Vec::new(),
+            client_fields: vec![ClientField::XForwarded],
+            error_pages: BTreeMap::new(),
+            tracing: Tracing::default(),
+            log: Log::default(),
+            admin: None,
+            limits: Limits::default(),
+            timeouts: Timeouts::default(),
+        }
+    }
+}
+
+impl FromStr for ClientField {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "x-forwarded" => Ok(Self::XForwarded),
+            "forwarded" => Ok(Self::Forwarded),
+            _ => Err(format!("invalid value `{text}`: expected `x-forwarded` or `forwarded`")),
+        }
     }
 }
 

@@ -42,14 +42,32 @@ pub struct Route {
     pub add_prefix: Option<String>,
     /// Changes to the request's fields.
     pub request_headers: Edits,
+    /// Trailers of requests that are passed on, by name; default: none. Those of answers are, to clients that take them.
+    #[serde(deserialize_with = "texts")]
+    pub request_trailers: Vec<String>,
     /// Changes to the answer's fields.
     pub response_headers: Edits,
 
+    /// Which requests are sent again when a pooled connection closes under them.
+    pub retry: Retry,
     /// Maximum request body in bytes; default: that of `limits`.
     #[serde(deserialize_with = "size")]
     pub max_body: Option<u64>,
     /// Timeouts that differ from the general ones.
     pub timeouts: RouteTimeouts,
+}
+
+/// Which requests are sent once more, on a new connection, when a pooled connection closes before a byte of the answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Retry {
+    /// Those that may be done twice (RFC 9110 section 9.2.2).
+    #[default]
+    Idempotent,
+    /// All: for services that notice a repetition themselves.
+    Always,
+    /// None.
+    Never,
 }
 
 /// A redirect.

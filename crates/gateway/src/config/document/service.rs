@@ -37,6 +37,9 @@ pub struct Service {
     /// The most requests that wait in each worker while all servers have their connections in use.
     #[serde(default = "max_waiting")]
     pub max_waiting: usize,
+    /// Retries for each hundred requests, 0 to 100; default: 10.
+    #[serde(default = "retry_percent")]
+    pub retry_percent: u32,
     /// Begins each connection with a PROXY protocol header about the client; default: none.
     #[serde(default)]
     pub proxy_protocol: Option<ProxyProtocol>,
@@ -210,6 +213,7 @@ impl Service {
             health: None,
             max_connections: None,
             max_waiting: max_waiting(),
+            retry_percent: retry_percent(),
             proxy_protocol: None,
             pool: Pool::default(),
             tls: ServiceTls::default(),
@@ -245,6 +249,10 @@ impl FromStr for HashOn {
 }
 
 /// A second's requests of a busy worker: what waits longer is seldom wanted any more.
+fn retry_percent() -> u32 {
+    10
+}
+
 fn max_waiting() -> usize {
     1000
 }

@@ -23,12 +23,18 @@ pub struct Timeouts {
     /// In the queue for a connection to a server: see [`Service::max_connections`](super::Service::max_connections).
     #[serde(deserialize_with = "duration")]
     pub queue: Duration,
-    /// From dialling an upstream to the end of its TLS handshake.
+    /// From dialling an upstream until the connection is established.
     #[serde(deserialize_with = "duration")]
     pub connect: Duration,
+    /// From there to the end of the TLS handshake with it.
+    #[serde(deserialize_with = "duration")]
+    pub upstream_handshake: Duration,
     /// From the last byte of a request to its response head.
     #[serde(deserialize_with = "duration")]
     pub response: Duration,
+    /// From a request's head to the last byte of its answer; default: no limit, since a download may take hours.
+    #[serde(deserialize_with = "duration")]
+    pub exchange: Option<Duration>,
     /// Idle time of a pooled upstream connection.
     #[serde(deserialize_with = "duration")]
     pub pooled: Duration,
@@ -56,6 +62,9 @@ pub struct RouteTimeouts {
     /// As [`Timeouts::response`].
     #[serde(deserialize_with = "duration")]
     pub response: Option<Duration>,
+    /// As [`Timeouts::exchange`].
+    #[serde(deserialize_with = "duration")]
+    pub exchange: Option<Duration>,
     /// As [`Timeouts::tunnel`].
     #[serde(deserialize_with = "duration")]
     pub tunnel: Option<Duration>,
@@ -67,6 +76,7 @@ impl RouteTimeouts {
         Timeouts {
             stall: self.stall.unwrap_or(general.stall),
             response: self.response.unwrap_or(general.response),
+            exchange: self.exchange.or(general.exchange),
             tunnel: self.tunnel.unwrap_or(general.tunnel),
             ..general
         }
@@ -83,7 +93,9 @@ impl Default for Timeouts {
             stall: Duration::from_secs(120),
             queue: Duration::from_secs(10),
             connect: Duration::from_secs(5),
+            upstream_handshake: Duration::from_secs(5),
             response: Duration::from_secs(60),
+            exchange: None,
             // Below the 60 to 75 seconds after which most servers close an idle connection.
             pooled: Duration::from_secs(50),
             // Clients of WebSockets send pings far more often.

@@ -1,0 +1,294 @@
+//! Who sent a request, as proxies in front say and as servers are told: `X-Forwarded-*`, `Forwarded` (RFC 7239), or both.
+
+use super::origin::address;
+use crate::config::document::ProxyField;
+use std::net::IpAddr;
+use weir_http1::{FieldName, RequestHead, is_token};
+
+/// The fields that tell servers about the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Forms {
+    pub x_forwarded: bool,
+    pub forwarded: bool,
+}
+
+impl Forms {
+    /// What nearly all servers read.
+    pub(crate) const USUAL: Self = Self { x_forwarded: true, forwarded: false };
+}
+
+/// A proxy in front that is trusted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Proxy {
+    /// `None` on a Unix socket.
+    pub address: Option<IpAddr>,
+    /// The client that the proxies in front name, themselves left out.
+    pub client: Option<IpAddr>,
+    /// Where it says who the client is.
+    pub field: ProxyField,
+}
+
+/// One element of a `Forwarded` field: a hop on the way of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hop<'a> {
+    /// Who sent the request to this hop.
+    pub sender: Option<&'a [u8]>,
+    pub proto: Option<&'a [u8]>,
+    pub host: Option<&'a [u8]>,
+}
+
+/// What is known of a request's client.
+#[derive(Debug, Default)]
+struct Known<'a> {
+    /// Who sent it to whom, the client first.
+    senders: Vec<&'a [u8]>,
+    proto: Option<Vec<u8>>,
+    host: Option<Vec<u8>>,
+}
+
+/// The lines about the client for a request whose head was parsed from `buf`. `peer` is the client's own address where no proxy is
+/// trusted; `scheme` and `host` are those of the request itself, for what no proxy in front says.
+#[cold]
+pub(crate) fn lines(
+    (head, buf): (&RequestHead, &[u8]),
+    forms: Forms,
+    proxy: Option<Proxy>,
+    peer: Option<IpAddr>,
+    (scheme, host): (&str, &[u8]),
+) -> Vec<u8> {
+    let sender = proxy.map_or(peer, |proxy| proxy.address);
+    let sender = sender.map(|sender| sender.to_canonical().to_string());
+    let mut known = match proxy {
+        None => Known::default(),
+        Some(Proxy { field: ProxyField::XForwardedFor, .. }) => said_in_x_forwarded(head, buf),
+        Some(Proxy { field: ProxyField::Forwarded, client, .. }) => said_in_forwarded(head, buf, client),
+    };
+    known.senders.extend(sender.as_ref().map(String::as_bytes));
+    let proto = known.proto.unwrap_or_else(|| scheme.as_bytes().to_vec());
+    let host = known.host.unwrap_or_else(|| host.to_vec());
+    let mut out = Vec::new();
+    if forms.x_forwarded {
+        if !known.senders.is_empty() {
+            line("X-Forwarded-For", &known.senders.join(&b", "[..]), &mut out);
+        }
+        line("X-Forwarded-Proto", &proto, &mut out);
+        if !host.is_empty() {
+            line("X-Forwarded-Host", &host, &mut out);
+        }
+    }
+    if forms.forwarded {
+        let verbatim = matches!(proxy, Some(Proxy { field: ProxyField::Forwarded, .. }));
+        let mut elements: Vec<Vec<u8>> = match verbatim {
+            true => values(head, buf, FieldName::Forwarded).map(<[u8]>::to_vec).collect(),
+            false => Vec::new(),
+        };
+        let own = if verbatim { known.senders.len().saturating_sub(1) } else { 0 };
+        for (index, sender) in known.senders.iter().enumerate().skip(own) {
+            let mut element = format!("for={}", node(sender)).into_bytes();
+            // Who the client asked for is said of the first hop that is ours to describe.
+            if index == own && !verbatim {
+                describe(&proto, &host, &mut element);
+            } else if verbatim {
+                describe(scheme.as_bytes(), b"", &mut element);
+            }
+            elements.push(element);
+        }
+        if elements.is_empty() {
+            let mut element = b"for=unknown".to_vec();
+            describe(&proto, &host, &mut element);
+            elements.push(element);
+        }
+        line("Forwarded", &elements.join(&b", "[..]), &mut out);
+    }
+    out
+}
+
+/// The hops that the request's `Forwarded` fields name, the client's first.
+pub(crate) fn hops<'a>(head: &'a RequestHead, buf: &'a [u8]) -> Vec<Hop<'a>> {
+    let elements = values(head, buf, FieldName::Forwarded).flat_map(|value| split(value, b','));
+    elements.filter(|element| !element.is_empty()).map(hop).collect()
+}
+
+fn said_in_x_forwarded<'a>(head: &'a RequestHead, buf: &'a [u8]) -> Known<'a> {
+    let joined = |name| {
+        let values: Vec<_> = values(head, buf, name).collect();
+        (!values.is_empty()).then(|| values.join(&b", "[..]))
+    };
+    let senders =
+        values(head, buf, FieldName::XForwardedFor).flat_map(|value| value.split(|byte| *byte == b','));
+    Known {
+        senders: senders.map(<[u8]>::trim_ascii).filter(|sender| !sender.is_empty()).collect(),
+        proto: joined(FieldName::XForwardedProto),
+        host: joined(FieldName::XForwardedHost),
+    }
+}
+
+/// Scheme and host are those of the client's hop and of the trusted ones after it: what stands before was written by the client.
+fn said_in_forwarded<'a>(head: &'a RequestHead, buf: &'a [u8], client: Option<IpAddr>) -> Known<'a> {
+    let hops = hops(head, buf);
+    let is_clients = |hop: &Hop<'a>| client.is_some() && hop.sender.and_then(address) == client;
+    let known = &hops[hops.iter().rposition(is_clients).unwrap_or(hops.len())..];
+    let said = |of: fn(&Hop<'a>) -> Option<&'a [u8]>| known.iter().find_map(of).map(<[u8]>::to_vec);
+    Known {
+        senders: hops.iter().filter_map(|hop| hop.sender).collect(),
+        proto: said(|hop| hop.proto),
+        host: said(|hop| hop.host),
+    }
+}
+
+fn values<'a>(head: &'a RequestHead, buf: &'a [u8], name: FieldName) -> impl Iterator<Item = &'a [u8]> {
+    head.fields.iter().filter(move |field| field.known == name).map(move |field| field.value.of(buf))
+}
+
+/// `for=192.0.2.1;proto=https`, in any order.
+fn hop(element: &[u8]) -> Hop<'_> {
+    let mut hop = Hop::default();
+    for pair in split(element, b';') {
+        let Some(equals) = pair.iter().position(|byte| *byte == b'=') else { continue };
+        let (name, value) = (pair[..equals].trim_ascii(), unquoted(pair[equals + 1..].trim_ascii()));
+        let place = match () {
+            () if name.eq_ignore_ascii_case(b"for") => &mut hop.sender,
+            () if name.eq_ignore_ascii_case(b"proto") => &mut hop.proto,
+            () if name.eq_ignore_ascii_case(b"host") => &mut hop.host,
+            () => continue,
+        };
+        *place = value;
+    }
+    hop
+}
+
+/// Splits outside quotes.
+fn split(value: &[u8], at: u8) -> impl Iterator<Item = &[u8]> {
+    let (mut quoted, mut escaped) = (false, false);
+    value
+        .split(move |byte| {
+            let ends = *byte == at && !quoted;
+            quoted ^= *byte == b'"' && !escaped;
+            escaped = quoted && *byte == b'\\' && !escaped;
+            ends
+        })
+        .map(<[u8]>::trim_ascii)
+}
+
+/// A value without its quotes; `None` with escapes, which no address, scheme or host needs.
+fn unquoted(value: &[u8]) -> Option<&[u8]> {
+    let inner = match value {
+        [b'"', inner @ .., b'"'] => inner,
+        [b'"', ..] => return None,
+        value => value,
+    };
+    (!inner.is_empty() && !inner.contains(&b'\\')).then_some(inner)
+}
+
+/// An address as RFC 7239 section 6 writes it.
+fn node(sender: &[u8]) -> String {
+    match address(sender) {
+        Some(IpAddr::V6(address)) => format!("\"[{address}]\""),
+        Some(IpAddr::V4(address)) => address.to_string(),
+        None => "unknown".to_owned(),
+    }
+}
+
+fn describe(proto: &[u8], host: &[u8], element: &mut Vec<u8>) {
+    if is_token(proto) {
+        element.extend_from_slice(b";proto=");
+        element.extend_from_slice(proto);
+    }
+    if is_token(host) {
+        element.extend_from_slice(b";host=");
+        element.extend_from_slice(host);
+    } else if !host.is_empty() && !host.iter().any(|byte| b"\"\\".contains(byte)) {
+        element.extend_from_slice(b";host=\"");
+        element.extend_from_slice(host);
+        element.push(b'"');
+    }
+}
+
+fn line(name: &str, value: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_http1::{Limits, Parse};
+
+    fn parsed(fields: &str) -> (RequestHead, Vec<u8>) {
+        let buf = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n").into_bytes();
+        let mut head = RequestHead::new();
+        assert_eq!(head.parse(&buf, &Limits::default()), Ok(Parse::Complete(buf.len())));
+        (head, buf)
+    }
+
+    fn written(fields: &str, forms: Forms, field: Option<ProxyField>, sender: &str) -> String {
+        let (head, buf) = parsed(fields);
+        let client = "2001:db8::7".parse().ok();
+        let proxy = field.map(|field| Proxy { address: sender.parse().ok(), client, field });
+        let lines = lines((&head, &buf), forms, proxy, sender.parse().ok(), ("http", b"h:81"));
+        String::from_utf8(lines).unwrap()
+    }
+
+    const RFC: Forms = Forms { x_forwarded: false, forwarded: true };
+
+    #[test]
+    fn a_client_is_described_in_either_form() {
+        assert_eq!(
+            written("Forwarded: for=evil\r\nX-Forwarded-For: evil\r\n", Forms::USUAL, None, "192.0.2.1"),
+            "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: h:81\r\n"
+        );
+        assert_eq!(
+            written("Forwarded: for=evil\r\n", RFC, None, "::ffff:192.0.2.1"),
+            "Forwarded: for=192.0.2.1;proto=http;host=\"h:81\"\r\n"
+        );
+        assert_eq!(
+            written("", RFC, None, "2001:db8::7"),
+            "Forwarded: for=\"[2001:db8::7]\";proto=http;host=\"h:81\"\r\n"
+        );
+        assert_eq!(written("", RFC, None, "none"), "Forwarded: for=unknown;proto=http;host=\"h:81\"\r\n");
+    }
+
+    #[test]
+    fn what_a_proxy_says_is_passed_on_and_translated() {
+        let x = "X-Forwarded-For: 1.1.1.1, 2001:db8::7\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: a.example\r\n";
+        let rfc = "Forwarded: for=1.1.1.1;proto=forged;host=forged\r\nForwarded: for=\"[2001:db8::7]:47\";proto=https;host=\"a.example:1\"\r\n";
+        let by = |field| Some(field);
+        assert_eq!(
+            written(x, Forms::USUAL, by(ProxyField::XForwardedFor), "10.0.0.1"),
+            "X-Forwarded-For: 1.1.1.1, 2001:db8::7, 10.0.0.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: a.example\r\n"
+        );
+        assert_eq!(
+            written(x, RFC, by(ProxyField::XForwardedFor), "10.0.0.1"),
+            "Forwarded: for=1.1.1.1;proto=https;host=a.example, for=\"[2001:db8::7]\", for=10.0.0.1\r\n"
+        );
+        assert_eq!(
+            written(rfc, RFC, by(ProxyField::Forwarded), "10.0.0.1"),
+            "Forwarded: for=1.1.1.1;proto=forged;host=forged, for=\"[2001:db8::7]:47\";proto=https;host=\"a.example:1\", for=10.0.0.1;proto=http\r\n"
+        );
+        assert_eq!(
+            written(rfc, Forms::USUAL, by(ProxyField::Forwarded), "10.0.0.1"),
+            "X-Forwarded-For: 1.1.1.1, [2001:db8::7]:47, 10.0.0.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: a.example:1\r\n"
+        );
+        assert!(
+            written(x, Forms::USUAL, by(ProxyField::Forwarded), "10.0.0.1")
+                .starts_with("X-Forwarded-For: 10.0.0.1\r\n")
+        );
+    }
+
+    #[test]
+    fn elements_end_outside_quotes() {
+        let (head, buf) = parsed(
+            "Forwarded: for=\"a,b;c\";proto=https , , For = 1.1.1.1; by=x\r\nforwarded: proto=\"a\\\"b\"\r\n",
+        );
+        assert_eq!(
+            hops(&head, &buf),
+            [
+                Hop { sender: Some(b"a,b;c"), proto: Some(b"https"), host: None },
+                Hop { sender: Some(b"1.1.1.1"), ..Hop::default() },
+                Hop::default(),
+            ]
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! Who the client is, as servers are told.
+
+use super::{ask, named};
+use crate::common::{Upstream, Weir};
+
+fn gateway(settings: &str, listener: &str, upstream: &Upstream) -> Weir {
+    let config = format!(
+        "workers = 1\n{settings}\n[listener.web]\nbind = '127.0.0.1:0'\n{listener}\n[service.app]\nservers = 'http://{}'\n[[route]]\nservice = 'app'\n",
+        upstream.address
+    );
+    Weir::configured(&config, 1)
+}
+
+/// The lines about the client that the server gets.
+fn told(weir: &Weir, fields: &str) -> Vec<String> {
+    let answer = ask(weir, &format!("GET / HTTP/1.1\r\nHost: a.example\r\n{fields}\r\n"));
+    let lines = answer.text().lines().filter(|line| line.to_ascii_lowercase().contains("forwarded"));
+    lines.map(str::to_owned).collect()
+}
+
+const THEIRS: &str = "Forwarded: for=198.51.100.7;proto=https;host=b.example\r\nX-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: wss\r\n";
+
+#[test]
+fn servers_are_told_in_the_fields_that_are_set() {
+    let upstream = named("app");
+    let x = ["X-Forwarded-For: 127.0.0.1", "X-Forwarded-Proto: http", "X-Forwarded-Host: a.example"];
+    let rfc = ["Forwarded: for=127.0.0.1;proto=http;host=a.example"];
+    for (setting, expected) in [
+        ("", x.to_vec()),
+        ("client_fields = 'x-forwarded'", x.to_vec()),
+        ("client_fields = 'forwarded'", rfc.to_vec()),
+        ("client_fields = ['x-forwarded', 'forwarded']", [&x[..], &rfc].concat()),
+        ("client_fields = []", vec![]),
+    ] {
+        assert_eq!(told(&gateway(setting, "", &upstream), THEIRS), expected, "{setting}");
+    }
+}
+
+#[test]
+fn proxies_in_front_are_believed_in_one_field() {
+    let upstream = named("app");
+    let by = |field: &str| format!("trusted_proxies = '127.0.0.1'\nproxy_field = '{field}'");
+    let weir = gateway("", &by("forwarded"), &upstream);
+    assert_eq!(
+        told(&weir, THEIRS),
+        [
+            "X-Forwarded-For: 198.51.100.7, 127.0.0.1",
+            "X-Forwarded-Proto: https",
+            "X-Forwarded-Host: b.example"
+        ]
+    );
+    let weir = gateway("client_fields = 'forwarded'", &by("x-forwarded-for"), &upstream);
+    assert_eq!(told(&weir, THEIRS), ["Forwarded: for=203.0.113.9;proto=wss;host=a.example, for=127.0.0.1"]);
+    super::check::refused(
+        "[listener.web]\nbind = '127.0.0.1:0'\nproxy_field = 'forwarded'\n[[route]]\nrespond.status = 200\n",
+        "listener.web.proxy_field: needs `trusted_proxies`",
+    );
+}
