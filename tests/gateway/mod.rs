@@ -1,5 +1,6 @@
 //! The gateway with a configuration file.
 
+mod buffering;
 mod check;
 mod deadlines;
 mod documented;
@@ -43,6 +44,19 @@ fn gateway_to(upstream: &Upstream, route: &str) -> Weir {
 /// Sends `GET TARGET` for a host on a new connection.
 fn get(weir: &Weir, host: &str, target: &str) -> Answer {
     ask(weir, &format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n"))
+}
+
+/// The sum of a metric over its labels, by the admin address.
+fn metric(weir: &Weir, name: &str) -> u64 {
+    let stdout = weir.stdout();
+    let admin = stdout.lines().find_map(|line| line.strip_prefix("admin on http://")).unwrap();
+    let answer =
+        Client::connect(admin.parse().unwrap(), None).ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    let samples = answer
+        .text()
+        .lines()
+        .filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])));
+    samples.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
 }
 
 fn ask(weir: &Weir, request: &str) -> Answer {

@@ -1,6 +1,6 @@
 //! Connections to a server are limited, and requests wait for one.
 
-use super::named;
+use super::{metric, named};
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, Weir, pattern, poll_until};
 use weir_http1::Method;
 
@@ -37,12 +37,7 @@ fn held_back(switch: &Switch) -> Upstream {
 }
 
 fn waiting(weir: &Weir) -> u64 {
-    let stdout = weir.stdout();
-    let admin = stdout.lines().find_map(|line| line.strip_prefix("admin on http://")).unwrap();
-    let answer =
-        Client::connect(admin.parse().unwrap(), None).ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
-    let line = answer.text().lines().find_map(|line| line.strip_prefix("weir_waiting_requests "));
-    line.unwrap().parse().unwrap()
+    metric(weir, "weir_waiting_requests")
 }
 
 #[test]

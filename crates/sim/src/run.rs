@@ -101,6 +101,7 @@ impl<'a> Run<'a> {
             // A handshake in small pieces takes its time.
             timeouts.handshake = Duration::from_secs(100);
             timeouts.connect = Duration::from_secs(100);
+            timeouts.upstream_handshake = Duration::from_secs(100);
         }
         if plan.rough && seed % 2 == 1 {
             timeouts.pooled = Duration::from_millis(1 + seed % 20);

@@ -68,6 +68,10 @@ pub(crate) struct Policy {
     pub max_body: u64,
     pub timeouts: Timeouts,
     pub retry: Retry,
+    /// Bytes of a request's body that are waited for before it is passed on.
+    pub request_buffer: usize,
+    /// Bytes of an answer that the client has not taken, from which on its server is not read.
+    pub response_buffer: usize,
 }
 
 /// Where clients connect: one for each address.

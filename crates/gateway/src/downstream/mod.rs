@@ -1,8 +1,10 @@
 //! A client's connection.
 
+mod buffered;
 mod frontend;
 mod patience;
 
+pub(crate) use buffered::Buffered;
 pub(crate) use frontend::{Frontend, Preface};
 pub(crate) use patience::Patience;
 
@@ -41,6 +43,8 @@ pub(crate) struct Client<S> {
     pub phase: Phase,
     /// Its request, in [`Phase::Queued`].
     pub waiting: Option<Box<Waiting>>,
+    /// Its request, in [`Phase::Buffering`].
+    pub buffered: Option<Box<Buffered>>,
     /// The client has closed its sending side. It may still be waiting for a response.
     pub ended: bool,
     pub timer: Timer<Patience>,
@@ -55,8 +59,17 @@ pub(crate) struct Client<S> {
 pub(crate) struct Waiting {
     /// The bytes of its head.
     pub head: Vec<u8>,
-    pub since: Instant,
+    pub past: Past,
     pub service: ServiceId,
+}
+
+/// What a request has been through before its exchange begins.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Past {
+    /// It has waited for a connection to a server since then.
+    pub waits_since: Option<Instant>,
+    /// Its body was waited for.
+    pub buffered: bool,
 }
 
 /// What the connection is doing.
@@ -66,6 +79,8 @@ pub(crate) enum Phase {
     Preface(Preface),
     /// Waiting for a request head; `started` once a part has arrived.
     Head { started: bool },
+    /// Its request's body is waited for.
+    Buffering,
     /// Its request waits for a connection to a server.
     Queued,
     /// Its request is being answered.
@@ -100,6 +115,7 @@ impl<S: Socket> Client<S> {
             held: Vec::new(),
             phase,
             waiting: None,
+            buffered: None,
             ended: false,
             timer: Timer::default(),
             moved: false,
@@ -151,9 +167,12 @@ impl<S: Socket> Client<S> {
     pub(crate) fn exchange(&self) -> Option<ExchangeId> {
         match self.phase {
             Phase::Exchange(id) => Some(id),
-            Phase::Preface(_) | Phase::Head { .. } | Phase::Queued | Phase::Tunnel(_) | Phase::Closing => {
-                None
-            }
+            Phase::Preface(_)
+            | Phase::Head { .. }
+            | Phase::Buffering
+            | Phase::Queued
+            | Phase::Tunnel(_)
+            | Phase::Closing => None,
         }
     }
 
@@ -161,7 +180,7 @@ impl<S: Socket> Client<S> {
     pub(crate) fn wants_read(&self, upward: Upward) -> bool {
         !self.ended
             && match (self.phase, upward) {
-                (Phase::Closing | Phase::Preface(_), _) => true,
+                (Phase::Closing | Phase::Preface(_) | Phase::Buffering, _) => true,
                 // The gateway answers some requests itself, and may be faster than the client reads.
                 (Phase::Head { .. }, _) => self.transport.pending() < MAX_PENDING,
                 (_, Upward::Complete) => self.held.len() < MAX_HELD,

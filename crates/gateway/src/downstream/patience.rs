@@ -77,6 +77,7 @@ impl<S: Socket> Client<S> {
             // It is still busy with the last answer.
             Phase::Head { started: false } if pending => Some(Patience::Answer),
             Phase::Head { started: false } => Some(Patience::Idle),
+            Phase::Buffering => Some(Patience::Body),
             Phase::Queued => Some(Patience::Queue),
             Phase::Exchange(_) if !request_done => Some(Patience::Body),
             Phase::Exchange(_) if pending => Some(Patience::Answer),

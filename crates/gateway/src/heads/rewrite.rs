@@ -32,6 +32,8 @@ pub(crate) struct Along<'a> {
     /// The client's wish to switch protocols.
     pub upgrade: Option<Span>,
     pub path: Option<&'a PathEdit>,
+    /// Its body was waited for, so nothing is left to expect.
+    pub was_buffered: bool,
     /// Its trailers go along, so what announces them does.
     pub announces_trailers: bool,
     pub edits: &'a Edits,
@@ -64,8 +66,9 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &m
     if (host_replaced || head.host.is_none()) && !edits.drops_name(b"host") {
         line(b"Host: ", if host.is_empty() { values.upstream } else { host }, out);
     }
-    let old_version = head.version == Version::Http10;
-    let keep = |field: &Field| keep_in_request(field, host_replaced, old_version) && !edits.drops(buf, field);
+    // We could not forward the upstream's 100 to an HTTP/1.0 client.
+    let expects = head.version == Version::Http11 && !along.was_buffered;
+    let keep = |field: &Field| keep_in_request(field, host_replaced, expects) && !edits.drops(buf, field);
     copy_fields(buf, &head.fields, keep, out);
     framing_field(head.framing, out);
     if along.announces_trailers {
@@ -201,7 +204,7 @@ pub(crate) fn response(
     via(head.version, out);
 }
 
-fn keep_in_request(field: &Field, host_replaced: bool, old_version: bool) -> bool {
+fn keep_in_request(field: &Field, host_replaced: bool, expects: bool) -> bool {
     let replaced = match field.known {
         FieldName::XForwardedFor
         | FieldName::Forwarded
@@ -210,8 +213,7 @@ fn keep_in_request(field: &Field, host_replaced: bool, old_version: bool) -> boo
         FieldName::Host => host_replaced,
         // Regenerated from the framing decision, so that a repeated value becomes one.
         FieldName::ContentLength => true,
-        // We could not forward the upstream's 100 to an HTTP/1.0 client.
-        FieldName::Expect => old_version,
+        FieldName::Expect => !expects,
         _ => false,
     };
     !(replaced || field.hop_by_hop || field.underscore)

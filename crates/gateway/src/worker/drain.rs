@@ -204,7 +204,7 @@ impl<N: Net> Worker<N> {
         for id in self.clients.ids() {
             let Some(client) = self.clients.get(id) else { continue };
             match client.phase {
-                Phase::Exchange(_) | Phase::Queued => self.end(id, Reason::DrainTimeout),
+                Phase::Exchange(_) | Phase::Buffering | Phase::Queued => self.end(id, Reason::DrainTimeout),
                 Phase::Tunnel(tunnel) => self.end_tunnel(tunnel, Reason::DrainTimeout),
                 Phase::Preface(_) | Phase::Head { .. } | Phase::Closing if client.transport.pending() > 0 => {
                     self.note_end_of(id, &Reason::DrainTimeout);

@@ -56,7 +56,7 @@ impl<N: Net> Worker<N> {
         self.note_end_of(id, &reason);
         match exchange {
             Some(exchange) => self.record(exchange, Some(&reason)),
-            None if matches!(phase, Phase::Head { .. } | Phase::Queued) => {
+            None if matches!(phase, Phase::Head { .. } | Phase::Buffering | Phase::Queued) => {
                 self.record_own(id, None, reason.status().unwrap_or_default(), Some(&reason));
             }
             None => {}
@@ -68,18 +68,18 @@ impl<N: Net> Worker<N> {
             self.blame(exchange.service, upstream.server);
         }
         let exchange = self.take_exchange(id);
-        let asks_head = self
-            .clients
-            .get(id)
-            .and_then(|client| client.waiting.as_ref())
-            .is_some_and(|waiting| waiting.head.starts_with(b"HEAD "));
+        let head = self.clients.get(id).and_then(|client| {
+            let waiting = client.waiting.as_ref().map(|waiting| &waiting.head);
+            waiting.or(client.buffered.as_ref().map(|buffered| &buffered.head))
+        });
+        let asks_head = head.is_some_and(|head| head.starts_with(b"HEAD "));
         let method = match &exchange {
             Some(exchange) => Some(exchange.method),
             None => asks_head.then_some(Method::Head),
         };
         let can_answer = match (&exchange, phase) {
             (Some(exchange), _) => exchange.answer.is_awaiting(),
-            (None, phase) => matches!(phase, Phase::Head { .. } | Phase::Queued),
+            (None, phase) => matches!(phase, Phase::Head { .. } | Phase::Buffering | Phase::Queued),
         };
         let Some(client) = self.clients.get_mut(id) else { return };
         if can_answer && reason.status().is_some() {
@@ -124,6 +124,7 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         client.phase = Phase::Closing;
         client.held = Vec::new();
+        client.buffered = None;
         let (waiting, finished) = (client.waiting.take(), client.transport.finish(&mut self.core.wire));
         if let Some(waiting) = waiting {
             self.stop_waiting(id, waiting.service);
@@ -163,7 +164,7 @@ impl<N: Net> Worker<N> {
                 self.record(exchange, Some(&Reason::ClientClosed));
             }
             (Phase::Tunnel(tunnel), _) => return self.end_tunnel(tunnel, Reason::ClientClosed),
-            (Phase::Queued, _) => self.note_end_of(id, &Reason::ClientClosed),
+            (Phase::Buffering | Phase::Queued, _) => self.note_end_of(id, &Reason::ClientClosed),
             (Phase::Head { .. } | Phase::Preface(_), _) => {}
         }
         self.drop_client(id);

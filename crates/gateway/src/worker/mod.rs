@@ -4,6 +4,7 @@
 mod accept;
 mod answers;
 mod attempts;
+mod buffering;
 mod core;
 mod drain;
 mod due;

@@ -5,7 +5,7 @@ use super::core::HEADROOM;
 use super::local::values;
 use crate::config::Action;
 use crate::config::document::Retry;
-use crate::downstream::{MAX_PENDING, Phase};
+use crate::downstream::{MAX_PENDING, Past, Phase};
 use crate::exchange::{
     AnswerHalf, Body, Event, Exchange, Overdue, Replay, RequestHalf, RequestLine, Times, Trailers,
 };
@@ -58,7 +58,9 @@ impl<N: Net> Worker<N> {
                 Some(tunnel) => (tunnel.upstream, true),
                 None => return,
             },
-            Phase::Preface(_) | Phase::Head { .. } | Phase::Queued | Phase::Closing => return,
+            Phase::Preface(_) | Phase::Head { .. } | Phase::Buffering | Phase::Queued | Phase::Closing => {
+                return;
+            }
         };
         if let Some(upstream) = self.upstreams.get_mut(upstream) {
             upstream.moved |= answering;
@@ -107,10 +109,22 @@ impl<N: Net> Worker<N> {
     }
 
     /// Processes a client's input from `at` on, up to the next request that must wait.
-    fn take_requests(&mut self, id: ClientId, input: &mut [u8], mut at: usize) {
+    fn take_requests(&mut self, id: ClientId, input: &mut [u8], at: usize) {
+        let at = self.take_some(id, input, at);
+        let Some(client) = self.clients.get_mut(id) else { return };
+        if at < input.len() && client.phase != Phase::Closing {
+            client.held.extend_from_slice(&input[at..]);
+        }
+        if client.ended {
+            self.client_ended(id);
+        }
+    }
+
+    /// Likewise; returns where the rest begins, which must wait.
+    pub(super) fn take_some(&mut self, id: ClientId, input: &mut [u8], mut at: usize) -> usize {
         while let Some(client) = self.clients.get_mut(id) {
             match client.phase {
-                Phase::Closing | Phase::Preface(_) => return,
+                Phase::Closing | Phase::Preface(_) => break,
                 Phase::Head { .. } if at == input.len() => break,
                 // The client does not read the answers to its earlier requests.
                 Phase::Head { .. } if client.transport.pending() >= MAX_PENDING => break,
@@ -118,7 +132,7 @@ impl<N: Net> Worker<N> {
                     let core = &mut self.core;
                     match core.request.parse(&input[at..], &core.plan.policy().limits) {
                         Ok(Parse::Complete(len)) => {
-                            self.begin(id, &input[at..at + len], None);
+                            self.begin(id, &input[at..at + len], Past::default());
                             at += len;
                         }
                         Ok(Parse::Partial) => {
@@ -132,20 +146,18 @@ impl<N: Net> Worker<N> {
                     0 => break,
                     taken => at += taken,
                 },
+                Phase::Buffering => match self.buffer_body(id, &input[at..]) {
+                    0 => break,
+                    taken => at += taken,
+                },
                 Phase::Queued | Phase::Tunnel(_) => break,
             }
         }
-        let Some(client) = self.clients.get_mut(id) else { return };
-        if at < input.len() && client.phase != Phase::Closing {
-            client.held = input[at..].to_vec();
-        }
-        if client.ended {
-            self.client_ended(id);
-        }
+        at
     }
 
-    /// A request head is complete: begins its exchange, or rejects it. `since`: it has waited for a connection.
-    pub(super) fn begin(&mut self, id: ClientId, buf: &[u8], since: Option<Instant>) {
+    /// A request head is complete: begins its exchange, or rejects it.
+    pub(super) fn begin(&mut self, id: ClientId, buf: &[u8], past: Past) {
         let head = &self.core.request;
         if head.method == Method::Connect {
             return self.refuse(id, buf, Reason::ConnectMethod);
@@ -164,7 +176,14 @@ impl<N: Net> Worker<N> {
         }
         match found.action {
             Action::Pass { service } => match plan.services.get(service) {
-                Some(service) => self.pass_on(id, buf, (route, *service), since),
+                Some(_)
+                    if found.policy.request_buffer > 0
+                        && !past.buffered
+                        && !matches!(head.framing, Framing::None | Framing::Length(0)) =>
+                {
+                    self.buffer(id, buf, found.policy.request_buffer, found.policy.max_body);
+                }
+                Some(service) => self.pass_on(id, buf, (route, *service), past),
                 None => self.broken(id, "a route without its service"),
             },
             Action::Redirect { .. } | Action::Respond { .. } => {
@@ -174,13 +193,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// Begins the exchange of a request that goes to a service.
-    fn pass_on(
-        &mut self,
-        id: ClientId,
-        buf: &[u8],
-        (route, service): (usize, ServiceId),
-        since: Option<Instant>,
-    ) {
+    fn pass_on(&mut self, id: ClientId, buf: &[u8], (route, service): (usize, ServiceId), past: Past) {
         let (mut wish, mut others, mut sticky) = (Wish::default(), 0, false);
         let Some(chosen) = self.services.get_mut(service) else {
             return self.broken(id, "a request without its service");
@@ -199,12 +212,12 @@ impl<N: Net> Worker<N> {
             }
             sticky = chosen.config.sticky.is_some();
         }
-        let must_wait = !chosen.waiting.is_empty() && since.is_none();
+        let must_wait = !chosen.waiting.is_empty() && past.waits_since.is_none();
         let server = match must_wait {
             true => None,
             false => chosen.choose(&mut self.servers, self.core.net.now(), wish),
         };
-        let Some(server) = server else { return self.wait_for_server(id, buf, service, since) };
+        let Some(server) = server else { return self.wait_for_server(id, buf, service, past) };
         let mut entry = self.entry(buf);
         let attempt = match self.attempt(server, id) {
             Ok(attempt) => attempt,
@@ -241,6 +254,7 @@ impl<N: Net> Worker<N> {
             forms: core.plan.snapshot.forms,
             upgrade,
             path: found.path.as_ref(),
+            was_buffered: past.buffered,
             announces_trailers: found.request_trailers.is_some() && head.framing == Framing::Chunked,
             edits: &found.request,
             values: &values,
@@ -252,7 +266,7 @@ impl<N: Net> Worker<N> {
             body = body.with_trailers(Trailers::Named(Arc::clone(names)));
         }
         let now = core.net.now();
-        let mut times = Times::new(client.accepted, since.unwrap_or(now), now);
+        let mut times = Times::new(client.accepted, past.waits_since.unwrap_or(now), now);
         let request = RequestHalf::new(body);
         if request.is_done() {
             times.sent = Some(now);
@@ -380,6 +394,7 @@ impl<N: Net> Worker<N> {
             // Its requests wait until it has read more of the answers.
             Phase::Head { started: false } if !client.held.is_empty() => {}
             Phase::Head { .. } => self.close(id),
+            Phase::Buffering => self.end(id, Reason::ClientClosed),
             Phase::Exchange(exchange) => {
                 let pipelined = !client.held.is_empty();
                 self.on(exchange, Event::ClientEnded { pipelined });

@@ -145,7 +145,8 @@ impl<N: Net> Worker<N> {
             (_, exchange) => exchange.map(|exchange| exchange.client),
         };
         let client = client.and_then(|client| self.clients.get(client));
-        let blocked = client.is_some_and(|client| client.transport.pending() >= MAX_PENDING);
+        let most = exchange.map_or(MAX_PENDING, |exchange| exchange.policy().response_buffer);
+        let blocked = client.is_some_and(|client| client.transport.pending() >= most);
         let want = upstream.patience(exchange, blocked);
         let moved = std::mem::take(&mut upstream.moved);
         match (upstream.timer.pending(), want) {
@@ -179,7 +180,8 @@ impl<N: Net> Worker<N> {
             Job::Idle | Job::Tunnel(_) | Job::Closing => None,
         };
         let client = exchange.and_then(|exchange| self.clients.get(exchange.client));
-        let blocked = client.is_some_and(|client| client.transport.pending() >= MAX_PENDING);
+        let most = exchange.map_or(MAX_PENDING, |exchange| exchange.policy().response_buffer);
+        let blocked = client.is_some_and(|client| client.transport.pending() >= most);
         upstream.patience(exchange, blocked)
     }
 }

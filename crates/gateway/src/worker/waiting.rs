@@ -1,23 +1,16 @@
 //! Requests that wait for a connection, because each server of their service has as many as it may have.
 
 use super::Worker;
-use crate::downstream::{Phase, Waiting};
+use crate::downstream::{Past, Phase, Waiting};
 use crate::keys::{ClientId, ServiceId};
 use crate::reason::Reason;
 use std::rc::Rc;
-use std::time::Instant;
 use weir_http1::Parse;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// Lets the request whose head was parsed from `buf` wait, or refuses it. `since`: it has waited before.
-    pub(super) fn wait_for_server(
-        &mut self,
-        id: ClientId,
-        buf: &[u8],
-        service: ServiceId,
-        since: Option<Instant>,
-    ) {
+    /// Lets the request whose head was parsed from `buf` wait, or refuses it.
+    pub(super) fn wait_for_server(&mut self, id: ClientId, buf: &[u8], service: ServiceId, past: Past) {
         let Some(wanted) = self.services.get_mut(service) else {
             return self.broken(id, "a request without its service");
         };
@@ -29,13 +22,14 @@ impl<N: Net> Worker<N> {
             return self.refuse(id, buf, Reason::QueueFull);
         }
         let Some(client) = self.clients.get_mut(id) else { return };
-        match since {
+        match past.waits_since {
             Some(_) => wanted.waiting.push_front(id),
             None => wanted.waiting.push_back(id),
         }
         self.waiting += 1;
-        let since = since.unwrap_or_else(|| self.core.net.now());
-        client.waiting = Some(Box::new(Waiting { head: buf.to_vec(), since, service }));
+        let since = past.waits_since.unwrap_or_else(|| self.core.net.now());
+        let past = Past { waits_since: Some(since), ..past };
+        client.waiting = Some(Box::new(Waiting { head: buf.to_vec(), past, service }));
         client.phase = Phase::Queued;
         self.touch_client(id);
     }
@@ -67,7 +61,7 @@ impl<N: Net> Worker<N> {
         client.phase = Phase::Head { started: false };
         let limits = &self.core.plan.policy().limits;
         match self.core.request.parse(&waiting.head, limits) {
-            Ok(Parse::Complete(_)) => self.begin(id, &waiting.head, Some(waiting.since)),
+            Ok(Parse::Complete(_)) => self.begin(id, &waiting.head, waiting.past),
             // It was parsed before, and the limits may be others since.
             Ok(Parse::Partial) => self.broken(id, "a part of a head has waited"),
             Err(error) => self.end(id, Reason::BadRequest(error)),

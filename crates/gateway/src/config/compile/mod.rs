@@ -9,6 +9,7 @@ pub(crate) use services::resolve_again;
 
 use super::document::{self, ClientField, Config, Log};
 use super::snapshot::{AccessLog, Policy, Snapshot, Tracing};
+use crate::downstream::MAX_PENDING;
 use crate::heads::forwarded::Forms;
 use crate::observe::access::Format;
 use weir_http1::Limits;
@@ -94,6 +95,8 @@ fn policy(config: &Config) -> Result<Policy, Fault> {
         max_body: limits.body.unwrap_or(u64::MAX),
         timeouts: config.timeouts,
         retry: document::Retry::default(),
+        request_buffer: 0,
+        response_buffer: MAX_PENDING,
     })
 }
 

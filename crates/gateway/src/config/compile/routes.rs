@@ -3,6 +3,7 @@
 use super::{Fault, listed};
 use crate::config::document::{self, Config};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Service, Wanted};
+use crate::downstream::MAX_PENDING;
 use crate::route::{Edits, Hosts, PathEdit, PathPattern, Template};
 use weir_http1::{FieldName, is_token, may_be_trailer};
 
@@ -23,6 +24,12 @@ pub(super) fn compile(
                 max_body: route.max_body.unwrap_or(policy.max_body),
                 timeouts: route.timeouts.over(policy.timeouts),
                 retry: route.retry,
+                request_buffer: buffer(route.request_buffer, 0, &format!("{key}.request_buffer"))?,
+                response_buffer: buffer(
+                    route.response_buffer,
+                    MAX_PENDING,
+                    &format!("{key}.response_buffer"),
+                )?,
                 ..policy.clone()
             },
             path: path_edit(route, &key)?,
@@ -41,6 +48,23 @@ pub(super) fn compile(
     }
     Ok((routes, hosts))
 }
+
+/// A number of bytes to hold for one message.
+fn buffer(bytes: Option<u64>, default: usize, key: &str) -> Result<usize, Fault> {
+    match bytes {
+        None => Ok(default),
+        Some(bytes @ LEAST_BUFFER..=MOST_BUFFER) => Ok(bytes as usize),
+        Some(bytes) => {
+            let why = format!("invalid value `{bytes}`: expected {LEAST_BUFFER} to {MOST_BUFFER} bytes");
+            Err(Fault::new(key, why))
+        }
+    }
+}
+
+/// Below, a slow client would still occupy a connection for most messages.
+const LEAST_BUFFER: u64 = 16 * 1024;
+/// Each of thousands of clients may fill one.
+const MOST_BUFFER: u64 = 256 * 1024 * 1024;
 
 /// Enters a route under each of its hosts and paths.
 fn place(hosts: &mut Hosts, route: &document::Route, index: usize, key: &str) -> Result<(), Fault> {

@@ -53,6 +53,12 @@ pub struct Route {
     /// Maximum request body in bytes; default: that of `limits`.
     #[serde(deserialize_with = "size")]
     pub max_body: Option<u64>,
+    /// Waits for a request's body, or for so many bytes of it, before a server is chosen; default: passes it on as it comes.
+    #[serde(deserialize_with = "size")]
+    pub request_buffer: Option<u64>,
+    /// Bytes of an answer to hold for a slow client, so that its server is done with it; default: 64 KiB.
+    #[serde(deserialize_with = "size")]
+    pub response_buffer: Option<u64>,
     /// Timeouts that differ from the general ones.
     pub timeouts: RouteTimeouts,
 }

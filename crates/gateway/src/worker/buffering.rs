@@ -1,0 +1,75 @@
+//! Requests that are held until their body has come, so that slow clients occupy no connection to a server.
+
+use super::Worker;
+use crate::downstream::{Buffered, Past, Phase};
+use crate::keys::ClientId;
+use crate::reason::Reason;
+use weir_http1::{BodyDecoder, Parse};
+use weir_reactor::Net;
+
+impl<N: Net> Worker<N> {
+    /// Holds the request whose head was parsed from `buf` until `most` bytes of its body are here, or all.
+    #[cold]
+    pub(super) fn buffer(&mut self, id: ClientId, buf: &[u8], most: usize, max_body: u64) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let core = &mut self.core;
+        if core.request.expect_continue {
+            client.transport.stage(&mut core.wire).extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+        }
+        let decoder = BodyDecoder::new(core.request.framing, &core.plan.policy().limits);
+        client.buffered = Some(Box::new(Buffered {
+            head: buf.to_vec(),
+            body: Vec::new(),
+            decoder,
+            most,
+            max_body,
+            passed: 0,
+        }));
+        client.phase = Phase::Buffering;
+        client.moved = true;
+        self.touch_client(id);
+    }
+
+    /// Takes the part of the body that `input` begins with, and passes the request on once that is due. Returns its length.
+    #[cold]
+    pub(super) fn buffer_body(&mut self, id: ClientId, input: &[u8]) -> usize {
+        let Some(client) = self.clients.get_mut(id) else { return 0 };
+        let Some(buffered) = &mut client.buffered else {
+            self.broken(id, "a body without its request");
+            return 0;
+        };
+        client.moved = true;
+        let taken = match buffered.take(input) {
+            Ok(taken) => taken,
+            Err(error) => {
+                self.end(id, Reason::BadRequestBody(error));
+                return 0;
+            }
+        };
+        if buffered.passed > buffered.max_body {
+            self.end(id, Reason::BodyTooLarge);
+        } else if buffered.is_due() {
+            self.pass_buffered(id);
+        }
+        taken
+    }
+
+    fn pass_buffered(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(buffered) = client.buffered.take() else { return };
+        let Buffered { head, mut body, .. } = *buffered;
+        client.phase = Phase::Head { started: false };
+        match self.core.request.parse(&head, &self.core.plan.policy().limits) {
+            Ok(Parse::Complete(_)) => self.begin(id, &head, Past { buffered: true, ..Past::default() }),
+            // It was parsed before, and the limits may be others since.
+            Ok(Parse::Partial) => self.broken(id, "a part of a head was buffered"),
+            Err(error) => self.end(id, Reason::BadRequest(error)),
+        }
+        let taken = self.take_some(id, &mut body, 0);
+        if let Some(client) = self.clients.get_mut(id)
+            && client.phase != Phase::Closing
+        {
+            client.held.extend_from_slice(&body[taken..]);
+        }
+    }
+}
