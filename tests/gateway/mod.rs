@@ -6,6 +6,7 @@ mod deadlines;
 mod documented;
 mod forwarded;
 mod health;
+mod mirror;
 mod observe;
 mod preface;
 mod queue;
@@ -55,7 +56,7 @@ fn metric(weir: &Weir, name: &str) -> u64 {
     let samples = answer
         .text()
         .lines()
-        .filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])));
+        .filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ', ','])));
     samples.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
 }
 

@@ -34,6 +34,8 @@ pub struct Census {
     pub exchanges: usize,
     /// Tunnels.
     pub tunnels: usize,
+    /// Copies of requests.
+    pub mirrors: usize,
 }
 
 /// A configuration with TLS from memory, for a worker.
@@ -122,6 +124,7 @@ impl<N: Net> Bare<N> {
             pooled: self.worker.pooled(),
             exchanges: self.worker.exchanges.len(),
             tunnels: self.worker.tunnels.len(),
+            mirrors: self.worker.mirrors.len(),
         }
     }
 }

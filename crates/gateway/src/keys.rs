@@ -22,6 +22,9 @@ pub(crate) enum OfExchange {}
 /// Tunnels.
 #[derive(Debug)]
 pub(crate) enum OfTunnel {}
+/// Copies of requests.
+#[derive(Debug)]
+pub(crate) enum OfMirror {}
 /// Services.
 #[derive(Debug)]
 pub(crate) enum OfService {}
@@ -41,6 +44,9 @@ impl Kind for OfExchange {
 impl Kind for OfTunnel {
     const TAG: u8 = 4;
 }
+impl Kind for OfMirror {
+    const TAG: u8 = 8;
+}
 impl Kind for OfService {
     const TAG: u8 = 6;
 }
@@ -55,6 +61,7 @@ pub(crate) type ClientId = Id<OfClient>;
 pub(crate) type UpstreamId = Id<OfUpstream>;
 pub(crate) type ExchangeId = Id<OfExchange>;
 pub(crate) type TunnelId = Id<OfTunnel>;
+pub(crate) type MirrorId = Id<OfMirror>;
 pub(crate) type ServiceId = Id<OfService>;
 pub(crate) type ServerId = Id<OfServer>;
 

@@ -18,6 +18,7 @@ mod exchange;
 mod heads;
 mod health;
 mod keys;
+mod mirror;
 mod observe;
 mod plan;
 mod reason;

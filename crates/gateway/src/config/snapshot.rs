@@ -3,6 +3,7 @@
 use super::Network;
 use super::document::{Balance, Eject, HashOn, Health, Pool, ProxyField, Retry, Timeouts, WhenFull};
 use crate::heads::forwarded::Forms;
+use crate::mirror::MirrorTo;
 use crate::observe::access::Format;
 use crate::route::{Edits, Hosts, PathEdit, PathPattern, Template};
 use std::borrow::Cow;
@@ -135,6 +136,8 @@ pub(crate) struct Route {
     pub action: Action,
     pub policy: Policy,
     pub path: Option<PathEdit>,
+    /// Where copies of its requests go.
+    pub mirror: Option<MirrorTo>,
     pub request: Edits,
     pub response: Edits,
     /// The trailers of requests that go along; `None`: none.

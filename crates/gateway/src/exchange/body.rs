@@ -1,6 +1,7 @@
 //! A body in transit: decoded from the sender's framing, encoded into the receiver's.
 
 use crate::config::FieldNames;
+use crate::mirror::Copied;
 use weir_http1::{
     BodyDecoder, BodyError, Framing, Limits, chunk, copy_trailers, last_chunk, last_chunk_with,
 };
@@ -81,7 +82,7 @@ impl Body {
     }
 
     /// Forwards the part of the body in `input[at..]`; what is before may be overwritten. Bytes are staged, perhaps behind a
-    /// head; long stretches without framing are sent at once, from where they are.
+    /// head, and copied to `copied`; long stretches without framing are sent at once, from where they are.
     /// Errors: invalid framing from the sender.
     pub(crate) fn pass<S: Socket>(
         &mut self,
@@ -89,6 +90,7 @@ impl Body {
         at: usize,
         to: &mut Transport<S>,
         wire: &mut Wire,
+        mut copied: Option<&mut Copied>,
     ) -> Result<Passed, BodyError> {
         let (mut from, mut receiver_lost) = (at, None);
         while !self.is_complete() {
@@ -96,6 +98,9 @@ impl Body {
             let (start, end) = (from + step.data.start, from + step.data.end);
             self.passed += step.data.len() as u64;
             from += step.consumed;
+            if let Some(copied) = &mut copied {
+                copied.take(&input[start..end]);
+            }
             if receiver_lost.is_some() {
                 // Only decoded.
             } else if self.chunked {

@@ -16,6 +16,7 @@ pub(crate) use times::Times;
 
 use crate::config::Policy;
 use crate::keys::{ClientId, ServiceId, UpstreamId};
+use crate::mirror::Copied;
 use crate::observe::access::Entry;
 use crate::plan::Plan;
 use std::rc::Rc;
@@ -61,6 +62,8 @@ pub(crate) struct Exchange {
     pub received: u64,
     /// How often it was sent again.
     pub retries: u8,
+    /// A copy for another service, while the request is coming.
+    pub copy: Option<Box<Copied>>,
     /// What the access log says of the request, if there is one.
     pub entry: Option<Box<Entry>>,
 }

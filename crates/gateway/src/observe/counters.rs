@@ -1,5 +1,6 @@
 //! One worker's counters: plain integers, added up when they are asked for.
 
+use crate::mirror::{FATES, Fate};
 use crate::reason::{CODES, Reason};
 use std::fmt;
 use std::time::Duration;
@@ -37,6 +38,7 @@ pub struct Counters {
     pub took: [u64; BOUNDS.len() + 1],
     /// The sum of these times.
     pub took_us: u64,
+    mirrors: [u64; FATES.len()],
     handshakes: [u64; KINDS.len()],
     upstream_handshakes: [u64; KINDS.len()],
     ended: [u64; CODES.len()],
@@ -54,6 +56,7 @@ impl Default for Counters {
             answers: [0; 6],
             took: [0; BOUNDS.len() + 1],
             took_us: 0,
+            mirrors: [0; FATES.len()],
             handshakes: [0; KINDS.len()],
             upstream_handshakes: [0; KINDS.len()],
             ended: [0; CODES.len()],
@@ -81,6 +84,16 @@ impl Counters {
         // The bounds double from 500 us on.
         let doublings = (us / BOUNDS[0]).checked_ilog2().map_or(0, |log| log as usize + 1);
         self.took[doublings.min(BOUNDS.len())] += 1;
+    }
+
+    /// Counts a copy of a request.
+    pub(crate) fn mirror(&mut self, fate: Fate) {
+        self.mirrors[fate as usize] += 1;
+    }
+
+    /// Copies of requests by what became of them.
+    pub fn mirrors(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        FATES.into_iter().zip(self.mirrors)
     }
 
     /// Counts an early end.
@@ -121,6 +134,7 @@ impl Counters {
         add(&mut self.answers, &other.answers);
         add(&mut self.took, &other.took);
         self.took_us += other.took_us;
+        add(&mut self.mirrors, &other.mirrors);
         add(&mut self.handshakes, &other.handshakes);
         add(&mut self.upstream_handshakes, &other.upstream_handshakes);
         add(&mut self.ended, &other.ended);

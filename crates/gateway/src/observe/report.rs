@@ -228,6 +228,10 @@ impl Report {
         text.sample("weir_retries_total", "", counters.retries);
         text.family("weir_ejections_total", "counter", "How often a server was ejected.");
         text.sample("weir_ejections_total", "", counters.ejections);
+        text.family("weir_mirrored_total", "counter", "Copies of requests, by what became of them.");
+        for (fate, count) in counters.mirrors() {
+            text.sample("weir_mirrored_total", &format!("fate=\"{fate}\""), count);
+        }
         text.family("weir_upstream_connections_total", "counter", "Connections to servers.");
         text.sample("weir_upstream_connections_total", "", counters.upstream_connections);
         text.family("weir_access_log_lost_lines_total", "counter", "Lines of the access log that were lost.");

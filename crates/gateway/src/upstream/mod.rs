@@ -15,7 +15,7 @@ pub(crate) use pool::{Links, Pool};
 pub(crate) use server::Server;
 pub(crate) use service::Service;
 
-use crate::keys::{ExchangeId, ServerId, TunnelId};
+use crate::keys::{ExchangeId, MirrorId, ServerId, TunnelId};
 use std::time::Instant;
 use weir_reactor::Timer;
 use weir_transport::Transport;
@@ -51,6 +51,8 @@ pub(crate) enum Job {
     Idle,
     Exchange(ExchangeId),
     Tunnel(TunnelId),
+    /// A copy of a request.
+    Mirror(MirrorId),
     /// Nothing more: its last bytes leave, and it is closed.
     Closing,
 }

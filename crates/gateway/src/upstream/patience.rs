@@ -18,6 +18,8 @@ pub(crate) enum Patience {
     Response,
     /// Progress of its answer's body.
     Body,
+    /// The whole answer to a copy of a request.
+    Mirror,
     /// Another request.
     Pooled,
 }
@@ -28,7 +30,7 @@ impl Patience {
         match self {
             Self::Connect => timeouts.connect,
             Self::Handshake => timeouts.upstream_handshake,
-            Self::Response => timeouts.response,
+            Self::Response | Self::Mirror => timeouts.response,
             Self::Body => timeouts.stall,
             Self::Pooled => timeouts.pooled,
         }
@@ -38,7 +40,7 @@ impl Patience {
     pub(crate) fn extends(self) -> bool {
         match self {
             Self::Response | Self::Body => true,
-            Self::Connect | Self::Handshake | Self::Pooled => false,
+            Self::Connect | Self::Handshake | Self::Mirror | Self::Pooled => false,
         }
     }
 
@@ -49,7 +51,7 @@ impl Patience {
             Self::Handshake => Some(Reason::UpstreamHandshakeTimeout),
             Self::Response => Some(Reason::UpstreamTimeout),
             Self::Body => Some(Reason::UpstreamStalled),
-            Self::Pooled => None,
+            Self::Mirror | Self::Pooled => None,
         }
     }
 }
@@ -63,6 +65,7 @@ impl<S: Socket> Upstream<S> {
             (Job::Closing, _) => Some(Patience::Body),
             _ if self.transport.is_connecting() => Some(Patience::Connect),
             _ if !self.transport.is_open() => Some(Patience::Handshake),
+            (Job::Mirror(_), _) => Some(Patience::Mirror),
             (Job::Tunnel(_), _) | (Job::Exchange(_), None) => None,
             (Job::Exchange(_), Some(_)) if blocked => None,
             (Job::Exchange(_), Some(exchange)) => match exchange.answer {

@@ -5,6 +5,7 @@ use super::core::HEADROOM;
 use crate::exchange::{AnswerHalf, Event, Head, HeadStep};
 use crate::heads::rewrite::{self, Connection, Cookie};
 use crate::keys::{ExchangeId, UpstreamId};
+use crate::mirror::Fate;
 use crate::observe::Context;
 use crate::reason::Reason;
 use crate::upstream::Job;
@@ -66,7 +67,7 @@ impl<N: Net> Worker<N> {
                 exchange.client
             }),
             Job::Tunnel(tunnel) => self.tunnels.get(tunnel).map(|tunnel| tunnel.client),
-            Job::Idle | Job::Closing => None,
+            Job::Idle | Job::Mirror(_) | Job::Closing => None,
         };
         let Some(id) = client else { return };
         if let Some(client) = self.clients.get_mut(id) {
@@ -110,6 +111,7 @@ impl<N: Net> Worker<N> {
                         }
                     }
                     Job::Tunnel(tunnel) => self.pass_down(tunnel, &mut inbox, HEADROOM),
+                    Job::Mirror(mirror) => self.take_mirrored(id, mirror, &inbox, received.end),
                     // The end of a pooled connection, or unsolicited bytes.
                     Job::Idle => {
                         if received.bytes > 0 {
@@ -159,7 +161,7 @@ impl<N: Net> Worker<N> {
                 },
                 AnswerHalf::Forwarding { body, .. } => {
                     let id = exchange.client;
-                    match body.pass(inbox, at, &mut client.transport, &mut core.wire) {
+                    match body.pass(inbox, at, &mut client.transport, &mut core.wire, None) {
                         Ok(passed) => {
                             at += passed.consumed;
                             if let Some(fault) = passed.receiver_lost {
@@ -285,6 +287,7 @@ impl<N: Net> Worker<N> {
         match upstream.job {
             Job::Idle => self.forget_pooled(id),
             Job::Closing => self.drop_upstream(id),
+            Job::Mirror(mirror) => self.drop_mirror(mirror, Fate::Failed),
             Job::Exchange(exchange) => {
                 let event = match (upstream.transport.is_open(), fault) {
                     (false, fault @ Fault::Connect(_)) => Event::NotConnected(Reason::UpstreamConnect(fault)),

@@ -26,6 +26,8 @@ pub(crate) struct Core<N> {
     pub access: Option<Access>,
     pub counters: Counters,
     pub draining: bool,
+    /// How often a share of the requests was drawn from.
+    pub drawn: u64,
 }
 
 impl<N: Net> Core<N> {
@@ -42,6 +44,7 @@ impl<N: Net> Core<N> {
             access,
             counters: Counters::default(),
             draining: false,
+            drawn: 0,
         }
     }
 

@@ -89,7 +89,7 @@ impl<N: Net> Worker<N> {
     fn upstreams_have_all(&self) -> bool {
         let ids = self.upstreams.ids().into_iter();
         let mut upstreams = ids.filter_map(|id| self.upstreams.get(id));
-        upstreams.all(|upstream| upstream.job == Job::Idle)
+        upstreams.all(|upstream| matches!(upstream.job, Job::Idle | Job::Mirror(_)))
     }
 
     /// A server that is down loses its idle connections, too.
@@ -170,6 +170,7 @@ impl<N: Net> Worker<N> {
         self.core.draining = true;
         self.drained_by = Some(now + self.core.plan.policy().timeouts.drain);
         self.frontends.drain(&mut self.core.net);
+        self.drop_mirrors();
         for id in self.clients.ids() {
             let Some(client) = self.clients.get_mut(id) else { continue };
             if client.is_idle() || matches!(client.phase, Phase::Tunnel(_)) {

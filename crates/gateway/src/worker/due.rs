@@ -4,6 +4,7 @@ use super::Worker;
 use crate::downstream::{self, Phase};
 use crate::exchange::Event;
 use crate::keys::{ClientId, ExchangeId, UpstreamId};
+use crate::mirror::Fate;
 use crate::reason::Reason;
 use crate::upstream::{self, Job};
 use weir_reactor::Net;
@@ -82,6 +83,7 @@ impl<N: Net> Worker<N> {
                 }
             }
             (Job::Tunnel(tunnel), Some(reason)) => self.end_tunnel(tunnel, reason),
+            (Job::Mirror(mirror), _) => self.drop_mirror(mirror, Fate::Late),
             (Job::Idle, _) => {
                 debug_assert_eq!(why, upstream::Patience::Pooled);
                 // A clean close is a courtesy.

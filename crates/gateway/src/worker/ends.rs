@@ -5,6 +5,7 @@ use crate::downstream::Phase;
 use crate::exchange::{Event, Exchange, RequestLine, Step};
 use crate::heads::own;
 use crate::keys::{ClientId, ExchangeId};
+use crate::mirror::Fate;
 use crate::observe::Context;
 use crate::reason::Reason;
 use weir_http1::{Method, Version};
@@ -33,6 +34,9 @@ impl<N: Net> Worker<N> {
         self.record(id, None);
         if let Some(exchange) = self.exchanges.get_mut(id) {
             exchange.timer.cancel(self.core.net.wheel());
+            if exchange.copy.is_some() {
+                self.core.counters.mirror(Fate::Incomplete);
+            }
         }
         self.exchanges.discard(id);
         self.release(upstream, outcome.upstream_persists && upstream_is_clean, status);
@@ -189,6 +193,9 @@ impl<N: Net> Worker<N> {
         client.phase = Phase::Head { started: false };
         let mut exchange = self.exchanges.remove(exchange)?;
         exchange.timer.cancel(self.core.net.wheel());
+        if exchange.copy.is_some() {
+            self.core.counters.mirror(Fate::Incomplete);
+        }
         if let Some(bytes) = exchange.replay.take() {
             self.core.wire.give_back(bytes);
         }

@@ -10,6 +10,7 @@ mod drain;
 mod due;
 mod ends;
 mod local;
+mod mirrors;
 mod preface;
 mod record;
 mod requests;
@@ -25,9 +26,10 @@ use crate::config::Snapshot;
 use crate::downstream::{Client, Frontend};
 use crate::exchange::Exchange;
 use crate::keys::{
-    ClientId, ExchangeId, FRONTEND, OfClient, OfExchange, OfServer, OfService, OfTunnel, OfUpstream, Store,
-    UpstreamId,
+    ClientId, ExchangeId, FRONTEND, OfClient, OfExchange, OfMirror, OfServer, OfService, OfTunnel,
+    OfUpstream, Store, UpstreamId,
 };
+use crate::mirror::Mirror;
 use crate::observe::Log;
 use crate::observe::access::Access;
 use crate::plan::Plan;
@@ -47,6 +49,7 @@ pub(crate) struct Worker<N: Net> {
     pub upstreams: Store<OfUpstream, Upstream<N::Socket>>,
     pub exchanges: Store<OfExchange, Exchange>,
     pub tunnels: Store<OfTunnel, Tunnel>,
+    pub mirrors: Store<OfMirror, Mirror>,
     pub services: Store<OfService, Service>,
     pub servers: Store<OfServer, Server>,
     /// Clients with pipelined requests.
@@ -81,6 +84,7 @@ impl<N: Net> Worker<N> {
             upstreams: Store::new(),
             exchanges: Store::new(),
             tunnels: Store::new(),
+            mirrors: Store::new(),
             services,
             servers,
             resumable: Vec::new(),

@@ -218,6 +218,9 @@ impl<N: Net> Worker<N> {
             false => chosen.choose(&mut self.servers, self.core.net.now(), wish),
         };
         let Some(server) = server else { return self.wait_for_server(id, buf, service, past) };
+        let mirror = self.core.plan.snapshot.routes.get(route).and_then(|route| route.mirror);
+        let copy = mirror.and_then(|to| self.copy(id, buf, route, to));
+        let is_copied = copy.is_some();
         let mut entry = self.entry(buf);
         let attempt = match self.attempt(server, id) {
             Ok(attempt) => attempt,
@@ -268,7 +271,8 @@ impl<N: Net> Worker<N> {
         let now = core.net.now();
         let mut times = Times::new(client.accepted, past.waits_since.unwrap_or(now), now);
         let request = RequestHalf::new(body);
-        if request.is_done() {
+        let is_complete = request.is_done();
+        if is_complete {
             times.sent = Some(now);
         }
         if attempt.reused {
@@ -307,6 +311,7 @@ impl<N: Net> Worker<N> {
             status: 0,
             received: 0,
             retries: 0,
+            copy,
             entry,
         });
         let limit = found.policy.timeouts.exchange.map(|within| times.head + within);
@@ -319,6 +324,9 @@ impl<N: Net> Worker<N> {
         self.touch_upstream(attempt.upstream);
         if let Some(at) = limit {
             self.limit(exchange, at);
+        }
+        if is_copied && is_complete {
+            self.settle_copy(exchange);
         }
     }
 
@@ -345,7 +353,8 @@ impl<N: Net> Worker<N> {
         let taken = match &mut exchange.request {
             RequestHalf::Done { .. } => return 0,
             RequestHalf::Forwarding(body) => {
-                body.pass(input, at, &mut upstream.transport, &mut core.wire).map(|passed| {
+                let copied = exchange.copy.as_deref_mut();
+                body.pass(input, at, &mut upstream.transport, &mut core.wire, copied).map(|passed| {
                     is_kept = !body.is_direct();
                     lost = passed.receiver_lost.is_some();
                     (passed.consumed, body.passed())
@@ -375,6 +384,7 @@ impl<N: Net> Worker<N> {
             exchange.request.discard();
         }
         exchange.request.settle();
+        let copy_is_due = exchange.request.is_done() && exchange.copy.is_some();
         if exchange.request.is_done() {
             exchange.times.sent = Some(core.net.now());
             upstream.moved = true;
@@ -383,6 +393,9 @@ impl<N: Net> Worker<N> {
             client.moved |= taken > 0;
         }
         self.touch_upstream(to);
+        if copy_is_due {
+            self.settle_copy(id);
+        }
         taken
     }
 

@@ -5,6 +5,7 @@ use crate::downstream::{self, MAX_PENDING, Phase, Upward};
 use crate::exchange::Exchange;
 use crate::exchange::Replay;
 use crate::keys::{ClientId, UpstreamId};
+use crate::mirror::Fate;
 use crate::upstream::{self, Job};
 use weir_reactor::Net;
 use weir_transport::Fault;
@@ -72,6 +73,12 @@ impl<N: Net> Worker<N> {
         let exchange = match upstream.job {
             Job::Exchange(exchange) => exchange,
             Job::Tunnel(tunnel) => return self.settle_tunnel(tunnel),
+            Job::Mirror(mirror) => {
+                if upstream.transport.commit(wire).is_err() {
+                    self.drop_mirror(mirror, Fate::Failed);
+                }
+                return;
+            }
             Job::Idle | Job::Closing => return,
         };
         let Some(exchange) = self.exchanges.get_mut(exchange) else { return };
@@ -138,7 +145,7 @@ impl<N: Net> Worker<N> {
         }
         let exchange = match upstream.job {
             Job::Exchange(exchange) => self.exchanges.get(exchange),
-            Job::Idle | Job::Tunnel(_) | Job::Closing => None,
+            Job::Idle | Job::Tunnel(_) | Job::Mirror(_) | Job::Closing => None,
         };
         let client = match (upstream.job, exchange) {
             (Job::Tunnel(tunnel), _) => self.tunnels.get(tunnel).map(|tunnel| tunnel.client),
@@ -177,7 +184,7 @@ impl<N: Net> Worker<N> {
         let upstream = self.upstreams.get(id)?;
         let exchange = match upstream.job {
             Job::Exchange(exchange) => self.exchanges.get(exchange),
-            Job::Idle | Job::Tunnel(_) | Job::Closing => None,
+            Job::Idle | Job::Tunnel(_) | Job::Mirror(_) | Job::Closing => None,
         };
         let client = exchange.and_then(|exchange| self.clients.get(exchange.client));
         let most = exchange.map_or(MAX_PENDING, |exchange| exchange.policy().response_buffer);

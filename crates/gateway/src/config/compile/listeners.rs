@@ -1,7 +1,7 @@
 //! Listeners and their TLS.
 
-use super::routes::{HOST, host_name};
-use super::{Fault, check_name, listed};
+use super::routes::{HOST, host_name, service_named};
+use super::{Fault, check_name};
 use crate::config::document::{self, Bind, Certificate, ClientCertificates, Config, ListenerTls};
 use crate::config::snapshot::{Listener, Passthrough, Role, Service};
 use std::sync::Arc;
@@ -70,14 +70,7 @@ fn passthrough(
     let mut compiled = Passthrough::default();
     for (index, written) in listener.passthrough.iter().enumerate() {
         let key = format!("{key}.passthrough.{index}");
-        let service =
-            services.iter().position(|service| service.name == written.service).ok_or_else(|| {
-                let (name, known) = (&written.service, listed(config.services.keys()));
-                Fault::new(
-                    format!("{key}.service"),
-                    format!("unknown service `{name}`: expected one of {known}"),
-                )
-            })?;
+        let service = service_named(config, services, &written.service, &format!("{key}.service"))?;
         if services[service].tls.is_some() {
             let why = format!(
                 "the servers of `{}` are https, and get TLS of the client already: expected http",

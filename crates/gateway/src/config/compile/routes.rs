@@ -4,6 +4,7 @@ use super::{Fault, listed};
 use crate::config::document::{self, Config};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Service, Wanted};
 use crate::downstream::MAX_PENDING;
+use crate::mirror::MirrorTo;
 use crate::route::{Edits, Hosts, PathEdit, PathPattern, Template};
 use weir_http1::{FieldName, is_token, may_be_trailer};
 
@@ -32,6 +33,7 @@ pub(super) fn compile(
                 )?,
                 ..policy.clone()
             },
+            mirror: mirror(config, services, route, &key)?,
             path: path_edit(route, &key)?,
             request: traced(config, edits(&route.request_headers, &format!("{key}.request_headers"), true)?)?,
             request_trailers: trailers(&route.request_trailers, &key)?,
@@ -144,14 +146,7 @@ fn action(
     const ACTIONS: &str = "expected one of `service`, `redirect`, `respond`";
     match (&route.service, &route.redirect, &route.respond) {
         (Some(name), None, None) => {
-            let service = services.iter().position(|service| service.name == *name).ok_or_else(|| {
-                let known = listed(config.services.keys());
-                Fault::new(
-                    format!("{key}.service"),
-                    format!("unknown service `{name}`: expected one of {known}"),
-                )
-            })?;
-            Ok(Action::Pass { service })
+            Ok(Action::Pass { service: service_named(config, services, name, &format!("{key}.service"))? })
         }
         (None, Some(redirect), None) => {
             let status = redirect.status.unwrap_or(308);
@@ -166,6 +161,52 @@ fn action(
         (None, None, None) => Err(Fault::new(key, format!("missing action: {ACTIONS}"))),
         _ => Err(Fault::new(key, format!("more than one action: {ACTIONS}"))),
     }
+}
+
+/// The place of a service among all.
+pub(super) fn service_named(
+    config: &Config,
+    services: &[Service],
+    name: &str,
+    key: &str,
+) -> Result<usize, Fault> {
+    services.iter().position(|service| service.name == *name).ok_or_else(|| {
+        let known = listed(config.services.keys());
+        Fault::new(key, format!("unknown service `{name}`: expected one of {known}"))
+    })
+}
+
+fn mirror(
+    config: &Config,
+    services: &[Service],
+    route: &document::Route,
+    key: &str,
+) -> Result<Option<MirrorTo>, Fault> {
+    const MOST_BODY: u64 = 16 * 1024 * 1024;
+    let Some(document::Mirror { service, percent, max_body, max_in_flight }) = &route.mirror else {
+        return Ok(None);
+    };
+    let key = format!("{key}.mirror");
+    if route.service.is_none() {
+        return Err(Fault::new(key, "only requests to a service are copied: needs `service` beside it"));
+    }
+    if !(0.0..=100.0).contains(percent) {
+        let why = format!("invalid value `{percent}`: expected 0.0 to 100.0");
+        return Err(Fault::new(format!("{key}.percent"), why));
+    }
+    if *max_body > MOST_BODY {
+        let why = format!("invalid value `{max_body}`: expected at most {MOST_BODY} bytes");
+        return Err(Fault::new(format!("{key}.max_body"), why));
+    }
+    if *max_in_flight == 0 {
+        return Err(Fault::new(format!("{key}.max_in_flight"), "invalid value `0`: expected at least 1"));
+    }
+    Ok(Some(MirrorTo {
+        service: service_named(config, services, service, &format!("{key}.service"))?,
+        share: percent / 100.0,
+        max_body: *max_body as usize,
+        most: *max_in_flight,
+    }))
 }
 
 fn fixed(respond: &document::Respond, key: &str) -> Result<Action, Fault> {

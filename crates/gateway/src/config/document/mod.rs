@@ -12,7 +12,7 @@ pub use listener::{
     Bind, Certificate, ClientCertificates, Listener, ListenerTls, Mode, Passthrough, ProxyField,
 };
 pub use log::{Admin, Log, WhenFull};
-pub use route::{Edits, Redirect, Respond, Retry, Route};
+pub use route::{Edits, Mirror, Redirect, Respond, Retry, Route};
 pub use service::{Balance, Eject, HashOn, Health, Pool, ProxyProtocol, Server, Service, ServiceTls};
 pub use timeouts::{RouteTimeouts, Timeouts};
 pub use tracing::Tracing;

@@ -48,6 +48,8 @@ pub struct Route {
     /// Changes to the answer's fields.
     pub response_headers: Edits,
 
+    /// Sends copies of its requests to another service; nobody gets the answers.
+    pub mirror: Option<Mirror>,
     /// Which requests are sent again when a pooled connection closes under them.
     pub retry: Retry,
     /// Maximum request body in bytes; default: that of `limits`.
@@ -74,6 +76,35 @@ pub enum Retry {
     Always,
     /// None.
     Never,
+}
+
+/// Copies of requests for another service. A client never waits for them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mirror {
+    /// The name of the service.
+    pub service: String,
+    /// The share of the requests in percent, 0 to 100; default: all.
+    #[serde(default = "all")]
+    pub percent: f64,
+    /// Requests with a larger body, at most 16 MiB, are not copied; default: 64 KiB.
+    #[serde(default = "mirrored_body", deserialize_with = "size")]
+    pub max_body: u64,
+    /// Copies in flight in each worker, at least 1; others are dropped. Default: 100.
+    #[serde(default = "mirrors")]
+    pub max_in_flight: usize,
+}
+
+fn all() -> f64 {
+    100.0
+}
+
+fn mirrored_body() -> u64 {
+    64 * 1024
+}
+
+fn mirrors() -> usize {
+    100
 }
 
 /// A redirect.

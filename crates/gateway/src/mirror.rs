@@ -1,0 +1,125 @@
+//! Copies of requests for a second service, whose answers nobody gets.
+
+use crate::keys::{ServerId, ServiceId, UpstreamId};
+use weir_http1::{BodyDecoder, Limits, Method, chunk, last_chunk};
+
+/// A copy on its way.
+#[derive(Debug)]
+pub(crate) struct Mirror {
+    pub upstream: UpstreamId,
+    pub service: ServiceId,
+    pub method: Method,
+    pub limits: Limits,
+    /// Of its answer; `None` before the head.
+    pub answer: Option<Answer>,
+}
+
+/// An answer to a copy.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub status: u16,
+    pub body: BodyDecoder,
+    /// Whether the connection may carry another request after it.
+    pub persists: bool,
+}
+
+/// A copy of a request that is still coming.
+#[derive(Debug)]
+pub(crate) struct Copied {
+    pub service: ServiceId,
+    pub server: ServerId,
+    /// As the server gets it.
+    pub head: Vec<u8>,
+    /// Without framing.
+    pub body: Vec<u8>,
+    pub chunked: bool,
+    /// Bytes that the body may have.
+    pub max_body: usize,
+    /// Copies at the same time.
+    pub most: usize,
+}
+
+/// What became of copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Its answer came.
+    Answered,
+    /// Its request has a body that is too large.
+    TooLarge,
+    /// Its request did not become complete.
+    Incomplete,
+    /// As many as there may be were on their way.
+    Busy,
+    /// No server was available.
+    NoServer,
+    /// Its connection failed, or its answer was invalid.
+    Failed,
+    /// Its answer did not come in time.
+    Late,
+    /// The gateway is drained.
+    Drained,
+}
+
+/// All fates by their names, in the order of the enum.
+pub(crate) const FATES: [&str; 8] =
+    ["answered", "too_large", "incomplete", "busy", "no_server", "failed", "late", "drained"];
+
+impl Copied {
+    /// Takes a part of the body, as far as it is needed to see that it is too large.
+    pub(crate) fn take(&mut self, data: &[u8]) {
+        let room = (self.max_body + 1).saturating_sub(self.body.len());
+        self.body.extend_from_slice(&data[..data.len().min(room)]);
+    }
+
+    /// The complete request.
+    pub(crate) fn bytes(mut self) -> Vec<u8> {
+        match self.chunked {
+            true => {
+                chunk(&self.body, &mut self.head);
+                last_chunk(&mut self.head);
+            }
+            false => self.head.append(&mut self.body),
+        }
+        self.head
+    }
+}
+
+/// Which requests are copied, and where they go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct MirrorTo {
+    /// Its place among the services.
+    pub service: usize,
+    /// The share of the requests.
+    pub share: f64,
+    /// Larger bodies are not copied.
+    pub max_body: usize,
+    /// Copies at the same time in each worker; more are dropped.
+    pub most: usize,
+}
+
+impl MirrorTo {
+    /// Whether the request is one that is copied; `drawn` is any number.
+    pub(crate) fn takes(&self, drawn: u64) -> bool {
+        (drawn >> 11) as f64 / ((1_u64 << 53) as f64) < self.share
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_taken() {
+        let mirror = |share| MirrorTo { service: 0, share, max_body: 0, most: 0 };
+        let taken = |share| (0..10_000).filter(|n| mirror(share).takes(crate::upstream::mix(*n))).count();
+        assert_eq!((taken(0.0), taken(1.0)), (0, 10_000));
+        assert!((900..1100).contains(&taken(0.1)), "{}", taken(0.1));
+    }
+
+    #[test]
+    fn every_fate_has_a_name() {
+        assert_eq!(FATES[Fate::Answered as usize], "answered");
+        assert_eq!(FATES[Fate::Drained as usize], "drained");
+        assert_eq!(Fate::Drained as usize + 1, FATES.len());
+    }
+}

@@ -1,0 +1,175 @@
+//! Copies of requests: how they are made, sent, answered and dropped. Nothing here is waited for by a client.
+
+use super::Worker;
+use super::core::HEADROOM;
+use super::local::values;
+use crate::heads::rewrite::{self, Along};
+use crate::keys::{ClientId, ExchangeId, MirrorId, UpstreamId};
+use crate::mirror::{Answer, Copied, Fate, Mirror, MirrorTo};
+use crate::upstream::{Job, Wish, mix};
+use weir_http1::{BodyDecoder, Framing, Parse};
+use weir_reactor::Net;
+use weir_transport::End;
+
+impl<N: Net> Worker<N> {
+    /// Begins a copy of the request that was parsed last, from `buf`, if it is one that is copied.
+    #[cold]
+    pub(super) fn copy(
+        &mut self,
+        id: ClientId,
+        buf: &[u8],
+        route: usize,
+        to: MirrorTo,
+    ) -> Option<Box<Copied>> {
+        self.core.drawn = self.core.drawn.wrapping_add(1);
+        // A switch of protocols is between two.
+        let is_plain = self.core.request.upgrade.is_none();
+        if self.core.draining || !is_plain || !to.takes(mix(self.core.drawn)) {
+            return None;
+        }
+        let framing = self.core.request.framing;
+        if matches!(framing, Framing::Length(length) if length > to.max_body as u64) {
+            self.core.counters.mirror(Fate::TooLarge);
+            return None;
+        }
+        let service = *self.core.plan.services.get(to.service)?;
+        let client = self.clients.get(id)?;
+        let head = &self.core.request;
+        let chosen = self.services.get_mut(service)?;
+        let wish = Wish::of(&chosen.config, head, buf, client.origin.map(|client| client.ip()));
+        let Some(server) = chosen.choose(&mut self.servers, self.core.net.now(), wish) else {
+            self.core.counters.mirror(Fate::NoServer);
+            return None;
+        };
+        let authority = self.servers.get(server)?.config.authority.as_bytes();
+        let found = self.core.plan.snapshot.routes.get(route)?;
+        let values = values(client, head, buf, authority);
+        let along = Along {
+            forwarded: &client.forwarded,
+            proxy: client.proxy(),
+            forms: self.core.plan.snapshot.forms,
+            upgrade: None,
+            path: found.path.as_ref(),
+            // The copy leaves when its body is here.
+            was_buffered: true,
+            announces_trailers: false,
+            edits: &found.request,
+            values: &values,
+        };
+        let mut written = Vec::new();
+        rewrite::request(buf, head, &along, &mut written);
+        Some(Box::new(Copied {
+            service,
+            server,
+            head: written,
+            body: Vec::new(),
+            chunked: framing == Framing::Chunked,
+            max_body: to.max_body,
+            most: to.most,
+        }))
+    }
+
+    /// The request of an exchange is complete, or will not be: its copy leaves, or is dropped.
+    #[cold]
+    pub(super) fn settle_copy(&mut self, id: ExchangeId) {
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let (client, method, limits) = (exchange.client, exchange.method, exchange.policy().limits);
+        let Some(copied) = exchange.copy.take() else { return };
+        if !exchange.request.is_passed_on() {
+            return self.core.counters.mirror(Fate::Incomplete);
+        }
+        if copied.body.len() > copied.max_body {
+            return self.core.counters.mirror(Fate::TooLarge);
+        }
+        if self.mirrors.len() >= copied.most {
+            return self.core.counters.mirror(Fate::Busy);
+        }
+        let (service, server) = (copied.service, copied.server);
+        let Ok(attempt) = self.attempt(server, client) else {
+            return self.core.counters.mirror(Fate::Failed);
+        };
+        let bytes = copied.bytes();
+        let upstream = attempt.upstream;
+        let mirror = self.mirrors.insert(Mirror { upstream, service, method, limits, answer: None });
+        self.assign(upstream, Job::Mirror(mirror));
+        if let Some(upstream) = self.upstreams.get_mut(upstream) {
+            upstream.transport.stage(&mut self.core.wire).extend_from_slice(&bytes);
+            upstream.moved = true;
+        }
+        self.touch_upstream(upstream);
+    }
+
+    /// Takes what a server answers to a copy; the input is `inbox` behind the headroom.
+    #[cold]
+    pub(super) fn take_mirrored(&mut self, from: UpstreamId, id: MirrorId, inbox: &[u8], end: Option<End>) {
+        let mut at = HEADROOM;
+        let Some(mirror) = self.mirrors.get_mut(id) else { return };
+        loop {
+            let Some(answer) = &mut mirror.answer else {
+                let head = &mut self.core.response;
+                match head.parse(&inbox[at..], &mirror.limits) {
+                    Ok(Parse::Complete(len)) => at += len,
+                    Ok(Parse::Partial) => break,
+                    Err(_) => return self.drop_mirror(id, Fate::Failed),
+                }
+                match head.status {
+                    101 => return self.drop_mirror(id, Fate::Failed),
+                    100..200 => continue,
+                    _ => {}
+                }
+                mirror.answer = Some(Answer {
+                    status: head.status,
+                    body: BodyDecoder::new(head.framing(mirror.method), &mirror.limits),
+                    persists: head.persistent
+                        && !head.authenticates_connection
+                        && !head.announces_absent_body(mirror.method),
+                });
+                continue;
+            };
+            match answer.body.decode(&inbox[at..]) {
+                Ok(step) if step.consumed > 0 => at += step.consumed,
+                Ok(_) => break,
+                Err(_) => return self.drop_mirror(id, Fate::Failed),
+            }
+        }
+        let rest = &inbox[at..];
+        if let Some(answer) = &mut mirror.answer {
+            let is_complete =
+                answer.body.is_complete() || (end == Some(End::Clean) && answer.body.end_of_input().is_ok());
+            if is_complete {
+                let (persists, status) = (answer.persists && rest.is_empty() && end.is_none(), answer.status);
+                self.mirrors.discard(id);
+                self.core.counters.mirror(Fate::Answered);
+                return self.release(from, persists, status);
+            }
+        }
+        if end.is_some() {
+            return self.drop_mirror(id, Fate::Failed);
+        }
+        if let Some(upstream) = self.upstreams.get_mut(from)
+            && !rest.is_empty()
+        {
+            upstream.held = rest.to_vec();
+        }
+    }
+
+    /// Gives a copy up.
+    #[cold]
+    pub(super) fn drop_mirror(&mut self, id: MirrorId, fate: Fate) {
+        let Some(mirror) = self.mirrors.remove(id) else { return };
+        self.core.counters.mirror(fate);
+        if matches!(fate, Fate::Failed | Fate::Late)
+            && let Some(upstream) = self.upstreams.get(mirror.upstream)
+        {
+            self.blame(mirror.service, upstream.server);
+        }
+        self.drop_upstream(mirror.upstream);
+    }
+
+    /// Gives all copies up, for a drain.
+    pub(super) fn drop_mirrors(&mut self) {
+        for id in self.mirrors.ids() {
+            self.drop_mirror(id, Fate::Drained);
+        }
+    }
+}
