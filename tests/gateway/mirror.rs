@@ -43,11 +43,13 @@ fn copies_are_complete_and_their_answers_are_dropped() {
     let weir = gateway(&app, shadow.address, "max_body = '40KiB'", "");
     let mut client = Client::connect(weir.address(), None);
     assert_eq!(client.ask(GET).fields("x-server"), ["app"]);
+    wait_for(&weir, "answered", 1);
     let body = pattern(30_000);
     client.send("POST /c HTTP/1.1\r\nHost: h\r\nContent-Length: 30000\r\nExpect: 100-continue\r\n\r\n");
     client.send(&body[..10]);
     client.send(&body[10..]);
     assert_eq!(client.answer(Method::Post).fields("x-server"), ["app"]);
+    wait_for(&weir, "answered", 2);
     client.send(
         "PUT /d HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
     );

@@ -149,22 +149,75 @@ fn a_drain_serves_those_that_wait() {
     assert_eq!(weir.wait().code, Some(0));
 }
 
+/// Requests of both workers wait for the one connection that there may be, and it goes from one to the other.
+#[test]
+fn a_limit_holds_for_all_workers_together() {
+    let switch = Switch::default();
+    let upstream = held_back(&switch);
+    let config = format!(
+        "workers = 2
+        [listener.web]
+        bind = '127.0.0.1:0'
+        [service.app]
+        servers = 'http://{}'
+        max_connections = 1
+        [[route]]
+        service = 'app'
+        [admin]
+        bind = '127.0.0.1:0'",
+        upstream.address
+    );
+    let weir = Weir::configured(&config, 1);
+    // The kernel spreads them: that all 24 are with one worker is as good as impossible.
+    let mut clients: Vec<_> = (0..24).map(|_| Client::connect(weir.address(), None)).collect();
+    for client in &mut clients {
+        client.send(GET);
+    }
+    poll_until(DEADLINE, "all but one wait", || waiting(&weir) == 23);
+    switch.throw();
+    for client in &mut clients {
+        assert_eq!(client.answer(Method::Get).status, 200);
+    }
+    assert!(metric(&weir, "weir_upstream_connections_taken_over_total") > 0);
+    // It also goes to a worker that asks for it while it is idle.
+    for client in clients
+        .iter_mut()
+        .chain(&mut (0..24).map(|_| Client::connect(weir.address(), None)).collect::<Vec<_>>())
+    {
+        assert_eq!(client.ask(GET).status, 200);
+    }
+    assert_eq!((upstream.connections(), waiting(&weir)), (1, 0));
+}
+
+/// Where a connection is closed after each answer, those that wait get new ones, in whichever worker they are.
+#[test]
+fn room_that_a_closed_connection_leaves_is_used_by_all_workers() {
+    let upstream = Upstream::start(None, |peer: &mut Peer| {
+        if peer.request().is_some() {
+            peer.answer("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    let config = format!(
+        "workers = 2\n[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\nservers = 'http://{}'\nmax_connections = 1\n[[route]]\nservice = 'app'\n",
+        upstream.address
+    );
+    let weir = Weir::configured(&config, 1);
+    let mut clients: Vec<_> = (0..24).map(|_| Client::connect(weir.address(), None)).collect();
+    for round in 1..=5 {
+        for client in &mut clients {
+            client.send(GET);
+        }
+        for client in &mut clients {
+            assert_eq!(client.answer(Method::Get).status, 200);
+        }
+        assert_eq!(upstream.connections(), round * 24);
+    }
+}
+
 #[test]
 fn limits_that_cannot_hold_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("weir.toml");
-    for (limit, expected) in [
-        (0, "service.a.max_connections: invalid value `0`: expected 1 to 1000000"),
-        (
-            3,
-            "service.a.max_connections: invalid value `3`: each of the 4 workers needs one: expected at least 4",
-        ),
-    ] {
-        let config = format!(
-            "workers = 4\n[listener.web]\nbind = '127.0.0.1:0'\n[service.a]\nservers = 'http://127.0.0.1:1'\nmax_connections = {limit}\n[[route]]\nservice = 'a'\n"
-        );
-        std::fs::write(&file, config).unwrap();
-        let ended = Weir::run(&["check", "--config", file.to_str().unwrap()]);
-        assert!(ended.code == Some(2) && ended.stderr.contains(expected), "{}", ended.stderr);
-    }
+    super::check::refused(
+        "[listener.web]\nbind = '127.0.0.1:0'\n[service.a]\nservers = 'http://127.0.0.1:1'\nmax_connections = 0\n[[route]]\nservice = 'a'\n",
+        "service.a.max_connections: invalid value `0`: expected 1 to 1000000",
+    );
 }

@@ -8,9 +8,10 @@ use crate::health;
 use crate::observe::access::{self, Access, Buffers, Writer};
 use crate::observe::journal::{self, Journal};
 use crate::observe::{Counters, Log};
-use crate::worker::{Control, Worker};
+use crate::worker::{Control, Peers, Worker};
 use std::io;
 use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_reactor::listener::BindError;
 use weir_reactor::mailbox::{Mailbox, mailbox};
@@ -55,13 +56,13 @@ fn run(config: Checked, role: Role) -> Result<Counters, GatewayError> {
         None => None,
     };
     let buffers = access.as_ref().map(|(buffers, _)| buffers.clone());
-    let served = start(config, role, journal.clone(), |snapshot, listeners, mailbox| {
+    let served = start(config, role, journal.clone(), |snapshot, listeners, mailbox, peers| {
         let net = Reactor::new()?;
         mailbox.register(&net, MAIL)?;
         let log = Log::new(journal.clone(), net.now());
         let access = snapshot.access.as_ref().zip(buffers.clone());
         let access = access.map(|(log, buffers)| Access::new(log.format.clone(), log.when_full, buffers));
-        let mut worker = Worker::new(net, log, access, Arc::clone(snapshot), listeners)?;
+        let mut worker = Worker::new(net, log, access, Arc::clone(snapshot), listeners)?.among(peers);
         let mut events = Events::default();
         while !worker.is_drained() {
             worker.wait(&mut events)?;
@@ -101,7 +102,8 @@ fn start(
     checked: Checked,
     role: Role,
     journal: Journal,
-    work: impl Fn(&Arc<Snapshot>, Vec<Listener>, Mailbox<Control>) -> Result<(), GatewayError> + Sync,
+    work: impl Fn(&Arc<Snapshot>, Vec<Listener>, Mailbox<Control>, Peers<OwnedFd>) -> Result<(), GatewayError>
+    + Sync,
 ) -> Result<(), GatewayError> {
     let in_words = checked.explain();
     let Checked { config, mut snapshot } = checked;
@@ -121,7 +123,7 @@ fn start(
     let health = health::start(&snapshot, senders.clone(), journal.clone())?;
     keep_resolving(Arc::clone(&snapshot), senders.clone(), health, journal)?;
     forward_signals(senders.clone(), Some(tell))?;
-    let admin = admin.map(Arc::new);
+    let (admin, all) = (admin.map(Arc::new), senders.clone());
     if let Some(listener) = &admin {
         journal::out(format_args!("admin on {}", listener.place()?));
         admin::start(Arc::clone(listener), Admin { workers: senders, config: config_in_words, expiry })?;
@@ -131,8 +133,8 @@ fn start(
         journal::out(format_args!("listening on {place}"));
     }
     let ended =
-        run_workers(shares.into_iter().zip(mailboxes), config.cores.as_ref(), |_, (listeners, mailbox)| {
-            work(&snapshot, listeners, mailbox)
+        run_workers(shares.into_iter().zip(mailboxes), config.cores.as_ref(), |own, (listeners, mailbox)| {
+            work(&snapshot, listeners, mailbox, Peers { own, all: all.clone() })
         });
     if let Some(listener) = admin {
         listener.close();

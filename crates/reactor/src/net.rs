@@ -36,6 +36,9 @@ pub trait Net: fmt::Debug {
     /// Changes what a connection is watched for. Errors: as epoll_ctl(2).
     fn reregister(&self, socket: &Self::Socket, key: Key, interest: Interest) -> io::Result<()>;
 
+    /// Ends the watch of a connection that lives on. Errors: as epoll_ctl(2).
+    fn deregister(&self, socket: &Self::Socket) -> io::Result<()>;
+
     /// Reports `key` as readable while connections are queued. Errors: as epoll_ctl(2).
     fn listen(&self, listener: &Self::Listener, key: Key) -> io::Result<()>;
 

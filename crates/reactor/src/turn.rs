@@ -142,6 +142,10 @@ impl Net for Reactor {
         Self::reregister(self, socket, key, interest)
     }
 
+    fn deregister(&self, socket: &OwnedFd) -> io::Result<()> {
+        Self::deregister(self, socket)
+    }
+
     fn listen(&self, listener: &Listener, key: Key) -> io::Result<()> {
         // Of those that wait on one socket, one is woken.
         let shared =

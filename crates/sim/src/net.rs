@@ -88,6 +88,11 @@ impl Net for SimNet {
         self.register(socket, key, interest)
     }
 
+    fn deregister(&self, socket: &SimSocket) -> io::Result<()> {
+        self.world.borrow_mut().links[socket.link].watched = None;
+        Ok(())
+    }
+
     fn listen(&self, _: &SimListener, key: Key) -> io::Result<()> {
         self.world.borrow_mut().listening = Some(key);
         Ok(())

@@ -302,6 +302,14 @@ impl<S: Socket> Transport<S> {
         Ok(())
     }
 
+    /// Ends [`Transport::watch`], for a connection that goes to another net. Errors: as epoll_ctl(2).
+    pub fn unwatch<N: Net<Socket = S>>(&mut self, net: &N) -> io::Result<()> {
+        match self.registered.take() {
+            Some(_) => net.deregister(&self.socket),
+            None => Ok(()),
+        }
+    }
+
     /// How the stream ended when the socket says so.
     fn end(&self) -> End {
         match &self.session {

@@ -6,6 +6,7 @@ use crate::heads::forwarded::Forms;
 use crate::mirror::MirrorTo;
 use crate::observe::access::Format;
 use crate::route::{Edits, Hosts, PathEdit, PathPattern, Template};
+use crate::upstream::Slots;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -234,8 +235,8 @@ pub(crate) struct Server {
     pub weight: u32,
     pub backup: bool,
     pub pool: Pool,
-    /// Connections in each worker.
-    pub most: usize,
+    /// The limit of its connections; `None`: no limit.
+    pub slots: Option<Arc<Slots>>,
     /// The header that each connection begins with.
     pub announces: Option<proxy::Version>,
     /// The same in every worker and process, for hashes and cookies.

@@ -24,6 +24,8 @@ pub struct Counters {
     pub connections: u64,
     /// Connections to upstreams.
     pub upstream_connections: u64,
+    /// Connections to upstreams that another worker gave away.
+    pub taken_over: u64,
     /// Requests that were passed on.
     pub requests: u64,
     /// Requests that were sent a second time, since a reused connection was closed before it answered.
@@ -49,6 +51,7 @@ impl Default for Counters {
         Self {
             connections: 0,
             upstream_connections: 0,
+            taken_over: 0,
             requests: 0,
             retries: 0,
             tunnels: 0,
@@ -127,6 +130,7 @@ impl Counters {
     pub(crate) fn add(&mut self, other: &Self) {
         self.connections += other.connections;
         self.upstream_connections += other.upstream_connections;
+        self.taken_over += other.taken_over;
         self.requests += other.requests;
         self.retries += other.retries;
         self.tunnels += other.tunnels;

@@ -234,6 +234,9 @@ impl Report {
         }
         text.family("weir_upstream_connections_total", "counter", "Connections to servers.");
         text.sample("weir_upstream_connections_total", "", counters.upstream_connections);
+        let name = "weir_upstream_connections_taken_over_total";
+        text.family(name, "counter", "Idle connections to servers that one worker gave to another.");
+        text.sample(name, "", counters.taken_over);
         text.family("weir_access_log_lost_lines_total", "counter", "Lines of the access log that were lost.");
         text.sample("weir_access_log_lost_lines_total", "", self.lost_lines);
         self.server_metrics(&mut text);

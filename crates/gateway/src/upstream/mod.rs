@@ -6,6 +6,7 @@ mod patience;
 mod pool;
 mod server;
 mod service;
+mod slots;
 mod wish;
 
 pub(crate) use balance::Wish;
@@ -14,6 +15,7 @@ pub(crate) use patience::Patience;
 pub(crate) use pool::{Links, Pool};
 pub(crate) use server::Server;
 pub(crate) use service::Service;
+pub(crate) use slots::{Slot, Slots};
 
 use crate::keys::{ExchangeId, MirrorId, ServerId, TunnelId};
 use std::time::Instant;
@@ -32,6 +34,8 @@ pub(crate) struct Upstream<S> {
     /// The server has closed its sending side.
     pub ended: bool,
     pub server: ServerId,
+    /// Its part of the server's limit, if that has one.
+    pub slot: Option<Slot>,
     pub dialled: Instant,
     /// Requests that it has carried.
     pub requests: u32,
@@ -67,6 +71,7 @@ impl<S> Upstream<S> {
             may_have_more: false,
             ended: false,
             server,
+            slot: None,
             dialled: now,
             requests: 0,
             links: Links::default(),

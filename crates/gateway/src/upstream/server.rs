@@ -60,7 +60,7 @@ impl Server {
     /// Whether another request may have a connection: an idle one, or a new one.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        self.in_flight < self.config.most
+        self.config.slots.as_ref().is_none_or(|slots| self.pool.len() > 0 || slots.has_room())
     }
 
     /// Whether it is neither down nor ejected now.
@@ -138,7 +138,7 @@ mod tests {
             weight: 2,
             backup: false,
             pool: config::document::Pool::default(),
-            most: usize::MAX,
+            slots: None,
             announces: None,
             id: 0,
         };

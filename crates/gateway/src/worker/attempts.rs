@@ -14,8 +14,8 @@ use weir_reactor::Net;
 use weir_transport::{Fault, Transport};
 
 impl<N: Net> Worker<N> {
-    /// A connection for a request. Errors: no new one can be started.
-    pub(super) fn attempt(&mut self, server: ServerId, client: ClientId) -> Result<Attempt, Fault> {
+    /// A connection for a request.
+    pub(super) fn attempt(&mut self, server: ServerId, client: ClientId) -> Result<Attempt, Unavailable> {
         while let Some(upstream) =
             self.servers.get_mut(server).and_then(|server| server.pool.take(&mut self.upstreams))
         {
@@ -34,9 +34,13 @@ impl<N: Net> Worker<N> {
         service.and_then(|service| service.choose(&mut self.servers, now, wish)).ok_or_else(no_server)
     }
 
-    /// Starts a connection for a client. Errors: as connect(2).
-    pub(super) fn dial(&mut self, id: ServerId, client: ClientId) -> Result<UpstreamId, Fault> {
+    /// Starts a connection for a client.
+    pub(super) fn dial(&mut self, id: ServerId, client: ClientId) -> Result<UpstreamId, Unavailable> {
         let server = self.servers.get(id).ok_or_else(no_server)?;
+        let slot = match &server.config.slots {
+            Some(slots) => Some(slots.take().ok_or(Unavailable::Full)?),
+            None => None,
+        };
         let socket = self.core.net.connect(&server.config.address).map_err(Fault::Connect)?;
         let session = server.tls.as_ref().map(|(connector, name)| connector.connect(name));
         self.core.counters.upstream_connections += 1;
@@ -46,7 +50,8 @@ impl<N: Net> Worker<N> {
             proxy::write(version, self.clients.get(client).and_then(Client::addresses), &mut header);
             transport.announce(&header);
         }
-        Ok(self.upstreams.insert(Upstream::new(transport, id, self.core.net.now())))
+        let upstream = Upstream { slot, ..Upstream::new(transport, id, self.core.net.now()) };
+        Ok(self.upstreams.insert(upstream))
     }
 
     /// Sends the request of an exchange again, on a new connection to the same server.
@@ -70,9 +75,10 @@ impl<N: Net> Worker<N> {
             server = Some(upstream.server);
         }
         self.drop_upstream(lost);
-        let dialled = match server.ok_or_else(no_server).and_then(|server| self.dial(server, client)) {
+        let server = server.ok_or(Unavailable::Failed(no_server()));
+        let dialled = match server.and_then(|server| self.dial(server, client)) {
             Ok(dialled) => dialled,
-            Err(fault) => return self.end(client, Reason::UpstreamConnect(fault)),
+            Err(unavailable) => return self.end(client, Reason::UpstreamConnect(unavailable.into())),
         };
         let (Some(exchange), Some(upstream)) = (self.exchanges.get_mut(id), self.upstreams.get_mut(dialled))
         else {
@@ -106,6 +112,7 @@ impl<N: Net> Worker<N> {
         }
         let dialled = self
             .choose(service, Wish { key, avoid, sticky: None })
+            .map_err(Unavailable::Failed)
             .and_then(|server| self.dial(server, client));
         let (Ok(dialled), Some(upstream)) = (dialled, self.upstreams.get_mut(lost)) else {
             return self.end(client, reason);
@@ -196,6 +203,9 @@ impl<N: Net> Worker<N> {
         if !reusable || (may_have_more && !self.is_quiet(id)) {
             return self.drop_upstream(id);
         }
+        if self.is_wanted_elsewhere(id) {
+            return;
+        }
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         upstream.job = Job::Idle;
         if let Some(server) = self.servers.get_mut(upstream.server) {
@@ -229,6 +239,34 @@ impl<N: Net> Worker<N> {
         self.assign(id, Job::Idle);
         if let Some(mut upstream) = self.upstreams.remove(id) {
             upstream.timer.cancel(self.core.net.wheel());
+            if let Some(slot) = upstream.slot {
+                drop(slot);
+                self.offer_room(upstream.server);
+            }
+        }
+    }
+}
+
+/// Why there is no connection to a server.
+#[derive(Debug)]
+pub(super) enum Unavailable {
+    /// There are as many as there may be.
+    Full,
+    /// None can be started, as connect(2) says; or the server is gone.
+    Failed(Fault),
+}
+
+impl From<Fault> for Unavailable {
+    fn from(fault: Fault) -> Self {
+        Self::Failed(fault)
+    }
+}
+
+impl From<Unavailable> for Fault {
+    fn from(unavailable: Unavailable) -> Self {
+        match unavailable {
+            Unavailable::Full => Self::Connect(io::Error::other("all connections to it are in use")),
+            Unavailable::Failed(fault) => fault,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Drain, stop, new settings, and questions: what comes by mail.
 
 use super::Worker;
+use super::lending::Handed;
 use crate::config::Snapshot;
 use crate::downstream::Phase;
 use crate::health::Health;
@@ -9,7 +10,8 @@ use crate::observe::access::Access;
 use crate::observe::{Context, Report, ServerReport, Tickets};
 use crate::plan::Plan;
 use crate::reason::Reason;
-use crate::upstream::{Job, Server, Service};
+use crate::upstream::{Job, Server, Service, Slots};
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -17,8 +19,8 @@ use weir_reactor::Net;
 use weir_reactor::stop::Stop;
 
 /// A message to a worker.
-#[derive(Clone, Debug)]
-pub(crate) enum Control {
+#[derive(Debug)]
+pub(crate) enum Control<S = OwnedFd> {
     /// Drain, or end.
     Stop(Stop),
     /// Go on with these settings; exchanges in progress keep theirs.
@@ -27,9 +29,15 @@ pub(crate) enum Control {
     Health(Health),
     /// Tell what was counted so far.
     Tell(Sender<Report>),
+    /// A worker's requests wait for a connection to a server.
+    Lend { slots: Arc<Slots>, to: usize },
+    /// The connection that was waited for.
+    Take(Box<Handed<S>>),
+    /// A connection may begin now.
+    Room,
 }
 
-impl From<Stop> for Control {
+impl<S> From<Stop> for Control<S> {
     fn from(stop: Stop) -> Self {
         Self::Stop(stop)
     }
@@ -64,12 +72,15 @@ pub(super) fn services_of(
 
 impl<N: Net> Worker<N> {
     /// Handles a message.
-    pub(crate) fn control(&mut self, message: Control) {
+    pub(crate) fn control(&mut self, message: Control<N::Socket>) {
         match message {
             Control::Stop(stop) => self.stop(stop),
             Control::Adopt(snapshot) => self.adopt(snapshot),
             Control::Health(health) => self.note_health(&health),
             // Who asked may have gone.
+            Control::Lend { slots, to } => self.lend(&slots, to),
+            Control::Take(handed) => self.take_over(*handed),
+            Control::Room => {}
             Control::Tell(reply) => drop(reply.send(self.report())),
         }
         self.settle_all();

@@ -9,6 +9,7 @@ mod core;
 mod drain;
 mod due;
 mod ends;
+mod lending;
 mod local;
 mod mirrors;
 mod preface;
@@ -21,6 +22,7 @@ mod waiting;
 pub(crate) use self::core::Core;
 pub(crate) use drain::Control;
 use drain::services_of;
+pub(crate) use lending::Peers;
 
 use crate::config::Snapshot;
 use crate::downstream::{Client, Frontend};
@@ -59,6 +61,7 @@ pub(crate) struct Worker<N: Net> {
     /// Events of handshakes; empty between turns.
     handshakes: Vec<Ready>,
     frontends: Frontends<N, Rc<Frontend>>,
+    peers: Peers<N::Socket>,
     drained_by: Option<Instant>,
     /// Requests that wait for a connection to a server.
     waiting: usize,
@@ -91,9 +94,15 @@ impl<N: Net> Worker<N> {
             touched: Vec::new(),
             handshakes: Vec::new(),
             frontends,
+            peers: Peers::none(),
             drained_by: None,
             waiting: 0,
         })
+    }
+
+    /// As one of several.
+    pub(crate) fn among(self, peers: Peers<N::Socket>) -> Self {
+        Self { peers, ..self }
     }
 
     /// Idle connections to servers.

@@ -1,6 +1,7 @@
 //! From the client to the upstream.
 
 use super::Worker;
+use super::attempts::Unavailable;
 use super::core::HEADROOM;
 use super::local::values;
 use crate::config::Action;
@@ -224,7 +225,11 @@ impl<N: Net> Worker<N> {
         let mut entry = self.entry(buf);
         let attempt = match self.attempt(server, id) {
             Ok(attempt) => attempt,
-            Err(fault) => return self.refuse(id, buf, Reason::UpstreamConnect(fault)),
+            // Another worker was faster.
+            Err(Unavailable::Full) => return self.wait_for_server(id, buf, service, past),
+            Err(Unavailable::Failed(fault)) => {
+                return self.refuse(id, buf, Reason::UpstreamConnect(fault));
+            }
         };
         let (Some(client), Some(upstream)) =
             (self.clients.get_mut(id), self.upstreams.get_mut(attempt.upstream))

@@ -1,6 +1,7 @@
 //! Tunnels: how they begin, what passes, how they end.
 
 use super::Worker;
+use super::attempts::Unavailable;
 use crate::downstream::Phase;
 use crate::keys::{ClientId, ExchangeId, ServiceId, TunnelId, UpstreamId};
 use crate::observe::Context;
@@ -22,10 +23,10 @@ impl<N: Net> Worker<N> {
     pub(super) fn dig(&mut self, id: ClientId, service: ServiceId) {
         let client = self.clients.get(id).and_then(|client| client.origin).map(|origin| origin.ip());
         let chosen = self.choose(service, Wish::of_client(client));
-        let upstream = match chosen.and_then(|server| self.dial(server, id)) {
+        let upstream = match chosen.map_err(Unavailable::Failed).and_then(|server| self.dial(server, id)) {
             Ok(upstream) => upstream,
-            Err(fault) => {
-                self.note_end_of(id, &Reason::UpstreamConnect(fault));
+            Err(unavailable) => {
+                self.note_end_of(id, &Reason::UpstreamConnect(unavailable.into()));
                 return self.cut(id);
             }
         };

@@ -32,6 +32,7 @@ impl<N: Net> Worker<N> {
         client.waiting = Some(Box::new(Waiting { head: buf.to_vec(), past, service }));
         client.phase = Phase::Queued;
         self.touch_client(id);
+        self.want(service);
     }
 
     /// Begins the exchanges for which connections have become free; returns how many.
@@ -49,6 +50,10 @@ impl<N: Net> Worker<N> {
                     break;
                 }
                 admitted += 1;
+            }
+            match self.services.get(*id).is_some_and(|service| !service.waiting.is_empty()) {
+                true => self.want(*id),
+                false => self.want_no_more(*id),
             }
         }
         admitted
@@ -74,10 +79,11 @@ impl<N: Net> Worker<N> {
     }
 
     /// A client that waits is gone.
-    pub(super) fn stop_waiting(&mut self, id: ClientId, service: ServiceId) {
-        let Some(service) = self.services.get_mut(service) else { return };
+    pub(super) fn stop_waiting(&mut self, id: ClientId, from: ServiceId) {
+        let Some(service) = self.services.get_mut(from) else { return };
         let before = service.waiting.len();
         service.waiting.retain(|waiting| *waiting != id);
         self.waiting -= before - service.waiting.len();
+        self.want_no_more(from);
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
         cores.check().map_err(|error| Fault::new("cores", error))?;
     }
     let policy = policy(config)?;
-    let services = services::compile(config, workers(config)?)?;
+    let services = services::compile(config)?;
     let listeners = listeners::compile(config, &services)?;
     let (routes, hosts) = routes::compile(config, &services, &policy)?;
     let access = access(&config.log)?;

@@ -4,7 +4,7 @@ use super::listeners::HTTP_1_1;
 use super::{Fault, check_name};
 use crate::config::document::{self, Balance, Config, HashOn, Health, ProxyProtocol, ServiceTls};
 use crate::config::snapshot::{Server, Service, UpstreamTls};
-use crate::upstream::hash_of;
+use crate::upstream::{Slots, hash_of};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use weir_http1::is_token;
@@ -12,11 +12,11 @@ use weir_preface::proxy;
 use weir_tls::{Client, ClientSettings, Identity, Offer, PeerName, Roots};
 use weir_transport::{Address, Endpoint, Place};
 
-pub(super) fn compile(config: &Config, workers: usize) -> Result<Vec<Service>, Fault> {
-    config.services.iter().map(|(name, service)| compile_one(name, service, workers)).collect()
+pub(super) fn compile(config: &Config) -> Result<Vec<Service>, Fault> {
+    config.services.iter().map(|(name, service)| compile_one(name, service)).collect()
 }
 
-fn compile_one(name: &str, service: &document::Service, workers: usize) -> Result<Service, Fault> {
+fn compile_one(name: &str, service: &document::Service) -> Result<Service, Fault> {
     let key = format!("service.{name}");
     check_name(&key, name)?;
     let Some(first) = service.servers.first() else {
@@ -32,7 +32,6 @@ fn compile_one(name: &str, service: &document::Service, workers: usize) -> Resul
         let why = format!("{first} is not https, so there is no certificate to verify");
         return Err(Fault::new(format!("{key}.tls"), why));
     }
-    let most = share(service.max_connections, workers, &key)?;
     let mut servers = Vec::new();
     for (index, written) in service.servers.iter().enumerate() {
         let (key, place) = (format!("{key}.servers.{index}"), &written.url);
@@ -44,7 +43,7 @@ fn compile_one(name: &str, service: &document::Service, workers: usize) -> Resul
             let why = format!("`{place}`: expected the scheme of the first server, {first}");
             return Err(Fault::new(key, why));
         }
-        servers.push(Server { most, ..server(written, service, &key)? });
+        servers.push(server(written, service, &key)?);
     }
     Ok(Service {
         name: name.to_owned(),
@@ -60,27 +59,15 @@ fn compile_one(name: &str, service: &document::Service, workers: usize) -> Resul
     })
 }
 
-/// Each worker's part of the connections to a server.
-fn share(max_connections: Option<usize>, workers: usize, key: &str) -> Result<usize, Fault> {
-    match max_connections {
-        None => Ok(usize::MAX),
-        Some(most @ 1..=1_000_000) if most >= workers => Ok(most / workers),
-        Some(most @ 1..=1_000_000) => {
-            let why = format!(
-                "invalid value `{most}`: each of the {workers} workers needs one: expected at least {workers}, or fewer `workers`"
-            );
-            Err(Fault::new(format!("{key}.max_connections"), why))
-        }
-        Some(most) => {
-            let why = format!("invalid value `{most}`: expected 1 to 1000000");
-            Err(Fault::new(format!("{key}.max_connections"), why))
-        }
-    }
-}
-
 fn check(service: &document::Service, key: &str) -> Result<(), Fault> {
     if service.hash.is_some() && service.balance != Balance::Hash {
         return Err(Fault::new(format!("{key}.hash"), "needs `balance = \"hash\"`"));
+    }
+    if let Some(most) = service.max_connections
+        && !(1..=1_000_000).contains(&most)
+    {
+        let why = format!("invalid value `{most}`: expected 1 to 1000000");
+        return Err(Fault::new(format!("{key}.max_connections"), why));
     }
     if let percent @ 101.. = service.retry_percent {
         let why = format!("invalid value `{percent}`: expected 0 to 100");
@@ -141,7 +128,7 @@ fn server(written: &document::Server, service: &document::Service, key: &str) ->
         weight: written.weight,
         backup: written.backup,
         pool: service.pool,
-        most: usize::MAX,
+        slots: service.max_connections.map(|most| Arc::new(Slots::new(most))),
         announces: service.proxy_protocol.map(|version| match version {
             ProxyProtocol::V1 => proxy::Version::V1,
             ProxyProtocol::V2 => proxy::Version::V2,

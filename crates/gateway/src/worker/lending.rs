@@ -1,0 +1,140 @@
+//! Connections to servers that have a limit for all workers: one that is idle goes to the worker whose requests wait.
+
+use super::{Control, Worker};
+use crate::keys::{ServerId, ServiceId, UpstreamId};
+use crate::upstream::{Job, Slot, Slots, Upstream};
+use std::sync::Arc;
+use std::time::Instant;
+use weir_reactor::Net;
+use weir_reactor::mailbox::Sender;
+use weir_transport::Transport;
+
+/// All workers of the process, and which of them this one is.
+#[derive(Debug)]
+pub(crate) struct Peers<S> {
+    pub own: usize,
+    pub all: Vec<Sender<Control<S>>>,
+}
+
+/// An idle connection on its way to another worker.
+#[derive(Debug)]
+pub(crate) struct Handed<S> {
+    transport: Transport<S>,
+    slot: Slot,
+    dialled: Instant,
+    requests: u32,
+}
+
+impl<S> Peers<S> {
+    /// A worker alone.
+    pub(crate) const fn none() -> Self {
+        Self { own: 0, all: Vec::new() }
+    }
+
+    fn others(&self) -> impl Iterator<Item = &Sender<Control<S>>> {
+        self.all.iter().enumerate().filter(|(index, _)| *index != self.own).map(|(_, worker)| worker)
+    }
+}
+
+impl<N: Net> Worker<N> {
+    /// Requests to this service wait here: the other workers learn of it.
+    #[cold]
+    pub(super) fn want(&mut self, service: ServiceId) {
+        if self.peers.all.len() < 2 {
+            return;
+        }
+        let Some(service) = self.services.get(service) else { return };
+        for server in service.servers.iter().filter_map(|id| self.servers.get(*id)) {
+            if let Some(slots) = server.config.slots.as_ref().filter(|_| !server.is_down)
+                && slots.want(self.peers.own)
+            {
+                for worker in self.peers.others() {
+                    worker.send(Control::Lend { slots: Arc::clone(slots), to: self.peers.own });
+                }
+            }
+        }
+    }
+
+    /// No request to this service waits here any longer.
+    #[cold]
+    pub(super) fn want_no_more(&mut self, service: ServiceId) {
+        let Some(service) = self.services.get(service).filter(|service| service.waiting.is_empty()) else {
+            return;
+        };
+        for server in service.servers.iter().filter_map(|id| self.servers.get(*id)) {
+            if let Some(slots) = &server.config.slots {
+                slots.serve(self.peers.own);
+            }
+        }
+    }
+
+    /// Another worker asks for an idle connection.
+    pub(super) fn lend(&mut self, slots: &Arc<Slots>, to: usize) {
+        let Some(id) = self.server_with(slots) else { return };
+        let idle = self.servers.get_mut(id).and_then(|server| server.pool.take(&mut self.upstreams));
+        if let Some(idle) = idle {
+            slots.serve(to);
+            self.hand_over(idle, to);
+        }
+    }
+
+    /// Another worker gives a connection away.
+    pub(super) fn take_over(&mut self, handed: Handed<N::Socket>) {
+        let Some(server) = self.server_with(handed.slot.slots()) else { return };
+        let Handed { transport, slot, dialled, requests } = handed;
+        let mut upstream = Upstream::new(transport, server, dialled);
+        upstream.slot = Some(slot);
+        upstream.requests = requests;
+        let id = self.upstreams.insert(upstream);
+        if let Some(server) = self.servers.get_mut(server) {
+            server.pool.put(id, &mut self.upstreams);
+        }
+        self.core.counters.taken_over += 1;
+        self.touch_upstream(id);
+    }
+
+    /// Gives an idle connection, which is not in the pool, to the worker that waits longest for one; whether one does.
+    /// Its own requests come first every other time.
+    #[inline]
+    pub(super) fn is_wanted_elsewhere(&mut self, id: UpstreamId) -> bool {
+        let Some(upstream) = self.upstreams.get(id) else { return false };
+        if self.waiting > 0 && upstream.requests % 2 == 0 {
+            return false;
+        }
+        let server = self.servers.get(upstream.server);
+        let Some(slots) = server.and_then(|server| server.config.slots.as_ref()) else { return false };
+        let Some(worker) = slots.wanted(self.peers.own) else { return false };
+        self.hand_over(id, worker);
+        true
+    }
+
+    /// A connection to this server has ended, so there is room for another.
+    pub(super) fn offer_room(&mut self, server: ServerId) {
+        let slots = self.servers.get(server).and_then(|server| server.config.slots.as_ref());
+        let waiting = slots.and_then(|slots| slots.wanted(self.peers.own));
+        if let Some(worker) = waiting.and_then(|worker| self.peers.all.get(worker)) {
+            worker.send(Control::Room);
+        }
+    }
+
+    #[cold]
+    fn hand_over(&mut self, id: UpstreamId, worker: usize) {
+        self.assign(id, Job::Idle);
+        let Some(mut upstream) = self.upstreams.remove(id) else { return };
+        upstream.timer.cancel(self.core.net.wheel());
+        let (Some(worker), Some(slot)) = (self.peers.all.get(worker), upstream.slot) else { return };
+        let mut transport = upstream.transport;
+        if transport.unwatch(&self.core.net).is_ok() {
+            let (dialled, requests) = (upstream.dialled, upstream.requests);
+            worker.send(Control::Take(Box::new(Handed { transport, slot, dialled, requests })));
+        }
+    }
+
+    fn server_with(&self, slots: &Arc<Slots>) -> Option<ServerId> {
+        let has = |id: &ServerId| {
+            let known = self.servers.get(*id).and_then(|server| server.config.slots.as_ref());
+            known.is_some_and(|known| Arc::ptr_eq(known, slots))
+        };
+        self.servers.ids().into_iter().find(has)
+    }
+}
