@@ -1,6 +1,6 @@
 //! Decoding the body after a head.
 
-use crate::chunked::{Chunked, EXTENSION_BYTES};
+use crate::chunked::{Chunked, EXTENSION_BYTES, Section};
 use crate::span::{Decoded, within};
 use crate::{BodyError, Framing, Limits};
 
@@ -9,8 +9,8 @@ use crate::{BodyError, Framing, Limits};
 #[derive(Clone, Debug)]
 pub struct BodyDecoder {
     state: State,
-    /// The trailer section's lines, once the body is complete.
-    trailers: Vec<u8>,
+    /// The trailer section, once the body is complete, if it is kept.
+    trailers: Option<Box<Section>>,
 }
 
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl BodyDecoder {
             Framing::Chunked => State::Chunked(Chunked::new(limits)),
             Framing::UntilClose => State::UntilClose,
         };
-        Self { state, trailers: Vec::new() }
+        Self { state, trailers: None }
     }
 
     /// Keeps the trailer section of a chunked body, for [`BodyDecoder::trailers`]. Call before the first step.
@@ -49,7 +49,7 @@ impl BodyDecoder {
     /// The lines of the trailer section, each with its CRLF, once the body is complete; empty unless they were to be kept.
     #[must_use]
     pub fn trailers(&self) -> &[u8] {
-        &self.trailers
+        self.trailers.as_ref().map_or(&[], |section| &section.lines)
     }
 
     /// Takes one step: as much framing as there is around at most one run of body bytes, and nothing after the end of

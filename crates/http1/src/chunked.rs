@@ -63,7 +63,13 @@ struct Trailer {
     line_bytes: usize,
     bytes: usize,
     /// Its lines, if they are kept.
-    kept: Option<Vec<u8>>,
+    kept: Option<Box<Section>>,
+}
+
+/// The lines of a trailer section. Boxed where it is held, since hardly a body has any.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Section {
+    pub(crate) lines: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -90,12 +96,12 @@ impl Chunked {
 
     /// Keeps the lines of the trailer section.
     pub(crate) fn keep_trailers(&mut self) {
-        self.trailer.kept = Some(Vec::new());
+        self.trailer.kept = Some(Box::default());
     }
 
     /// The lines that were kept.
-    pub(crate) fn take_trailers(&mut self) -> Vec<u8> {
-        self.trailer.kept.take().unwrap_or_default()
+    pub(crate) fn take_trailers(&mut self) -> Option<Box<Section>> {
+        self.trailer.kept.take()
     }
 
     /// Advances `decoded` over framing around at most one run of data. Returns whether the body has ended.
@@ -217,7 +223,7 @@ impl Trailer {
             _ => return Err(BodyError::BadTrailer),
         };
         if let Some(kept) = &mut self.kept {
-            kept.push(byte);
+            kept.lines.push(byte);
         }
         Ok(At::Trailer)
     }

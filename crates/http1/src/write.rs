@@ -87,7 +87,17 @@ pub fn last_chunk_with(trailers: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
 }
 
 /// Appends `n` in decimal.
-pub fn decimal(mut n: u64, out: &mut Vec<u8>) {
+pub fn decimal(n: u64, out: &mut Vec<u8>) {
+    let digit = |n: u64| b'0' + (n % 10) as u8;
+    // Nearly all numbers are statuses and lengths of small messages.
+    match n {
+        100..1000 => out.extend_from_slice(&[digit(n / 100), digit(n / 10), digit(n)]),
+        1000..10_000 => out.extend_from_slice(&[digit(n / 1000), digit(n / 100), digit(n / 10), digit(n)]),
+        _ => any_decimal(n, out),
+    }
+}
+
+fn any_decimal(mut n: u64, out: &mut Vec<u8>) {
     // 2^64 has 20 digits.
     let mut digits = [0; 20];
     let mut at = digits.len();
@@ -114,7 +124,27 @@ mod tests {
 
     #[test]
     fn numbers() {
-        for n in [0, 1, 9, 10, 15, 16, 255, 256, 4095, 4096, 12_345_678_901, u64::MAX - 1, u64::MAX] {
+        for n in [
+            0,
+            1,
+            9,
+            10,
+            15,
+            16,
+            99,
+            100,
+            255,
+            256,
+            999,
+            1000,
+            4095,
+            4096,
+            9999,
+            10_000,
+            12_345_678_901,
+            u64::MAX - 1,
+            u64::MAX,
+        ] {
             assert_eq!(written(|out| decimal(n, out)), n.to_string());
             assert_eq!(written(|out| chunk_head(n, out)), format!("{n:x}\r\n"));
         }

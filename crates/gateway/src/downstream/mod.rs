@@ -201,5 +201,8 @@ pub(crate) enum Upward {
 /// How much may be buffered for a receiver before reading from its sender stops. One more read can be added.
 pub(crate) const MAX_PENDING: usize = 64 * 1024;
 
+/// The least of that: below, a slow client would still occupy a connection for most messages.
+pub(crate) const LEAST_BUFFER: usize = 16 * 1024;
+
 /// How much pipelined input is buffered during an exchange.
 const MAX_HELD: usize = 16 * 1024;

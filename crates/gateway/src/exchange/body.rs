@@ -58,13 +58,12 @@ impl Body {
         }
     }
 
-    /// With these trailers, if it is chunked on both sides.
-    pub(crate) fn with_trailers(mut self, trailers: Trailers) -> Self {
-        if self.chunked && !matches!(trailers, Trailers::Dropped) {
+    /// Passes these trailers on, if the body is chunked on both sides.
+    pub(crate) fn pass_trailers(&mut self, trailers: Trailers) {
+        if self.chunked {
             self.decoder.keep_trailers();
             self.trailers = trailers;
         }
-        self
     }
 
     pub(crate) fn is_complete(&self) -> bool {

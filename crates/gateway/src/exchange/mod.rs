@@ -21,7 +21,7 @@ use crate::observe::access::Entry;
 use crate::plan::Plan;
 use std::rc::Rc;
 use weir_http1::{Method, Version};
-use weir_reactor::Timer;
+use weir_reactor::{Timer, Wheel};
 
 /// An exchange, from the request's complete head to the answer's last byte.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub(crate) struct Exchange {
     pub replay: Replay,
     pub times: Times,
     /// The end of the time that it may take, if that is limited.
-    pub timer: Timer<Overdue>,
+    pub timer: Option<Box<Timer<Overdue>>>,
     /// Method and target for the log.
     pub line: RequestLine,
     /// The configuration that it began with, and its route in it.
@@ -85,6 +85,14 @@ impl Exchange {
     #[inline]
     pub(crate) fn policy(&self) -> &Policy {
         self.plan.policy_of(self.route)
+    }
+
+    /// Leaves nothing in the wheel.
+    #[inline]
+    pub(crate) fn cancel_timer(&mut self, wheel: &mut Wheel) {
+        if let Some(mut timer) = self.timer.take() {
+            timer.cancel(wheel);
+        }
     }
 
     /// Whether both connections are in step at the end: the client's can have its next request, the upstream's another.

@@ -115,10 +115,12 @@ impl Exchange {
         let cut_short = head.status >= 300 && !self.request.is_done();
         self.persistent &= framing != Framing::UntilClose && !cut_short && !draining;
         self.authenticates_connection |= head.authenticates_connection;
-        let trailers = if self.accepts_trailers { Trailers::All } else { Trailers::Dropped };
-        let body = Body::new(head.framing, framing == Framing::Chunked, &self.policy().limits);
+        let mut body = Body::new(head.framing, framing == Framing::Chunked, &self.policy().limits);
+        if self.accepts_trailers {
+            body.pass_trailers(Trailers::All);
+        }
         self.answer = AnswerHalf::Forwarding {
-            body: body.with_trailers(trailers),
+            body,
             upstream_persists: head.persistent
                 && !self.authenticates_connection
                 && !head.announces_absent_body,

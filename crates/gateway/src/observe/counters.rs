@@ -82,7 +82,7 @@ impl Counters {
     #[inline]
     pub(crate) fn answer(&mut self, status: u16, took: Duration) {
         self.answers[usize::from(status / 100).min(5)] += 1;
-        let us = took.as_micros() as u64;
+        let us = took.as_secs() * 1_000_000 + u64::from(took.subsec_micros());
         self.took_us += us;
         // The bounds double from 500 us on.
         let doublings = (us / BOUNDS[0]).checked_ilog2().map_or(0, |log| log as usize + 1);

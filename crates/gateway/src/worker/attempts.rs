@@ -184,9 +184,11 @@ impl<N: Net> Worker<N> {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         let now = self.core.net.now();
         upstream.requests = upstream.requests.saturating_add(1);
+        let mut is_limited = false;
         let may_go_on = self.servers.get_mut(upstream.server).is_some_and(|server| {
             server.succeeded();
             server.count(status);
+            is_limited = server.config.slots.is_some();
             let Pool { max_idle, max_requests, max_age } = server.config.pool;
             // The header on a connection is about one client.
             server.config.announces.is_none()
@@ -203,7 +205,7 @@ impl<N: Net> Worker<N> {
         if !reusable || (may_have_more && !self.is_quiet(id)) {
             return self.drop_upstream(id);
         }
-        if self.is_wanted_elsewhere(id) {
+        if is_limited && self.is_wanted_elsewhere(id) {
             return;
         }
         let Some(upstream) = self.upstreams.get_mut(id) else { return };

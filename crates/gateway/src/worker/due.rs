@@ -57,7 +57,8 @@ impl<N: Net> Worker<N> {
     pub(super) fn exchange_due(&mut self, id: ExchangeId) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let (now, client) = (self.core.net.now(), exchange.client);
-        if exchange.timer.due(now, self.core.net.wheel(), id.key()).is_some() {
+        let timer = exchange.timer.as_mut();
+        if timer.and_then(|timer| timer.due(now, self.core.net.wheel(), id.key())).is_some() {
             self.end(client, Reason::ExchangeTimeout);
         }
     }

@@ -31,13 +31,11 @@ impl<N: Net> Worker<N> {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let (outcome, client_id, upstream) = (exchange.outcome(), exchange.client, exchange.attempt.upstream);
         let status = exchange.status;
-        self.record(id, None);
-        if let Some(exchange) = self.exchanges.get_mut(id) {
-            exchange.timer.cancel(self.core.net.wheel());
-            if exchange.copy.is_some() {
-                self.core.counters.mirror(Fate::Incomplete);
-            }
+        exchange.cancel_timer(self.core.net.wheel());
+        if exchange.copy.is_some() {
+            self.core.counters.mirror(Fate::Incomplete);
         }
+        self.record(id, None);
         self.exchanges.discard(id);
         self.release(upstream, outcome.upstream_persists && upstream_is_clean, status);
         let Some(client) = self.clients.get_mut(client_id) else { return };
@@ -192,7 +190,7 @@ impl<N: Net> Worker<N> {
         let exchange = client.exchange()?;
         client.phase = Phase::Head { started: false };
         let mut exchange = self.exchanges.remove(exchange)?;
-        exchange.timer.cancel(self.core.net.wheel());
+        exchange.cancel_timer(self.core.net.wheel());
         if exchange.copy.is_some() {
             self.core.counters.mirror(Fate::Incomplete);
         }

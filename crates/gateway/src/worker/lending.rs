@@ -95,7 +95,6 @@ impl<N: Net> Worker<N> {
 
     /// Gives an idle connection, which is not in the pool, to the worker that waits longest for one; whether one does.
     /// Its own requests come first every other time.
-    #[inline]
     pub(super) fn is_wanted_elsewhere(&mut self, id: UpstreamId) -> bool {
         let Some(upstream) = self.upstreams.get(id) else { return false };
         if self.waiting > 0 && upstream.requests % 2 == 0 {

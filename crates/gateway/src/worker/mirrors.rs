@@ -3,6 +3,7 @@
 use super::Worker;
 use super::core::HEADROOM;
 use super::local::values;
+use crate::config::Route;
 use crate::heads::rewrite::{self, Along};
 use crate::keys::{ClientId, ExchangeId, MirrorId, UpstreamId};
 use crate::mirror::{Answer, Copied, Fate, Mirror, MirrorTo};
@@ -18,7 +19,7 @@ impl<N: Net> Worker<N> {
         &mut self,
         id: ClientId,
         buf: &[u8],
-        route: usize,
+        found: &Route,
         to: MirrorTo,
     ) -> Option<Box<Copied>> {
         self.core.drawn = self.core.drawn.wrapping_add(1);
@@ -42,7 +43,6 @@ impl<N: Net> Worker<N> {
             return None;
         };
         let authority = self.servers.get(server)?.config.authority.as_bytes();
-        let found = self.core.plan.snapshot.routes.get(route)?;
         let values = values(client, head, buf, authority);
         let along = Along {
             forwarded: &client.forwarded,

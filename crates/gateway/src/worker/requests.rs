@@ -4,8 +4,8 @@ use super::Worker;
 use super::attempts::Unavailable;
 use super::core::HEADROOM;
 use super::local::values;
-use crate::config::Action;
 use crate::config::document::Retry;
+use crate::config::{Action, Route};
 use crate::downstream::{MAX_PENDING, Past, Phase};
 use crate::exchange::{
     AnswerHalf, Body, Event, Exchange, Overdue, Replay, RequestHalf, RequestLine, Times, Trailers,
@@ -13,6 +13,7 @@ use crate::exchange::{
 use crate::heads::origin::origin;
 use crate::heads::rewrite::{self, Along};
 use crate::keys::{ClientId, ExchangeId, ServiceId};
+use crate::plan::Plan;
 use crate::reason::Reason;
 use crate::upstream::{Job, Wish};
 use std::io::ErrorKind;
@@ -20,7 +21,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_http1::{Framing, Method, Parse, RequestHead, Span};
-use weir_reactor::{Net, Ready, Timer};
+use weir_reactor::{Net, Ready};
 use weir_tls::ClientCertificate;
 use weir_transport::{Fault, Received};
 
@@ -184,7 +185,7 @@ impl<N: Net> Worker<N> {
                 {
                     self.buffer(id, buf, found.policy.request_buffer, found.policy.max_body);
                 }
-                Some(service) => self.pass_on(id, buf, (route, *service), past),
+                Some(service) => self.pass_on(id, buf, (&plan, route, found), *service, past),
                 None => self.broken(id, "a route without its service"),
             },
             Action::Redirect { .. } | Action::Respond { .. } => {
@@ -194,7 +195,14 @@ impl<N: Net> Worker<N> {
     }
 
     /// Begins the exchange of a request that goes to a service.
-    fn pass_on(&mut self, id: ClientId, buf: &[u8], (route, service): (usize, ServiceId), past: Past) {
+    fn pass_on(
+        &mut self,
+        id: ClientId,
+        buf: &[u8],
+        (plan, route, found): (&Rc<Plan>, usize, &Route),
+        service: ServiceId,
+        past: Past,
+    ) {
         let (mut wish, mut others, mut sticky) = (Wish::default(), 0, false);
         let Some(chosen) = self.services.get_mut(service) else {
             return self.broken(id, "a request without its service");
@@ -206,8 +214,7 @@ impl<N: Net> Worker<N> {
             let client = self.clients.get(id).and_then(|client| client.origin).map(|client| client.ip());
             wish = Wish::of(&chosen.config, &self.core.request, buf, client);
             others = more.len().min(MOST_OTHERS) as u8;
-            let route = self.core.plan.snapshot.routes.get(route);
-            if route.is_some_and(|route| route.request.names_upstream()) {
+            if found.request.names_upstream() {
                 // Its head says which server it is for.
                 others = 0;
             }
@@ -219,8 +226,7 @@ impl<N: Net> Worker<N> {
             false => chosen.choose(&mut self.servers, self.core.net.now(), wish),
         };
         let Some(server) = server else { return self.wait_for_server(id, buf, service, past) };
-        let mirror = self.core.plan.snapshot.routes.get(route).and_then(|route| route.mirror);
-        let copy = mirror.and_then(|to| self.copy(id, buf, route, to));
+        let copy = found.mirror.and_then(|to| self.copy(id, buf, found, to));
         let is_copied = copy.is_some();
         let mut entry = self.entry(buf);
         let attempt = match self.attempt(server, id) {
@@ -243,12 +249,9 @@ impl<N: Net> Worker<N> {
             return self.broken(id, "a connection without its server");
         };
         let sets_cookie = sticky && wish.sticky != Some(server.config.id);
-        let Some(found) = core.plan.snapshot.routes.get(route) else {
-            return self.broken(id, "a request without its route");
-        };
         let mut values = values(client, head, buf, server.config.authority.as_bytes());
         let made;
-        if let Some(tracing) = &core.plan.snapshot.tracing {
+        if let Some(tracing) = &plan.snapshot.tracing {
             made = core.ids.make();
             values.request_id = made.id(tracing, head, buf, client.is_trusted);
             values.traceparent = made.traceparent(head, buf);
@@ -259,7 +262,7 @@ impl<N: Net> Worker<N> {
         let along = Along {
             forwarded: &client.forwarded,
             proxy: client.proxy(),
-            forms: core.plan.snapshot.forms,
+            forms: plan.snapshot.forms,
             upgrade,
             path: found.path.as_ref(),
             was_buffered: past.buffered,
@@ -271,7 +274,7 @@ impl<N: Net> Worker<N> {
         let limits = &found.policy.limits;
         let mut body = Body::new(head.framing, head.framing == Framing::Chunked, limits);
         if let Some(names) = &found.request_trailers {
-            body = body.with_trailers(Trailers::Named(Arc::clone(names)));
+            body.pass_trailers(Trailers::Named(Arc::clone(names)));
         }
         let now = core.net.now();
         let mut times = Times::new(client.accepted, past.waits_since.unwrap_or(now), now);
@@ -305,9 +308,9 @@ impl<N: Net> Worker<N> {
             answer: AnswerHalf::Awaiting,
             replay,
             times,
-            timer: Timer::default(),
+            timer: None,
             line: RequestLine::new(head.method_span.of(buf), head.target.of(buf)),
-            plan: Rc::clone(&core.plan),
+            plan: Rc::clone(plan),
             route,
             service,
             key: wish.key,
@@ -339,7 +342,8 @@ impl<N: Net> Worker<N> {
     #[cold]
     fn limit(&mut self, id: ExchangeId, at: Instant) {
         if let Some(exchange) = self.exchanges.get_mut(id) {
-            exchange.timer.set(at, Overdue, self.core.net.wheel(), id.key());
+            let timer = exchange.timer.get_or_insert_default();
+            timer.set(at, Overdue, self.core.net.wheel(), id.key());
         }
     }
 

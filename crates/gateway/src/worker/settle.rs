@@ -1,7 +1,7 @@
 //! The end of a turn: output leaves, the poller and the timers are told, once for each connection that was touched.
 
 use super::Worker;
-use crate::downstream::{self, MAX_PENDING, Phase, Upward};
+use crate::downstream::{self, LEAST_BUFFER, MAX_PENDING, Phase, Upward};
 use crate::exchange::Exchange;
 use crate::exchange::Replay;
 use crate::keys::{ClientId, UpstreamId};
@@ -152,8 +152,7 @@ impl<N: Net> Worker<N> {
             (_, exchange) => exchange.map(|exchange| exchange.client),
         };
         let client = client.and_then(|client| self.clients.get(client));
-        let most = exchange.map_or(MAX_PENDING, |exchange| exchange.policy().response_buffer);
-        let blocked = client.is_some_and(|client| client.transport.pending() >= most);
+        let blocked = client.is_some_and(|client| is_full(client.transport.pending(), exchange));
         let want = upstream.patience(exchange, blocked);
         let moved = std::mem::take(&mut upstream.moved);
         match (upstream.timer.pending(), want) {
@@ -187,8 +186,14 @@ impl<N: Net> Worker<N> {
             Job::Idle | Job::Tunnel(_) | Job::Mirror(_) | Job::Closing => None,
         };
         let client = exchange.and_then(|exchange| self.clients.get(exchange.client));
-        let most = exchange.map_or(MAX_PENDING, |exchange| exchange.policy().response_buffer);
-        let blocked = client.is_some_and(|client| client.transport.pending() >= most);
+        let blocked = client.is_some_and(|client| is_full(client.transport.pending(), exchange));
         upstream.patience(exchange, blocked)
     }
+}
+
+/// Whether so much waits for the client that its server is not read.
+#[inline]
+fn is_full(pending: usize, exchange: Option<&Exchange>) -> bool {
+    let most = || exchange.map_or(MAX_PENDING, |exchange| exchange.policy().response_buffer);
+    pending >= LEAST_BUFFER && pending >= most()
 }

@@ -44,7 +44,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn switch(&mut self, id: ExchangeId, inbox: &mut [u8], at: usize) {
         self.record(id, None);
         let Some(mut exchange) = self.exchanges.remove(id) else { return };
-        exchange.timer.cancel(self.core.net.wheel());
+        exchange.cancel_timer(self.core.net.wheel());
         if let Some(bytes) = exchange.replay.take() {
             self.core.wire.give_back(bytes);
         }

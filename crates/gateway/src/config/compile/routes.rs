@@ -3,7 +3,7 @@
 use super::{Fault, listed};
 use crate::config::document::{self, Config};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Service, Wanted};
-use crate::downstream::MAX_PENDING;
+use crate::downstream::{LEAST_BUFFER, MAX_PENDING};
 use crate::mirror::MirrorTo;
 use crate::route::{Edits, Hosts, PathEdit, PathPattern, Template};
 use weir_http1::{FieldName, is_token, may_be_trailer};
@@ -55,7 +55,7 @@ pub(super) fn compile(
 fn buffer(bytes: Option<u64>, default: usize, key: &str) -> Result<usize, Fault> {
     match bytes {
         None => Ok(default),
-        Some(bytes @ LEAST_BUFFER..=MOST_BUFFER) => Ok(bytes as usize),
+        Some(bytes) if (LEAST_BUFFER as u64..=MOST_BUFFER).contains(&bytes) => Ok(bytes as usize),
         Some(bytes) => {
             let why = format!("invalid value `{bytes}`: expected {LEAST_BUFFER} to {MOST_BUFFER} bytes");
             Err(Fault::new(key, why))
@@ -63,8 +63,6 @@ fn buffer(bytes: Option<u64>, default: usize, key: &str) -> Result<usize, Fault>
     }
 }
 
-/// Below, a slow client would still occupy a connection for most messages.
-const LEAST_BUFFER: u64 = 16 * 1024;
 /// Each of thousands of clients may fill one.
 const MOST_BUFFER: u64 = 256 * 1024 * 1024;
 
