@@ -39,6 +39,8 @@ pub struct Plan {
     pub corrupts: bool,
     /// The most connections to the origin at one time; with more requests, some wait.
     pub most_connections: Option<usize>,
+    /// Requests are held until their bodies are here, and answers for slow clients.
+    pub buffers: bool,
     /// A run ends here.
     pub most_steps: u64,
 }
@@ -64,6 +66,7 @@ impl Plan {
             drains: false,
             corrupts: false,
             most_connections: None,
+            buffers: false,
             most_steps: 400_000,
         }
     }
@@ -106,6 +109,7 @@ impl Plan {
         }
         plans.push(Self { drains: false, ..self.clone() });
         plans.push(Self { most_connections: None, ..self.clone() });
+        plans.push(Self { buffers: false, ..self.clone() });
         plans.push(Self { vanishes: 0, ..self.clone() });
         plans.push(Self { garbage: 0, ..self.clone() });
         plans.push(Self { refusals: 0, ..self.clone() });

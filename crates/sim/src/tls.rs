@@ -35,7 +35,12 @@ pub(crate) fn bound(plan: &Plan, moves: u8, timeouts: Timeouts) -> Bound {
         )]
         .into(),
         services: [("upstream".to_owned(), upstream)].into(),
-        routes: vec![Route { service: Some("upstream".to_owned()), ..Route::default() }],
+        routes: vec![Route {
+            service: Some("upstream".to_owned()),
+            request_buffer: plan.buffers.then_some(16 * 1024),
+            response_buffer: plan.buffers.then_some(1024 * 1024),
+            ..Route::default()
+        }],
         timeouts,
         ..Config::default()
     };

@@ -77,6 +77,18 @@ fn requests_wait_for_connections_and_lose_nothing() {
 }
 
 #[test]
+fn buffered_messages_lose_nothing() {
+    for seed in seeds(40) {
+        let most_connections = (seed % 2 == 0).then_some(2);
+        let with = |plan| Plan { buffers: true, most_connections, ..plan };
+        assert_eq!(well(seed, &with(Plan::plain())).outcomes[0], 48, "seed {seed}");
+        well(seed, &with(Plan { adopts: most_connections.is_none(), switches: false, ..Plan::rough() }));
+        well(seed, &with(Plan { adopts: most_connections.is_none(), ..Plan::faulty() }));
+        well(seed, &with(Plan::drained()));
+    }
+}
+
+#[test]
 fn tls_on_either_side() {
     for (client_tls, upstream_tls) in [(true, false), (false, true), (true, true)] {
         for seed in seeds(6) {
