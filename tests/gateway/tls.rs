@@ -1,6 +1,6 @@
 //! TLS towards clients: certificates by name, and certificates of clients.
 
-use super::named;
+use super::{metric, named};
 use crate::common::{Certificates, Client, Weir, peer};
 use std::process::{Command, Stdio};
 use weir_tls::{Client as TlsClient, ClientSettings, Identity, PeerName, Roots, Session};
@@ -55,7 +55,9 @@ fn the_subject_of_a_clients_certificate_reaches_the_server_and_cannot_be_forged(
         servers = 'http://{}'
         [[route]]
         service = 'app'
-        request_headers.set = {{ X-Fingerprint = '{{client_fingerprint}}', X-Subject = '{{client_subject}}' }}",
+        request_headers.set = {{ X-Fingerprint = '{{client_fingerprint}}', X-Subject = '{{client_subject}}', Client-Cert = '{{client_cert}}' }}
+        [admin]
+        bind = '127.0.0.1:0'",
         clients.ca.display(),
         certificate(&own),
         upstream.address
@@ -71,6 +73,13 @@ fn the_subject_of_a_clients_certificate_reaches_the_server_and_cannot_be_forged(
     let weir = Weir::configured(&config, 1);
     assert_eq!(fingerprint(&weir, None), "");
     assert_eq!(fingerprint(&weir, Some(&clients)).len(), 64);
+    let pem = std::fs::read_to_string(&clients.cert).unwrap();
+    let leaf: String = pem.lines().skip(1).take_while(|line| !line.starts_with('-')).collect();
+    let heads = upstream.requests();
+    assert!(heads.last().unwrap().head.contains(&format!("Client-Cert: :{leaf}:\r\n")));
+    drop(heads);
+    let negotiated = "weir_tls_negotiated_total{with=\"client\",version=\"1.3\"";
+    assert_eq!(metric(&weir, negotiated), 2);
     let required = Weir::configured(&config.replace("'optional'", "'required'"), 1);
     assert_eq!(fingerprint(&required, Some(&clients)).len(), 64);
     let mut client = Client::connect(required.address(), Some(session(&own, "a.example", None)));

@@ -29,12 +29,11 @@ pub struct Facts {
     pub hello_retry: bool,
     /// The application protocol (RFC 7301), None if none was negotiated.
     pub alpn: Option<Vec<u8>>,
-    /// The server's certificates. None for a resumption, which has no certificates, and on the server's
-    /// side.
+    /// The peer's certificates. None for a resumption, which has no certificates, and for a client without any.
     pub chain: Option<Chain>,
 }
 
-/// The certificates sent by a server.
+/// The certificates sent by a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Chain {
     /// Number of certificates, leaf included; saturates at 255.

@@ -45,7 +45,7 @@ pub use offer::Offer;
 pub use parameters::{Group, Suite, Version};
 pub use presented::{KeyName, Presented};
 pub use rustls::time_provider::{DefaultTimeProvider as SystemTime, TimeProvider};
-pub use rustls_pki_types::UnixTime;
+pub use rustls_pki_types::{CertificateDer, UnixTime};
 pub use server::{Acceptor, ClientAuth, Server, ServerSettings};
 pub use session::{Received, Session};
 pub use signature::Signature;

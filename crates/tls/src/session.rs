@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustls::client::{ClientConfig, UnbufferedClientConnection};
 use rustls::server::{ServerConfig, UnbufferedServerConnection};
 use rustls::{CommonState, Error, InvalidMessage};
-use rustls_pki_types::ServerName;
+use rustls_pki_types::{CertificateDer, ServerName};
 
 use crate::hello::{self, FirstBytes};
 use crate::notes::{self, Lent, Notes, Origin};
@@ -112,13 +112,11 @@ impl Session {
         matches!(self.side, Side::Server(_))
     }
 
-    /// The leaf certificate (DER) that the client has presented, in this handshake or in the one that it resumes. None
+    /// The certificates that the client has presented, leaf first, in this handshake or in the one that it resumes. None
     /// during the handshake, without one, and on the client's side.
-    pub fn client_certificate(&self) -> Option<&[u8]> {
+    pub fn client_chain(&self) -> Option<&[CertificateDer<'static>]> {
         match (&self.side, &self.phase) {
-            (Side::Server(connection), Phase::Traffic(_)) => {
-                connection.peer_certificates()?.first().map(AsRef::as_ref)
-            }
+            (Side::Server(connection), Phase::Traffic(_)) => connection.peer_certificates(),
             _ => None,
         }
     }
@@ -332,12 +330,9 @@ impl Session {
         error
     }
 
-    /// The server's certificates, on the client side.
+    /// The peer's certificates.
     fn chain(&self) -> Option<Chain> {
-        match &self.side {
-            Side::Client(connection) => connection.peer_certificates().map(Chain::of),
-            Side::Server(_) | Side::None => None,
-        }
+        self.state()?.peer_certificates().map(Chain::of)
     }
 
     fn state(&self) -> Option<&CommonState> {

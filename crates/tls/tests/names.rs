@@ -130,14 +130,14 @@ fn a_client_may_present_a_certificate_and_keeps_it_when_it_resumes() {
         Server::new(&ServerSettings { client_auth: Some(auth), ..names.settings() }).unwrap().core();
     let mut pair = Pair::to(&name("a.example"), &names.connector(|_| {}), &acceptor);
     pair.exchange();
-    assert_eq!(pair.server.client_certificate(), None);
+    assert_eq!(pair.server.client_chain(), None);
     let client = names.authority.issue(&["client.example"], KeyKind::EcdsaP256).unwrap();
     let connector = names.connector(|settings| settings.identity = Some(client.identity()));
     let mut seen = Vec::new();
     for kind in [HandshakeKind::Full, HandshakeKind::Resume13Psk] {
         let mut pair = Pair::to(&name("a.example"), &connector, &acceptor);
         assert_eq!(pair.exchange().kind, kind);
-        let leaf = pair.server.client_certificate().expect("there is one");
+        let leaf = &pair.server.client_chain().expect("there is one")[0];
         seen.push(ClientCertificate::read(leaf).unwrap());
     }
     assert_eq!(seen[0], seen[1]);

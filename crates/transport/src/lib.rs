@@ -20,7 +20,7 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use weir_reactor::socket::{self, Read};
 use weir_reactor::{Interest, Key, Net, Socket};
-use weir_tls::{Facts, Session, TlsError};
+use weir_tls::{CertificateDer, Facts, Session, TlsError};
 
 /// One connection.
 #[derive(Debug)]
@@ -277,9 +277,9 @@ impl<S: Socket> Transport<S> {
         self.session.as_ref()?.facts()
     }
 
-    /// The leaf certificate (DER) that a client has presented: see [`Session::client_certificate`].
-    pub fn client_certificate(&self) -> Option<&[u8]> {
-        self.session.as_ref()?.client_certificate()
+    /// The certificates that a client has presented: see [`Session::client_chain`].
+    pub fn client_chain(&self) -> Option<&[CertificateDer<'static>]> {
+        self.session.as_ref()?.client_chain()
     }
 
     /// TLS 1.3 tickets that a client has received on this connection so far; 0 in cleartext.

@@ -2,9 +2,10 @@
 
 use crate::mirror::{FATES, Fate};
 use crate::reason::{CODES, Reason};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
-use weir_tls::{Facts, HandshakeKind};
+use weir_tls::{Facts, Group, HandshakeKind};
 
 /// Upper bounds of the times that requests take, in microseconds; more than the last is counted, too.
 pub(crate) const BOUNDS: [u64; 16] = {
@@ -43,6 +44,8 @@ pub struct Counters {
     mirrors: [u64; FATES.len()],
     handshakes: [u64; KINDS.len()],
     upstream_handshakes: [u64; KINDS.len()],
+    /// Handshakes with clients and with upstreams, by what they negotiated.
+    negotiated: [BTreeMap<Negotiated, u64>; 2],
     ended: [u64; CODES.len()],
 }
 
@@ -62,6 +65,7 @@ impl Default for Counters {
             mirrors: [0; FATES.len()],
             handshakes: [0; KINDS.len()],
             upstream_handshakes: [0; KINDS.len()],
+            negotiated: Default::default(),
             ended: [0; CODES.len()],
         }
     }
@@ -70,12 +74,12 @@ impl Default for Counters {
 impl Counters {
     /// Counts a finished handshake with a client.
     pub(crate) fn handshake(&mut self, facts: Option<&Facts>) {
-        count(&mut self.handshakes, facts);
+        count(&mut self.handshakes, &mut self.negotiated[0], facts);
     }
 
     /// Counts a finished handshake with an upstream.
     pub(crate) fn upstream_handshake(&mut self, facts: Option<&Facts>) {
-        count(&mut self.upstream_handshakes, facts);
+        count(&mut self.upstream_handshakes, &mut self.negotiated[1], facts);
     }
 
     /// Counts an answer and the time that its request took.
@@ -121,6 +125,13 @@ impl Counters {
         KINDS.map(HandshakeKind::name).into_iter().zip(self.upstream_handshakes)
     }
 
+    /// Handshakes by what they negotiated: with clients (`false`) and with upstreams (`true`).
+    pub(crate) fn negotiated(&self) -> impl Iterator<Item = (bool, Negotiated, u64)> + '_ {
+        let [clients, upstreams] = &self.negotiated;
+        let with = |upstream| move |(negotiated, count): (&Negotiated, &u64)| (upstream, *negotiated, *count);
+        clients.iter().map(with(false)).chain(upstreams.iter().map(with(true)))
+    }
+
     /// Early ends by the names of [`Reason::as_str`], without those that never came.
     pub fn ended(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         CODES.into_iter().zip(self.ended).filter(|(_, count)| *count > 0)
@@ -141,6 +152,11 @@ impl Counters {
         add(&mut self.mirrors, &other.mirrors);
         add(&mut self.handshakes, &other.handshakes);
         add(&mut self.upstream_handshakes, &other.upstream_handshakes);
+        for (mine, theirs) in self.negotiated.iter_mut().zip(&other.negotiated) {
+            for (negotiated, count) in theirs {
+                *mine.entry(*negotiated).or_default() += count;
+            }
+        }
         add(&mut self.ended, &other.ended);
     }
 }
@@ -184,10 +200,25 @@ impl<I: Iterator<Item = (&'static str, u64)> + Clone> fmt::Display for Listing<I
     }
 }
 
-fn count(counts: &mut [u64; KINDS.len()], facts: Option<&Facts>) {
-    if let Some(at) = facts.and_then(|facts| KINDS.iter().position(|kind| *kind == facts.kind)) {
-        counts[at] += 1;
+/// What a handshake settled on, by the names of the TLS crate; without a group in a resumption that has no key exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Negotiated {
+    pub version: &'static str,
+    pub suite: &'static str,
+    pub group: &'static str,
+}
+
+fn count(kinds: &mut [u64; KINDS.len()], negotiated: &mut BTreeMap<Negotiated, u64>, facts: Option<&Facts>) {
+    let Some(facts) = facts else { return };
+    if let Some(at) = KINDS.iter().position(|kind| *kind == facts.kind) {
+        kinds[at] += 1;
     }
+    let found = Negotiated {
+        version: facts.version.name(),
+        suite: facts.suite.name(),
+        group: facts.group.map_or("none", Group::name),
+    };
+    *negotiated.entry(found).or_default() += 1;
 }
 
 fn add(mine: &mut [u64], theirs: &[u64]) {

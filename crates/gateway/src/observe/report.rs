@@ -1,7 +1,7 @@
 //! The state of the gateway at one moment, for people and programs.
 
 use super::Counters;
-use super::counters::BOUNDS;
+use super::counters::{BOUNDS, Negotiated};
 use serde::Serialize;
 use std::fmt::Write as _;
 use weir_tls::TicketCounts;
@@ -207,6 +207,13 @@ impl Report {
         );
         for (kind, count) in counters.upstream_handshakes() {
             text.sample("weir_upstream_handshakes_total", &format!("kind=\"{kind}\""), count);
+        }
+        let name = "weir_tls_negotiated_total";
+        text.family(name, "counter", "Finished TLS handshakes by what they negotiated.");
+        for (with_upstream, Negotiated { version, suite, group }, count) in counters.negotiated() {
+            let with = if with_upstream { "server" } else { "client" };
+            let labels = format!("with=\"{with}\",version=\"{version}\",suite=\"{suite}\",group=\"{group}\"");
+            text.sample(name, &labels, count);
         }
         text.family("weir_tickets_issued_total", "counter", "TLS tickets given to clients.");
         text.sample("weir_tickets_issued_total", "", self.tickets.issued);

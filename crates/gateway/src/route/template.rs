@@ -2,9 +2,11 @@
 
 use super::hosts::path_of;
 use crate::variables::{self, Piece};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use std::net::SocketAddr;
 use std::str::FromStr;
-use weir_tls::ClientCertificate;
+use weir_tls::{CertificateDer, ClientCertificate};
 
 /// A text with variables such as `{host}`; `{{` is a brace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +25,8 @@ enum Variable {
     ClientSubject,
     ClientSerial,
     ClientFingerprint,
+    ClientCert,
+    ClientCertChain,
     RequestId,
     Traceparent,
 }
@@ -42,6 +46,8 @@ pub(crate) struct Values<'a> {
     pub upstream: &'a [u8],
     /// The client's, if it presented one.
     pub certificate: Option<&'a ClientCertificate>,
+    /// All that it presented, leaf first.
+    pub chain: &'a [CertificateDer<'static>],
     /// Empty unless `tracing` is set, or on a redirect.
     pub request_id: &'a [u8],
     pub traceparent: &'a [u8],
@@ -58,13 +64,14 @@ impl Values<'_> {
             target: b"",
             upstream: b"",
             certificate: None,
+            chain: &[],
             request_id: b"",
             traceparent: b"",
         }
     }
 }
 
-const VARIABLES: [(&str, Variable); 13] = [
+const VARIABLES: [(&str, Variable); 15] = [
     ("client_ip", Variable::ClientIp),
     ("client_port", Variable::ClientPort),
     ("scheme", Variable::Scheme),
@@ -76,6 +83,8 @@ const VARIABLES: [(&str, Variable); 13] = [
     ("client_subject", Variable::ClientSubject),
     ("client_serial", Variable::ClientSerial),
     ("client_fingerprint", Variable::ClientFingerprint),
+    ("client_cert", Variable::ClientCert),
+    ("client_cert_chain", Variable::ClientCertChain),
     ("request_id", Variable::RequestId),
     ("traceparent", Variable::Traceparent),
 ];
@@ -125,6 +134,10 @@ impl Variable {
             Self::Upstream => out.extend_from_slice(values.upstream),
             Self::RequestId => out.extend_from_slice(values.request_id),
             Self::Traceparent => out.extend_from_slice(values.traceparent),
+            Self::ClientCert => write_certificates(&values.chain[..values.chain.len().min(1)], out),
+            Self::ClientCertChain => {
+                write_certificates(values.chain.split_first().map_or(&[], |(_, rest)| rest), out);
+            }
             Self::ClientSubject | Self::ClientSerial | Self::ClientFingerprint => {
                 let Some(certificate) = values.certificate else { return };
                 let text = match self {
@@ -135,6 +148,16 @@ impl Variable {
                 out.extend_from_slice(text.as_bytes());
             }
         }
+    }
+}
+
+/// RFC 9440 section 2: a list of byte sequences (RFC 8941 section 3.3.5).
+#[cold]
+fn write_certificates(certificates: &[CertificateDer<'_>], out: &mut Vec<u8>) {
+    for (index, certificate) in certificates.iter().enumerate() {
+        out.extend_from_slice(if index == 0 { b":" } else { b", :" });
+        out.extend_from_slice(STANDARD.encode(certificate).as_bytes());
+        out.push(b':');
     }
 }
 
@@ -174,6 +197,18 @@ mod tests {
         );
         assert_eq!(written("{{host}} is {host}"), "{host} is a.org:1");
         assert_eq!(written(""), "");
+    }
+
+    #[test]
+    fn certificates_are_byte_sequences() {
+        let chain = [&b"leaf"[..], b"ca1", b"ca2"].map(|der| CertificateDer::from(der.to_vec()));
+        for (presented, expected) in [(0, "|"), (1, ":bGVhZg==:|"), (3, ":bGVhZg==:|:Y2Ex:, :Y2Ey:")] {
+            let values = Values { chain: &chain[..presented], ..Values::none() };
+            let mut out = Vec::new();
+            let template: Template = "{client_cert}|{client_cert_chain}".parse().unwrap();
+            template.write(&values, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
     }
 
     #[test]

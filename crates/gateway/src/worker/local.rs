@@ -11,7 +11,7 @@ use crate::observe::Context;
 use crate::reason::Reason;
 use crate::route::Values;
 use weir_http1::{Framing, Method, RequestHead, Version};
-use weir_reactor::Net;
+use weir_reactor::{Net, Socket};
 
 impl<N: Net> Worker<N> {
     /// Answers the request whose head was parsed from `buf`; without an action, that no route is for it. The connection
@@ -67,7 +67,7 @@ impl<N: Net> Worker<N> {
 }
 
 /// What the variables of a template stand for.
-pub(super) fn values<'a, S>(
+pub(super) fn values<'a, S: Socket>(
     client: &'a Client<S>,
     head: &RequestHead,
     buf: &'a [u8],
@@ -81,6 +81,7 @@ pub(super) fn values<'a, S>(
         target: head.path.of(buf),
         upstream,
         certificate: client.certificate.as_deref(),
+        chain: client.transport.client_chain().unwrap_or_default(),
         request_id: b"",
         traceparent: b"",
     }

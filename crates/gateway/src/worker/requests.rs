@@ -89,8 +89,8 @@ impl<N: Net> Worker<N> {
                 client.ended |= received.end.is_some();
                 if received.handshake_finished {
                     self.core.counters.handshake(client.transport.facts());
-                    let leaf = client.transport.client_certificate();
-                    client.certificate = leaf.and_then(ClientCertificate::read).map(Box::new);
+                    let leaf = client.transport.client_chain().and_then(<[_]>::first);
+                    client.certificate = leaf.and_then(|leaf| ClientCertificate::read(leaf)).map(Box::new);
                 }
                 match client.phase {
                     Phase::Tunnel(tunnel) => self.pass_up(tunnel, &mut inbox, HEADROOM),
