@@ -22,6 +22,7 @@ mod observe;
 mod plan;
 mod reason;
 mod route;
+mod secrets;
 mod serve;
 mod tunnel;
 mod upstream;
