@@ -108,6 +108,7 @@ fn every_setting_is_documented() {
         ("", "[[route]]\nrequest_headers.x = 1"),
         ("", "[[route]]\ntimeouts.x = 1"),
         ("tracing.", "[tracing]\nx = 1"),
+        ("buffers.", "[buffers]\nx = 1"),
         ("limits.", "[limits]\nx = 1"),
         ("timeouts.", "[timeouts]\nx = 1"),
         ("", "[log]\nx = 1"),

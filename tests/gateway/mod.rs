@@ -6,6 +6,7 @@ mod health;
 mod observe;
 mod preface;
 mod queue;
+mod records;
 mod routes;
 mod services;
 mod tickets;

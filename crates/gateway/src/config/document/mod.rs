@@ -51,10 +51,21 @@ pub struct Config {
     pub log: Log,
     /// The admin address; default: none.
     pub admin: Option<Admin>,
+    /// Buffers of the workers.
+    pub buffers: Buffers,
     /// Limits.
     pub limits: Limits,
     /// Timeouts.
     pub timeouts: Timeouts,
+}
+
+/// Buffers of the workers.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Buffers {
+    /// Bytes of the buffer for reads, which all connections of a worker share: about the most that is read at once.
+    #[serde(deserialize_with = "size")]
+    pub read: u64,
 }
 
 /// Limits of messages.
@@ -99,6 +110,12 @@ impl Config {
                     .to_owned(),
         });
         insecure.map(warning).chain(logged).collect()
+    }
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Self { read: weir_transport::READ_SIZE as u64 }
     }
 }
 
