@@ -15,8 +15,8 @@ use crate::policy::{Parameters, checked_alpn, offered, record_size, refused};
 use crate::resuming::Resuming;
 use crate::verifier::{Roots, Verifier};
 use crate::{
-    Group, Identity, Session, SettingsError, Signature, Suite, SystemTime, TimeProvider, UnknownName,
-    Version, unbuffered,
+    Group, Identity, Presented, Session, SettingsError, Signature, Suite, SystemTime, TimeProvider,
+    UnknownName, Version, unbuffered,
 };
 
 /// The connections that may start at the same moment on one core.
@@ -90,6 +90,8 @@ pub struct Client {
     /// Complete except for the per-core parts.
     template: Arc<ClientConfig>,
     verifier: Arc<Verifier>,
+    /// The client certificate.
+    certificate: Option<Arc<Presented>>,
     /// 0: no session is stored.
     sessions_per_name: usize,
     tls12_resumption: Tls12Resumption,
@@ -108,10 +110,13 @@ impl Client {
             .map_err(refused)?
             .dangerous()
             .with_custom_certificate_verifier(verifier.clone());
+        let mut certificate = None;
         let mut config = match &settings.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {
                 let certified = identity.load(&provider)?;
+                let leaf = certified.cert.first();
+                certificate = leaf.map(|leaf| Arc::new(Presented::of(identity.origin(), leaf)));
                 builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified)))
             }
         };
@@ -125,12 +130,18 @@ impl Client {
         Ok(Self {
             template: Arc::new(config),
             verifier,
+            certificate,
             sessions_per_name: if settings.resumption { settings.sessions_per_name } else { 0 },
             tls12_resumption: match settings.tickets {
                 true => Tls12Resumption::SessionIdOrTickets,
                 false => Tls12Resumption::SessionIdOnly,
             },
         })
+    }
+
+    /// The client certificate, if there is one.
+    pub fn certificate(&self) -> Option<&Presented> {
+        self.certificate.as_deref()
     }
 
     /// One core's part, with its own session store and its own memory of good certificates.

@@ -100,6 +100,9 @@ impl ClientAuth {
 }
 
 impl ServerSettings {
+    /// The default of [`ServerSettings::tickets`].
+    pub const TICKETS: u32 = 1;
+
     /// The defaults for a server that presents `identity`.
     pub fn new(identity: Identity) -> Self {
         Self {
@@ -109,7 +112,7 @@ impl ServerSettings {
             suites: Suite::ALL.to_vec(),
             groups: Group::DEFAULT.to_vec(),
             alpn: Vec::new(),
-            tickets: 1,
+            tickets: Self::TICKETS,
             ticket_lifetime: tickets::LIFETIME,
             ticket_secrets: None,
             sessions: server_sessions::SESSIONS,
