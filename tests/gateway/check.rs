@@ -1,7 +1,8 @@
 //! `weir check`.
 
-use crate::common::Weir;
+use crate::common::{Certificates, Weir};
 use std::fs;
+use weir_tls::issue::{Authority, KeyKind};
 
 /// `weir check` rejects this file, with this in its message.
 pub(super) fn refused(config: &str, expected: &str) {
@@ -50,4 +51,115 @@ fn a_valid_file_is_explained_and_a_fault_is_located() {
     assert!(ended.stderr.contains("/no/such/weir.toml: cannot read: No such file"), "{}", ended.stderr);
     let ended = Weir::run(&["serve", "--config", path, "--workers", "1"]);
     assert!(ended.code == Some(2) && ended.stderr.contains("--config"), "{}", ended.stderr);
+}
+
+const COSTS: &str = include_str!("../../crates/gateway/src/config/costs.csv");
+
+/// A figure as it was measured.
+fn measured(side: &str, version: &str, kind: &str, aspect: &str, value: &str) -> String {
+    let name = format!("{side},{version},{kind},{aspect},{value},");
+    let line = COSTS.lines().find_map(|line| line.strip_prefix(&name));
+    let (_, us) = line.and_then(|line| line.split_once(',')).unwrap_or_else(|| panic!("no {name}"));
+    format!("{us} us")
+}
+
+#[test]
+fn each_choice_about_tls_is_explained_with_its_cost() {
+    let own = Certificates::new();
+    let rsa = Authority::new().unwrap().issue(&["b.example"], KeyKind::Rsa2048).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let rsa = rsa.write_to(folder.path()).unwrap();
+    let file = folder.path().join("weir.toml");
+    let path = file.to_str().unwrap();
+    let config = format!(
+        "[listener.plain]
+        bind = '127.0.0.1:0'
+        [listener.secure]
+        bind = '127.0.0.1:0'
+        tls = {{ client_ca = '{}', groups = ['p384', 'x25519'], tickets = 4, record_size = 1400 }}
+        [listener.strict]
+        bind = '127.0.0.1:0'
+        tls = {{ versions = '1.3', tickets = 0, suites = 'chacha20-poly1305-sha256' }}
+        [[certificate]]
+        chain = '{rsa}'
+        key = '{rsa_key}'
+        [[certificate]]
+        chain = '{}'
+        key = '{}'
+        [service.partner]
+        servers = 'https://127.0.0.1:1'
+        tls = {{ ca = '{}', certificate = '{rsa}', key = '{rsa_key}', versions = '1.2' }}
+        [service.app]
+        servers = 'http://127.0.0.1:1'
+        [[route]]
+        service = 'partner'",
+        own.ca.display(),
+        own.cert.display(),
+        own.key.display(),
+        own.ca.display(),
+        rsa = rsa.certificates.display(),
+        rsa_key = rsa.key.display(),
+    );
+    fs::write(&file, config).unwrap();
+    let ended = Weir::run(&["check", "--config", path, "--explain"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let (_, costs) = ended.stdout.split_once("TLS and what each choice costs").expect(&ended.stdout);
+    let sections: Vec<_> = costs.split("\n\n").collect();
+    let section = |name: &str| {
+        let of = |section: &&&str| section.trim_start().starts_with(name);
+        *sections.iter().find(of).unwrap_or_else(|| panic!("no {name} in {costs}"))
+    };
+    for (name, side, choices) in [
+        (
+            "listener secure",
+            "server",
+            &[
+                ("1.2", "1.2", "full", "suite", "ecdhe-ecdsa-aes128-gcm-sha256"),
+                ("1.3", "1.3", "resumed", "suite", "aes128-gcm-sha256"),
+                ("RSA 2048", "1.3", "full", "certificate", "RSA 2048"),
+                ("ECDSA P-256", "1.3", "full", "certificate", "ECDSA P-256"),
+                ("p384", "1.3", "full", "group", "p384"),
+                ("x25519", "1.3", "resumed", "group", "x25519"),
+                ("chacha20-poly1305-sha256", "1.3", "body", "suite", "chacha20-poly1305-sha256"),
+                ("ecdhe-ecdsa-aes256-gcm-sha384", "1.2", "full", "suite", "ecdhe-ecdsa-aes256-gcm-sha384"),
+                ("ecdhe-rsa-aes128-gcm-sha256", "1.2", "resumed", "suite", "ecdhe-ecdsa-aes128-gcm-sha256"),
+                ("4", "1.3", "full", "tickets", "4"),
+                ("required: RSA 4096", "1.3", "full", "client certificate", "RSA 4096"),
+                ("1400 bytes", "1.3", "body", "record size", "1400"),
+            ][..],
+        ),
+        ("listener strict", "server", &[("0", "1.3", "full", "tickets", "0")]),
+        (
+            "service partner",
+            "client",
+            &[
+                ("1.2", "1.2", "full", "suite", "ecdhe-ecdsa-aes128-gcm-sha256"),
+                ("RSA 2048", "1.2", "full", "client certificate", "RSA 2048"),
+                ("p256", "1.2", "full", "group", "p256"),
+            ],
+        ),
+    ] {
+        for (choice, version, kind, aspect, value) in choices {
+            let figure = measured(side, version, kind, aspect, value);
+            let is_it = |line: &&str| line.contains(&format!(" {choice} ")) && line.contains(&figure);
+            assert!(section(name).lines().any(|line| is_it(&line)), "{choice} {figure}: {}", section(name));
+        }
+    }
+    for (name, hint) in [
+        ("listener secure", "groups: `x25519` first takes"),
+        ("listener secure", "certificates: with ECDSA P-256 a full handshake takes"),
+        ("listener secure", "tickets: 1 takes"),
+        ("listener secure", "record_size: 16 KiB takes"),
+        ("listener strict", "tickets: without any, clients cannot resume"),
+        ("listener strict", "suites: one with AES-128 takes"),
+        ("service partner", "certificate: with ECDSA P-256 a full handshake takes"),
+    ] {
+        assert!(section(name).contains(&format!("hint: {hint}")), "no {hint}: {}", section(name));
+    }
+    assert!(!costs.contains("plain") && !costs.contains("app"), "no TLS, no cost: {costs}");
+    assert!(costs.lines().all(|line| line.chars().count() <= 100), "{costs}");
+
+    fs::write(&file, "[listener.plain]\nbind = '127.0.0.1:0'\n[[route]]\nrespond.status = 200\n").unwrap();
+    let ended = Weir::run(&["check", "--config", path, "--explain"]);
+    assert!(ended.code == Some(0) && !ended.stdout.contains("TLS"), "{}", ended.stdout);
 }

@@ -109,6 +109,7 @@ fn every_setting_is_documented() {
         ("", "[[route]]\ntimeouts.x = 1"),
         ("mirror.", "[[route]]\nmirror.x = 1"),
         ("tracing.", "[tracing]\nx = 1"),
+        ("buffers.", "[buffers]\nx = 1"),
         ("limits.", "[limits]\nx = 1"),
         ("timeouts.", "[timeouts]\nx = 1"),
         ("", "[log]\nx = 1"),

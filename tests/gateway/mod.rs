@@ -10,6 +10,7 @@ mod mirror;
 mod observe;
 mod preface;
 mod queue;
+mod records;
 mod routes;
 mod services;
 mod tickets;

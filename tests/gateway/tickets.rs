@@ -1,16 +1,21 @@
 //! Tickets and stored sessions of clients: who accepts whose, for how long, and what is counted.
 
-use crate::common::{Certificates, Client, Stream, Weir, peer};
-use std::net::SocketAddr;
-use std::process::{Command, Stdio};
+use crate::common::{Certificates, Client, DEADLINE, Stream, Weir, peer, poll_until};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use weir_tls::{Client as TlsClient, ClientSettings, Connector, Offer, Roots, Version};
 
 const SECRET: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
 /// A gateway that answers itself, with these lines about TLS, and its admin address.
 fn answering(certificates: &Certificates, tls: &str) -> (Weir, SocketAddr) {
+    answering_with(certificates, tls, 1)
+}
+
+fn answering_with(certificates: &Certificates, tls: &str, workers: u32) -> (Weir, SocketAddr) {
     let config = format!(
-        "workers = 1
+        "workers = {workers}
         [listener.web]
         bind = '127.0.0.1:0'
         tls = {{ {tls} }}
@@ -166,4 +171,144 @@ fn settings_of_tickets_that_make_no_sense_are_refused() {
         assert!(ended.stderr.contains("listener.web.tls"), "{}", ended.stderr);
         assert!(!ended.stderr.contains("abc"), "a secret in a message: {}", ended.stderr);
     }
+}
+
+/// Replaces a file as Kubernetes does it for a mounted secret: by a rename over a symbolic link.
+fn swap(link: &Path, content: &str) {
+    let folder = link.parent().unwrap();
+    let stored = folder.join(format!("{}", content.len()) + &content[..4.min(content.len())]);
+    std::fs::write(&stored, content).unwrap();
+    let next = folder.join("next");
+    std::os::unix::fs::symlink(&stored, &next).unwrap();
+    std::fs::rename(&next, link).unwrap();
+}
+
+#[test]
+fn secrets_are_rotated_while_the_gateway_runs() {
+    let certificates = Certificates::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("secrets");
+    let (old, new) = (SECRET.to_owned(), SECRET.replace("00", "ff"));
+    swap(&file, &old);
+    let tls = format!("ticket_secrets = '{}'", file.display());
+    // Two workers, so that a client's next connection may come to the other one.
+    let (weir, admin) = answering_with(&certificates, &tls, 2);
+    let metric =
+        |name: &str| counted(admin, &format!("weir_ticket_secrets_{name}{{file=\"{}\"}}", file.display()));
+    let client = || connector(&certificates, &[Version::Tls13]);
+    let [before, during, after] = [client(), client(), client()];
+    for client in [&before, &during, &after] {
+        assert!(!resumes(&weir, client));
+    }
+    assert!(resumes(&weir, &before));
+    // For a comparison: machines of the fleet that know one of the secrets alone.
+    let knows = |secret: &str, name: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, secret).unwrap();
+        answering(&certificates, &format!("ticket_secrets = '{}'", path.display())).0
+    };
+    let (knows_old, knows_new) = (knows(&old, "knows-old"), knows(&new, "knows-new"));
+
+    // The new secret issues, and the old one still opens.
+    swap(&file, &format!("{new}\n{old}\n"));
+    weir.wait_for_stderr(&["ticket secrets in use now: 2"]);
+    assert_eq!((metric("reloads_total"), metric("reload_failures_total"), metric("stale")), (1, 0, 0));
+    for _ in 0..4 {
+        assert!(resumes(&weir, &during), "no session is lost");
+    }
+    assert!(resumes(&knows_new, &during), "tickets are issued under the new secret");
+
+    // What is unusable leaves them in place, and is said once.
+    for (content, said) in [(Some("not a secret"), "line 1: expected at least 64"), (None, "cannot read")] {
+        let failures = metric("reload_failures_total");
+        match content {
+            Some(content) => swap(&file, content),
+            None => std::fs::remove_file(&file).unwrap(),
+        }
+        poll_until(DEADLINE, "a failure", || metric("reload_failures_total") == failures + 1);
+        weir.wait_for_stderr(&[said, "the ticket secrets in use stay"]);
+        assert_eq!(metric("stale"), 1);
+        assert!(resumes(&weir, &during) && resumes(&weir, &before), "{content:?}");
+    }
+
+    // A good one is taken again; what it no longer lists does not open.
+    let forgotten = client();
+    assert!(!resumes(&knows_old, &forgotten));
+    swap(&file, &new);
+    weir.wait_for_stderr(&["ticket secrets in use now: 1"]);
+    assert_eq!((metric("reloads_total"), metric("reload_failures_total"), metric("stale")), (2, 2, 0));
+    assert!(resumes(&weir, &during));
+    assert!(!resumes(&weir, &after), "a ticket of the old secret");
+    assert!(resumes(&weir, &after));
+    assert!(!resumes(&weir, &forgotten));
+    let stderr = weir.stop().stderr;
+    assert_eq!(stderr.matches("the ticket secrets in use stay").count(), 2, "{stderr}");
+    assert!(!stderr.contains(&old) && !stderr.contains(&new), "a secret in a message: {stderr}");
+}
+
+/// A program that runs until it is stopped, with a stdin that stays open.
+struct Started(Child);
+
+impl Started {
+    fn new(command: &mut Command) -> Self {
+        Self(command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    fn stop(&mut self) {
+        // An error means that it has already exited.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+#[test]
+fn early_data_is_rejected_and_the_client_works() {
+    let Some(openssl) = peer("openssl") else { return };
+    let certificates = Certificates::new();
+    let folder = tempfile::tempdir().unwrap();
+    let [session, early, request] = ["session", "early", "request"].map(|name| folder.path().join(name));
+    std::fs::write(&early, "GET /early HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
+    std::fs::write(&request, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").unwrap();
+    // A session that allows early data, of a server that does: the gateway gives out none.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut server = Command::new(&openssl);
+    server.args(["s_server", "-tls1_3", "-early_data", "-accept", &port.to_string()]);
+    server.arg("-cert").arg(&certificates.cert).arg("-key").arg(&certificates.key);
+    let mut server = Started::new(&mut server);
+    poll_until(DEADLINE, "s_server listens", || TcpStream::connect(port).is_ok());
+    let mut fetch = Command::new(&openssl);
+    fetch.args(["s_client", "-tls1_3", "-connect", &port.to_string(), "-sess_out"]).arg(&session);
+    let mut fetch = Started::new(&mut fetch);
+    let is_whole = || std::fs::read_to_string(&session).is_ok_and(|text| text.contains("-----END"));
+    poll_until(DEADLINE, "a session", is_whole);
+    fetch.stop();
+    server.stop();
+    let client = |at: SocketAddr, session: [&std::ffi::OsStr; 2], more: &[&std::ffi::OsStr]| {
+        let mut client = Command::new(&openssl);
+        client
+            .args(["s_client", "-tls1_3", "-ign_eof", "-connect", &at.to_string()])
+            .args(session)
+            .args(more);
+        let output = client.stdin(std::fs::File::open(&request).unwrap()).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+
+    let (weir, admin) = answering(&certificates, "");
+    let early = ["-early_data".as_ref(), early.as_os_str()];
+    let said = client(weir.address(), ["-sess_in".as_ref(), session.as_os_str()], &early);
+    assert!(said.contains("Early data was rejected"), "{said}");
+    assert_eq!(said.matches("HTTP/1.1 200 OK").count(), 1, "{said}");
+    assert_eq!(counted(admin, "weir_requests_total"), 1, "early data is no request");
+
+    // The gateway's own tickets allow none, so a client does not even offer it.
+    client(weir.address(), ["-sess_out".as_ref(), session.as_os_str()], &[]);
+    let said = client(weir.address(), ["-sess_in".as_ref(), session.as_os_str()], &early);
+    assert!(said.contains("Reused, TLSv1.3") && said.contains("Early data was not sent"), "{said}");
+    assert_eq!(said.matches("HTTP/1.1 200 OK").count(), 1, "{said}");
 }

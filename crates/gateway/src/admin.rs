@@ -3,6 +3,7 @@
 
 use crate::control::gather;
 use crate::observe::Report;
+use crate::secrets::SecretsFile;
 use crate::worker::Control;
 use rustix::event::{PollFd, PollFlags, poll};
 use socket2::Socket;
@@ -24,6 +25,8 @@ pub(crate) struct Admin {
     pub config: Arc<str>,
     /// The files of certificates, and when they expire, in seconds since 1970.
     pub expiry: Arc<[(String, i64)]>,
+    /// The files of ticket secrets.
+    pub secrets: Arc<[Arc<SecretsFile>]>,
 }
 
 /// Where it is served.
@@ -137,7 +140,7 @@ impl Admin {
             b"/metrics" => match gather(&self.workers) {
                 Ok(report) => Answer {
                     kind: "text/plain; version=0.0.4; charset=utf-8",
-                    ..Answer::text(200, report.metrics(&self.expiry))
+                    ..Answer::text(200, report.metrics(&self.expiry, &self.secrets))
                 },
                 Err(partial) => partial.into(),
             },

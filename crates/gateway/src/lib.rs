@@ -23,6 +23,7 @@ mod observe;
 mod plan;
 mod reason;
 mod route;
+mod secrets;
 mod serve;
 mod tunnel;
 mod upstream;

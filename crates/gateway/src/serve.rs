@@ -8,6 +8,7 @@ use crate::health;
 use crate::observe::access::{self, Access, Buffers, Writer};
 use crate::observe::journal::{self, Journal};
 use crate::observe::{Counters, Log};
+use crate::secrets;
 use crate::worker::{Control, Peers, Worker};
 use std::io;
 use std::net::TcpListener;
@@ -121,12 +122,16 @@ fn start(
     let snapshot = Arc::new(snapshot);
     let (mailboxes, senders): (Vec<_>, Vec<_>) = (0..count).map(|_| mailbox()).collect::<io::Result<_>>()?;
     let health = health::start(&snapshot, senders.clone(), journal.clone())?;
+    let secrets = secrets::watch(&snapshot, journal.clone())?;
     keep_resolving(Arc::clone(&snapshot), senders.clone(), health, journal)?;
     forward_signals(senders.clone(), Some(tell))?;
     let (admin, all) = (admin.map(Arc::new), senders.clone());
     if let Some(listener) = &admin {
         journal::out(format_args!("admin on {}", listener.place()?));
-        admin::start(Arc::clone(listener), Admin { workers: senders, config: config_in_words, expiry })?;
+        admin::start(
+            Arc::clone(listener),
+            Admin { workers: senders, config: config_in_words, expiry, secrets },
+        )?;
     }
     // The reader may stop the process at once.
     for place in bound {

@@ -11,11 +11,12 @@ use rustls_pki_types::ServerName;
 
 use crate::client_sessions::{CoreSessions, Lender, Lending};
 use crate::key_log::KeyLogFile;
-use crate::policy::{Parameters, checked_alpn, offered, refused};
+use crate::policy::{Parameters, checked_alpn, offered, record_size, refused};
 use crate::resuming::Resuming;
 use crate::verifier::{Roots, Verifier};
 use crate::{
-    Group, Identity, Session, SettingsError, Signature, Suite, SystemTime, TimeProvider, UnknownName, Version,
+    Group, Identity, Presented, Session, SettingsError, Signature, Suite, SystemTime, TimeProvider,
+    UnknownName, Version, unbuffered,
 };
 
 /// The connections that may start at the same moment on one core.
@@ -52,6 +53,8 @@ pub struct ClientSettings {
     pub sessions_per_name: usize,
     /// The client certificate. Default: none.
     pub identity: Option<Identity>,
+    /// As [`crate::ServerSettings::record_size`].
+    pub record_size: usize,
     /// A file to which each session's secrets are appended in the NSS key log format (the one that `SSLKEYLOGFILE`
     /// names in other programs), which allows decrypting the traffic; created with mode 0600. Default:
     /// none.
@@ -74,6 +77,7 @@ impl Default for ClientSettings {
             tickets: true,
             sessions_per_name: SESSIONS_PER_NAME,
             identity: None,
+            record_size: unbuffered::RECORD_PLAINTEXT,
             key_log: None,
             time: Arc::new(SystemTime),
         }
@@ -86,6 +90,8 @@ pub struct Client {
     /// Complete except for the per-core parts.
     template: Arc<ClientConfig>,
     verifier: Arc<Verifier>,
+    /// The client certificate.
+    certificate: Option<Arc<Presented>>,
     /// 0: no session is stored.
     sessions_per_name: usize,
     tls12_resumption: Tls12Resumption,
@@ -104,15 +110,19 @@ impl Client {
             .map_err(refused)?
             .dangerous()
             .with_custom_certificate_verifier(verifier.clone());
+        let mut certificate = None;
         let mut config = match &settings.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {
                 let certified = identity.load(&provider)?;
+                let leaf = certified.cert.first();
+                certificate = leaf.map(|leaf| Arc::new(Presented::of(identity.origin(), leaf)));
                 builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified)))
             }
         };
         config.alpn_protocols = checked_alpn(&settings.alpn)?;
         config.enable_sni = settings.sni;
+        config.max_fragment_size = Some(record_size(settings.record_size)?);
         config.resumption = Resumption::disabled();
         if let Some(path) = &settings.key_log {
             config.key_log = Arc::new(KeyLogFile::open(path)?);
@@ -120,12 +130,18 @@ impl Client {
         Ok(Self {
             template: Arc::new(config),
             verifier,
+            certificate,
             sessions_per_name: if settings.resumption { settings.sessions_per_name } else { 0 },
             tls12_resumption: match settings.tickets {
                 true => Tls12Resumption::SessionIdOrTickets,
                 false => Tls12Resumption::SessionIdOnly,
             },
         })
+    }
+
+    /// The client certificate, if there is one.
+    pub fn certificate(&self) -> Option<&Presented> {
+        self.certificate.as_deref()
     }
 
     /// One core's part, with its own session store and its own memory of good certificates.

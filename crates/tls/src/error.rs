@@ -147,6 +147,12 @@ pub enum OfferError {
         /// The time given.
         lifetime: Duration,
     },
+    /// Records that are too small or too large.
+    #[error("record size: invalid value {bytes}: expected 512 to 16384 bytes")]
+    RecordSize {
+        /// The size given.
+        bytes: usize,
+    },
 }
 
 /// Whose fault a failed session is.

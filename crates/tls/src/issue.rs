@@ -22,8 +22,12 @@ pub enum KeyKind {
     EcdsaP256,
     /// ECDSA on P-384.
     EcdsaP384,
+    /// Ed25519.
+    Ed25519,
     /// RSA with 2048 bits.
     Rsa2048,
+    /// RSA with 3072 bits.
+    Rsa3072,
     /// RSA with 4096 bits.
     Rsa4096,
 }
@@ -33,7 +37,9 @@ impl KeyKind {
         match self {
             Self::EcdsaP256 => KeyPair::generate(),
             Self::EcdsaP384 => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384),
+            Self::Ed25519 => KeyPair::generate_for(&rcgen::PKCS_ED25519),
             Self::Rsa2048 => KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, RsaKeySize::_2048),
+            Self::Rsa3072 => KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, RsaKeySize::_3072),
             Self::Rsa4096 => KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, RsaKeySize::_4096),
         }
     }

@@ -4,6 +4,7 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::{SignatureScheme, SupportedProtocolVersion};
 
 use crate::names::joined;
+use crate::unbuffered::{RECORD_HEADER, RECORD_PLAINTEXT};
 use crate::{Group, OfferError, SettingsError, Signature, Suite, Version, key_schedule};
 
 /// The three lists as configured, checked against each other.
@@ -79,6 +80,14 @@ pub(crate) fn checked_alpn(protocols: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Settin
     match protocols.iter().find(|name| !(1..=255).contains(&name.len())) {
         Some(name) => Err(OfferError::BadAlpn { name: name.escape_ascii().to_string() }.into()),
         None => Ok(protocols.to_vec()),
+    }
+}
+
+/// The size of a record as rustls counts it: with its header. Errors: `bytes` of the application are too few or too many.
+pub(crate) fn record_size(bytes: usize) -> Result<usize, SettingsError> {
+    match (512..=RECORD_PLAINTEXT).contains(&bytes) {
+        true => Ok(bytes + RECORD_HEADER),
+        false => Err(OfferError::RecordSize { bytes }.into()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The server side: one [`Server`] per process and identity, one [`Acceptor`] per core.
 
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,12 +15,14 @@ use rustls_pki_types::{CertificateDer, CertificateRevocationListDer};
 use crate::identity::{self, NotingKey};
 use crate::key_log::KeyLogFile;
 use crate::names::joined;
-use crate::policy::{Parameters, checked_alpn, refused};
+use crate::policy::{Parameters, checked_alpn, record_size, refused};
 use crate::resolver::Resolver;
 use crate::server_sessions::{self, SessionStore};
-use crate::tickets::{self, CoreTickets, KeySpace, Secret, TicketCounts};
+use crate::ticket_secrets::TicketSecrets;
+use crate::tickets::{self, CoreTickets, KeySpace, TicketCounts};
 use crate::{
     Group, Identity, OfferError, Presented, Session, SettingsError, Suite, SystemTime, TimeProvider, Version,
+    unbuffered,
 };
 
 /// More than any client stores, and few enough for one flight.
@@ -58,7 +60,7 @@ pub struct ServerSettings {
     pub ticket_lifetime: Duration,
     /// A file with secrets in hexadecimal, one in a line, of 32 bytes or more. The keys of tickets are derived from the first
     /// one and the clock, and those of the others open tickets, too. So all machines with the file accept each other's
-    /// tickets. Default: a random secret of this process.
+    /// tickets. It is read once: see [`Server::replace_ticket_secrets`]. Default: a random secret of this process.
     pub ticket_secrets: Option<PathBuf>,
     /// The most sessions that are stored, for clients without tickets. Default: 32 768.
     pub sessions: usize,
@@ -69,6 +71,9 @@ pub struct ServerSettings {
     pub resumption: bool,
     /// Ask clients for a certificate. Default: none.
     pub client_auth: Option<ClientAuth>,
+    /// The most bytes of the application in a record: 512 to 16 384. A client can use none of a record before it has all of it.
+    /// Default: 16 384, the most that TLS has (RFC 8446 section 5.1).
+    pub record_size: usize,
     /// A file to which each session's secrets are appended in the NSS key log format, which allows decrypting the traffic:
     /// for debugging alone. Created with mode 0600. Default: none.
     pub key_log: Option<PathBuf>,
@@ -95,6 +100,9 @@ impl ClientAuth {
 }
 
 impl ServerSettings {
+    /// The default of [`ServerSettings::tickets`].
+    pub const TICKETS: u32 = 1;
+
     /// The defaults for a server that presents `identity`.
     pub fn new(identity: Identity) -> Self {
         Self {
@@ -104,13 +112,14 @@ impl ServerSettings {
             suites: Suite::ALL.to_vec(),
             groups: Group::DEFAULT.to_vec(),
             alpn: Vec::new(),
-            tickets: 1,
+            tickets: Self::TICKETS,
             ticket_lifetime: tickets::LIFETIME,
             ticket_secrets: None,
             sessions: server_sessions::SESSIONS,
             stateful: false,
             resumption: true,
             client_auth: None,
+            record_size: unbuffered::RECORD_PLAINTEXT,
             key_log: None,
             time: Arc::new(SystemTime),
         }
@@ -128,6 +137,7 @@ pub struct Server {
     template: Arc<ServerConfig>,
     presented: Arc<[Presented]>,
     tickets: Option<(KeySpace, Arc<dyn TimeProvider>)>,
+    ticket_file: Option<PathBuf>,
 }
 
 impl Server {
@@ -153,11 +163,8 @@ impl Server {
         if !LIFETIMES.contains(&settings.ticket_lifetime) {
             return Err(OfferError::TicketLifetime { lifetime: settings.ticket_lifetime }.into());
         }
-        let secrets = match &settings.ticket_secrets {
-            Some(path) => identity::load_secrets(path)?.iter().map(|bytes| Secret::new(bytes)).collect(),
-            None => Vec::new(),
-        };
-        let key_space = key_space(chains, client_auth.as_ref(), &secrets, settings.ticket_lifetime)?;
+        let secrets = settings.ticket_secrets.as_deref().map(TicketSecrets::read).transpose()?;
+        let key_space = key_space(chains, client_auth.as_ref(), secrets, settings.ticket_lifetime)?;
 
         let provider = Arc::new(parameters.provider);
         let builder = ServerConfig::builder_with_details(provider.clone(), settings.time.clone())
@@ -183,13 +190,36 @@ impl Server {
             )),
             false => Arc::new(NoServerSessionStorage {}),
         };
+        config.max_fragment_size = Some(record_size(settings.record_size)?);
+        // No early data, whatever a client offers: it can be replayed (RFC 8446 section 8), and HTTP needs servers that know
+        // of it (RFC 8470).
+        config.max_early_data_size = 0;
         config.send_tls13_tickets = if settings.resumption { settings.tickets as usize } else { 0 };
         let stateless = settings.resumption && !settings.stateful && settings.tickets > 0;
         Ok(Self {
             template: Arc::new(config),
             presented,
+            ticket_file: settings.ticket_secrets.clone().filter(|_| stateless),
             tickets: stateless.then(|| (key_space, settings.time.clone())),
         })
+    }
+
+    /// The file of ticket secrets, if there is one and tickets are issued.
+    pub fn ticket_file(&self) -> Option<&Path> {
+        self.ticket_file.as_deref()
+    }
+
+    /// The secrets in use. None if no tickets are issued.
+    pub fn ticket_secrets(&self) -> Option<TicketSecrets> {
+        self.tickets.as_ref().map(|(space, _)| space.secrets().get().1)
+    }
+
+    /// From now on, all cores of this server and of its clones issue and open tickets under these secrets, in handshakes in
+    /// progress, too. Does nothing if no tickets are issued.
+    pub fn replace_ticket_secrets(&self, secrets: &TicketSecrets) {
+        if let Some((space, _)) = &self.tickets {
+            space.secrets().replace(secrets);
+        }
     }
 
     /// The certificates, in the order of the settings.
@@ -264,7 +294,7 @@ impl Trusted {
 fn key_space<'a>(
     chains: impl Iterator<Item = &'a CertificateDer<'static>>,
     client_auth: Option<&'a Trusted>,
-    secrets: &[Secret],
+    secrets: Option<TicketSecrets>,
     lifetime: Duration,
 ) -> Result<KeySpace, SettingsError> {
     let policy: &[u8] = match client_auth {
@@ -299,4 +329,94 @@ fn check_key_fits(
         allowed: joined(Suite::ALL.iter().filter(fitting)),
     }
     .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::issue::{KeyKind, issue};
+    use rustls::client::{ClientConfig, ClientConnection};
+    use rustls::server::ServerConnection;
+    use std::io::{Read as _, Write as _};
+
+    const EARLY: &[u8] = b"GET /early";
+
+    /// Carries bytes until the client has nothing more to send.
+    fn settle(client: &mut ClientConnection, mut server: impl FnMut(&mut Vec<u8>) -> Vec<u8>) {
+        loop {
+            let mut bytes = Vec::new();
+            while client.wants_write() {
+                client.write_tls(&mut bytes).unwrap();
+            }
+            if bytes.is_empty() {
+                return;
+            }
+            let reply = server(&mut bytes);
+            let mut reply = reply.as_slice();
+            while !reply.is_empty() {
+                client.read_tls(&mut reply).unwrap();
+                client.process_new_packets().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn early_data_of_a_ticket_of_ours_is_rejected_and_the_client_works() {
+        let issued = issue(&["localhost"], KeyKind::EcdsaP256).unwrap();
+        // Of stored sessions alone does the TLS library take early data at all.
+        let settings = ServerSettings { stateful: true, ..ServerSettings::new(issued.identity()) };
+        let server = Server::new(&settings).unwrap();
+        let mut roots = RootCertStore::empty();
+        let ca = issued.ca.into_bytes();
+        roots.add(rustls_pki_types::pem::PemObject::from_pem_slice(&ca).unwrap()).unwrap();
+        let provider = Arc::clone(server.template.crypto_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.enable_early_data = true;
+        let config = Arc::new(config);
+        let connect = || ClientConnection::new(Arc::clone(&config), "localhost".try_into().unwrap()).unwrap();
+
+        // What no setting leads to: the same sessions, and a ticket that allows early data.
+        let acceptor = server.core();
+        let mut permissive = ServerConfig::clone(&acceptor.config);
+        permissive.max_early_data_size = 1000;
+        let mut issuing = ServerConnection::new(Arc::new(permissive)).unwrap();
+        let mut client = connect();
+        settle(&mut client, |bytes| {
+            issuing.read_tls(&mut bytes.as_slice()).unwrap();
+            issuing.process_new_packets().unwrap();
+            let mut reply = Vec::new();
+            while issuing.wants_write() {
+                issuing.write_tls(&mut reply).unwrap();
+            }
+            reply
+        });
+
+        let mut client = connect();
+        client.early_data().expect("the ticket allows early data").write_all(EARLY).unwrap();
+        let mut session = acceptor.accept();
+        let mut received = Vec::new();
+        settle(&mut client, |bytes| {
+            let mut reply = Vec::new();
+            session.receive(bytes, &mut received, &mut reply).unwrap();
+            reply
+        });
+        assert!(!client.is_handshaking() && !client.is_early_data_accepted());
+        assert!(session.facts().unwrap().kind.is_resumption(), "the rest of the ticket holds");
+        assert_eq!(received, b"", "early data never arrives");
+        client.writer().write_all(b"GET /again").unwrap();
+        let mut answer = Vec::new();
+        settle(&mut client, |bytes| {
+            let mut reply = Vec::new();
+            session.receive(bytes, &mut received, &mut reply).unwrap();
+            session.send(b"answer", &mut reply).unwrap();
+            reply
+        });
+        assert_eq!(received, b"GET /again");
+        let _ = client.reader().read_to_end(&mut answer);
+        assert_eq!(answer, b"answer");
+    }
 }

@@ -10,7 +10,7 @@ use rustls_pki_types::{CertificateDer, ServerName};
 
 use crate::hello::{self, FirstBytes};
 use crate::notes::{self, Lent, Notes, Origin};
-use crate::unbuffered::{self, Sink};
+use crate::unbuffered::{self, RECORD_HEADER, RECORD_PLAINTEXT, Sink};
 use crate::{Chain, Facts, TlsError};
 
 /// A handshake message of 64 KiB, the longest that rustls accepts, in records that carry more payload than overhead,
@@ -26,6 +26,8 @@ pub struct Session {
     /// A partial record, or the part of a handshake message from earlier records.
     partial: Vec<u8>,
     phase: Phase,
+    /// The most plaintext in a record that we send.
+    record_size: u16,
     peer_closed: bool,
     closed: bool,
     /// Whether to read on after our close.
@@ -67,20 +69,24 @@ struct Handshaking {
 
 impl Session {
     pub(crate) fn server(config: Arc<ServerConfig>) -> Self {
+        let record_size = config.max_fragment_size;
         match UnbufferedServerConnection::new(config) {
-            Ok(connection) => {
-                Self::new(Side::Server(Box::new(connection)), Phase::Handshaking(Handshaking::default()))
-            }
+            Ok(connection) => Self::new(
+                Side::Server(Box::new(connection)),
+                Phase::Handshaking(Handshaking::default()),
+                record_size,
+            ),
             Err(error) => Self::stillborn(error),
         }
     }
 
     pub(crate) fn client(config: Arc<ClientConfig>, name: ServerName<'static>) -> Self {
         let mut notes = Notes::default();
+        let record_size = config.max_fragment_size;
         match notes::recorded(&mut notes, || UnbufferedClientConnection::new(config, name)) {
             Ok(connection) => {
                 let handshaking = Handshaking { notes, ..Handshaking::default() };
-                Self::new(Side::Client(Box::new(connection)), Phase::Handshaking(handshaking))
+                Self::new(Side::Client(Box::new(connection)), Phase::Handshaking(handshaking), record_size)
             }
             Err(error) => Self::stillborn(error),
         }
@@ -128,12 +134,23 @@ impl Session {
         }
     }
 
-    fn new(side: Side, phase: Phase) -> Self {
-        Self { side, partial: Vec::new(), phase, peer_closed: false, closed: false, reads_on: false }
+    /// `record_size` is rustls's: with the header.
+    fn new(side: Side, phase: Phase, record_size: Option<usize>) -> Self {
+        let record_size = record_size.map_or(RECORD_PLAINTEXT, |size| size.saturating_sub(RECORD_HEADER));
+        Self {
+            side,
+            partial: Vec::new(),
+            phase,
+            // At least 1, so that it can divide.
+            record_size: record_size.clamp(1, RECORD_PLAINTEXT) as u16,
+            peer_closed: false,
+            closed: false,
+            reads_on: false,
+        }
     }
 
     fn stillborn(error: Error) -> Self {
-        Self::new(Side::None, Phase::Failed { error: TlsError::from(error), facts: None })
+        Self::new(Side::None, Phase::Failed { error: TlsError::from(error), facts: None }, None)
     }
 
     /// Processes ciphertext from the socket, however it is split; the slice is scratch and is decrypted in
@@ -185,12 +202,13 @@ impl Session {
             Phase::Handshaking(_) => return Err(TlsError::Handshaking),
             Phase::Traffic(_) => {}
         }
+        let record_size = usize::from(self.record_size);
         let sent = match &mut self.side {
             Side::Server(connection) => {
-                unbuffered::send(&mut **connection, &mut self.partial, plaintext, out)
+                unbuffered::send(&mut **connection, &mut self.partial, plaintext, record_size, out)
             }
             Side::Client(connection) => {
-                unbuffered::send(&mut **connection, &mut self.partial, plaintext, out)
+                unbuffered::send(&mut **connection, &mut self.partial, plaintext, record_size, out)
             }
             Side::None => Ok(()),
         };

@@ -6,7 +6,7 @@
 //! the next one open too: the previous for the clients, the next because a wall clock may step back.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -15,6 +15,7 @@ use rustls::server::ProducesTickets;
 use rustls::time_provider::TimeProvider;
 
 use crate::notes::{self, Origin};
+use crate::ticket_secrets::{InUse, TicketSecrets};
 
 /// How long a key issues tickets, unless it is set. A ticket is valid for at least that long and less than twice as long.
 /// rustls and most others use 12 hours; RFC 5077 5.5 and RFC 8446 4.6.1 (7 days) leave room.
@@ -27,13 +28,11 @@ const EXPIRED: u64 = 14;
 /// Room for the AEAD's tag, so that sealing in place does not reallocate.
 const TAG_LEN: usize = 16;
 
-static PROCESS_SECRET: OnceLock<hkdf::Prk> = OnceLock::new();
-
-/// The key space of one identity: the secrets from which its epoch keys are derived. Cheap to clone.
+/// The key space of one identity: the secrets from which its epoch keys are derived. Cheap to clone; the clones have their
+/// secrets in common.
 #[derive(Clone, Debug)]
 pub(crate) struct KeySpace {
-    /// The first one issues, all of them open.
-    secrets: Arc<[hkdf::Prk]>,
+    secrets: Arc<InUse>,
     identity: digest::Digest,
     epoch_seconds: u64,
 }
@@ -43,7 +42,7 @@ impl KeySpace {
     /// system has no randomness.
     pub(crate) fn of_identity<'a>(
         parts: impl IntoIterator<Item = &'a [u8]>,
-        secrets: &[Secret],
+        secrets: Option<TicketSecrets>,
         lifetime: Duration,
     ) -> Option<Self> {
         let mut identity = digest::Context::new(&digest::SHA256);
@@ -53,10 +52,16 @@ impl KeySpace {
             identity.update(part);
         }
         let secrets = match secrets {
-            [] => [process_secret()?].into(),
-            secrets => secrets.iter().map(|secret| secret.0.clone()).collect(),
+            Some(secrets) => secrets,
+            None => TicketSecrets::of_process()?,
         };
+        let secrets = Arc::new(InUse::new(secrets));
         Some(Self { secrets, identity: identity.finish(), epoch_seconds: lifetime.as_secs().max(1) })
+    }
+
+    /// The secrets in use.
+    pub(crate) fn secrets(&self) -> &InUse {
+        &self.secrets
     }
 
     fn key(&self, secret: &hkdf::Prk, epoch: u64) -> Option<EpochKey> {
@@ -80,9 +85,10 @@ impl KeySpace {
     }
 
     fn snapshot(&self, epoch: u64) -> Option<Snapshot> {
-        let issuing = self.secrets.first()?;
+        let (replacements, secrets) = self.secrets.get();
+        let issuing = secrets.keys().first()?;
         let (mut opening, mut expired) = (Vec::new(), Vec::new());
-        for secret in self.secrets.iter() {
+        for secret in secrets.keys() {
             for near in [Some(epoch), epoch.checked_sub(1), epoch.checked_add(1)].into_iter().flatten() {
                 opening.push(self.key(secret, near)?);
             }
@@ -90,31 +96,8 @@ impl KeySpace {
                 expired.push(self.name(secret, gone)?);
             }
         }
-        Some(Snapshot { epoch, current: self.key(issuing, epoch)?, opening, expired })
+        Some(Snapshot { epoch, replacements, current: self.key(issuing, epoch)?, opening, expired })
     }
-}
-
-/// A secret that all machines of a fleet have.
-#[derive(Clone, Debug)]
-pub(crate) struct Secret(hkdf::Prk);
-
-impl Secret {
-    /// A secret of at least 32 bytes.
-    pub(crate) fn new(bytes: &[u8]) -> Self {
-        Self(hkdf::Salt::new(hkdf::HKDF_SHA256, b"weir fleet tickets").extract(bytes))
-    }
-}
-
-fn process_secret() -> Option<hkdf::Prk> {
-    if PROCESS_SECRET.get().is_none() {
-        let mut secret = [0; 32];
-        rand::fill(&mut secret).ok()?;
-        let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, b"weir tickets").extract(&secret);
-        secret.fill(0);
-        // Another thread may have been first; then its secret is the process's.
-        let _ = PROCESS_SECRET.set(prk);
-    }
-    PROCESS_SECRET.get().cloned()
 }
 
 struct Length(usize);
@@ -139,6 +122,8 @@ pub(crate) struct CoreTickets {
 #[derive(Debug)]
 struct Snapshot {
     epoch: u64,
+    /// How often the secrets had been replaced.
+    replacements: u64,
     current: EpochKey,
     /// Those of the current, the previous and the next epoch, of every secret.
     opening: Vec<EpochKey>,
@@ -200,8 +185,11 @@ impl CoreTickets {
 
     fn with_keys<T>(&self, use_keys: impl FnOnce(&Snapshot) -> Option<T>) -> Option<T> {
         let epoch = self.time.current_time()?.as_secs() / self.space.epoch_seconds;
+        let replacements = self.space.secrets.replacements();
         let mut snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
-        if snapshot.as_ref().is_none_or(|snapshot| snapshot.epoch != epoch) {
+        let is_current =
+            |snapshot: &Snapshot| snapshot.epoch == epoch && snapshot.replacements == replacements;
+        if !snapshot.as_ref().is_some_and(is_current) {
             *snapshot = Some(self.space.snapshot(epoch)?);
         }
         use_keys(snapshot.as_ref()?)
@@ -310,10 +298,11 @@ mod tests {
     }
 
     fn tickets(identity: &[&[u8]], seconds: u64) -> CoreTickets {
-        of(identity, &[], seconds)
+        of(identity, None, seconds)
     }
 
-    fn of(identity: &[&[u8]], secrets: &[Secret], seconds: u64) -> CoreTickets {
+    fn of(identity: &[&[u8]], secrets: Option<&[&[u8]]>, seconds: u64) -> CoreTickets {
+        let secrets = secrets.map(|secrets| TicketSecrets::of(secrets.iter().copied()));
         let space = KeySpace::of_identity(identity.iter().copied(), secrets, LIFETIME).unwrap();
         CoreTickets::new(space, Arc::new(At(seconds)))
     }
@@ -322,13 +311,29 @@ mod tests {
 
     #[test]
     fn machines_with_one_secret_open_each_others_tickets() {
-        let [old, new, other] = [b"old", b"new", b"etc"].map(|secret| Secret::new(secret));
-        let ticket = of(&[b"a"], std::slice::from_ref(&old), 0).encrypt(b"state").unwrap();
-        let opens = |secrets: &[Secret]| of(&[b"a"], secrets, 0).decrypt(&ticket).is_some();
-        assert!(opens(std::slice::from_ref(&old)) && opens(&[new.clone(), old.clone()]));
-        assert!(!opens(std::slice::from_ref(&new)) && !opens(&[other]) && !opens(&[]));
-        let issued = of(&[b"a"], &[new.clone(), old], 0).encrypt(b"state").unwrap();
-        assert!(of(&[b"a"], &[new], 0).decrypt(&issued).is_some(), "the first one issues");
+        let ticket = of(&[b"a"], Some(&[b"old"]), 0).encrypt(b"state").unwrap();
+        let opens = |secrets| of(&[b"a"], secrets, 0).decrypt(&ticket).is_some();
+        assert!(opens(Some(&[b"old"])) && opens(Some(&[b"new", b"old"])));
+        assert!(!opens(Some(&[b"new"])) && !opens(Some(&[b"etc"])) && !opens(None));
+        let issued = of(&[b"a"], Some(&[b"new", b"old"]), 0).encrypt(b"state").unwrap();
+        assert!(of(&[b"a"], Some(&[b"new"]), 0).decrypt(&issued).is_some(), "the first one issues");
+    }
+
+    #[test]
+    fn replaced_secrets_hold_at_once_on_all_cores() {
+        let first = of(&[b"a"], Some(&[b"old"]), 0);
+        let second = CoreTickets::new(first.space.clone(), Arc::new(At(0)));
+        let ticket = first.encrypt(b"state").unwrap();
+        first.space.secrets().replace(&TicketSecrets::of([&b"new"[..], b"old"]));
+        let issued = second.encrypt(b"state").unwrap();
+        assert!(of(&[b"a"], Some(&[b"new"]), 0).decrypt(&issued).is_some(), "the new one issues");
+        for core in [&first, &second] {
+            assert!(core.decrypt(&ticket).is_some() && core.decrypt(&issued).is_some());
+        }
+        first.space.secrets().replace(&TicketSecrets::of([&b"new"[..]]));
+        for core in [&first, &second] {
+            assert!(core.decrypt(&ticket).is_none() && core.decrypt(&issued).is_some());
+        }
     }
 
     #[test]

@@ -10,10 +10,12 @@ use rustls::unbuffered::{
     WriteTraffic,
 };
 
-/// Maximum expansion of 16 KiB of plaintext: record header, explicit nonce (TLS 1.2) or content type (TLS 1.3), tag.
-const RECORD_OVERHEAD: usize = 5 + 8 + 16;
+/// RFC 8446 5.1: type, version and length.
+pub(crate) const RECORD_HEADER: usize = 5;
+/// Maximum expansion of a record: header, explicit nonce (TLS 1.2) or content type (TLS 1.3), tag.
+const RECORD_OVERHEAD: usize = RECORD_HEADER + 8 + 16;
 /// RFC 8446 5.1: a record has at most 2^14 bytes of plaintext.
-const RECORD_PLAINTEXT: usize = 16 * 1024;
+pub(crate) const RECORD_PLAINTEXT: usize = 16 * 1024;
 
 /// The common interface of both sides' connections, for which rustls has no trait.
 pub(crate) trait Records: Deref<Target = UnbufferedConnectionCommon<Self::Data>> {
@@ -98,17 +100,18 @@ enum Next {
     Stop,
 }
 
-/// Encrypts all of `plaintext` into records. `partial` is the leftover of [`receive`].
+/// Encrypts all of `plaintext` into records of `record_size` bytes of it. `partial` is the leftover of [`receive`].
 pub(crate) fn send(
     conn: &mut impl Records,
     partial: &mut [u8],
     plaintext: &[u8],
+    record_size: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
     loop {
         let UnbufferedStatus { state, .. } = conn.process(partial);
         match state? {
-            ConnectionState::WriteTraffic(traffic) => return encrypt(traffic, plaintext, out),
+            ConnectionState::WriteTraffic(traffic) => return encrypt(traffic, plaintext, record_size, out),
             ConnectionState::EncodeTlsData(data) => encode(data, out)?,
             ConnectionState::TransmitTlsData(data) => data.done(),
             ConnectionState::PeerClosed => {}
@@ -165,10 +168,11 @@ fn encode<Data>(mut data: EncodeTlsData<'_, Data>, out: &mut Vec<u8>) -> Result<
 fn encrypt<Data>(
     mut traffic: WriteTraffic<'_, Data>,
     plaintext: &[u8],
+    record_size: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
     let start = out.len();
-    let records = plaintext.len().div_ceil(RECORD_PLAINTEXT);
+    let records = plaintext.len().div_ceil(record_size);
     let mut room = plaintext.len() + records * RECORD_OVERHEAD;
     loop {
         out.resize(start + room, 0);

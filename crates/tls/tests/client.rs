@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::thread;
 
-use crate::common::{Clock, Pair, Pki, client_hello, handshake, localhost, only, without_chain};
+use crate::common::{Clock, Pair, Pki, client_hello, handshake, localhost, only};
 use rustls::crypto::aws_lc_rs;
 use rustls::server::ServerConnection;
 use rustls::sign::{CertifiedKey, Signer, SigningKey, SingleCertAndKey};

@@ -40,7 +40,8 @@ fn every_suite_with_its_version_and_key() {
             let expected = match kind {
                 KeyKind::EcdsaP256 => Signature::EcdsaP256Sha256,
                 KeyKind::EcdsaP384 => Signature::EcdsaP384Sha384,
-                KeyKind::Rsa2048 | KeyKind::Rsa4096 => Signature::RsaPssSha512,
+                KeyKind::Ed25519 => Signature::Ed25519,
+                KeyKind::Rsa2048 | KeyKind::Rsa3072 | KeyKind::Rsa4096 => Signature::RsaPssSha512,
             };
             assert_eq!(facts.signature, Some(expected), "{facts}");
         }

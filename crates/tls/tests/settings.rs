@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::Pki;
+use crate::common::{Pair, Pki, only};
 use weir_tls::issue::{Authority, KeyKind};
 use weir_tls::{
     Client, ClientAuth, ClientSettings, FileError, Group, Identity, Roots, Server, ServerSettings,
@@ -143,6 +143,50 @@ fn errors_of_unusable_files_name_them() {
         matches!(error, SettingsError::File(FileError::Bad { what: "it contains no certificate", .. })),
         "{error}"
     );
+}
+
+/// The lengths of the records of application data in `bytes`, with what encryption adds.
+fn records(mut bytes: &[u8]) -> Vec<usize> {
+    let mut lengths = Vec::new();
+    while let [23, 3, 3, high, low, rest @ ..] = bytes {
+        let length = usize::from(u16::from_be_bytes([*high, *low]));
+        lengths.push(length);
+        bytes = &rest[length..];
+    }
+    assert!(bytes.is_empty(), "{bytes:?}");
+    lengths
+}
+
+#[test]
+fn records_have_at_most_the_size_that_is_set() {
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    for (version, expansion) in [(Version::Tls12, 24), (Version::Tls13, 17)] {
+        for (size, expected) in [(512, 512), (1400, 1400), (16_384, 16_384)] {
+            let acceptor = pki.acceptor(|settings| settings.record_size = size);
+            let connector = pki.connector(|settings| {
+                only(version)(settings);
+                settings.record_size = size;
+            });
+            let mut pair = Pair::new(&connector, &acceptor);
+            assert_eq!(pair.settle(), (None, None));
+            let body = vec![7; 40_000];
+            pair.server.send(&body, &mut pair.to_client).unwrap();
+            pair.client.send(&body, &mut pair.to_server).unwrap();
+            for bytes in [&pair.to_client, &pair.to_server] {
+                let found = records(bytes);
+                assert_eq!(found.iter().max(), Some(&(expected + expansion)), "{version}");
+                assert_eq!(found.len(), body.len().div_ceil(size));
+            }
+            assert_eq!(pair.settle(), (None, None));
+            assert_eq!((&pair.at_client, &pair.at_server), (&body, &body));
+        }
+    }
+    for size in [0, 511, 16_385] {
+        let expected = format!("record size: invalid value {size}: expected 512 to 16384 bytes");
+        assert_eq!(rejected(&pki, |settings| settings.record_size = size), expected);
+        let settings = ClientSettings { record_size: size, ..pki.client_settings() };
+        assert_eq!(Client::new(&settings).unwrap_err().to_string(), expected);
+    }
 }
 
 #[test]

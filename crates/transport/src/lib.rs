@@ -135,12 +135,12 @@ impl<S: Socket> Transport<S> {
         }
     }
 
-    /// Reads once and appends the application's bytes to `into`. One call reads at most [`READ_SIZE`] bytes or so:
+    /// Reads once and appends the application's bytes to `into`. One call reads about [`Wire::with_read_size`] bytes at most:
     /// the poller reports the rest in the next turn, so that no connection starves the others.
     /// Errors: the connection failed. Any alert for the peer has been sent.
     pub fn receive(&mut self, wire: &mut Wire, into: &mut Vec<u8>) -> Result<Received, Fault> {
         if self.session.is_none() {
-            return Ok(match self.read(into)? {
+            return Ok(match self.read(wire, into)? {
                 Read::Bytes(bytes) => {
                     Received { bytes, is_full: into.len() == into.capacity(), ..Received::default() }
                 }
@@ -150,7 +150,7 @@ impl<S: Socket> Transport<S> {
         }
         let mut raw = std::mem::take(&mut wire.ciphertext);
         raw.clear();
-        let received = match self.read(&mut raw) {
+        let received = match self.read(wire, &mut raw) {
             Ok(Read::Bytes(_)) => {
                 let is_full = raw.len() == raw.capacity();
                 self.feed(&mut raw, into, wire).map(|received| Received { is_full, ..received })
@@ -165,8 +165,8 @@ impl<S: Socket> Transport<S> {
 
     /// Reads once what is on the wire, without a look at it, for a caller that chooses the protocol by the first bytes and
     /// passes them on with [`Transport::feed`]. Errors: the connection failed.
-    pub fn read(&mut self, into: &mut Vec<u8>) -> Result<Read, Fault> {
-        match self.socket.read(into, READ_SIZE) {
+    pub fn read(&mut self, wire: &Wire, into: &mut Vec<u8>) -> Result<Read, Fault> {
+        match self.socket.read(into, wire.read_size) {
             Ok(Read::End) if self.failed => Err(Fault::Socket(ErrorKind::ConnectionReset.into())),
             read => read.map_err(Fault::Socket),
         }
@@ -325,6 +325,6 @@ impl<S: AsFd> AsFd for Transport<S> {
     }
 }
 
-/// Read size: a message of 64 KiB with its head and its TLS records in one call, and still within a core's L2 cache
+/// The usual size of a read: a message of 64 KiB with its head and its TLS records in one call, and still within a core's L2 cache
 /// together with the plaintext.
 pub const READ_SIZE: usize = 128 * 1024;

@@ -1,16 +1,31 @@
 //! What all connections of a core share.
 
+use crate::READ_SIZE;
+
 /// A core's buffers: one for reads, one for records, and a pool for connections that wait.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Wire {
-    /// Bytes as read, for TLS. Grows to [`crate::READ_SIZE`] and stays.
+    /// The room for one read, in bytes.
+    pub(crate) read_size: usize,
+    /// Bytes as read, for TLS. Grows to the size of a read and stays.
     pub(crate) ciphertext: Vec<u8>,
     /// Records for a single write.
     pub(crate) sealed: Vec<u8>,
     spare: Vec<Vec<u8>>,
 }
 
+impl Default for Wire {
+    fn default() -> Self {
+        Self::with_read_size(READ_SIZE)
+    }
+}
+
 impl Wire {
+    /// Buffers for reads of about so many bytes; the default is [`READ_SIZE`].
+    pub fn with_read_size(read_size: usize) -> Self {
+        Self { read_size, ciphertext: Vec::new(), sealed: Vec::new(), spare: Vec::new() }
+    }
+
     /// An empty buffer, for as long as it is in use.
     pub fn buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_else(|| Vec::with_capacity(USUAL))

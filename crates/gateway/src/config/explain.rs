@@ -2,6 +2,7 @@
 
 use super::file::Checked;
 use super::snapshot::{Action, Snapshot};
+use super::tls_costs;
 use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -72,7 +73,13 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     )?;
     writeln!(
         out,
-        "  pooled {:?}, tunnel {:?}, linger {:?}, drain_idle {:?}, drain {:?}\n",
+        "  pooled {:?}, tunnel {:?}, linger {:?}, drain_idle {:?}, drain {:?}",
         t.pooled, t.tunnel, t.linger, t.drain_idle, t.drain
-    )
+    )?;
+    let own = |name: &str| {
+        let service = services.iter().find(|service| service.name == name)?;
+        service.tls.as_ref()?.client.certificate().map(|own| own.key)
+    };
+    tls_costs::write(out, &checked.config, presented.map_or(&[], weir_tls::Server::certificates), own)?;
+    writeln!(out)
 }

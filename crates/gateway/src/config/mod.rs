@@ -3,10 +3,12 @@
 pub mod document;
 
 mod compile;
+mod costs;
 mod explain;
 mod file;
 mod network;
 mod snapshot;
+mod tls_costs;
 
 pub use crate::route::PathPattern;
 pub use compile::Fault;

@@ -33,6 +33,8 @@ pub(crate) struct Snapshot {
     pub pages: Pages,
     /// The access log's file and format.
     pub access: Option<AccessLog>,
+    /// The room for one read, in bytes.
+    pub read_size: usize,
     /// What a connection is held to until its request has a route.
     pub policy: Policy,
 }

@@ -2,8 +2,11 @@
 
 use super::Counters;
 use super::counters::{BOUNDS, Negotiated};
+use crate::secrets::SecretsFile;
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use weir_tls::TicketCounts;
 
 /// One worker's state, or that of all.
@@ -165,7 +168,7 @@ impl Report {
     }
 
     /// In Prometheus' text format, version 0.0.4. `expiry`: the end of each certificate's validity in seconds since 1970.
-    pub(crate) fn metrics(&self, expiry: &[(String, i64)]) -> String {
+    pub(crate) fn metrics(&self, expiry: &[(String, i64)], secrets: &[Arc<SecretsFile>]) -> String {
         let mut text = Text(String::new());
         let counters = &self.counters;
         text.family("weir_connections_total", "counter", "Connections of clients.");
@@ -250,9 +253,9 @@ impl Report {
         let name = "weir_certificate_not_after_seconds";
         text.family(name, "gauge", "When a certificate expires, in seconds since 1970.");
         for (file, at) in expiry {
-            let file = file.replace('\\', "\\\\").replace('"', "\\\"");
-            text.line(name, &format!("file=\"{file}\""), &at.to_string());
+            text.line(name, &file_label(file), &at.to_string());
         }
+        secrets_metrics(secrets, &mut text);
         text.0
     }
 
@@ -284,6 +287,41 @@ impl Report {
             }
         }
     }
+}
+
+fn secrets_metrics(secrets: &[Arc<SecretsFile>], text: &mut Text) {
+    type Metric = (&'static str, &'static str, &'static str, fn(&SecretsFile) -> u64);
+    let metrics: [Metric; 3] = [
+        (
+            "weir_ticket_secrets_reloads_total",
+            "counter",
+            "Changes of a file of ticket secrets that were taken.",
+            |file| file.reloads.load(Ordering::Relaxed),
+        ),
+        (
+            "weir_ticket_secrets_reload_failures_total",
+            "counter",
+            "Changes of a file of ticket secrets to something unusable.",
+            |file| file.failures.load(Ordering::Relaxed),
+        ),
+        (
+            "weir_ticket_secrets_stale",
+            "gauge",
+            "1 while a file of ticket secrets is unusable, and the secrets in use are older.",
+            |file| u64::from(file.is_stale.load(Ordering::Relaxed)),
+        ),
+    ];
+    for (name, kind, help, value) in metrics.into_iter().filter(|_| !secrets.is_empty()) {
+        text.family(name, kind, help);
+        for file in secrets {
+            text.sample(name, &file_label(&file.path.display().to_string()), value(file));
+        }
+    }
+}
+
+fn file_label(file: &str) -> String {
+    let file = file.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("file=\"{file}\"")
 }
 
 const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];

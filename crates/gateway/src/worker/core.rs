@@ -34,8 +34,8 @@ impl<N: Net> Core<N> {
     pub(crate) fn new(net: N, plan: Plan, log: Log, access: Option<Access>) -> Self {
         Self {
             net,
+            wire: Wire::with_read_size(plan.snapshot.read_size),
             plan: Rc::new(plan),
-            wire: Wire::default(),
             inbox: Vec::new(),
             request: RequestHead::new(),
             response: ResponseHead::new(),

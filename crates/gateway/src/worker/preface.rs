@@ -15,7 +15,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn read_preface(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
         let mut inbox = self.core.take_inbox(&mut client.held);
-        let read = client.transport.read(&mut inbox);
+        let read = client.transport.read(&self.core.wire, &mut inbox);
         client.held = inbox[HEADROOM..].to_vec();
         self.core.put_inbox(inbox);
         match read {

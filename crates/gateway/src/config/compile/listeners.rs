@@ -1,7 +1,7 @@
 //! Listeners and their TLS.
 
 use super::routes::{HOST, host_name, service_named};
-use super::{Fault, check_name};
+use super::{Fault, check_name, record_size};
 use crate::config::document::{self, Bind, Certificate, ClientCertificates, Config, ListenerTls};
 use crate::config::snapshot::{Listener, Passthrough, Role, Service};
 use std::sync::Arc;
@@ -142,6 +142,7 @@ fn server(config: &Config, tls: &ListenerTls, key: &str) -> Result<Server, Fault
         identities,
         strict_names: tls.strict_names,
         client_auth,
+        record_size: record_size(key, tls.record_size, defaults.record_size)?,
         key_log: tls.key_log.clone(),
         ..defaults
     })

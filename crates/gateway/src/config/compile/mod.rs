@@ -49,7 +49,8 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
         x_forwarded: config.client_fields.contains(&ClientField::XForwarded),
         forwarded: config.client_fields.contains(&ClientField::Forwarded),
     };
-    Ok(Snapshot { listeners, services, routes, hosts, forms, tracing, pages, access, policy })
+    let read_size = size("buffers.read", config.buffers.read, 4096, 1 << 20)?;
+    Ok(Snapshot { listeners, services, routes, hosts, forms, tracing, pages, access, read_size, policy })
 }
 
 /// How many workers there are. Errors: the system does not say how many cores there are.
@@ -83,10 +84,6 @@ fn access(log: &Log) -> Result<Option<AccessLog>, Fault> {
 
 fn policy(config: &Config) -> Result<Policy, Fault> {
     let limits = &config.limits;
-    let size = |key: &str, bytes: u64, least: u64, most: u64| match bytes {
-        bytes if (least..=most).contains(&bytes) => Ok(bytes as usize),
-        bytes => Err(Fault::new(key, format!("invalid value `{bytes}`: expected {least} to {most}"))),
-    };
     let head_bytes = size("limits.head", limits.head, 512, 1 << 20)?;
     let line_bytes = size("limits.line", limits.line, 256, 1 << 20)?;
     let fields = size("limits.fields", limits.fields as u64, 1, 1000)?;
@@ -98,6 +95,20 @@ fn policy(config: &Config) -> Result<Policy, Fault> {
         request_buffer: 0,
         response_buffer: MAX_PENDING,
     })
+}
+
+/// A number of bytes or the like within its range. Errors: it is outside.
+fn size(key: impl Into<String>, bytes: u64, least: u64, most: u64) -> Result<usize, Fault> {
+    match (least..=most).contains(&bytes) {
+        true => Ok(bytes as usize),
+        false => Err(Fault::new(key, format!("invalid value `{bytes}`: expected {least} to {most}"))),
+    }
+}
+
+/// The most bytes of the application in a TLS record, as it was set.
+fn record_size(key: &str, bytes: Option<u64>, default: usize) -> Result<usize, Fault> {
+    // Below 512 bytes the 29 of a record's header, nonce and tag are dear; TLS has no records above 16 KiB.
+    bytes.map_or(Ok(default), |bytes| size(format!("{key}.record_size"), bytes, 512, 16_384))
 }
 
 /// Names are a part of keys, metrics and log lines.

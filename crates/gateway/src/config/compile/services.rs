@@ -1,7 +1,7 @@
 //! Services and their servers.
 
 use super::listeners::HTTP_1_1;
-use super::{Fault, check_name};
+use super::{Fault, check_name, record_size};
 use crate::config::document::{self, Balance, Config, HashOn, Health, ProxyProtocol, ServiceTls};
 use crate::config::snapshot::{Server, Service, UpstreamTls};
 use crate::upstream::{Slots, hash_of};
@@ -155,6 +155,7 @@ fn client(tls: &ServiceTls, key: &str) -> Result<Client, Fault> {
     let Offer { versions, suites, groups } =
         Offer { versions: tls.versions.clone(), suites: tls.suites.clone(), groups: tls.groups.clone() }
             .complete();
+    let defaults = ClientSettings::default();
     let settings = ClientSettings {
         roots,
         identity,
@@ -162,7 +163,8 @@ fn client(tls: &ServiceTls, key: &str) -> Result<Client, Fault> {
         suites,
         groups,
         alpn: vec![HTTP_1_1.to_vec()],
-        ..ClientSettings::default()
+        record_size: record_size(key, tls.record_size, defaults.record_size)?,
+        ..defaults
     };
     Client::new(&settings).map_err(|error| Fault::new(key, error))
 }

@@ -1,6 +1,6 @@
 //! Listeners, and TLS towards clients.
 
-use super::values::{duration, text, texts};
+use super::values::{duration, size, text, texts};
 use crate::config::Network;
 use serde::Deserialize;
 use std::fmt;
@@ -110,6 +110,9 @@ pub struct ListenerTls {
     pub client_crl: Vec<PathBuf>,
     /// Rejects clients that ask for no known name, in place of presenting the first certificate.
     pub strict_names: bool,
+    /// The most bytes of the application in a record, 512 to 16384; default: 16384.
+    #[serde(deserialize_with = "size")]
+    pub record_size: Option<u64>,
     /// A file for the sessions' secrets, for debugging: they allow decrypting the traffic.
     pub key_log: Option<PathBuf>,
 }

@@ -58,6 +58,8 @@ pub struct Config {
     pub log: Log,
     /// The admin address; default: none.
     pub admin: Option<Admin>,
+    /// Buffers of the workers.
+    pub buffers: Buffers,
     /// Limits.
     pub limits: Limits,
     /// Timeouts.
@@ -71,6 +73,15 @@ pub enum ClientField {
     XForwarded,
     /// `Forwarded` (RFC 7239).
     Forwarded,
+}
+
+/// Buffers of the workers.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Buffers {
+    /// Bytes of the buffer for reads, which all connections of a worker share: about the most that is read at once.
+    #[serde(deserialize_with = "size")]
+    pub read: u64,
 }
 
 /// Limits of messages.
@@ -132,6 +143,7 @@ impl Default for Config {
             tracing: Tracing::default(),
             log: Log::default(),
             admin: None,
+            buffers: Buffers::default(),
             limits: Limits::default(),
             timeouts: Timeouts::default(),
         }
@@ -147,6 +159,12 @@ impl FromStr for ClientField {
             "forwarded" => Ok(Self::Forwarded),
             _ => Err(format!("invalid value `{text}`: expected `x-forwarded` or `forwarded`")),
         }
+    }
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Self { read: weir_transport::READ_SIZE as u64 }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Services, and TLS towards their servers.
 
-use super::values::{duration, text, texts};
+use super::values::{duration, size, text, texts};
 use serde::{Deserialize, Deserializer, de::Error};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -302,14 +302,17 @@ pub struct ServiceTls {
     /// The groups offered, most preferred first; default: those of the TLS library.
     #[serde(deserialize_with = "texts")]
     pub groups: Vec<Group>,
+    /// The most bytes of the application in a record, 512 to 16384; default: 16384.
+    #[serde(deserialize_with = "size")]
+    pub record_size: Option<u64>,
 }
 
 impl ServiceTls {
     /// Whether anything is set.
     pub(crate) fn is_set(&self) -> bool {
-        let Self { ca, insecure, name, certificate, key, versions, suites, groups } = self;
+        let Self { ca, insecure, name, certificate, key, versions, suites, groups, record_size } = self;
         let files = [ca, certificate, key].into_iter().any(Option::is_some);
         let offers = !versions.is_empty() || !suites.is_empty() || !groups.is_empty();
-        *insecure || files || offers || name.is_some()
+        *insecure || files || offers || name.is_some() || record_size.is_some()
     }
 }

@@ -1,0 +1,143 @@
+//! The secrets that the keys of tickets are derived from, and how they are replaced while servers use them.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use aws_lc_rs::{digest, hkdf, rand};
+
+use crate::SettingsError;
+use crate::identity;
+
+static OF_PROCESS: OnceLock<hkdf::Prk> = OnceLock::new();
+
+/// Secrets that all machines of a fleet have, at least one: the first one issues tickets, all of them open them.
+#[derive(Clone)]
+pub struct TicketSecrets {
+    keys: Arc<[hkdf::Prk]>,
+    /// What they are compared by.
+    digest: [u8; 32],
+}
+
+impl TicketSecrets {
+    /// Reads them from a file, in hexadecimal, one of 32 bytes or more in a line; lines with `#` are comments. Errors: it
+    /// cannot be read, a line is something else, or there is none.
+    pub fn read(path: &Path) -> Result<Self, SettingsError> {
+        let mut secrets = identity::load_secrets(path)?;
+        let read = Self::of(secrets.iter().map(Vec::as_slice));
+        for secret in &mut secrets {
+            secret.fill(0);
+        }
+        Ok(read)
+    }
+
+    pub(crate) fn of<'a>(secrets: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, b"weir fleet tickets");
+        let mut all = digest::Context::new(&digest::SHA256);
+        let mut keys = Vec::new();
+        for secret in secrets {
+            // Length-prefixed, so that different lists have different bytes.
+            all.update(&(secret.len() as u64).to_be_bytes());
+            all.update(secret);
+            keys.push(salt.extract(secret));
+        }
+        let mut digest = [0; 32];
+        digest.copy_from_slice(all.finish().as_ref());
+        Self { keys: keys.into(), digest }
+    }
+
+    /// The random secret of this process. None if the system has no randomness.
+    pub(crate) fn of_process() -> Option<Self> {
+        if OF_PROCESS.get().is_none() {
+            let mut secret = [0; 32];
+            rand::fill(&mut secret).ok()?;
+            let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, b"weir tickets").extract(&secret);
+            secret.fill(0);
+            // Another thread may have been first; then its secret is the process's.
+            let _ = OF_PROCESS.set(prk);
+        }
+        Some(Self { keys: [OF_PROCESS.get()?.clone()].into(), digest: [0; 32] })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(crate) fn keys(&self) -> &[hkdf::Prk] {
+        &self.keys
+    }
+}
+
+impl PartialEq for TicketSecrets {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl fmt::Debug for TicketSecrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TicketSecrets").field("count", &self.count()).finish_non_exhaustive()
+    }
+}
+
+/// The secrets in use by all cores.
+///
+/// A core compares the number of replacements whenever it issues or opens a ticket, and takes the lock only when that has changed.
+#[derive(Debug)]
+pub(crate) struct InUse {
+    replacements: AtomicU64,
+    secrets: Mutex<TicketSecrets>,
+}
+
+impl InUse {
+    pub(crate) fn new(secrets: TicketSecrets) -> Self {
+        Self { replacements: AtomicU64::new(0), secrets: Mutex::new(secrets) }
+    }
+
+    /// How often they were replaced.
+    pub(crate) fn replacements(&self) -> u64 {
+        self.replacements.load(Ordering::Acquire)
+    }
+
+    /// The secrets, and the number of replacements that led to them.
+    pub(crate) fn get(&self) -> (u64, TicketSecrets) {
+        let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        // It changes under the lock alone.
+        (self.replacements.load(Ordering::Relaxed), secrets.clone())
+    }
+
+    /// Replaces them, unless these are the ones in use.
+    pub(crate) fn replace(&self, with: &TicketSecrets) {
+        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        if *secrets != *with {
+            *secrets = with.clone();
+            self.replacements.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_the_same_if_their_list_is() {
+        let of = |secrets: &[&[u8]]| TicketSecrets::of(secrets.iter().copied());
+        assert_eq!(of(&[b"ab", b"c"]), of(&[b"ab", b"c"]));
+        for other in [of(&[b"c", b"ab"]), of(&[b"a", b"bc"]), of(&[b"abc"]), of(&[b"ab"])] {
+            assert_ne!(of(&[b"ab", b"c"]), other);
+        }
+    }
+
+    #[test]
+    fn the_same_secrets_again_replace_nothing() {
+        let [old, new] = [b"old", b"new"].map(|secret| TicketSecrets::of([&secret[..]]));
+        let in_use = InUse::new(old.clone());
+        in_use.replace(&old);
+        assert_eq!(in_use.replacements(), 0);
+        in_use.replace(&new);
+        assert_eq!(in_use.get(), (1, new));
+    }
+}
