@@ -163,3 +163,54 @@ fn each_choice_about_tls_is_explained_with_its_cost() {
     let ended = Weir::run(&["check", "--config", path, "--explain"]);
     assert!(ended.code == Some(0) && !ended.stdout.contains("TLS"), "{}", ended.stdout);
 }
+
+#[test]
+fn an_explanation_names_what_is_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.toml");
+    fs::write(&file, CONFIG).unwrap();
+    let ended = Weir::run(&["check", "--config", file.to_str().unwrap(), "--explain"]);
+    for part in [
+        "trusts proxies in 10.0.0.0/8",
+        "http://127.0.0.1:1 at 127.0.0.1:1, weight 3",
+        "http://127.0.0.1:2 at 127.0.0.1:2, backup",
+        "balance least-in-flight, ejected for 10s after 5 failures",
+        "health by GET /health every 5s within 2s, up after 2, down after 3",
+        "100 connections to each server, 1000 waiting requests in each worker",
+        "only GET, from 192.0.2.0/24",
+        "strips /a, request sets X-A, 5 % mirrored to shadow",
+        "request buffer 65536 bytes, response 5s",
+        "admin at 127.0.0.1:9901",
+    ] {
+        assert!(ended.stdout.contains(part), "no `{part}` in {}", ended.stdout);
+    }
+    assert!(ended.stdout.lines().all(|line| line.chars().count() <= 100));
+}
+
+const CONFIG: &str = r#"
+workers = 2
+[listener.web]
+bind = ["127.0.0.1:8080", "[::1]:8080"]
+trusted_proxies = ["10.0.0.0/8"]
+[service.app]
+servers = [{ url = "http://127.0.0.1:1", weight = 3 }, { url = "http://127.0.0.1:2", backup = true }]
+balance = "least-in-flight"
+max_connections = 100
+health = { path = "/health" }
+[service.shadow]
+servers = "unix:/tmp/x.sock"
+[[route]]
+host = ["a.example", "*.b.example"]
+path = ["/a/*"]
+method = "GET"
+client = "192.0.2.0/24"
+service = "app"
+strip_prefix = "/a"
+request_headers.set = { X-A = "{client_ip}" }
+mirror = { service = "shadow", percent = 5 }
+request_buffer = "64KiB"
+timeouts.response = "5s"
+[[route]]
+redirect.to = "https://{host}{target}"
+[admin]
+"#;

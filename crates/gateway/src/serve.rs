@@ -187,7 +187,7 @@ fn bind(sites: &[Site], workers: usize) -> Result<(Vec<Place>, Vec<Vec<Listener>
 }
 
 /// Where the admin address is unless it is set: for this machine alone.
-const ADMIN: &str = "127.0.0.1:9901";
+pub(crate) const ADMIN: &str = "127.0.0.1:9901";
 
 /// The key of a worker's mailbox; those of connections and listeners have other tags.
 const MAIL: Key = Key::fixed(0, 0);

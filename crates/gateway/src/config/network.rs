@@ -1,5 +1,6 @@
 //! Networks: an address with the number of bits that count.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
@@ -24,6 +25,20 @@ impl Network {
             (Self::Addresses { bits, mask }, Some(address)) => mapped(address) & mask == bits,
             (Self::Unix, None) => true,
             (Self::Addresses { .. }, None) | (Self::Unix, Some(_)) => false,
+        }
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Addresses { bits, mask } = *self else { return f.write_str("unix") };
+        let address = Ipv6Addr::from_bits(bits);
+        let host_bits = mask.trailing_zeros();
+        match (address.to_ipv4_mapped(), host_bits) {
+            (Some(address), 0) => write!(f, "{address}"),
+            (Some(address), 1..=32) => write!(f, "{address}/{}", 32 - host_bits),
+            (_, 0) => write!(f, "{address}"),
+            _ => write!(f, "{address}/{}", 128 - host_bits),
         }
     }
 }
@@ -71,6 +86,13 @@ fn mapped(address: IpAddr) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_network_is_written_as_it_is_read() {
+        for text in ["10.0.0.0/8", "192.0.2.1", "0.0.0.0/0", "2001:db8::/32", "::1", "::/0", "unix"] {
+            assert_eq!(text.parse::<Network>().unwrap().to_string(), text);
+        }
+    }
 
     #[test]
     fn addresses_are_in_their_networks() {

@@ -1,7 +1,10 @@
 //! The effective configuration in words.
 
+mod routes;
+mod services;
+
 use super::file::Checked;
-use super::snapshot::{Action, Snapshot};
+use super::snapshot::Snapshot;
 use super::tls_costs;
 use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
@@ -22,6 +25,20 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     for listener in listeners {
         writeln!(out, "  {:<16} {}", listener.name, listener.place)?;
     }
+    for (name, listener) in &checked.config.listeners {
+        let lists = [
+            ("trusts proxies in", &listener.trusted_proxies),
+            ("PROXY protocol from", &listener.proxy_protocol),
+        ];
+        for (what, networks) in lists.into_iter().filter(|(_, networks)| !networks.is_empty()) {
+            let networks: Vec<_> = networks.iter().map(ToString::to_string).collect();
+            writeln!(out, "  {name:<16} {what} {}", networks.join(" "))?;
+        }
+        for passthrough in &listener.passthrough {
+            let (names, service) = (passthrough.name.join(" "), &passthrough.service);
+            writeln!(out, "  {name:<16} {names} undecrypted to service {service}")?;
+        }
+    }
     let presented = listeners.iter().find_map(|listener| listener.tls.as_ref());
     for (index, certificate) in presented.iter().flat_map(|server| server.certificates()).enumerate() {
         if index == 0 {
@@ -33,29 +50,8 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         writeln!(out, "  {:<12} until {until}  {names}", certificate.key.to_string())?;
         writeln!(out, "               {}", certificate.origin)?;
     }
-    writeln!(out, "\nServices")?;
-    for service in services {
-        let mut name = service.name.as_str();
-        for server in &service.servers {
-            writeln!(out, "  {name:<16} {} at {}", server.place, server.address)?;
-            name = "";
-        }
-    }
-    writeln!(out, "\nRoutes")?;
-    for (index, (route, written)) in routes.iter().zip(&checked.config.routes).enumerate() {
-        let hosts = if written.host.is_empty() { "any host".to_owned() } else { written.host.join(" ") };
-        let paths: Vec<_> = written.path.iter().map(ToString::to_string).collect();
-        let paths = if paths.is_empty() { "/*".to_owned() } else { paths.join(" ") };
-        let action = match &route.action {
-            Action::Pass { service } => format!("service {}", services[*service].name),
-            Action::Redirect { status, .. } => {
-                let to = written.redirect.as_ref().map_or("", |redirect| redirect.to.as_str());
-                format!("redirect {status} to {to}")
-            }
-            Action::Respond { status, .. } => format!("respond {status}"),
-        };
-        writeln!(out, "  {index:<3} {hosts} {paths} -> {action}")?;
-    }
+    services::write(services, checked.config.services.values(), out)?;
+    routes::write(routes, &checked.config.routes, services, out)?;
     let limits = &policy.limits;
     let body = if policy.max_body == u64::MAX { "unlimited".to_owned() } else { policy.max_body.to_string() };
     writeln!(out, "\nLimits")?;
@@ -68,14 +64,38 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     writeln!(out, "\nTimeouts")?;
     writeln!(
         out,
-        "  handshake {:?}, head {:?}, idle {:?}, stall {:?}, connect {:?}, response {:?}",
-        t.handshake, t.head, t.idle, t.stall, t.connect, t.response
+        "  handshake {:?}, head {:?}, idle {:?}, stall {:?}, queue {:?}, exchange {}",
+        t.handshake,
+        t.head,
+        t.idle,
+        t.stall,
+        t.queue,
+        t.exchange.map_or("unlimited".to_owned(), |time| format!("{time:?}"))
+    )?;
+    writeln!(
+        out,
+        "  connect {:?}, upstream_handshake {:?}, response {:?}",
+        t.connect, t.upstream_handshake, t.response
     )?;
     writeln!(
         out,
         "  pooled {:?}, tunnel {:?}, linger {:?}, drain_idle {:?}, drain {:?}",
         t.pooled, t.tunnel, t.linger, t.drain_idle, t.drain
     )?;
+    let config = &checked.config;
+    writeln!(out, "\nLog and admin")?;
+    match &config.log.access {
+        Some(path) => writeln!(out, "  access log {}", path.display())?,
+        None => writeln!(out, "  no access log")?,
+    }
+    match &config.admin {
+        Some(admin) => {
+            let bind =
+                admin.bind.as_ref().map_or_else(|| crate::serve::ADMIN.to_owned(), ToString::to_string);
+            writeln!(out, "  admin at {bind}")?;
+        }
+        None => writeln!(out, "  no admin address")?,
+    }
     let own = |name: &str| {
         let service = services.iter().find(|service| service.name == name)?;
         service.tls.as_ref()?.client.certificate().map(|own| own.key)

@@ -1,0 +1,112 @@
+//! Routes in words.
+
+use crate::config::document::{Edits, Mirror, Retry, Route as Written, RouteTimeouts};
+use crate::config::snapshot::{Action, Route, Service};
+use std::fmt::{self, Display, Write};
+
+pub(super) fn write(
+    routes: &[Route],
+    written: &[Written],
+    services: &[Service],
+    out: &mut String,
+) -> fmt::Result {
+    writeln!(out, "\nRoutes")?;
+    for (index, (route, written)) in routes.iter().zip(written).enumerate() {
+        let hosts = if written.host.is_empty() { "any host".to_owned() } else { written.host.join(" ") };
+        let paths = if written.path.is_empty() { "/*".to_owned() } else { joined(&written.path) };
+        let action = match &route.action {
+            Action::Pass { service } => format!("service {}", services[*service].name),
+            Action::Redirect { status, .. } => {
+                let to = written.redirect.as_ref().map_or("", |redirect| redirect.to.as_str());
+                format!("redirect {status} to {to}")
+            }
+            Action::Respond { status, .. } => format!("respond {status}"),
+        };
+        writeln!(out, "  {index:<3} {hosts} {paths} -> {action}")?;
+        for line in [conditions(written), changes(written), limits(written)] {
+            if !line.is_empty() {
+                writeln!(out, "      {}", line.join(", "))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn conditions(route: &Written) -> Vec<String> {
+    let mut parts = Vec::new();
+    if !route.method.is_empty() {
+        parts.push(format!("only {}", route.method.join(" ")));
+    }
+    for (name, value) in &route.headers {
+        parts.push(if value == "*" { format!("with {name}") } else { format!("with {name}: {value}") });
+    }
+    if !route.client.is_empty() {
+        parts.push(format!("from {}", joined(&route.client)));
+    }
+    if !route.listener.is_empty() {
+        parts.push(format!("by listener {}", route.listener.join(" ")));
+    }
+    parts
+}
+
+fn changes(route: &Written) -> Vec<String> {
+    let mut parts = Vec::new();
+    if let Some(prefix) = &route.strip_prefix {
+        parts.push(format!("strips {prefix}"));
+    }
+    if let Some(prefix) = &route.add_prefix {
+        parts.push(format!("adds {prefix}"));
+    }
+    for (of, Edits { set, add, remove }) in
+        [("request", &route.request_headers), ("response", &route.response_headers)]
+    {
+        let names =
+            |fields: Vec<&String>| fields.into_iter().map(String::as_str).collect::<Vec<_>>().join(" ");
+        for (what, fields) in [
+            ("sets", set.keys().collect()),
+            ("adds", add.keys().collect()),
+            ("removes", remove.iter().collect::<Vec<_>>()),
+        ] {
+            if !fields.is_empty() {
+                parts.push(format!("{of} {what} {}", names(fields)));
+            }
+        }
+    }
+    if !route.request_trailers.is_empty() {
+        parts.push(format!("request trailers {}", route.request_trailers.join(" ")));
+    }
+    if let Some(Mirror { service, percent, .. }) = &route.mirror {
+        parts.push(format!("{percent} % mirrored to {service}"));
+    }
+    parts
+}
+
+fn limits(route: &Written) -> Vec<String> {
+    let mut parts = Vec::new();
+    for (name, bytes) in [
+        ("body", route.max_body),
+        ("request buffer", route.request_buffer),
+        ("response buffer", route.response_buffer),
+    ] {
+        if let Some(bytes) = bytes {
+            parts.push(format!("{name} {bytes} bytes"));
+        }
+    }
+    match route.retry {
+        Retry::Idempotent => {}
+        Retry::Always => parts.push("all requests may be sent again".to_owned()),
+        Retry::Never => parts.push("no request is sent again".to_owned()),
+    }
+    let RouteTimeouts { stall, response, exchange, tunnel } = route.timeouts;
+    for (name, time) in [("stall", stall), ("response", response), ("exchange", exchange), ("tunnel", tunnel)]
+    {
+        if let Some(time) = time {
+            parts.push(format!("{name} {time:?}"));
+        }
+    }
+    parts
+}
+
+fn joined(items: &[impl Display]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,106 @@
+//! Services in words.
+
+use crate::config::document::{Eject, HashOn, Health, Pool, Service as Written};
+use crate::config::snapshot::Service;
+use std::fmt::{self, Write};
+
+pub(super) fn write<'a>(
+    services: &[Service],
+    written: impl Iterator<Item = &'a Written>,
+    out: &mut String,
+) -> fmt::Result {
+    writeln!(out, "\nServices")?;
+    for (service, written) in services.iter().zip(written) {
+        let mut name = service.name.as_str();
+        for (server, set) in service.servers.iter().zip(&written.servers) {
+            write!(out, "  {name:<16} {} at {}", server.place, server.address)?;
+            if set.weight != 1 {
+                write!(out, ", weight {}", set.weight)?;
+            }
+            if set.backup {
+                write!(out, ", backup")?;
+            }
+            writeln!(out)?;
+            name = "";
+        }
+        for line in lines(written) {
+            writeln!(out, "  {:<16} {line}", "")?;
+        }
+    }
+    Ok(())
+}
+
+fn lines(service: &Written) -> Vec<String> {
+    let mut lines = Vec::new();
+    if service.servers.len() > 1 {
+        let mut line = format!("balance {}", kebab(&service.balance));
+        match &service.hash {
+            Some(HashOn::Client) => line.push_str(" by client"),
+            Some(HashOn::Header(name)) => line.push_str(&format!(" by header {name}")),
+            Some(HashOn::Cookie(name)) => line.push_str(&format!(" by cookie {name}")),
+            None => {}
+        }
+        if let Some(cookie) = &service.sticky {
+            line.push_str(&format!(", sticky by cookie {cookie}"));
+        }
+        let Eject { failures, period, slow_return } = service.eject;
+        match failures {
+            0 => line.push_str(", no ejection"),
+            _ => line.push_str(&format!(
+                ", ejected for {period:?} after {failures} failures, slow return {slow_return:?}"
+            )),
+        }
+        lines.push(line);
+    }
+    if let Some(Health { path, host, every, timeout, rise, fall, .. }) = &service.health {
+        let check = path.as_ref().map_or("a connection".to_owned(), |path| format!("GET {path}"));
+        let host = host.as_ref().map_or(String::new(), |host| format!(" for {host}"));
+        lines.push(format!(
+            "health by {check}{host} every {every:?} within {timeout:?}, up after {rise}, down after {fall}"
+        ));
+    }
+    let Pool { max_idle, max_requests, max_age } = service.pool;
+    let mut line = format!("pool of {max_idle} idle connections in each worker");
+    if let Some(most) = max_requests {
+        line.push_str(&format!(", {most} requests on each"));
+    }
+    if let Some(most) = max_age {
+        line.push_str(&format!(", no older than {most:?}"));
+    }
+    lines.push(line);
+    if let Some(most) = service.max_connections {
+        let waiting = service.max_waiting;
+        lines.push(format!("{most} connections to each server, {waiting} waiting requests in each worker"));
+    }
+    let mut line = format!("retries for {} % of requests", service.retry_percent);
+    if let Some(version) = service.proxy_protocol {
+        line.push_str(&format!(", announced by PROXY protocol {}", kebab(&version)));
+    }
+    lines.push(line);
+    lines
+}
+
+/// A variant as it is written in the file.
+fn kebab(value: &impl fmt::Debug) -> String {
+    let mut text = String::new();
+    for c in format!("{value:?}").chars() {
+        if c.is_ascii_uppercase() && !text.is_empty() {
+            text.push('-');
+        }
+        text.push(c.to_ascii_lowercase());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::document::{Balance, ProxyProtocol};
+
+    #[test]
+    fn variants_are_named_as_in_the_file() {
+        assert_eq!(kebab(&Balance::LeastInFlight), "least-in-flight");
+        assert_eq!(kebab(&Balance::Hash), "hash");
+        assert_eq!(kebab(&ProxyProtocol::V2), "v2");
+    }
+}
