@@ -39,6 +39,10 @@ pub struct Plan {
     pub corrupts: bool,
     /// The most connections to the origin at one time; with more requests, some wait.
     pub most_connections: Option<usize>,
+    /// Routes by host and path, of which one is for the clients' requests; 0: one for everything.
+    pub routes: usize,
+    /// Certificates of the gateway, of which one has the name that clients ask for; at least 1.
+    pub certificates: usize,
     /// A run ends here.
     pub most_steps: u64,
 }
@@ -64,6 +68,8 @@ impl Plan {
             drains: false,
             corrupts: false,
             most_connections: None,
+            routes: 0,
+            certificates: 1,
             most_steps: 400_000,
         }
     }
