@@ -283,7 +283,7 @@ fn ten_thousand_routes_are_found() {
     let mut client = Client::connect(weir.address(), None);
     for host in (0..2000).step_by(37).chain([1999]) {
         for path in 0..5 {
-            let answer = client.ask(&format!("GET /p{path}/x HTTP/1.1\r\nHost: h{host}.example\r\n\r\n"));
+            let answer = client.ask(format!("GET /p{path}/x HTTP/1.1\r\nHost: h{host}.example\r\n\r\n"));
             assert_eq!(answer.fields("x-route"), [format!("{host}-{path}")]);
             assert_eq!(answer.fields("x-server"), [["a", "b"][(host + path) % 2]]);
         }

@@ -132,7 +132,8 @@ mod tests {
     fn servers_of_an_origin_share_its_ports_if_there_are_fewer() {
         let ports = Ports { origin: [1, 2, 3, 4], target: 5, counts: 6, admin: 7 };
         let template = "{{upstream_port}} {{upstream_port_2}} {{upstream_port_3}} {{upstream_port_4}} {{listen_port}} {{admin_port}}";
-        let rendered = |servers| Values::default().with_ports(&ports, servers).render("t", template).expect("renders");
+        let rendered =
+            |servers| Values::default().with_ports(&ports, servers).render("t", template).expect("renders");
         assert_eq!([1, 2, 4].map(rendered), ["1 1 1 1 5 7", "1 2 1 2 5 7", "1 2 3 4 5 7"]);
     }
 

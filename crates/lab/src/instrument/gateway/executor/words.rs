@@ -211,12 +211,7 @@ mod tests {
             let conditions = experiment.conditions(&record(mode, Load::Saturated).run.cell);
             let (_shared, places) = places();
             places
-                .origin(
-                    &conditions.expect("is a cell of it"),
-                    authorities,
-                    "127.0.0.1:2",
-                    Path::new("/work"),
-                )
+                .origin(&conditions.expect("is a cell of it"), authorities, "127.0.0.1:2", Path::new("/work"))
                 .expect("is a command of `weir origin`")
                 .join(" ")
         };
@@ -230,7 +225,10 @@ mod tests {
         let tls = format!(
             "--listen https://127.0.0.1:1 --cert /tls/ecdsa-p256/cert.pem --key /tls/ecdsa-p256/key.pem {parameters}"
         );
-        assert_eq!(origin(Mode::H1cH1, &one), format!("weir origin --listen http://127.0.0.1:2 {tls} {cores}"));
+        assert_eq!(
+            origin(Mode::H1cH1, &one),
+            format!("weir origin --listen http://127.0.0.1:2 {tls} {cores}")
+        );
     }
 
     #[test]

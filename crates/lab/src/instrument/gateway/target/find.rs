@@ -64,7 +64,11 @@ pub(super) fn look(
         title: description.title.clone(),
         version: String::new(),
         directory: directory.join(name),
-        installed: cache::directory("targets", "WEIR_TARGETS", description.installed.as_deref().unwrap_or(name)),
+        installed: cache::directory(
+            "targets",
+            "WEIR_TARGETS",
+            description.installed.as_deref().unwrap_or(name),
+        ),
         required: Vec::new(),
         description,
     };

@@ -66,7 +66,8 @@ pub(crate) fn install_wanted(
     for (name, Absent { target, .. }) in targets.absent.iter().filter(|(name, _)| is_wanted(name)) {
         // One that runs another's installation says which one to install.
         let is_own = target.description.installed.is_none();
-        let Some(install) = target.description.install.as_ref().filter(|_| is_own && !is_left_out(name)) else {
+        let Some(install) = target.description.install.as_ref().filter(|_| is_own && !is_left_out(name))
+        else {
             continue;
         };
         let guard = Guard::start(&this_program()?)?;

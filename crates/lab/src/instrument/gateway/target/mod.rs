@@ -148,10 +148,11 @@ impl Target {
         if own.exists() {
             return own;
         }
-        let shared = self.description.templates.iter().map(|shared| self.directory.join(shared).join(name));
+        let mut shared =
+            self.description.templates.iter().map(|shared| self.directory.join(shared).join(name));
         let found = shared.clone().find(|file| file.exists());
         // The error names the last one.
-        found.or_else(|| shared.last()).unwrap_or(own)
+        found.or_else(|| shared.next_back()).unwrap_or(own)
     }
 }
 

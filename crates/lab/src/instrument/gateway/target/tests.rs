@@ -227,7 +227,8 @@ fn a_target_may_run_the_installation_of_another() {
     let directory = tempfile::tempdir().expect("a directory");
     let folder = directory.path().join("fast-real");
     std::fs::create_dir(&folder).expect("is made");
-    let text = "title = 'T'\nabout = 'A'\nmodes = ['h1c']\ninstalled = 'fast'\nrequires = '{{installed}}/fast'\n";
+    let text =
+        "title = 'T'\nabout = 'A'\nmodes = ['h1c']\ninstalled = 'fast'\nrequires = '{{installed}}/fast'\n";
     std::fs::write(folder.join("target.toml"), text).expect("is written");
     let (target, absent) = super::find::look(directory.path(), "fast-real", &values()).expect("is read");
     assert!(target.installed.ends_with("fast"));
