@@ -38,6 +38,28 @@ fn haproxy() {
     check_target("haproxy", "haproxy", WARMUP_MS);
 }
 
+/// Each finds the routes of the experiment's requests, whose answers are checked, and keeps its connections to the servers.
+#[test]
+fn gateways_configured_by_an_operator() {
+    if peer("nginx").is_none() || peer("haproxy").is_none() {
+        return;
+    }
+    let _core = CORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let requests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/gateway-real.jsonl");
+    let requests = format!("load.requests={:?}", requests.canonicalize().unwrap());
+    let targets = "target=[\"weir-real\", \"nginx-real\", \"haproxy-real\"]";
+    let modes = "mode=[\"h1c-h1c\", \"h1-h1\"]";
+    let warmup = format!("warmup_ms={WARMUP_MS}");
+    let set = [targets, modes, "origin_servers=4", "upstream_connections=any", &requests, &warmup];
+    let runs = Experiment::of_repository(&set).run_undisturbed();
+    assert_eq!(runs.len(), 2 * 3);
+    for run in runs {
+        let opened = run["observation"]["upstream_connections"].as_u64().unwrap();
+        let answered = run["observation"]["load"]["answered_in_all"].as_u64().unwrap();
+        assert!(opened < answered / 4, "{}: {opened} connections for {answered} requests", run["id"]);
+    }
+}
+
 /// A target that ignores the number has invalid runs: otherwise three cells would be equal.
 #[test]
 fn nginx_sends_the_configured_number_of_tickets() {

@@ -65,6 +65,7 @@ aws_lc() {
 # debian_source PACKAGE PATTERN SUITE..: unpacks the newest source package of these suites whose version matches the
 # pattern (a regular expression) and which the mirror still has. apt verifies the archive's signature on the index and
 # the index's hash of every file. Uses a private configuration and private lists, but this machine's mirror and keys.
+# A mirror keeps upstream's archive while it replaces Debian's patches to it: then upstream's source alone is unpacked.
 # Sets source_directory and source_version; false if there is no such package.
 debian_source() {
     local package=$1 pattern=$2 place=$WEIR_INSTALL/build/apt mirror version options
@@ -88,6 +89,14 @@ debian_source() {
             source_directory=$(find "$place/sources" -mindepth 1 -maxdepth 1 -type d)
             source_version=$version
             step "unpacked Debian's $package $version"
+            return 0
+        fi
+        rm -rf "$place/sources" && mkdir "$place/sources"
+        if (cd "$place/sources" && apt-get "${options[@]}" source --tar-only --only-source "$package=$version" &&
+            tar -xf ./*.orig.tar.*) >>"$place/source.log" 2>&1; then
+            source_directory=$(find "$place/sources" -mindepth 1 -maxdepth 1 -type d)
+            source_version=${version%-*}
+            step "unpacked upstream's $package $source_version, without Debian's patches, which the mirror no longer has"
             return 0
         fi
         step "the mirror no longer has $package $version"

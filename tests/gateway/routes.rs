@@ -256,3 +256,38 @@ fn trusted_proxies_name_the_client() {
     assert!(!head.contains("1.1.1.1") && !head.contains("public.example"), "{head}");
     assert_eq!(ask(&weir, &request("/inside")).status, 200);
 }
+
+/// All routes of a large configuration are found: by host, then by path, wherever they are in the file.
+#[test]
+fn ten_thousand_routes_are_found() {
+    let [a, b] = ["a", "b"].map(named);
+    let mut config = format!(
+        "{LISTENER}
+        [service.a]
+        servers = 'http://{}'
+        [service.b]
+        servers = 'http://{}'\n",
+        a.address, b.address
+    );
+    for host in 0..2000 {
+        for path in 0..5 {
+            // Every route has a path that a neighbour has for the other service.
+            let service = ["a", "b"][(host + path) % 2];
+            config.push_str(&format!(
+                "[[route]]\nhost = 'h{host}.example'\npath = '/p{path}/*'\nservice = '{service}'\n\
+                response_headers.set = {{ X-Route = '{host}-{path}' }}\n"
+            ));
+        }
+    }
+    let weir = Weir::configured(&config, 1);
+    let mut client = Client::connect(weir.address(), None);
+    for host in (0..2000).step_by(37).chain([1999]) {
+        for path in 0..5 {
+            let answer = client.ask(format!("GET /p{path}/x HTTP/1.1\r\nHost: h{host}.example\r\n\r\n"));
+            assert_eq!(answer.fields("x-route"), [format!("{host}-{path}")]);
+            assert_eq!(answer.fields("x-server"), [["a", "b"][(host + path) % 2]]);
+        }
+    }
+    assert_eq!(get(&weir, "h2000.example", "/p0/x").status, 404);
+    assert_eq!(get(&weir, "h0.example", "/p5/x").status, 404);
+}

@@ -1,12 +1,14 @@
 //! Instructions in user space that the gateway spends on a warm request, and on a connection's life: the real worker over the
-//! simulated network, counted by callgrind, so that they are the same on a noisy machine.
+//! simulated network, counted by callgrind, so that they are the same on a noisy machine. With one route and with ten
+//! thousand, with one certificate and with a thousand.
 //!
 //! `cargo bench -p weir-sim --bench instructions` compares with `benches/instructions.csv` and fails where one is more than 2 %
-//! above; `-- --bless` writes the file. What the simulated sockets do inside the turn is counted, too; it is the same for
+//! above, or many routes or certificates cost more than 10 % beyond one; `-- --bless` writes the file. What the simulated sockets do inside the turn is counted, too; it is the same for
 //! every version of the gateway. The kernel's part is not here.
 #![expect(clippy::print_stdout, reason = "a bench reports")]
 
 use std::process::{Command, ExitCode};
+use weir_sim::Steady;
 
 /// What is asked for, and how often in the shorter of two runs. The difference of both is free of what happens once.
 struct Cell {
@@ -17,6 +19,10 @@ struct Cell {
 
 const MODES: [&str; 4] = ["h1c-h1c", "h1-h1c", "h1c-h1", "h1-h1"];
 const BYTES: [usize; 3] = [0, 1000, 65_536];
+/// What must not cost much more than what, by mode.
+const MANY: [(&str, &str, &str); 2] =
+    [("h1c-h1c", "routes-10000", "routes-1"), ("h1-h1c", "life-certs-1000", "life-certs-1")];
+const MOST_OF_ONE: f64 = 1.1;
 /// A rise of this much needs a reason.
 const TOLERANCE: f64 = 1.02;
 
@@ -35,10 +41,10 @@ fn main() -> ExitCode {
     }
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/instructions.csv");
     let committed = std::fs::read_to_string(file).unwrap_or_default();
-    let (mut table, mut risen) = ("mode,case,bytes,instructions\n".to_owned(), 0);
-    println!("{:<8} {:<8} {:>6} {:>12} {:>12}", "mode", "case", "bytes", "instructions", "committed");
+    let (mut table, mut risen, mut of_cases) = ("mode,case,bytes,instructions\n".to_owned(), 0, Vec::new());
+    println!("{:<8} {:<18} {:>6} {:>12} {:>12}", "mode", "case", "bytes", "instructions", "committed");
     for cell in cells() {
-        let (shorter, longer) = if cell.case == "life" { (5, 25) } else { (20, 120) };
+        let (shorter, longer) = if cell.case.starts_with("life") { (5, 25) } else { (20, 120) };
         let counts = [shorter, longer].map(|count| collected(&cell, count));
         let each = (counts[1] - counts[0]) / (longer - shorter);
         let name = format!("{},{},{},", cell.mode, cell.case, cell.bytes);
@@ -48,17 +54,25 @@ fn main() -> ExitCode {
         risen += u32::from(is_risen);
         let shown = before.map_or("-".to_owned(), |before| before.to_string());
         let mark = if is_risen { "  RISEN" } else { "" };
-        println!("{:<8} {:<8} {:>6} {each:>12} {shown:>12}{mark}", cell.mode, cell.case, cell.bytes);
+        println!("{:<8} {:<18} {:>6} {each:>12} {shown:>12}{mark}", cell.mode, cell.case, cell.bytes);
         table.push_str(&format!("{name}{each}\n"));
+        of_cases.push((cell.mode, cell.case, each));
+    }
+    for (mode, many, one) in MANY {
+        let count =
+            |case| of_cases.iter().find(|known| (known.0, known.1) == (mode, case)).map(|known| known.2);
+        let (Some(of_many), Some(of_one)) = (count(many), count(one)) else { continue };
+        let ratio = of_many as f64 / of_one as f64;
+        let is_dear = ratio > MOST_OF_ONE;
+        risen += u32::from(is_dear);
+        println!("{mode} {many}: {ratio:.3} of {one}{}", if is_dear { "  TOO MUCH" } else { "" });
     }
     if bless {
         std::fs::write(file, table).expect("the figures can be written");
         return ExitCode::SUCCESS;
     }
     if risen > 0 {
-        println!(
-            "{risen} figures rose by more than 2 %: mend that, or commit them with `-- --bless` and the reason"
-        );
+        println!("{risen} figures are too high: mend that, or commit them with `-- --bless` and the reason");
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
@@ -67,7 +81,8 @@ fn main() -> ExitCode {
 fn cells() -> Vec<Cell> {
     let warm = MODES.iter().flat_map(|mode| BYTES.map(|bytes| Cell { mode, case: "warm", bytes }));
     let lives = ["h1c-h1c", "h1-h1c"].map(|mode| Cell { mode, case: "life", bytes: 1000 });
-    warm.chain(lives).collect()
+    let of_many = |(mode, many, one)| [one, many].map(|case| Cell { mode, case, bytes: 1000 });
+    warm.chain(lives).chain(MANY.into_iter().flat_map(of_many)).collect()
 }
 
 /// The instructions of so many requests.
@@ -88,7 +103,17 @@ fn collected(cell: &Cell, count: u64) -> u64 {
 fn one(mode: &str, case: &str, bytes: &str, count: &str) -> ExitCode {
     let (down, up) = mode.split_once('-').expect("a mode");
     let (bytes, count) = (bytes.parse().expect("a size"), count.parse().expect("a count"));
-    let report = weir_sim::steady(down == "h1", up == "h1", bytes, count, case == "life");
+    let number = |name| case.strip_prefix(name).map(|count: &str| count.parse().expect("a count"));
+    let steady = Steady {
+        client_tls: down == "h1",
+        upstream_tls: up == "h1",
+        bytes,
+        requests: count,
+        lives: case.starts_with("life"),
+        routes: number("routes-").unwrap_or(0),
+        certificates: number("life-certs-").unwrap_or(1),
+    };
+    let report = steady.run();
     assert!(report.violations.is_empty(), "{:?}", report.violations);
     println!("{}", report.counters);
     ExitCode::SUCCESS

@@ -17,4 +17,4 @@ mod tls;
 mod world;
 
 pub use plan::{Plan, shrink};
-pub use run::{Report, run, steady};
+pub use run::{Report, Steady, run};

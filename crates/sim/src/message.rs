@@ -20,6 +20,8 @@ pub(crate) struct Ask {
     pub(crate) answer: Answer,
     /// The protocol it asks for.
     pub(crate) switch: Option<Switch>,
+    /// What its path begins with.
+    pub(crate) below: &'static str,
 }
 
 /// What passes once a protocol is switched. Each side says all of it, and ends its stream.
@@ -80,7 +82,16 @@ impl Ask {
             5 => Answer::NotModified,
             _ => Answer::Length(length),
         };
-        Self { id, method, is_old, closes: !plain && world.below(15) == 0, body, answer, switch: None }
+        Self {
+            id,
+            method,
+            is_old,
+            closes: !plain && world.below(15) == 0,
+            body,
+            answer,
+            switch: None,
+            below: "",
+        }
     }
 
     /// A request for another protocol by chance, which the origin grants or not.
@@ -93,14 +104,24 @@ impl Ask {
     /// `GET` of this many bytes; `closes`: the connection ends after it.
     pub(crate) fn plain(bytes: usize, closes: bool) -> Self {
         let answer = Answer::Length(bytes);
-        Self { id: 0, method: Method::Get, is_old: false, closes, body: None, answer, switch: None }
+        Self {
+            id: 0,
+            method: Method::Get,
+            is_old: false,
+            closes,
+            body: None,
+            answer,
+            switch: None,
+            below: "",
+        }
     }
 
     /// The request's bytes.
     pub(crate) fn bytes(&self, world: &mut World) -> Vec<u8> {
         let method = name(self.method);
         let version = if self.is_old { "1.0" } else { "1.1" };
-        let mut out = format!("{method} /{} HTTP/{version}\r\nHost: sim\r\n", self.id).into_bytes();
+        let (below, id) = (self.below, self.id);
+        let mut out = format!("{method} {below}/{id} HTTP/{version}\r\nHost: {HOST}\r\n").into_bytes();
         let mut field = |name: &str, value: String| {
             out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
         };
@@ -236,6 +257,9 @@ fn length(world: &mut World) -> usize {
         _ => world.below(3000) as usize,
     }
 }
+
+/// The host that everybody asks.
+pub(crate) const HOST: &str = "sim";
 
 /// The other protocol.
 pub(crate) const PROTOCOL: &str = "sim";

@@ -244,10 +244,10 @@ impl Origin {
             return false;
         };
         entry.arrivals += 1;
-        let (arrivals, ask) = (entry.arrivals, entry.ask.method);
+        let (arrivals, ask, below) = (entry.arrivals, entry.ask.method, entry.ask.below);
         let most = if ask.is_idempotent() { 2 } else { 1 };
         ledger.note(|| format!("origin {link} gets #{id} {}", name(head.method)));
-        if head.method != ask || target != format!("/{id}") {
+        if head.method != ask || target != format!("{below}/{id}") {
             ledger.violation(format!("#{id} arrived as {} {target}", name(head.method)));
         }
         if arrivals > most {

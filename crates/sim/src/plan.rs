@@ -41,6 +41,10 @@ pub struct Plan {
     pub most_connections: Option<usize>,
     /// Requests are held until their bodies are here, and answers for slow clients.
     pub buffers: bool,
+    /// Routes by host and path, of which one is for the clients' requests; 0: one for everything.
+    pub routes: usize,
+    /// Certificates of the gateway, of which one has the name that clients ask for; at least 1.
+    pub certificates: usize,
     /// A run ends here.
     pub most_steps: u64,
 }
@@ -67,6 +71,8 @@ impl Plan {
             corrupts: false,
             most_connections: None,
             buffers: false,
+            routes: 0,
+            certificates: 1,
             most_steps: 400_000,
         }
     }

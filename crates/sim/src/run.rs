@@ -48,16 +48,40 @@ pub fn run(seed: u64, plan: &Plan) -> Report {
     run.finish()
 }
 
-/// One client asks for `requests` answers of `bytes`, one after the other, and nothing goes wrong; with `lives`, each on a
-/// connection of its own. For benches: what it costs is the gateway's alone.
-pub fn steady(client_tls: bool, upstream_tls: bool, bytes: usize, requests: usize, lives: bool) -> Report {
-    let plan = Plan { client_tls, upstream_tls, pipelines: false, most_steps: u64::MAX, ..Plan::plain() };
-    // The first key of a process gathers entropy, which takes a hundred times as long as a handshake.
-    drop(tls::client_session());
-    let mut run = Run::new(0, &plan);
-    let ask = |_| Ask::plain(bytes, lives);
-    run.welcome((0..requests).map(ask).collect());
-    run.finish()
+/// One client that asks for answers, one after the other, while nothing goes wrong. For benches: what it costs is the
+/// gateway's alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Steady {
+    /// TLS between client and gateway.
+    pub client_tls: bool,
+    /// TLS between gateway and origin.
+    pub upstream_tls: bool,
+    /// Bytes of an answer.
+    pub bytes: usize,
+    /// Answers.
+    pub requests: usize,
+    /// Each request is on a connection of its own.
+    pub lives: bool,
+    /// As in [`Plan`].
+    pub routes: usize,
+    /// As in [`Plan`].
+    pub certificates: usize,
+}
+
+impl Steady {
+    /// Plays it to its end.
+    pub fn run(self) -> Report {
+        let Self { client_tls, upstream_tls, routes, certificates, .. } = self;
+        let plain = Plan { pipelines: false, most_steps: u64::MAX, ..Plan::plain() };
+        let plan = Plan { client_tls, upstream_tls, routes, certificates, ..plain };
+        // The first key of a process gathers entropy, which takes a hundred times as long as a handshake.
+        drop(tls::client_session());
+        let mut run = Run::new(0, &plan);
+        let below = if routes == 0 { "" } else { tls::ROUTED };
+        let ask = |_| Ask { below, ..Ask::plain(self.bytes, self.lives) };
+        run.welcome((0..self.requests).map(ask).collect());
+        run.finish()
+    }
 }
 
 struct Run<'a> {

@@ -1,5 +1,6 @@
 //! The gateway and its peers with TLS where a plan wants it.
 
+use crate::message::HOST;
 use crate::net::{SimListener, SimNet};
 use crate::plan::Plan;
 use std::net::SocketAddr;
@@ -7,7 +8,7 @@ use std::sync::OnceLock;
 use weir_gateway::bare::{Bare, Bound, Role};
 use weir_gateway::document::{Listener, Route, Server, Service, ServiceTls};
 use weir_gateway::{Config, Timeouts};
-use weir_tls::issue::{KeyKind, issue};
+use weir_tls::issue::{Authority, KeyKind, issue};
 use weir_tls::{Client, ClientSettings, PeerName, Roots, ServerSettings, Session};
 
 /// A gateway's configuration, whose upstream has moved so often, with these timeouts.
@@ -35,20 +36,40 @@ pub(crate) fn bound(plan: &Plan, moves: u8, timeouts: Timeouts) -> Bound {
         )]
         .into(),
         services: [("upstream".to_owned(), upstream)].into(),
-        routes: vec![Route {
-            service: Some("upstream".to_owned()),
-            request_buffer: plan.buffers.then_some(16 * 1024),
-            response_buffer: plan.buffers.then_some(1024 * 1024),
-            ..Route::default()
-        }],
+        routes: routes(plan),
         timeouts,
         ..Config::default()
     };
     let role = if plan.tunnels { Role::Tunnel } else { Role::Gateway };
-    let server = plan.client_tls.then(|| server().clone());
+    let server = plan.client_tls.then(|| match plan.certificates {
+        0 | 1 => server().clone(),
+        count => server_of_many(count),
+    });
     let client = plan.upstream_tls.then(|| (client().clone(), name()));
     Bound::new(role, &config, server, client).expect("a valid configuration")
 }
+
+/// So many routes to the upstream, five for each host; none: one for everything.
+fn routes(plan: &Plan) -> Vec<Route> {
+    let to_upstream = Route {
+        service: Some("upstream".to_owned()),
+        request_buffer: plan.buffers.then_some(16 * 1024),
+        response_buffer: plan.buffers.then_some(1024 * 1024),
+        ..Route::default()
+    };
+    if plan.routes == 0 {
+        return vec![to_upstream];
+    }
+    let route = |index: usize| {
+        let host = if index < 5 { HOST.to_owned() } else { format!("h{}.example", index / 5) };
+        let path = if index.is_multiple_of(5) { format!("{ROUTED}/*") } else { format!("/p{}/*", index % 5) };
+        Route { host: vec![host], path: vec![path.parse().expect("a valid path")], ..to_upstream.clone() }
+    };
+    (0..plan.routes).map(route).collect()
+}
+
+/// What the paths of [`HOST`]'s first route begin with.
+pub(crate) const ROUTED: &str = "/p0";
 
 /// A worker with one listener and one upstream.
 pub(crate) fn gateway(net: SimNet, bound: Bound) -> Bare<SimNet> {
@@ -71,16 +92,34 @@ pub(crate) fn server_session() -> Session {
 }
 
 fn name() -> PeerName {
-    "origin.example".parse().expect("a valid name")
+    NAME.parse().expect("a valid name")
 }
 
 fn server() -> &'static weir_tls::Server {
     static SERVER: OnceLock<weir_tls::Server> = OnceLock::new();
     SERVER.get_or_init(|| {
-        let issued = issue(&["origin.example"], KeyKind::EcdsaP256).expect("a certificate");
+        let issued = issue(&[NAME], KeyKind::EcdsaP256).expect("a certificate");
         weir_tls::Server::new(&ServerSettings::new(issued.identity())).expect("valid settings")
     })
 }
+
+/// With so many certificates for other names, too.
+fn server_of_many(count: usize) -> weir_tls::Server {
+    let authority = Authority::new().expect("an authority");
+    let others = (1..count).map(|index| format!("h{index}.example"));
+    let names: Vec<_> = others.chain([NAME.to_owned()]).collect();
+    let identity = |name: &String| {
+        authority.issue(&[name.as_str()], KeyKind::EcdsaP256).expect("a certificate").identity()
+    };
+    let mut identities = names.iter().map(identity);
+    let first = identities.next().expect("at least one name");
+    let settings = ServerSettings::new(first);
+    let identities = settings.identities.into_iter().chain(identities).collect();
+    weir_tls::Server::new(&ServerSettings { identities, ..settings }).expect("valid settings")
+}
+
+/// The name that clients and the gateway ask for.
+const NAME: &str = "origin.example";
 
 fn client() -> &'static Client {
     static CLIENT: OnceLock<Client> = OnceLock::new();

@@ -2,6 +2,7 @@
 
 use super::levels::{Place as _, listed, read};
 use super::load_table;
+use super::ports::MOST_SERVERS;
 use super::{Load, Mode, Side, Tls};
 use crate::cell::Cell;
 use crate::error::{ConfigError, message_of};
@@ -32,6 +33,9 @@ pub(crate) struct Conditions {
     /// The test server.
     #[serde(default)]
     pub(crate) origin: OriginKind,
+    /// The servers that the test server is: each is a port of its one process.
+    #[serde(default = "one_server")]
+    pub(crate) origin_servers: u8,
     /// Whether a target must reuse its connections to the origin.
     #[serde(default)]
     pub(crate) upstream_connections: UpstreamConnections,
@@ -115,6 +119,10 @@ pub(crate) enum UpstreamConnections {
 /// The last core of a set of the usual size (1024).
 const MOST_CORE: usize = 1023;
 
+fn one_server() -> u8 {
+    1
+}
+
 fn default_calibration_ms() -> u64 {
     250
 }
@@ -129,6 +137,7 @@ impl Conditions {
         let ranges = [
             ("connections", f64::from(self.connections), 1.0..=50_000.0),
             ("bytes", self.bytes as f64, 0.0..=1e9),
+            ("origin_servers", f64::from(self.origin_servers), 1.0..=MOST_SERVERS as f64),
             ("delay_ms", self.delay_ms as f64, 0.0..=600_000.0),
             ("served_ms", self.served_ms as f64, 0.0..=86_400_000.0),
             ("warmup_ms", self.warmup_ms as f64, 0.0..=3_600_000.0),
@@ -155,6 +164,9 @@ impl Conditions {
         if self.origin == OriginKind::Openssl && self.mode.upstream() != Some(Side::H1) {
             let message = format!("`openssl`: expected a mode with TLS to the upstream, not `{}`", self.mode);
             return wrong("origin", message);
+        }
+        if self.origin == OriginKind::Openssl && self.origin_servers > 1 {
+            return wrong("origin_servers", format!("{}: `openssl` is one", self.origin_servers));
         }
         let CoreSets { gateway, origin, load } = &self.cores;
         for (key, cores) in [("cores.gateway", gateway), ("cores.origin", origin), ("cores.load", load)] {

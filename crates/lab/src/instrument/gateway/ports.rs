@@ -5,10 +5,33 @@ use std::io;
 use std::net::TcpListener;
 use weir_doctor::{LISTENERS_FROM, ROOM_BELOW};
 
+/// The ports of one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ports {
+    /// Of the origin, which uses the first ones.
+    pub(crate) origin: [u16; MOST_SERVERS],
+    pub(crate) target: u16,
+    /// Of the origin's counters.
+    pub(crate) counts: u16,
+    /// Of the target's metrics.
+    pub(crate) admin: u16,
+}
+
+/// The most servers that an origin is.
+pub(crate) const MOST_SERVERS: usize = 4;
+
+impl Ports {
+    /// Free ones; the search begins at `start`. Errors: too few free ports.
+    pub(crate) fn find(start: u16) -> Result<Self, LabError> {
+        let [first, target, counts, second, third, fourth, admin] = free_ports(start)?;
+        Ok(Self { origin: [first, second, third, fourth], target, counts, admin })
+    }
+}
+
 /// Finds `COUNT` free loopback ports below the system's range of ephemeral ports: an outgoing connection could take
 /// one of those between our check and the server's bind.
 /// Errors: too few free ports.
-pub(crate) fn free_ports<const COUNT: usize>(start: u16) -> Result<[u16; COUNT], LabError> {
+fn free_ports<const COUNT: usize>(start: u16) -> Result<[u16; COUNT], LabError> {
     let end = first_ephemeral();
     let span = end.saturating_sub(LISTENERS_FROM).max(1);
     let candidates = (0..span).map(|step| LISTENERS_FROM + start.wrapping_add(step) % span);

@@ -1,6 +1,7 @@
 //! Templates: text in which `{{name}}` stands for a value of the run.
 
 use super::levels::listed;
+use super::ports::Ports;
 use crate::error::{ConfigError, line_at};
 use crate::placement::list;
 use std::borrow::Cow;
@@ -41,6 +42,17 @@ impl Values {
             .with("cores", list(cores))
             .with("core_words", list(cores).replace(',', " "))
             .with("core_mask", core_mask.collect::<String>())
+    }
+
+    /// Adds the ports of a run whose origin is so many servers. Without as many as a template names, some are one.
+    pub(crate) fn with_ports(self, ports: &Ports, servers: usize) -> Self {
+        let values = self.with("listen_port", ports.target).with("admin_port", ports.admin);
+        let values = values.with("upstream_port", ports.origin[0]);
+        let further = 1..ports.origin.len();
+        further.fold(values, |values, index| {
+            let port = ports.origin[index % servers.clamp(1, ports.origin.len())];
+            values.with(format!("upstream_port_{}", index + 1), port)
+        })
     }
 
     /// Adds the files of the certificate in a directory, as [`issue_certificate`](super::issue_certificate) writes
@@ -114,6 +126,15 @@ mod tests {
         };
         assert_eq!(rendered(64, 1000, &[0]), "64 320 640 16384 1 0 0 1");
         assert_eq!(rendered(50_000, 100_000, &[2, 0, 5]), "50000 50256 100512 112500 3 2,0,5 2 0 5 100101");
+    }
+
+    #[test]
+    fn servers_of_an_origin_share_its_ports_if_there_are_fewer() {
+        let ports = Ports { origin: [1, 2, 3, 4], target: 5, counts: 6, admin: 7 };
+        let template = "{{upstream_port}} {{upstream_port_2}} {{upstream_port_3}} {{upstream_port_4}} {{listen_port}} {{admin_port}}";
+        let rendered =
+            |servers| Values::default().with_ports(&ports, servers).render("t", template).expect("renders");
+        assert_eq!([1, 2, 4].map(rendered), ["1 1 1 1 5 7", "1 2 1 2 5 7", "1 2 3 4 5 7"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::error::LabError;
 use crate::hash;
+use crate::instrument::gateway::ports::Ports;
 use crate::instrument::gateway::template::Values;
 use crate::instrument::gateway::{CertificateKind, Suite, Tls, TlsVersion, echo};
 use crate::net::{GATEWAY_ADDRESS, LOOPBACK_ADDRESS, ORIGIN_ADDRESS};
@@ -60,9 +61,8 @@ pub(crate) fn sample_values(weir: &Path, tls: &Tls) -> Values {
         .with_certificate(Path::new("0"))
         .with("dir", "0")
         .with("listen_address", LOOPBACK_ADDRESS)
-        .with("listen_port", 0)
         .with("upstream_address", LOOPBACK_ADDRESS)
-        .with("upstream_port", 0)
+        .with_ports(&Ports::default(), 1)
 }
 
 /// The file with a JSON body of this many bytes, created on demand, and its SHA-256 in hexadecimal digits.

@@ -9,7 +9,7 @@ mod words;
 pub(crate) use material::{issue_certificate, sample_values};
 
 use super::levels::Place as _;
-use super::ports::{first_look, free_ports};
+use super::ports::{Ports, first_look};
 use super::run::{Asked, Observation, Seen};
 use super::target::{Accepted, Prepared, Target, Targets, run_check};
 use super::{Gateway, Load};
@@ -82,8 +82,8 @@ impl ProcessExecutor {
         })
     }
 
-    fn ports(&mut self) -> Result<[u16; 3], LabError> {
-        let ports = free_ports(self.next_port)?;
+    fn ports(&mut self) -> Result<Ports, LabError> {
+        let ports = Ports::find(self.next_port)?;
         // New ports each time: a connection of the last run may still be in TIME_WAIT.
         self.next_port = self.next_port.wrapping_add(13);
         Ok(ports)
@@ -96,7 +96,7 @@ impl ProcessExecutor {
         asked: &Asked<'_>,
         net: &Net,
         work: &Path,
-        [origin_port, target_port, _]: [u16; 3],
+        ports: &Ports,
     ) -> Result<Option<Prepared>, LabError> {
         let (cell, conditions) = (&asked.run.cell, &asked.conditions);
         let values = material::values(&self.places.weir, &conditions.tls)
@@ -104,9 +104,8 @@ impl ProcessExecutor {
             .with_certificate(&self.places.tls.join(conditions.tls.certificate.to_string()))
             .with("dir", work.display())
             .with("listen_address", net.gateway_address())
-            .with("listen_port", target_port)
             .with("upstream_address", net.origin_address())
-            .with("upstream_port", origin_port);
+            .with_ports(ports, conditions.origin_servers.into());
         let values = target.with_settings(&values, &conditions.settings)?;
         let Some(prepared) = target.prepare(cell.mode(), &values)? else { return Ok(None) };
         let mut settings = format!("# {}\n", prepared.command.join(" "));
@@ -148,7 +147,7 @@ impl ProcessExecutor {
     /// Starts all processes, loads, measures, stops. A failing target is an [`Observation`], not an error.
     fn observe(&mut self, turn: Vec<Asked<'_>>) -> Result<Vec<Observation>, LabError> {
         let draw = Draw::new(turn.len(), &mut Rng::new(self.seed_of(turn[0].run)));
-        let mut ports = vec![[0; 3]; turn.len()];
+        let mut ports = vec![Ports::default(); turn.len()];
         for index in &draw.ports {
             ports[*index] = self.ports()?;
         }
@@ -199,7 +198,7 @@ impl ProcessExecutor {
     }
 
     /// The preparations of a run before its processes start.
-    fn staged<'a>(&mut self, mut asked: Asked<'a>, ports: [u16; 3]) -> Result<Staged<'a>, LabError> {
+    fn staged<'a>(&mut self, mut asked: Asked<'a>, ports: Ports) -> Result<Staged<'a>, LabError> {
         let cell = &asked.run.cell;
         let target = self
             .targets
@@ -217,7 +216,7 @@ impl ProcessExecutor {
         fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be created"))?;
         let (net, prepared, refused) = match self.network(&asked) {
             Ok(net) => {
-                let prepared = self.prepare(&target, &asked, &net, &work, ports)?;
+                let prepared = self.prepare(&target, &asked, &net, &work, &ports)?;
                 let refused = prepared.as_ref().and_then(|one| self.check(cell, one, &net, &work).err());
                 (Some(net), prepared, refused)
             }
@@ -237,7 +236,7 @@ impl ProcessExecutor {
 struct Staged<'a> {
     asked: Asked<'a>,
     target: Target,
-    ports: [u16; 3],
+    ports: Ports,
     work: PathBuf,
     net: Option<Net>,
     prepared: Option<Prepared>,
@@ -298,8 +297,8 @@ impl Executor<Gateway> for ProcessExecutor {
 /// Why a cell with an offered rate has none.
 pub(crate) const NO_RATE: &str = "calibration: no target gave a valid run, so there is no equal rate";
 
-/// The tables of an experiment that [`ProcessExecutor::prepare`] passes to a target, beside the number of connections.
-const PASSED: [&str; 3] = ["tls.", "cores.", "net."];
+/// The keys and tables of an experiment that [`ProcessExecutor::prepare`] passes to a target, beside the number of connections.
+const PASSED: [&str; 4] = ["tls.", "cores.", "net.", "origin_servers"];
 
 /// Names a target's configuration: two cells with the same name configure it alike.
 fn configuration(cell: &Cell) -> String {

@@ -1,6 +1,7 @@
 //! The processes of one run, from the first one's start to the last one's exit.
 
 use super::super::gc;
+use super::super::ports::Ports;
 use super::super::run::{Asked, Observation, ProcessReport};
 use super::super::target::{Prepared, Target};
 use super::counts::Counts;
@@ -36,24 +37,30 @@ pub(super) struct Task<'a> {
     pub(super) request: &'a Asked<'a>,
     pub(super) prepared: Option<&'a Prepared>,
     pub(super) net: &'a Net,
-    /// The ports of the origin, of the target, and of the origin's counters.
-    pub(super) ports: [u16; 3],
+    pub(super) ports: Ports,
 }
 
 impl Task<'_> {
     fn origin(&self) -> String {
-        format!("{}:{}", self.net.origin_address(), self.ports[0])
+        format!("{}:{}", self.net.origin_address(), self.ports.origin[0])
+    }
+
+    /// The addresses of all servers that the origin is.
+    fn origins(&self) -> Vec<String> {
+        let servers = usize::from(self.request.conditions.origin_servers);
+        let ports = self.ports.origin.iter().take(servers);
+        ports.map(|port| format!("{}:{port}", self.net.origin_address())).collect()
     }
 
     /// The address of the origin's counters.
     fn counts(&self) -> String {
-        format!("{}:{}", self.net.origin_address(), self.ports[2])
+        format!("{}:{}", self.net.origin_address(), self.ports.counts)
     }
 
     /// The destination of the load engine.
     fn authority(&self) -> String {
         match self.prepared {
-            Some(_) => format!("{}:{}", self.net.gateway_address(), self.ports[1]),
+            Some(_) => format!("{}:{}", self.net.gateway_address(), self.ports.target),
             None => self.origin(),
         }
     }
@@ -92,7 +99,7 @@ impl<'a> Running<'a> {
         let task @ Task { places, request, prepared, net, .. } = self.task;
         let (conditions, cores) = (&request.conditions, &request.conditions.cores);
         let (origin, counts) = (task.origin(), task.counts());
-        let command = places.origin(conditions, &origin, &counts, self.work)?;
+        let command = places.origin(conditions, &task.origins(), &counts, self.work)?;
         self.start("origin", [net.prefix(Place::Origin), command], &cores.origin)?;
         if let Some(prepared) = prepared {
             let mut command = prepared.command.clone();
@@ -342,7 +349,7 @@ mod tests {
         let conditions = experiment().conditions(&run.cell).expect("is a cell of it");
         let request = &Asked { run: &run, conditions, rate: None };
         let places = &Places { weir: "weir".into(), tls: "/tls".into(), shared: work.path().into() };
-        let task = Task { places, request, prepared: None, net: &net, ports: [0; 3] };
+        let task = Task { places, request, prepared: None, net: &net, ports: Ports::default() };
         let mut running = Running::new(task, work.path(), &interrupt, &guard);
         running
             .start("origin", [Vec::new(), ["sleep", "1000"].map(str::to_owned).to_vec()], &[0])

@@ -31,22 +31,25 @@ impl Places {
     }
 
     /// The test server's command; the conditions' cores are the available ones. At `counts` it serves its counters:
-    /// bound first, so that they are available once the other listener is.
+    /// bound first, so that they are available once the other listeners are.
     pub(super) fn origin(
         &self,
         conditions: &Conditions,
-        authority: &str,
+        authorities: &[String],
         counts: &str,
         work: &Path,
     ) -> Result<Vec<String>, LabError> {
         let side = conditions.mode.origin();
         if conditions.origin == OriginKind::Openssl && side == Side::H1 {
+            let authority = authorities.first().map_or("", String::as_str);
             return self.openssl_origin(conditions, authority, counts, work);
         }
         let mut command = self.weir("origin");
         let mut add = |words: &[&str]| command.extend(words.iter().map(|word| (*word).to_owned()));
         add(&["--listen", &format!("http://{counts}")]);
-        add(&["--listen", &format!("{}://{authority}", side.scheme())]);
+        for authority in authorities {
+            add(&["--listen", &format!("{}://{authority}", side.scheme())]);
+        }
         if side == Side::H1 {
             add(&[
                 "--cert",
@@ -201,30 +204,31 @@ mod tests {
     /// The test server enforces the upstream's parameters on a target that cannot be configured for them.
     #[test]
     fn the_test_server_accepts_only_the_expected_parameters() {
-        let origin = |mode: Mode| {
+        let origin = |mode: Mode, authorities: &[String]| {
             let mut experiment = experiment();
             experiment.set_factor("mode", vec![mode.to_string().into()]);
             experiment.set_constant("tls.suite", "chacha20-poly1305-sha256".into());
             let conditions = experiment.conditions(&record(mode, Load::Saturated).run.cell);
             let (_shared, places) = places();
             places
-                .origin(
-                    &conditions.expect("is a cell of it"),
-                    "127.0.0.1:1",
-                    "127.0.0.1:2",
-                    Path::new("/work"),
-                )
+                .origin(&conditions.expect("is a cell of it"), authorities, "127.0.0.1:2", Path::new("/work"))
                 .expect("is a command of `weir origin`")
                 .join(" ")
         };
-        let cores = "--workers 1 --cores 1";
+        let (one, cores) = (["127.0.0.1:1".to_owned()], "--workers 1 --cores 1");
         let clear = format!("weir origin --listen http://127.0.0.1:2 --listen http://127.0.0.1:1 {cores}");
-        assert_eq!(origin(Mode::H1H1c), clear);
+        assert_eq!(origin(Mode::H1H1c, &one), clear);
+        let two = [one.clone(), ["127.0.0.1:3".to_owned()]].concat();
+        let clear = clear.replace(" --workers", " --listen http://127.0.0.1:3 --workers");
+        assert_eq!(origin(Mode::H1H1c, &two), clear);
         let parameters = "--tls 1.3 --suite chacha20-poly1305-sha256 --group x25519";
         let tls = format!(
             "--listen https://127.0.0.1:1 --cert /tls/ecdsa-p256/cert.pem --key /tls/ecdsa-p256/key.pem {parameters}"
         );
-        assert_eq!(origin(Mode::H1cH1), format!("weir origin --listen http://127.0.0.1:2 {tls} {cores}"));
+        assert_eq!(
+            origin(Mode::H1cH1, &one),
+            format!("weir origin --listen http://127.0.0.1:2 {tls} {cores}")
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::error::LabError;
 use crate::found::Folders;
 use crate::guard::Guard;
 use crate::host::this_program;
-use crate::instrument::gateway::ports::{first_look, free_ports};
+use crate::instrument::gateway::ports::{MOST_SERVERS, Ports, first_look};
 use crate::instrument::gateway::template::Values;
 use crate::instrument::gateway::{Tls, issue_certificate};
 use crate::interrupt::Interrupt;
@@ -84,13 +84,12 @@ fn each_mode(
         let work = place.path().join(mode.to_string());
         fs::create_dir(&work).map_err(LabError::file(&work, "cannot be created"))?;
         // A check may bind its listener, so the ports are real.
-        let [listen, upstream] = free_ports(first_look())?;
+        let ports = Ports::find(first_look())?;
         let values = values
             .clone()
             .with_certificate(place.path())
             .with("dir", work.display())
-            .with("listen_port", listen)
-            .with("upstream_port", upstream);
+            .with_ports(&ports, MOST_SERVERS);
         let Some(prepared) = target.prepare(mode, &values)? else { continue };
         for (name, text) in &prepared.files {
             let path = work.join(name);

@@ -27,7 +27,10 @@ pub(crate) struct Description {
     pub(crate) package: Option<String>,
     pub(crate) absent: Option<String>,
     pub(crate) version: Option<VersionCommand>,
-    pub(crate) templates: Option<PathBuf>,
+    /// The target whose installation it runs; its own if missing.
+    pub(crate) installed: Option<String>,
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub(crate) templates: Vec<String>,
     #[serde(default)]
     pub(crate) files: Vec<String>,
     #[serde(default)]

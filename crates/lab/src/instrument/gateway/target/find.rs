@@ -64,7 +64,11 @@ pub(super) fn look(
         title: description.title.clone(),
         version: String::new(),
         directory: directory.join(name),
-        installed: cache::directory("targets", "WEIR_TARGETS", name),
+        installed: cache::directory(
+            "targets",
+            "WEIR_TARGETS",
+            description.installed.as_deref().unwrap_or(name),
+        ),
         required: Vec::new(),
         description,
     };
@@ -85,8 +89,11 @@ pub(super) fn look(
         }
         Err(why) => {
             // How to get it.
-            let install = target.description.install.as_ref();
-            let script = install.map(|_| format!("install it with `weir targets install {name}`"));
+            let by = match (&target.description.installed, &target.description.install) {
+                (Some(other), _) => Some(other.as_str()),
+                (None, install) => install.as_ref().map(|_| name),
+            };
+            let script = by.map(|name| format!("install it with `weir targets install {name}`"));
             let package = target.description.package.as_deref().map(weir_doctor::how_to_get);
             let how = target.description.absent.clone().or(script).or(package);
             let why = [Some(why), how].into_iter().flatten().collect::<Vec<_>>().join("; ");

@@ -29,6 +29,9 @@ pub fn install(folders: &Folders, name: &str, jobs: usize) -> Result<String, Lab
     let values = samples()?;
     let directory = folders.folder(name)?;
     let (target, absent) = look(&directory, name, &values)?;
+    if let Some(other) = target.description.installed.as_ref().filter(|other| *other != name) {
+        return install(folders, other, jobs);
+    }
     let Some(install) = &target.description.install else {
         return match absent {
             None => Ok(format!("{}; it has no install script and needs none", present(&target))),
@@ -61,7 +64,10 @@ pub(crate) fn install_wanted(
     };
     let mut is_any_here = false;
     for (name, Absent { target, .. }) in targets.absent.iter().filter(|(name, _)| is_wanted(name)) {
-        let Some(install) = target.description.install.as_ref().filter(|_| !is_left_out(name)) else {
+        // One that runs another's installation says which one to install.
+        let is_own = target.description.installed.is_none();
+        let Some(install) = target.description.install.as_ref().filter(|_| is_own && !is_left_out(name))
+        else {
             continue;
         };
         let guard = Guard::start(&this_program()?)?;

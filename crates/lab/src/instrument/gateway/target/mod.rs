@@ -142,13 +142,17 @@ impl Target {
         self.directory.join(FILE)
     }
 
-    /// A template of its own, or else the one of this name in the shared directory.
+    /// A template of its own, or else the one of this name in the first shared directory that has it.
     fn template(&self, name: &str) -> PathBuf {
         let own = self.directory.join(name);
-        match &self.description.templates {
-            Some(shared) if !own.exists() => self.directory.join(shared).join(name),
-            _ => own,
+        if own.exists() {
+            return own;
         }
+        let mut shared =
+            self.description.templates.iter().map(|shared| self.directory.join(shared).join(name));
+        let found = shared.clone().find(|file| file.exists());
+        // The error names the last one.
+        found.or_else(|| shared.next_back()).unwrap_or(own)
     }
 }
 

@@ -11,12 +11,12 @@ use std::path::PathBuf;
 const STAMP: &str = "sources";
 
 impl Target {
-    /// The files of its directory and of the shared templates' one, and the installed files that it requires;
+    /// The files of its directory and of those with shared templates, and the installed files that it requires;
     /// in a fixed order.
     pub(crate) fn sources(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
         add_files(&self.directory, &mut files);
-        if let Some(shared) = &self.description.templates {
+        for shared in &self.description.templates {
             add_files(&self.directory.join(shared), &mut files);
         }
         files.sort();

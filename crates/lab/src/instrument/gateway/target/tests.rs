@@ -207,17 +207,33 @@ fn two_targets_may_share_a_template_directory() {
     let plain = "title = 'D'\nabout = 'N'\nmodes = ['h1c']\n";
     write("direct/target.toml", plain);
     write("slow/target.toml", plain);
-    write("fast/target.toml", &GATEWAY.replacen("files", "templates = '../shared'\nfiles", 1));
+    write("fast/target.toml", &GATEWAY.replacen("files", "templates = ['../first', '../shared']\nfiles", 1));
     write("fast/a-h1.conf", "own");
     write("shared/a-h1.conf", "not read");
-    write("shared/a-h1c.conf", "shared");
+    write("first/a-h1c.conf", "first");
+    write("shared/a-h1c.conf", "not read either");
     let targets = find(&experiment().subjects(), &Folders::targets(Some(directory.path())), &values())
         .expect("are read");
     let file = |mode| {
         let prepared = targets.present["fast"].prepare(mode, &values()).expect("renders").expect("a process");
         prepared.files[0].1.clone()
     };
-    assert_eq!((file(Mode::H1H1).as_str(), file(Mode::H1cH1c).as_str()), ("own", "shared"));
+    assert_eq!((file(Mode::H1H1).as_str(), file(Mode::H1cH1c).as_str()), ("own", "first"));
+}
+
+/// With another configuration of a program that another target installs.
+#[test]
+fn a_target_may_run_the_installation_of_another() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path().join("fast-real");
+    std::fs::create_dir(&folder).expect("is made");
+    let text =
+        "title = 'T'\nabout = 'A'\nmodes = ['h1c']\ninstalled = 'fast'\nrequires = '{{installed}}/fast'\n";
+    std::fs::write(folder.join("target.toml"), text).expect("is written");
+    let (target, absent) = super::find::look(directory.path(), "fast-real", &values()).expect("is read");
+    assert!(target.installed.ends_with("fast"));
+    let why = absent.expect("is absent");
+    assert!(why.contains("/fast/fast does not exist; install it with `weir targets install fast`"), "{why}");
 }
 
 #[test]
