@@ -133,6 +133,7 @@ impl Case {
             bind: vec!["127.0.0.1:0".parse().unwrap()],
             mode: None,
             trusted_proxies: Vec::new(),
+            proxy_field: None,
             proxy_protocol: Vec::new(),
             passthrough: Vec::new(),
             tls: None,
