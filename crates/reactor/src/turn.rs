@@ -58,6 +58,7 @@ pub struct Ready {
 pub struct Events {
     raw: Vec<epoll::Event>,
     due: Vec<Key>,
+    is_partial: bool,
 }
 
 impl Reactor {
@@ -110,6 +111,7 @@ impl Reactor {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+        events.is_partial = events.raw.len() >= EVENTS_PER_TURN;
         self.now = Instant::now();
         self.wheel.expire(self.now, &mut events.due);
         Ok(())
@@ -181,6 +183,17 @@ impl Events {
     pub fn clear(&mut self) {
         self.raw.clear();
         self.due.clear();
+        self.is_partial = false;
+    }
+
+    /// More may be ready than is reported: what is not is not known to be quiet.
+    pub fn is_partial(&self) -> bool {
+        self.is_partial
+    }
+
+    /// Says so, on behalf of a [`Net`] without a kernel.
+    pub fn set_partial(&mut self) {
+        self.is_partial = true;
     }
 
     /// Adds an event, on behalf of a [`Net`] without a kernel.

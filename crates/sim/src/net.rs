@@ -69,6 +69,7 @@ impl Net for SimNet {
             if world.below(3) == 0 {
                 let some = 1 + world.below(ready.len() as u64) as usize;
                 ready.truncate(some);
+                events.set_partial();
             }
         }
         ready.into_iter().for_each(|ready| events.push(ready));

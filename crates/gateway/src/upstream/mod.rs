@@ -12,7 +12,7 @@ mod wish;
 pub(crate) use balance::Wish;
 pub(crate) use hash::{hash_of, mix};
 pub(crate) use patience::Patience;
-pub(crate) use pool::{Links, Pool};
+pub(crate) use pool::{Links, Pool, Pooled};
 pub(crate) use server::Server;
 pub(crate) use service::Service;
 pub(crate) use slots::{Slot, Slots};

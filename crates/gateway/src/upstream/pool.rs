@@ -1,4 +1,5 @@
-//! The idle connections to one server: last in, first out, so that surplus ones age and are closed.
+//! The idle connections to one server: last in, first out, so that surplus ones age and are closed. But those that became idle
+//! in this turn come after those of before, which the poller has reported nothing of since.
 
 use super::Upstream;
 use crate::keys::{OfUpstream, Store, UpstreamId};
@@ -7,7 +8,18 @@ use crate::keys::{OfUpstream, Store, UpstreamId};
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     newest: Option<UpstreamId>,
+    /// The newest one that was idle before the turn that `turn` counts.
+    settled: Option<UpstreamId>,
+    turn: u64,
     len: usize,
+}
+
+/// A connection from the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pooled {
+    pub id: UpstreamId,
+    /// It was idle when the poller was asked last.
+    pub is_settled: bool,
 }
 
 /// An idle connection's neighbours in the list.
@@ -18,15 +30,29 @@ pub(crate) struct Links {
 }
 
 impl Pool {
-    /// Takes out the connection that was used last.
-    pub(crate) fn take<S>(&mut self, upstreams: &mut Store<OfUpstream, Upstream<S>>) -> Option<UpstreamId> {
-        let id = self.newest?;
-        self.forget(id, upstreams);
-        Some(id)
+    /// Takes out the connection that was used last before this turn; without one, the one that was used last.
+    pub(crate) fn take<S>(
+        &mut self,
+        turn: u64,
+        upstreams: &mut Store<OfUpstream, Upstream<S>>,
+    ) -> Option<Pooled> {
+        self.turn_to(turn);
+        let pooled = match self.settled {
+            Some(id) => Pooled { id, is_settled: true },
+            None => Pooled { id: self.newest?, is_settled: false },
+        };
+        self.forget(pooled.id, upstreams);
+        Some(pooled)
     }
 
     /// Adds a connection, which must not be in it.
-    pub(crate) fn put<S>(&mut self, id: UpstreamId, upstreams: &mut Store<OfUpstream, Upstream<S>>) {
+    pub(crate) fn put<S>(
+        &mut self,
+        id: UpstreamId,
+        turn: u64,
+        upstreams: &mut Store<OfUpstream, Upstream<S>>,
+    ) {
+        self.turn_to(turn);
         let older = self.newest.replace(id);
         self.len += 1;
         if let Some(upstream) = upstreams.get_mut(id) {
@@ -37,11 +63,22 @@ impl Pool {
         }
     }
 
+    /// In another turn, all that are there have been idle since before it.
+    fn turn_to(&mut self, turn: u64) {
+        if self.turn != turn {
+            self.turn = turn;
+            self.settled = self.newest;
+        }
+    }
+
     /// Takes out this connection, which must be in it.
     pub(crate) fn forget<S>(&mut self, id: UpstreamId, upstreams: &mut Store<OfUpstream, Upstream<S>>) {
         let Some(upstream) = upstreams.get_mut(id) else { return };
         let Links { newer, older } = std::mem::take(&mut upstream.links);
         self.len -= 1;
+        if self.settled == Some(id) {
+            self.settled = older;
+        }
         match newer.and_then(|newer| upstreams.get_mut(newer)) {
             Some(newer) => newer.links.older = older,
             None => self.newest = older,
@@ -53,5 +90,66 @@ impl Pool {
 
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::{OfServer, ServerId};
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+    use std::time::Instant;
+    use weir_transport::Transport;
+
+    struct Idle {
+        pool: Pool,
+        upstreams: Store<OfUpstream, Upstream<OwnedFd>>,
+        server: ServerId,
+    }
+
+    impl Idle {
+        fn new() -> Self {
+            let server = Store::<OfServer, ()>::new().insert(());
+            Self { pool: Pool::default(), upstreams: Store::new(), server }
+        }
+
+        fn put(&mut self, turn: u64) -> UpstreamId {
+            let transport = Transport::accepted(OwnedFd::from(UnixStream::pair().unwrap().0), None);
+            let id = self.upstreams.insert(Upstream::new(transport, self.server, Instant::now()));
+            self.pool.put(id, turn, &mut self.upstreams);
+            id
+        }
+
+        fn take(&mut self, turn: u64) -> Option<(UpstreamId, bool)> {
+            let Pooled { id, is_settled } = self.pool.take(turn, &mut self.upstreams)?;
+            Some((id, is_settled))
+        }
+    }
+
+    #[test]
+    fn what_was_idle_before_the_turn_comes_first_and_the_newest_of_it() {
+        let mut idle = Idle::new();
+        let [a, b] = [idle.put(1), idle.put(1)];
+        let [c, d] = [idle.put(2), idle.put(2)];
+        assert_eq!(idle.pool.len(), 4);
+        let taken: Vec<_> = std::iter::from_fn(|| idle.take(2)).collect();
+        assert_eq!(taken, [(b, true), (a, true), (d, false), (c, false)]);
+        assert_eq!((idle.pool.len(), idle.take(3)), (0, None));
+    }
+
+    #[test]
+    fn any_of_them_may_leave() {
+        let mut idle = Idle::new();
+        let [a, b, c] = [idle.put(1), idle.put(1), idle.put(1)];
+        let d = idle.put(2);
+        // The newest one of before.
+        idle.pool.forget(c, &mut idle.upstreams);
+        assert_eq!(idle.take(2), Some((b, true)));
+        idle.pool.forget(a, &mut idle.upstreams);
+        assert_eq!(idle.take(2), Some((d, false)));
+        let e = idle.put(2);
+        assert_eq!(idle.take(3), Some((e, true)));
+        assert_eq!(idle.pool.len(), 0);
     }
 }

@@ -7,7 +7,7 @@ use crate::exchange::{Attempt, Budget};
 use crate::keys::{ClientId, ExchangeId, ServerId, ServiceId, UpstreamId};
 use crate::observe::Context;
 use crate::reason::Reason;
-use crate::upstream::{Job, Upstream, Wish};
+use crate::upstream::{Job, Pooled, Upstream, Wish};
 use std::io;
 use weir_preface::proxy;
 use weir_reactor::Net;
@@ -16,15 +16,21 @@ use weir_transport::{Fault, Transport};
 impl<N: Net> Worker<N> {
     /// A connection for a request.
     pub(super) fn attempt(&mut self, server: ServerId, client: ClientId) -> Result<Attempt, Unavailable> {
-        while let Some(upstream) =
-            self.servers.get_mut(server).and_then(|server| server.pool.take(&mut self.upstreams))
-        {
-            if self.is_quiet(upstream) {
+        while let Some(Pooled { id: upstream, is_settled }) = self.take_idle(server) {
+            // Nothing was reported of it at the begin of this turn, and upstreams' events come first.
+            let is_known = is_settled && self.core.knows_all && !self.has_partial_record(upstream);
+            if is_known || self.is_quiet(upstream) {
                 return Ok(Attempt { upstream, reused: true });
             }
             self.drop_upstream(upstream);
         }
         Ok(Attempt { upstream: self.dial(server, client)?, reused: false })
+    }
+
+    /// Takes an idle connection out of a server's pool.
+    pub(super) fn take_idle(&mut self, server: ServerId) -> Option<Pooled> {
+        let turn = self.core.turn;
+        self.servers.get_mut(server).and_then(|server| server.pool.take(turn, &mut self.upstreams))
     }
 
     /// The server for a request. Errors: the service has none, or is gone.
@@ -154,6 +160,11 @@ impl<N: Net> Worker<N> {
         }
     }
 
+    /// Whether a part of a TLS record has come on an upstream connection.
+    fn has_partial_record(&self, id: UpstreamId) -> bool {
+        self.upstreams.get(id).is_none_or(|upstream| upstream.transport.has_partial_record())
+    }
+
     /// Whether nothing has come on an upstream connection since its last response. What has come may be its end, which the
     /// poller reports too late for the next request, or bytes that the next client must not get.
     pub(super) fn is_quiet(&mut self, id: UpstreamId) -> bool {
@@ -212,7 +223,7 @@ impl<N: Net> Worker<N> {
         upstream.job = Job::Idle;
         if let Some(server) = self.servers.get_mut(upstream.server) {
             server.in_flight -= 1;
-            server.pool.put(id, &mut self.upstreams);
+            server.pool.put(id, self.core.turn, &mut self.upstreams);
         }
         self.touch_upstream(id);
     }

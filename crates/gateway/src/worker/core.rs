@@ -26,6 +26,10 @@ pub(crate) struct Core<N> {
     pub access: Option<Access>,
     pub counters: Counters,
     pub draining: bool,
+    /// Turns so far, from 1.
+    pub turn: u64,
+    /// The poller has reported all that is ready in this turn.
+    pub knows_all: bool,
     /// How often a share of the requests was drawn from.
     pub drawn: u64,
 }
@@ -44,6 +48,8 @@ impl<N: Net> Core<N> {
             access,
             counters: Counters::default(),
             draining: false,
+            turn: 1,
+            knows_all: false,
             drawn: 0,
         }
     }

@@ -126,10 +126,8 @@ impl<N: Net> Worker<N> {
 
     /// Closes the idle connections to a server.
     fn close_idle(&mut self, id: ServerId) {
-        while let Some(idle) =
-            self.servers.get_mut(id).and_then(|server| server.pool.take(&mut self.upstreams))
-        {
-            self.drop_upstream(idle);
+        while let Some(idle) = self.take_idle(id) {
+            self.drop_upstream(idle.id);
         }
     }
 

@@ -71,10 +71,9 @@ impl<N: Net> Worker<N> {
     /// Another worker asks for an idle connection.
     pub(super) fn lend(&mut self, slots: &Arc<Slots>, to: usize) {
         let Some(id) = self.server_with(slots) else { return };
-        let idle = self.servers.get_mut(id).and_then(|server| server.pool.take(&mut self.upstreams));
-        if let Some(idle) = idle {
+        if let Some(idle) = self.take_idle(id) {
             slots.serve(to);
-            self.hand_over(idle, to);
+            self.hand_over(idle.id, to);
         }
     }
 
@@ -87,7 +86,7 @@ impl<N: Net> Worker<N> {
         upstream.requests = requests;
         let id = self.upstreams.insert(upstream);
         if let Some(server) = self.servers.get_mut(server) {
-            server.pool.put(id, &mut self.upstreams);
+            server.pool.put(id, self.core.turn, &mut self.upstreams);
         }
         self.core.counters.taken_over += 1;
         self.touch_upstream(id);

@@ -124,6 +124,8 @@ impl<N: Net> Worker<N> {
     /// then warm clients; then, within the budget, handshakes, each of which costs as much as twenty requests;
     /// then new connections. The poller reports the rest again in the next turn.
     pub(crate) fn turn(&mut self, events: &Events) {
+        self.core.turn += 1;
+        self.core.knows_all = !events.is_partial();
         let mut handshakes = std::mem::take(&mut self.handshakes);
         for ready in events.ready() {
             let Some(id) = UpstreamId::of(ready.key) else { continue };
