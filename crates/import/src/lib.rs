@@ -81,6 +81,7 @@ pub fn import(
         Kind::Nginx => nginx::translate(text, name, reader, &mut notes)?,
         Kind::Haproxy => haproxy::translate(text, name, reader, &mut notes)?,
     };
+    notes.sort();
     let toml = write::document(&document, &notes, &file);
     Ok(Imported { toml, losses: notes.into_losses() })
 }

@@ -242,10 +242,6 @@ impl Value {
 }
 
 impl Edits {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.set.is_empty() && self.add.is_empty() && self.remove.is_empty()
-    }
-
     /// Puts a field in place of those of its name, whatever has been said of it so far.
     pub(crate) fn put(&mut self, name: &str, value: String) {
         self.forget(name);

@@ -70,6 +70,17 @@ impl Notes {
         self.quiet.insert(one_line(name));
     }
 
+    /// The losses in the order of the files, and of their lines.
+    pub(crate) fn sort(&mut self) {
+        let mut files: Vec<String> = Vec::new();
+        for loss in &self.losses {
+            if !files.contains(&loss.file) {
+                files.push(loss.file.clone());
+            }
+        }
+        self.losses.sort_by_key(|loss| (files.iter().position(|file| *file == loss.file), loss.line));
+    }
+
     pub(crate) fn losses(&self) -> &[Loss] {
         &self.losses
     }

@@ -97,33 +97,47 @@ pub(crate) fn of_regex(regex: &str) -> Option<Vec<Pattern>> {
         return None;
     }
     let mut found = BTreeSet::new();
-    for Text { text, is_whole } in &texts {
-        if !text.starts_with('/') && !(text.is_empty() && !is_whole) {
+    for Text { text, end } in &texts {
+        let is_whole = *end == End::Whole;
+        if !text.starts_with('/') && (!text.is_empty() || is_whole) {
             return None;
         }
         // `{any}` stands for a whole segment.
         if text.split('/').any(|segment| segment.contains(ANY) && segment != ANY) {
             return None;
         }
-        found.insert(match is_whole {
-            true => Pattern::exact(text)?,
-            false => Pattern::prefix(text)?,
-        });
+        found.insert(if is_whole { Pattern::exact(text)? } else { Pattern::prefix(text)? });
     }
     let covered = |pattern: &Pattern| found.iter().any(|other| other != pattern && other.covers(pattern));
     Some(found.iter().filter(|pattern| !covered(pattern)).cloned().collect())
 }
 
-/// What an expression matches at the beginning of a path, or as a whole.
+/// What an expression matches.
 #[derive(Clone, Debug)]
 struct Text {
     text: String,
-    is_whole: bool,
+    end: End,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// More may follow.
+    None,
+    /// A path that begins with it, as `.*` came behind it.
+    Open,
+    /// A path that is no longer.
+    Whole,
+}
+
+impl Text {
+    fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), end: End::None }
+    }
 }
 
 /// The texts of a sequence up to its end, or to a `)` or `|` that is not its own; and the rest.
 fn sequence(regex: &str, depth: usize) -> Option<(Vec<Text>, &str)> {
-    let mut texts = vec![Text { text: String::new(), is_whole: false }];
+    let mut texts = vec![Text::new("")];
     let mut rest = regex;
     loop {
         let first = match rest.chars().next() {
@@ -131,29 +145,24 @@ fn sequence(regex: &str, depth: usize) -> Option<(Vec<Text>, &str)> {
             Some(first) => first,
         };
         if let Some(after) = rest.strip_prefix('$') {
-            texts.iter_mut().for_each(|text| text.is_whole = true);
-            rest = after;
-            continue;
-        }
-        // Whatever follows belongs to what is below; nothing may come behind it.
-        let open = [".*$", ".*"].iter().find_map(|open| rest.strip_prefix(open));
-        if let Some(after) = open {
-            if !matches!(after.chars().next(), None | Some(')')) {
-                return None;
-            }
+            let ended = texts.iter_mut().filter(|text| text.end == End::None);
+            ended.for_each(|text| text.end = End::Whole);
             rest = after;
             continue;
         }
         let (atoms, after) = match first {
             '(' => group(rest, depth)?,
-            '[' => (vec![Text { text: ANY.to_owned(), is_whole: false }], rest.strip_prefix("[^/]+")?),
+            '[' => (vec![Text::new(ANY)], rest.strip_prefix("[^/]+")?),
             '\\' => {
                 let escaped = rest[1..].chars().next().filter(|c| !c.is_alphanumeric())?;
-                let text = Text { text: escaped.to_string(), is_whole: false };
-                (vec![text], &rest[1 + escaped.len_utf8()..])
+                (vec![Text::new(escaped.to_string())], &rest[1 + escaped.len_utf8()..])
             }
-            '.' | '*' | '+' | '?' | '{' | '}' | ']' | '^' => return None,
-            plain => (vec![Text { text: plain.to_string(), is_whole: false }], &rest[plain.len_utf8()..]),
+            '.' => {
+                let open = Text { text: String::new(), end: End::Open };
+                (vec![open], rest.strip_prefix(".*")?)
+            }
+            '*' | '+' | '?' | '{' | '}' | ']' | '^' => return None,
+            plain => (vec![Text::new(plain.to_string())], &rest[plain.len_utf8()..]),
         };
         let (is_optional, after) = match after.chars().next() {
             Some('?') => (true, &after[1..]),
@@ -162,11 +171,11 @@ fn sequence(regex: &str, depth: usize) -> Option<(Vec<Text>, &str)> {
         };
         let mut next = Vec::new();
         for text in &texts {
-            if text.is_whole {
+            if text.end != End::None {
                 return None;
             }
             for atom in &atoms {
-                next.push(Text { text: format!("{}{}", text.text, atom.text), is_whole: atom.is_whole });
+                next.push(Text { text: format!("{}{}", text.text, atom.text), end: atom.end });
             }
             if is_optional {
                 next.push(text.clone());

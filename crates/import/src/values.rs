@@ -112,6 +112,25 @@ pub(crate) fn network(text: &str) -> Option<String> {
     }
 }
 
+/// The narrower of two networks, if one is in the other.
+pub(crate) fn narrower(a: &str, b: &str) -> Option<String> {
+    let split = |text: &str| {
+        let (address, length) = text.split_once('/').unwrap_or((text, ""));
+        let (bits, width) = match address.parse().ok()? {
+            IpAddr::V4(address) => (u128::from(address.to_bits()) << 96, 32),
+            IpAddr::V6(address) => (address.to_bits(), 128),
+        };
+        Some((bits, width, length.parse::<u32>().unwrap_or(width)))
+    };
+    if a == b {
+        return Some(a.to_owned());
+    }
+    let ((a_bits, a_width, a_length), (b_bits, b_width, b_length)) = (split(a)?, split(b)?);
+    let shorter = a_length.min(b_length);
+    let differing = (a_bits ^ b_bits).leading_zeros();
+    (a_width == b_width && differing >= shorter).then(|| if a_length >= b_length { a } else { b }.to_owned())
+}
+
 /// Whether Weir takes this as a route's host: a name, or `*.` before one.
 pub(crate) fn is_host(host: &str) -> bool {
     let name = host.strip_prefix("*.").unwrap_or(host);
@@ -178,6 +197,15 @@ mod tests {
             ("10.0.0.0/33", None),
         ] {
             assert_eq!(network(text).as_deref(), spelled, "{text}");
+        }
+        for (a, b, narrower_one) in [
+            ("10.0.0.0/8", "10.1.0.0/16", Some("10.1.0.0/16")),
+            ("10.1.2.3", "10.0.0.0/8", Some("10.1.2.3")),
+            ("0.0.0.0/0", "10.0.0.0/8", Some("10.0.0.0/8")),
+            ("10.0.0.0/8", "11.0.0.0/8", None),
+            ("::/0", "10.0.0.0/8", None),
+        ] {
+            assert_eq!(narrower(a, b).as_deref(), narrower_one, "{a} {b}");
         }
         assert_eq!(name("http://a.b:80/"), "http---a-b-80");
         assert_eq!(name("_"), "_");

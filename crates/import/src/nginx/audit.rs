@@ -149,10 +149,12 @@ const TRANSLATED: [&str; 88] = [
 ];
 
 /// What Weir needs no setting for, or cannot differ in for a client or a server.
-const QUIET: [&str; 74] = [
+const QUIET: [&str; 76] = [
     "absolute_redirect",
     "accept_mutex",
     "aio",
+    "auth_basic_user_file",
+    "auth_request_set",
     "charset",
     "chunked_transfer_encoding",
     "client_body_buffer_size",

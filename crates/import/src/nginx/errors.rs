@@ -3,6 +3,7 @@
 use super::http::Context;
 use super::parser::Directive;
 use super::scope::Scope;
+use crate::pattern::{Pattern, of_regex};
 use std::collections::BTreeSet;
 
 /// The pages of all servers.
@@ -42,6 +43,11 @@ fn page(status: u16, file: &str, directive: &Directive, context: &mut Context<'_
     }
 }
 
+fn is_of_regex(regex: &str, uri: &str) -> bool {
+    let patterns = of_regex(regex).into_iter().flatten();
+    Pattern::exact(uri).is_some_and(|uri| patterns.into_iter().any(|pattern| pattern.covers(&uri)))
+}
+
 /// The file of a page, if it is one.
 fn file(uri: &str, server: &Scope<'_>) -> Option<String> {
     if !uri.starts_with('/') || uri.contains('$') {
@@ -51,9 +57,11 @@ fn file(uri: &str, server: &Scope<'_>) -> Option<String> {
         directive.is("location")
             && match &directive.args[..] {
                 [path] => uri.starts_with(path.as_str()) && path != "/",
-                [modifier, path] => {
-                    modifier == "=" && path == uri || modifier == "^~" && uri.starts_with(path.as_str())
-                }
+                [modifier, path] => match modifier.as_str() {
+                    "=" => path == uri,
+                    "^~" => uri.starts_with(path.as_str()),
+                    _ => is_of_regex(path, uri),
+                },
                 _ => false,
             }
     };

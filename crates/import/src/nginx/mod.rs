@@ -16,6 +16,10 @@ mod stream;
 mod upstream;
 mod variables;
 
+pub(crate) use location::prefix_edit;
+pub(crate) use server::host_of_regex;
+pub(crate) use upstream::url as server_url;
+
 use crate::ImportError;
 use crate::model::Document;
 use crate::note::Notes;

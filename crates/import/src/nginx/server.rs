@@ -43,7 +43,7 @@ pub(super) fn names(server: &Scope<'_>, notes: &mut Notes) -> Vec<String> {
 }
 
 /// The hosts of an expression that is a name or a domain: `^(www\.)?example\.org$`, `^.+\.example\.org$`.
-pub(super) fn host_of_regex(regex: &str) -> Option<Vec<String>> {
+pub(crate) fn host_of_regex(regex: &str) -> Option<Vec<String>> {
     let inner = regex.strip_prefix('^')?.strip_suffix('$')?;
     let unescaped = |text: &str| text.replace("\\.", ".").replace("\\-", "-");
     let any = ["(.+)\\.", "(.*)\\.", ".+\\.", ".*\\.", "[^.]+\\.", "([^.]+)\\."];

@@ -100,7 +100,7 @@ fn default_port(scheme: &str) -> u16 {
 }
 
 /// A server's URL. Errors: it is no address.
-pub(super) fn url(scheme: &str, address: &str, port: u16) -> Result<String, String> {
+pub(crate) fn url(scheme: &str, address: &str, port: u16) -> Result<String, String> {
     if let Some(path) = address.strip_prefix("unix:") {
         if scheme == "https" {
             return Err("Weir speaks cleartext to Unix sockets; use a port for https".into());
@@ -156,6 +156,8 @@ pub(super) fn group_service(
                 "max_fails" => {
                     failures.extend(value.parse().ok().map(|count| ("failures", (count, directive))));
                 }
+                // No time at all: a server is never taken for dead.
+                "fail_timeout" if time(value) == Some(0) => drop(failures.insert("failures", (0, directive))),
                 "fail_timeout" => failures.extend(time(value).map(|ms| ("for", (ms, directive)))),
                 "slow_start" => failures.extend(time(value).map(|ms| ("slow_return", (ms, directive)))),
                 "max_conns" => most.extend(value.parse::<u64>().ok().filter(|most| *most > 0)),

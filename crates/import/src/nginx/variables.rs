@@ -74,10 +74,13 @@ pub(super) fn resolved(text: &str, known: &Known) -> String {
                 },
             }
         }
-        if !changed || out.len() > LONGEST {
+        if out.len() > LONGEST {
             break;
         }
         text = out;
+        if !changed {
+            break;
+        }
     }
     text
 }
