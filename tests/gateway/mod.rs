@@ -3,6 +3,7 @@
 mod check;
 mod documented;
 mod health;
+mod import;
 mod observe;
 mod preface;
 mod queue;

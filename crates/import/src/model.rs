@@ -155,6 +155,17 @@ impl Document {
         }
     }
 
+    /// Says that there is no certificate for a listener with TLS, which Weir does not start without.
+    pub(crate) fn lacks_certificate(&self, notes: &mut Notes) {
+        let with_tls = self.listeners.iter().find(|listener| listener.tls.is_some());
+        if let Some(listener) = with_tls.filter(|_| self.certificates.is_empty()) {
+            notes.remark(format!(
+                "listener {} has TLS and no certificate: add a [[certificate]]",
+                listener.name
+            ));
+        }
+    }
+
     /// A name for a listener that none has.
     pub(crate) fn listener_name(&self, wanted: &str) -> String {
         values::unique(wanted, |name| self.listeners.iter().any(|known| known.name == name))

@@ -42,7 +42,7 @@ pub(crate) fn glob(pattern: &Path, reader: &dyn Reader) -> Vec<PathBuf> {
     };
     let fits = |path: &PathBuf| {
         let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
-        !(file.starts_with('.') && !name.starts_with('.')) && matches(name.as_bytes(), file.as_bytes())
+        (name.starts_with('.') || !file.starts_with('.')) && matches(name.as_bytes(), file.as_bytes())
     };
     reader.list(folder).into_iter().filter(fits).collect()
 }

@@ -36,7 +36,7 @@ fn suites(list: &str, is_old: bool) -> Suites {
     let is_plain = |word: &&str| word.starts_with("TLS_") || word.contains('-');
     let named: Vec<_> = words.iter().filter(|word| !word.starts_with(['!', '-', '@', '+'])).collect();
     let keyword = |word: &&&str| is_old && !is_plain(word);
-    if named.iter().any(|word| keyword(word)) {
+    if named.iter().any(keyword) {
         return Suites::All;
     }
     let found: Vec<_> = named

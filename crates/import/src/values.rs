@@ -62,7 +62,7 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
 /// A size as Weir spells it.
 pub(crate) fn size(bytes: u64) -> String {
     for (unit, name) in [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")] {
-        if bytes > 0 && bytes % unit == 0 {
+        if bytes > 0 && bytes.is_multiple_of(unit) {
             return format!("{}{name}", bytes / unit);
         }
     }

@@ -1,5 +1,8 @@
 //! Each family of directives: configuration in, lines of TOML out, and what is lost.
 
+mod accepted;
+
+use accepted::check;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::io;
@@ -23,10 +26,7 @@ impl Reader for Memory {
 /// The TOML, and `LINE: DIRECTIVE` of each loss.
 fn translated(text: &str, kind: Kind) -> (String, Vec<String>) {
     let found = import(text, Path::new("x.conf"), Some(kind), &Memory::default()).unwrap();
-    let config: Result<weir_gateway::Config, _> = toml::from_str(&found.toml);
-    if let Err(error) = config {
-        panic!("{error}\n{}", found.toml);
-    }
+    check(&found.toml);
     (found.toml, found.losses.iter().map(|loss| format!("{}: {}", loss.line, loss.directive)).collect())
 }
 
@@ -540,8 +540,7 @@ proptest! {
         for kind in [Kind::Nginx, Kind::Haproxy] {
             let text = format!("{}{noise}", words.concat());
             if let Ok(found) = import(&text, Path::new("x"), Some(kind), &Memory::default()) {
-                let config: Result<toml::Table, _> = found.toml.parse();
-                prop_assert!(config.is_ok(), "{text}\n{}", found.toml);
+                check(&found.toml);
             }
         }
     }

@@ -1,55 +1,16 @@
 //! Configurations of common shapes: what is lost of each, and that the gateway accepts the result.
 
+mod accepted;
+
+use accepted::check;
 use std::path::Path;
-use weir_gateway::Checked;
-use weir_gateway::document::{Config, ListenerTls};
 use weir_import::{Files, Imported, import};
-use weir_tls::issue::{Authority, KeyKind};
 
 /// Translates a shape.
 fn shape(name: &str) -> Imported {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shapes").join(name);
     let text = std::fs::read_to_string(&path).unwrap();
     import(&text, Path::new(name), None, &Files).unwrap()
-}
-
-/// Checks a configuration with the gateway's own rules: with files that exist and names that resolve in the place of its
-/// own, and with one worker.
-fn check(toml: &str) {
-    let mut config: Config = toml::from_str(toml).unwrap_or_else(|error| panic!("{error}\n{toml}"));
-    let folder = tempfile::tempdir().unwrap();
-    let files = Authority::new().unwrap().issue(&["localhost"], KeyKind::EcdsaP256).unwrap();
-    let files = files.write_to(folder.path()).unwrap();
-    for certificate in &mut config.certificates {
-        (certificate.chain, certificate.key, certificate.ocsp) =
-            (files.certificates.clone(), files.key.clone(), None);
-    }
-    for listener in config.listeners.values_mut() {
-        if let Some(ListenerTls { client_ca, client_crl, .. }) = &mut listener.tls {
-            *client_ca = client_ca.take().map(|_| files.ca.clone());
-            client_crl.clear();
-        }
-    }
-    for service in config.services.values_mut() {
-        let tls = &mut service.tls;
-        tls.ca = tls.ca.take().map(|_| files.ca.clone());
-        tls.certificate = tls.certificate.take().map(|_| files.certificates.clone());
-        tls.key = tls.key.take().map(|_| files.key.clone());
-        for server in &mut service.servers {
-            let url = server.url.to_string();
-            if url.contains(".internal") {
-                let scheme = url.split("://").next().unwrap();
-                server.url = format!("{scheme}://127.0.0.1:1").parse().unwrap();
-            }
-        }
-    }
-    for page in config.error_pages.values_mut() {
-        page.clone_from(&files.certificates);
-    }
-    config.workers = Some(1);
-    if let Err(fault) = Checked::new(config) {
-        panic!("{fault}\n{toml}");
-    }
 }
 
 #[track_caller]

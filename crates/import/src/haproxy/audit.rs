@@ -30,7 +30,7 @@ pub(super) fn audit(config: &Config<'_>, notes: &mut Notes) {
                 notes.loss(&section.at, "fcgi-app", message);
             }
             "http-errors" => {
-                notes.loss(&section.at, "http-errors", "name files in error_pages, without their heads")
+                notes.loss(&section.at, "http-errors", "name files in error_pages, without their heads");
             }
             "log-forward" | "program" => {
                 notes.loss(&section.at, &section.kind, "no counterpart; leave it to a program of its own");
@@ -162,7 +162,7 @@ fn option(line: &Line, notes: &mut Notes) {
             );
         }
         "originalto" => {
-            notes.loss(&line.at, line.text(), "the address that the client asked for has no variable")
+            notes.loss(&line.at, line.text(), "the address that the client asked for has no variable");
         }
         "mysql-check" | "pgsql-check" | "redis-check" | "smtpchk" | "ldap-check" | "external-check" => {
             notes.loss(&line.at, line.text(), "health checks are GET requests, or connections; set health");

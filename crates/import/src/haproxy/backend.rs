@@ -281,7 +281,7 @@ fn address_of(address: &str, scheme: &str) -> Result<String, String> {
         Some((host, port)) => format!("[{host}]:{port}"),
         None => address.to_owned(),
     };
-    if !address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
+    if address.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
         return Err(
             "the server has no port, so HAProxy takes the client's; write HOST:PORT in `servers`".into()
         );
@@ -425,7 +425,11 @@ fn expect(section: &Section, health: &mut Table, notes: &mut Notes) {
         match statuses {
             Some(statuses) => health.texts("status", statuses),
             None => {
-                notes.loss(&line.at, line.text(), "health checks look at the status alone; set health.status")
+                notes.loss(
+                    &line.at,
+                    line.text(),
+                    "health checks look at the status alone; set health.status",
+                );
             }
         }
     }

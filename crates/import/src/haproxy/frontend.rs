@@ -6,7 +6,7 @@ use super::parser::Section;
 use super::region::{Entry, Found, Region, host_covers};
 use super::rules::{Rule, Then, rules};
 use super::{Config, backend, bind};
-use crate::model::{Action, Conditions, Document, Handler, Route, Table};
+use crate::model::{Action, Conditions, Document, Handler, Route, Table as Keys};
 use crate::note::{At, Notes};
 use crate::pattern::Pattern;
 use crate::values;
@@ -47,7 +47,7 @@ struct Program<'a> {
 struct Target {
     service: Option<String>,
     rules: Vec<Rule>,
-    timeouts: Table,
+    timeouts: Keys,
     at: At,
 }
 
@@ -133,7 +133,7 @@ fn target(
     let service = backend::service(section, config, false, document, notes);
     // A `listen` has had its rules as a frontend.
     let rules = if section.kind == "listen" { Vec::new() } else { rules(section, config, notes) };
-    let mut timeouts = Table::default();
+    let mut timeouts = Keys::default();
     let time = config.find(section, &["timeout", "server"]).and_then(|line| values::time(line.word(2), 1));
     if let Some(ms) = time.filter(|ms| *ms > 0 && document.timeouts.get("response") != Some(*ms))
         && let Some(text) = values::duration(ms)
@@ -143,6 +143,12 @@ fn target(
     }
     Some(Target { service, rules, timeouts, at: section.at.clone() })
 }
+
+/// Listeners with the same routes, in their order.
+type Groups<'a> = Vec<(Vec<usize>, &'a [Leaf])>;
+
+/// The routes of a host: paths with the same groups.
+type Table<'a> = Vec<(Vec<usize>, Groups<'a>)>;
 
 /// The routes of each host, path and listener.
 struct Evaluated {
@@ -220,11 +226,9 @@ impl Evaluated {
 
     /// Writes one route for all hosts, paths and listeners that it is alike for.
     fn write(&self, listeners: usize, document: &mut Document) {
-        // The routes of a host: for each path groups of listeners with the same leaves.
-        type Groups<'a> = Vec<(Vec<usize>, &'a [Leaf])>;
-        let mut tables: Vec<(Vec<usize>, Vec<(Vec<usize>, Groups<'_>)>)> = Vec::new();
+        let mut tables: Vec<(Vec<usize>, Table<'_>)> = Vec::new();
         for host in 0..self.hosts.len() {
-            let mut table: Vec<(Vec<usize>, Groups<'_>)> = Vec::new();
+            let mut table: Table<'_> = Vec::new();
             for path in 0..self.paths.len() {
                 let mut groups: Groups<'_> = Vec::new();
                 for listener in 0..listeners {

@@ -79,6 +79,7 @@ pub(crate) fn translate(
     if document.log.get("access").is_some() {
         notes.remark("the access log goes to stdout, as JSON; [log] sets a file and a format");
     }
+    document.lacks_certificate(notes);
     let with_tls = document.listeners.iter().filter(|listener| listener.tls.is_some()).count();
     if with_tls > 1 && document.certificates.len() > 1 {
         notes.remark(

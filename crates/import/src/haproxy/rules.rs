@@ -127,7 +127,7 @@ fn translated(
             constant(word(2), word(3), Then::AddResponse)
         }
         ("http-response" | "http-after-response", "del-header") => name(word(2), Then::DropResponse),
-        ("reqadd", said) | ("rspadd", said) => {
+        ("reqadd" | "rspadd", said) => {
             let (name, value) = said.split_once(':').ok_or("expected `Name: value`")?;
             match word(0) {
                 "reqadd" => field(name, value.trim(), Then::AddRequest),
@@ -272,7 +272,9 @@ fn answer(words: &[String], notes: &mut Notes, line: &Line) -> Result<Then, Stri
         notes.loss(&line.at, line.text(), "only a fixed text is translated; see `respond` and error_pages");
     }
     let body = text.filter(|text| !(text.is_empty() || matches!(status, 204 | 304)));
-    let content_type = after(words, &["content-type"]).filter(|_| body.is_some()).map(str::to_owned);
+    let content_type = after(words, &["content-type"])
+        .filter(|kind| body.is_some() && !kind.contains(char::is_control))
+        .map(str::to_owned);
     Ok(Then::Answer(Action::Respond { status, body, content_type }, Vec::new()))
 }
 

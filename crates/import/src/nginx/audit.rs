@@ -50,7 +50,7 @@ fn look(directive: &Directive, notes: &mut Notes) {
         }
         "limit_except" => {}
         _ if on => {
-            notes.loss(at, text, "unknown to `weir import`; look for a counterpart in docs/GATEWAY.md")
+            notes.loss(at, text, "unknown to `weir import`; look for a counterpart in docs/GATEWAY.md");
         }
         _ => {}
     }

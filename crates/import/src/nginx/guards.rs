@@ -139,7 +139,7 @@ pub(super) fn guarded(scope: &Scope<'_>, then: Handler, context: &mut Context<'_
                 parts.push(Part { when, then, ..Part::default() });
             }
             None => {
-                context.notes.loss(&directive.at, directive.text(), "expected a network; name its addresses")
+                context.notes.loss(&directive.at, directive.text(), "expected a network; name its addresses");
             }
         }
     }

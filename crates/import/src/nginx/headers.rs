@@ -3,7 +3,7 @@
 use super::scope::Scope;
 use super::time;
 use super::upstream::Target;
-use super::variables::{Known, resolved, template};
+use super::variables::{Known, line, resolved};
 use crate::model::{Document, Edits};
 use crate::note::Notes;
 use crate::values::{is_framing, is_token};
@@ -58,7 +58,7 @@ pub(super) fn request(
             (_, "$request_id") if is_id(name, document) => {
                 document.request_id = Some(name.clone());
             }
-            (lower, value) => match template(value, known) {
+            (lower, value) => match line(value, known) {
                 Ok(text) => {
                     if text.contains("{request_id}") && document.request_id.is_none() {
                         document.request_id = Some("X-Request-Id".to_owned());
@@ -68,7 +68,7 @@ pub(super) fn request(
                 }
                 Err(variable) => {
                     let message =
-                        format!("`${variable}` has no counterpart; see the variables in docs/GATEWAY.md");
+                        format!("`{variable}` has no counterpart; see the variables in docs/GATEWAY.md");
                     notes.loss(&directive.at, directive.text(), message);
                 }
             },
@@ -143,7 +143,7 @@ pub(super) fn response(
             notes.loss(&directive.at, directive.text(), message);
             continue;
         }
-        let text = match template(value, known) {
+        let text = match line(value, known) {
             Ok(text) if is_constant(&text) => text,
             _ => {
                 let message =

@@ -73,6 +73,7 @@ pub(super) fn translate(block: &[Directive], document: &mut Document, notes: &mu
 
 /// What can only be said at the end.
 fn finish(document: &Document, notes: &mut Notes) {
+    document.lacks_certificate(notes);
     let relative = |path: &str| !path.starts_with('/');
     if document
         .certificates

@@ -7,7 +7,7 @@ use super::parser::Directive;
 use super::scope::Scope;
 use super::time;
 use super::upstream;
-use super::variables::{Known, template};
+use super::variables::{Known, line, template};
 use crate::model::{Action, Conditions, Handler, Table};
 use crate::pattern::{Pattern, of_regex};
 use crate::values;
@@ -55,7 +55,7 @@ pub(super) fn moved(scope: &Scope<'_>, known: &Known, context: &mut Context<'_>)
         }
         let replacement = directive.args.get(1).map_or("", String::as_str);
         let patterns = of_regex(directive.arg()).filter(|_| !has_capture(replacement));
-        match patterns.zip(template(replacement.trim_end_matches('?'), known).ok()) {
+        match patterns.zip(line(replacement.trim_end_matches('?'), known).ok()) {
             Some((patterns, to)) => {
                 context.notes.remark("redirects by `rewrite` to a fixed path drop the query");
                 parts.push(Part {
@@ -129,7 +129,7 @@ pub(super) fn redirect_of_all(
         None => replacement.clone(),
     };
     let text = if group.is_empty() { text } else { text.replace(group, "${uri}") };
-    let to = template(&text, known).ok()?;
+    let to = line(&text, known).ok()?;
     let (response, _) = headers::response(scope, known, true, context.notes);
     let action = Action::Redirect { to, status: redirect_status(directive) };
     Some(Handler { response, ..Handler::new(action) })
@@ -237,9 +237,7 @@ pub(super) fn answer(
         (Err(_), _) => (302, Some(directive.arg())),
     };
     let action = match (status, text) {
-        (301 | 302 | 303 | 307 | 308, Some(text)) => {
-            Action::Redirect { to: template(text, known).ok()?, status }
-        }
+        (301 | 302 | 303 | 307 | 308, Some(text)) => Action::Redirect { to: line(text, known).ok()?, status },
         (444, _) => {
             let message = "Weir does not close connections without an answer; this answers 404";
             context.notes.loss(&directive.at, directive.text(), message);
@@ -255,7 +253,8 @@ pub(super) fn answer(
             let default = (!default.is_empty()
                 && !matches!(default, "text/plain" | "application/octet-stream"))
             .then(|| default.to_owned());
-            let content_type = content_type.or(default).filter(|_| body.is_some());
+            let content_type =
+                content_type.or(default).filter(|kind| body.is_some() && !kind.contains(char::is_control));
             is_constant.then_some(())?;
             Action::Respond { status, body, content_type }
         }

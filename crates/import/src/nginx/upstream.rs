@@ -238,7 +238,7 @@ fn balance(group: &Directive, service: &mut Service, notes: &mut Notes) {
             }
             "server" | "keepalive" | "keepalive_requests" | "keepalive_time" | "keepalive_timeout" => {}
             "zone" | "queue" | "ntlm" | "state" | "resolver" | "resolver_timeout" => {
-                notes.quiet(&directive.name)
+                notes.quiet(&directive.name);
             }
             _ => audit::audit(std::slice::from_ref(directive), notes),
         }

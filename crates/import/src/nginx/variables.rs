@@ -85,6 +85,15 @@ pub(super) fn resolved(text: &str, known: &Known) -> String {
     text
 }
 
+/// As a template of Weir for one line. Errors: the variable that has no counterpart, or that it has several lines.
+pub(super) fn line(text: &str, known: &Known) -> Result<String, String> {
+    let template = template(text, known)?;
+    match template.chars().any(|c| c.is_control() && c != '\t') {
+        true => Err("a control character".to_owned()),
+        false => Ok(template),
+    }
+}
+
 /// As a template of Weir. Errors: the variable that has no counterpart.
 pub(super) fn template(text: &str, known: &Known) -> Result<String, String> {
     let pieces = pieces(&resolved(text, known));
@@ -98,7 +107,7 @@ pub(super) fn template(text: &str, known: &Known) -> Result<String, String> {
                 out.push_str("{target}");
                 at += 2;
             }
-            Piece::Variable(name) => out.push_str(&variable(name, known).ok_or_else(|| name.clone())?),
+            Piece::Variable(name) => out.push_str(&variable(name, known).ok_or_else(|| format!("${name}"))?),
         }
     }
     Ok(out)
@@ -153,7 +162,7 @@ mod tests {
         ] {
             assert_eq!(template(text, &known).as_deref(), Ok(template_text), "{text}");
         }
-        assert_eq!(template("$nothing", &known), Err("nothing".to_owned()));
+        assert_eq!(template("$nothing", &known), Err("$nothing".to_owned()));
         assert!(template("$loop", &known).is_err());
     }
 }
