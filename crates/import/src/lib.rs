@@ -63,7 +63,7 @@ pub enum ImportError {
 }
 
 /// Translates the configuration `text` of the file `name`; included files are read through `reader`, relative to `name`'s
-/// directory. Without a kind it is recognised by its content.
+/// directory. Without a kind it is recognized by its content.
 ///
 /// # Errors
 /// It cannot be parsed, or is of neither kind.
@@ -75,7 +75,7 @@ pub fn import(
 ) -> Result<Imported, ImportError> {
     let file = name.display().to_string();
     let kind =
-        kind.or_else(|| recognised(text)).ok_or_else(|| ImportError::UnknownKind { file: file.clone() })?;
+        kind.or_else(|| recognized(text)).ok_or_else(|| ImportError::UnknownKind { file: file.clone() })?;
     let mut notes = Notes::default();
     let document = match kind {
         Kind::Nginx => nginx::translate(text, name, reader, &mut notes)?,
@@ -87,7 +87,7 @@ pub fn import(
 }
 
 /// The kind of a configuration: HAProxy's sections are lines that begin with one of a few words, nginx has braces.
-fn recognised(text: &str) -> Option<Kind> {
+fn recognized(text: &str) -> Option<Kind> {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let is_section = |line: &str| {
         let first = line.split_whitespace().next().unwrap_or_default();

@@ -457,6 +457,18 @@ fn the_order_of_rules_holds_across_hosts_and_paths() {
     assert!(toml.contains("host = \"h.org\"\nservice = \"b\""), "{toml}");
 }
 
+/// Regression test: a `listen` that another frontend uses as its backend lost its own rules, and so its denials.
+#[test]
+fn a_listen_used_as_a_backend_keeps_its_rules() {
+    let (toml, _) = translated(
+        "defaults\n mode http\nfrontend f\n bind :80\n use_backend l if { path_beg /l/ }\nlisten l\n bind :81\n \
+         http-request deny unless { src 10.0.0.0/8 }\n server s 127.0.0.1:1\n",
+        Kind::Haproxy,
+    );
+    let denied = "listener = \"f\"\npath = \"/l/*\"\nrespond = { status = 403 }";
+    assert!(toml.contains(denied), "{toml}");
+}
+
 #[test]
 fn servers_of_haproxy() {
     let backend = |lines: &str| {

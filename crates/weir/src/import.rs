@@ -34,8 +34,8 @@ pub(crate) struct ImportArgs {
 const EXAMPLES: &str = "\
 Examples:
   weir import /etc/nginx/nginx.conf
-  weir import /etc/haproxy/haproxy.cfg --out weir.toml && weir check --config weir.toml
-  ssh web cat /etc/nginx/sites-enabled/app | weir import --from nginx -
+  weir import /etc/haproxy/haproxy.cfg --out imported.toml && weir check --config imported.toml
+  cat /etc/nginx/sites-enabled/app | weir import --from nginx -
 
 Exit codes:
   0  translated, even if something was left out

@@ -154,8 +154,9 @@ fn atoms(words: &[String], config: &Config<'_>, notes: &mut Notes, line: &Line) 
             return None;
         }
     }
-    if flags.ignores_case && name.starts_with("path") {
-        notes.remark("paths are compared with their case, also where HAProxy has -i");
+    let is_host = argument.eq_ignore_ascii_case("host") || name.contains("sni");
+    if flags.ignores_case && !is_host {
+        notes.remark("paths and values of fields are compared with their case, also where HAProxy has -i");
     }
     let (base, suffix) = match name.rsplit_once('_') {
         Some((

@@ -38,6 +38,7 @@ pub(super) fn prepare<'a>(
 
 /// What the rules of a frontend lead to.
 struct Program<'a> {
+    name: &'a str,
     rules: Vec<Rule>,
     default: Option<&'a str>,
     at: &'a At,
@@ -90,7 +91,7 @@ pub(super) fn translate(
                 targets.insert(name.to_owned(), target);
             }
         }
-        programs.insert(&section.name, Program { rules, default, at: &section.at });
+        programs.insert(&section.name, Program { name: &section.name, rules, default, at: &section.at });
     }
     let all = || {
         programs
@@ -131,8 +132,7 @@ fn target(
         return None;
     };
     let service = backend::service(section, config, false, document, notes);
-    // A `listen` has had its rules as a frontend.
-    let rules = if section.kind == "listen" { Vec::new() } else { rules(section, config, notes) };
+    let rules = rules(section, config, notes);
     let mut timeouts = Keys::default();
     let time = config.find(section, &["timeout", "server"]).and_then(|line| values::time(line.word(2), 1));
     if let Some(ms) = time.filter(|ms| *ms > 0 && document.timeouts.get("response") != Some(*ms))
@@ -344,7 +344,9 @@ impl Run<'_> {
             handler.action = Action::status(503);
             return self.leaf(&region, own(handler), at);
         };
-        for (index, rule) in target.rules.iter().enumerate().skip(from) {
+        // A `listen` has had its rules as a frontend.
+        let rules = if name == self.program.name { &[] } else { &target.rules[..] };
+        for (index, rule) in rules.iter().enumerate().skip(from) {
             match self.asked(&region, rule.condition.as_ref()) {
                 Found::Fails => continue,
                 Found::Depends(atom) => {

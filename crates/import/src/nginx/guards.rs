@@ -98,7 +98,7 @@ fn condition(args: &[String]) -> Result<Part, String> {
 
 /// A location's handler behind its rules about clients, methods and passwords.
 pub(super) fn guarded(scope: &Scope<'_>, then: Handler, context: &mut Context<'_>) -> Vec<Part> {
-    let rules: Vec<_> = scope_rules(scope);
+    let rules = scope.all_of(&["allow", "deny"]);
     let password = ["auth_basic", "auth_request", "auth_jwt"]
         .iter()
         .filter_map(|name| scope.find(name))
@@ -146,19 +146,6 @@ pub(super) fn guarded(scope: &Scope<'_>, then: Handler, context: &mut Context<'_
     let rest = if is_any { Handler::new(Action::status(403)) } else { handler };
     parts.push(Part { then: rest, ..Part::default() });
     methods(scope, parts, context)
-}
-
-/// `allow` and `deny` in their order: both are inherited together.
-fn scope_rules<'a>(scope: &Scope<'a>) -> Vec<&'a Directive> {
-    let own: Vec<_> =
-        scope.own().iter().filter(|directive| directive.is("allow") || directive.is("deny")).collect();
-    if !own.is_empty() {
-        return own;
-    }
-    let (allowed, denied) = (scope.all("allow"), scope.all("deny"));
-    let mut all: Vec<_> = allowed.into_iter().chain(denied).collect();
-    all.sort_by_key(|directive| directive.at.clone());
-    all
 }
 
 /// `limit_except`: other methods than those named are for some clients, or for none.

@@ -42,7 +42,11 @@ pub(super) fn parts(
     parts.extend(guards::ifs(scope, known, context));
     parts.extend(moved(scope, known, context));
     let then = handler(scope, prefix, known, named, context);
-    parts.extend(guards::guarded(scope, then, context));
+    match scope.here("return") {
+        // nginx answers before it asks who the client is.
+        Some(_) => parts.push(Part { then, ..Part::default() }),
+        None => parts.extend(guards::guarded(scope, then, context)),
+    }
     parts
 }
 

@@ -54,8 +54,14 @@ impl<'a> Scope<'a> {
 
     /// All of the innermost block that has one: nginx inherits them only together.
     pub(super) fn all(&self, name: &str) -> Vec<&'a Directive> {
+        self.all_of(&[name])
+    }
+
+    /// As [`Scope::all`], of several names that are inherited together.
+    pub(super) fn all_of(&self, names: &[&str]) -> Vec<&'a Directive> {
         let of = |block: &&'a [Directive]| {
-            let found: Vec<_> = block.iter().filter(|directive| directive.is(name)).collect();
+            let found: Vec<_> =
+                block.iter().filter(|directive| names.contains(&directive.name.as_str())).collect();
             (!found.is_empty()).then_some(found)
         };
         self.blocks.iter().rev().find_map(of).unwrap_or_default()
