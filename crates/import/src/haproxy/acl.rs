@@ -270,11 +270,12 @@ fn paths(how: &str, values: &[String], notes: &mut Notes) -> Option<Vec<Atom>> {
         match how {
             "" | "str" => atoms.push(Atom::Path(Pattern::exact(value)?)),
             "beg" => {
-                if !value.ends_with('/') {
-                    notes.remark(
-                        "a path such as /app/* is for /app and what is below it, by whole segments: not for /apple, as path_beg /app is",
-                    );
-                }
+                notes.remark(match value.ends_with('/') && value != "/" {
+                    true => "a path such as /app/* is also for /app itself, as path_beg /app/ is not",
+                    false => {
+                        "a path such as /app/* is for /app and what is below it, by whole segments: not for /apple, as path_beg /app is"
+                    }
+                });
                 atoms.push(Atom::Path(Pattern::prefix(value)?));
             }
             "reg" => atoms.extend(of_regex(value)?.into_iter().map(Atom::Path)),

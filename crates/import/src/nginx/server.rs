@@ -2,6 +2,7 @@
 
 use super::errors;
 use super::guards;
+use super::headers;
 use super::http::Context;
 use super::listen::Place;
 use super::location::{Named, Part, answer, moved, parts, redirect_of_all};
@@ -230,7 +231,7 @@ fn locations_of(server: &Scope<'_>, known: &Known, at: &At, routes: &mut Parts, 
             let from = if part.from.is_empty() { from.clone() } else { part.from.clone() };
             routes.push((part, patterns, from));
         }
-        if let Some((part, pattern)) = with_slash(location, &prefixes) {
+        if let Some((part, pattern)) = with_slash(location, &prefixes, &known, context) {
             routes.push((part, vec![pattern], from));
         }
     }
@@ -242,15 +243,22 @@ fn locations_of(server: &Scope<'_>, known: &Known, at: &At, routes: &mut Parts, 
 }
 
 /// nginx redirects `/app` to `/app/` where `location /app/` passes requests on.
-fn with_slash(location: &Location<'_>, patterns: &[Pattern]) -> Option<(Part, Pattern)> {
-    let is_prefix = matches!(location.directive.args.len(), 1) || location.directive.arg() == "^~";
+fn with_slash(
+    location: &Location<'_>,
+    patterns: &[Pattern],
+    known: &Known,
+    context: &mut Context<'_>,
+) -> Option<(Part, Pattern)> {
+    let is_prefix = location.directive.args.len() == 1 || location.directive.arg() == "^~";
     let path = location.prefix.filter(|path| is_prefix && path.len() > 1)?.strip_suffix('/')?;
     location.scope.here("proxy_pass")?;
     let pattern = Pattern::exact(path)?;
     if patterns.contains(&pattern) || pattern.path().contains(['{', '%']) {
         return None;
     }
-    let then = Handler::new(Action::Redirect { to: format!("{path}/"), status: 301 });
+    let (response, _) = headers::response(&location.scope, known, true, context.notes);
+    let action = Action::Redirect { to: format!("{path}/"), status: 301 };
+    let then = Handler { response, ..Handler::new(action) };
     Some((Part { then, ..Part::default() }, pattern))
 }
 
