@@ -6,6 +6,7 @@ mod deadlines;
 mod documented;
 mod forwarded;
 mod health;
+mod import;
 mod mirror;
 mod observe;
 mod preface;

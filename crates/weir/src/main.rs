@@ -3,6 +3,8 @@
 #[cfg(feature = "gateway")]
 mod check;
 mod completions;
+#[cfg(feature = "gateway")]
+mod import;
 #[cfg(feature = "lab")]
 mod lab;
 mod man;
@@ -41,6 +43,8 @@ enum Command {
     #[cfg(feature = "gateway")]
     Check(check::CheckArgs),
     #[cfg(feature = "gateway")]
+    Import(import::ImportArgs),
+    #[cfg(feature = "gateway")]
     Top(top::TopArgs),
     #[cfg(feature = "gateway")]
     Relay(serve::RelayArgs),
@@ -57,6 +61,8 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         #[cfg(feature = "gateway")]
         Command::Check(args) => check::run(&args),
+        #[cfg(feature = "gateway")]
+        Command::Import(args) => import::run(&args),
         #[cfg(feature = "gateway")]
         Command::Top(args) => top::run(&args),
         #[cfg(feature = "gateway")]

@@ -29,7 +29,7 @@ enum How {
 }
 
 /// By the start of a command; the longest match counts.
-const RULES: [(&str, How); 39] = [
+const RULES: [(&str, How); 41] = [
     ("weir advise", How::Done),
     ("weir advise nginx-current", How::Stops("nothing to run")),
     ("weir advise node-26", How::Stops("nothing to run")),
@@ -40,6 +40,8 @@ const RULES: [(&str, How); 39] = [
     ("weir cost", How::Judged),
     ("weir doctor", How::Judged),
     ("weir history", How::Judged),
+    ("cat ", How::Done),
+    ("weir import", How::Done),
     ("weir load", How::Judged),
     ("weir man", How::Done),
     ("weir origin", How::Listens),

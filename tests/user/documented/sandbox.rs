@@ -87,6 +87,9 @@ version = '1.3'
 /// The machine's tools that the shell finds; without `bash`, compilers and `cargo`, so that nothing is built.
 const TOOLS: [&str; 5] = ["cat", "mkdir", "sed", "sh", "true"];
 
+/// A configuration of another program, to be imported.
+const PROXY: &str = "listen web\n    mode http\n    bind :80\n    server app 127.0.0.1:3000\n";
+
 /// Stand-ins for other programs, which accept any arguments.
 const STAND_INS: [&str; 5] = ["gateway-1.4", "gateway-1.5", "jq", "man", "my-gateway"];
 
@@ -191,6 +194,9 @@ impl<'a> Sandbox<'a> {
             fs::copy(servers.results.path().join(LOAD), path(name)).unwrap();
         }
         write(&path("nginx.conf"), "http { access_log off; }\n");
+        write(&path("etc/nginx/nginx.conf"), "http { server { return 204; } }\n");
+        write(&path("etc/nginx/sites-enabled/app"), "server { return 204; }\n");
+        write(&path("etc/haproxy/haproxy.cfg"), PROXY);
         for name in ["weir.toml", "etc/weir/weir.toml"] {
             write(&path(name), GATEWAY);
         }

@@ -18,6 +18,7 @@ enum Variable {
     ClientPort,
     Scheme,
     Host,
+    Authority,
     Method,
     Path,
     Target,
@@ -37,7 +38,7 @@ pub(crate) struct Values<'a> {
     /// The client's address, behind trusted proxies.
     pub client: Option<&'a SocketAddr>,
     pub scheme: &'static str,
-    /// As the client sent it.
+    /// As the client sent it, with a port or without.
     pub host: &'a [u8],
     pub method: &'a [u8],
     /// Path and query.
@@ -71,11 +72,12 @@ impl Values<'_> {
     }
 }
 
-const VARIABLES: [(&str, Variable); 15] = [
+const VARIABLES: [(&str, Variable); 16] = [
     ("client_ip", Variable::ClientIp),
     ("client_port", Variable::ClientPort),
     ("scheme", Variable::Scheme),
     ("host", Variable::Host),
+    ("authority", Variable::Authority),
     ("method", Variable::Method),
     ("path", Variable::Path),
     ("target", Variable::Target),
@@ -127,7 +129,8 @@ impl Variable {
                 weir_http1::decimal(values.client.map_or(0, |client| client.port().into()), out);
             }
             Self::Scheme => out.extend_from_slice(values.scheme.as_bytes()),
-            Self::Host => out.extend_from_slice(values.host),
+            Self::Host => out.extend_from_slice(without_port(values.host)),
+            Self::Authority => out.extend_from_slice(values.host),
             Self::Method => out.extend_from_slice(values.method),
             Self::Path => out.extend_from_slice(path_of(values.target)),
             Self::Target => out.extend_from_slice(values.target),
@@ -161,6 +164,14 @@ fn write_certificates(certificates: &[CertificateDer<'_>], out: &mut Vec<u8>) {
     }
 }
 
+/// The host of an authority; an IPv6 address keeps its brackets.
+fn without_port(authority: &[u8]) -> &[u8] {
+    match authority.iter().rposition(|byte| matches!(byte, b':' | b']')) {
+        Some(at) if authority[at] == b':' => &authority[..at],
+        _ => authority,
+    }
+}
+
 impl FromStr for Template {
     type Err = String;
 
@@ -190,13 +201,23 @@ mod tests {
 
     #[test]
     fn variables_are_replaced() {
-        assert_eq!(written("{scheme}://{host}{target}"), "https://a.org:1/a?b");
+        assert_eq!(written("{scheme}://{host}{target}"), "https://a.org/a?b");
+        assert_eq!(written("{scheme}://{authority}{target}"), "https://a.org:1/a?b");
         assert_eq!(
             written("{client_ip}:{client_port} {method} {path} {upstream}"),
             "192.0.2.1:4711 GET /a b.org"
         );
-        assert_eq!(written("{{host}} is {host}"), "{host} is a.org:1");
+        assert_eq!(written("{{host}} is {host}"), "{host} is a.org");
         assert_eq!(written(""), "");
+    }
+
+    #[test]
+    fn hosts_have_no_port() {
+        for (authority, host) in
+            [("a", "a"), ("a:80", "a"), ("a:", "a"), ("[::1]", "[::1]"), ("[::1]:80", "[::1]")]
+        {
+            assert_eq!(without_port(authority.as_bytes()), host.as_bytes());
+        }
     }
 
     #[test]

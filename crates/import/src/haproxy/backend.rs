@@ -1,0 +1,501 @@
+//! A backend as a service.
+
+use super::Config;
+use super::parser::{Line, Section};
+use crate::model::{Document, Server, Service, Table, Value};
+use crate::nginx::server_url;
+use crate::note::Notes;
+use crate::{tls, values};
+use std::collections::BTreeMap;
+
+/// Parameters of a server that have a value.
+const VALUED: [&str; 52] = [
+    "addr",
+    "agent-addr",
+    "agent-inter",
+    "agent-port",
+    "agent-send",
+    "alpn",
+    "ca-file",
+    "check-alpn",
+    "check-proto",
+    "check-sni",
+    "ciphers",
+    "ciphersuites",
+    "cookie",
+    "crl-file",
+    "crt",
+    "curves",
+    "downinter",
+    "error-limit",
+    "fall",
+    "fastinter",
+    "guid",
+    "hash-key",
+    "id",
+    "init-addr",
+    "inter",
+    "log-proto",
+    "maxconn",
+    "maxqueue",
+    "minconn",
+    "namespace",
+    "npn",
+    "observe",
+    "on-error",
+    "on-marked-down",
+    "on-marked-up",
+    "pool-low-conn",
+    "pool-max-conn",
+    "pool-purge-delay",
+    "port",
+    "proto",
+    "redir",
+    "resolve-net",
+    "resolve-opts",
+    "resolve-prefer",
+    "resolvers",
+    "rise",
+    "slowstart",
+    "sni",
+    "source",
+    "ssl-max-ver",
+    "ssl-min-ver",
+    "verify",
+];
+const VALUED_TOO: [&str; 7] = ["weight", "verifyhost", "track", "tcp-ut", "socks4", "ws", "shard"];
+
+/// Parameters that Weir needs no setting for.
+const QUIET: [&str; 27] = [
+    "alpn",
+    "check",
+    "cookie",
+    "downinter",
+    "fastinter",
+    "guid",
+    "id",
+    "init-addr",
+    "minconn",
+    "maxqueue",
+    "no-check-ssl",
+    "no-ssl-reuse",
+    "no-sslv3",
+    "no-tls-tickets",
+    "no-tlsv10",
+    "no-tlsv11",
+    "on-marked-down",
+    "on-marked-up",
+    "pool-low-conn",
+    "pool-purge-delay",
+    "proto",
+    "resolve-net",
+    "resolve-opts",
+    "resolve-prefer",
+    "resolvers",
+    "tfo",
+    "check-sni",
+];
+
+type Params = BTreeMap<String, String>;
+
+/// The service of a backend; `None`: no server is left. `passes_tls`: its connections are passed through.
+pub(super) fn service(
+    section: &Section,
+    config: &Config<'_>,
+    passes_tls: bool,
+    document: &mut Document,
+    notes: &mut Notes,
+) -> Option<String> {
+    let mut service = Service {
+        name: values::name(&section.name),
+        servers: Vec::new(),
+        settings: Table::default(),
+        notes: Vec::new(),
+        from: section.at.to_string(),
+    };
+    let mut defaults = Params::new();
+    let inherited = section.defaults.and_then(|index| config.sections.get(index));
+    for line in inherited.map(|section| &section.lines).into_iter().flatten().chain(&section.lines) {
+        if line.word(0) == "default-server" {
+            defaults.extend(params(&line.words[1..]));
+        }
+    }
+    let mut first: Option<Params> = None;
+    let mut most = Vec::new();
+    for line in &section.lines {
+        let is_template = line.word(0) == "server-template";
+        if line.word(0) != "server" && !is_template {
+            continue;
+        }
+        let (address, rest) = match is_template {
+            true => (line.word(3), 4),
+            false => (line.word(2), 3),
+        };
+        if is_template {
+            let message = "Weir takes the first address of a name; name each server";
+            notes.loss(&line.at, line.text(), message);
+        }
+        let mut params_of = defaults.clone();
+        params_of.extend(params(line.words.get(rest..).unwrap_or_default()));
+        if params_of.contains_key("disabled") {
+            service.notes.push(format!("{}: `{}` is disabled, and left out", line.at, line.word(1)));
+            continue;
+        }
+        unknown(&params_of, line, notes);
+        let is_tls = params_of.contains_key("ssl");
+        let scheme = if is_tls && !passes_tls { "https" } else { "http" };
+        let url = match address_of(address, scheme) {
+            Ok(url) => url,
+            Err(why) => {
+                notes.loss(&line.at, line.text(), why);
+                continue;
+            }
+        };
+        let first = first.get_or_insert_with(|| params_of.clone());
+        if first.contains_key("ssl") != is_tls {
+            let message =
+                "the servers of a service are all https or all http; make it one of another service";
+            notes.loss(&line.at, line.text(), message);
+            continue;
+        }
+        most.extend(
+            params_of.get("maxconn").and_then(|most| most.parse::<u64>().ok()).filter(|most| *most > 0),
+        );
+        let weight = params_of.get("weight").and_then(|weight| weight.parse::<u64>().ok()).unwrap_or(1);
+        if weight == 0 {
+            service.notes.push(format!("{}: `{}` has weight 0, and is left out", line.at, line.word(1)));
+            continue;
+        }
+        service.servers.push(Server {
+            url,
+            weight: weight.min(1000),
+            backup: params_of.contains_key("backup"),
+        });
+    }
+    // Weights that all share say nothing: HAProxy's are often 100 each.
+    if let Some(common) = service.servers.first().map(|server| server.weight)
+        && service.servers.iter().all(|server| server.weight == common)
+    {
+        service.servers.iter_mut().for_each(|server| server.weight = 1);
+    }
+    let first = first?;
+    if service.servers.is_empty() {
+        return None;
+    }
+    if service.servers.iter().all(|server| server.backup) {
+        service.servers.iter_mut().for_each(|server| server.backup = false);
+    }
+    balance(section, config, &mut service, notes);
+    sticky(section, config, &mut service, notes);
+    if let Some(least) = most.iter().min() {
+        if most.iter().any(|most| most != least) || most.len() < service.servers.len() {
+            notes.remark(format!("service {}: max_connections is one for all servers", service.name));
+        }
+        service.settings.number("max_connections", (*least).min(1_000_000));
+    }
+    health(section, config, &first, &mut service, notes);
+    let slow = first.get("slowstart").and_then(|time| values::time(time, 1)).and_then(values::duration);
+    if let Some(text) = slow {
+        let mut eject = Table::default();
+        eject.text("slow_return", text);
+        service.settings.set("eject", Value::Table(eject));
+    }
+    for (param, version) in [("send-proxy", "v1"), ("send-proxy-v2", "v2")] {
+        if first.contains_key(param) {
+            service.settings.text("proxy_protocol", version);
+        }
+    }
+    if first.contains_key("ssl") && !passes_tls {
+        let table = tls_towards(&first, section, config, &mut service.notes, notes);
+        service.settings.set("tls", Value::Table(table));
+    }
+    if passes_tls {
+        service.notes.push("TLS passes through undecrypted, hence http".to_owned());
+    }
+    Some(document.service(service))
+}
+
+fn params(words: &[String]) -> Params {
+    let mut params = Params::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let name = word.as_str();
+        let has_value = VALUED.contains(&name) || VALUED_TOO.contains(&name);
+        let value = if has_value { words.next().cloned().unwrap_or_default() } else { String::new() };
+        params.insert(word.clone(), value);
+    }
+    params
+}
+
+fn unknown(params: &Params, line: &Line, notes: &mut Notes) {
+    const READ: [&str; 25] = [
+        "backup",
+        "ca-file",
+        "ciphers",
+        "ciphersuites",
+        "crt",
+        "disabled",
+        "enabled",
+        "fall",
+        "inter",
+        "maxconn",
+        "rise",
+        "send-proxy",
+        "send-proxy-v2",
+        "slowstart",
+        "sni",
+        "ssl",
+        "ssl-max-ver",
+        "ssl-min-ver",
+        "verify",
+        "verifyhost",
+        "weight",
+        "pool-max-conn",
+        "check-ssl",
+        "no-verifyhost",
+        "maxqueue",
+    ];
+    for name in params.keys() {
+        if !READ.contains(&name.as_str()) && !QUIET.contains(&name.as_str()) {
+            let message = "no counterpart; remove it, or see [service.NAME]";
+            notes.loss(&line.at, format!("server {} {name}", line.word(1)), message);
+        }
+    }
+}
+
+fn address_of(address: &str, scheme: &str) -> Result<String, String> {
+    if address.contains(['$', '%']) {
+        return Err("the address is a variable; write it in `servers`".into());
+    }
+    let address = ["ipv4@", "ipv6@", "tcp@", "tcp4@", "tcp6@"]
+        .iter()
+        .find_map(|family| address.strip_prefix(family))
+        .unwrap_or(address);
+    let unix = address.strip_prefix("unix@").or_else(|| address.starts_with('/').then_some(address));
+    if let Some(path) = unix {
+        return server_url(scheme, &format!("unix:{path}"), 80);
+    }
+    // IPv6 is written with a colon before the port, and no brackets.
+    let ipv6 = address.rsplit_once(':').filter(|(host, _)| host.parse::<std::net::Ipv6Addr>().is_ok());
+    let address = match ipv6 {
+        Some((host, port)) => format!("[{host}]:{port}"),
+        None => address.to_owned(),
+    };
+    if address.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_err()) {
+        return Err(
+            "the server has no port, so HAProxy takes the client's; write HOST:PORT in `servers`".into()
+        );
+    }
+    server_url(scheme, &address, 80)
+}
+
+fn balance(section: &Section, config: &Config<'_>, service: &mut Service, notes: &mut Notes) {
+    let Some(line) = config.find(section, &["balance"]) else { return };
+    let algorithm = line.word(1);
+    let header = algorithm.strip_prefix("hdr(").and_then(|rest| rest.strip_suffix(')'));
+    let on = match (algorithm, header) {
+        ("roundrobin" | "static-rr" | "", _) => return,
+        ("leastconn", _) => return service.settings.text("balance", "least-in-flight"),
+        ("source", _) => None,
+        (random, _) if random.starts_with("random") => {
+            return service.settings.text("balance", "two-choices");
+        }
+        (_, Some(name)) if values::is_token(name) => Some(format!("header:{name}")),
+        ("hash", _) if line.word(2) == "src" => None,
+        ("hash", _) if line.word(2).starts_with("req.hdr(") => {
+            let name = line.word(2).trim_start_matches("req.hdr(").trim_end_matches(')');
+            Some(format!("header:{name}")).filter(|_| values::is_token(name))
+        }
+        _ => {
+            let message =
+                "Weir hashes the client, a field or a cookie; round-robin it is, set `balance` and `hash`";
+            return notes.loss(&line.at, line.text(), message);
+        }
+    };
+    service.settings.text("balance", "hash");
+    if let Some(on) = on {
+        service.settings.text("hash", on);
+    }
+}
+
+fn sticky(section: &Section, config: &Config<'_>, service: &mut Service, notes: &mut Notes) {
+    if let Some(line) = config.find(section, &["cookie"]) {
+        let inserts = line.words.iter().any(|word| word == "insert");
+        match inserts && values::is_token(line.word(1)) {
+            true => {
+                service.settings.text("sticky", line.word(1));
+                let others = ["domain", "maxidle", "maxlife", "attr", "postonly", "preserve"];
+                if line.words.iter().any(|word| others.contains(&word.as_str())) {
+                    let message =
+                        "the cookie's attributes are Path=/, HttpOnly, SameSite=Lax, Secure with TLS";
+                    notes.loss(&line.at, line.text(), message);
+                }
+            }
+            false => {
+                let message = "Weir sets a cookie of its own; set `sticky` to its name";
+                notes.loss(&line.at, line.text(), message);
+            }
+        }
+    }
+    for line in section.lines.iter().filter(|line| line.word(0) == "stick") {
+        let message = "Weir has no tables; set balance = \"hash\", or `sticky`";
+        notes.loss(&line.at, line.text(), message);
+    }
+}
+
+fn health(section: &Section, config: &Config<'_>, first: &Params, service: &mut Service, notes: &mut Notes) {
+    if !first.contains_key("check") {
+        return;
+    }
+    let mut health = Table::default();
+    if let Some(line) = config.find(section, &["option", "httpchk"]) {
+        // `METHOD URI VERSION`, of which a URI alone may be.
+        let (method, path) = match (line.word(2), line.word(3)) {
+            ("", _) => ("GET", "/"),
+            (path, "") if path.starts_with('/') => ("GET", path),
+            (method, path) => (method, path),
+        };
+        let sends = section.lines.iter().find(|line| line.begins(&["http-check", "send"]));
+        let sent = |name: &str| {
+            sends.and_then(|line| {
+                let at = line.words.iter().position(|word| word == name)?;
+                line.words.get(at + 1).map(String::as_str)
+            })
+        };
+        let path = sent("uri").unwrap_or(path);
+        let method = sent("meth").unwrap_or(method);
+        if !matches!(method, "GET" | "HEAD" | "OPTIONS" | "") {
+            notes.loss(
+                &line.at,
+                line.text(),
+                "health checks are GET requests; give them a path that answers one",
+            );
+        } else if matches!(method, "HEAD" | "OPTIONS") {
+            notes.remark(format!(
+                "service {}: health checks are GET requests in place of {method}",
+                service.name
+            ));
+        }
+        let is_path = path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic());
+        health.text("path", if is_path { path } else { "/" });
+        let old = line.words.iter().find_map(|word| word.split_once("Host:").map(|(_, host)| host.trim()));
+        let new = sends.and_then(|line| {
+            let mut pairs = line.words.windows(3).filter(|three| three[0] == "hdr");
+            pairs.find(|three| three[1].eq_ignore_ascii_case("host")).map(|three| three[2].as_str())
+        });
+        let host = new.or(old).map(|host| host.lines().next().unwrap_or_default());
+        if let Some(host) =
+            host.filter(|host| !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_graphic()))
+        {
+            health.text("host", host);
+        }
+        expect(section, &mut health, notes);
+    }
+    let inter = first.get("inter").and_then(|time| values::time(time, 1)).unwrap_or(2000);
+    if let Some(text) = values::duration(inter) {
+        health.text("every", text);
+    }
+    let timeout = config.find(section, &["timeout", "check"]).and_then(|line| values::time(line.word(2), 1));
+    if let Some(text) = timeout.and_then(values::duration) {
+        health.text("timeout", text);
+    }
+    for name in ["rise", "fall"] {
+        if let Some(count) =
+            first.get(name).and_then(|count| count.parse::<u32>().ok()).filter(|count| *count > 0)
+        {
+            health.number(name, count.into());
+        }
+    }
+    service.settings.set("health", Value::Table(health));
+}
+
+fn expect(section: &Section, health: &mut Table, notes: &mut Notes) {
+    for line in section.lines.iter().filter(|line| line.begins(&["http-check", "expect"])) {
+        let words: Vec<_> = line.words.iter().skip(2).map(String::as_str).collect();
+        let status = |text: &str| {
+            let (first, last) = text.split_once('-').unwrap_or((text, text));
+            let of = |text: &str| text.parse::<u16>().ok().filter(|status| (100..=599).contains(status));
+            of(first).zip(of(last)).filter(|(first, last)| first <= last).map(|_| text.to_owned())
+        };
+        let statuses: Option<Vec<_>> = match words[..] {
+            ["status", list] => list.split(',').map(status).collect(),
+            ["rstatus", regex] => class_of(regex).map(|class| vec![class]),
+            _ => None,
+        };
+        match statuses {
+            Some(statuses) => health.texts("status", statuses),
+            None => {
+                notes.loss(
+                    &line.at,
+                    line.text(),
+                    "health checks look at the status alone; set health.status",
+                );
+            }
+        }
+    }
+}
+
+/// The statuses of an expression for classes: `^2`, `^[23]..`, `(2|3)[0-9][0-9]`.
+fn class_of(regex: &str) -> Option<String> {
+    let inner = regex.trim_start_matches('^').trim_end_matches('$');
+    let inner = ["[0-9][0-9]", "..", "\\d\\d", "[0-9]{2}"]
+        .iter()
+        .find_map(|tail| inner.strip_suffix(tail))
+        .unwrap_or(inner);
+    match inner.trim_matches(['(', ')', '[', ']']) {
+        "2" => Some("200-299".into()),
+        "3" => Some("300-399".into()),
+        "23" | "2|3" | "2-3" => Some("200-399".into()),
+        "2-4" | "234" | "2|3|4" => Some("200-499".into()),
+        _ => None,
+    }
+}
+
+fn tls_towards(
+    first: &Params,
+    section: &Section,
+    config: &Config<'_>,
+    comments: &mut Vec<String>,
+    notes: &mut Notes,
+) -> Table {
+    let mut table = Table::default();
+    let param = |name: &str| first.get(name).map(String::as_str);
+    // HAProxy verifies unless told not to.
+    let skips = param("verify") == Some("none")
+        || (param("verify").is_none()
+            && config.global("ssl-server-verify").is_some_and(|line| line.word(1) == "none"));
+    match (skips, param("ca-file")) {
+        (true, _) => {
+            comments.push(
+                "HAProxy is told not to verify servers, nor does this; better: tls.ca = \"CA.pem\" in place of tls.insecure"
+                    .to_owned(),
+            );
+            table.flag("insecure", true);
+        }
+        (false, Some(file)) if file != "@system-ca" => table.text("ca", config.path(file, "ca-base")),
+        (false, _) => {}
+    }
+    let fixed =
+        |text: &str| text.strip_prefix("str(").and_then(|text| text.strip_suffix(')')).map(str::to_owned);
+    let name = param("verifyhost").map(str::to_owned).or_else(|| fixed(param("sni")?));
+    if let Some(name) = name.filter(|name| values::is_host(name)) {
+        table.text("name", name);
+    } else if param("sni").is_some() {
+        let message = "the name is fixed in Weir; set tls.name of the service";
+        notes.loss(&section.at, format!("sni {}", param("sni").unwrap_or_default()), message);
+    }
+    if let Some(file) = param("crt") {
+        let file = config.path(file, "crt-base");
+        table.text("certificate", file.clone());
+        table.text("key", file);
+    }
+    let offer = tls::Offer {
+        versions: super::bind::versions(param("ssl-min-ver"), param("ssl-max-ver")),
+        ciphers: param("ciphers").unwrap_or_default(),
+        ciphersuites: param("ciphersuites").unwrap_or_default(),
+    };
+    if let Err(why) = offer.write(&mut table) {
+        notes.loss(&section.at, format!("ciphers of {}", section.name), why);
+    }
+    table
+}

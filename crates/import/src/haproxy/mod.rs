@@ -1,0 +1,185 @@
+//! HAProxy.
+
+mod acl;
+mod audit;
+mod backend;
+mod bind;
+mod format;
+mod frontend;
+mod parser;
+mod region;
+mod rules;
+mod tcp;
+
+use crate::ImportError;
+use crate::model::Document;
+use crate::note::Notes;
+use crate::reader::Reader;
+use crate::values;
+use parser::{Line, Section};
+use std::path::{Path, PathBuf};
+
+/// Words that begin a section.
+pub(crate) const SECTIONS: [&str; 17] = [
+    "backend",
+    "cache",
+    "crt-store",
+    "defaults",
+    "fcgi-app",
+    "frontend",
+    "global",
+    "http-errors",
+    "listen",
+    "log-forward",
+    "mailers",
+    "peers",
+    "program",
+    "resolvers",
+    "ring",
+    "traces",
+    "userlist",
+];
+
+/// The parsed configuration.
+pub(super) struct Config<'a> {
+    sections: &'a [Section],
+    /// Where relative files are looked for.
+    folder: PathBuf,
+    reader: &'a dyn Reader,
+}
+
+/// Translates the text of the file `path`.
+pub(crate) fn translate(
+    text: &str,
+    path: &Path,
+    reader: &dyn Reader,
+    notes: &mut Notes,
+) -> Result<Document, ImportError> {
+    let sections = parser::parse(text, path)?;
+    let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+    let config = Config { sections: &sections, folder, reader };
+    audit::audit(&config, notes);
+    let mut document = Document::default();
+    if let Some(line) = config.global("nbthread") {
+        document.workers = line.word(1).parse().ok().filter(|workers| *workers > 0);
+    }
+    general(&config, &mut document, notes);
+    let mut entries = Vec::new();
+    for section in sections.iter().filter(|section| matches!(section.kind.as_str(), "frontend" | "listen")) {
+        if audit::is_statistics(section) {
+            continue;
+        }
+        let mode = config.find(section, &["mode"]).map_or("tcp", |line| line.word(1));
+        match mode {
+            "http" => entries.extend(frontend::prepare(section, &config, &mut document, notes)),
+            _ => tcp::translate(section, &config, &mut document, notes),
+        }
+    }
+    frontend::translate(&entries, &config, &mut document, notes);
+    if document.log.get("access").is_some() {
+        notes.remark("the access log goes to stdout, as JSON; [log] sets a file and a format");
+    }
+    document.lacks_certificate(notes);
+    let with_tls = document.listeners.iter().filter(|listener| listener.tls.is_some()).count();
+    if with_tls > 1 && document.certificates.len() > 1 {
+        notes.remark(
+            "all listeners with TLS have all certificates, chosen by the name that the client asks for; the first is for other names",
+        );
+    }
+    Ok(document)
+}
+
+/// Timeouts and the log, of which the gateway has one each.
+fn general(config: &Config<'_>, document: &mut Document, notes: &mut Notes) {
+    for section in config.sections {
+        let time = |name: &str| {
+            let line = config.find(section, &["timeout", name])?;
+            values::time(line.word(2), 1)
+        };
+        let (is_front, is_back) = match section.kind.as_str() {
+            "frontend" => (true, false),
+            "backend" => (false, true),
+            "listen" => (true, true),
+            _ => continue,
+        };
+        if audit::is_statistics(section) {
+            continue;
+        }
+        if is_front {
+            let head = time("http-request");
+            let idle = time("http-keep-alive").or(head).or(time("client"));
+            for (key, ms) in [("head", head), ("idle", idle), ("stall", time("client"))] {
+                if let Some(ms) = ms {
+                    document.timeouts.set(key, ms, "timeout client and its like", notes);
+                }
+            }
+            if config.find(section, &["log"]).is_some()
+                && config.find(section, &["option", "httplog"]).is_some()
+            {
+                document.log.text("access", "-");
+            }
+        }
+        if is_back {
+            for (name, key) in [("connect", "connect"), ("queue", "queue")] {
+                if let Some(ms) = time(name) {
+                    document.timeouts.set(key, ms, &format!("timeout {name}"), notes);
+                }
+            }
+            if let Some(ms) = time("tunnel") {
+                document.timeouts.set("tunnel", ms, "timeout tunnel", notes);
+            }
+        }
+    }
+    // What the first `defaults` say of servers is for all; backends that differ say so in their routes.
+    let defaults = config.sections.iter().find(|section| section.kind == "defaults");
+    let server = defaults.and_then(|section| config.find(section, &["timeout", "server"]));
+    if let Some(ms) = server.and_then(|line| values::time(line.word(2), 1)) {
+        document.timeouts.set("response", ms, "timeout server", notes);
+        document.timeouts.set("stall", ms, "timeout client and timeout server", notes);
+    }
+    for line in config.sections.iter().flat_map(|section| &section.lines) {
+        if line.word(0) == "unique-id-header" && values::is_token(line.word(1)) {
+            document.request_id = Some(line.word(1).to_owned());
+        }
+    }
+}
+
+impl<'a> Config<'a> {
+    /// A section by its kind; a `listen` is a backend, too.
+    fn section(&self, kind: &str, name: &str) -> Option<&'a Section> {
+        let is_it = |section: &&Section| {
+            section.name == name && (section.kind == kind || (kind == "backend" && section.kind == "listen"))
+        };
+        self.sections.iter().find(is_it)
+    }
+
+    /// The last line of a section that begins with these words, or of the defaults that it inherits.
+    fn find(&self, section: &'a Section, words: &[&str]) -> Option<&'a Line> {
+        let mut section = Some(section);
+        // Defaults may inherit from earlier ones alone.
+        let mut before = self.sections.len();
+        while let Some(here) = section {
+            if let Some(line) = here.lines.iter().rfind(|line| line.begins(words)) {
+                return Some(line);
+            }
+            let inherited = here.defaults.filter(|index| *index < before)?;
+            before = inherited;
+            section = self.sections.get(inherited);
+        }
+        None
+    }
+
+    /// A line of `global`.
+    fn global(&self, word: &str) -> Option<&'a Line> {
+        let globals = self.sections.iter().filter(|section| section.kind == "global");
+        globals.flat_map(|section| &section.lines).rfind(|line| line.word(0) == word)
+    }
+
+    /// A file, below the base that `global` names for its kind.
+    fn path(&self, file: &str, base: &str) -> String {
+        match self.global(base).filter(|_| !file.starts_with('/')) {
+            Some(line) => format!("{}/{file}", line.word(1).trim_end_matches('/')),
+            None => file.to_owned(),
+        }
+    }
+}

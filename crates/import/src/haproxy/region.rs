@@ -1,0 +1,196 @@
+//! Rules evaluated for a part of all requests, so that what they say in turn becomes routes that say it at once.
+//!
+//! Weir takes the most specific host, then path, then the first route whose conditions hold. So the rules are evaluated for
+//! each host and each path that they name (and for all others), and within those split by what remains unknown.
+
+use super::acl::{Atom, Condition, Literal};
+use crate::model::Conditions;
+use crate::pattern::Pattern;
+use crate::values;
+
+/// A listener, as conditions see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub listener: String,
+    pub is_tls: bool,
+    pub ports: Vec<u16>,
+}
+
+/// A part of all requests: those of a listener, for a host and a path.
+#[derive(Clone, Debug)]
+pub(super) struct Region<'a> {
+    pub entry: &'a Entry,
+    /// A name, `*.` and a domain, or none of those that the rules name.
+    pub host: Option<&'a str>,
+    pub path: &'a Pattern,
+    known: Vec<(Atom, bool)>,
+}
+
+/// What an evaluation meets.
+pub(super) enum Found {
+    Holds,
+    Fails,
+    /// It depends on this.
+    Depends(Atom),
+}
+
+impl<'a> Region<'a> {
+    pub(super) fn new(entry: &'a Entry, host: Option<&'a str>, path: &'a Pattern) -> Self {
+        Self { entry, host, path, known: Vec::new() }
+    }
+
+    /// The two parts of it where the atom holds, and where it does not.
+    pub(super) fn split(&self, atom: &Atom) -> [Self; 2] {
+        [true, false].map(|holds| {
+            let mut part = self.clone();
+            part.known.push((atom.clone(), holds));
+            part
+        })
+    }
+
+    /// What its routes have to ask; `None`: no request is of it. What does not hold is asked by routes before them.
+    pub(super) fn conditions(&self) -> Option<Conditions> {
+        let mut conditions = Conditions::default();
+        for (atom, _) in self.known.iter().filter(|(_, holds)| *holds) {
+            match atom {
+                Atom::Methods(methods) => {
+                    let known = std::mem::take(&mut conditions.method);
+                    let is_known = |method: &&String| known.is_empty() || known.contains(method);
+                    conditions.method = methods.iter().filter(is_known).cloned().collect();
+                    (!conditions.method.is_empty()).then_some(())?;
+                }
+                Atom::Clients(networks) => {
+                    let known = std::mem::take(&mut conditions.client);
+                    conditions.client = match known.is_empty() {
+                        true => networks.clone(),
+                        false => common(&known, networks),
+                    };
+                    (!conditions.client.is_empty()).then_some(())?;
+                }
+                Atom::Header(name, value) => match conditions.headers.get(name) {
+                    Some(known) if value == "*" || known == value => {}
+                    Some(known) if known != "*" => return None,
+                    _ => drop(conditions.headers.insert(name.clone(), value.clone())),
+                },
+                _ => {}
+            }
+        }
+        Some(conditions)
+    }
+
+    pub(super) fn evaluate(&self, condition: Option<&Condition>) -> Found {
+        let Some(lists) = condition else { return Found::Holds };
+        let mut depends = None;
+        for list in lists {
+            match self.all(list) {
+                Found::Holds => return Found::Holds,
+                Found::Fails => {}
+                Found::Depends(atom) => depends = depends.or(Some(atom)),
+            }
+        }
+        depends.map_or(Found::Fails, Found::Depends)
+    }
+
+    fn all(&self, list: &[Literal]) -> Found {
+        let mut depends = None;
+        for literal in list {
+            match self.literal(literal) {
+                Found::Holds => {}
+                Found::Fails => return Found::Fails,
+                Found::Depends(atom) => depends = depends.or(Some(atom)),
+            }
+        }
+        depends.map_or(Found::Holds, Found::Depends)
+    }
+
+    fn literal(&self, literal: &Literal) -> Found {
+        let mut depends = None;
+        let mut holds = false;
+        for atom in literal.any.iter().flatten() {
+            match self.atom(atom) {
+                Some(true) => holds = true,
+                Some(false) => {}
+                None => depends = depends.or_else(|| Some(atom.clone())),
+            }
+        }
+        match (holds, depends) {
+            (false, Some(atom)) => Found::Depends(atom),
+            (holds, _) if holds != literal.is_negated => Found::Holds,
+            _ => Found::Fails,
+        }
+    }
+
+    /// Whether it holds; `None`: for some of the requests.
+    fn atom(&self, atom: &Atom) -> Option<bool> {
+        match atom {
+            Atom::Always => Some(true),
+            Atom::Never => Some(false),
+            Atom::Tls => Some(self.entry.is_tls),
+            Atom::Port(port) => Some(self.entry.ports.contains(port)),
+            Atom::Host(host) => Some(self.host.is_some_and(|own| host_covers(host, own))),
+            Atom::Path(pattern) => Some(pattern.covers(self.path)),
+            atom => {
+                if let Some((_, holds)) = self.known.iter().find(|(known, _)| known == atom) {
+                    return Some(*holds);
+                }
+                // One value of a field excludes the others, and any value implies that there is one.
+                let excludes = |known: &Atom| match (known, atom) {
+                    (Atom::Methods(a), Atom::Methods(b)) => !a.iter().any(|method| b.contains(method)),
+                    (Atom::Header(a, x), Atom::Header(b, y)) => a == b && x != "*" && y != "*",
+                    _ => false,
+                };
+                let implies = |known: &Atom| match (known, atom) {
+                    (Atom::Methods(a), Atom::Methods(b)) => a.iter().all(|method| b.contains(method)),
+                    (Atom::Header(a, _), Atom::Header(b, y)) => a == b && y == "*",
+                    _ => false,
+                };
+                let held = || self.known.iter().filter(|(_, holds)| *holds);
+                if held().any(|(known, _)| excludes(known)) {
+                    return Some(false);
+                }
+                held().any(|(known, _)| implies(known)).then_some(true)
+            }
+        }
+    }
+}
+
+/// The networks that are in both lists.
+fn common(a: &[String], b: &[String]) -> Vec<String> {
+    let mut networks: Vec<_> =
+        a.iter().flat_map(|a| b.iter().filter_map(|b| values::narrower(a, b))).collect();
+    networks.sort();
+    networks.dedup();
+    networks
+}
+
+/// Whether all requests for `own` are for `host`, too.
+pub(super) fn host_covers(host: &str, own: &str) -> bool {
+    match host.strip_prefix("*.") {
+        None => host == own,
+        Some(domain) => {
+            let own = own.strip_prefix("*.").map_or_else(|| own.to_owned(), |own| format!("x.{own}"));
+            own.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn domains_cover_names_and_domains() {
+        for (host, own, covers) in [
+            ("a.org", "a.org", true),
+            ("*.a.org", "b.a.org", true),
+            ("*.a.org", "a.org", false),
+            ("*.a.org", "*.a.org", true),
+            ("*.a.org", "*.b.a.org", true),
+            ("*.b.a.org", "*.a.org", false),
+            ("a.org", "*.a.org", false),
+            ("*.a.org", "xa.org", false),
+        ] {
+            assert_eq!(host_covers(host, own), covers, "{host} {own}");
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! What both translations fill: Weir's configuration, with the place in the source that each part comes from.
+
+use crate::note::Notes;
+use crate::values;
+use std::collections::BTreeMap;
+
+/// A configuration.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Document {
+    pub workers: Option<u64>,
+    pub listeners: Vec<Listener>,
+    pub certificates: Vec<Certificate>,
+    pub services: Vec<Service>,
+    pub routes: Vec<Route>,
+    /// Files by status.
+    pub error_pages: BTreeMap<u16, String>,
+    /// The name of the field with a request's id.
+    pub request_id: Option<String>,
+    pub log: Table,
+    pub limits: Table,
+    pub timeouts: Timeouts,
+}
+
+/// A value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Text(String),
+    Number(u64),
+    Flag(bool),
+    List(Vec<Value>),
+    Table(Table),
+}
+
+/// Keys with values, in the order in which they are written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Table(pub Vec<(String, Value)>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listener {
+    pub name: String,
+    pub bind: Vec<String>,
+    pub settings: Table,
+    /// Terminates TLS, with these settings.
+    pub tls: Option<Table>,
+    pub passthrough: Vec<Passthrough>,
+    pub notes: Vec<String>,
+    pub from: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Passthrough {
+    pub names: Vec<String>,
+    pub service: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Certificate {
+    pub chain: String,
+    pub key: String,
+    pub ocsp: Option<String>,
+    pub from: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Service {
+    pub name: String,
+    pub servers: Vec<Server>,
+    pub settings: Table,
+    pub notes: Vec<String>,
+    pub from: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Server {
+    pub url: String,
+    pub weight: u64,
+    pub backup: bool,
+}
+
+/// A route; without hosts, paths, and so on, it is for all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Route {
+    pub host: Vec<String>,
+    pub path: Vec<String>,
+    pub when: Conditions,
+    pub then: Handler,
+    pub from: String,
+}
+
+/// What holds for a request beside its host and path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Conditions {
+    pub method: Vec<String>,
+    pub headers: BTreeMap<String, String>,
+    pub client: Vec<String>,
+    pub listener: Vec<String>,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Handler {
+    pub action: Action,
+    pub strip_prefix: Option<String>,
+    pub add_prefix: Option<String>,
+    pub request: Edits,
+    pub response: Edits,
+    pub max_body: Option<u64>,
+    /// `stall`, `response`, `tunnel`.
+    pub timeouts: Table,
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Service(String),
+    Redirect { to: String, status: u64 },
+    Respond { status: u64, body: Option<String>, content_type: Option<String> },
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Edits {
+    pub set: BTreeMap<String, String>,
+    pub add: BTreeMap<String, String>,
+    pub remove: Vec<String>,
+}
+
+/// Timeouts of the whole gateway, in milliseconds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Timeouts(BTreeMap<&'static str, u64>);
+
+impl Document {
+    /// The name of a service like this one: of an equal one that exists, else of this one, which gets a name of its own.
+    pub(crate) fn service(&mut self, service: Service) -> String {
+        let is_equal = |known: &&Service| {
+            known.servers == service.servers && known.settings == service.settings && {
+                let wanted = &service.name;
+                known.name == *wanted || known.name.strip_prefix(wanted.as_str()).is_some_and(is_number)
+            }
+        };
+        if let Some(known) = self.services.iter().find(is_equal) {
+            return known.name.clone();
+        }
+        let name = values::unique(&service.name, |name| self.services.iter().any(|known| known.name == name));
+        self.services.push(Service { name: name.clone(), ..service });
+        name
+    }
+
+    /// Adds a certificate, unless it is there.
+    pub(crate) fn certificate(&mut self, certificate: Certificate) {
+        let is_equal =
+            |known: &Certificate| (&known.chain, &known.key) == (&certificate.chain, &certificate.key);
+        match self.certificates.iter_mut().find(|known| is_equal(known)) {
+            Some(known) => known.ocsp = known.ocsp.take().or(certificate.ocsp),
+            None => self.certificates.push(certificate),
+        }
+    }
+
+    /// Says that there is no certificate for a listener with TLS, which Weir does not start without.
+    pub(crate) fn lacks_certificate(&self, notes: &mut Notes) {
+        let with_tls = self.listeners.iter().find(|listener| listener.tls.is_some());
+        if let Some(listener) = with_tls.filter(|_| self.certificates.is_empty()) {
+            notes.remark(format!(
+                "listener {} has TLS and no certificate: add a [[certificate]]",
+                listener.name
+            ));
+        }
+    }
+
+    /// A name for a listener that none has.
+    pub(crate) fn listener_name(&self, wanted: &str) -> String {
+        values::unique(wanted, |name| self.listeners.iter().any(|known| known.name == name))
+    }
+}
+
+/// `-2` of `app-2`.
+fn is_number(rest: &str) -> bool {
+    rest.strip_prefix('-')
+        .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+}
+
+impl Timeouts {
+    /// Sets a timeout, of which the gateway has one: the longest of those that the source has.
+    pub(crate) fn set(&mut self, name: &'static str, ms: u64, source: &str, notes: &mut Notes) {
+        // 0 turns a timeout off where the source can do that; Weir has none without an end.
+        let ms = if ms == 0 { 365 * 86_400_000 } else { ms };
+        let known = self.0.entry(name).or_insert(ms);
+        if *known != ms {
+            notes.remark(format!(
+                "{source} differs from place to place: timeouts.{name} is one for all, and has the longest"
+            ));
+            *known = ms.max(*known);
+        }
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<u64> {
+        self.0.get(name).copied()
+    }
+
+    /// In Weir's spelling.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::default();
+        for (name, ms) in &self.0 {
+            if let Some(text) = values::duration(*ms) {
+                table.text(name, text);
+            }
+        }
+        table
+    }
+}
+
+impl Table {
+    pub(crate) fn set(&mut self, key: &str, value: Value) {
+        match self.0.iter_mut().find(|(known, _)| known == key) {
+            Some((_, known)) => *known = value,
+            None => self.0.push((key.to_owned(), value)),
+        }
+    }
+
+    pub(crate) fn text(&mut self, key: &str, value: impl Into<String>) {
+        self.set(key, Value::Text(value.into()));
+    }
+
+    pub(crate) fn number(&mut self, key: &str, value: u64) {
+        self.set(key, Value::Number(value));
+    }
+
+    pub(crate) fn flag(&mut self, key: &str, value: bool) {
+        self.set(key, Value::Flag(value));
+    }
+
+    /// A list of texts; one alone needs no brackets.
+    pub(crate) fn texts<T: Into<String>>(&mut self, key: &str, values: impl IntoIterator<Item = T>) {
+        self.set(key, Value::texts(values));
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&Value> {
+        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Value {
+    pub(crate) fn texts<T: Into<String>>(values: impl IntoIterator<Item = T>) -> Self {
+        let mut values: Vec<_> = values.into_iter().map(|value| Self::Text(value.into())).collect();
+        match values.len() {
+            1 => values.remove(0),
+            _ => Self::List(values),
+        }
+    }
+}
+
+impl Edits {
+    /// Puts a field in place of those of its name, whatever has been said of it so far.
+    pub(crate) fn put(&mut self, name: &str, value: String) {
+        self.forget(name);
+        self.set.insert(name.to_owned(), value);
+    }
+
+    /// Drops the fields of a name.
+    pub(crate) fn drop(&mut self, name: &str) {
+        self.forget(name);
+        self.remove.push(name.to_owned());
+    }
+
+    /// Nothing is said of a name.
+    pub(crate) fn forget(&mut self, name: &str) {
+        let differs = |known: &String| !known.eq_ignore_ascii_case(name);
+        self.set.retain(|known, _| differs(known));
+        self.add.retain(|known, _| differs(known));
+        self.remove.retain(differs);
+    }
+}
+
+impl Action {
+    /// A fixed answer with a status alone.
+    pub(crate) fn status(status: u64) -> Self {
+        Self::Respond { status, body: None, content_type: None }
+    }
+}
+
+impl Default for Action {
+    fn default() -> Self {
+        Self::status(404)
+    }
+}
+
+impl Handler {
+    pub(crate) fn new(action: Action) -> Self {
+        Self { action, ..Self::default() }
+    }
+
+    pub(crate) fn noted(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+}

@@ -1,0 +1,186 @@
+//! What is decided before a location is: `if`, `allow` and `deny`, `limit_except`, passwords.
+
+use super::http::Context;
+use super::location::{Part, answer};
+use super::parser::Directive;
+use super::scope::Scope;
+use super::variables::Known;
+use crate::model::{Action, Conditions, Handler};
+use crate::pattern::Pattern;
+use crate::values;
+
+/// The routes of the block's own `if`s, which come before its others.
+pub(super) fn ifs(scope: &Scope<'_>, known: &Known, context: &mut Context<'_>) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for directive in scope.own().iter().filter(|directive| directive.is("if")) {
+        match part(directive, scope, known, context) {
+            Ok(part) => parts.push(part),
+            Err(why) => context.notes.loss(&directive.at, directive.text(), why),
+        }
+    }
+    parts
+}
+
+fn part(
+    directive: &Directive,
+    scope: &Scope<'_>,
+    known: &Known,
+    context: &mut Context<'_>,
+) -> Result<Part, String> {
+    let inner = scope.within(directive.block());
+    let does_more = directive.block().iter().any(|inner| {
+        !["return", "rewrite", "set", "add_header", "access_log"].contains(&inner.name.as_str())
+    });
+    let answers = ["return", "rewrite"].iter().find_map(|name| inner.here(name));
+    let answers = answers.filter(|_| !does_more);
+    let answers =
+        answers.ok_or("only `return` and redirects are translated; write a [[route]] with the condition")?;
+    let mut part = condition(&directive.args)?;
+    let then = match answers.name.as_str() {
+        "return" => answer(answers, &inner, known, context),
+        _ => super::location::redirect_of_all(answers, &inner, known, context),
+    };
+    part.then = then.ok_or("only `return` and redirects of all paths are translated; write a [[route]]")?;
+    part.from = directive.at.to_string();
+    Ok(part)
+}
+
+/// The condition in parentheses. Errors: why Weir has none such.
+fn condition(args: &[String]) -> Result<Part, String> {
+    let text = args.join(" ");
+    let inner = text.trim().strip_prefix('(').and_then(|text| text.trim().strip_suffix(')')).unwrap_or(&text);
+    let words: Vec<&str> = inner.split_whitespace().collect();
+    let none = || {
+        "routes have no such condition, only equal values of host, method, fields and clients; write a [[route]]".to_owned()
+    };
+    let [variable, operator, value] = words[..] else { return Err(none()) };
+    let value = value.trim_matches(['"', '\'']);
+    let mut part = Part::default();
+    match (variable.trim_start_matches('$'), operator) {
+        ("host" | "http_host", "=") if values::is_host(value) => {
+            part.host = vec![value.to_ascii_lowercase()];
+        }
+        ("host" | "http_host", "~" | "~*") => {
+            let host = super::server::host_of_regex(value).ok_or_else(none)?;
+            part.host = host;
+        }
+        ("scheme", "=") if value == "http" => part.on_cleartext = true,
+        ("scheme", "!=") if value == "https" => part.on_cleartext = true,
+        ("https", "!=") if value == "on" => part.on_cleartext = true,
+        ("https", "=") if value.is_empty() => part.on_cleartext = true,
+        ("request_method", "=") if values::is_token(value) => part.when.method = vec![value.to_owned()],
+        ("request_method", "~" | "~*") => {
+            let names = value.trim_start_matches('^').trim_end_matches('$').trim_matches(['(', ')']);
+            let names: Vec<_> = names.split('|').map(str::to_owned).collect();
+            if !names.iter().all(|name| values::is_token(name) && !name.contains(['.', '*', '+', '^'])) {
+                return Err(none());
+            }
+            part.when.method = names;
+        }
+        ("remote_addr", "=") => part.when.client = vec![values::network(value).ok_or_else(none)?],
+        ("request_uri" | "uri" | "document_uri", "=") => {
+            part.patterns = Some(vec![Pattern::exact(value).ok_or_else(none)?]);
+        }
+        ("request_uri" | "uri" | "document_uri", "~") => {
+            part.patterns = Some(crate::pattern::of_regex(value).ok_or_else(none)?);
+        }
+        (name, "=") if name.starts_with("http_") && !value.is_empty() => {
+            let field = name.trim_start_matches("http_").replace('_', "-");
+            if !values::is_token(&field) || value == "*" {
+                return Err(none());
+            }
+            part.when.headers.insert(field, value.to_owned());
+        }
+        _ => return Err(none()),
+    }
+    Ok(part)
+}
+
+/// A location's handler behind its rules about clients, methods and passwords.
+pub(super) fn guarded(scope: &Scope<'_>, then: Handler, context: &mut Context<'_>) -> Vec<Part> {
+    let rules = scope.all_of(&["allow", "deny"]);
+    let password = ["auth_basic", "auth_request", "auth_jwt"]
+        .iter()
+        .filter_map(|name| scope.find(name))
+        .find(|directive| directive.arg() != "off");
+    let is_any = scope.arg("satisfy") == "any" && !rules.is_empty();
+    let is_service = matches!(then.action, Action::Service(_));
+    let mut handler = then;
+    if let Some(directive) = password.filter(|_| is_service) {
+        let message = "Weir does not check credentials, so this answers 403; let the service ask for them, then set `service`";
+        context.notes.loss(&directive.at, directive.text(), message);
+        if !is_any {
+            let service = match &handler.action {
+                Action::Service(name) => name.clone(),
+                _ => String::new(),
+            };
+            handler.action = Action::status(403);
+            handler.notes.push(format!("nginx asks for credentials here; then: service = \"{service}\""));
+            handler.strip_prefix = None;
+            handler.add_prefix = None;
+            handler.request = Default::default();
+            handler.timeouts = Default::default();
+            handler.max_body = None;
+        }
+    }
+    let mut parts = Vec::new();
+    for directive in rules {
+        let forbidden = Handler::new(Action::status(403));
+        let is_allowed = directive.is("allow");
+        let then = if is_allowed { handler.clone() } else { forbidden };
+        if directive.arg() == "all" {
+            parts.push(Part { then, ..Part::default() });
+            // Nothing gets beyond it.
+            return methods(scope, parts, context);
+        }
+        match values::network(directive.arg()) {
+            Some(network) => {
+                let when = Conditions { client: vec![network], ..Conditions::default() };
+                parts.push(Part { when, then, ..Part::default() });
+            }
+            None => {
+                context.notes.loss(&directive.at, directive.text(), "expected a network; name its addresses");
+            }
+        }
+    }
+    let rest = if is_any { Handler::new(Action::status(403)) } else { handler };
+    parts.push(Part { then: rest, ..Part::default() });
+    methods(scope, parts, context)
+}
+
+/// `limit_except`: other methods than those named are for some clients, or for none.
+fn methods(scope: &Scope<'_>, parts: Vec<Part>, context: &mut Context<'_>) -> Vec<Part> {
+    let Some(directive) = scope.here("limit_except") else { return merged(parts) };
+    let mut names = directive.args.clone();
+    if names.iter().any(|name| name == "GET") {
+        names.push("HEAD".to_owned());
+    }
+    let denies_all = directive.block().iter().any(|inner| inner.is("deny") && inner.arg() == "all");
+    if !denies_all || directive.block().len() > 1 {
+        let message =
+            "only `deny all` is translated, so other methods get 403; write a [[route]] for those that may";
+        context.notes.loss(&directive.at, directive.text(), message);
+    }
+    let mut limited: Vec<_> = merged(parts);
+    for part in &mut limited {
+        part.when.method = names.clone();
+    }
+    limited.push(Part { then: Handler::new(Action::status(403)), ..Part::default() });
+    limited
+}
+
+/// Neighbours that differ in their clients alone become one.
+fn merged(parts: Vec<Part>) -> Vec<Part> {
+    let mut out: Vec<Part> = Vec::new();
+    for part in parts {
+        match out.last_mut() {
+            Some(last)
+                if last.then == part.then && !last.when.client.is_empty() && !part.when.client.is_empty() =>
+            {
+                last.when.client.extend(part.when.client);
+            }
+            _ => out.push(part),
+        }
+    }
+    out
+}

@@ -1,0 +1,132 @@
+//! The block `http`.
+
+use super::errors::Pages;
+use super::listen::{self, Place};
+use super::parser::Directive;
+use super::scope::Scope;
+use super::upstream::{Upstreams, upstreams};
+use super::{log, server, time};
+use crate::model::{Document, Value};
+use crate::note::{At, Notes};
+use crate::values;
+use std::collections::BTreeMap;
+
+/// What all servers share.
+pub(super) struct Context<'a> {
+    pub scope: Scope<'a>,
+    pub upstreams: Upstreams<'a>,
+    pub document: &'a mut Document,
+    pub notes: &'a mut Notes,
+    /// The limit of bodies that holds unless a route says otherwise; 0: none.
+    pub max_body: u64,
+    pub pages: Pages,
+    /// Names of servers by their numbers.
+    pub names: BTreeMap<usize, Vec<String>>,
+}
+
+/// nginx's default of `client_max_body_size`.
+const MAX_BODY: u64 = 1 << 20;
+
+pub(super) fn translate(block: &[Directive], document: &mut Document, notes: &mut Notes) {
+    let http = Scope::new(block);
+    let directives: Vec<_> = block.iter().filter(|directive| directive.is("server")).collect();
+    let servers: Vec<_> = directives.iter().map(|directive| http.within(directive.block())).collect();
+    let at: Vec<At> = directives.iter().map(|directive| directive.at.clone()).collect();
+    if servers.is_empty() {
+        return;
+    }
+    notes.remark(
+        "X-Forwarded-For, -Proto and -Host are always sent to services, in place of the client's own; no line is needed",
+    );
+    let sockets = listen::sockets(&servers, &at, notes);
+    let places = listen::listeners(&sockets, &servers, document, notes);
+    let max_body = http.find("client_max_body_size").and_then(|directive| values::bytes(directive.arg()));
+    let max_body = max_body.unwrap_or(MAX_BODY);
+    if max_body > 0 {
+        document.limits.text("body", values::size(max_body));
+    }
+    limits(&servers, document, notes);
+    timeouts(&servers, document, notes);
+    log::access(&http, &servers, document, notes);
+    let mut context = Context {
+        upstreams: upstreams(block),
+        scope: http,
+        document,
+        notes,
+        max_body,
+        pages: Pages::default(),
+        names: BTreeMap::new(),
+    };
+    for (number, scope) in servers.iter().enumerate() {
+        let names = server::names(scope, context.notes);
+        context.names.insert(number, names);
+    }
+    for (number, scope) in servers.iter().enumerate() {
+        let none: Vec<Place> = Vec::new();
+        let places = places.get(&number).unwrap_or(&none);
+        if let Some(at) = at.get(number) {
+            server::translate(number, scope, places, at, &mut context);
+        }
+    }
+    finish(document, notes);
+}
+
+/// What can only be said at the end.
+fn finish(document: &Document, notes: &mut Notes) {
+    document.lacks_certificate(notes);
+    let relative = |path: &str| !path.starts_with('/');
+    if document
+        .certificates
+        .iter()
+        .any(|certificate| relative(&certificate.chain) || relative(&certificate.key))
+    {
+        notes.remark("relative names of files are looked for where `weir serve` is started");
+    }
+    let with_tls = document.listeners.iter().filter(|listener| listener.tls.is_some()).count();
+    if with_tls > 1 && document.certificates.len() > 1 {
+        notes.remark(
+            "all listeners with TLS have all certificates, chosen by the name that the client asks for; the first is for other names",
+        );
+    }
+}
+
+/// The one general limit of each kind: the largest of all servers'.
+fn limits(servers: &[Scope<'_>], document: &mut Document, notes: &mut Notes) {
+    let found = servers.iter().filter_map(|server| server.find("large_client_header_buffers"));
+    let mut largest = None;
+    for directive in found {
+        let [count, size] = &directive.args[..] else { continue };
+        let (Ok(count), Some(size)) = (count.parse::<u64>(), values::bytes(size)) else { continue };
+        largest = largest.max(Some((size, count)));
+    }
+    let Some((size, count)) = largest else { return };
+    // What Weir accepts.
+    let line = size.clamp(256, 1 << 20);
+    let head = size.saturating_mul(count).clamp(512, 1 << 20).max(line);
+    if head != size.saturating_mul(count) {
+        notes.remark("limits.head is at most 1 MiB");
+    }
+    document.limits.set("head", Value::Text(values::size(head)));
+    document.limits.set("line", Value::Text(values::size(line)));
+}
+
+/// The general timeouts: nginx has them for each server.
+fn timeouts(servers: &[Scope<'_>], document: &mut Document, notes: &mut Notes) {
+    for (name, key) in [
+        ("client_header_timeout", "head"),
+        ("client_body_timeout", "stall"),
+        ("send_timeout", "stall"),
+        ("keepalive_timeout", "idle"),
+    ] {
+        for directive in servers.iter().filter_map(|server| server.find(name)) {
+            match time(directive.arg()) {
+                Some(0) if key == "idle" => {
+                    let message = "Weir keeps connections; set timeouts.idle to a short time";
+                    notes.loss(&directive.at, directive.text(), message);
+                }
+                Some(ms) => document.timeouts.set(key, ms, name, notes),
+                None => notes.loss(&directive.at, directive.text(), "expected a time; see [timeouts]"),
+            }
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! `listen` directives as listeners, with the TLS of their servers.
+
+use super::parser::Directive;
+use super::scope::Scope;
+use super::time;
+use crate::model::{Certificate, Document, Listener, Table};
+use crate::note::{At, Notes};
+use crate::{tls, values};
+use std::collections::BTreeMap;
+
+/// An address, and the servers that listen on it.
+#[derive(Clone, Debug)]
+pub(super) struct Socket {
+    pub bind: String,
+    pub port: Option<u16>,
+    pub is_tls: bool,
+    pub is_announced: bool,
+    /// By their numbers, in the order of the file.
+    pub servers: Vec<usize>,
+    /// The one that gets requests for unknown names.
+    pub default: usize,
+    has_default: bool,
+    pub at: At,
+}
+
+/// What a server has on a listener.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub listener: String,
+    pub port: Option<u16>,
+    pub is_tls: bool,
+    pub is_default: bool,
+    /// All servers of the listener, by their numbers.
+    pub servers: Vec<usize>,
+}
+
+/// The sockets of all servers, in the order of the file.
+pub(super) fn sockets(servers: &[Scope<'_>], at: &[At], notes: &mut Notes) -> Vec<Socket> {
+    let mut sockets: Vec<Socket> = Vec::new();
+    for (number, scope) in servers.iter().enumerate() {
+        let implied = Directive {
+            name: "listen".to_owned(),
+            args: vec!["80".to_owned()],
+            block: None,
+            at: at.get(number).cloned().unwrap_or(At { file: "".into(), line: 0 }),
+        };
+        let mut listens: Vec<&Directive> =
+            scope.own().iter().filter(|directive| directive.is("listen")).collect();
+        if listens.is_empty() {
+            listens.push(&implied);
+        }
+        for directive in listens {
+            for socket in parse(directive, scope, number, notes) {
+                match sockets.iter_mut().find(|known| known.bind == socket.bind) {
+                    None => sockets.push(socket),
+                    Some(known) => {
+                        known.is_tls |= socket.is_tls;
+                        known.is_announced |= socket.is_announced;
+                        if !known.servers.contains(&number) {
+                            known.servers.push(number);
+                        }
+                        if socket.has_default && !known.has_default {
+                            (known.default, known.has_default) = (number, true);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    sockets
+}
+
+fn parse(directive: &Directive, scope: &Scope<'_>, number: usize, notes: &mut Notes) -> Vec<Socket> {
+    let address = directive.arg();
+    let params: Vec<_> = directive.args.iter().skip(1).map(String::as_str).collect();
+    let has = |name: &str| params.contains(&name);
+    if has("quic") {
+        let message = "Weir speaks HTTP/1.1 over TCP; clients of HTTP/3 fall back to it, nothing to do";
+        notes.loss_once("http3", &directive.at, directive.text(), message);
+        return Vec::new();
+    }
+    if has("http2") || has("spdy") {
+        let message = "Weir speaks HTTP/1.1; clients of HTTP/2 fall back to it, nothing to do";
+        notes.loss_once("http2", &directive.at, directive.text(), message);
+    }
+    let mut binds = addresses(address);
+    if binds.is_empty() {
+        notes.loss(&directive.at, directive.text(), "expected ADDRESS:PORT, a port or unix:PATH; set `bind`");
+        return Vec::new();
+    }
+    if has("ipv6only=off") && address.starts_with("[::]") {
+        let ipv4: Vec<_> =
+            binds.iter().map(|(bind, port)| (bind.replace("[::]", "0.0.0.0"), *port)).collect();
+        binds.extend(ipv4);
+    }
+    let has_default = has("default_server") || has("default");
+    let socket = |(bind, port)| Socket {
+        bind,
+        port,
+        is_tls: has("ssl") || scope.arg("ssl") == "on",
+        is_announced: has("proxy_protocol"),
+        servers: vec![number],
+        default: number,
+        has_default,
+        at: directive.at.clone(),
+    };
+    binds.into_iter().map(socket).collect()
+}
+
+/// The addresses of `listen`, as Weir binds them, and their ports.
+pub(super) fn addresses(text: &str) -> Vec<(String, Option<u16>)> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        let fits = path.starts_with('/') && path.len() <= 107;
+        return if fits { vec![(format!("unix:{path}"), None)] } else { Vec::new() };
+    }
+    let (host, ports) = if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') {
+        ("*", text)
+    } else {
+        match text.rsplit_once(':') {
+            Some((host, ports)) if !ports.contains(']') => (host, ports),
+            _ => (text, "80"),
+        }
+    };
+    let host = if host == "*" { "0.0.0.0" } else { host };
+    if !values::is_host(host) || host.starts_with("*.") {
+        return Vec::new();
+    }
+    let (first, last) = ports.split_once('-').unwrap_or((ports, ports));
+    let (Ok(first), Ok(last)) = (first.parse::<u16>(), last.parse::<u16>()) else { return Vec::new() };
+    /// A range that is longer is a mistake, or a thing for the firewall.
+    const MOST: usize = 100;
+    (first..=last).take(MOST).map(|port| (format!("{host}:{port}"), Some(port))).collect()
+}
+
+/// Writes the listeners; returns for each server what it has on them.
+pub(super) fn listeners(
+    sockets: &[Socket],
+    servers: &[Scope<'_>],
+    document: &mut Document,
+    notes: &mut Notes,
+) -> BTreeMap<usize, Vec<Place>> {
+    let mut places: BTreeMap<usize, Vec<Place>> = BTreeMap::new();
+    let mut done: Vec<(Listener, &Socket)> = Vec::new();
+    for socket in sockets {
+        let is_alike = |known: &Socket| {
+            (known.port, known.is_tls, known.is_announced, &known.servers, known.default)
+                == (socket.port, socket.is_tls, socket.is_announced, &socket.servers, socket.default)
+        };
+        if let Some((listener, _)) = done.iter_mut().find(|(_, known)| is_alike(known)) {
+            listener.bind.push(socket.bind.clone());
+            continue;
+        }
+        let wanted = match (socket.port, socket.is_tls) {
+            (Some(80), _) => "http".to_owned(),
+            (Some(443), _) => "https".to_owned(),
+            (Some(port), _) => format!("port-{port}"),
+            (None, _) => "unix".to_owned(),
+        };
+        let is_taken = |name: &str| {
+            done.iter().any(|(known, _)| known.name == name)
+                || document.listeners.iter().any(|known| known.name == name)
+        };
+        let name = values::unique(&wanted, is_taken);
+        let listener = listener(&name, socket, servers, document, notes);
+        for number in &socket.servers {
+            places.entry(*number).or_default().push(Place {
+                listener: name.clone(),
+                port: socket.port,
+                is_tls: socket.is_tls,
+                is_default: socket.default == *number,
+                servers: socket.servers.clone(),
+            });
+        }
+        done.push((listener, socket));
+    }
+    document.listeners.extend(done.into_iter().map(|(listener, _)| listener));
+    places
+}
+
+fn listener(
+    name: &str,
+    socket: &Socket,
+    servers: &[Scope<'_>],
+    document: &mut Document,
+    notes: &mut Notes,
+) -> Listener {
+    let mut settings = Table::default();
+    let empty = Scope::default();
+    let scope = servers.get(socket.default).unwrap_or(&empty);
+    let networks = networks(scope, notes);
+    let header = scope.arg("real_ip_header");
+    if socket.is_announced {
+        let mut networks = networks.clone();
+        if networks.is_empty() {
+            networks = vec!["0.0.0.0/0".to_owned(), "::/0".to_owned()];
+            notes.remark(format!(
+                "listener {name}: nginx takes the PROXY protocol from all; name your load balancers in proxy_protocol"
+            ));
+        }
+        settings.texts("proxy_protocol", networks);
+    }
+    if !networks.is_empty() && header != "proxy_protocol" {
+        settings.texts("trusted_proxies", networks);
+        if let Some(directive) =
+            scope.find("set_real_ip_from").filter(|_| !header.eq_ignore_ascii_case("x-forwarded-for"))
+        {
+            let message = "Weir takes the client from X-Forwarded-For of trusted_proxies; make the proxy in front send it";
+            notes.loss_once("real_ip_header", &directive.at, "real_ip_header", message);
+        }
+    }
+    let tls = socket.is_tls.then(|| listener_tls(socket, scope, servers, document, notes));
+    Listener {
+        name: name.to_owned(),
+        bind: vec![socket.bind.clone()],
+        settings,
+        tls,
+        passthrough: Vec::new(),
+        notes: Vec::new(),
+        from: socket.at.to_string(),
+    }
+}
+
+fn networks(scope: &Scope<'_>, notes: &mut Notes) -> Vec<String> {
+    let mut networks = Vec::new();
+    for directive in scope.all("set_real_ip_from") {
+        match values::network(directive.arg()) {
+            Some(network) => networks.push(network),
+            None => notes.loss(&directive.at, directive.text(), "expected a network; name its addresses"),
+        }
+    }
+    networks
+}
+
+/// `tls` of a listener, and the certificates of its servers: the default server's first.
+fn listener_tls(
+    socket: &Socket,
+    scope: &Scope<'_>,
+    servers: &[Scope<'_>],
+    document: &mut Document,
+    notes: &mut Notes,
+) -> Table {
+    let mut table = Table::default();
+    versions_and_suites(scope, &mut table, notes);
+    sessions(scope, &mut table, notes);
+    client_certificates(scope, &mut table, notes);
+    if scope.arg("ssl_reject_handshake") == "on" {
+        table.flag("strict_names", true);
+    }
+    let own = client_settings(scope);
+    for number in std::iter::once(&socket.default).chain(&socket.servers) {
+        let Some(server) = servers.get(*number) else { continue };
+        certificates(server, document, notes);
+        if client_settings(server) != own
+            && let Some(directive) = server.find("ssl_verify_client")
+        {
+            let message = "client certificates are a listener's setting in Weir, not a name's; give it an address of its own";
+            notes.loss(&directive.at, directive.text(), message);
+        }
+    }
+    table
+}
+
+fn client_settings<'a>(scope: &Scope<'a>) -> [&'a str; 2] {
+    [scope.arg("ssl_verify_client"), scope.arg("ssl_client_certificate")]
+}
+
+fn versions_and_suites(scope: &Scope<'_>, table: &mut Table, notes: &mut Notes) {
+    let mut versions = Vec::new();
+    if let Some(directive) = scope.find("ssl_protocols") {
+        versions.extend(directive.args.iter().filter_map(|name| tls::version(name)));
+        if directive.args.iter().any(|name| tls::version(name).is_none()) {
+            notes.loss(
+                &directive.at,
+                directive.text(),
+                "Weir accepts TLS 1.2 and 1.3; older clients are rejected",
+            );
+        }
+    }
+    let ciphers = scope.find("ssl_ciphers");
+    let conf = scope.all("ssl_conf_command");
+    let ciphersuites = conf.iter().find(|directive| directive.arg().eq_ignore_ascii_case("ciphersuites"));
+    let offer = tls::Offer {
+        versions,
+        ciphers: ciphers.map_or("", Directive::arg),
+        ciphersuites: ciphersuites.and_then(|directive| directive.args.get(1)).map_or("", String::as_str),
+    };
+    if let (Err(why), Some(directive)) = (offer.write(table), ciphers) {
+        notes.loss(&directive.at, directive.text(), why);
+    }
+    for directive in conf {
+        if !["ciphersuites", "options"].iter().any(|known| directive.arg().eq_ignore_ascii_case(known)) {
+            notes.loss(&directive.at, directive.text(), "a command of OpenSSL; see [listener.NAME] tls");
+        }
+    }
+    if let Some(directive) = scope.find("ssl_ecdh_curve").filter(|directive| directive.arg() != "auto") {
+        let (groups, unknown) = tls::groups(directive.arg());
+        if !unknown.is_empty() {
+            notes.loss(&directive.at, directive.text(), format!("Weir has no group {}", unknown.join(", ")));
+        }
+        if !groups.is_empty() {
+            table.texts("groups", groups);
+        }
+    }
+}
+
+fn sessions(scope: &Scope<'_>, table: &mut Table, notes: &mut Notes) {
+    if scope.arg("ssl_session_tickets") == "off" {
+        table.number("tickets", 0);
+    }
+    if let Some(ms) = scope.find("ssl_session_timeout").and_then(|directive| time(directive.arg())) {
+        // Keys rotate at least this slowly, and at most once in 84 hours.
+        let (least, most) = (60_000, 84 * 3_600_000);
+        if let Some(text) = values::duration(ms.clamp(least, most)) {
+            table.text("ticket_lifetime", text);
+        }
+    }
+    let Some(directive) = scope.find("ssl_session_cache") else { return };
+    let shared = directive.args.iter().find_map(|arg| arg.strip_prefix("shared:")?.rsplit_once(':'));
+    match shared.and_then(|(_, size)| values::bytes(size)) {
+        // nginx's manual: a megabyte holds about 4000 sessions.
+        Some(bytes) => table.number("sessions", (bytes / 1024 * 4000 / 1024).clamp(1, 10_000_000)),
+        None if matches!(directive.arg(), "off" | "none") => {
+            notes.quiet("ssl_session_cache off");
+        }
+        None => {}
+    }
+}
+
+fn client_certificates(scope: &Scope<'_>, table: &mut Table, notes: &mut Notes) {
+    let Some(directive) = scope.find("ssl_verify_client").filter(|directive| directive.arg() != "off") else {
+        return;
+    };
+    let ca = [scope.arg("ssl_client_certificate"), scope.arg("ssl_trusted_certificate")];
+    let Some(ca) = ca.into_iter().find(|ca| !ca.is_empty()) else {
+        let message = "the CAs of the clients are missing; set tls.client_ca";
+        return notes.loss(&directive.at, directive.text(), message);
+    };
+    if directive.arg() == "optional_no_ca" {
+        let message = "Weir verifies client certificates; this one asks for certificates of client_ca, and rejects others";
+        notes.loss(&directive.at, directive.text(), message);
+    }
+    table.text("client_ca", ca);
+    if directive.arg() != "on" {
+        table.text("client_certificates", "optional");
+    }
+    if let Some(crl) = scope.find("ssl_crl") {
+        table.text("client_crl", crl.arg());
+    }
+}
+
+fn certificates(scope: &Scope<'_>, document: &mut Document, notes: &mut Notes) {
+    let (chains, keys) = (scope.all("ssl_certificate"), scope.all("ssl_certificate_key"));
+    let staple = scope.find("ssl_stapling_file").map(|directive| directive.arg().to_owned());
+    for (chain, key) in chains.iter().zip(&keys) {
+        let is_file = |text: &str| {
+            !text.contains('$') && !["data:", "engine:", "store:"].iter().any(|no| text.starts_with(no))
+        };
+        if !is_file(chain.arg()) || !is_file(key.arg()) {
+            let message = "the certificate is not in a file; write a [[certificate]] for each name";
+            notes.loss(&chain.at, chain.text(), message);
+            continue;
+        }
+        document.certificate(Certificate {
+            chain: chain.arg().to_owned(),
+            key: key.arg().to_owned(),
+            ocsp: staple.clone(),
+            from: chain.at.to_string(),
+        });
+    }
+    if chains.len() != keys.len()
+        && let Some(chain) = chains.first()
+    {
+        notes.loss(&chain.at, chain.text(), "each certificate needs its ssl_certificate_key; set `key`");
+    }
+}

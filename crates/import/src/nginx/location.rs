@@ -1,0 +1,439 @@
+//! What becomes of a request in a location.
+
+use super::guards;
+use super::headers;
+use super::http::Context;
+use super::parser::Directive;
+use super::scope::Scope;
+use super::time;
+use super::upstream;
+use super::variables::{Known, line, template};
+use crate::model::{Action, Conditions, Handler, Table};
+use crate::pattern::{Pattern, of_regex};
+use crate::values;
+use std::collections::BTreeMap;
+
+/// A route to be, without the server's names and the location's paths.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Part {
+    pub host: Vec<String>,
+    /// In place of the location's.
+    pub patterns: Option<Vec<Pattern>>,
+    /// For requests in cleartext alone.
+    pub on_cleartext: bool,
+    pub when: Conditions,
+    pub then: Handler,
+    /// The line, if it is not the location's.
+    pub from: String,
+}
+
+/// Named locations, `@name`.
+pub(super) type Named<'a> = BTreeMap<&'a str, Scope<'a>>;
+
+/// The routes of a block. `prefix`: what `proxy_pass` with a path replaces.
+pub(super) fn parts(
+    scope: &Scope<'_>,
+    prefix: Option<&str>,
+    known: &Known,
+    named: &Named<'_>,
+    context: &mut Context<'_>,
+) -> Vec<Part> {
+    let mut parts = Vec::new();
+    parts.extend(guards::ifs(scope, known, context));
+    parts.extend(moved(scope, known, context));
+    let then = handler(scope, prefix, known, named, context);
+    match scope.here("return") {
+        // nginx answers before it asks who the client is.
+        Some(_) => parts.push(Part { then, ..Part::default() }),
+        None => parts.extend(guards::guarded(scope, then, context)),
+    }
+    parts
+}
+
+/// Redirects of some paths by `rewrite`.
+pub(super) fn moved(scope: &Scope<'_>, known: &Known, context: &mut Context<'_>) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for directive in scope.own().iter().filter(|directive| directive.is("rewrite")) {
+        if is_of_all(directive) || !is_redirect(directive) {
+            continue;
+        }
+        let replacement = directive.args.get(1).map_or("", String::as_str);
+        let patterns = of_regex(directive.arg()).filter(|_| !has_capture(replacement));
+        match patterns.zip(line(replacement.trim_end_matches('?'), known).ok()) {
+            Some((patterns, to)) => {
+                context.notes.remark("redirects by `rewrite` to a fixed path drop the query");
+                parts.push(Part {
+                    patterns: Some(patterns),
+                    then: Handler::new(Action::Redirect { to, status: redirect_status(directive) }),
+                    from: directive.at.to_string(),
+                    ..Part::default()
+                });
+            }
+            None => {
+                let message =
+                    "routes have no regular expressions; write a [[route]] with `redirect` for each path";
+                context.notes.loss(&directive.at, directive.text(), message);
+            }
+        }
+    }
+    parts
+}
+
+fn has_capture(text: &str) -> bool {
+    text.as_bytes().windows(2).any(|pair| pair[0] == b'$' && pair[1].is_ascii_digit())
+}
+
+fn is_redirect(directive: &Directive) -> bool {
+    let flag = directive.args.get(2).map_or("", String::as_str);
+    let replacement = directive.args.get(1).map_or("", String::as_str);
+    matches!(flag, "permanent" | "redirect")
+        || ["http://", "https://", "$scheme"].iter().any(|scheme| replacement.starts_with(scheme))
+}
+
+fn redirect_status(directive: &Directive) -> u64 {
+    if directive.args.get(2).is_some_and(|flag| flag == "permanent") { 301 } else { 302 }
+}
+
+/// Expressions that match every path, and what their first group has.
+const OF_ALL: [(&str, &str); 10] = [
+    ("^", ""),
+    ("^.*$", ""),
+    (".*", ""),
+    ("^.*", ""),
+    ("^(.*)$", "$1"),
+    ("^(.*)", "$1"),
+    ("(.*)", "$1"),
+    ("^/(.*)$", "/$1"),
+    ("^/(.*)", "/$1"),
+    ("/(.*)", "/$1"),
+];
+
+fn is_of_all(directive: &Directive) -> bool {
+    OF_ALL.iter().any(|(regex, _)| *regex == directive.arg())
+}
+
+/// A redirect by `rewrite` of every path.
+pub(super) fn redirect_of_all(
+    directive: &Directive,
+    scope: &Scope<'_>,
+    known: &Known,
+    context: &mut Context<'_>,
+) -> Option<Handler> {
+    if !is_redirect(directive) {
+        return None;
+    }
+    let (_, group) = OF_ALL.iter().find(|(regex, _)| *regex == directive.arg())?;
+    let replacement = directive.args.get(1)?;
+    // The query follows, unless the end is a question mark.
+    let text = match replacement.strip_suffix('?') {
+        Some(text) => text.to_owned(),
+        None if !group.is_empty() && replacement.ends_with(group) => {
+            format!("{}$request_uri", replacement.strip_suffix(group)?)
+        }
+        None => replacement.clone(),
+    };
+    let text = if group.is_empty() { text } else { text.replace(group, "${uri}") };
+    let to = line(&text, known).ok()?;
+    let (response, _) = headers::response(scope, known, true, context.notes);
+    let action = Action::Redirect { to, status: redirect_status(directive) };
+    Some(Handler { response, ..Handler::new(action) })
+}
+
+/// What answers in place of what cannot be translated.
+fn untranslated(directive: &Directive) -> Handler {
+    Handler::new(Action::status(501)).noted(format!("not translated: {}", directive.text()))
+}
+
+fn handler(
+    scope: &Scope<'_>,
+    prefix: Option<&str>,
+    known: &Known,
+    named: &Named<'_>,
+    context: &mut Context<'_>,
+) -> Handler {
+    for directive in scope.own() {
+        match directive.name.as_str() {
+            "return" => match answer(directive, scope, known, context) {
+                Some(handler) => return handler,
+                None => {
+                    let message =
+                        "the answer depends on variables that Weir has not; write a [[route]] for each";
+                    context.notes.loss(&directive.at, directive.text(), message);
+                    return untranslated(directive);
+                }
+            },
+            "rewrite" if is_of_all(directive) => {
+                if let Some(handler) = redirect_of_all(directive, scope, known, context) {
+                    return handler;
+                }
+            }
+            _ => {}
+        }
+    }
+    if let Some(directive) = scope.here("proxy_pass") {
+        return proxied(directive, scope, prefix, known, context);
+    }
+    const OTHERS: [(&str, &str); 11] = [
+        (
+            "fastcgi_pass",
+            "Weir speaks HTTP to services, not FastCGI; put an HTTP server before it, and set `service`",
+        ),
+        ("uwsgi_pass", "Weir speaks HTTP to services; start uWSGI with --http-socket, and set `service`"),
+        ("scgi_pass", "Weir speaks HTTP to services; put an HTTP server before it, and set `service`"),
+        (
+            "grpc_pass",
+            "Weir speaks HTTP/1.1 to services, and gRPC needs HTTP/2; pass it through by name, undecrypted",
+        ),
+        ("memcached_pass", "Weir speaks HTTP to services; put an HTTP server before it, and set `service`"),
+        ("stub_status", "Weir has metrics at an address of their own; set [admin]"),
+        ("api", "Weir has metrics at an address of their own; set [admin]"),
+        ("js_content", "Weir runs no scripts; let a service answer"),
+        ("content_by_lua_block", "Weir runs no scripts; let a service answer"),
+        ("content_by_lua_file", "Weir runs no scripts; let a service answer"),
+        ("empty_gif", "Weir has no such answer; let a service answer"),
+    ];
+    for (name, message) in OTHERS {
+        if let Some(directive) = scope.here(name) {
+            context.notes.loss(&directive.at, directive.text(), message);
+            return untranslated(directive);
+        }
+    }
+    if let Some(directive) = scope.find("try_files")
+        && let Some(inner) = directive.args.last().and_then(|last| named.get(last.as_str()))
+    {
+        let message =
+            "Weir serves no files; all requests go to the service, so let it or another one serve them";
+        context.notes.loss(&directive.at, directive.text(), message);
+        return handler(inner, None, known, &Named::new(), context);
+    }
+    files(scope, prefix, context)
+}
+
+/// Files on the disk, which Weir does not serve.
+fn files(scope: &Scope<'_>, prefix: Option<&str>, context: &mut Context<'_>) -> Handler {
+    let directive =
+        ["alias", "root", "try_files", "index", "autoindex"].iter().find_map(|name| scope.find(name));
+    let Some(directive) = directive else {
+        return Handler::new(Action::status(404)).noted("no location of nginx's is for this");
+    };
+    let is_challenge = prefix.is_some_and(|prefix| prefix.starts_with("/.well-known/acme-challenge"));
+    let message = if is_challenge {
+        "Weir serves no files; start certbot with --standalone --http-01-port 8888, and make that the service here"
+    } else {
+        "Weir serves no files; start a file server behind it, and set `service` in place of this 404"
+    };
+    let at = scope.own().first().map_or(&directive.at, |first| &first.at);
+    let at = if at.file == directive.at.file { &directive.at } else { at };
+    context.notes.loss(at, directive.text(), message);
+    Handler::new(Action::status(404)).noted(format!("nginx serves files here: {}", directive.text()))
+}
+
+/// `return`; `None` if it depends on what Weir does not know.
+pub(super) fn answer(
+    directive: &Directive,
+    scope: &Scope<'_>,
+    known: &Known,
+    context: &mut Context<'_>,
+) -> Option<Handler> {
+    let (response, content_type) = headers::response(scope, known, true, context.notes);
+    let (status, text) = match (directive.arg().parse::<u64>(), directive.args.get(1)) {
+        (Ok(status), text) => (status, text.map(String::as_str)),
+        (Err(_), _) => (302, Some(directive.arg())),
+    };
+    let action = match (status, text) {
+        (301 | 302 | 303 | 307 | 308, Some(text)) => Action::Redirect { to: line(text, known).ok()?, status },
+        (444, _) => {
+            let message = "Weir does not close connections without an answer; this answers 404";
+            context.notes.loss(&directive.at, directive.text(), message);
+            Action::status(404)
+        }
+        (200..=599, text) => {
+            let text = text.map(|text| template(text, known)).transpose().ok()?;
+            // A body is not a template: it has no variables, and its braces are alone.
+            let is_constant = text.as_ref().is_none_or(|text| !text.replace("{{", "").contains('{'));
+            let body = text.map(|text| text.replace("{{", "{").replace("}}", "}"));
+            let body = body.filter(|body| !(body.is_empty() || matches!(status, 204 | 304)));
+            let default = scope.arg("default_type");
+            let default = (!default.is_empty()
+                && !matches!(default, "text/plain" | "application/octet-stream"))
+            .then(|| default.to_owned());
+            let content_type =
+                content_type.or(default).filter(|kind| body.is_some() && !kind.contains(char::is_control));
+            is_constant.then_some(())?;
+            Action::Respond { status, body, content_type }
+        }
+        _ => return None,
+    };
+    Some(Handler { response, ..Handler::new(action) })
+}
+
+fn proxied(
+    directive: &Directive,
+    scope: &Scope<'_>,
+    prefix: Option<&str>,
+    known: &Known,
+    context: &mut Context<'_>,
+) -> Handler {
+    let target = upstream::target(directive, scope, &context.upstreams, context.document, context.notes);
+    let target = match target {
+        Ok(target) => target,
+        Err(why) => {
+            context.notes.loss(&directive.at, directive.text(), why);
+            return untranslated(directive);
+        }
+    };
+    let known = Known { proxy_host: Some(target.authority.clone()), ..known.clone() };
+    let (request, is_upgraded) = headers::request(scope, &target, &known, context.document, context.notes);
+    let (response, _) = headers::response(scope, &known, false, context.notes);
+    let mut handler = Handler { request, response, ..Handler::new(Action::Service(target.service.clone())) };
+    let rewritten = rewritten(scope, context);
+    let (strip, add) = match (rewritten, &target.uri, prefix) {
+        (Some(edit), _, _) => edit,
+        (None, None, _) => (String::new(), String::new()),
+        (None, Some(uri), Some(prefix)) => {
+            if prefix.ends_with('/') != uri.ends_with('/') && prefix != "/" {
+                let message =
+                    "nginx joins the rest of the path without a slash, or with two; here it has one";
+                context.notes.loss(&directive.at, directive.text(), message);
+            }
+            (prefix.trim_end_matches('/').to_owned(), uri.trim_end_matches('/').to_owned())
+        }
+        (None, Some(uri), None) => {
+            let message = "the path of the address is not translated here; see strip_prefix and add_prefix";
+            if uri != "/" {
+                context.notes.loss(&directive.at, directive.text(), message);
+            }
+            (String::new(), String::new())
+        }
+    };
+    let is_path = |path: &str| Pattern::exact(path).is_some_and(|pattern| pattern.path() == path);
+    for (text, place) in [(strip, &mut handler.strip_prefix), (add, &mut handler.add_prefix)] {
+        if text.is_empty() {
+            continue;
+        }
+        match is_path(&text) {
+            true => *place = Some(text),
+            false => {
+                let message = format!("`{text}` is no plain path; see strip_prefix and add_prefix");
+                context.notes.loss(&directive.at, directive.text(), message);
+            }
+        }
+    }
+    handler.timeouts = timeouts(scope, is_upgraded, context);
+    if let Some(bytes) = scope.find("client_max_body_size").and_then(|found| values::bytes(found.arg()))
+        && bytes != context.max_body
+    {
+        // No limit is one that no body has.
+        handler.max_body = Some(if bytes == 0 { 1 << 50 } else { bytes });
+    }
+    handler
+}
+
+/// The first `rewrite` of a location that takes a prefix off, or puts one before.
+fn rewritten(scope: &Scope<'_>, context: &mut Context<'_>) -> Option<(String, String)> {
+    let mut found = None;
+    for directive in scope.own().iter().filter(|directive| directive.is("rewrite") && !is_redirect(directive))
+    {
+        let flag = directive.args.get(2).map_or("", String::as_str);
+        let edit = prefix_edit(directive.arg(), directive.args.get(1).map_or("", String::as_str));
+        match edit.filter(|_| flag == "break" && found.is_none()) {
+            Some(edit) => found = Some(edit),
+            None => {
+                let message =
+                    "routes take a prefix off or put one before a path, no more; let the service do the rest";
+                context.notes.loss(&directive.at, directive.text(), message);
+            }
+        }
+    }
+    found
+}
+
+/// What is removed from the beginning of a path, and what is put in its place.
+pub(crate) fn prefix_edit(regex: &str, replacement: &str) -> Option<(String, String)> {
+    // The end of the expression, the group that has the rest, and whether that has its slash.
+    const TAILS: [(&str, &str, bool); 12] = [
+        ("(/|$)(.*)$", "$2", false),
+        ("(/|$)(.*)", "$2", false),
+        ("/?(.*)$", "$1", false),
+        ("/?(.*)", "$1", false),
+        ("(/.*)?$", "$1", true),
+        ("(/.*)$", "$1", true),
+        ("(/.*)", "$1", true),
+        ("/(.*)$", "$1", false),
+        ("/(.*)", "$1", false),
+        ("/(.+)$", "$1", false),
+        ("(.*)$", "$1", true),
+        ("(.*)", "$1", true),
+    ];
+    let regex = regex.strip_prefix('^').unwrap_or(regex);
+    let (prefix, group, has_slash) =
+        TAILS.iter().find_map(|(tail, group, slash)| Some((regex.strip_suffix(tail)?, group, slash)))?;
+    let prefix = prefix.replace("\\.", ".").replace("\\/", "/").replace("\\-", "-");
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.~".contains(c);
+    let add = replacement.strip_suffix(group)?;
+    let add = if *has_slash { add } else { add.strip_suffix('/')? };
+    if !prefix.chars().all(plain) || !add.chars().all(plain) {
+        return None;
+    }
+    let is_path = |path: &str| path.is_empty() || path.starts_with('/');
+    (is_path(&prefix) && is_path(add)).then(|| (prefix.trim_end_matches('/').to_owned(), add.to_owned()))
+}
+
+/// The timeouts of the route, unless `http` has them for all.
+fn timeouts(scope: &Scope<'_>, is_upgraded: bool, context: &mut Context<'_>) -> Table {
+    let mut table = Table::default();
+    let mut stall = None;
+    for (name, is_read) in [("proxy_read_timeout", true), ("proxy_send_timeout", false)] {
+        let Some(directive) = scope.find(name) else { continue };
+        let Some(ms) = time(directive.arg()).filter(|ms| *ms > 0) else { continue };
+        let is_general = context.scope.find(name).is_some_and(|general| std::ptr::eq(general, directive));
+        if is_general {
+            if is_read {
+                context.document.timeouts.set("response", ms, name, context.notes);
+            }
+            context.document.timeouts.set("stall", ms, name, context.notes);
+        } else if is_read {
+            table.texts("response", values::duration(ms));
+        }
+        if !is_general {
+            stall = stall.max(Some(ms));
+        }
+        if is_read && is_upgraded {
+            table.texts("tunnel", values::duration(ms));
+        }
+    }
+    if let Some(text) = stall.and_then(values::duration) {
+        table.text("stall", text);
+    }
+    if let Some(directive) = scope.find("proxy_connect_timeout")
+        && let Some(ms) = time(directive.arg())
+    {
+        context.document.timeouts.set("connect", ms, "proxy_connect_timeout", context.notes);
+    }
+    table.0.retain(|(_, value)| *value != crate::model::Value::List(Vec::new()));
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rewrites_of_prefixes() {
+        for (regex, replacement, edit) in [
+            ("^/api/(.*)$", "/$1", Some(("/api", ""))),
+            ("^/api/(.*)", "/v2/$1", Some(("/api", "/v2"))),
+            ("^/api(/.*)$", "$1", Some(("/api", ""))),
+            ("/api/?(.*)", "/$1", Some(("/api", ""))),
+            ("^/api(/|$)(.*)", "/$2", Some(("/api", ""))),
+            ("^/(.*)$", "/app/$1", Some(("", "/app"))),
+            ("^/a\\.b/(.*)$", "/$1", Some(("/a.b", ""))),
+            ("^/a[0-9]/(.*)$", "/$1", None),
+            ("^/api/(.*)$", "/x?p=$1", None),
+            ("^/api/(.*)$", "/index.php", None),
+        ] {
+            let edit = edit.map(|(strip, add)| (strip.to_owned(), add.to_owned()));
+            assert_eq!(prefix_edit(regex, replacement), edit, "{regex} {replacement}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! nginx.
+
+mod audit;
+mod errors;
+mod guards;
+mod headers;
+mod http;
+mod lexer;
+mod listen;
+mod location;
+mod log;
+mod parser;
+mod scope;
+mod server;
+mod stream;
+mod upstream;
+mod variables;
+
+pub(crate) use location::prefix_edit;
+pub(crate) use server::host_of_regex;
+pub(crate) use upstream::url as server_url;
+
+use crate::ImportError;
+use crate::model::Document;
+use crate::note::Notes;
+use crate::reader::Reader;
+use parser::Directive;
+use std::path::Path;
+
+/// Translates the text of the file `path`.
+pub(crate) fn translate(
+    text: &str,
+    path: &Path,
+    reader: &dyn Reader,
+    notes: &mut Notes,
+) -> Result<Document, ImportError> {
+    let directives = parser::parse(text, path, reader, notes)?;
+    audit::audit(&directives, notes);
+    let mut document = Document::default();
+    if let Some(workers) = find(&directives, "worker_processes") {
+        document.workers = workers.arg().parse().ok().filter(|workers| *workers > 0);
+    }
+    let mut blocks = Vec::new();
+    blocks.extend(directives.iter().filter(|directive| directive.is("http")).map(Directive::block));
+    // A file of `sites-available` or `conf.d` is what is within `http`.
+    if directives.iter().any(|directive| directive.is("server") || directive.is("upstream")) {
+        blocks.push(&directives);
+    }
+    for block in blocks {
+        http::translate(block, &mut document, notes);
+    }
+    for block in directives.iter().filter(|directive| directive.is("stream")) {
+        stream::translate(block.block(), &mut document, notes);
+    }
+    Ok(document)
+}
+
+fn find<'a>(block: &'a [Directive], name: &str) -> Option<&'a Directive> {
+    block.iter().rfind(|directive| directive.is(name))
+}
+
+/// A time of nginx in milliseconds: a number alone has seconds.
+fn time(text: &str) -> Option<u64> {
+    crate::values::time(text, 1000)
+}

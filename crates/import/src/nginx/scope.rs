@@ -1,0 +1,69 @@
+//! What holds in a block: its own directives, and those of the blocks around it.
+
+use super::parser::Directive;
+use std::collections::BTreeMap;
+
+/// Blocks from the outermost to the innermost.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope<'a> {
+    blocks: Vec<&'a [Directive]>,
+    /// What `set` gives to variables.
+    pub variables: BTreeMap<String, String>,
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn new(block: &'a [Directive]) -> Self {
+        Self { blocks: vec![block], variables: BTreeMap::new() }.with_variables(block)
+    }
+
+    /// With a block inside.
+    pub(super) fn within(&self, block: &'a [Directive]) -> Self {
+        let mut inner = self.clone();
+        inner.blocks.push(block);
+        inner.with_variables(block)
+    }
+
+    fn with_variables(mut self, block: &'a [Directive]) -> Self {
+        for directive in block.iter().filter(|directive| directive.is("set")) {
+            if let [name, value] = &directive.args[..] {
+                self.variables.insert(name.trim_start_matches('$').to_owned(), value.clone());
+            }
+        }
+        self
+    }
+
+    /// The innermost block.
+    pub(super) fn own(&self) -> &'a [Directive] {
+        self.blocks.last().copied().unwrap_or_default()
+    }
+
+    /// A directive of the innermost block.
+    pub(super) fn here(&self, name: &str) -> Option<&'a Directive> {
+        self.own().iter().find(|directive| directive.is(name))
+    }
+
+    /// The directive of the innermost block that has it.
+    pub(super) fn find(&self, name: &str) -> Option<&'a Directive> {
+        self.blocks.iter().rev().find_map(|block| block.iter().rfind(|directive| directive.is(name)))
+    }
+
+    /// Its first argument, or nothing.
+    pub(super) fn arg(&self, name: &str) -> &'a str {
+        self.find(name).map_or("", Directive::arg)
+    }
+
+    /// All of the innermost block that has one: nginx inherits them only together.
+    pub(super) fn all(&self, name: &str) -> Vec<&'a Directive> {
+        self.all_of(&[name])
+    }
+
+    /// As [`Scope::all`], of several names that are inherited together.
+    pub(super) fn all_of(&self, names: &[&str]) -> Vec<&'a Directive> {
+        let of = |block: &&'a [Directive]| {
+            let found: Vec<_> =
+                block.iter().filter(|directive| names.contains(&directive.name.as_str())).collect();
+            (!found.is_empty()).then_some(found)
+        };
+        self.blocks.iter().rev().find_map(of).unwrap_or_default()
+    }
+}

@@ -1,0 +1,293 @@
+//! The document as TOML.
+
+use crate::model::{Action, Document, Edits, Handler, Listener, Route, Server, Service, Table, Value};
+use crate::note::{Notes, one_line};
+use crate::values;
+use std::fmt::Write as _;
+
+/// The configuration, with what was lost as comments at its top.
+pub(crate) fn document(document: &Document, notes: &Notes, file: &str) -> String {
+    let mut out = String::new();
+    head(notes, file, &mut out);
+    if let Some(workers) = document.workers {
+        section("", &["workers"], &mut out);
+        key("workers", &Value::Number(workers), &mut out);
+    }
+    for listener in &document.listeners {
+        write_listener(listener, &mut out);
+    }
+    for certificate in &document.certificates {
+        section("[[certificate]]", &[&certificate.from], &mut out);
+        key("chain", &Value::Text(certificate.chain.clone()), &mut out);
+        key("key", &Value::Text(certificate.key.clone()), &mut out);
+        if let Some(ocsp) = &certificate.ocsp {
+            key("ocsp", &Value::Text(ocsp.clone()), &mut out);
+        }
+    }
+    for service in &document.services {
+        write_service(service, &mut out);
+    }
+    for route in &document.routes {
+        write_route(route, &mut out);
+    }
+    let mut pages = Table::default();
+    for (status, page) in &document.error_pages {
+        pages.text(&status.to_string(), page.clone());
+    }
+    table("[error_pages]", &pages, &mut out);
+    let mut tracing = Table::default();
+    if let Some(name) = &document.request_id {
+        tracing.text("request_id", name.clone());
+    }
+    table("[tracing]", &tracing, &mut out);
+    table("[log]", &document.log, &mut out);
+    table("[limits]", &document.limits, &mut out);
+    table("[timeouts]", &document.timeouts.table(), &mut out);
+    out
+}
+
+fn head(notes: &Notes, file: &str, out: &mut String) {
+    comment(&format!("Weir's configuration, translated from {file} by `weir import`."), out);
+    comment("Next: `weir check --config FILE --explain`, then `weir serve --config FILE`.", out);
+    if !notes.losses().is_empty() {
+        let _ = writeln!(out, "#");
+        comment(&format!("Not translated ({}):", notes.losses().len()), out);
+        for loss in notes.losses() {
+            comment(&format!("  {loss}"), out);
+        }
+    }
+    if !notes.remarks.is_empty() {
+        let _ = writeln!(out, "#");
+        comment("Different, and left so:", out);
+        for remark in &notes.remarks {
+            comment(&format!("- {remark}"), out);
+        }
+    }
+    if !notes.quiet.is_empty() {
+        let _ = writeln!(out, "#");
+        let names: Vec<_> = notes.quiet.iter().map(String::as_str).collect();
+        comment(&format!("Needs no counterpart: {}.", names.join(", ")), out);
+    }
+}
+
+fn write_listener(listener: &Listener, out: &mut String) {
+    let mut comments: Vec<&str> = listener.notes.iter().map(String::as_str).collect();
+    comments.push(&listener.from);
+    section(&format!("[listener.{}]", listener.name), &comments, out);
+    key("bind", &Value::texts(listener.bind.clone()), out);
+    keys(&listener.settings, out);
+    if !listener.passthrough.is_empty() {
+        out.push_str("passthrough = [\n");
+        for passthrough in &listener.passthrough {
+            let mut entry = Table::default();
+            entry.texts("name", passthrough.names.clone());
+            entry.text("service", passthrough.service.clone());
+            let _ = writeln!(out, "    {},", inline(&Value::Table(entry)));
+        }
+        out.push_str("]\n");
+    }
+    match &listener.tls {
+        Some(tls) if tls.is_empty() => out.push_str("tls = {}\n"),
+        Some(tls) => dotted("tls", tls, out),
+        None => {}
+    }
+}
+
+fn write_service(service: &Service, out: &mut String) {
+    let mut comments: Vec<&str> = service.notes.iter().map(String::as_str).collect();
+    comments.push(&service.from);
+    section(&format!("[service.{}]", service.name), &comments, out);
+    let values: Vec<_> = service.servers.iter().map(server).collect();
+    match &values[..] {
+        [Value::Text(url)] => key("servers", &Value::Text(url.clone()), out),
+        values => {
+            out.push_str("servers = [\n");
+            for value in values {
+                let _ = writeln!(out, "    {},", inline(value));
+            }
+            out.push_str("]\n");
+        }
+    }
+    for (name, value) in &service.settings.0 {
+        match value {
+            Value::Table(table) => dotted(name, table, out),
+            value => key(name, value, out),
+        }
+    }
+}
+
+fn server(server: &Server) -> Value {
+    let Server { url, weight, backup } = server;
+    if *weight == 1 && !backup {
+        return Value::Text(url.clone());
+    }
+    let mut table = Table::default();
+    table.text("url", url.clone());
+    if *weight != 1 {
+        table.number("weight", *weight);
+    }
+    if *backup {
+        table.flag("backup", true);
+    }
+    Value::Table(table)
+}
+
+fn write_route(route: &Route, out: &mut String) {
+    let Route { host, path, when, then, from } = route;
+    let Handler { action, strip_prefix, add_prefix, request, response, max_body, timeouts, notes } = then;
+    let mut comments: Vec<&str> = notes.iter().map(String::as_str).collect();
+    comments.push(from);
+    section("[[route]]", &comments, out);
+    for (name, values) in [
+        ("listener", &when.listener),
+        ("host", host),
+        ("path", path),
+        ("method", &when.method),
+        ("client", &when.client),
+    ] {
+        if !values.is_empty() {
+            key(name, &Value::texts(values.clone()), out);
+        }
+    }
+    if !when.headers.is_empty() {
+        key("headers", &Value::Table(map(&when.headers)), out);
+    }
+    match action {
+        Action::Service(name) => key("service", &Value::Text(name.clone()), out),
+        Action::Redirect { to, status } => {
+            let mut table = Table::default();
+            table.text("to", to.clone());
+            table.number("status", *status);
+            key("redirect", &Value::Table(table), out);
+        }
+        Action::Respond { status, body, content_type } => {
+            let mut table = Table::default();
+            table.number("status", *status);
+            for (name, text) in [("body", body), ("content_type", content_type)] {
+                if let Some(text) = text {
+                    table.text(name, text.clone());
+                }
+            }
+            key("respond", &Value::Table(table), out);
+        }
+    }
+    for (name, prefix) in [("strip_prefix", strip_prefix), ("add_prefix", add_prefix)] {
+        if let Some(prefix) = prefix {
+            key(name, &Value::Text(prefix.clone()), out);
+        }
+    }
+    edits("request_headers", request, out);
+    edits("response_headers", response, out);
+    if let Some(bytes) = max_body {
+        key("max_body", &Value::Text(values::size(*bytes)), out);
+    }
+    dotted("timeouts", timeouts, out);
+}
+
+fn edits(name: &str, edits: &Edits, out: &mut String) {
+    for (kind, fields) in [("set", &edits.set), ("add", &edits.add)] {
+        if !fields.is_empty() {
+            key(&format!("{name}.{kind}"), &Value::Table(map(fields)), out);
+        }
+    }
+    if !edits.remove.is_empty() {
+        key(&format!("{name}.remove"), &Value::texts(edits.remove.clone()), out);
+    }
+}
+
+fn map(fields: &std::collections::BTreeMap<String, String>) -> Table {
+    Table(fields.iter().map(|(name, value)| (name.clone(), Value::Text(value.clone()))).collect())
+}
+
+/// A header with comments above it, behind an empty line.
+fn section(header: &str, comments: &[&str], out: &mut String) {
+    out.push('\n');
+    for text in comments.iter().filter(|text| !text.is_empty() && !(header.is_empty())) {
+        comment(text, out);
+    }
+    if !header.is_empty() {
+        let _ = writeln!(out, "{header}");
+    }
+}
+
+fn table(header: &str, table: &Table, out: &mut String) {
+    if !table.is_empty() {
+        section(header, &[], out);
+        keys(table, out);
+    }
+}
+
+fn keys(table: &Table, out: &mut String) {
+    for (name, value) in &table.0 {
+        key(name, value, out);
+    }
+}
+
+fn dotted(prefix: &str, table: &Table, out: &mut String) {
+    for (name, value) in &table.0 {
+        key(&format!("{prefix}.{name}"), value, out);
+    }
+}
+
+fn comment(text: &str, out: &mut String) {
+    let _ = writeln!(out, "# {}", one_line(text));
+}
+
+/// `name` may be dotted; it is quoted by those whose names are not plain.
+fn key(name: &str, value: &Value, out: &mut String) {
+    let _ = writeln!(out, "{name} = {}", inline(value));
+}
+
+fn inline(value: &Value) -> String {
+    match value {
+        Value::Text(text) => quoted(text),
+        Value::Number(number) => number.to_string(),
+        Value::Flag(flag) => flag.to_string(),
+        Value::List(values) => {
+            let values: Vec<_> = values.iter().map(inline).collect();
+            format!("[{}]", values.join(", "))
+        }
+        Value::Table(Table(entries)) => {
+            let entries: Vec<_> =
+                entries.iter().map(|(name, value)| format!("{} = {}", bare(name), inline(value))).collect();
+            format!("{{ {} }}", entries.join(", "))
+        }
+    }
+}
+
+/// A key, quoted unless it is plain.
+fn bare(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    if !name.is_empty() && name.chars().all(is_plain) { name.to_owned() } else { quoted(name) }
+}
+
+/// A basic string of TOML.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_quoted() {
+        assert_eq!(quoted("a\"b\\c\n\u{7}é"), "\"a\\\"b\\\\c\\n\\u0007é\"");
+        assert_eq!(bare("X-A"), "X-A");
+        assert_eq!(bare("a b"), "\"a b\"");
+    }
+}
