@@ -31,6 +31,7 @@ mod modes;
 mod network;
 mod network_runs;
 mod outbound;
+mod pairings;
 mod peers;
 mod probe;
 mod profile;

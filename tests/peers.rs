@@ -215,55 +215,52 @@ fn openssl_resumes_with_two_workers() {
 const PARTIAL_FILE: i32 = 18;
 
 /// curl as a client that trusts the test's CA.
-struct Curl {
+pub(crate) struct Curl {
     program: PathBuf,
     ca: PathBuf,
     folder: TempDir,
 }
 
 /// The outcome of one call of curl.
-struct Got {
-    exit: Option<i32>,
-    status: u16,
-    /// The last head, fields in lower case.
+pub(crate) struct Got {
+    pub(crate) exit: Option<i32>,
+    pub(crate) status: u16,
+    /// The last head.
     head: String,
-    body: Vec<u8>,
-    stderr: String,
+    pub(crate) body: Vec<u8>,
+    pub(crate) stderr: String,
 }
 
 impl Curl {
-    fn new(certificates: &Certificates) -> Option<Self> {
+    pub(crate) fn new(certificates: &Certificates) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         Some(Self { program: peer("curl")?, ca: certificates.ca.clone(), folder })
     }
 
-    fn get(&self, url: &str, flags: &[&str]) -> Got {
+    pub(crate) fn get(&self, url: &str, flags: &[&str]) -> Got {
         self.run(&[flags, &[url]].concat())
+    }
+
+    /// curl with these arguments, without input.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut curl = Command::new(&self.program);
+        curl.args(["--disable", "--silent", "--show-error", "--noproxy", "*", "--max-time", "120"]);
+        curl.arg("--cacert").arg(&self.ca).args(args).stdin(Stdio::null());
+        curl
     }
 
     fn run(&self, args: &[&str]) -> Got {
         let heads = self.folder.path().join("heads");
-        let mut curl = Command::new(&self.program);
-        curl.args([
-            "--disable",
-            "--silent",
-            "--show-error",
-            "--noproxy",
-            "*",
-            "--max-time",
-            "120",
-            "--cacert",
-        ]);
-        curl.arg(&self.ca).arg("--dump-header").arg(&heads).args(args);
-        let output = curl.stdin(Stdio::null()).output().unwrap();
-        let heads = fs::read_to_string(&heads).unwrap_or_default().to_ascii_lowercase();
+        let mut curl = self.command(args);
+        let output = curl.arg("--dump-header").arg(&heads).output().unwrap();
+        let heads = fs::read_to_string(&heads).unwrap_or_default();
         let head = heads.trim_end().rsplit("\r\n\r\n").next().unwrap_or_default().to_owned();
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
         Got { exit: output.status.code(), status, head, body: output.stdout, stderr: lossy(&output.stderr) }
     }
 
     /// A file with this content.
-    fn file(&self, content: &[u8]) -> String {
+    pub(crate) fn file(&self, content: &[u8]) -> String {
         let path = self.folder.path().join("upload");
         fs::write(&path, content).unwrap();
         path.to_str().unwrap().to_owned()
@@ -303,9 +300,9 @@ impl Got {
         assert!(size == 0 || framing.as_deref() == Some("chunked"), "{}", self.head);
     }
 
-    fn field(&self, name: &str) -> Option<String> {
+    pub(crate) fn field(&self, name: &str) -> Option<String> {
         let mut fields = self.head.lines().filter_map(|line| line.split_once(':'));
-        fields.find(|(field, _)| *field == name).map(|(_, value)| value.trim().to_owned())
+        fields.find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
     }
 }
 

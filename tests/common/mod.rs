@@ -51,10 +51,32 @@ pub fn peer(name: &str) -> Option<PathBuf> {
     let found =
         std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file());
     if found.is_none() {
-        assert!(std::env::var_os("WEIR_REQUIRE_PEERS").is_none(), "{name} is not on the PATH");
-        println!("skipped: {name} is not on the PATH");
+        missing(&format!("{name} is not on the PATH"));
     }
     found
+}
+
+/// A package's file or directory that `.ci/run` installs, by its path in `target/peers`; otherwise as [`peer`].
+///
+/// # Panics
+/// As [`peer`].
+pub fn installed_peer(path: &str) -> Option<PathBuf> {
+    let found = peers_directory().join(path);
+    if !found.exists() {
+        missing(&format!("{} is not there; .ci/run installs it", found.display()));
+        return None;
+    }
+    Some(found)
+}
+
+/// Where `.ci/run` installs packages of other languages.
+pub fn peers_directory() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("peers")
+}
+
+fn missing(what: &str) {
+    assert!(std::env::var_os("WEIR_REQUIRE_PEERS").is_none(), "{what}");
+    println!("skipped: {what}");
 }
 
 /// Builds a Go program of one file that needs only the standard library; `None` if this machine has no Go.

@@ -87,7 +87,7 @@ impl Server {
     }
 
     /// nginx with a configuration whose placeholders @..@ are filled in.
-    fn nginx_with(program: &Path, folder: TempDir, template: &str, tls: &Certificates) -> Self {
+    pub(crate) fn nginx_with(program: &Path, folder: TempDir, template: &str, tls: &Certificates) -> Self {
         let path = folder.path().to_owned();
         let start = |port: u16, tls_port: u16| {
             let configuration = template
@@ -131,7 +131,7 @@ impl Server {
     }
 
     /// A program that takes CERT KEY and prints its port.
-    fn script(command: &mut Command, tls: Option<&Certificates>) -> Self {
+    pub(crate) fn script(command: &mut Command, tls: Option<&Certificates>) -> Self {
         if let Some(files) = tls {
             command.arg(&files.cert).arg(&files.key);
         }

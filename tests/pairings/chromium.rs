@@ -1,0 +1,65 @@
+//! Chromium as a client: a page whose script goes through the steps and writes the transcript into the document.
+
+use super::programs::output;
+use super::{Client, Pair, all_but, digest};
+use crate::common::{Certificates, peer};
+use aws_lc_rs::digest::{SHA256, digest as sha256};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use std::path::PathBuf;
+use std::process::Command;
+use x509_parser::pem::parse_x509_pem;
+
+pub(super) struct Chromium(PathBuf);
+
+impl Chromium {
+    pub(super) fn new() -> Option<Self> {
+        peer("chromium").map(Self)
+    }
+}
+
+impl Client for Chromium {
+    /// A browser sends bodies in chunks over HTTP/2 only, and never `Expect`.
+    fn services(&self) -> Vec<&'static str> {
+        [vec!["page"], all_but(&["chunked", "continued", "refused"])].concat()
+    }
+
+    fn transcript(&self, pair: &Pair<'_>) -> Result<String, String> {
+        let profile = tempfile::tempdir().unwrap();
+        // For the page's own report.
+        let name = digest(profile.path().to_str().unwrap().as_bytes()).replace(' ', "-");
+        let (origin, prefix) = match pair.base.strip_suffix("/unix") {
+            Some(origin) => (origin, "/unix"),
+            None => (pair.base.as_str(), ""),
+        };
+        let url = format!("{origin}/?{}&{}&{name}&{prefix}", pair.steps, pair.length);
+        let mut command = Command::new(&self.0);
+        command.args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--disable-breakpad",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--no-proxy-server",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--dump-dom",
+        ]);
+        command.arg(format!("--user-data-dir={}", profile.path().display()));
+        command.arg(format!("--ignore-certificate-errors-spki-list={}", spki(pair.certificates)));
+        let document = output(command.arg(url))?;
+        let found =
+            document.split_once("<pre id=\"transcript\">").and_then(|(_, rest)| rest.split_once("</pre>"));
+        found.map(|(lines, _)| lines.to_owned()).ok_or(document)
+    }
+}
+
+/// The hash of the leaf's key, by which the browser trusts it.
+fn spki(certificates: &Certificates) -> String {
+    let (_, pem) = parse_x509_pem(&std::fs::read(&certificates.cert).unwrap()).unwrap();
+    let certificate = pem.parse_x509().unwrap();
+    STANDARD.encode(sha256(&SHA256, certificate.public_key().raw))
+}

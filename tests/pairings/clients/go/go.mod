@@ -1,0 +1,5 @@
+module weir/pairings
+
+go 1.23
+
+require github.com/coder/websocket v1.8.15
