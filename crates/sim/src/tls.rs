@@ -22,19 +22,7 @@ pub(crate) fn bound(plan: &Plan, moves: u8, timeouts: Timeouts) -> Bound {
     let bind = vec!["192.0.2.1:80".parse().expect("a valid address")];
     let config = Config {
         workers: Some(1),
-        listeners: [(
-            "web".to_owned(),
-            Listener {
-                bind,
-                mode: None,
-                trusted_proxies: Vec::new(),
-                proxy_field: None,
-                proxy_protocol: Vec::new(),
-                passthrough: Vec::new(),
-                tls: None,
-            },
-        )]
-        .into(),
+        listeners: [("web".to_owned(), Listener::new(bind))].into(),
         services: [("upstream".to_owned(), upstream)].into(),
         routes: routes(plan),
         timeouts,

@@ -129,15 +129,7 @@ impl Case {
         let server = Server::new(format!("{scheme}://{origin}").parse().unwrap());
         let tls = ServiceTls { insecure: self.upstream_tls, ..ServiceTls::default() };
         let route = Route { service: Some("app".into()), ..Route::default() };
-        let listener = Listener {
-            bind: vec!["127.0.0.1:0".parse().unwrap()],
-            mode: None,
-            trusted_proxies: Vec::new(),
-            proxy_field: None,
-            proxy_protocol: Vec::new(),
-            passthrough: Vec::new(),
-            tls: None,
-        };
+        let listener = Listener::new(vec!["127.0.0.1:0".parse().unwrap()]);
         Config {
             workers: Some(1),
             listeners: [("web".into(), listener)].into(),

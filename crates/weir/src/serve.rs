@@ -217,18 +217,7 @@ impl GatewayArgs {
             let bind = vec![Bind::Tcp { host: endpoint.host, port: endpoint.port }];
             let tls = endpoint.tls.then(|| tls.clone());
             // They are bound in the order of the flags.
-            listeners.insert(
-                format!("{index:04}"),
-                Listener {
-                    bind,
-                    mode: None,
-                    trusted_proxies: Vec::new(),
-                    proxy_field: None,
-                    proxy_protocol: Vec::new(),
-                    passthrough: Vec::new(),
-                    tls,
-                },
-            );
+            listeners.insert(format!("{index:04}"), Listener { tls, ..Listener::new(bind) });
         }
         let tls = match to.tls() {
             true => ServiceTls {

@@ -141,6 +141,21 @@ pub struct Certificate {
     pub ocsp: Option<PathBuf>,
 }
 
+impl Listener {
+    /// A listener in cleartext with the defaults.
+    pub fn new(bind: Vec<Bind>) -> Self {
+        Self {
+            bind,
+            mode: None,
+            trusted_proxies: Vec::new(),
+            proxy_field: None,
+            proxy_protocol: Vec::new(),
+            passthrough: Vec::new(),
+            tls: None,
+        }
+    }
+}
+
 impl FromStr for Bind {
     type Err = String;
 
