@@ -1,5 +1,7 @@
 //! What the log says of a request.
 
+use weir_http1::RequestHead;
+
 /// A request line for the log, of fixed size: no allocation for successful requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestLine {
@@ -10,15 +12,13 @@ pub(crate) struct RequestLine {
 impl RequestLine {
     const LEN: usize = 47;
 
-    pub(crate) fn new(method: &[u8], target: &[u8]) -> Self {
-        let mut line = Self { bytes: [0; Self::LEN], len: 0 };
-        for part in [method, b" ", target] {
-            let start = line.len as usize;
-            let taken = part.len().min(Self::LEN - start);
-            line.bytes[start..start + taken].copy_from_slice(&part[..taken]);
-            line.len += taken as u8;
-        }
-        line
+    /// Method and target of the request whose head was parsed from `buf`: one space is between them.
+    pub(crate) fn of(head: &RequestHead, buf: &[u8]) -> Self {
+        let line = &buf[head.method_span.range().start..head.target.range().end];
+        let len = line.len().min(Self::LEN);
+        let mut bytes = [0; Self::LEN];
+        bytes[..len].copy_from_slice(&line[..len]);
+        Self { bytes, len: len as u8 }
     }
 
     pub(crate) fn as_str(&self) -> &str {

@@ -103,7 +103,7 @@ impl<N: Net> Worker<N> {
         let head = &core.request;
         let out = client.transport.stage(&mut core.wire);
         own::write(&reason, Some(head.method), &core.plan.snapshot.pages, out);
-        let line = RequestLine::new(head.method_span.of(buf), head.target.of(buf));
+        let line = RequestLine::of(head, buf);
         let context = Context { client: client.peer, request: Some(line.as_str()), times: None };
         self.core.note_end(&reason, context);
         self.record_own(id, Some(buf), reason.status().unwrap_or_default(), Some(&reason));

@@ -53,7 +53,7 @@ impl<N: Net> Worker<N> {
         client.phase = Phase::Head { started: false };
         client.moved = true;
         if route.is_none() {
-            let line = RequestLine::new(head.method_span.of(buf), head.target.of(buf));
+            let line = RequestLine::of(head, buf);
             let context = Context { client: client.peer, request: Some(line.as_str()), times: None };
             core.note_end(&Reason::NoRoute, context);
         }

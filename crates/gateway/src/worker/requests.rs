@@ -309,7 +309,7 @@ impl<N: Net> Worker<N> {
             replay,
             times,
             timer: None,
-            line: RequestLine::new(head.method_span.of(buf), head.target.of(buf)),
+            line: RequestLine::of(head, buf),
             plan: Rc::clone(plan),
             route,
             service,
