@@ -1,7 +1,7 @@
 //! The effective configuration in words.
 
 use super::file::Checked;
-use super::snapshot::{Action, Snapshot};
+use super::snapshot::{Action, Names, Snapshot};
 use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -16,7 +16,7 @@ impl Checked {
 }
 
 fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
-    let Snapshot { listeners, services, routes, policy, .. } = &checked.snapshot;
+    let Snapshot { listeners, services, names, routes, policy, .. } = &checked.snapshot;
     writeln!(out, "Listeners")?;
     for listener in listeners {
         writeln!(out, "  {:<16} {}", listener.name, listener.place)?;
@@ -39,6 +39,10 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
             writeln!(out, "  {name:<16} {} at {}", server.place, server.address)?;
             name = "";
         }
+    }
+    let mut servers = services.iter().flat_map(|service| &service.servers);
+    if servers.any(|server| server.place.is_named()) {
+        explain_names(names, out)?;
     }
     writeln!(out, "\nRoutes")?;
     for (index, (route, written)) in routes.iter().zip(&checked.config.routes).enumerate() {
@@ -75,4 +79,18 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         "  pooled {:?}, tunnel {:?}, linger {:?}, drain_idle {:?}, drain {:?}\n",
         t.pooled, t.tunnel, t.linger, t.drain_idle, t.drain
     )
+}
+
+fn explain_names(Names { dns, ttls }: &Names, out: &mut String) -> std::fmt::Result {
+    let servers: Vec<_> = dns.servers.iter().map(ToString::to_string).collect();
+    let by = match servers.as_slice() {
+        [] => "/etc/hosts and /etc/resolv.conf".to_owned(),
+        servers => format!("/etc/hosts and {}", servers.join(", ")),
+    };
+    writeln!(out, "\nNames")?;
+    writeln!(out, "  by {by}, again after their TTL, {:?} to {:?}", dns.min_ttl, dns.max_ttl)?;
+    for (name, ttl) in ttls {
+        writeln!(out, "  {name:<16} TTL {ttl:?}")?;
+    }
+    Ok(())
 }
