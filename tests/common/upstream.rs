@@ -50,7 +50,15 @@ struct Shared {
 impl Upstream {
     /// Listens on a free port and runs `script` for each connection, which closes when the script returns.
     pub fn start(tls: Option<Acceptor>, script: impl Fn(&mut Peer) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), tls, script)
+    }
+
+    /// As [`Upstream::start`], on this listener.
+    pub fn on(
+        listener: TcpListener,
+        tls: Option<Acceptor>,
+        script: impl Fn(&mut Peer) + Send + Sync + 'static,
+    ) -> Self {
         let (address, shared) = (listener.local_addr().unwrap(), Arc::<Shared>::default());
         let seen = Arc::clone(&shared);
         let script = Arc::new(script);

@@ -107,6 +107,7 @@ fn every_setting_is_documented() {
         ("", "[[route]]\nrespond.x = 1"),
         ("", "[[route]]\nrequest_headers.x = 1"),
         ("", "[[route]]\ntimeouts.x = 1"),
+        ("dns.", "[dns]\nx = 1"),
         ("mirror.", "[[route]]\nmirror.x = 1"),
         ("tracing.", "[tracing]\nx = 1"),
         ("buffers.", "[buffers]\nx = 1"),

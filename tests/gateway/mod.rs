@@ -3,6 +3,7 @@
 mod buffering;
 mod check;
 mod deadlines;
+mod dns;
 mod documented;
 mod forwarded;
 mod health;

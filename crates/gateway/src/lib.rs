@@ -19,6 +19,7 @@ mod heads;
 mod health;
 mod keys;
 mod mirror;
+mod names;
 mod observe;
 mod plan;
 mod reason;

@@ -3,8 +3,9 @@
 use crate::admin::{self, Admin};
 use crate::config::document::Bind;
 use crate::config::{AccessLog, Checked, Fault, Listener as Site, Role, Snapshot, document, workers};
-use crate::control::{keep_resolving, tell};
+use crate::control::tell;
 use crate::health;
+use crate::names::keep_resolving;
 use crate::observe::access::{self, Access, Buffers, Writer};
 use crate::observe::journal::{self, Journal};
 use crate::observe::{Counters, Log};
@@ -123,7 +124,7 @@ fn start(
     let (mailboxes, senders): (Vec<_>, Vec<_>) = (0..count).map(|_| mailbox()).collect::<io::Result<_>>()?;
     let health = health::start(&snapshot, senders.clone(), journal.clone())?;
     let secrets = secrets::watch(&snapshot, journal.clone())?;
-    keep_resolving(Arc::clone(&snapshot), senders.clone(), health, journal)?;
+    keep_resolving(&snapshot, senders.clone(), health, journal)?;
     forward_signals(senders.clone(), Some(tell))?;
     let (admin, all) = (admin.map(Arc::new), senders.clone());
     if let Some(listener) = &admin {

@@ -3,7 +3,6 @@
 use crate::{Address, Endpoint};
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -32,14 +31,6 @@ impl Place {
         match self {
             Self::Url(endpoint) => endpoint.resolve().map(Address::Tcp),
             Self::Unix(path) => Ok(Address::Unix(path.clone())),
-        }
-    }
-
-    /// All addresses of its host; none for a path. Errors: as [`Endpoint::addresses`].
-    pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
-        match self {
-            Self::Url(endpoint) => endpoint.addresses(),
-            Self::Unix(_) => Ok(Vec::new()),
         }
     }
 

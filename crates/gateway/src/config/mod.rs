@@ -12,7 +12,7 @@ mod tls_costs;
 
 pub use crate::route::PathPattern;
 pub use compile::Fault;
-pub(crate) use compile::{compile, resolve_again, workers};
+pub(crate) use compile::{compile, workers};
 pub use file::{Checked, ConfigError, read};
 pub use network::Network;
 pub use snapshot::Role;

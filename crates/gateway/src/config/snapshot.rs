@@ -1,7 +1,7 @@
 //! The configuration as the workers see it: checked, immutable, replaced as a whole.
 
 use super::Network;
-use super::document::{Balance, Eject, HashOn, Health, Pool, ProxyField, Retry, Timeouts, WhenFull};
+use super::document::{Balance, Dns, Eject, HashOn, Health, Pool, ProxyField, Retry, Timeouts, WhenFull};
 use crate::heads::forwarded::Forms;
 use crate::mirror::MirrorTo;
 use crate::observe::access::Format;
@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use weir_http1::{Limits, RequestHead};
 use weir_preface::proxy;
 use weir_tls::{Client, PeerName};
@@ -22,6 +23,7 @@ use weir_transport::{Address, Place};
 pub(crate) struct Snapshot {
     pub listeners: Vec<Listener>,
     pub services: Vec<Service>,
+    pub names: Names,
     pub routes: Vec<Route>,
     /// How a route is found.
     pub hosts: Hosts,
@@ -37,6 +39,14 @@ pub(crate) struct Snapshot {
     pub read_size: usize,
     /// What a connection is held to until its request has a route.
     pub policy: Policy,
+}
+
+/// How the names of servers are resolved.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    pub dns: Dns,
+    /// How long their addresses hold, if that was said at the start.
+    pub ttls: BTreeMap<String, Duration>,
 }
 
 /// What requests take along to be found again.

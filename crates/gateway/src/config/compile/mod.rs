@@ -1,11 +1,10 @@
 //! From the document to a snapshot: everything that can be wrong is found here, off the data path.
 
 mod listeners;
+mod names;
 mod pages;
 mod routes;
 mod services;
-
-pub(crate) use services::resolve_again;
 
 use super::document::{self, ClientField, Config, Log};
 use super::snapshot::{AccessLog, Policy, Snapshot, Tracing};
@@ -40,7 +39,8 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
         cores.check().map_err(|error| Fault::new("cores", error))?;
     }
     let policy = policy(config)?;
-    let services = services::compile(config)?;
+    let finder = names::Finder::new(config)?;
+    let services = services::compile(config, &finder)?;
     let listeners = listeners::compile(config, &services)?;
     let (routes, hosts) = routes::compile(config, &services, &policy)?;
     let access = access(&config.log)?;
@@ -50,7 +50,20 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
         forwarded: config.client_fields.contains(&ClientField::Forwarded),
     };
     let read_size = size("buffers.read", config.buffers.read, 4096, 1 << 20)?;
-    Ok(Snapshot { listeners, services, routes, hosts, forms, tracing, pages, access, read_size, policy })
+    let names = finder.finish();
+    Ok(Snapshot {
+        listeners,
+        services,
+        names,
+        routes,
+        hosts,
+        forms,
+        tracing,
+        pages,
+        access,
+        read_size,
+        policy,
+    })
 }
 
 /// How many workers there are. Errors: the system does not say how many cores there are.

@@ -1,22 +1,22 @@
 //! Services and their servers.
 
 use super::listeners::HTTP_1_1;
+use super::names::Finder;
 use super::{Fault, check_name, record_size};
 use crate::config::document::{self, Balance, Config, HashOn, Health, ProxyProtocol, ServiceTls};
 use crate::config::snapshot::{Server, Service, UpstreamTls};
 use crate::upstream::{Slots, hash_of};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use weir_http1::is_token;
 use weir_preface::proxy;
 use weir_tls::{Client, ClientSettings, Identity, Offer, PeerName, Roots};
-use weir_transport::{Address, Endpoint, Place};
+use weir_transport::{Endpoint, Place};
 
-pub(super) fn compile(config: &Config) -> Result<Vec<Service>, Fault> {
-    config.services.iter().map(|(name, service)| compile_one(name, service)).collect()
+pub(super) fn compile(config: &Config, finder: &Finder) -> Result<Vec<Service>, Fault> {
+    config.services.iter().map(|(name, service)| compile_one(name, service, finder)).collect()
 }
 
-fn compile_one(name: &str, service: &document::Service) -> Result<Service, Fault> {
+fn compile_one(name: &str, service: &document::Service, finder: &Finder) -> Result<Service, Fault> {
     let key = format!("service.{name}");
     check_name(&key, name)?;
     let Some(first) = service.servers.first() else {
@@ -43,7 +43,7 @@ fn compile_one(name: &str, service: &document::Service) -> Result<Service, Fault
             let why = format!("`{place}`: expected the scheme of the first server, {first}");
             return Err(Fault::new(key, why));
         }
-        servers.push(server(written, service, &key)?);
+        servers.push(server(written, service, finder, &key)?);
     }
     Ok(Service {
         name: name.to_owned(),
@@ -106,7 +106,12 @@ fn check_health(health: &Health, key: &str) -> Result<(), Fault> {
     }
 }
 
-fn server(written: &document::Server, service: &document::Service, key: &str) -> Result<Server, Fault> {
+fn server(
+    written: &document::Server,
+    service: &document::Service,
+    finder: &Finder,
+    key: &str,
+) -> Result<Server, Fault> {
     let place = &written.url;
     let name = match place {
         Place::Url(Endpoint { port: 0, .. }) => {
@@ -119,7 +124,7 @@ fn server(written: &document::Server, service: &document::Service, key: &str) ->
         }
         Place::Url(_) | Place::Unix(_) => None,
     };
-    let address = place.resolve().map_err(|error| Fault::new(key, error))?;
+    let address = finder.address(place).map_err(|why| Fault::new(key, why))?;
     Ok(Server {
         place: place.clone(),
         address,
@@ -167,28 +172,4 @@ fn client(tls: &ServiceTls, key: &str) -> Result<Client, Fault> {
         ..defaults
     };
     Client::new(&settings).map_err(|error| Fault::new(key, error))
-}
-
-/// The server at its new address, if it is no longer at the one in use. The order of the addresses says nothing: name
-/// servers turn it around.
-pub(crate) fn resolve_again(server: &Server, found: &[SocketAddr]) -> Option<Server> {
-    let first = found.first().filter(|_| server.address.tcp().is_none_or(|now| !found.contains(&now)))?;
-    Some(Server { address: Address::Tcp(*first), ..server.clone() })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_stays_as_long_as_it_is_among_the_answers() {
-        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
-        let written = document::Server::new("http://192.0.2.1".parse().unwrap());
-        let service = document::Service::new(vec![written.clone()]);
-        let server = server(&written, &service, "").unwrap();
-        assert_eq!(resolve_again(&server, &[at("192.0.2.2:80"), at("192.0.2.1:80")]), None);
-        assert_eq!(resolve_again(&server, &[]), None);
-        let now = resolve_again(&server, &[at("192.0.2.3:80"), at("192.0.2.2:80")]).unwrap();
-        assert_eq!((now.address.tcp(), now.authority.as_str()), (Some(at("192.0.2.3:80")), "192.0.2.1"));
-    }
 }

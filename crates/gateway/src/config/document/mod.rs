@@ -1,5 +1,6 @@
 //! The configuration as an operator writes it, in a TOML file or by flags.
 
+mod dns;
 mod listener;
 mod log;
 mod route;
@@ -8,6 +9,7 @@ mod timeouts;
 mod tracing;
 mod values;
 
+pub use dns::{Dns, NameServer, Prefer};
 pub use listener::{
     Bind, Certificate, ClientCertificates, Listener, ListenerTls, Mode, Passthrough, ProxyField,
 };
@@ -43,6 +45,8 @@ pub struct Config {
     /// Services by name.
     #[serde(rename = "service")]
     pub services: BTreeMap<String, Service>,
+    /// How the names of servers are resolved.
+    pub dns: Dns,
     /// Routes; the most specific one that fits is taken.
     #[serde(rename = "route")]
     pub routes: Vec<Route>,
@@ -137,6 +141,7 @@ impl Default for Config {
             listeners: BTreeMap::new(),
             certificates: Vec::new(),
             services: BTreeMap::new(),
+            dns: Dns::default(),
             routes: Vec::new(),
             client_fields: vec![ClientField::XForwarded],
             error_pages: BTreeMap::new(),

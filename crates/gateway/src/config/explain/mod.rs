@@ -4,7 +4,7 @@ mod routes;
 mod services;
 
 use super::file::Checked;
-use super::snapshot::Snapshot;
+use super::snapshot::{Names, Snapshot};
 use super::tls_costs;
 use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
@@ -20,7 +20,7 @@ impl Checked {
 }
 
 fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
-    let Snapshot { listeners, services, routes, policy, .. } = &checked.snapshot;
+    let Snapshot { listeners, services, names, routes, policy, .. } = &checked.snapshot;
     writeln!(out, "Listeners")?;
     for listener in listeners {
         writeln!(out, "  {:<16} {}", listener.name, listener.place)?;
@@ -51,6 +51,10 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         writeln!(out, "               {}", certificate.origin)?;
     }
     services::write(services, checked.config.services.values(), out)?;
+    let mut servers = services.iter().flat_map(|service| &service.servers);
+    if servers.any(|server| server.place.is_named()) {
+        write_names(names, out)?;
+    }
     routes::write(routes, &checked.config.routes, services, out)?;
     let limits = &policy.limits;
     let body = if policy.max_body == u64::MAX { "unlimited".to_owned() } else { policy.max_body.to_string() };
@@ -102,4 +106,18 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     };
     tls_costs::write(out, &checked.config, presented.map_or(&[], weir_tls::Server::certificates), own)?;
     writeln!(out)
+}
+
+fn write_names(Names { dns, ttls }: &Names, out: &mut String) -> std::fmt::Result {
+    let servers: Vec<_> = dns.servers.iter().map(ToString::to_string).collect();
+    let by = match servers.as_slice() {
+        [] => "/etc/hosts and /etc/resolv.conf".to_owned(),
+        servers => format!("/etc/hosts and {}", servers.join(", ")),
+    };
+    writeln!(out, "\nNames")?;
+    writeln!(out, "  by {by}, again after their TTL, {:?} to {:?}", dns.min_ttl, dns.max_ttl)?;
+    for (name, ttl) in ttls {
+        writeln!(out, "  {name:<16} TTL {ttl:?}")?;
+    }
+    Ok(())
 }

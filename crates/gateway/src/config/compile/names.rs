@@ -1,0 +1,85 @@
+//! Where servers are.
+
+use super::Fault;
+use crate::config::document::{Config, Dns, Prefer};
+use crate::config::snapshot::Names;
+use crate::names::{self, Family, Found, name_of};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+use weir_transport::{Address, Endpoint, Place};
+
+/// Finds the addresses of places.
+#[derive(Debug)]
+pub(super) struct Finder {
+    dns: Dns,
+    /// What the configured name servers say; empty if the system's resolver is asked.
+    found: BTreeMap<String, Result<Found, String>>,
+}
+
+impl Finder {
+    /// Checks the settings, and asks the configured name servers for all names. Errors: an invalid value.
+    pub(super) fn new(config: &Config) -> Result<Self, Fault> {
+        let dns = &config.dns;
+        check(dns)?;
+        let servers = config.services.values().flat_map(|service| &service.servers);
+        let names = servers.filter_map(|server| name_of(&server.url)).collect();
+        let found = match dns.servers.is_empty() {
+            true => BTreeMap::new(),
+            false => names::resolve(dns, names).map_err(|error| Fault::new("dns.servers", error))?,
+        };
+        Ok(Self { dns: dns.clone(), found })
+    }
+
+    /// The address of a server. Errors: it has none.
+    pub(super) fn address(&self, place: &Place) -> Result<Address, String> {
+        let (Place::Url(endpoint), Some(name)) = (place, name_of(place)) else {
+            return place.resolve().map_err(|error| error.to_string());
+        };
+        let prefer = self.dns.prefer;
+        let ip = match self.found.get(&name) {
+            Some(Ok(found)) => found.first(prefer).ok_or("it has no address".to_owned()),
+            Some(Err(why)) => Err(why.clone()),
+            None => return of_system(endpoint, prefer).map(Address::Tcp).map_err(|error| error.to_string()),
+        };
+        match ip {
+            Ok(ip) => Ok(Address::Tcp(SocketAddr::new(ip, endpoint.port))),
+            Err(why) => Err(format!("cannot resolve `{}`: {why}", endpoint.host)),
+        }
+    }
+
+    /// What the workers' side keeps of it.
+    pub(super) fn finish(self) -> Names {
+        let ttls = self.found.into_iter().filter_map(|(name, found)| Some((name, found.ok()?.ttl)));
+        Names { ttls: ttls.collect(), dns: self.dns }
+    }
+}
+
+/// The first address that the system's resolver says, of the preferred family if there is one.
+fn of_system(endpoint: &Endpoint, prefer: Prefer) -> io::Result<SocketAddr> {
+    let addresses = endpoint.addresses()?;
+    let is_preferred = |at: &&SocketAddr| match prefer {
+        Prefer::Any => true,
+        Prefer::Ipv4 => Family::of(at.ip()) == Family::Ipv4,
+        Prefer::Ipv6 => Family::of(at.ip()) == Family::Ipv6,
+    };
+    Ok(*addresses.iter().find(is_preferred).unwrap_or(&addresses[0]))
+}
+
+fn check(dns: &Dns) -> Result<(), Fault> {
+    let within = |key: &str, value: Duration, least: Duration, most: Duration| match value {
+        value if (least..=most).contains(&value) => Ok(()),
+        value => {
+            let why = format!("invalid value {value:?}: expected {least:?} to {most:?}");
+            Err(Fault::new(key, why))
+        }
+    };
+    let second = Duration::from_secs(1);
+    within("dns.min_ttl", dns.min_ttl, second, second * 3600)?;
+    within("dns.max_ttl", dns.max_ttl, dns.min_ttl, second * 86_400)?;
+    match dns.timeout {
+        Some(timeout) => within("dns.timeout", timeout, second / 10, second * 30),
+        None => Ok(()),
+    }
+}
