@@ -125,13 +125,15 @@ function slow(request, response, [name]) {
   response.on('close', () => clearInterval(timer));
 }
 
-// What a page reports is the response to a request that waits for it, so that the page's load can wait for the report.
+// A GET is answered after a POST to the same name, so that a page's load can wait for its script. They come on two
+// connections, in either order.
 const reports = new Map();
 
-async function report(request, response, [name]) {
-  if (request.method === 'GET') return reports.set(name, response);
-  response.writeHead(204).end();
-  reports.get(name)?.end();
+function report(request, response, [name]) {
+  const other = reports.get(name);
+  if (!other) reports.set(name, response);
+  if (request.method === 'POST' || other) response.writeHead(204).end();
+  if (request.method === 'POST') other?.writeHead(204).end();
 }
 
 const paths = { api, bulk, events, report, slow };
