@@ -37,7 +37,7 @@ fn twins() -> (Upstream, Upstream) {
     let (old, new) = found.unwrap();
     let answering = |name: &'static str| {
         move |peer: &mut Peer| {
-            peer.serve(format!("HTTP/1.1 200 OK\r\nX-Server: {name}\r\nContent-Length: 0\r\n\r\n"))
+            peer.serve(format!("HTTP/1.1 200 OK\r\nX-Server: {name}\r\nContent-Length: 0\r\n\r\n"));
         }
     };
     (Upstream::on(old, None, answering("old")), Upstream::on(new, None, answering("new")))
