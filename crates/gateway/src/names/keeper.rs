@@ -81,10 +81,8 @@ impl Keeper {
                 false => timeout(wait, lookups.join_next()).await.ok().flatten(),
             };
             let mut is_changed = false;
-            for (name, outcome) in
-                ended.into_iter().chain(std::iter::from_fn(|| lookups.try_join_next())).flatten()
-            {
-                is_changed |= self.settle((name, outcome));
+            for outcome in ended.into_iter().chain(std::iter::from_fn(|| lookups.try_join_next())).flatten() {
+                is_changed |= self.settle(outcome);
             }
             if is_changed {
                 self.publish();
