@@ -15,6 +15,7 @@ mod queue;
 mod records;
 mod routes;
 mod services;
+mod settings;
 mod tickets;
 mod tls;
 mod tracing;

@@ -2,6 +2,7 @@
 
 use crate::exchange::{RequestLine, Times};
 use crate::keys::{ClientId, ServiceId, UpstreamId};
+use std::time::Duration;
 
 /// A client's connection and an upstream connection that belong together. Each direction ends for itself: the end of one
 /// stream is passed on behind its last byte, and the other flows on.
@@ -10,6 +11,8 @@ pub(crate) struct Tunnel {
     pub client: ClientId,
     pub upstream: UpstreamId,
     pub service: ServiceId,
+    /// How long it may be silent.
+    pub idle: Duration,
     /// The request that it grew out of, for the log.
     pub request: Option<(RequestLine, Times)>,
 }

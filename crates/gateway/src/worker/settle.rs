@@ -127,7 +127,14 @@ impl<N: Net> Worker<N> {
             (Some((_, why)), Some(want)) if why == want && !(moved && want.extends()) => {}
             (_, Some(want)) => {
                 let policy = exchange.map_or_else(|| self.core.plan.policy(), Exchange::policy);
-                let within = want.within(&policy.timeouts, self.core.draining);
+                let tunnel = match (want, client.phase) {
+                    (downstream::Patience::Tunnel, Phase::Tunnel(tunnel)) => self.tunnels.get(tunnel),
+                    _ => None,
+                };
+                let within = match tunnel.filter(|_| !self.core.draining) {
+                    Some(tunnel) => tunnel.idle,
+                    None => want.within(&policy.timeouts, self.core.draining),
+                };
                 let at = self.core.net.now() + within;
                 client.timer.set(at, want, self.core.net.wheel(), id.key());
             }

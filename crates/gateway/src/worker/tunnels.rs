@@ -30,7 +30,8 @@ impl<N: Net> Worker<N> {
                 return self.cut(id);
             }
         };
-        let tunnel = self.tunnels.insert(Tunnel { client: id, upstream, service, request: None });
+        let idle = self.core.plan.policy().timeouts.tunnel;
+        let tunnel = self.tunnels.insert(Tunnel { client: id, upstream, service, idle, request: None });
         let Some(client) = self.clients.get_mut(id) else { return };
         client.phase = Phase::Tunnel(tunnel);
         let mut held = std::mem::take(&mut client.held);
@@ -50,8 +51,9 @@ impl<N: Net> Worker<N> {
         }
         let (client_id, upstream_id) = (exchange.client, exchange.attempt.upstream);
         let (service, request) = (exchange.service, Some((exchange.line, exchange.times)));
-        let tunnel =
-            self.tunnels.insert(Tunnel { client: client_id, upstream: upstream_id, service, request });
+        let idle = exchange.policy().timeouts.tunnel;
+        let tunnel = Tunnel { client: client_id, upstream: upstream_id, service, idle, request };
+        let tunnel = self.tunnels.insert(tunnel);
         if let Some(upstream) = self.upstreams.get_mut(upstream_id) {
             upstream.job = Job::Tunnel(tunnel);
         }

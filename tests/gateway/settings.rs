@@ -1,0 +1,124 @@
+//! Settings with a room of their own nowhere else: each test fails when its setting is ignored.
+
+use super::{ask, gateway_to, metric, named};
+use crate::common::{Client, DEADLINE, Peer, Upstream, Weir, poll_until};
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::Command;
+use std::time::Duration;
+use weir_http1::Method;
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+const ADMIN: &str = "[admin]\nbind = '127.0.0.1:0'\n";
+
+/// Regression test: what a route sets was ignored, since a tunnel has no exchange that knows its route.
+#[test]
+fn a_silent_tunnel_ends_after_its_time() {
+    let upstream = Upstream::start(None, |peer: &mut Peer| {
+        peer.head();
+        peer.answer("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n");
+        peer.read_to_end();
+    });
+    for setting in ["timeouts.tunnel = '100ms'", "[timeouts]\ntunnel = '100ms'"] {
+        let weir = gateway_to(&upstream, setting);
+        let mut client = Client::connect(weir.address(), None);
+        client.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n");
+        assert_eq!(client.answer(Method::Get).status, 101);
+        weir.wait_for_stderr(&["tunnel_idle"]);
+    }
+}
+
+#[test]
+fn a_client_that_does_not_close_is_waited_for_as_long_as_is_set() {
+    let upstream = named("a");
+    for (linger, left) in [("100ms", 0), ("1h", 1)] {
+        let weir = gateway_to(&upstream, &format!("{ADMIN}[timeouts]\nlinger = '{linger}'"));
+        let mut client = Client::connect(weir.address(), None);
+        client.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+        assert_eq!(client.answer(Method::Get).status, 200);
+        poll_until(DEADLINE, "the connection is closed, or kept", || metric(&weir, "weir_clients") == left);
+    }
+}
+
+/// Both timers are the gateway's: that of a slow head is over while the idle client may still ask.
+#[test]
+fn idle_clients_are_kept_in_a_drain_as_long_as_is_set() {
+    let upstream = named("a");
+    let weir = gateway_to(&upstream, "[timeouts]\ndrain_idle = '20s'\nhead = '1500ms'");
+    let mut idle = Client::connect(weir.address(), None);
+    assert_eq!(idle.ask(GET).status, 200);
+    let mut slow = Client::connect(weir.address(), None);
+    slow.send("GET / HT");
+    weir.terminate();
+    assert_eq!(slow.answer(Method::Get).status, 408);
+    let last = idle.ask(GET);
+    assert!(last.status == 200 && last.says_close());
+    drop((idle, slow));
+    assert_eq!(weir.wait().code, Some(0));
+}
+
+/// Its lines are as long as may be, so that a few thousand requests are more than waits for the disk.
+#[test]
+fn requests_wait_for_a_log_that_is_full() {
+    const REQUESTS: usize = 2000;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("log");
+    assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+    // Opened first, and without waiting for the other end.
+    let reader = OpenOptions::new().read(true).custom_flags(0o4000).open(&file).unwrap();
+    let upstream = named("a");
+    let log =
+        format!("{ADMIN}[log]\naccess = '{}'\nformat = '{{target}}'\nwhen_full = 'wait'\n", file.display());
+    let weir = gateway_to(&upstream, &log);
+    let address = weir.address();
+    let asking = std::thread::spawn(move || {
+        let mut client = Client::connect(address, None);
+        let request = format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", "x".repeat(8000));
+        for _ in 0..REQUESTS {
+            assert_eq!(client.ask(&request).status, 200);
+        }
+    });
+    // Nothing is read until no request comes through any more. Should that look so too early, the test is weaker, not wrong.
+    let (mut served, mut same) = (0, 0);
+    while same < 50 && !asking.is_finished() {
+        std::thread::park_timeout(Duration::from_millis(10));
+        let now = upstream.requests().len();
+        same = if now == served { same + 1 } else { 0 };
+        served = now;
+    }
+    let mut lines = BufReader::new(std::fs::File::open(&file).unwrap()).lines();
+    drop(reader);
+    for _ in 0..REQUESTS {
+        assert_eq!(lines.next().unwrap().unwrap().len(), 8001);
+    }
+    asking.join().unwrap();
+    assert_eq!(metric(&weir, "weir_access_log_lost_lines_total"), 0);
+}
+
+#[test]
+fn a_server_that_was_ejected_returns_as_slowly_as_is_set() {
+    for (slow_return, fast) in [("1ms", true), ("1h", false)] {
+        let flaky = Upstream::start(None, |peer: &mut Peer| {
+            while peer.request().is_some() {
+                if peer.index == 0 {
+                    return;
+                }
+                peer.answer("HTTP/1.1 200 OK\r\nX-Server: flaky\r\nContent-Length: 0\r\n\r\n");
+            }
+        });
+        let good = named("good");
+        let config = format!(
+            "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\nservers = ['http://{}', 'http://{}']\n\
+             eject = {{ failures = 1, for = '100ms', slow_return = '{slow_return}' }}\n[[route]]\nservice = 'app'\n{ADMIN}",
+            flaky.address, good.address
+        );
+        let weir = Weir::configured(&config, 1);
+        poll_until(DEADLINE, "it is ejected", || ask(&weir, GET).status == 502);
+        poll_until(DEADLINE, "it returns", || metric(&weir, "weir_server_ejected") == 0);
+        let mut client = Client::connect(weir.address(), None);
+        let by_flaky = (0..60).filter(|_| client.ask(GET).fields("x-server") == ["flaky"]).count();
+        // Half of the requests, or an eleventh.
+        assert_eq!(by_flaky > 20, fast, "{slow_return}: {by_flaky}");
+    }
+}
