@@ -9,6 +9,7 @@ use crate::observe::Context;
 use crate::reason::Reason;
 use crate::upstream::{Job, Pooled, Upstream, Wish};
 use std::io;
+use std::sync::Arc;
 use weir_preface::proxy;
 use weir_reactor::Net;
 use weir_transport::{Fault, Transport};
@@ -253,8 +254,9 @@ impl<N: Net> Worker<N> {
         if let Some(mut upstream) = self.upstreams.remove(id) {
             upstream.timer.cancel(self.core.net.wheel());
             if let Some(slot) = upstream.slot {
+                let slots = Arc::clone(slot.slots());
                 drop(slot);
-                self.offer_room(upstream.server);
+                self.offer_room(&slots);
             }
         }
     }

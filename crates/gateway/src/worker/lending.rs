@@ -106,10 +106,9 @@ impl<N: Net> Worker<N> {
         true
     }
 
-    /// A connection to this server has ended, so there is room for another.
-    pub(super) fn offer_room(&mut self, server: ServerId) {
-        let slots = self.servers.get(server).and_then(|server| server.config.slots.as_ref());
-        let waiting = slots.and_then(|slots| slots.wanted(self.peers.own));
+    /// A connection of these has ended, so there is room for another. Its server may be gone from the configuration.
+    pub(super) fn offer_room(&self, slots: &Slots) {
+        let waiting = slots.wanted(self.peers.own);
         if let Some(worker) = waiting.and_then(|worker| self.peers.all.get(worker)) {
             worker.send(Control::Room);
         }
