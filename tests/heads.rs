@@ -53,8 +53,9 @@ fn hop_by_hop_fields_of_a_request_are_removed() {
     );
     assert_eq!(
         head,
-        "GET / HTTP/1.1\r\nHost: h\r\nX-Kept: 1\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\n\
-         X-Forwarded-Host: h\r\nVia: 1.1 weir\r\n\r\n"
+        "GET / HTTP/1.1\r\nHost: h\r\nX-Kept: 1\r\nConnection: TE\r\nTE: trailers\r\nX-Forwarded-For: 127.0.0.1\r\n\
+         X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\nVia: 1.1 weir\r\n\r\n",
+        "that trailers are welcome is the gateway's own wish, too: it passes them on"
     );
 }
 
@@ -148,8 +149,8 @@ fn the_framing_of_a_request_is_written_once() {
     );
     assert_eq!(
         head,
-        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nX-Forwarded-For: 127.0.0.1\r\n\
-         X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\nVia: 1.1 weir\r\n\r\n"
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: TE\r\nTE: trailers\r\n\
+         X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\nVia: 1.1 weir\r\n\r\n"
     );
     // A length of 0 is forwarded, a missing one is not added: only that distinguishes an empty body from none.
     assert!(
