@@ -4,7 +4,7 @@ use super::Worker;
 use crate::downstream::{Buffered, Past, Phase};
 use crate::keys::ClientId;
 use crate::reason::Reason;
-use weir_http1::{BodyDecoder, Parse};
+use weir_http1::BodyDecoder;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
@@ -59,12 +59,7 @@ impl<N: Net> Worker<N> {
         let Some(buffered) = client.buffered.take() else { return };
         let Buffered { head, mut body, .. } = *buffered;
         client.phase = Phase::Head { started: false };
-        match self.core.request.parse(&head, &self.core.plan.policy().limits) {
-            Ok(Parse::Complete(_)) => self.begin(id, &head, Past { buffered: true, ..Past::default() }),
-            // It was parsed before, and the limits may be others since.
-            Ok(Parse::Partial) => self.broken(id, "a part of a head was buffered"),
-            Err(error) => self.end(id, Reason::BadRequest(error)),
-        }
+        self.begin_held(id, &head, Past { buffered: true, ..Past::default() });
         let taken = self.take_some(id, &mut body, 0);
         if let Some(client) = self.clients.get_mut(id)
             && client.phase != Phase::Closing

@@ -194,6 +194,16 @@ impl<N: Net> Worker<N> {
         }
     }
 
+    /// Begins a request whose head was held; it was parsed before, and the limits may be others since.
+    #[cold]
+    pub(super) fn begin_held(&mut self, id: ClientId, head: &[u8], past: Past) {
+        match self.core.request.parse(head, &self.core.plan.policy().limits) {
+            Ok(Parse::Complete(_)) => self.begin(id, head, past),
+            Ok(Parse::Partial) => self.broken(id, "a part of a head was held"),
+            Err(error) => self.end(id, Reason::BadRequest(error)),
+        }
+    }
+
     /// Begins the exchange of a request that goes to a service.
     fn pass_on(
         &mut self,

@@ -5,7 +5,6 @@ use crate::downstream::{Past, Phase, Waiting};
 use crate::keys::{ClientId, ServiceId};
 use crate::reason::Reason;
 use std::rc::Rc;
-use weir_http1::Parse;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
@@ -64,13 +63,7 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return true };
         let Some(waiting) = client.waiting.take() else { return true };
         client.phase = Phase::Head { started: false };
-        let limits = &self.core.plan.policy().limits;
-        match self.core.request.parse(&waiting.head, limits) {
-            Ok(Parse::Complete(_)) => self.begin(id, &waiting.head, waiting.past),
-            // It was parsed before, and the limits may be others since.
-            Ok(Parse::Partial) => self.broken(id, "a part of a head has waited"),
-            Err(error) => self.end(id, Reason::BadRequest(error)),
-        }
+        self.begin_held(id, &waiting.head, waiting.past);
         if self.clients.get(id).is_some_and(|client| client.phase == Phase::Queued) {
             return false;
         }
