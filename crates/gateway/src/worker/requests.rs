@@ -6,7 +6,7 @@ use super::core::HEADROOM;
 use super::local::values;
 use crate::config::document::Retry;
 use crate::config::{Action, Route};
-use crate::downstream::{MAX_PENDING, Past, Phase};
+use crate::downstream::{Client, MAX_PENDING, Past, Phase};
 use crate::exchange::{
     AnswerHalf, Body, Event, Exchange, Overdue, Replay, RequestHalf, RequestLine, Times, Trailers,
 };
@@ -43,6 +43,11 @@ impl<N: Net> Worker<N> {
             return self.lose_client(id, Fault::Socket(ErrorKind::ConnectionReset.into()));
         }
         if ready.readable {
+            self.read_client(id);
+        }
+        // Both directions have ended: all that a closed client has left to say, and its end, are there.
+        let is_over = |client: &Client<_>| client.phase == Phase::Closing && !client.ended;
+        if ready.hangup && self.clients.get(id).is_some_and(is_over) {
             self.read_client(id);
         }
         self.touch_client(id);
