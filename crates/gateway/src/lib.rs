@@ -26,6 +26,7 @@ mod reason;
 mod route;
 mod secrets;
 mod serve;
+mod text;
 mod tunnel;
 mod upstream;
 mod variables;

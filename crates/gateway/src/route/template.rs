@@ -1,6 +1,7 @@
 //! Texts with variables: values of fields, and where redirects lead.
 
 use super::hosts::path_of;
+use crate::text;
 use crate::variables::{self, Piece};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -122,7 +123,7 @@ impl Variable {
     fn write(self, values: &Values<'_>, out: &mut Vec<u8>) {
         match self {
             Self::ClientIp => match values.client {
-                Some(client) => out.extend_from_slice(client.ip().to_canonical().to_string().as_bytes()),
+                Some(client) => text::ip(client.ip(), out),
                 None => out.extend_from_slice(b"unix"),
             },
             Self::ClientPort => {

@@ -2,7 +2,7 @@
 
 use crate::exchange::Times;
 use std::net::SocketAddr;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use weir_http1::{FieldName, RequestHead};
 use weir_tls::Facts;
 
@@ -10,12 +10,10 @@ use weir_tls::Facts;
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub at: SystemTime,
-    pub method: Box<str>,
-    /// As the client wrote it.
-    pub target: Box<str>,
-    pub host: Box<str>,
-    pub user_agent: Box<str>,
-    pub referer: Box<str>,
+    /// One after the other: each of its texts would be an allocation otherwise.
+    text: Box<str>,
+    /// Where method, target, host, user agent and referer end.
+    ends: [usize; 5],
     /// Empty unless `tracing` is set.
     pub request_id: Box<str>,
 }
@@ -44,44 +42,73 @@ pub(crate) struct Line<'a> {
     pub now: Instant,
 }
 
+/// Milliseconds with three decimals, to the nearest microsecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Millis(u64);
+
 impl Entry {
     /// The entry of a request whose head was parsed from `buf`.
     pub(crate) fn of(head: &RequestHead, buf: &[u8]) -> Self {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned().into_boxed_str();
         let field = |name: &[u8]| {
             let mut others = head.fields.iter().filter(|field| field.known == FieldName::Other);
             let found = others.find(|field| field.name.of(buf).eq_ignore_ascii_case(name));
-            found.map_or_else(Box::default, |field| text(field.value.of(buf)))
+            found.map_or(&b""[..], |field| field.value.of(buf))
         };
-        Self {
-            at: SystemTime::now(),
-            method: text(head.method_span.of(buf)),
-            target: text(head.target.of(buf)),
-            host: head.host.map_or_else(Box::default, |host| text(host.of(buf))),
-            user_agent: field(b"user-agent"),
-            referer: field(b"referer"),
-            request_id: Box::default(),
-        }
+        let host = head.host.map_or(&b""[..], |host| host.of(buf));
+        let parts =
+            [head.method_span.of(buf), head.target.of(buf), host, field(b"user-agent"), field(b"referer")];
+        let mut text = String::with_capacity(parts.iter().map(|part| part.len()).sum());
+        let ends = parts.map(|part| {
+            text.push_str(&String::from_utf8_lossy(part));
+            text.len()
+        });
+        Self { at: SystemTime::now(), text: text.into_boxed_str(), ends, request_id: Box::default() }
+    }
+
+    pub(crate) fn method(&self) -> &str {
+        self.part(0)
+    }
+
+    /// As the client wrote it.
+    pub(crate) fn target(&self) -> &str {
+        self.part(1)
+    }
+
+    pub(crate) fn host(&self) -> &str {
+        self.part(2)
+    }
+
+    pub(crate) fn user_agent(&self) -> &str {
+        self.part(3)
+    }
+
+    pub(crate) fn referer(&self) -> &str {
+        self.part(4)
+    }
+
+    fn part(&self, at: usize) -> &str {
+        let begin = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.text.get(begin..self.ends[at]).unwrap_or_default()
     }
 }
 
 /// Milliseconds of the steps of a request; `None` for those that did not happen.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Split {
     /// Connecting to the server: 0 on a connection of before.
-    pub connect: Option<f64>,
+    pub connect: Option<Millis>,
     /// The handshake with it.
-    pub tls: Option<f64>,
+    pub tls: Option<Millis>,
     /// From the request's last byte to the answer's first.
-    pub wait: Option<f64>,
+    pub wait: Option<Millis>,
     /// From the answer's first byte to its last.
-    pub transfer: Option<f64>,
-    pub total: f64,
+    pub transfer: Option<Millis>,
+    pub total: Millis,
 }
 
 impl Split {
     pub(crate) fn of(times: &Times, now: Instant) -> Self {
-        let ms = |from: Instant, to: Instant| to.saturating_duration_since(from).as_secs_f64() * 1000.0;
+        let ms = |from: Instant, to: Instant| Millis::of(to.saturating_duration_since(from));
         let reached = times.reached.or(times.connected);
         Self {
             connect: reached.map(|reached| ms(times.attempt, reached)),
@@ -89,6 +116,39 @@ impl Split {
             wait: times.first_byte.map(|first| ms(times.sent.unwrap_or(times.attempt).min(first), first)),
             transfer: times.first_byte.map(|first| ms(first, times.last_byte.unwrap_or(now))),
             total: ms(times.head, now),
+        }
+    }
+}
+
+impl Millis {
+    fn of(time: Duration) -> Self {
+        Self(u64::try_from((time.as_nanos() + 500) / 1000).unwrap_or(u64::MAX))
+    }
+
+    /// Appends it, such as `12.345`.
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
+        weir_http1::decimal(self.0 / 1000, out);
+        let digit = |n: u64| b'0' + (n % 10) as u8;
+        out.extend_from_slice(&[b'.', digit(self.0 / 100), digit(self.0 / 10), digit(self.0)]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_to_the_microsecond() {
+        for (ns, text) in [
+            (0, "0.000"),
+            (499, "0.000"),
+            (500, "0.001"),
+            (1_234_567, "1.235"),
+            (60_000_000_000, "60000.000"),
+        ] {
+            let mut out = Vec::new();
+            Millis::of(Duration::from_nanos(ns)).write(&mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), text);
         }
     }
 }

@@ -1,24 +1,25 @@
 //! A line as a JSON object.
 
-use super::entry::{Line, Split};
-use super::template::time;
+use super::clock::Clock;
+use super::entry::{Line, Millis, Split};
+use crate::text;
 use std::io::Write as _;
 
 /// Appends the line, without its end.
-pub(super) fn write(line: &Line<'_>, out: &mut Vec<u8>) {
+pub(super) fn write(line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
     let mut object = Object { out, has_members: false };
     if let Some(entry) = line.entry {
-        object.text("time", &time(entry.at));
+        object.quoted("time", |out| clock.write(entry.at, out));
     }
     if let Some(client) = line.client {
-        object.text("client", &client.ip().to_canonical().to_string());
+        object.quoted("client", |out| text::ip(client.ip(), out));
         object.number("client_port", u64::from(client.port()));
     }
     object.text("listener", line.listener);
     if let Some(entry) = line.entry {
-        object.text("method", &entry.method);
-        object.text("host", &entry.host);
-        object.text("target", &entry.target);
+        object.text("method", entry.method());
+        object.text("host", entry.host());
+        object.text("target", entry.target());
     }
     object.number("status", u64::from(line.status));
     if let Some(reason) = line.reason {
@@ -32,7 +33,7 @@ pub(super) fn write(line: &Line<'_>, out: &mut Vec<u8>) {
         object.number("retries", u64::from(line.retries));
     }
     if let Some(tls) = line.tls {
-        object.text("tls_version", &tls.version.to_string());
+        object.text("tls_version", tls.version.name());
         object.text("tls_suite", tls.suite.name());
         object.text("tls_handshake", tls.kind.name());
     }
@@ -52,8 +53,8 @@ pub(super) fn write(line: &Line<'_>, out: &mut Vec<u8>) {
     }
     if let Some(entry) = line.entry {
         for (name, value) in [
-            ("user_agent", &entry.user_agent),
-            ("referer", &entry.referer),
+            ("user_agent", entry.user_agent()),
+            ("referer", entry.referer()),
             ("request_id", &entry.request_id),
         ] {
             if !value.is_empty() {
@@ -79,9 +80,13 @@ impl Object<'_> {
     }
 
     fn text(&mut self, name: &str, value: &str) {
+        self.quoted(name, |out| escape(value, out));
+    }
+
+    fn quoted(&mut self, name: &str, value: impl FnOnce(&mut Vec<u8>)) {
         self.name(name);
         self.out.push(b'"');
-        escape(value, self.out);
+        value(self.out);
         self.out.push(b'"');
     }
 
@@ -90,19 +95,23 @@ impl Object<'_> {
         weir_http1::decimal(value, self.out);
     }
 
-    fn decimal(&mut self, name: &str, value: f64) {
+    fn decimal(&mut self, name: &str, value: Millis) {
         self.name(name);
-        // Writing to a vector does not fail.
-        let _ = write!(self.out, "{value:.3}");
+        value.write(self.out);
     }
 }
 
 /// RFC 8259 section 7.
 fn escape(text: &str, out: &mut Vec<u8>) {
+    let is_plain = |byte: u8| !matches!(byte, b'"' | b'\\' | 0..0x20 | 0x7f);
+    if text.bytes().all(is_plain) {
+        return out.extend_from_slice(text.as_bytes());
+    }
     for byte in text.bytes() {
         match byte {
             b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
             0..0x20 | 0x7f => {
+                // Writing to a vector does not fail.
                 let _ = write!(out, "\\u{byte:04x}");
             }
             _ => out.push(byte),

@@ -3,6 +3,7 @@
 //! A worker formats lines into a buffer of its own and hands it over when it is large or has waited. What happens when the
 //! disk does not keep up is a setting, and is counted.
 
+mod clock;
 mod entry;
 mod json;
 mod template;
@@ -13,6 +14,7 @@ pub(crate) use template::LineTemplate;
 pub(crate) use writer::{Buffers, Writer, start};
 
 use crate::config::document::WhenFull;
+use clock::Clock;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::TrySendError;
 use std::time::{Duration, Instant};
@@ -32,6 +34,7 @@ pub(crate) enum Format {
 pub(crate) struct Access {
     format: Format,
     when_full: WhenFull,
+    clock: Clock,
     buffer: Vec<u8>,
     /// Lines in the buffer.
     lines: u64,
@@ -42,14 +45,22 @@ pub(crate) struct Access {
 
 impl Access {
     pub(crate) fn new(format: Format, when_full: WhenFull, writer: Buffers) -> Self {
-        Self { format, when_full, buffer: Vec::new(), lines: 0, flush_at: None, writer }
+        Self {
+            format,
+            when_full,
+            clock: Clock::default(),
+            buffer: Vec::new(),
+            lines: 0,
+            flush_at: None,
+            writer,
+        }
     }
 
     /// Adds a line.
     pub(crate) fn record(&mut self, line: &Line<'_>, now: Instant) {
         match &self.format {
-            Format::Json => json::write(line, &mut self.buffer),
-            Format::Template(template) => template.write(line, &mut self.buffer),
+            Format::Json => json::write(line, &mut self.clock, &mut self.buffer),
+            Format::Template(template) => template.write(line, &mut self.clock, &mut self.buffer),
         }
         self.buffer.push(b'\n');
         self.lines += 1;

@@ -1,57 +1,61 @@
 //! A line as a text with variables.
 
-use super::entry::{Line, Split};
+use super::clock::Clock;
+use super::entry::{Entry, Line, Millis, Split};
+use crate::text;
 use crate::variables::{self, Piece};
 use std::io::Write as _;
 use std::str::FromStr;
-use std::time::SystemTime;
-use time::OffsetDateTime;
 
 /// A text with variables such as `{status}`; `{{` is a brace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LineTemplate(Vec<Piece>);
 
-type Write = fn(&Line<'_>, &mut Vec<u8>);
+type Write = fn(&Line<'_>, &mut Clock, &mut Vec<u8>);
 
 const VARIABLES: [(&str, Write); 25] = [
-    ("time", |line, out| put(line.entry.map(|entry| time(entry.at)).as_deref(), out)),
-    ("client", |line, out| {
-        put(line.client.map(|client| client.ip().to_canonical().to_string()).as_deref(), out);
+    ("time", |line, clock, out| match line.entry {
+        Some(entry) => clock.write(entry.at, out),
+        None => out.push(b'-'),
     }),
-    ("client_port", |line, out| number(line.client.map_or(0, |client| client.port().into()), out)),
-    ("listener", |line, out| put(Some(line.listener), out)),
-    ("method", |line, out| put(line.entry.map(|entry| &*entry.method), out)),
-    ("host", |line, out| put(line.entry.map(|entry| &*entry.host), out)),
-    ("target", |line, out| put(line.entry.map(|entry| &*entry.target), out)),
-    ("status", |line, out| number(line.status.into(), out)),
-    ("reason", |line, out| put(line.reason, out)),
-    ("received", |line, out| number(line.received, out)),
-    ("sent", |line, out| number(line.sent, out)),
-    ("service", |line, out| put(Some(line.service), out)),
-    ("server", |line, out| put(Some(line.server), out)),
-    ("retries", |line, out| number(line.retries.into(), out)),
-    ("tls_version", |line, out| put(line.tls.map(|tls| tls.version.to_string()).as_deref(), out)),
-    ("tls_suite", |line, out| put(line.tls.map(|tls| tls.suite.name()), out)),
-    ("tls_handshake", |line, out| put(line.tls.map(|tls| tls.kind.name()), out)),
-    ("connect_ms", |line, out| decimal(split(line).connect, out)),
-    ("tls_ms", |line, out| decimal(split(line).tls, out)),
-    ("wait_ms", |line, out| decimal(split(line).wait, out)),
-    ("transfer_ms", |line, out| decimal(split(line).transfer, out)),
-    ("total_ms", |line, out| decimal(line.times.as_ref().map(|_| split(line).total), out)),
-    ("user_agent", |line, out| put(line.entry.map(|entry| &*entry.user_agent), out)),
-    ("referer", |line, out| put(line.entry.map(|entry| &*entry.referer), out)),
-    ("request_id", |line, out| put(line.entry.map(|entry| &*entry.request_id), out)),
+    ("client", |line, _, out| match line.client {
+        Some(client) => text::ip(client.ip(), out),
+        None => out.push(b'-'),
+    }),
+    ("client_port", |line, _, out| number(line.client.map_or(0, |client| client.port().into()), out)),
+    ("listener", |line, _, out| put(Some(line.listener), out)),
+    ("method", |line, _, out| put(line.entry.map(Entry::method), out)),
+    ("host", |line, _, out| put(line.entry.map(Entry::host), out)),
+    ("target", |line, _, out| put(line.entry.map(Entry::target), out)),
+    ("status", |line, _, out| number(line.status.into(), out)),
+    ("reason", |line, _, out| put(line.reason, out)),
+    ("received", |line, _, out| number(line.received, out)),
+    ("sent", |line, _, out| number(line.sent, out)),
+    ("service", |line, _, out| put(Some(line.service), out)),
+    ("server", |line, _, out| put(Some(line.server), out)),
+    ("retries", |line, _, out| number(line.retries.into(), out)),
+    ("tls_version", |line, _, out| put(line.tls.map(|tls| tls.version.name()), out)),
+    ("tls_suite", |line, _, out| put(line.tls.map(|tls| tls.suite.name()), out)),
+    ("tls_handshake", |line, _, out| put(line.tls.map(|tls| tls.kind.name()), out)),
+    ("connect_ms", |line, _, out| decimal(split(line).and_then(|split| split.connect), out)),
+    ("tls_ms", |line, _, out| decimal(split(line).and_then(|split| split.tls), out)),
+    ("wait_ms", |line, _, out| decimal(split(line).and_then(|split| split.wait), out)),
+    ("transfer_ms", |line, _, out| decimal(split(line).and_then(|split| split.transfer), out)),
+    ("total_ms", |line, _, out| decimal(split(line).map(|split| split.total), out)),
+    ("user_agent", |line, _, out| put(line.entry.map(Entry::user_agent), out)),
+    ("referer", |line, _, out| put(line.entry.map(Entry::referer), out)),
+    ("request_id", |line, _, out| put(line.entry.map(|entry| &*entry.request_id), out)),
 ];
 
 impl LineTemplate {
     /// Appends the line, without its end.
-    pub(super) fn write(&self, line: &Line<'_>, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
         for piece in &self.0 {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
                 Piece::Variable(at) => {
                     if let Some((_, write)) = VARIABLES.get(*at) {
-                        write(line, out);
+                        write(line, clock, out);
                     }
                 }
             }
@@ -67,15 +71,8 @@ impl FromStr for LineTemplate {
     }
 }
 
-/// The instant in UTC, with milliseconds (RFC 3339).
-pub(super) fn time(at: SystemTime) -> String {
-    let at = OffsetDateTime::from(at);
-    let ((year, month, day), (hour, minute, second, ms)) = (at.to_calendar_date(), at.to_hms_milli());
-    format!("{year:04}-{:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z", u8::from(month))
-}
-
-fn split(line: &Line<'_>) -> Split {
-    line.times.as_ref().map(|times| Split::of(times, line.now)).unwrap_or_default()
+fn split(line: &Line<'_>) -> Option<Split> {
+    line.times.as_ref().map(|times| Split::of(times, line.now))
 }
 
 /// Control characters and quotes do not break the line or its quotes.
@@ -99,28 +96,9 @@ fn number(number: u64, out: &mut Vec<u8>) {
     weir_http1::decimal(number, out);
 }
 
-fn decimal(value: Option<f64>, out: &mut Vec<u8>) {
+fn decimal(value: Option<Millis>, out: &mut Vec<u8>) {
     match value {
-        Some(value) => drop(write!(out, "{value:.3}")),
+        Some(value) => value.write(out),
         None => out.push(b'-'),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::time::Duration;
-
-    #[test]
-    fn instants_are_written_in_utc() {
-        for (seconds, text) in [
-            (0, "1970-01-01T00:00:00.000Z"),
-            (951_782_399, "2000-02-28T23:59:59.000Z"),
-            (951_782_400, "2000-02-29T00:00:00.000Z"),
-            (1_767_225_599, "2025-12-31T23:59:59.000Z"),
-            (4_107_542_400, "2100-03-01T00:00:00.000Z"),
-        ] {
-            assert_eq!(time(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)), text);
-        }
     }
 }
