@@ -11,6 +11,7 @@
 pub mod bare;
 
 mod admin;
+mod admission;
 mod config;
 mod control;
 mod downstream;

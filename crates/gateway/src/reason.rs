@@ -1,5 +1,6 @@
 //! Why an exchange or a connection ended early: one enum for the log, the counters and the answer.
 
+use std::time::Duration;
 use weir_http1::{BodyError, RequestError, ResponseError};
 use weir_preface::hello::HelloError;
 use weir_preface::proxy::ProxyError;
@@ -28,6 +29,12 @@ pub enum Reason {
     BadProxyHeader(ProxyError),
     /// A connection from an address that is none of the proxies' in front.
     UntrustedProxy,
+    /// A client from a network that is not let in.
+    ClientDenied,
+    /// The client has as many connections as it may have.
+    TooManyConnections,
+    /// The client has made as many requests as it may make; the time until the next one may come.
+    RateLimited(Duration),
     /// The client asked for this name, for which nothing is here.
     UnknownName(String),
     /// The client did not begin with a ClientHello where connections are passed on by that.
@@ -93,10 +100,13 @@ impl Reason {
             Self::BodyTooLarge => 413,
             Self::NoRoute => 404,
             Self::ConnectMethod => 501,
+            Self::RateLimited(_) => 429,
             Self::HeadTimeout | Self::BodyTimeout => 408,
             Self::HandshakeTimeout
             | Self::BadProxyHeader(_)
             | Self::UntrustedProxy
+            | Self::ClientDenied
+            | Self::TooManyConnections
             | Self::UnknownName(_)
             | Self::BadHello(_)
             | Self::ClientTls(_)
@@ -135,6 +145,9 @@ impl Reason {
             Self::HandshakeTimeout => "handshake_timeout",
             Self::BadProxyHeader(_) => "bad_proxy_header",
             Self::UntrustedProxy => "untrusted_proxy",
+            Self::ClientDenied => "client_denied",
+            Self::TooManyConnections => "too_many_connections",
+            Self::RateLimited(_) => "rate_limited",
             Self::UnknownName(_) => "unknown_name",
             Self::BadHello(_) => "bad_client_hello",
             Self::NotTls => "not_tls",
@@ -212,7 +225,7 @@ impl Reason {
 }
 
 /// All codes, by which the workers count. `internal_error` comes last.
-pub(crate) const CODES: [&str; 73] = [
+pub(crate) const CODES: [&str; 76] = [
     "body_too_large",
     "no_server",
     "queue_full",
@@ -224,6 +237,9 @@ pub(crate) const CODES: [&str; 73] = [
     "handshake_timeout",
     "bad_proxy_header",
     "untrusted_proxy",
+    "client_denied",
+    "too_many_connections",
+    "rate_limited",
     "unknown_name",
     "bad_client_hello",
     "not_tls",

@@ -126,7 +126,7 @@ fn start(
     let secrets = secrets::watch(&snapshot, journal.clone())?;
     keep_resolving(&snapshot, senders.clone(), health, journal)?;
     forward_signals(senders.clone(), Some(tell))?;
-    let (admin, all) = (admin.map(Arc::new), senders.clone());
+    let (admin, all, crowd) = (admin.map(Arc::new), senders.clone(), Arc::default());
     if let Some(listener) = &admin {
         journal::out(format_args!("admin on {}", listener.place()?));
         admin::start(
@@ -140,7 +140,7 @@ fn start(
     }
     let ended =
         run_workers(shares.into_iter().zip(mailboxes), config.cores.as_ref(), |own, (listeners, mailbox)| {
-            work(&snapshot, listeners, mailbox, Peers { own, all: all.clone() })
+            work(&snapshot, listeners, mailbox, Peers { own, all: all.clone(), crowd: Arc::clone(&crowd) })
         });
     if let Some(listener) = admin {
         listener.close();

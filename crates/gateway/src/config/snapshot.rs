@@ -2,6 +2,7 @@
 
 use super::Network;
 use super::document::{Balance, Dns, Eject, HashOn, Health, Pool, ProxyField, Retry, Timeouts, WhenFull};
+use crate::admission::Rate;
 use crate::heads::forwarded::Forms;
 use crate::mirror::MirrorTo;
 use crate::observe::access::Format;
@@ -35,6 +36,8 @@ pub(crate) struct Snapshot {
     pub pages: Pages,
     /// The access log's file and format.
     pub access: Option<AccessLog>,
+    /// Connections that one client may have; `None`: any number.
+    pub connections_per_client: Option<u32>,
     /// The room for one read, in bytes.
     pub read_size: usize,
     /// What a connection is held to until its request has a route.
@@ -104,6 +107,10 @@ pub(crate) struct Listener {
     pub proxy_field: ProxyField,
     /// Networks of those in front who begin each connection with a PROXY protocol header; empty: nobody does.
     pub announced_by: Arc<[Network]>,
+    /// Networks of clients that are let in; empty: all.
+    pub allow: Arc<[Network]>,
+    /// Networks of those among them that are turned away.
+    pub deny: Arc<[Network]>,
     pub passthrough: Arc<Passthrough>,
     pub tls: Option<weir_tls::Server>,
 }
@@ -149,6 +156,8 @@ pub(crate) struct Route {
     pub action: Action,
     pub policy: Policy,
     pub path: Option<PathEdit>,
+    /// How many requests a client may make; all workers count together.
+    pub rate: Option<Arc<Rate>>,
     /// Where copies of its requests go.
     pub mirror: Option<MirrorTo>,
     pub request: Edits,

@@ -17,6 +17,10 @@ pub(crate) struct Frontend {
     pub proxy_field: ProxyField,
     /// Networks of those in front who begin each connection with a PROXY protocol header.
     pub announced_by: Arc<[Network]>,
+    /// Networks of clients that are let in; empty: all.
+    pub allow: Arc<[Network]>,
+    /// Networks of those among them that are turned away.
+    pub deny: Arc<[Network]>,
     /// Connections that are passed on without being decrypted.
     pub passthrough: Arc<Passthrough>,
     pub tls: Option<Acceptor>,
@@ -39,6 +43,8 @@ impl Frontend {
             trusted: Arc::clone(&listener.trusted),
             proxy_field: listener.proxy_field,
             announced_by: Arc::clone(&listener.announced_by),
+            allow: Arc::clone(&listener.allow),
+            deny: Arc::clone(&listener.deny),
             passthrough: Arc::clone(&listener.passthrough),
             tls: listener.tls.as_ref().map(weir_tls::Server::core),
         }
@@ -60,8 +66,19 @@ impl Frontend {
         }
     }
 
-    /// Whether a connection from this address is accepted.
+    /// Whether connections begin with the address of the client, which another one than the peer may be.
+    pub(crate) fn is_announced(&self) -> bool {
+        !self.announced_by.is_empty()
+    }
+
+    /// Whether a connection from this address may say whose it is.
+    pub(crate) fn hears(&self, address: Option<IpAddr>) -> bool {
+        self.announced_by.iter().any(|network| network.contains(address))
+    }
+
+    /// Whether a client at this address is let in.
     pub(crate) fn admits(&self, address: Option<IpAddr>) -> bool {
-        self.announced_by.is_empty() || self.announced_by.iter().any(|network| network.contains(address))
+        let in_any = |networks: &[Network]| networks.iter().any(|network| network.contains(address));
+        (self.allow.is_empty() || in_any(&self.allow)) && !in_any(&self.deny)
     }
 }

@@ -8,6 +8,7 @@ pub(crate) use buffered::Buffered;
 pub(crate) use frontend::{Frontend, Preface};
 pub(crate) use patience::Patience;
 
+use crate::admission::Present;
 use crate::heads::forwarded::Proxy;
 use crate::heads::rewrite;
 use crate::keys::{ExchangeId, ServiceId, TunnelId};
@@ -34,6 +35,8 @@ pub(crate) struct Client<S> {
     /// Where it connected to, if a proxy in front says so.
     pub destination: Option<SocketAddr>,
     pub accepted: Instant,
+    /// Its place among the connections of its client, if those are counted.
+    pub present: Option<Present>,
     /// What it presented in its handshake.
     pub certificate: Option<Box<ClientCertificate>>,
     /// The header lines added to every request of this connection.
@@ -70,6 +73,13 @@ pub(crate) struct Past {
     pub waits_since: Option<Instant>,
     /// Its body was waited for.
     pub buffered: bool,
+}
+
+impl Past {
+    /// Whether the request has just come.
+    pub(crate) fn is_none(&self) -> bool {
+        self.waits_since.is_none() && !self.buffered
+    }
 }
 
 /// What the connection is doing.
@@ -110,6 +120,7 @@ impl<S: Socket> Client<S> {
             origin: peer,
             destination: None,
             accepted: now,
+            present: None,
             certificate: None,
             forwarded,
             held: Vec::new(),

@@ -56,6 +56,8 @@ mod tests {
             trusted: trusted.into(),
             proxy_field: ProxyField::XForwardedFor,
             announced_by: [].into(),
+            allow: [].into(),
+            deny: [].into(),
             passthrough: Arc::default(),
             tls: None,
         };

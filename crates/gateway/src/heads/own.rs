@@ -37,8 +37,8 @@ pub(crate) struct Own<'a> {
     pub content_type: &'a str,
     /// `None`: the status in words.
     pub body: Option<&'a [u8]>,
-    /// Empty: none.
-    pub location: &'a [u8],
+    /// A field of its own, such as `Location`.
+    pub field: Option<(&'static str, &'a [u8])>,
 }
 
 /// The type of a body in words.
@@ -52,7 +52,7 @@ pub(crate) fn respond(
     edits: Option<&Edits>,
     out: &mut Vec<u8>,
 ) {
-    let Own { status, content_type, body, location } = *own;
+    let Own { status, content_type, body, field } = *own;
     let phrase = phrase(status);
     let words = format!("{status} {phrase}\n");
     let body = body.unwrap_or(words.as_bytes());
@@ -61,10 +61,10 @@ pub(crate) fn respond(
     if !drops(b"date") {
         out.extend_from_slice(format!("Date: {}\r\n", httpdate::fmt_http_date(SystemTime::now())).as_bytes());
     }
-    if !location.is_empty() {
-        out.extend_from_slice(b"Location: ");
-        out.extend_from_slice(location);
-        out.extend_from_slice(b"\r\n");
+    if let Some((name, value)) = field {
+        for part in [name.as_bytes(), b": ", value, b"\r\n"] {
+            out.extend_from_slice(part);
+        }
     }
     // Neither may have a body (RFC 9110 sections 15.3.5 and 15.4.5).
     let has_body = !matches!(status, 204 | 304);

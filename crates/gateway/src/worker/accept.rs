@@ -1,9 +1,11 @@
 //! New connections of clients.
 
 use super::Worker;
+use crate::admission::{Origin, Present};
 use crate::config::Role;
-use crate::downstream::Client;
+use crate::downstream::{Client, Frontend};
 use crate::heads::rewrite;
+use crate::observe::Context;
 use crate::reason::Reason;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -39,25 +41,48 @@ impl<N: Net> Worker<N> {
         }
     }
 
+    /// Whether a client may have this connection, and its place if they are counted.
+    pub(super) fn let_in(
+        &self,
+        frontend: &Frontend,
+        client: Option<SocketAddr>,
+    ) -> Result<Option<Present>, Reason> {
+        let address = client.map(|client| client.ip());
+        if !frontend.admits(address) {
+            return Err(Reason::ClientDenied);
+        }
+        let Some(most) = self.core.plan.snapshot.connections_per_client else { return Ok(None) };
+        let present = self.peers.crowd.enter(Origin::of(address), most);
+        present.map(Some).ok_or(Reason::TooManyConnections)
+    }
+
     fn welcome(&mut self, index: u32, socket: N::Socket, peer: Option<SocketAddr>) {
         let Some(frontend) = self.frontends.of(index).map(Rc::clone) else { return };
+        let admitted = match frontend.is_announced() {
+            true if frontend.hears(peer.map(|peer| peer.ip())) => Ok(None),
+            true => Err(Reason::UntrustedProxy),
+            false => self.let_in(&frontend, peer),
+        };
+        self.core.counters.connections += 1;
+        let present = match admitted {
+            Ok(present) => present,
+            // Nothing was made for it yet.
+            Err(reason) => {
+                return self.core.note_end(&reason, Context { client: peer, ..Context::default() });
+            }
+        };
         let role = frontend.role;
         let session = match frontend.preface() {
             Some(_) => None,
             None => frontend.tls.as_ref().map(Acceptor::accept),
         };
-        let admitted = frontend.admits(peer.map(|peer| peer.ip()));
         let forwarded = match role {
             Role::Gateway => rewrite::forwarded(peer, frontend.tls.is_some()),
             Role::Tunnel => Box::default(),
         };
         let now = self.core.net.now();
         let client = Client::new(Transport::accepted(socket, session), frontend, peer, now, forwarded);
-        let id = self.clients.insert(client);
-        self.core.counters.connections += 1;
-        if !admitted {
-            return self.end(id, Reason::UntrustedProxy);
-        }
+        let id = self.clients.insert(Client { present, ..client });
         if role == Role::Tunnel {
             self.dig_floor(id);
         }

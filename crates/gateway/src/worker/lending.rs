@@ -1,6 +1,7 @@
 //! Connections to servers that have a limit for all workers: one that is idle goes to the worker whose requests wait.
 
 use super::{Control, Worker};
+use crate::admission::Crowd;
 use crate::keys::{ServerId, ServiceId, UpstreamId};
 use crate::upstream::{Job, Slot, Slots, Upstream};
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use weir_transport::Transport;
 pub(crate) struct Peers<S> {
     pub own: usize,
     pub all: Vec<Sender<Control<S>>>,
+    /// Their clients.
+    pub crowd: Arc<Crowd>,
 }
 
 /// An idle connection on its way to another worker.
@@ -27,8 +30,8 @@ pub(crate) struct Handed<S> {
 
 impl<S> Peers<S> {
     /// A worker alone.
-    pub(crate) const fn none() -> Self {
-        Self { own: 0, all: Vec::new() }
+    pub(crate) fn none() -> Self {
+        Self { own: 0, all: Vec::new(), crowd: Arc::default() }
     }
 
     fn others(&self) -> impl Iterator<Item = &Sender<Control<S>>> {

@@ -9,14 +9,59 @@ use crate::heads::rewrite::Connection;
 use crate::keys::ClientId;
 use crate::observe::Context;
 use crate::reason::Reason;
-use crate::route::Values;
+use crate::route::{Edits, Values};
+use std::rc::Rc;
 use weir_http1::{Framing, Method, RequestHead, Version};
 use weir_reactor::{Net, Socket};
 
 impl<N: Net> Worker<N> {
-    /// Answers the request whose head was parsed from `buf`; without an action, that no route is for it. The connection
-    /// persists, unless a body follows.
-    pub(super) fn answer_self(&mut self, id: ClientId, buf: &[u8], route: Option<&Route>) {
+    /// Answers the request whose head was parsed from `buf` with what its route says.
+    pub(super) fn answer_self(&mut self, id: ClientId, buf: &[u8], route: &Route) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let mut location = Vec::new();
+        let own = match &route.action {
+            Action::Redirect { status, to } => {
+                to.write(&values(client, &self.core.request, buf, b""), &mut location);
+                let field = Some(("Location", &location[..]));
+                Own { status: *status, content_type: own::PLAIN, body: None, field }
+            }
+            Action::Respond { status, content_type, body } => {
+                Own { status: *status, content_type, body: body.as_deref(), field: None }
+            }
+            Action::Pass { .. } => return self.broken(id, "a route to a service has no answer of its own"),
+        };
+        self.give(id, buf, &own, Some(&route.response), None);
+    }
+
+    /// Answers the request whose head was parsed from `buf` with what is against it. Unlike after
+    /// [`refuse`](Worker::refuse), the client may go on: its request was in order.
+    pub(super) fn decline(&mut self, id: ClientId, buf: &[u8], reason: &Reason) {
+        let status = reason.status().unwrap_or(500);
+        let wait;
+        let field = match reason {
+            Reason::RateLimited(time) => {
+                wait = time.as_secs_f64().ceil().to_string();
+                Some(("Retry-After", wait.as_bytes()))
+            }
+            _ => None,
+        };
+        let plan = Rc::clone(&self.core.plan);
+        let (content_type, body) = match plan.snapshot.pages.get(&status) {
+            Some(page) => (page.content_type, Some(&page.body[..])),
+            None => (own::PLAIN, None),
+        };
+        self.give(id, buf, &Own { status, content_type, body, field }, None, Some(reason));
+    }
+
+    /// The connection persists, unless a body follows.
+    fn give(
+        &mut self,
+        id: ClientId,
+        buf: &[u8],
+        own: &Own<'_>,
+        edits: Option<&Edits>,
+        reason: Option<&Reason>,
+    ) {
         let Some(client) = self.clients.get_mut(id) else { return };
         let core = &mut self.core;
         let head = &core.request;
@@ -27,38 +72,17 @@ impl<N: Net> Worker<N> {
             (true, Version::Http11) => Connection::Persists,
             (true, Version::Http10) => Connection::PersistsByConsent,
         };
-        let mut location = Vec::new();
-        let own = match route.map(|route| &route.action) {
-            Some(Action::Redirect { status, to }) => {
-                to.write(&values(client, head, buf, b""), &mut location);
-                Own { status: *status, content_type: own::PLAIN, body: None, location: &location }
-            }
-            Some(Action::Respond { status, content_type, body }) => {
-                Own { status: *status, content_type, body: body.as_deref(), location: b"" }
-            }
-            Some(Action::Pass { .. }) | None => match core.plan.snapshot.pages.get(&404) {
-                Some(page) => Own {
-                    status: 404,
-                    content_type: page.content_type,
-                    body: Some(&page.body),
-                    location: b"",
-                },
-                None => Own { status: 404, content_type: own::PLAIN, body: None, location: b"" },
-            },
-        };
-        let (status, is_head) = (own.status, head.method == Method::Head);
-        let edits = route.map(|route| &route.response);
-        own::respond(&own, is_head, connection, edits, client.transport.stage(&mut core.wire));
+        let is_head = head.method == Method::Head;
+        own::respond(own, is_head, connection, edits, client.transport.stage(&mut core.wire));
         core.counters.requests += 1;
         client.phase = Phase::Head { started: false };
         client.moved = true;
-        if route.is_none() {
+        if let Some(reason) = reason {
             let line = RequestLine::of(head, buf);
             let context = Context { client: client.peer, request: Some(line.as_str()), times: None };
-            core.note_end(&Reason::NoRoute, context);
+            core.note_end(reason, context);
         }
-        let reason = if route.is_none() { Some(&Reason::NoRoute) } else { None };
-        self.record_own(id, Some(buf), status, reason);
+        self.record_own(id, Some(buf), own.status, reason);
         if !persists {
             return self.close(id);
         }

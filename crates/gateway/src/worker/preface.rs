@@ -6,6 +6,7 @@ use super::core::HEADROOM;
 use crate::downstream::{Phase, Preface};
 use crate::keys::ClientId;
 use crate::reason::Reason;
+use std::rc::Rc;
 use weir_preface::{Look, hello, proxy};
 use weir_reactor::Net;
 use weir_reactor::socket::Read;
@@ -41,10 +42,18 @@ impl<N: Net> Worker<N> {
                     client.held.drain(..header.len);
                     client.is_passed_on(header.addresses);
                     client.phase = Phase::Preface(Preface::Hello);
+                    let (frontend, peer) = (Rc::clone(&client.frontend), client.peer);
+                    let admitted = self.let_in(&frontend, peer);
+                    match (admitted, self.clients.get_mut(id)) {
+                        (Ok(present), Some(client)) => client.present = present,
+                        (Err(reason), _) => return self.end(id, reason),
+                        (_, None) => return,
+                    }
                 }
                 Err(error) => return self.end(id, Reason::BadProxyHeader(error)),
             }
         }
+        let Some(client) = self.clients.get_mut(id) else { return };
         if client.frontend.passthrough.is_empty() {
             return self.begin_http(id);
         }

@@ -4,6 +4,7 @@ use super::Worker;
 use super::attempts::Unavailable;
 use super::core::HEADROOM;
 use super::local::values;
+use crate::admission::Origin;
 use crate::config::document::Retry;
 use crate::config::{Action, Route};
 use crate::downstream::{Client, MAX_PENDING, Past, Phase};
@@ -176,8 +177,15 @@ impl<N: Net> Worker<N> {
         let plan = Rc::clone(&self.core.plan);
         let Some((route, found)) = plan.route(head, buf, client.origin.as_ref(), &client.frontend.name)
         else {
-            return self.answer_self(id, buf, None);
+            return self.decline(id, buf, &Reason::NoRoute);
         };
+        if let Some(rate) = &found.rate
+            && past.is_none()
+            && let Err(wait) =
+                rate.take(Origin::of(client.origin.map(|client| client.ip())), self.core.net.now())
+        {
+            return self.decline(id, buf, &Reason::RateLimited(wait));
+        }
         if matches!(head.framing, Framing::Length(length) if length > found.policy.max_body) {
             return self.refuse(id, buf, Reason::BodyTooLarge);
         }
@@ -194,7 +202,7 @@ impl<N: Net> Worker<N> {
                 None => self.broken(id, "a route without its service"),
             },
             Action::Redirect { .. } | Action::Respond { .. } => {
-                self.answer_self(id, buf, Some(found));
+                self.answer_self(id, buf, found);
             }
         }
     }

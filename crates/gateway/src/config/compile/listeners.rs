@@ -53,6 +53,8 @@ pub(super) fn compile(config: &Config, services: &[Service]) -> Result<Vec<Liste
                 trusted: listener.trusted_proxies.as_slice().into(),
                 proxy_field: listener.proxy_field.unwrap_or_default(),
                 announced_by: listener.proxy_protocol.as_slice().into(),
+                allow: listener.allow.as_slice().into(),
+                deny: listener.deny.as_slice().into(),
                 passthrough: Arc::clone(&passthrough),
                 tls: tls.clone(),
             });

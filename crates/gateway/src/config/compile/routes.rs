@@ -1,11 +1,14 @@
 //! Routes.
 
 use super::{Fault, listed};
-use crate::config::document::{self, Config};
+use crate::admission::Rate;
+use crate::config::document::{self, Config, RateBy};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Service, Wanted};
 use crate::downstream::{LEAST_BUFFER, MAX_PENDING};
 use crate::mirror::MirrorTo;
 use crate::route::{Edits, Hosts, PathEdit, PathPattern, Template};
+use std::sync::Arc;
+use std::time::Duration;
 use weir_http1::{FieldName, is_token, may_be_trailer};
 
 /// The routes in their order, and how they are found.
@@ -35,6 +38,7 @@ pub(super) fn compile(
             },
             mirror: mirror(config, services, route, &key)?,
             path: path_edit(route, &key)?,
+            rate: rate(route.rate, &key)?,
             request: traced(config, edits(&route.request_headers, &format!("{key}.request_headers"), true)?)?,
             request_trailers: trailers(&route.request_trailers, &key)?,
             response: edits(&route.response_headers, &format!("{key}.response_headers"), false)?,
@@ -205,6 +209,24 @@ fn mirror(
         max_body: *max_body as usize,
         most: *max_in_flight,
     }))
+}
+
+fn rate(written: Option<document::Rate>, key: &str) -> Result<Option<Arc<Rate>>, Fault> {
+    let Some(document::Rate { requests, per, burst, by }) = written else { return Ok(None) };
+    let burst = burst.unwrap_or(requests);
+    for (name, value) in [("requests", requests), ("burst", burst)] {
+        if !(1..=1_000_000).contains(&value) {
+            let why = format!("invalid value `{value}`: expected 1 to 1000000");
+            return Err(Fault::new(format!("{key}.rate.{name}"), why));
+        }
+    }
+    if per > Duration::from_secs(3600) {
+        return Err(Fault::new(
+            format!("{key}.rate.per"),
+            format!("invalid value {per:?}: expected at most 1h"),
+        ));
+    }
+    Ok(Some(Arc::new(Rate::new(requests, per, burst, by == RateBy::Route))))
 }
 
 fn fixed(respond: &document::Respond, key: &str) -> Result<Action, Fault> {

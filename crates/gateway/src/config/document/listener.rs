@@ -30,6 +30,12 @@ pub struct Listener {
     /// away. Default: no header is expected.
     #[serde(default, deserialize_with = "texts")]
     pub proxy_protocol: Vec<Network>,
+    /// Networks of clients that are let in; default: all.
+    #[serde(default, deserialize_with = "texts")]
+    pub allow: Vec<Network>,
+    /// Networks of clients that are turned away, of those let in; default: none.
+    #[serde(default, deserialize_with = "texts")]
+    pub deny: Vec<Network>,
     /// TLS connections that are passed on without being decrypted, by the name that the client asks for.
     #[serde(default)]
     pub passthrough: Vec<Passthrough>,
@@ -150,6 +156,8 @@ impl Listener {
             trusted_proxies: Vec::new(),
             proxy_field: None,
             proxy_protocol: Vec::new(),
+            allow: Vec::new(),
+            deny: Vec::new(),
             passthrough: Vec::new(),
             tls: None,
         }

@@ -14,7 +14,7 @@ pub use listener::{
     Bind, Certificate, ClientCertificates, Listener, ListenerTls, Mode, Passthrough, ProxyField,
 };
 pub use log::{Admin, Log, WhenFull};
-pub use route::{Edits, Mirror, Redirect, Respond, Retry, Route};
+pub use route::{Edits, Mirror, Rate, RateBy, Redirect, Respond, Retry, Route};
 pub use service::{Balance, Eject, HashOn, Health, Pool, ProxyProtocol, Server, Service, ServiceTls};
 pub use timeouts::{RouteTimeouts, Timeouts};
 pub use tracing::Tracing;
@@ -103,6 +103,8 @@ pub struct Limits {
     /// Bytes of a request body; default: no limit.
     #[serde(deserialize_with = "size")]
     pub body: Option<u64>,
+    /// Connections of one client, at least 1: an IPv4 address, or an IPv6 network of 64 bits. Default: no limit.
+    pub connections_per_client: Option<u32>,
 }
 
 impl Config {
@@ -181,6 +183,7 @@ impl Default for Limits {
             fields: limits.fields,
             line: limits.line_bytes as u64,
             body: None,
+            connections_per_client: None,
         }
     }
 }

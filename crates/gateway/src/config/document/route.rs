@@ -1,10 +1,11 @@
 //! Routes: which requests, and what becomes of them.
 
 use super::timeouts::RouteTimeouts;
-use super::values::{size, texts};
+use super::values::{duration, size, texts};
 use crate::config::{Network, PathPattern};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Which requests, and what becomes of them. A request takes the most specific route that fits: by host, then by path,
 /// then the first in the file.
@@ -50,6 +51,8 @@ pub struct Route {
 
     /// Sends copies of its requests to another service; nobody gets the answers.
     pub mirror: Option<Mirror>,
+    /// How many requests a client may make; default: any number.
+    pub rate: Option<Rate>,
     /// Which requests are sent again when a pooled connection closes under them.
     pub retry: Retry,
     /// Maximum request body in bytes; default: that of `limits`.
@@ -105,6 +108,38 @@ fn mirrored_body() -> u64 {
 
 fn mirrors() -> usize {
     100
+}
+
+/// How many requests a client may make in a time. Those beyond are answered with 429.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// Requests in the time `per`, 1 to 1000000.
+    pub requests: u32,
+    /// A time up to an hour; default: 1 s.
+    #[serde(default = "second", deserialize_with = "duration")]
+    pub per: Duration,
+    /// Requests that may come at once after a pause, 1 to 1000000; default: `requests`.
+    #[serde(default)]
+    pub burst: Option<u32>,
+    /// Whose requests are counted together; default: those of one client.
+    #[serde(default)]
+    pub by: RateBy,
+}
+
+/// Whose requests are counted together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RateBy {
+    /// Those of one client: an IPv4 address, or an IPv6 network of 64 bits.
+    #[default]
+    Client,
+    /// All of the route.
+    Route,
+}
+
+fn second() -> Duration {
+    Duration::from_secs(1)
 }
 
 /// A redirect.

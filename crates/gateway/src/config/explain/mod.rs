@@ -20,7 +20,8 @@ impl Checked {
 }
 
 fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
-    let Snapshot { listeners, services, names, routes, policy, .. } = &checked.snapshot;
+    let Snapshot { listeners, services, names, routes, policy, connections_per_client, .. } =
+        &checked.snapshot;
     writeln!(out, "Listeners")?;
     for listener in listeners {
         writeln!(out, "  {:<16} {}", listener.name, listener.place)?;
@@ -29,6 +30,8 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         let lists = [
             ("trusts proxies in", &listener.trusted_proxies),
             ("PROXY protocol from", &listener.proxy_protocol),
+            ("lets in", &listener.allow),
+            ("turns away", &listener.deny),
         ];
         for (what, networks) in lists.into_iter().filter(|(_, networks)| !networks.is_empty()) {
             let networks: Vec<_> = networks.iter().map(ToString::to_string).collect();
@@ -64,6 +67,9 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         "  head {} bytes, {} fields, line {} bytes, body {body}",
         limits.head_bytes, limits.fields, limits.line_bytes
     )?;
+    if let Some(most) = connections_per_client {
+        writeln!(out, "  {most} connections for each client")?;
+    }
     let t = &policy.timeouts;
     writeln!(out, "\nTimeouts")?;
     writeln!(

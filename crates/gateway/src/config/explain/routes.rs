@@ -1,6 +1,6 @@
 //! Routes in words.
 
-use crate::config::document::{Edits, Mirror, Retry, Route as Written, RouteTimeouts};
+use crate::config::document::{Edits, Mirror, Rate, RateBy, Retry, Route as Written, RouteTimeouts};
 use crate::config::snapshot::{Action, Route, Service};
 use std::fmt::{self, Display, Write};
 
@@ -91,6 +91,14 @@ fn limits(route: &Written) -> Vec<String> {
         if let Some(bytes) = bytes {
             parts.push(format!("{name} {bytes} bytes"));
         }
+    }
+    if let Some(Rate { requests, per, burst, by }) = route.rate {
+        let whose = match by {
+            RateBy::Client => "each client",
+            RateBy::Route => "all clients together",
+        };
+        let burst = burst.unwrap_or(requests);
+        parts.push(format!("{requests} requests in {per:?} and {burst} at once for {whose}"));
     }
     match route.retry {
         Retry::Idempotent => {}
