@@ -1,5 +1,6 @@
 //! Heads as the gateway writes them: those that it passes on, and those of its own responses.
 
+pub(crate) mod date;
 pub(crate) mod forwarded;
 pub(crate) mod ids;
 pub(crate) mod origin;

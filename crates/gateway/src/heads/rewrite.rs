@@ -166,24 +166,37 @@ pub(crate) struct Cookie<'a> {
     pub secure: bool,
 }
 
-/// Writes the head of a final response for the client. `framing` is the framing of the body towards it, and whether its
-/// trailers go along.
-pub(crate) fn response(
-    buf: &[u8],
-    head: &ResponseHead,
-    (framing, trailers): (Framing, bool),
-    connection: Connection,
-    edits: Option<&Edits>,
-    cookie: Option<Cookie<'_>>,
-    out: &mut Vec<u8>,
-) {
+/// What an answer takes along, besides its own fields.
+#[derive(Debug)]
+pub(crate) struct Back<'a> {
+    /// The framing of the body towards the client.
+    pub framing: Framing,
+    /// Its trailers go along.
+    pub trailers: bool,
+    pub connection: Connection,
+    pub edits: Option<&'a Edits>,
+    pub cookie: Option<Cookie<'a>>,
+    /// The line with the time, for an answer without one.
+    pub date: &'a [u8],
+}
+
+/// Writes the head of a final response for the client.
+pub(crate) fn response(buf: &[u8], head: &ResponseHead, back: Back<'_>, out: &mut Vec<u8>) {
+    let Back { framing, trailers, connection, edits, cookie, date } = back;
     status_line(buf, head, out);
+    let mut is_dated = false;
     let keep = |field: &Field| {
-        (!field.hop_by_hop || (trailers && field.known == FieldName::Trailer))
+        let keep = (!field.hop_by_hop || (trailers && field.known == FieldName::Trailer))
             && field.known != FieldName::ContentLength
-            && !edits.is_some_and(|edits| edits.drops(buf, field))
+            && !edits.is_some_and(|edits| edits.drops(buf, field));
+        is_dated |= keep && field.known == FieldName::Date;
+        keep
     };
     copy_fields(buf, &head.fields, keep, out);
+    // RFC 9110 section 6.6.1: who passes on an answer without it says when it came.
+    if !is_dated && !edits.is_some_and(|edits| edits.drops_name(b"date")) {
+        out.extend_from_slice(date);
+    }
     match head.content_length() {
         // Without a body, the length is that of the response to GET (HEAD, 304), and 204 has none.
         Some(length) if framing == Framing::None && head.status != 204 => {

@@ -48,7 +48,8 @@ impl<N: Net> Worker<N> {
         };
         let (status, is_head) = (own.status, head.method == Method::Head);
         let edits = route.map(|route| &route.response);
-        own::respond(&own, is_head, connection, edits, client.transport.stage(&mut core.wire));
+        let date = core.date.line(core.net.now());
+        own::respond(&own, is_head, connection, edits, date, client.transport.stage(&mut core.wire));
         core.counters.requests += 1;
         client.phase = Phase::Head { started: false };
         client.moved = true;
