@@ -1,6 +1,7 @@
 //! Heads through the gateway, byte for byte: copied, removed and added lines.
 
 use crate::common::{self, Answer, Case, MODES, Mode, Peer};
+use std::time::{Duration, SystemTime};
 use weir_http1::Method;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -185,14 +186,30 @@ fn responses_lose_hop_by_hop_fields_and_keep_the_rest() {
 fn an_http_1_0_response_is_forwarded_as_1_1() {
     let answer =
         answered("GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok");
-    assert_eq!(answer.head, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nVia: 1.0 weir\r\n\r\n");
+    assert_eq!(answer.undated(), "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nVia: 1.0 weir\r\n\r\n");
     assert_eq!(answer.text(), "ok");
+}
+
+#[test]
+fn an_answer_without_a_date_gets_the_time_of_its_arrival() {
+    let request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+    let before = SystemTime::now();
+    let answer = answered(request, OK);
+    let after = SystemTime::now();
+    let [date] = answer.fields("date")[..] else { panic!("{}", answer.head) };
+    let date = httpdate::parse_http_date(date).unwrap();
+    // It has no fraction of a second.
+    assert!(date + Duration::from_secs(1) > before && date <= after, "{date:?}: {before:?} {after:?}");
+    // One that `Connection` names is not the client's.
+    let answer =
+        answered(request, "HTTP/1.1 200 OK\r\nDate: theirs\r\nConnection: date\r\nContent-Length: 0\r\n\r\n");
+    assert!(answer.fields("date").len() == 1 && answer.fields("date") != ["theirs"], "{}", answer.head);
 }
 
 #[test]
 fn a_status_without_reason_is_forwarded() {
     let answer = answered("GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 299\r\nContent-Length: 0\r\n\r\n");
-    assert_eq!(answer.head, "HTTP/1.1 299 \r\nContent-Length: 0\r\nVia: 1.1 weir\r\n\r\n");
+    assert_eq!(answer.undated(), "HTTP/1.1 299 \r\nContent-Length: 0\r\nVia: 1.1 weir\r\n\r\n");
 }
 
 #[test]
@@ -223,7 +240,7 @@ fn responses_without_a_body_keep_the_connection_and_valid_framing() {
             ("GET /end", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nVia: 1.1 weir\r\n\r\n"),
         ] {
             let answer = client.ask(format!("{request} HTTP/1.1\r\nHost: h\r\n\r\n"));
-            assert_eq!(answer.head, head, "{mode:?} {request}");
+            assert_eq!(answer.undated(), head, "{mode:?} {request}");
         }
         // One more after each that announced a body.
         assert_eq!(case.upstream.connections(), 5, "{mode:?}");
@@ -378,7 +395,11 @@ fn a_head_sent_byte_by_byte_is_the_same_head() {
             client.send(byte);
         }
         let answer = client.answer(Method::Get);
-        assert_eq!(answer.head, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nVia: 1.1 weir\r\n\r\n", "{mode:?}");
+        assert_eq!(
+            answer.undated(),
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nVia: 1.1 weir\r\n\r\n",
+            "{mode:?}"
+        );
         assert!(case.upstream.requests()[0].head.starts_with("GET /x HTTP/1.1\r\nHost: h\r\n"), "{mode:?}");
         drop(client);
         case.stop();
