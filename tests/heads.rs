@@ -75,6 +75,25 @@ fn forwarding_headers_of_a_client_are_replaced() {
 }
 
 #[test]
+fn credentials_of_proxies_are_for_the_next_one() {
+    let head = forwarded(
+        MODES[0],
+        "GET / HTTP/1.1\r\nHost: h\r\nproxy-authorization: Basic eDp5\r\nAuthorization: Basic eDp5\r\n\r\n",
+    );
+    assert!(head.contains("\r\nAuthorization: Basic eDp5\r\n"), "{head}");
+    assert!(!head.to_ascii_lowercase().contains("proxy-authorization"), "{head}");
+    let answer = answered(
+        "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+        "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=x\r\nWWW-Authenticate: Basic realm=y\r\n\
+         proxy-authentication-info: x\r\nContent-Length: 0\r\n\r\n",
+    );
+    assert_eq!(answer.status, 407);
+    assert!(answer.fields("proxy-authenticate").is_empty(), "{}", answer.head);
+    assert!(answer.fields("proxy-authentication-info").is_empty(), "{}", answer.head);
+    assert_eq!(answer.fields("www-authenticate"), ["Basic realm=y"]);
+}
+
+#[test]
 fn via_is_added_after_existing_ones() {
     let head = forwarded(MODES[0], "GET / HTTP/1.1\r\nVia: 1.0 first\r\nHost: h\r\nVia: 1.1 second\r\n\r\n");
     assert_eq!(

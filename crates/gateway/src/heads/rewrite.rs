@@ -115,7 +115,7 @@ fn forwarded_and_edits(forwarded: &[u8], host: &[u8], edits: &Edits, values: &Va
 /// Writes the head of an interim response (1xx) for the client.
 pub(crate) fn interim(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
     status_line(buf, head, out);
-    let keep = |field: &Field| !field.hop_by_hop && field.known != FieldName::ContentLength;
+    let keep = |field: &Field| !field.hop_by_hop && !is_for_this_hop(field.known);
     copy_fields(buf, &head.fields, keep, out);
     via(head.version, out);
 }
@@ -125,8 +125,7 @@ pub(crate) fn switching(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
     status_line(buf, head, out);
     let keep = |field: &Field| match field.known {
         FieldName::Upgrade => true,
-        FieldName::ContentLength => false,
-        _ => !field.hop_by_hop,
+        known => !field.hop_by_hop && !is_for_this_hop(known),
     };
     copy_fields(buf, &head.fields, keep, out);
     out.extend_from_slice(b"Connection: Upgrade\r\n");
@@ -187,7 +186,7 @@ pub(crate) fn response(buf: &[u8], head: &ResponseHead, back: Back<'_>, out: &mu
     let mut is_dated = false;
     let keep = |field: &Field| {
         let keep = (!field.hop_by_hop || (trailers && field.known == FieldName::Trailer))
-            && field.known != FieldName::ContentLength
+            && !is_for_this_hop(field.known)
             && !edits.is_some_and(|edits| edits.drops(buf, field));
         is_dated |= keep && field.known == FieldName::Date;
         keep
@@ -217,6 +216,16 @@ pub(crate) fn response(buf: &[u8], head: &ResponseHead, back: Back<'_>, out: &mu
     via(head.version, out);
 }
 
+/// What of an answer is not passed on: its length, which is written anew with the framing, and challenges for a proxy, which are for
+/// the next hop, the gateway (RFC 9110 section 11.7).
+#[inline]
+fn is_for_this_hop(name: FieldName) -> bool {
+    matches!(
+        name,
+        FieldName::ContentLength | FieldName::ProxyAuthenticate | FieldName::ProxyAuthenticationInfo
+    )
+}
+
 fn keep_in_request(field: &Field, host_replaced: bool, expects: bool) -> bool {
     let replaced = match field.known {
         FieldName::XForwardedFor
@@ -227,6 +236,8 @@ fn keep_in_request(field: &Field, host_replaced: bool, expects: bool) -> bool {
         // Regenerated from the framing decision, so that a repeated value becomes one.
         FieldName::ContentLength => true,
         FieldName::Expect => !expects,
+        // Credentials for the gateway, which asks for none; they are no server's business (RFC 9110 section 11.7.2).
+        FieldName::ProxyAuthorization => true,
         _ => false,
     };
     !(replaced || field.hop_by_hop || field.underscore)
