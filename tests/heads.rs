@@ -94,6 +94,21 @@ fn credentials_of_proxies_are_for_the_next_one() {
 }
 
 #[test]
+fn fields_that_servers_take_for_the_gateways_are_dropped_in_every_spelling() {
+    let head = forwarded(
+        MODES[0],
+        "GET / HTTP/1.1\r\nHost: h\r\nX.Forwarded.For: 1\r\nX-Forwarded-Port: 1\r\nX-Forwarded!Prefix: 1\r\nx-real-ip: 1\r\n\
+         X-Real.IP: 1\r\nX-Original-URL: /\r\nX~Rewrite~URL: /\r\nClient-Cert: :YQ==:\r\nSSL.Client.Verify: SUCCESS\r\n\
+         X-SSL-Client-DN: CN=x\r\nPROXY: http://evil\r\nX-Kept: 1\r\nX.Kept: 2\r\nClient: 3\r\n\r\n",
+    );
+    assert_eq!(
+        head,
+        "GET / HTTP/1.1\r\nHost: h\r\nX-Kept: 1\r\nX.Kept: 2\r\nClient: 3\r\nX-Forwarded-For: 127.0.0.1\r\n\
+         X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\nVia: 1.1 weir\r\n\r\n"
+    );
+}
+
+#[test]
 fn via_is_added_after_existing_ones() {
     let head = forwarded(MODES[0], "GET / HTTP/1.1\r\nVia: 1.0 first\r\nHost: h\r\nVia: 1.1 second\r\n\r\n");
     assert_eq!(

@@ -3,6 +3,7 @@
 pub(crate) mod date;
 pub(crate) mod forwarded;
 pub(crate) mod ids;
+pub(crate) mod imitations;
 pub(crate) mod origin;
 pub(crate) mod own;
 pub(crate) mod rewrite;

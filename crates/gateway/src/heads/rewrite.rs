@@ -1,6 +1,7 @@
 //! Forwarding heads: unchanged lines are copied verbatim, only changes are written.
 
 use super::forwarded::{self, Forms, Proxy};
+use super::imitations::is_imitation;
 use crate::route::{Edits, PathEdit, Values};
 use std::net::SocketAddr;
 use weir_http1::{
@@ -68,7 +69,10 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &m
     }
     // We could not forward the upstream's 100 to an HTTP/1.0 client.
     let expects = head.version == Version::Http11 && !along.was_buffered;
-    let keep = |field: &Field| keep_in_request(field, host_replaced, expects) && !edits.drops(buf, field);
+    let is_trusted = proxy.is_some();
+    let keep = |field: &Field| {
+        keep_in_request(buf, field, host_replaced, expects, is_trusted) && !edits.drops_spelling(buf, field)
+    };
     copy_fields(buf, &head.fields, keep, out);
     framing_field(head.framing, out);
     if along.announces_trailers {
@@ -226,7 +230,7 @@ fn is_for_this_hop(name: FieldName) -> bool {
     )
 }
 
-fn keep_in_request(field: &Field, host_replaced: bool, expects: bool) -> bool {
+fn keep_in_request(buf: &[u8], field: &Field, host_replaced: bool, expects: bool, is_trusted: bool) -> bool {
     let replaced = match field.known {
         FieldName::XForwardedFor
         | FieldName::Forwarded
@@ -238,6 +242,9 @@ fn keep_in_request(field: &Field, host_replaced: bool, expects: bool) -> bool {
         FieldName::Expect => !expects,
         // Credentials for the gateway, which asks for none; they are no server's business (RFC 9110 section 11.7.2).
         FieldName::ProxyAuthorization => true,
+        // No request needs it, and programs that CGI starts would take it for their proxy.
+        FieldName::Proxy => true,
+        FieldName::Other => is_imitation(field.name.of(buf), is_trusted),
         _ => false,
     };
     !(replaced || field.hop_by_hop || field.underscore)
