@@ -18,6 +18,10 @@ pub enum Reason {
     NoRoute,
     /// `CONNECT`: this gateway opens no tunnels.
     ConnectMethod,
+    /// `TRACE`, on a route that does not let it through.
+    TraceMethod,
+    /// `Max-Forwards` is not a number.
+    BadMaxForwards,
     /// The client did not complete a request head in time.
     HeadTimeout,
     /// The client stopped sending a request body.
@@ -87,12 +91,13 @@ impl Reason {
     /// or could not read it.
     pub fn status(&self) -> Option<u16> {
         Some(match self {
-            Self::NotTls => 400,
+            Self::NotTls | Self::BadMaxForwards => 400,
             Self::BadRequest(error) => error.status(),
             Self::BadRequestBody(error) => error.status(),
             Self::BodyTooLarge => 413,
             Self::NoRoute => 404,
             Self::ConnectMethod => 501,
+            Self::TraceMethod => 405,
             Self::HeadTimeout | Self::BodyTimeout => 408,
             Self::HandshakeTimeout
             | Self::BadProxyHeader(_)
@@ -130,6 +135,8 @@ impl Reason {
             Self::BodyTooLarge => "body_too_large",
             Self::NoRoute => "no_route",
             Self::ConnectMethod => "connect_not_supported",
+            Self::TraceMethod => "trace_not_allowed",
+            Self::BadMaxForwards => "bad_max_forwards",
             Self::HeadTimeout => "head_timeout",
             Self::BodyTimeout => "body_timeout",
             Self::HandshakeTimeout => "handshake_timeout",
@@ -212,13 +219,15 @@ impl Reason {
 }
 
 /// All codes, by which the workers count. `internal_error` comes last.
-pub(crate) const CODES: [&str; 73] = [
+pub(crate) const CODES: [&str; 75] = [
     "body_too_large",
     "no_server",
     "queue_full",
     "queue_timeout",
     "no_route",
     "connect_not_supported",
+    "trace_not_allowed",
+    "bad_max_forwards",
     "head_timeout",
     "body_timeout",
     "handshake_timeout",

@@ -149,6 +149,8 @@ pub(crate) struct Route {
     pub action: Action,
     pub policy: Policy,
     pub path: Option<PathEdit>,
+    /// TRACE requests pass.
+    pub trace: bool,
     /// Where copies of its requests go.
     pub mirror: Option<MirrorTo>,
     pub request: Edits,

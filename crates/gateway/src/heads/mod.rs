@@ -2,6 +2,7 @@
 
 pub(crate) mod date;
 pub(crate) mod forwarded;
+pub(crate) mod hops;
 pub(crate) mod ids;
 pub(crate) mod imitations;
 pub(crate) mod origin;

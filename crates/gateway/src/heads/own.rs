@@ -38,6 +38,19 @@ pub(crate) struct Own<'a> {
     pub body: Option<&'a [u8]>,
     /// Empty: none.
     pub location: &'a [u8],
+    /// The methods that may be used instead.
+    pub allow: Option<&'a [u8]>,
+}
+
+impl<'a> Own<'a> {
+    /// An error, with the body that the configuration has for it, else with `body`.
+    pub(crate) fn error(status: u16, pages: &'a Pages, body: Option<&'a [u8]>) -> Self {
+        let plain = Self { status, content_type: PLAIN, body, location: b"", allow: None };
+        match pages.get(&status) {
+            Some(page) => Self { content_type: page.content_type, body: Some(&page.body), ..plain },
+            None => plain,
+        }
+    }
 }
 
 /// The type of a body in words.
@@ -52,7 +65,7 @@ pub(crate) fn respond(
     date: &[u8],
     out: &mut Vec<u8>,
 ) {
-    let Own { status, content_type, body, location } = *own;
+    let Own { status, content_type, body, location, allow } = *own;
     let phrase = phrase(status);
     let words = format!("{status} {phrase}\n");
     let body = body.unwrap_or(words.as_bytes());
@@ -64,6 +77,11 @@ pub(crate) fn respond(
     if !location.is_empty() {
         out.extend_from_slice(b"Location: ");
         out.extend_from_slice(location);
+        out.extend_from_slice(b"\r\n");
+    }
+    if let Some(methods) = allow {
+        out.extend_from_slice(b"Allow: ");
+        out.extend_from_slice(methods);
         out.extend_from_slice(b"\r\n");
     }
     // Neither may have a body (RFC 9110 sections 15.3.5 and 15.4.5).

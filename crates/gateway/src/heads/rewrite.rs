@@ -1,6 +1,7 @@
 //! Forwarding heads: unchanged lines are copied verbatim, only changes are written.
 
 use super::forwarded::{self, Forms, Proxy};
+use super::hops::Hops;
 use super::imitations::is_imitation;
 use crate::route::{Edits, PathEdit, Values};
 use std::net::SocketAddr;
@@ -67,13 +68,25 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &m
     if (host_replaced || head.host.is_none()) && !edits.drops_name(b"host") {
         line(b"Host: ", if host.is_empty() { values.upstream } else { host }, out);
     }
-    // We could not forward the upstream's 100 to an HTTP/1.0 client.
-    let expects = head.version == Version::Http11 && !along.was_buffered;
+    let hops = Hops::of(head, buf);
+    let replaced = Replaced {
+        host: host_replaced,
+        // We could not forward the upstream's 100 to an HTTP/1.0 client.
+        expect: head.version != Version::Http11 || along.was_buffered,
+        max_forwards: hops != Hops::Any,
+    };
     let is_trusted = proxy.is_some();
     let keep = |field: &Field| {
-        keep_in_request(buf, field, host_replaced, expects, is_trusted) && !edits.drops_spelling(buf, field)
+        keep_in_request(buf, field, replaced, is_trusted) && !edits.drops_spelling(buf, field)
     };
     copy_fields(buf, &head.fields, keep, out);
+    if let Hops::AndThen(more) = hops
+        && !edits.drops_name(b"max-forwards")
+    {
+        out.extend_from_slice(b"Max-Forwards: ");
+        decimal(more, out);
+        out.extend_from_slice(b"\r\n");
+    }
     framing_field(head.framing, out);
     if along.announces_trailers {
         copy_fields(buf, &head.fields, |field| field.known == FieldName::Trailer, out);
@@ -230,16 +243,25 @@ fn is_for_this_hop(name: FieldName) -> bool {
     )
 }
 
-fn keep_in_request(buf: &[u8], field: &Field, host_replaced: bool, expects: bool, is_trusted: bool) -> bool {
+/// Which of a request's fields are written anew, or have done their work.
+#[derive(Clone, Copy)]
+struct Replaced {
+    host: bool,
+    expect: bool,
+    max_forwards: bool,
+}
+
+fn keep_in_request(buf: &[u8], field: &Field, by: Replaced, is_trusted: bool) -> bool {
     let replaced = match field.known {
         FieldName::XForwardedFor
         | FieldName::Forwarded
         | FieldName::XForwardedProto
         | FieldName::XForwardedHost => true,
-        FieldName::Host => host_replaced,
+        FieldName::Host => by.host,
         // Regenerated from the framing decision, so that a repeated value becomes one.
         FieldName::ContentLength => true,
-        FieldName::Expect => !expects,
+        FieldName::Expect => by.expect,
+        FieldName::MaxForwards => by.max_forwards,
         // Credentials for the gateway, which asks for none; they are no server's business (RFC 9110 section 11.7.2).
         FieldName::ProxyAuthorization => true,
         // No request needs it, and programs that CGI starts would take it for their proxy.

@@ -1,22 +1,37 @@
-//! Answers of the gateway's own, by configuration: redirects, fixed ones, and that nothing is here.
+//! Answers of the gateway's own: redirects, fixed ones, that nothing is here, and those to requests that go no further.
 
 use super::Worker;
 use crate::config::{Action, Route};
 use crate::downstream::{Client, Phase};
 use crate::exchange::RequestLine;
+use crate::heads::hops::Hops;
 use crate::heads::own::{self, Own};
 use crate::heads::rewrite::Connection;
 use crate::keys::ClientId;
 use crate::observe::Context;
 use crate::reason::Reason;
 use crate::route::Values;
-use weir_http1::{Framing, Method, RequestHead, Version};
+use weir_http1::{Field, FieldName, Framing, Method, RequestHead, Version, copy_fields};
 use weir_reactor::{Net, Socket};
 
+/// What the gateway itself answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Answer<'a> {
+    /// What is set for the route.
+    Set(&'a Route),
+    /// That no route is for the request.
+    NoRoute,
+    /// That TRACE does not pass the route.
+    NoTrace(&'a Route),
+    /// To OPTIONS that goes no further: what may be asked on the route.
+    Allowed(&'a Route),
+    /// To TRACE that goes no further: the request.
+    Reflected(&'a Route),
+}
+
 impl<N: Net> Worker<N> {
-    /// Answers the request whose head was parsed from `buf`; without an action, that no route is for it. The connection
-    /// persists, unless a body follows.
-    pub(super) fn answer_self(&mut self, id: ClientId, buf: &[u8], route: Option<&Route>) {
+    /// Answers the request whose head was parsed from `buf`. The connection persists, unless a body follows.
+    pub(super) fn answer_self(&mut self, id: ClientId, buf: &[u8], answer: Answer<'_>) {
         let Some(client) = self.clients.get_mut(id) else { return };
         let core = &mut self.core;
         let head = &core.request;
@@ -27,44 +42,113 @@ impl<N: Net> Worker<N> {
             (true, Version::Http11) => Connection::Persists,
             (true, Version::Http10) => Connection::PersistsByConsent,
         };
+        let pages = &core.plan.snapshot.pages;
+        let (methods, body);
         let mut location = Vec::new();
-        let own = match route.map(|route| &route.action) {
-            Some(Action::Redirect { status, to }) => {
-                to.write(&values(client, head, buf, b""), &mut location);
-                Own { status: *status, content_type: own::PLAIN, body: None, location: &location }
-            }
-            Some(Action::Respond { status, content_type, body }) => {
-                Own { status: *status, content_type, body: body.as_deref(), location: b"" }
-            }
-            Some(Action::Pass { .. }) | None => match core.plan.snapshot.pages.get(&404) {
-                Some(page) => Own {
-                    status: 404,
-                    content_type: page.content_type,
-                    body: Some(&page.body),
-                    location: b"",
-                },
-                None => Own { status: 404, content_type: own::PLAIN, body: None, location: b"" },
+        let own = match answer {
+            Answer::Set(route) => match &route.action {
+                Action::Redirect { status, to } => {
+                    to.write(&values(client, head, buf, b""), &mut location);
+                    Own {
+                        status: *status,
+                        content_type: own::PLAIN,
+                        body: None,
+                        location: &location,
+                        allow: None,
+                    }
+                }
+                Action::Respond { status, content_type, body } => {
+                    Own { status: *status, content_type, body: body.as_deref(), location: b"", allow: None }
+                }
+                Action::Pass { .. } => Own::error(404, pages, None),
             },
+            Answer::NoRoute => Own::error(404, pages, None),
+            Answer::NoTrace(route) => {
+                methods = allowed(route);
+                let own = Own::error(405, pages, Some(b"405 Method Not Allowed: trace_not_allowed\n"));
+                Own { allow: Some(&methods), ..own }
+            }
+            Answer::Allowed(route) => {
+                methods = allowed(route);
+                Own { status: 204, content_type: "", body: None, location: b"", allow: Some(&methods) }
+            }
+            Answer::Reflected(_) => {
+                body = reflected(head, buf);
+                Own {
+                    status: 200,
+                    content_type: "message/http",
+                    body: Some(&body),
+                    location: b"",
+                    allow: None,
+                }
+            }
         };
         let (status, is_head) = (own.status, head.method == Method::Head);
-        let edits = route.map(|route| &route.response);
+        let (edits, reason) = match answer {
+            Answer::Set(route) | Answer::Allowed(route) | Answer::Reflected(route) => {
+                (Some(&route.response), None)
+            }
+            Answer::NoRoute => (None, Some(Reason::NoRoute)),
+            Answer::NoTrace(_) => (None, Some(Reason::TraceMethod)),
+        };
         let date = core.date.line(core.net.now());
         own::respond(&own, is_head, connection, edits, date, client.transport.stage(&mut core.wire));
         core.counters.requests += 1;
         client.phase = Phase::Head { started: false };
         client.moved = true;
-        if route.is_none() {
+        if let Some(reason) = &reason {
             let line = RequestLine::of(head, buf);
             let context = Context { client: client.peer, request: Some(line.as_str()), times: None };
-            core.note_end(&Reason::NoRoute, context);
+            core.note_end(reason, context);
         }
-        let reason = if route.is_none() { Some(&Reason::NoRoute) } else { None };
-        self.record_own(id, Some(buf), status, reason);
+        self.record_own(id, Some(buf), status, reason.as_ref());
         if !persists {
             return self.close(id);
         }
         self.touch_client(id);
     }
+}
+
+/// What the gateway itself does with OPTIONS or TRACE on a route: how it answers, if it does. Errors: why it refuses.
+#[cold]
+pub(super) fn stopped<'a>(
+    head: &RequestHead,
+    buf: &[u8],
+    route: &'a Route,
+) -> Result<Option<Answer<'a>>, Reason> {
+    let is_trace = head.method == Method::Trace;
+    if is_trace && !route.trace {
+        return Ok(Some(Answer::NoTrace(route)));
+    }
+    match (Hops::of(head, buf), &route.action) {
+        (Hops::Invalid, _) => Err(Reason::BadMaxForwards),
+        (Hops::None, Action::Pass { .. }) if is_trace => Ok(Some(Answer::Reflected(route))),
+        (Hops::None, Action::Pass { .. }) => Ok(Some(Answer::Allowed(route))),
+        (Hops::None | Hops::Any | Hops::AndThen(_), _) => Ok(None),
+    }
+}
+
+/// The methods that a route lets through, as far as the gateway knows: its servers may take fewer, or others.
+fn allowed(route: &Route) -> Vec<u8> {
+    const USUAL: [&[u8]; 8] = [b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE"];
+    let named: Vec<&[u8]> = route.conditions.methods.iter().map(|method| &**method).collect();
+    let methods = if named.is_empty() { &USUAL[..] } else { &named };
+    let methods: Vec<_> =
+        methods.iter().copied().filter(|method| route.trace || *method != b"TRACE").collect();
+    methods.join(&b", "[..])
+}
+
+/// A request as it came, without what is secret in it (RFC 9110 section 9.3.8).
+fn reflected(head: &RequestHead, buf: &[u8]) -> Vec<u8> {
+    let first = head.fields.first().map_or(buf.len() - b"\r\n".len(), |field| field.line.range().start);
+    let mut out = buf[head.method_span.range().start..first].to_vec();
+    let keep = |field: &Field| match field.known {
+        FieldName::Authorization | FieldName::ProxyAuthorization => false,
+        _ => !field.name.of(buf).eq_ignore_ascii_case(b"cookie"),
+    };
+    copy_fields(buf, &head.fields, keep, &mut out);
+    out.extend_from_slice(b"\r\n");
+    out
 }
 
 /// What the variables of a template stand for.

@@ -3,7 +3,7 @@
 use super::Worker;
 use super::attempts::Unavailable;
 use super::core::HEADROOM;
-use super::local::values;
+use super::local::{Answer, stopped, values};
 use crate::config::document::Retry;
 use crate::config::{Action, Route};
 use crate::downstream::{Client, MAX_PENDING, Past, Phase};
@@ -176,8 +176,15 @@ impl<N: Net> Worker<N> {
         let plan = Rc::clone(&self.core.plan);
         let Some((route, found)) = plan.route(head, buf, client.origin.as_ref(), &client.frontend.name)
         else {
-            return self.answer_self(id, buf, None);
+            return self.answer_self(id, buf, Answer::NoRoute);
         };
+        if matches!(head.method, Method::Options | Method::Trace) {
+            match stopped(head, buf, found) {
+                Ok(None) => {}
+                Ok(Some(answer)) => return self.answer_self(id, buf, answer),
+                Err(reason) => return self.refuse(id, buf, reason),
+            }
+        }
         if matches!(head.framing, Framing::Length(length) if length > found.policy.max_body) {
             return self.refuse(id, buf, Reason::BodyTooLarge);
         }
@@ -194,7 +201,7 @@ impl<N: Net> Worker<N> {
                 None => self.broken(id, "a route without its service"),
             },
             Action::Redirect { .. } | Action::Respond { .. } => {
-                self.answer_self(id, buf, Some(found));
+                self.answer_self(id, buf, Answer::Set(found));
             }
         }
     }

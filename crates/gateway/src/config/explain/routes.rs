@@ -92,6 +92,9 @@ fn limits(route: &Written) -> Vec<String> {
             parts.push(format!("{name} {bytes} bytes"));
         }
     }
+    if route.trace {
+        parts.push("TRACE passes".to_owned());
+    }
     match route.retry {
         Retry::Idempotent => {}
         Retry::Always => parts.push("all requests may be sent again".to_owned()),
