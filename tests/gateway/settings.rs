@@ -68,6 +68,51 @@ fn trace_passes_where_that_is_set() {
 }
 
 #[test]
+fn interim_answers_are_bounded() {
+    let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+    // As many as the path says.
+    let upstream = Upstream::start(None, move |peer: &mut Peer| {
+        while let Some(request) = peer.request() {
+            let count = request.head.split(['/', ' ']).nth(2).unwrap().parse().unwrap();
+            let end = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+            peer.answer(format!("{}{end}", hint.repeat(count)));
+        }
+    });
+    for (settings, most) in [
+        ("", 8),
+        ("interim_answers = 2", 2),
+        ("interim_answers = 0", 0),
+        ("interim_answers = 20", 20),
+        ("interim_answers = 20\ninterim_bytes = 512", 512 / hint.len()),
+        ("interim_answers = 20\nhead = 512", 512 / hint.len()),
+        ("interim_answers = 20\nhead = 512\ninterim_bytes = '1KiB'", 20),
+    ] {
+        let weir = gateway_to(&upstream, &format!("{ADMIN}[limits]\n{settings}"));
+        for (version, passed) in [("1.1", most), ("1.0", 0)] {
+            for (count, status) in [(most, 200), (most + 1, 502)] {
+                let mut client = Client::connect(weir.address(), None);
+                client.send(format!("GET /{count} HTTP/{version}\r\nHost: h\r\n\r\n"));
+                let mut answer = client.answer(Method::Get);
+                for _ in 0..passed {
+                    assert_eq!(answer.status, 103, "{settings}");
+                    answer = client.answer(Method::Get);
+                }
+                assert_eq!(answer.status, status, "{settings} {version} {count}: {}", answer.head);
+                assert_eq!(answer.text().contains("upstream_interim_answers"), status == 502);
+            }
+        }
+        assert_eq!(metric(&weir, "weir_ended_early_total"), 2, "{settings}");
+    }
+    for (setting, why) in [
+        ("interim_answers = 1001", "limits.interim_answers: invalid value `1001`: expected 0 to 1000"),
+        ("interim_bytes = 511", "limits.interim_bytes: invalid value `511`: expected 512 to 1048576"),
+    ] {
+        let route = "[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nrespond.status = 200\n";
+        super::check::refused(&format!("{route}[limits]\n{setting}\n"), why);
+    }
+}
+
+#[test]
 fn options_go_as_far_as_they_may() {
     let upstream = named("a");
     let weir = gateway_to(&upstream, "");

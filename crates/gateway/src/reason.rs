@@ -68,6 +68,8 @@ pub enum Reason {
     BadResponseBody(BodyError),
     /// The upstream sent this many bytes beyond its response, or without a request.
     UpstreamStray(usize),
+    /// The upstream sent more interim answers, or longer ones, than it may.
+    TooManyInterims,
     /// The upstream switched protocols without being asked.
     UpstreamSwitched,
     /// The whole exchange took too long.
@@ -119,6 +121,7 @@ impl Reason {
             | Self::UpstreamTruncated
             | Self::BadResponse(_)
             | Self::BadResponseBody(_)
+            | Self::TooManyInterims
             | Self::UpstreamSwitched
             | Self::UpstreamUnasked
             | Self::UpstreamStalled => 502,
@@ -161,6 +164,7 @@ impl Reason {
             Self::BadResponse(_) => "bad_response",
             Self::BadResponseBody(_) => "bad_response_body",
             Self::UpstreamStray(_) => "upstream_stray_bytes",
+            Self::TooManyInterims => "upstream_interim_answers",
             Self::UpstreamSwitched => "upstream_switched_protocols",
             Self::UpstreamTimeout => "upstream_timeout",
             Self::UpstreamStalled => "upstream_stalled",
@@ -183,6 +187,7 @@ impl Reason {
                 | Self::UpstreamTruncated
                 | Self::BadResponse(_)
                 | Self::BadResponseBody(_)
+                | Self::TooManyInterims
                 | Self::UpstreamSwitched
                 | Self::UpstreamUnasked
                 | Self::UpstreamTimeout
@@ -219,7 +224,7 @@ impl Reason {
 }
 
 /// All codes, by which the workers count. `internal_error` comes last.
-pub(crate) const CODES: [&str; 75] = [
+pub(crate) const CODES: [&str; 76] = [
     "body_too_large",
     "no_server",
     "queue_full",
@@ -249,6 +254,7 @@ pub(crate) const CODES: [&str; 75] = [
     "bad_response",
     "bad_response_body",
     "upstream_stray_bytes",
+    "upstream_interim_answers",
     "upstream_switched_protocols",
     "upstream_timeout",
     "upstream_stalled",

@@ -2,6 +2,7 @@
 
 use super::Network;
 use super::document::{Balance, Dns, Eject, HashOn, Health, Pool, ProxyField, Retry, Timeouts, WhenFull};
+use crate::exchange::InterimLimits;
 use crate::heads::forwarded::Forms;
 use crate::mirror::MirrorTo;
 use crate::observe::access::Format;
@@ -78,6 +79,8 @@ pub(crate) struct AccessLog {
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     pub limits: Limits,
+    /// Of answers before the final one.
+    pub interims: InterimLimits,
     /// The largest request body in bytes.
     pub max_body: u64,
     pub timeouts: Timeouts,

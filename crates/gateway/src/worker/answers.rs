@@ -231,6 +231,7 @@ impl<N: Net> Worker<N> {
         let core = &mut self.core;
         let head = &core.response;
         let facts = Head {
+            length: buf.len(),
             status: head.status,
             framing: head.framing(exchange.method),
             persistent: head.persistent,

@@ -8,7 +8,7 @@ use crate::config::document::Retry;
 use crate::config::{Action, Route};
 use crate::downstream::{Client, MAX_PENDING, Past, Phase};
 use crate::exchange::{
-    AnswerHalf, Body, Event, Exchange, Overdue, Replay, RequestHalf, RequestLine, Times, Trailers,
+    AnswerHalf, Body, Event, Exchange, Interims, Overdue, Replay, RequestHalf, RequestLine, Times, Trailers,
 };
 use crate::heads::origin::origin;
 use crate::heads::rewrite::{self, Along};
@@ -328,6 +328,7 @@ impl<N: Net> Worker<N> {
             accepts_trailers: head.accepts_trailers,
             request,
             answer: AnswerHalf::Awaiting,
+            interims: Interims::default(),
             replay,
             times,
             timer: None,

@@ -6,6 +6,7 @@ mod services;
 use super::file::Checked;
 use super::snapshot::{Names, Snapshot};
 use super::tls_costs;
+use crate::exchange::InterimLimits;
 use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -64,6 +65,8 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         "  head {} bytes, {} fields, line {} bytes, body {body}",
         limits.head_bytes, limits.fields, limits.line_bytes
     )?;
+    let InterimLimits { answers, bytes } = policy.interims;
+    writeln!(out, "  interim answers {answers} with {bytes} bytes")?;
     let t = &policy.timeouts;
     writeln!(out, "\nTimeouts")?;
     writeln!(
