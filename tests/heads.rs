@@ -1,6 +1,7 @@
 //! Heads through the gateway, byte for byte: copied, removed and added lines.
 
 use crate::common::{self, Answer, Case, MODES, Mode, Peer};
+use std::time::{Duration, SystemTime};
 use weir_http1::Method;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -70,6 +71,40 @@ fn forwarding_headers_of_a_client_are_replaced() {
         head,
         "GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\n\
          X-Forwarded-Host: h\r\nVia: 1.1 weir\r\n\r\n"
+    );
+}
+
+#[test]
+fn credentials_of_proxies_are_for_the_next_one() {
+    let head = forwarded(
+        MODES[0],
+        "GET / HTTP/1.1\r\nHost: h\r\nproxy-authorization: Basic eDp5\r\nAuthorization: Basic eDp5\r\n\r\n",
+    );
+    assert!(head.contains("\r\nAuthorization: Basic eDp5\r\n"), "{head}");
+    assert!(!head.to_ascii_lowercase().contains("proxy-authorization"), "{head}");
+    let answer = answered(
+        "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+        "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=x\r\nWWW-Authenticate: Basic realm=y\r\n\
+         proxy-authentication-info: x\r\nContent-Length: 0\r\n\r\n",
+    );
+    assert_eq!(answer.status, 407);
+    assert!(answer.fields("proxy-authenticate").is_empty(), "{}", answer.head);
+    assert!(answer.fields("proxy-authentication-info").is_empty(), "{}", answer.head);
+    assert_eq!(answer.fields("www-authenticate"), ["Basic realm=y"]);
+}
+
+#[test]
+fn fields_that_servers_take_for_the_gateways_are_dropped_in_every_spelling() {
+    let head = forwarded(
+        MODES[0],
+        "GET / HTTP/1.1\r\nHost: h\r\nX.Forwarded.For: 1\r\nX-Forwarded-Port: 1\r\nX-Forwarded!Prefix: 1\r\nx-real-ip: 1\r\n\
+         X-Real.IP: 1\r\nX-Original-URL: /\r\nX~Rewrite~URL: /\r\nClient-Cert: :YQ==:\r\nSSL.Client.Verify: SUCCESS\r\n\
+         X-SSL-Client-DN: CN=x\r\nPROXY: http://evil\r\nX-Kept: 1\r\nX.Kept: 2\r\nClient: 3\r\n\r\n",
+    );
+    assert_eq!(
+        head,
+        "GET / HTTP/1.1\r\nHost: h\r\nX-Kept: 1\r\nX.Kept: 2\r\nClient: 3\r\nX-Forwarded-For: 127.0.0.1\r\n\
+         X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\nVia: 1.1 weir\r\n\r\n"
     );
 }
 
@@ -185,14 +220,30 @@ fn responses_lose_hop_by_hop_fields_and_keep_the_rest() {
 fn an_http_1_0_response_is_forwarded_as_1_1() {
     let answer =
         answered("GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok");
-    assert_eq!(answer.head, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nVia: 1.0 weir\r\n\r\n");
+    assert_eq!(answer.undated(), "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nVia: 1.0 weir\r\n\r\n");
     assert_eq!(answer.text(), "ok");
+}
+
+#[test]
+fn an_answer_without_a_date_gets_the_time_of_its_arrival() {
+    let request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+    let before = SystemTime::now();
+    let answer = answered(request, OK);
+    let after = SystemTime::now();
+    let [date] = answer.fields("date")[..] else { panic!("{}", answer.head) };
+    let date = httpdate::parse_http_date(date).unwrap();
+    // It has no fraction of a second.
+    assert!(date + Duration::from_secs(1) > before && date <= after, "{date:?}: {before:?} {after:?}");
+    // One that `Connection` names is not the client's.
+    let answer =
+        answered(request, "HTTP/1.1 200 OK\r\nDate: theirs\r\nConnection: date\r\nContent-Length: 0\r\n\r\n");
+    assert!(answer.fields("date").len() == 1 && answer.fields("date") != ["theirs"], "{}", answer.head);
 }
 
 #[test]
 fn a_status_without_reason_is_forwarded() {
     let answer = answered("GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 299\r\nContent-Length: 0\r\n\r\n");
-    assert_eq!(answer.head, "HTTP/1.1 299 \r\nContent-Length: 0\r\nVia: 1.1 weir\r\n\r\n");
+    assert_eq!(answer.undated(), "HTTP/1.1 299 \r\nContent-Length: 0\r\nVia: 1.1 weir\r\n\r\n");
 }
 
 #[test]
@@ -223,7 +274,7 @@ fn responses_without_a_body_keep_the_connection_and_valid_framing() {
             ("GET /end", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nVia: 1.1 weir\r\n\r\n"),
         ] {
             let answer = client.ask(format!("{request} HTTP/1.1\r\nHost: h\r\n\r\n"));
-            assert_eq!(answer.head, head, "{mode:?} {request}");
+            assert_eq!(answer.undated(), head, "{mode:?} {request}");
         }
         // One more after each that announced a body.
         assert_eq!(case.upstream.connections(), 5, "{mode:?}");
@@ -378,7 +429,11 @@ fn a_head_sent_byte_by_byte_is_the_same_head() {
             client.send(byte);
         }
         let answer = client.answer(Method::Get);
-        assert_eq!(answer.head, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nVia: 1.1 weir\r\n\r\n", "{mode:?}");
+        assert_eq!(
+            answer.undated(),
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nVia: 1.1 weir\r\n\r\n",
+            "{mode:?}"
+        );
         assert!(case.upstream.requests()[0].head.starts_with("GET /x HTTP/1.1\r\nHost: h\r\n"), "{mode:?}");
         drop(client);
         case.stop();

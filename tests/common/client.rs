@@ -117,6 +117,16 @@ impl Answer {
         super::upstream::fields(&self.head, name)
     }
 
+    /// The head without its one `Date`.
+    ///
+    /// # Panics
+    /// If it has none, or several.
+    pub fn undated(&self) -> String {
+        assert_eq!(self.fields("date").len(), 1, "{}", self.head);
+        let lines = self.head.split_inclusive('\n');
+        lines.filter(|line| !line.to_ascii_lowercase().starts_with("date:")).collect()
+    }
+
     /// Whether the head announces that the connection closes after this response.
     pub fn says_close(&self) -> bool {
         self.fields("connection").iter().any(|value| value.eq_ignore_ascii_case("close"))

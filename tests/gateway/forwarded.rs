@@ -36,6 +36,40 @@ fn servers_are_told_in_the_fields_that_are_set() {
     }
 }
 
+/// The fields of a request that the server gets, by the beginnings of their lines.
+fn passed(weir: &Weir, fields: &str) -> Vec<String> {
+    let answer = ask(weir, &format!("GET / HTTP/1.1\r\nHost: a.example\r\n{fields}\r\n"));
+    let sent: Vec<_> = fields.split_terminator("\r\n").collect();
+    answer.text().lines().filter(|line| sent.contains(line)).map(str::to_owned).collect()
+}
+
+#[test]
+fn proxies_in_front_may_write_fields_that_clients_may_not() {
+    let upstream = named("app");
+    let fields = "X-Real-IP: 1\r\nX.Real.IP: 2\r\nX-Forwarded-Port: 443\r\nClient-Cert: :YQ==:\r\nProxy: p\r\nX-Kept: 1\r\n";
+    assert_eq!(passed(&gateway("", "", &upstream), fields), ["X-Kept: 1"]);
+    let weir = gateway("", "trusted_proxies = '127.0.0.1'", &upstream);
+    assert_eq!(
+        passed(&weir, fields),
+        ["X-Real-IP: 1", "X-Forwarded-Port: 443", "Client-Cert: :YQ==:", "X-Kept: 1"]
+    );
+}
+
+#[test]
+fn what_a_route_sets_is_forged_in_no_spelling() {
+    let upstream = named("app");
+    let config = format!(
+        "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\nservers = 'http://{}'\n[[route]]\nservice = 'app'\n\
+         request_headers.set = {{ X-User-Name = 'nobody' }}\nrequest_headers.remove = 'CF-Connecting-IP'\n",
+        upstream.address
+    );
+    let weir = Weir::configured(&config, 1);
+    let fields =
+        "X-User-Name: a\r\nx.user.name: b\r\nX-User.Name: c\r\nCF.Connecting-IP: d\r\nX-UserName: e\r\n";
+    assert_eq!(passed(&weir, fields), ["X-UserName: e"]);
+    assert_eq!(passed(&weir, "X-User-Name: nobody\r\n"), ["X-User-Name: nobody"]);
+}
+
 #[test]
 fn proxies_in_front_are_believed_in_one_field() {
     let upstream = named("app");

@@ -29,6 +29,125 @@ fn a_silent_tunnel_ends_after_its_time() {
     }
 }
 
+/// Both are answered on a connection that stays open.
+#[test]
+fn trace_passes_where_that_is_set() {
+    const TRACE: &str =
+        "TRACE /x HTTP/1.1\r\nHost: h\r\nAuthorization: Basic eDp5\r\nCookie: a=b\r\nX-A: 1\r\n";
+    let upstream = named("a");
+    let weir = gateway_to(&upstream, "method = ['GET', 'TRACE', 'OPTIONS']");
+    let mut client = Client::connect(weir.address(), None);
+    for more in ["", "Max-Forwards: 0\r\n", "Max-Forwards: 1\r\n"] {
+        let refused = client.ask(format!("{TRACE}{more}\r\n"));
+        assert_eq!(
+            (refused.status, refused.fields("allow")),
+            (405, vec!["GET, OPTIONS"]),
+            "{}",
+            refused.head
+        );
+        assert!(refused.text().contains("trace_not_allowed"));
+    }
+    assert_eq!(client.ask(GET).status, 200);
+    assert_eq!(upstream.requests().len(), 1);
+    weir.wait_for_stderr(&["405 trace_not_allowed"]);
+
+    let weir = gateway_to(&upstream, "trace = true");
+    let mut client = Client::connect(weir.address(), None);
+    let passed = client.ask(format!("{TRACE}Max-Forwards: 5\r\n\r\n"));
+    assert!(passed.text().starts_with("a\nTRACE /x HTTP/1.1\r\nHost: h\r\nAuthorization: Basic eDp5\r\n"));
+    assert!(passed.text().contains("\r\nMax-Forwards: 4\r\n"), "{}", passed.text());
+    let reflected = client.ask(format!("{TRACE}Max-Forwards: 0\r\n\r\n"));
+    assert_eq!((reflected.status, reflected.fields("content-type")), (200, vec!["message/http"]));
+    assert_eq!(reflected.text(), "TRACE /x HTTP/1.1\r\nHost: h\r\nX-A: 1\r\nMax-Forwards: 0\r\n\r\n");
+    assert_eq!(upstream.requests().len(), 2);
+
+    super::check::refused(
+        "[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nrespond.status = 200\ntrace = true\n",
+        "route.0.trace: only requests to a service",
+    );
+}
+
+#[test]
+fn interim_answers_are_bounded() {
+    let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+    // As many as the path says.
+    let upstream = Upstream::start(None, move |peer: &mut Peer| {
+        while let Some(request) = peer.request() {
+            let count = request.head.split(['/', ' ']).nth(2).unwrap().parse().unwrap();
+            let end = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+            peer.answer(format!("{}{end}", hint.repeat(count)));
+        }
+    });
+    for (settings, most) in [
+        ("", 8),
+        ("interim_answers = 2", 2),
+        ("interim_answers = 0", 0),
+        ("interim_answers = 20", 20),
+        ("interim_answers = 20\ninterim_bytes = 512", 512 / hint.len()),
+        ("interim_answers = 20\nhead = 512", 512 / hint.len()),
+        ("interim_answers = 20\nhead = 512\ninterim_bytes = '1KiB'", 20),
+    ] {
+        let weir = gateway_to(&upstream, &format!("{ADMIN}[limits]\n{settings}"));
+        for (version, passed) in [("1.1", most), ("1.0", 0)] {
+            for (count, status) in [(most, 200), (most + 1, 502)] {
+                let mut client = Client::connect(weir.address(), None);
+                client.send(format!("GET /{count} HTTP/{version}\r\nHost: h\r\n\r\n"));
+                let mut answer = client.answer(Method::Get);
+                for _ in 0..passed {
+                    assert_eq!(answer.status, 103, "{settings}");
+                    answer = client.answer(Method::Get);
+                }
+                assert_eq!(answer.status, status, "{settings} {version} {count}: {}", answer.head);
+                assert_eq!(answer.text().contains("upstream_interim_answers"), status == 502);
+            }
+        }
+        assert_eq!(metric(&weir, "weir_ended_early_total"), 2, "{settings}");
+    }
+    for (setting, why) in [
+        ("interim_answers = 1001", "limits.interim_answers: invalid value `1001`: expected 0 to 1000"),
+        ("interim_bytes = 511", "limits.interim_bytes: invalid value `511`: expected 512 to 1048576"),
+    ] {
+        let route = "[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nrespond.status = 200\n";
+        super::check::refused(&format!("{route}[limits]\n{setting}\n"), why);
+    }
+}
+
+#[test]
+fn options_go_as_far_as_they_may() {
+    let upstream = named("a");
+    let weir = gateway_to(&upstream, "");
+    let mut client = Client::connect(weir.address(), None);
+    let mut ask =
+        |method: &str, field: &str| client.ask(format!("{method} / HTTP/1.1\r\nHost: h\r\n{field}\r\n"));
+    let last = ask("OPTIONS", "Max-Forwards: 0\r\n");
+    assert_eq!(
+        (last.status, last.fields("allow")),
+        (204, vec!["GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"]),
+        "{}",
+        last.head
+    );
+    assert_eq!(upstream.requests().len(), 0);
+    for (method, field, passed) in [
+        ("OPTIONS", "max-forwards: 1\r\n", "\r\nMax-Forwards: 0\r\n"),
+        ("OPTIONS", "Max-Forwards: 1\r\nConnection: max-forwards\r\n", "\r\nMax-Forwards: 0\r\n"),
+        ("GET", "Max-Forwards: 0\r\n", "\r\nMax-Forwards: 0\r\n"),
+        ("GET", "Max-Forwards: x\r\n", "\r\nMax-Forwards: x\r\n"),
+    ] {
+        let answer = ask(method, field);
+        assert_eq!(answer.status, 200, "{method} {field}");
+        assert!(answer.text().contains(passed), "{method} {field}: {}", answer.text());
+        assert_eq!(
+            answer.text().to_ascii_lowercase().matches("max-forwards").count(),
+            1,
+            "{}",
+            answer.text()
+        );
+    }
+    let refused = ask("OPTIONS", "Max-Forwards: x\r\n");
+    assert!(refused.status == 400 && refused.text().contains("bad_max_forwards"), "{}", refused.head);
+    assert_eq!(upstream.requests().len(), 4);
+}
+
 #[test]
 fn a_client_that_does_not_close_is_waited_for_as_long_as_is_set() {
     let upstream = named("a");

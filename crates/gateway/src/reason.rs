@@ -19,6 +19,10 @@ pub enum Reason {
     NoRoute,
     /// `CONNECT`: this gateway opens no tunnels.
     ConnectMethod,
+    /// `TRACE`, on a route that does not let it through.
+    TraceMethod,
+    /// `Max-Forwards` is not a number.
+    BadMaxForwards,
     /// The client did not complete a request head in time.
     HeadTimeout,
     /// The client stopped sending a request body.
@@ -71,6 +75,8 @@ pub enum Reason {
     BadResponseBody(BodyError),
     /// The upstream sent this many bytes beyond its response, or without a request.
     UpstreamStray(usize),
+    /// The upstream sent more interim answers, or longer ones, than it may.
+    TooManyInterims,
     /// The upstream switched protocols without being asked.
     UpstreamSwitched,
     /// The whole exchange took too long.
@@ -94,13 +100,14 @@ impl Reason {
     /// or could not read it.
     pub fn status(&self) -> Option<u16> {
         Some(match self {
-            Self::NotTls => 400,
+            Self::NotTls | Self::BadMaxForwards => 400,
             Self::BadRequest(error) => error.status(),
             Self::BadRequestBody(error) => error.status(),
             Self::BodyTooLarge => 413,
             Self::NoRoute => 404,
             Self::ConnectMethod => 501,
             Self::RateLimited(_) => 429,
+            Self::TraceMethod => 405,
             Self::HeadTimeout | Self::BodyTimeout => 408,
             Self::HandshakeTimeout
             | Self::BadProxyHeader(_)
@@ -124,6 +131,7 @@ impl Reason {
             | Self::UpstreamTruncated
             | Self::BadResponse(_)
             | Self::BadResponseBody(_)
+            | Self::TooManyInterims
             | Self::UpstreamSwitched
             | Self::UpstreamUnasked
             | Self::UpstreamStalled => 502,
@@ -140,6 +148,8 @@ impl Reason {
             Self::BodyTooLarge => "body_too_large",
             Self::NoRoute => "no_route",
             Self::ConnectMethod => "connect_not_supported",
+            Self::TraceMethod => "trace_not_allowed",
+            Self::BadMaxForwards => "bad_max_forwards",
             Self::HeadTimeout => "head_timeout",
             Self::BodyTimeout => "body_timeout",
             Self::HandshakeTimeout => "handshake_timeout",
@@ -167,6 +177,7 @@ impl Reason {
             Self::BadResponse(_) => "bad_response",
             Self::BadResponseBody(_) => "bad_response_body",
             Self::UpstreamStray(_) => "upstream_stray_bytes",
+            Self::TooManyInterims => "upstream_interim_answers",
             Self::UpstreamSwitched => "upstream_switched_protocols",
             Self::UpstreamTimeout => "upstream_timeout",
             Self::UpstreamStalled => "upstream_stalled",
@@ -189,6 +200,7 @@ impl Reason {
                 | Self::UpstreamTruncated
                 | Self::BadResponse(_)
                 | Self::BadResponseBody(_)
+                | Self::TooManyInterims
                 | Self::UpstreamSwitched
                 | Self::UpstreamUnasked
                 | Self::UpstreamTimeout
@@ -225,13 +237,15 @@ impl Reason {
 }
 
 /// All codes, by which the workers count. `internal_error` comes last.
-pub(crate) const CODES: [&str; 76] = [
+pub(crate) const CODES: [&str; 79] = [
     "body_too_large",
     "no_server",
     "queue_full",
     "queue_timeout",
     "no_route",
     "connect_not_supported",
+    "trace_not_allowed",
+    "bad_max_forwards",
     "head_timeout",
     "body_timeout",
     "handshake_timeout",
@@ -256,6 +270,7 @@ pub(crate) const CODES: [&str; 76] = [
     "bad_response",
     "bad_response_body",
     "upstream_stray_bytes",
+    "upstream_interim_answers",
     "upstream_switched_protocols",
     "upstream_timeout",
     "upstream_stalled",

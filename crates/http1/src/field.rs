@@ -45,6 +45,13 @@ pub enum FieldName {
     WwwAuthenticate,
     /// `Proxy-Authenticate` (RFC 9110, section 11.7.1)
     ProxyAuthenticate,
+    /// `Proxy-Authentication-Info` (RFC 9110, section 11.7.3)
+    ProxyAuthenticationInfo,
+    /// `Max-Forwards` (RFC 9110, section 7.6.2)
+    MaxForwards,
+    /// `Proxy`, which no specification has: CGI makes `HTTP_PROXY` of it (RFC 3875, section 4.1.18), and programs take that
+    /// for the proxy that they are to use.
+    Proxy,
     /// Any other name.
     Other,
 }
@@ -77,12 +84,14 @@ impl FieldName {
             (3, b'v') => (b"via", Self::Via),
             (4, b'h') => (b"host", Self::Host),
             (4, b'd') => (b"date", Self::Date),
+            (5, b'p') => (b"proxy", Self::Proxy),
             (6, b'e') => (b"expect", Self::Expect),
             (7, b't') => (b"trailer", Self::Trailer),
             (7, b'u') => (b"upgrade", Self::Upgrade),
             (9, b'f') => (b"forwarded", Self::Forwarded),
             (10, b'c') => (b"connection", Self::Connection),
             (10, b'k') => (b"keep-alive", Self::KeepAlive),
+            (12, b'm') => (b"max-forwards", Self::MaxForwards),
             (13, b'a') => (b"authorization", Self::Authorization),
             (14, b'c') => (b"content-length", Self::ContentLength),
             (15, b'x') => (b"x-forwarded-for", Self::XForwardedFor),
@@ -93,6 +102,7 @@ impl FieldName {
             (17, b'x') => (b"x-forwarded-proto", Self::XForwardedProto),
             (18, b'p') => (b"proxy-authenticate", Self::ProxyAuthenticate),
             (19, b'p') => (b"proxy-authorization", Self::ProxyAuthorization),
+            (25, b'p') => (b"proxy-authentication-info", Self::ProxyAuthenticationInfo),
             _ => return Self::Other,
         };
         if is_same(name, candidate) { known } else { Self::Other }

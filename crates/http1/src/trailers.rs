@@ -47,7 +47,6 @@ const FORBIDDEN: &[&[u8]] = &[
     b"cookie",
     b"expires",
     b"location",
-    b"max-forwards",
     b"origin",
     b"pragma",
     b"range",

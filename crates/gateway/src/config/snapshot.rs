@@ -3,6 +3,7 @@
 use super::Network;
 use super::document::{Balance, Dns, Eject, HashOn, Health, Pool, ProxyField, Retry, Timeouts, WhenFull};
 use crate::admission::Rate;
+use crate::exchange::InterimLimits;
 use crate::heads::forwarded::Forms;
 use crate::mirror::MirrorTo;
 use crate::observe::access::Format;
@@ -81,6 +82,8 @@ pub(crate) struct AccessLog {
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     pub limits: Limits,
+    /// Of answers before the final one.
+    pub interims: InterimLimits,
     /// The largest request body in bytes.
     pub max_body: u64,
     pub timeouts: Timeouts,
@@ -158,6 +161,8 @@ pub(crate) struct Route {
     pub path: Option<PathEdit>,
     /// How many requests a client may make; all workers count together.
     pub rate: Option<Arc<Rate>>,
+    /// TRACE requests pass.
+    pub trace: bool,
     /// Where copies of its requests go.
     pub mirror: Option<MirrorTo>,
     pub request: Edits,

@@ -2,6 +2,7 @@
 
 mod body;
 mod halves;
+mod interims;
 mod line;
 mod retry;
 mod step;
@@ -9,6 +10,7 @@ mod times;
 
 pub(crate) use body::{Body, Trailers};
 pub(crate) use halves::{AnswerHalf, RequestHalf};
+pub(crate) use interims::{InterimLimits, Interims};
 pub(crate) use line::RequestLine;
 pub(crate) use retry::{Budget, Replay};
 pub(crate) use step::{Event, Head, HeadStep, Step};
@@ -40,6 +42,8 @@ pub(crate) struct Exchange {
     pub accepts_trailers: bool,
     pub request: RequestHalf,
     pub answer: AnswerHalf,
+    /// What came before it.
+    pub interims: Interims,
     pub replay: Replay,
     pub times: Times,
     /// The end of the time that it may take, if that is limited.

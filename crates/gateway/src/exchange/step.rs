@@ -34,6 +34,8 @@ pub(crate) enum Step {
 /// What an answer's head says, besides its fields.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
+    /// In bytes.
+    pub length: usize,
     pub status: u16,
     pub framing: Framing,
     pub persistent: bool,
@@ -100,6 +102,9 @@ impl Exchange {
                 return HeadStep::Switch;
             }
             101 => return HeadStep::End(Reason::UpstreamSwitched),
+            100..200 if !self.may_come_before(head.length) => {
+                return HeadStep::End(Reason::TooManyInterims);
+            }
             // An HTTP/1.0 client does not understand interim responses (RFC 9110 section 15.2).
             100..200 if self.version == Version::Http10 => return HeadStep::Skip,
             100..200 => return HeadStep::Interim,
@@ -126,6 +131,12 @@ impl Exchange {
                 && !head.announces_absent_body,
         };
         HeadStep::Final { framing }
+    }
+
+    /// Takes an interim answer; whether it is one that may still come.
+    fn may_come_before(&mut self, length: usize) -> bool {
+        let limits = self.policy().interims;
+        self.interims.take(length, limits)
     }
 
     /// Only on a reused connection, which servers close without regard to what is on its way; and only what may be done twice,

@@ -4,11 +4,11 @@ use super::rewrite::Connection;
 use crate::Reason;
 use crate::config::Pages;
 use crate::route::Edits;
-use std::time::SystemTime;
 use weir_http1::{Framing, Method, framing_field};
 
-/// Writes the response for `reason`, if it has one. A response to HEAD has no body (RFC 9110 section 9.3.2).
-pub(crate) fn write(reason: &Reason, method: Option<Method>, pages: &Pages, out: &mut Vec<u8>) {
+/// Writes the response for `reason`, if it has one; `date` is the line with the time. A response to HEAD has no body (RFC 9110
+/// section 9.3.2).
+pub(crate) fn write(reason: &Reason, method: Option<Method>, pages: &Pages, date: &[u8], out: &mut Vec<u8>) {
     let Some(status) = reason.status() else { return };
     let phrase = phrase(status);
     let words;
@@ -19,12 +19,11 @@ pub(crate) fn write(reason: &Reason, method: Option<Method>, pages: &Pages, out:
             ("text/plain", words.as_bytes())
         }
     };
-    let head = format!(
-        "HTTP/1.1 {status} {phrase}\r\nDate: {}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        httpdate::fmt_http_date(SystemTime::now()),
-        body.len()
-    );
-    out.extend_from_slice(head.as_bytes());
+    out.extend_from_slice(format!("HTTP/1.1 {status} {phrase}\r\n").as_bytes());
+    out.extend_from_slice(date);
+    let length = body.len();
+    let rest = format!("Content-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    out.extend_from_slice(rest.as_bytes());
     if method != Some(Method::Head) {
         out.extend_from_slice(body);
     }
@@ -41,6 +40,17 @@ pub(crate) struct Own<'a> {
     pub field: Option<(&'static str, &'a [u8])>,
 }
 
+impl<'a> Own<'a> {
+    /// An error, with the body that the configuration has for it, else with `body`.
+    pub(crate) fn error(status: u16, pages: &'a Pages, body: Option<&'a [u8]>) -> Self {
+        let plain = Self { status, content_type: PLAIN, body, field: None };
+        match pages.get(&status) {
+            Some(page) => Self { content_type: page.content_type, body: Some(&page.body), ..plain },
+            None => plain,
+        }
+    }
+}
+
 /// The type of a body in words.
 pub(crate) const PLAIN: &str = "text/plain; charset=utf-8";
 
@@ -50,6 +60,7 @@ pub(crate) fn respond(
     is_head: bool,
     connection: Connection,
     edits: Option<&Edits>,
+    date: &[u8],
     out: &mut Vec<u8>,
 ) {
     let Own { status, content_type, body, field } = *own;
@@ -59,7 +70,7 @@ pub(crate) fn respond(
     let drops = |name: &[u8]| edits.is_some_and(|edits| edits.drops_name(name));
     out.extend_from_slice(format!("HTTP/1.1 {status} {phrase}\r\n").as_bytes());
     if !drops(b"date") {
-        out.extend_from_slice(format!("Date: {}\r\n", httpdate::fmt_http_date(SystemTime::now())).as_bytes());
+        out.extend_from_slice(date);
     }
     if let Some((name, value)) = field {
         for part in [name.as_bytes(), b": ", value, b"\r\n"] {
@@ -139,7 +150,7 @@ mod tests {
         ];
         for reason in reasons {
             let (mut out, mut head) = (Vec::new(), ResponseHead::new());
-            write(&reason, Some(Method::Get), &Pages::default(), &mut out);
+            write(&reason, Some(Method::Get), &Pages::default(), b"Date: x\r\n", &mut out);
             let Ok(Parse::Complete(len)) = head.parse(&out, &Limits::default()) else { panic!("{reason:?}") };
             assert_eq!(Some(head.status), reason.status());
             assert!(!head.persistent);
@@ -151,10 +162,10 @@ mod tests {
     #[test]
     fn a_response_to_head_has_no_body_and_a_closed_client_gets_none() {
         let mut out = Vec::new();
-        write(&Reason::UpstreamClosed, Some(Method::Head), &Pages::default(), &mut out);
+        write(&Reason::UpstreamClosed, Some(Method::Head), &Pages::default(), b"", &mut out);
         assert!(out.ends_with(b"\r\n\r\n"));
         out.clear();
-        write(&Reason::ClientClosed, None, &Pages::default(), &mut out);
+        write(&Reason::ClientClosed, None, &Pages::default(), b"", &mut out);
         assert_eq!(out, b"");
     }
 }

@@ -1,6 +1,8 @@
 //! Forwarding heads: unchanged lines are copied verbatim, only changes are written.
 
 use super::forwarded::{self, Forms, Proxy};
+use super::hops::Hops;
+use super::imitations::is_imitation;
 use crate::route::{Edits, PathEdit, Values};
 use std::net::SocketAddr;
 use weir_http1::{
@@ -66,10 +68,25 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &m
     if (host_replaced || head.host.is_none()) && !edits.drops_name(b"host") {
         line(b"Host: ", if host.is_empty() { values.upstream } else { host }, out);
     }
-    // We could not forward the upstream's 100 to an HTTP/1.0 client.
-    let expects = head.version == Version::Http11 && !along.was_buffered;
-    let keep = |field: &Field| keep_in_request(field, host_replaced, expects) && !edits.drops(buf, field);
+    let hops = Hops::of(head, buf);
+    let replaced = Replaced {
+        host: host_replaced,
+        // We could not forward the upstream's 100 to an HTTP/1.0 client.
+        expect: head.version != Version::Http11 || along.was_buffered,
+        max_forwards: hops != Hops::Any,
+    };
+    let is_trusted = proxy.is_some();
+    let keep = |field: &Field| {
+        keep_in_request(buf, field, replaced, is_trusted) && !edits.drops_spelling(buf, field)
+    };
     copy_fields(buf, &head.fields, keep, out);
+    if let Hops::AndThen(more) = hops
+        && !edits.drops_name(b"max-forwards")
+    {
+        out.extend_from_slice(b"Max-Forwards: ");
+        decimal(more, out);
+        out.extend_from_slice(b"\r\n");
+    }
     framing_field(head.framing, out);
     if along.announces_trailers {
         copy_fields(buf, &head.fields, |field| field.known == FieldName::Trailer, out);
@@ -115,7 +132,7 @@ fn forwarded_and_edits(forwarded: &[u8], host: &[u8], edits: &Edits, values: &Va
 /// Writes the head of an interim response (1xx) for the client.
 pub(crate) fn interim(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
     status_line(buf, head, out);
-    let keep = |field: &Field| !field.hop_by_hop && field.known != FieldName::ContentLength;
+    let keep = |field: &Field| !field.hop_by_hop && !is_for_this_hop(field.known);
     copy_fields(buf, &head.fields, keep, out);
     via(head.version, out);
 }
@@ -125,8 +142,7 @@ pub(crate) fn switching(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
     status_line(buf, head, out);
     let keep = |field: &Field| match field.known {
         FieldName::Upgrade => true,
-        FieldName::ContentLength => false,
-        _ => !field.hop_by_hop,
+        known => !field.hop_by_hop && !is_for_this_hop(known),
     };
     copy_fields(buf, &head.fields, keep, out);
     out.extend_from_slice(b"Connection: Upgrade\r\n");
@@ -166,24 +182,37 @@ pub(crate) struct Cookie<'a> {
     pub secure: bool,
 }
 
-/// Writes the head of a final response for the client. `framing` is the framing of the body towards it, and whether its
-/// trailers go along.
-pub(crate) fn response(
-    buf: &[u8],
-    head: &ResponseHead,
-    (framing, trailers): (Framing, bool),
-    connection: Connection,
-    edits: Option<&Edits>,
-    cookie: Option<Cookie<'_>>,
-    out: &mut Vec<u8>,
-) {
+/// What an answer takes along, besides its own fields.
+#[derive(Debug)]
+pub(crate) struct Back<'a> {
+    /// The framing of the body towards the client.
+    pub framing: Framing,
+    /// Its trailers go along.
+    pub trailers: bool,
+    pub connection: Connection,
+    pub edits: Option<&'a Edits>,
+    pub cookie: Option<Cookie<'a>>,
+    /// The line with the time, for an answer without one.
+    pub date: &'a [u8],
+}
+
+/// Writes the head of a final response for the client.
+pub(crate) fn response(buf: &[u8], head: &ResponseHead, back: Back<'_>, out: &mut Vec<u8>) {
+    let Back { framing, trailers, connection, edits, cookie, date } = back;
     status_line(buf, head, out);
+    let mut is_dated = false;
     let keep = |field: &Field| {
-        (!field.hop_by_hop || (trailers && field.known == FieldName::Trailer))
-            && field.known != FieldName::ContentLength
-            && !edits.is_some_and(|edits| edits.drops(buf, field))
+        let keep = (!field.hop_by_hop || (trailers && field.known == FieldName::Trailer))
+            && !is_for_this_hop(field.known)
+            && !edits.is_some_and(|edits| edits.drops(buf, field));
+        is_dated |= keep && field.known == FieldName::Date;
+        keep
     };
     copy_fields(buf, &head.fields, keep, out);
+    // RFC 9110 section 6.6.1: who passes on an answer without it says when it came.
+    if !is_dated && !edits.is_some_and(|edits| edits.drops_name(b"date")) {
+        out.extend_from_slice(date);
+    }
     match head.content_length() {
         // Without a body, the length is that of the response to GET (HEAD, 304), and 204 has none.
         Some(length) if framing == Framing::None && head.status != 204 => {
@@ -204,16 +233,40 @@ pub(crate) fn response(
     via(head.version, out);
 }
 
-fn keep_in_request(field: &Field, host_replaced: bool, expects: bool) -> bool {
+/// What of an answer is not passed on: its length, which is written anew with the framing, and challenges for a proxy, which are for
+/// the next hop, the gateway (RFC 9110 section 11.7).
+#[inline]
+fn is_for_this_hop(name: FieldName) -> bool {
+    matches!(
+        name,
+        FieldName::ContentLength | FieldName::ProxyAuthenticate | FieldName::ProxyAuthenticationInfo
+    )
+}
+
+/// Which of a request's fields are written anew, or have done their work.
+#[derive(Clone, Copy)]
+struct Replaced {
+    host: bool,
+    expect: bool,
+    max_forwards: bool,
+}
+
+fn keep_in_request(buf: &[u8], field: &Field, by: Replaced, is_trusted: bool) -> bool {
     let replaced = match field.known {
         FieldName::XForwardedFor
         | FieldName::Forwarded
         | FieldName::XForwardedProto
         | FieldName::XForwardedHost => true,
-        FieldName::Host => host_replaced,
+        FieldName::Host => by.host,
         // Regenerated from the framing decision, so that a repeated value becomes one.
         FieldName::ContentLength => true,
-        FieldName::Expect => !expects,
+        FieldName::Expect => by.expect,
+        FieldName::MaxForwards => by.max_forwards,
+        // Credentials for the gateway, which asks for none; they are no server's business (RFC 9110 section 11.7.2).
+        FieldName::ProxyAuthorization => true,
+        // No request needs it, and programs that CGI starts would take it for their proxy.
+        FieldName::Proxy => true,
+        FieldName::Other => is_imitation(field.name.of(buf), is_trusted),
         _ => false,
     };
     !(replaced || field.hop_by_hop || field.underscore)

@@ -3,6 +3,7 @@
 use super::hosts::path_of;
 use super::paths::normal;
 use super::template::{Template, Values};
+use crate::heads::imitations::reads_as;
 use weir_http1::Field;
 
 /// Changes to a head's fields.
@@ -28,6 +29,11 @@ impl Edits {
     /// Whether this field is dropped.
     pub(crate) fn drops(&self, buf: &[u8], field: &Field) -> bool {
         !self.remove.is_empty() && self.drops_name(field.name.of(buf))
+    }
+
+    /// Whether this field is dropped, or one that servers may read as the same: who sets a field must be the only one to.
+    pub(crate) fn drops_spelling(&self, buf: &[u8], field: &Field) -> bool {
+        !self.remove.is_empty() && self.remove.iter().any(|removed| reads_as(field.name.of(buf), removed))
     }
 
     /// Whether a field of this name is dropped.

@@ -3,7 +3,7 @@
 use super::Worker;
 use super::core::HEADROOM;
 use crate::exchange::{AnswerHalf, Event, Head, HeadStep};
-use crate::heads::rewrite::{self, Connection, Cookie};
+use crate::heads::rewrite::{self, Back, Connection, Cookie};
 use crate::keys::{ExchangeId, UpstreamId};
 use crate::mirror::Fate;
 use crate::observe::Context;
@@ -231,6 +231,7 @@ impl<N: Net> Worker<N> {
         let core = &mut self.core;
         let head = &core.response;
         let facts = Head {
+            length: buf.len(),
             status: head.status,
             framing: head.framing(exchange.method),
             persistent: head.persistent,
@@ -270,8 +271,9 @@ impl<N: Net> Worker<N> {
                     false => None,
                 };
                 let trailers = exchange.accepts_trailers && framing == Framing::Chunked;
-                let out = client.transport.stage(&mut core.wire);
-                rewrite::response(buf, head, (framing, trailers), connection, edits, cookie, out);
+                let date = core.date.line(core.net.now());
+                let back = Back { framing, trailers, connection, edits, cookie, date };
+                rewrite::response(buf, head, back, client.transport.stage(&mut core.wire));
                 Passed::Final
             }
             HeadStep::End(reason) => {

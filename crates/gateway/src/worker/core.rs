@@ -1,5 +1,6 @@
 //! What everything in a worker needs: its net, buffers, policy, log and counters.
 
+use crate::heads::date::Date;
 use crate::heads::ids::Ids;
 use crate::observe::access::Access;
 use crate::observe::{Context, Counters, Log};
@@ -21,6 +22,7 @@ pub(crate) struct Core<N> {
     /// The head that was parsed last, of a request and of an answer: their storage is reused.
     pub request: RequestHead,
     pub response: ResponseHead,
+    pub date: Date,
     pub ids: Ids,
     pub log: Log,
     pub access: Option<Access>,
@@ -43,6 +45,7 @@ impl<N: Net> Core<N> {
             inbox: Vec::new(),
             request: RequestHead::new(),
             response: ResponseHead::new(),
+            date: Date::new(),
             ids: Ids::new(),
             log,
             access,

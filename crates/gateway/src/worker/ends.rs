@@ -86,7 +86,9 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         if can_answer && reason.status().is_some() {
             let core = &mut self.core;
-            own::write(&reason, method, &core.plan.snapshot.pages, client.transport.stage(&mut core.wire));
+            let date = core.date.line(core.net.now());
+            let out = client.transport.stage(&mut core.wire);
+            own::write(&reason, method, &core.plan.snapshot.pages, date, out);
             return self.close(id);
         }
         // Without framing the end of the connection is the end of the response: it must not look clean.
@@ -101,8 +103,9 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         let core = &mut self.core;
         let head = &core.request;
+        let date = core.date.line(core.net.now());
         let out = client.transport.stage(&mut core.wire);
-        own::write(&reason, Some(head.method), &core.plan.snapshot.pages, out);
+        own::write(&reason, Some(head.method), &core.plan.snapshot.pages, date, out);
         let line = RequestLine::of(head, buf);
         let context = Context { client: client.peer, request: Some(line.as_str()), times: None };
         self.core.note_end(&reason, context);

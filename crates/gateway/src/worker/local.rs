@@ -1,67 +1,40 @@
-//! Answers of the gateway's own, by configuration: redirects, fixed ones, and that nothing is here.
+//! Answers of the gateway's own: redirects, fixed ones, that nothing is here, and those to requests that go no further.
 
 use super::Worker;
 use crate::config::{Action, Route};
 use crate::downstream::{Client, Phase};
 use crate::exchange::RequestLine;
+use crate::heads::hops::Hops;
 use crate::heads::own::{self, Own};
 use crate::heads::rewrite::Connection;
 use crate::keys::ClientId;
 use crate::observe::Context;
 use crate::reason::Reason;
-use crate::route::{Edits, Values};
-use std::rc::Rc;
-use weir_http1::{Framing, Method, RequestHead, Version};
+use crate::route::Values;
+use std::time::Duration;
+use weir_http1::{Field, FieldName, Framing, Method, RequestHead, Version, copy_fields};
 use weir_reactor::{Net, Socket};
 
+/// What the gateway itself answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Answer<'a> {
+    /// What is set for the route.
+    Set(&'a Route),
+    /// That no route is for the request.
+    NoRoute,
+    /// That the client has made as many requests as it may; the time until the next one.
+    TooMany(Duration),
+    /// That TRACE does not pass the route.
+    NoTrace(&'a Route),
+    /// To OPTIONS that goes no further: what may be asked on the route.
+    Allowed(&'a Route),
+    /// To TRACE that goes no further: the request.
+    Reflected(&'a Route),
+}
+
 impl<N: Net> Worker<N> {
-    /// Answers the request whose head was parsed from `buf` with what its route says.
-    pub(super) fn answer_self(&mut self, id: ClientId, buf: &[u8], route: &Route) {
-        let Some(client) = self.clients.get_mut(id) else { return };
-        let mut location = Vec::new();
-        let own = match &route.action {
-            Action::Redirect { status, to } => {
-                to.write(&values(client, &self.core.request, buf, b""), &mut location);
-                let field = Some(("Location", &location[..]));
-                Own { status: *status, content_type: own::PLAIN, body: None, field }
-            }
-            Action::Respond { status, content_type, body } => {
-                Own { status: *status, content_type, body: body.as_deref(), field: None }
-            }
-            Action::Pass { .. } => return self.broken(id, "a route to a service has no answer of its own"),
-        };
-        self.give(id, buf, &own, Some(&route.response), None);
-    }
-
-    /// Answers the request whose head was parsed from `buf` with what is against it. Unlike after
-    /// [`refuse`](Worker::refuse), the client may go on: its request was in order.
-    pub(super) fn decline(&mut self, id: ClientId, buf: &[u8], reason: &Reason) {
-        let status = reason.status().unwrap_or(500);
-        let wait;
-        let field = match reason {
-            Reason::RateLimited(time) => {
-                wait = time.as_secs_f64().ceil().to_string();
-                Some(("Retry-After", wait.as_bytes()))
-            }
-            _ => None,
-        };
-        let plan = Rc::clone(&self.core.plan);
-        let (content_type, body) = match plan.snapshot.pages.get(&status) {
-            Some(page) => (page.content_type, Some(&page.body[..])),
-            None => (own::PLAIN, None),
-        };
-        self.give(id, buf, &Own { status, content_type, body, field }, None, Some(reason));
-    }
-
-    /// The connection persists, unless a body follows.
-    fn give(
-        &mut self,
-        id: ClientId,
-        buf: &[u8],
-        own: &Own<'_>,
-        edits: Option<&Edits>,
-        reason: Option<&Reason>,
-    ) {
+    /// Answers the request whose head was parsed from `buf`. The connection persists, unless a body follows.
+    pub(super) fn answer_self(&mut self, id: ClientId, buf: &[u8], answer: Answer<'_>) {
         let Some(client) = self.clients.get_mut(id) else { return };
         let core = &mut self.core;
         let head = &core.request;
@@ -72,22 +45,107 @@ impl<N: Net> Worker<N> {
             (true, Version::Http11) => Connection::Persists,
             (true, Version::Http10) => Connection::PersistsByConsent,
         };
-        let is_head = head.method == Method::Head;
-        own::respond(own, is_head, connection, edits, client.transport.stage(&mut core.wire));
+        let pages = &core.plan.snapshot.pages;
+        let (methods, body, seconds);
+        let mut location = Vec::new();
+        let own = match answer {
+            Answer::Set(route) => match &route.action {
+                Action::Redirect { status, to } => {
+                    to.write(&values(client, head, buf, b""), &mut location);
+                    let field = Some(("Location", &location[..]));
+                    Own { status: *status, content_type: own::PLAIN, body: None, field }
+                }
+                Action::Respond { status, content_type, body } => {
+                    Own { status: *status, content_type, body: body.as_deref(), field: None }
+                }
+                Action::Pass { .. } => Own::error(404, pages, None),
+            },
+            Answer::NoRoute => Own::error(404, pages, None),
+            Answer::TooMany(wait) => {
+                seconds = wait.as_secs_f64().ceil().to_string();
+                Own { field: Some(("Retry-After", seconds.as_bytes())), ..Own::error(429, pages, None) }
+            }
+            Answer::NoTrace(route) => {
+                methods = allowed(route);
+                let own = Own::error(405, pages, Some(b"405 Method Not Allowed: trace_not_allowed\n"));
+                Own { field: Some(("Allow", &methods)), ..own }
+            }
+            Answer::Allowed(route) => {
+                methods = allowed(route);
+                Own { status: 204, content_type: "", body: None, field: Some(("Allow", &methods)) }
+            }
+            Answer::Reflected(_) => {
+                body = reflected(head, buf);
+                Own { status: 200, content_type: "message/http", body: Some(&body), field: None }
+            }
+        };
+        let (status, is_head) = (own.status, head.method == Method::Head);
+        let (edits, reason) = match answer {
+            Answer::Set(route) | Answer::Allowed(route) | Answer::Reflected(route) => {
+                (Some(&route.response), None)
+            }
+            Answer::NoRoute => (None, Some(Reason::NoRoute)),
+            Answer::TooMany(wait) => (None, Some(Reason::RateLimited(wait))),
+            Answer::NoTrace(_) => (None, Some(Reason::TraceMethod)),
+        };
+        let date = core.date.line(core.net.now());
+        own::respond(&own, is_head, connection, edits, date, client.transport.stage(&mut core.wire));
         core.counters.requests += 1;
         client.phase = Phase::Head { started: false };
         client.moved = true;
-        if let Some(reason) = reason {
+        if let Some(reason) = &reason {
             let line = RequestLine::of(head, buf);
             let context = Context { client: client.peer, request: Some(line.as_str()), times: None };
             core.note_end(reason, context);
         }
-        self.record_own(id, Some(buf), own.status, reason);
+        self.record_own(id, Some(buf), status, reason.as_ref());
         if !persists {
             return self.close(id);
         }
         self.touch_client(id);
     }
+}
+
+/// What the gateway itself does with OPTIONS or TRACE on a route: how it answers, if it does. Errors: why it refuses.
+#[cold]
+pub(super) fn stopped<'a>(
+    head: &RequestHead,
+    buf: &[u8],
+    route: &'a Route,
+) -> Result<Option<Answer<'a>>, Reason> {
+    let is_trace = head.method == Method::Trace;
+    if is_trace && !route.trace {
+        return Ok(Some(Answer::NoTrace(route)));
+    }
+    match (Hops::of(head, buf), &route.action) {
+        (Hops::Invalid, _) => Err(Reason::BadMaxForwards),
+        (Hops::None, Action::Pass { .. }) if is_trace => Ok(Some(Answer::Reflected(route))),
+        (Hops::None, Action::Pass { .. }) => Ok(Some(Answer::Allowed(route))),
+        (Hops::None | Hops::Any | Hops::AndThen(_), _) => Ok(None),
+    }
+}
+
+/// The methods that a route lets through, as far as the gateway knows: its servers may take fewer, or others.
+fn allowed(route: &Route) -> Vec<u8> {
+    const USUAL: [&[u8]; 8] = [b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE"];
+    let named: Vec<&[u8]> = route.conditions.methods.iter().map(|method| &**method).collect();
+    let methods = if named.is_empty() { &USUAL[..] } else { &named };
+    let methods: Vec<_> =
+        methods.iter().copied().filter(|method| route.trace || *method != b"TRACE").collect();
+    methods.join(&b", "[..])
+}
+
+/// A request as it came, without what is secret in it (RFC 9110 section 9.3.8).
+fn reflected(head: &RequestHead, buf: &[u8]) -> Vec<u8> {
+    let first = head.fields.first().map_or(buf.len() - b"\r\n".len(), |field| field.line.range().start);
+    let mut out = buf[head.method_span.range().start..first].to_vec();
+    let keep = |field: &Field| match field.known {
+        FieldName::Authorization | FieldName::ProxyAuthorization => false,
+        _ => !field.name.of(buf).eq_ignore_ascii_case(b"cookie"),
+    };
+    copy_fields(buf, &head.fields, keep, &mut out);
+    out.extend_from_slice(b"\r\n");
+    out
 }
 
 /// What the variables of a template stand for.

@@ -3,13 +3,13 @@
 use super::Worker;
 use super::attempts::Unavailable;
 use super::core::HEADROOM;
-use super::local::values;
+use super::local::{Answer, stopped, values};
 use crate::admission::Origin;
 use crate::config::document::Retry;
 use crate::config::{Action, Route};
 use crate::downstream::{Client, MAX_PENDING, Past, Phase};
 use crate::exchange::{
-    AnswerHalf, Body, Event, Exchange, Overdue, Replay, RequestHalf, RequestLine, Times, Trailers,
+    AnswerHalf, Body, Event, Exchange, Interims, Overdue, Replay, RequestHalf, RequestLine, Times, Trailers,
 };
 use crate::heads::origin::origin;
 use crate::heads::rewrite::{self, Along};
@@ -177,14 +177,21 @@ impl<N: Net> Worker<N> {
         let plan = Rc::clone(&self.core.plan);
         let Some((route, found)) = plan.route(head, buf, client.origin.as_ref(), &client.frontend.name)
         else {
-            return self.decline(id, buf, &Reason::NoRoute);
+            return self.answer_self(id, buf, Answer::NoRoute);
         };
         if let Some(rate) = &found.rate
             && past.is_none()
             && let Err(wait) =
                 rate.take(Origin::of(client.origin.map(|client| client.ip())), self.core.net.now())
         {
-            return self.decline(id, buf, &Reason::RateLimited(wait));
+            return self.answer_self(id, buf, Answer::TooMany(wait));
+        }
+        if matches!(head.method, Method::Options | Method::Trace) {
+            match stopped(head, buf, found) {
+                Ok(None) => {}
+                Ok(Some(answer)) => return self.answer_self(id, buf, answer),
+                Err(reason) => return self.refuse(id, buf, reason),
+            }
         }
         if matches!(head.framing, Framing::Length(length) if length > found.policy.max_body) {
             return self.refuse(id, buf, Reason::BodyTooLarge);
@@ -202,7 +209,7 @@ impl<N: Net> Worker<N> {
                 None => self.broken(id, "a route without its service"),
             },
             Action::Redirect { .. } | Action::Respond { .. } => {
-                self.answer_self(id, buf, found);
+                self.answer_self(id, buf, Answer::Set(found));
             }
         }
     }
@@ -329,6 +336,7 @@ impl<N: Net> Worker<N> {
             accepts_trailers: head.accepts_trailers,
             request,
             answer: AnswerHalf::Awaiting,
+            interims: Interims::default(),
             replay,
             times,
             timer: None,

@@ -9,6 +9,7 @@ mod services;
 use super::document::{self, ClientField, Config, Log};
 use super::snapshot::{AccessLog, Policy, Snapshot, Tracing};
 use crate::downstream::MAX_PENDING;
+use crate::exchange::InterimLimits;
 use crate::heads::forwarded::Forms;
 use crate::observe::access::Format;
 use weir_http1::Limits;
@@ -104,8 +105,16 @@ fn policy(config: &Config) -> Result<Policy, Fault> {
     let head_bytes = size("limits.head", limits.head, 512, 1 << 20)?;
     let line_bytes = size("limits.line", limits.line, 256, 1 << 20)?;
     let fields = size("limits.fields", limits.fields as u64, 1, 1000)?;
+    let interims = InterimLimits {
+        answers: size("limits.interim_answers", limits.interim_answers as u64, 0, 1000)?,
+        bytes: match limits.interim_bytes {
+            Some(bytes) => size("limits.interim_bytes", bytes, 512, 1 << 20)?,
+            None => head_bytes,
+        },
+    };
     Ok(Policy {
         limits: Limits { head_bytes, fields, line_bytes },
+        interims,
         max_body: limits.body.unwrap_or(u64::MAX),
         timeouts: config.timeouts,
         retry: document::Retry::default(),

@@ -36,6 +36,7 @@ pub(super) fn compile(
                 )?,
                 ..policy.clone()
             },
+            trace: trace(route, &key)?,
             mirror: mirror(config, services, route, &key)?,
             path: path_edit(route, &key)?,
             rate: rate(route.rate, &key)?,
@@ -176,6 +177,14 @@ pub(super) fn service_named(
         let known = listed(config.services.keys());
         Fault::new(key, format!("unknown service `{name}`: expected one of {known}"))
     })
+}
+
+fn trace(route: &document::Route, key: &str) -> Result<bool, Fault> {
+    if route.trace && route.service.is_none() {
+        let why = "only requests to a service are passed on: needs `service` beside it";
+        return Err(Fault::new(format!("{key}.trace"), why));
+    }
+    Ok(route.trace)
 }
 
 fn mirror(

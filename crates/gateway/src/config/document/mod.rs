@@ -100,6 +100,11 @@ pub struct Limits {
     /// Bytes of a line of a head.
     #[serde(deserialize_with = "size")]
     pub line: u64,
+    /// Interim answers (1xx) of an exchange, 0 to 1000; default: 8.
+    pub interim_answers: usize,
+    /// Bytes of all their heads together; default: as `head`.
+    #[serde(deserialize_with = "size")]
+    pub interim_bytes: Option<u64>,
     /// Bytes of a request body; default: no limit.
     #[serde(deserialize_with = "size")]
     pub body: Option<u64>,
@@ -182,6 +187,9 @@ impl Default for Limits {
             head: limits.head_bytes as u64,
             fields: limits.fields,
             line: limits.line_bytes as u64,
+            // A 100 and a few with early hints or progress, of which RFC 9110 knows no bound.
+            interim_answers: 8,
+            interim_bytes: None,
             body: None,
             connections_per_client: None,
         }

@@ -49,6 +49,8 @@ pub struct Route {
     /// Changes to the answer's fields.
     pub response_headers: Edits,
 
+    /// Passes TRACE requests on, which are else answered with 405.
+    pub trace: bool,
     /// Sends copies of its requests to another service; nobody gets the answers.
     pub mirror: Option<Mirror>,
     /// How many requests a client may make; default: any number.

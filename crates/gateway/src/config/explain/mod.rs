@@ -6,6 +6,7 @@ mod services;
 use super::file::Checked;
 use super::snapshot::{Names, Snapshot};
 use super::tls_costs;
+use crate::exchange::InterimLimits;
 use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -70,6 +71,8 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     if let Some(most) = connections_per_client {
         writeln!(out, "  {most} connections for each client")?;
     }
+    let InterimLimits { answers, bytes } = policy.interims;
+    writeln!(out, "  interim answers {answers} with {bytes} bytes")?;
     let t = &policy.timeouts;
     writeln!(out, "\nTimeouts")?;
     writeln!(

@@ -100,6 +100,9 @@ fn limits(route: &Written) -> Vec<String> {
         let burst = burst.unwrap_or(requests);
         parts.push(format!("{requests} requests in {per:?} and {burst} at once for {whose}"));
     }
+    if route.trace {
+        parts.push("TRACE passes".to_owned());
+    }
     match route.retry {
         Retry::Idempotent => {}
         Retry::Always => parts.push("all requests may be sent again".to_owned()),

@@ -1,0 +1,45 @@
+//! Interim answers (1xx), of which a server may send any number before the final one.
+
+/// How many there may be in one exchange, and how long all of their heads together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InterimLimits {
+    pub answers: usize,
+    pub bytes: usize,
+}
+
+/// How many there were.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Interims {
+    answers: usize,
+    bytes: usize,
+}
+
+impl Interims {
+    /// Takes one whose head has so many bytes; whether it is within the limits.
+    pub(crate) fn take(&mut self, bytes: usize, limits: InterimLimits) -> bool {
+        self.answers += 1;
+        self.bytes += bytes;
+        self.answers <= limits.answers && self.bytes <= limits.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_limit_may_be_reached_and_not_exceeded() {
+        for (answers, bytes, heads, all_fit) in [
+            (2, 100, &[50, 50][..], true),
+            (2, 100, &[50, 51], false),
+            (2, 100, &[20, 20, 20], false),
+            (0, 100, &[20], false),
+            (0, 100, &[], true),
+            (8, 100, &[101], false),
+        ] {
+            let mut interims = Interims::default();
+            let fit = heads.iter().all(|head| interims.take(*head, InterimLimits { answers, bytes }));
+            assert_eq!(fit, all_fit, "{answers} {bytes} {heads:?}");
+        }
+    }
+}

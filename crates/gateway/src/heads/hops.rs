@@ -1,0 +1,81 @@
+//! How far a request may go: `Max-Forwards` (RFC 9110 section 7.6.2).
+
+use weir_http1::{FieldName, Method, RequestHead};
+
+/// How many gateways and proxies may still pass a request on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hops {
+    /// Any number: nothing is said, or it is a method whose requests are not counted.
+    Any,
+    /// None: who has it now answers it.
+    None,
+    /// This one, and as many after it.
+    AndThen(u64),
+    /// What is said is not a number, or it is said twice.
+    Invalid,
+}
+
+impl Hops {
+    /// Those of a request, whose head was parsed from `buf`. Only OPTIONS and TRACE are counted.
+    #[inline]
+    pub(crate) fn of(head: &RequestHead, buf: &[u8]) -> Self {
+        match head.method {
+            Method::Options | Method::Trace => Self::counted(head, buf),
+            _ => Self::Any,
+        }
+    }
+
+    #[cold]
+    fn counted(head: &RequestHead, buf: &[u8]) -> Self {
+        let mut fields = head.fields.iter().filter(|field| field.known == FieldName::MaxForwards);
+        let Some(field) = fields.next() else { return Self::Any };
+        let digits = field.value.of(buf);
+        if fields.next().is_some() || digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+            return Self::Invalid;
+        }
+        // A number without bounds becomes the largest that is supported.
+        let number = digits
+            .iter()
+            .fold(0_u64, |number, digit| number.saturating_mul(10).saturating_add(u64::from(digit - b'0')));
+        number.checked_sub(1).map_or(Self::None, Self::AndThen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_http1::{Limits, Parse};
+
+    fn of(method: &str, fields: &str) -> Hops {
+        let buf = format!("{method} /x HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
+        let mut head = RequestHead::new();
+        assert_eq!(
+            head.parse(buf.as_bytes(), &Limits::default()),
+            Ok(Parse::Complete(buf.len())),
+            "{fields}"
+        );
+        Hops::of(&head, buf.as_bytes())
+    }
+
+    #[test]
+    fn options_and_trace_are_counted() {
+        for (fields, hops) in [
+            ("", Hops::Any),
+            ("Max-Forwards: 0\r\n", Hops::None),
+            ("max-forwards: 1\r\n", Hops::AndThen(0)),
+            ("Max-Forwards:  070 \r\n", Hops::AndThen(69)),
+            ("Max-Forwards: 99999999999999999999999\r\n", Hops::AndThen(u64::MAX - 1)),
+            // It cannot be taken out of the count by naming it.
+            ("Max-Forwards: 0\r\nConnection: Max-Forwards\r\n", Hops::None),
+            ("Max-Forwards:\r\n", Hops::Invalid),
+            ("Max-Forwards: -1\r\n", Hops::Invalid),
+            ("Max-Forwards: +1\r\n", Hops::Invalid),
+            ("Max-Forwards: 1, 1\r\n", Hops::Invalid),
+            ("Max-Forwards: 1\r\nMax-Forwards: 1\r\n", Hops::Invalid),
+        ] {
+            assert_eq!(of("OPTIONS", fields), hops, "{fields}");
+            assert_eq!(of("TRACE", fields), hops, "{fields}");
+            assert_eq!(of("GET", fields), Hops::Any, "{fields}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Names of fields that servers take for those of a gateway, in every spelling that they read as one.
+//!
+//! CGI makes variables of names, with `_` for `-` (RFC 3875 section 4.1.18), and so do WSGI, Rack, PSGI and FastCGI. Some do likewise
+//! with every character that no variable may have, and PHP with `.`. What a name is after that is what counts.
+
+/// Whether a client wrote a field, with this name, that servers may take for the gateway's. Proxies in front that are trusted
+/// (`is_trusted`) may write such fields, yet only in the usual spelling: others are from behind them.
+#[inline]
+pub(super) fn is_imitation(name: &[u8], is_trusted: bool) -> bool {
+    // How all of them begin, and few others.
+    matches!(name, [b'x' | b'X', ..] | [b's' | b'S', b's' | b'S', ..] | [b'c' | b'C', b'l' | b'L', ..])
+        && is_listed(name)
+        && !(is_trusted && is_usual(name))
+}
+
+/// Whether both names are the same to a server that makes variables of them.
+pub(crate) fn reads_as(name: &[u8], other: &[u8]) -> bool {
+    name.len() == other.len() && name.iter().zip(other).all(|(byte, other)| folded(*byte) == folded(*other))
+}
+
+/// Names as they are after folding; one that ends with a hyphen stands for all that begin so.
+const NAMES: [&[u8]; 11] = [
+    // `-For`, `-Proto`, `-Host`, `-Port`, `-Server`, `-Prefix`, `-Scheme`, `-Ssl`, `-User`, `-Client-Cert` and whatever comes next.
+    b"x-forwarded-",
+    b"x-real-ip",
+    // The path before a rewrite: servers route by them.
+    b"x-original-url",
+    b"x-rewrite-url",
+    // Certificates of clients: RFC 9440, and what proxies write otherwise.
+    b"client-cert",
+    b"client-cert-chain",
+    b"x-client-cert",
+    b"x-arr-clientcert",
+    b"x-amzn-mtls-",
+    b"x-ssl-client-",
+    b"ssl-client-",
+];
+
+#[inline(never)]
+fn is_listed(name: &[u8]) -> bool {
+    NAMES.iter().any(|known| match (known, name.get(..known.len())) {
+        ([.., b'-'], Some(start)) => reads_as(start, known),
+        _ => reads_as(name, known),
+    })
+}
+
+/// Whether its words are separated by hyphens.
+fn is_usual(name: &[u8]) -> bool {
+    name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+}
+
+#[inline]
+fn folded(byte: u8) -> u8 {
+    if byte.is_ascii_alphanumeric() { byte.to_ascii_lowercase() } else { b'-' }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+    use weir_http1::is_token;
+
+    /// What a name may have besides letters and digits (RFC 9110 section 5.6.2).
+    const SEPARATORS: &[u8] = b"!#$%&'*+-.^_`|~";
+
+    /// As the strictest server makes a variable of it.
+    fn variable(name: &[u8]) -> Vec<u8> {
+        let folded = name.iter().map(|byte| if byte.is_ascii_alphanumeric() { *byte } else { b'_' });
+        folded.map(|byte| byte.to_ascii_uppercase()).collect()
+    }
+
+    #[test]
+    fn what_is_told_apart() {
+        for (name, imitates) in [
+            ("X-Forwarded-For", true),
+            ("x-forwarded-port", true),
+            ("X-FORWARDED-TLS-CLIENT-CERT", true),
+            ("X.Forwarded.For", true),
+            ("X!Forwarded~Prefix", true),
+            ("X-Real.IP", true),
+            ("x_original_url", true),
+            ("X-Rewrite-URL", true),
+            ("Client.Cert", true),
+            ("client-cert-chain", true),
+            ("SSL.Client.Verify", true),
+            ("X-SSL-Client-S-DN", true),
+            ("X-Amzn-Mtls-Clientcert-Leaf", true),
+            ("X-Forwarded", false),
+            ("XForwarded-For", false),
+            ("X-Real-IPs", false),
+            ("X-Request-Id", false),
+            ("Client-Certainty", false),
+            ("SSL-Clients", false),
+            ("Cookie", false),
+            ("X", false),
+            ("", false),
+        ] {
+            assert_eq!(is_imitation(name.as_bytes(), false), imitates, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_trusted_proxy_writes_the_usual_spelling() {
+        assert!(!is_imitation(b"X-Real-IP", true) && !is_imitation(b"x-forwarded-port", true));
+        assert!(is_imitation(b"X.Real.IP", true) && is_imitation(b"X-Forwarded.Port", true));
+    }
+
+    #[test]
+    fn all_names_begin_as_is_looked_at_first() {
+        for name in NAMES {
+            let whole = [name, if name.ends_with(b"-") { &b"any"[..] } else { b"" }].concat();
+            assert!(is_imitation(&whole, false), "{}", name.escape_ascii());
+            assert_eq!(name.iter().map(|byte| folded(*byte)).collect::<Vec<_>>(), name, "not folded");
+        }
+    }
+
+    proptest! {
+        /// What is dropped by the variable that it becomes is dropped in every spelling of that variable, and nothing else is.
+        #[test]
+        fn every_spelling_is_dropped(
+            known in select(&NAMES[..]),
+            rest in "[a-z0-9-]{1,8}",
+            upper in proptest::collection::vec(any::<bool>(), 64),
+            separators in proptest::collection::vec(select(SEPARATORS), 64),
+        ) {
+            let usual = [known, if known.ends_with(b"-") { rest.as_bytes() } else { b"" }].concat();
+            prop_assert!(is_imitation(&usual, false));
+            let spelled: Vec<u8> = usual.iter().zip(upper.iter().zip(&separators)).map(|(byte, (upper, separator))| match byte {
+                b'-' => *separator,
+                byte if *upper => byte.to_ascii_uppercase(),
+                byte => *byte,
+            }).collect();
+            prop_assert!(is_token(&spelled));
+            prop_assert_eq!(variable(&spelled), variable(&usual));
+            prop_assert!(is_imitation(&spelled, false), "{}", spelled.escape_ascii());
+        }
+
+        #[test]
+        fn names_of_one_variable_fare_alike(name in "[xXsScC][-._a-zA-Z!]{0,20}", other in proptest::collection::vec(select(SEPARATORS), 32)) {
+            let other: Vec<u8> = name.bytes().zip(other).map(|(byte, other)| {
+                if byte.is_ascii_alphanumeric() { byte.to_ascii_uppercase() } else { other }
+            }).collect();
+            prop_assert!(reads_as(name.as_bytes(), &other));
+            prop_assert_eq!(is_imitation(name.as_bytes(), false), is_imitation(&other, false));
+        }
+    }
+}
