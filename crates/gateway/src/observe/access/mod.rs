@@ -12,6 +12,7 @@ pub(crate) use entry::{Entry, Line};
 pub(crate) use template::LineTemplate;
 pub(crate) use writer::{Buffers, Writer, start};
 
+use crate::config::AccessLog;
 use crate::config::document::WhenFull;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::TrySendError;
@@ -43,6 +44,12 @@ pub(crate) struct Access {
 impl Access {
     pub(crate) fn new(format: Format, when_full: WhenFull, writer: Buffers) -> Self {
         Self { format, when_full, buffer: Vec::new(), lines: 0, flush_at: None, writer }
+    }
+
+    /// Takes these settings for the lines to come. The file stays.
+    pub(crate) fn follow(&mut self, log: &AccessLog) {
+        self.format.clone_from(&log.format);
+        self.when_full = log.when_full;
     }
 
     /// Adds a line.
