@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Which requests, and what becomes of them. A request takes the most specific route that fits: by host, then by path,
 /// then the first in the file.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Route {
     /// Hosts: `example.org`, or `*.example.org` for all names below it; default: any.
@@ -108,7 +108,7 @@ fn mirrors() -> usize {
 }
 
 /// A redirect.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Redirect {
     /// The `Location`, with variables.
@@ -118,7 +118,7 @@ pub struct Redirect {
 }
 
 /// A fixed answer.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Respond {
     /// 200 to 599.
@@ -130,7 +130,7 @@ pub struct Respond {
 }
 
 /// Changes to fields.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Edits {
     /// Fields in place of those of the same name.
