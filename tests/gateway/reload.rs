@@ -404,6 +404,34 @@ fn a_request_that_waits_for_a_service_that_is_gone_is_routed_anew() {
     assert_eq!(clients[0].answer(Method::Get).text(), "slow", "what has begun goes on");
 }
 
+/// A server that got other settings is another one, and closes its connection of before in the same moment.
+#[test]
+fn a_request_is_sent_again_to_a_server_that_was_replaced_meanwhile() {
+    let close = Switch::default();
+    let awaited = close.clone();
+    let upstream = Upstream::start(None, move |peer: &mut Peer| {
+        let mut requests = 0;
+        while peer.request().is_some() {
+            requests += 1;
+            if peer.index == 0 && requests == 2 {
+                return awaited.wait();
+            }
+            peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    let config = to("app", upstream.address);
+    let case = Case::new(&config);
+    let mut client = Client::connect(case.weir.address(), None);
+    assert_eq!(client.ask(GET).text(), "ok");
+    client.send(GET);
+    upstream.wait_for_requests(2);
+    let url = format!("'http://{}'", upstream.address);
+    case.take(&config.replace(&url, &format!("[{{ url = {url}, weight = 2 }}]")));
+    close.throw();
+    assert_eq!(client.answer(Method::Get).text(), "ok");
+    assert_eq!(upstream.connections(), 2);
+}
+
 #[test]
 fn general_settings_are_taken() {
     let folder = tempfile::tempdir().unwrap();
