@@ -433,6 +433,56 @@ fn a_request_is_sent_again_to_a_server_that_was_replaced_meanwhile() {
 }
 
 #[test]
+fn a_servers_limit_counts_its_connections_of_before() {
+    let answer = Switch::default();
+    let awaited = answer.clone();
+    let upstream = Upstream::start(None, move |peer: &mut Peer| {
+        while peer.request().is_some() {
+            awaited.wait();
+            peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    let url = format!("'http://{}'", upstream.address);
+    let config = to("app", upstream.address).replace("[[route]]", "max_connections = 1\n[[route]]");
+    let case = Case::new(&config);
+    let mut clients = [(); 2].map(|()| Client::connect(case.weir.address(), None));
+    clients[0].send(GET);
+    upstream.wait_for_requests(1);
+    case.take(&config.replace(&url, &format!("[{{ url = {url}, weight = 2 }}]")));
+    clients[1].send(GET);
+    poll_until(DEADLINE, "it waits", || metric(&case.weir, "weir_waiting_requests") == 1);
+    assert_eq!(upstream.connections(), 1);
+    answer.throw();
+    for client in &mut clients {
+        assert_eq!(client.answer(Method::Get).text(), "ok");
+    }
+}
+
+#[test]
+fn health_checks_begin_and_end_with_a_reload() {
+    let upstream = Upstream::start(None, |peer: &mut Peer| {
+        while let Some(request) = peer.request() {
+            let status = if request.head.starts_with("GET /health ") { 500 } else { 200 };
+            peer.answer(format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n"));
+        }
+    });
+    let config = to("app", upstream.address);
+    let case = Case::new(&config);
+    let checked = |every: &str| {
+        let health = format!("health = {{ path = '/health', every = '{every}', fall = 1 }}\n[[route]]");
+        config.replace("[[route]]", &health)
+    };
+    assert_eq!(case.get().status, 200);
+    case.take(&checked("100ms"));
+    poll_until(DEADLINE, "it is down", || case.get().status == 503);
+    // What is known of it outlives other settings.
+    case.take(&checked("1h"));
+    assert_eq!(case.get().status, 503);
+    case.take(&config);
+    poll_until(DEADLINE, "it is not asked any more", || case.get().status == 200);
+}
+
+#[test]
 fn general_settings_are_taken() {
     let folder = tempfile::tempdir().unwrap();
     let [log, page] = ["log", "page.html"].map(|name| folder.path().join(name));
