@@ -4,6 +4,7 @@ use super::{DEADLINE, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -48,9 +49,15 @@ impl Weir {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("weir.toml");
         std::fs::write(&file, config).unwrap();
+        let mut weir = Self::of_file(&file, listeners);
+        weir._folder = Some(folder);
+        weir
+    }
+
+    /// Starts the gateway with the configuration in a file and waits until it listens; `listeners` addresses are in it.
+    pub fn of_file(file: &Path, listeners: usize) -> Self {
         let args = ["serve", "--config", file.to_str().unwrap()];
         let mut weir = Self::spawn(&args);
-        weir._folder = Some(folder);
         weir.wait_for_listeners(&args, listeners);
         weir
     }

@@ -4,6 +4,7 @@ mod server;
 
 use super::{ask, get};
 use crate::common::{Client, DEADLINE, Ending, Peer, Upstream, Weir, poll_until};
+use rustix::process::Signal;
 use server::{NXDOMAIN, NameServer, SERVFAIL, Says};
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 use weir_http1::Method;
@@ -262,4 +263,34 @@ fn written(config: &str) -> (tempfile::TempDir, String) {
     std::fs::write(&file, config).unwrap();
     let path = file.to_str().unwrap().to_owned();
     (folder, path)
+}
+
+#[test]
+fn names_are_followed_from_a_reload_on_and_stay_where_they_are_at_the_next() {
+    let (names, (old, new)) = (NameServer::start(), twins());
+    names.say_addresses(NAME, 1, &[OLD]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.toml");
+    let write = |host: &str, more: &str| {
+        let server = format!("http://{host}:{}", old.address.port());
+        std::fs::write(&file, config(&names, &server, more)).unwrap();
+    };
+    write("127.0.0.1", "");
+    let weir = Weir::of_file(&file, 1);
+    assert_eq!((server(&weir).as_str(), names.asked(NAME)), ("old", 0));
+    write(NAME, "");
+    weir.signal(Signal::HUP);
+    weir.wait_for_stderr(&["reloaded; changed: listeners 0, certificates 0, services 1"]);
+    names.say_addresses(NAME, 1, &[NEW]);
+    poll_until(DEADLINE, "requests go to the new address", || server(&weir) == "new");
+    poll_until(DEADLINE, "both workers have moved", || (0..20).all(|_| server(&weir) == "new"));
+    // What a start would begin with is no reason to move.
+    names.say_addresses(NAME, 1, &[OLD, NEW]);
+    let connections = old.connections();
+    write(NAME, "[limits]\nbody = 1\n");
+    weir.signal(Signal::HUP);
+    weir.wait_for_stderr(&["services 0, routes 0, other settings 1"]);
+    assert!((0..20).all(|_| server(&weir) == "new"));
+    assert_eq!(old.connections(), connections);
+    assert_eq!(weir.stop().code, Some(0));
 }

@@ -14,6 +14,7 @@ mod observe;
 mod preface;
 mod queue;
 mod records;
+mod reload;
 mod routes;
 mod services;
 mod settings;

@@ -3,30 +3,28 @@
 
 use crate::control::gather;
 use crate::observe::Report;
-use crate::secrets::SecretsFile;
+use crate::reload::{Ask, Outcome};
+use crate::standing::Standing;
 use crate::worker::Control;
 use rustix::event::{PollFd, PollFlags, poll};
 use socket2::Socket;
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
-use weir_http1::{Limits, Method, Parse, RequestHead};
+use weir_http1::{Framing, Limits, Method, Parse, RequestHead};
 use weir_reactor::mailbox::Sender;
 
 /// What is served.
 #[derive(Clone, Debug)]
 pub(crate) struct Admin {
     pub workers: Vec<Sender<Control>>,
-    /// The configuration in words.
-    pub config: Arc<str>,
-    /// The files of certificates, and when they expire, in seconds since 1970.
-    pub expiry: Arc<[(String, i64)]>,
-    /// The files of ticket secrets.
-    pub secrets: Arc<[Arc<SecretsFile>]>,
+    pub standing: Arc<Standing>,
+    /// Who reloads; `None`: nobody does.
+    pub reload: Option<mpsc::Sender<Ask>>,
 }
 
 /// Where it is served.
@@ -72,6 +70,9 @@ impl Listener {
 /// Requests are short, and so are those who ask.
 const WITHIN: Duration = Duration::from_secs(5);
 
+/// A reload resolves names, which takes up to half a minute.
+const RELOAD: Duration = Duration::from_secs(60);
+
 /// Connections at one time; more are closed.
 const MOST: usize = 32;
 
@@ -113,7 +114,8 @@ impl Admin {
                 Ok(Parse::Complete(len)) => {
                     let answer = self.answer(&head, &bytes);
                     bytes.drain(..len);
-                    (answer, head.persistent)
+                    // A body would be taken for the next request.
+                    (answer, head.persistent && has_no_body(&head))
                 }
                 Ok(Parse::Partial) => match stream.read(&mut some)? {
                     0 => return Ok(()),
@@ -132,15 +134,18 @@ impl Admin {
     }
 
     fn answer(&self, head: &RequestHead, buf: &[u8]) -> Answer {
-        if !matches!(head.method, Method::Get | Method::Head) {
-            return Answer::text(405, "expected GET or HEAD\n");
-        }
         let path = head.path.of(buf).split(|byte| *byte == b'?').next().unwrap_or_default();
+        match (head.method, path) {
+            (Method::Post, b"/reload") => return self.reload(),
+            (_, b"/reload") => return Answer::text(405, "expected POST\n"),
+            (Method::Get | Method::Head, _) => {}
+            _ => return Answer::text(405, "expected GET or HEAD\n"),
+        }
         match path {
             b"/metrics" => match gather(&self.workers) {
                 Ok(report) => Answer {
                     kind: "text/plain; version=0.0.4; charset=utf-8",
-                    ..Answer::text(200, report.metrics(&self.expiry, &self.secrets))
+                    ..Answer::text(200, report.metrics(&self.standing))
                 },
                 Err(partial) => partial.into(),
             },
@@ -157,11 +162,33 @@ impl Admin {
                 Ok(_) => Answer::text(200, "ready\n"),
                 Err(partial) => partial.into(),
             },
-            b"/config" => Answer::text(200, self.config.to_string()),
-            b"/" => Answer::text(200, "/metrics  /status  /health  /ready  /config\n"),
-            _ => Answer::text(404, "expected one of /metrics, /status, /health, /ready, /config\n"),
+            b"/config" => Answer::text(200, self.standing.current().in_words.to_string()),
+            b"/" => Answer::text(200, "/metrics  /status  /health  /ready  /config  POST /reload\n"),
+            _ => Answer::text(404, "expected one of /metrics, /status, /health, /ready, /config, /reload\n"),
         }
     }
+
+    /// Reloads the configuration, and waits for what becomes of it.
+    fn reload(&self) -> Answer {
+        let (reply, outcome) = mpsc::channel();
+        let is_asked = self.reload.as_ref().is_some_and(|reload| reload.send(Some(reply)).is_ok());
+        if !is_asked {
+            return Answer::text(501, "this gateway does not reload\n");
+        }
+        let Ok(outcome) = outcome.recv_timeout(RELOAD) else {
+            return Answer::text(504, "the reload goes on; its outcome will be in the log\n");
+        };
+        let status = match outcome {
+            Outcome::Taken { .. } => 200,
+            Outcome::Refused { .. } => 409,
+        };
+        let json = serde_json::to_string(&outcome).unwrap_or_default();
+        Answer { kind: "application/json", ..Answer::text(status, json + "\n") }
+    }
+}
+
+fn has_no_body(head: &RequestHead) -> bool {
+    matches!(head.framing, Framing::None | Framing::Length(0))
 }
 
 /// Some workers did not answer in time.

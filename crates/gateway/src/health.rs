@@ -15,16 +15,17 @@ use weir_reactor::mailbox::{Mailbox, Sender, mailbox};
 use weir_reactor::{Events, Key, Reactor};
 use weir_transport::Wire;
 
-/// Starts the thread, which gets new configurations by mail; `None` if no service has checks.
-/// Errors: it cannot be started.
+/// Whether a configuration has checks.
+pub(crate) fn is_wanted(snapshot: &Snapshot) -> bool {
+    snapshot.services.iter().any(|service| service.health.is_some())
+}
+
+/// Starts the thread, which gets new configurations by mail. Errors: it cannot be started.
 pub(crate) fn start(
     snapshot: &Snapshot,
     workers: Vec<Sender<Control>>,
     journal: Journal,
-) -> io::Result<Option<Sender<Arc<Snapshot>>>> {
-    if snapshot.services.iter().all(|service| service.health.is_none()) {
-        return Ok(None);
-    }
+) -> io::Result<Sender<Arc<Snapshot>>> {
     let (mailbox, sender) = mailbox()?;
     let mut checker = Checker::new(workers, journal)?;
     checker.adopt(snapshot);
@@ -33,7 +34,7 @@ pub(crate) fn start(
             checker.journal.line(format_args!("weir: health checks have ended: {error}"));
         }
     })?;
-    Ok(Some(sender))
+    Ok(sender)
 }
 
 struct Checker {
@@ -95,26 +96,31 @@ impl Checker {
         let word = if up { "up" } else { "down" };
         self.journal.line(format_args!("weir: {}: {} is {word}{why}", check.service, check.server.place));
         let health = Health { service: check.service.clone(), server: check.server.id, up };
+        self.tell(&health);
+    }
+
+    fn tell(&self, health: &Health) {
         for worker in &self.workers {
             worker.send(Control::Health(health.clone()));
         }
     }
 
-    /// Goes on with another configuration: checks of servers that are the same go on.
+    /// Goes on with another configuration: checks of servers that are the same go on. A server that is checked no more is up.
     fn adopt(&mut self, snapshot: &Snapshot) {
         let now = self.reactor.now();
         let mut before = std::mem::take(&mut self.checks);
         for service in &snapshot.services {
             let Some(health) = &service.health else { continue };
             for server in &service.servers {
-                let is_same = |check: &Check| {
-                    check.service == service.name && check.server == *server && check.health == *health
-                };
-                let known = before.iter().position(is_same).map(|at| before.swap_remove(at));
-                let spread = SPREAD * self.checks.len() as u32;
-                let check = known.map(Check::again);
-                self.checks.push(check.unwrap_or_else(|| Check::new(service, server, health, now + spread)));
+                let known = before.iter().position(|check| check.is_of(service, server));
+                let known = known.map(|at| before.swap_remove(at));
+                let at = now + SPREAD * self.checks.len() as u32;
+                let check = known.map(|check| check.again(health, at));
+                self.checks.push(check.unwrap_or_else(|| Check::new(service, server, health, at)));
             }
+        }
+        for check in before.iter().filter(|check| !check.is_up()) {
+            self.tell(&Health { service: check.service.clone(), server: check.server.id, up: true });
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::config::Snapshot;
 use crate::observe::journal::Journal;
+use crate::settled::Settled;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,31 +24,80 @@ pub(crate) struct SecretsFile {
     pub is_stale: AtomicBool,
 }
 
-/// Watches the files of ticket secrets until the process ends. Files are compared by what is in them, since the date and inode
-/// behind a symbolic link say little. Errors: the thread cannot be started.
-pub(crate) fn watch(snapshot: &Snapshot, journal: Journal) -> io::Result<Arc<[Arc<SecretsFile>]>> {
-    let mut watches: Vec<Watch> = Vec::new();
-    for server in snapshot.listeners.iter().filter_map(|listener| listener.tls.as_ref()) {
-        let Some((path, secrets)) = server.ticket_file().zip(server.ticket_secrets()) else { continue };
-        match watches.iter_mut().find(|watch| watch.file.path == path) {
-            Some(watch) => watch.servers.push(server.clone()),
-            None => watches.push(Watch::new(path, secrets, server.clone())),
-        }
-    }
-    let files = watches.iter().map(|watch| Arc::clone(&watch.file)).collect();
-    if !watches.is_empty() {
-        thread::Builder::new().name("secrets".into()).spawn(move || {
-            loop {
-                thread::sleep(EVERY);
-                for watch in &mut watches {
-                    if let Some(change) = watch.look() {
-                        journal.line(format_args!("weir: {change}"));
-                    }
+/// Watches the files of ticket secrets until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Watching {
+    files: Arc<[Arc<SecretsFile>]>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Watching {
+    /// Watches the files of a configuration, whose servers have read them. What was counted goes on from `before`. Files are
+    /// compared by what is in them, since the date and inode behind a symbolic link say little. Errors: the thread cannot be
+    /// started.
+    pub(crate) fn start(
+        snapshot: &Snapshot,
+        before: &[Arc<SecretsFile>],
+        journal: Journal,
+    ) -> io::Result<Self> {
+        let mut watches: Vec<Watch> = Vec::new();
+        for server in snapshot.listeners.iter().filter_map(|listener| listener.tls.as_ref()) {
+            let Some((path, secrets)) = server.ticket_file().zip(server.ticket_secrets()) else { continue };
+            match watches.iter_mut().find(|watch| watch.file.path == path) {
+                Some(watch) => watch.servers.push(server.clone()),
+                None => {
+                    let file = before.iter().find(|file| file.path == path).cloned();
+                    let file = file.unwrap_or_else(|| Arc::new(SecretsFile::new(path)));
+                    file.is_stale.store(false, Ordering::Relaxed);
+                    watches.push(Watch {
+                        file,
+                        servers: vec![server.clone()],
+                        settled: Settled::new(Ok(secrets)),
+                    });
                 }
             }
-        })?;
+        }
+        let files = watches.iter().map(|watch| Arc::clone(&watch.file)).collect();
+        let is_over = Arc::<AtomicBool>::default();
+        if !watches.is_empty() {
+            let is_over = Arc::clone(&is_over);
+            thread::Builder::new().name("secrets".into()).spawn(move || {
+                loop {
+                    thread::sleep(EVERY);
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    for watch in &mut watches {
+                        if let Some(change) = watch.look() {
+                            journal.line(format_args!("weir: {change}"));
+                        }
+                    }
+                }
+            })?;
+        }
+        Ok(Self { files, is_over })
     }
-    Ok(files)
+
+    pub(crate) fn files(&self) -> Arc<[Arc<SecretsFile>]> {
+        Arc::clone(&self.files)
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+impl SecretsFile {
+    fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            reloads: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            is_stale: AtomicBool::new(false),
+        }
+    }
 }
 
 /// A change takes effect when it was seen twice, so within a second or so.
@@ -61,20 +111,10 @@ struct Watch {
     file: Arc<SecretsFile>,
     /// All that use the file.
     servers: Vec<Server>,
-    settled: Settled,
+    settled: Settled<Found>,
 }
 
 impl Watch {
-    fn new(path: &Path, secrets: TicketSecrets, server: Server) -> Self {
-        let file = SecretsFile {
-            path: path.to_owned(),
-            reloads: AtomicU64::new(0),
-            failures: AtomicU64::new(0),
-            is_stale: AtomicBool::new(false),
-        };
-        Self { file: Arc::new(file), servers: vec![server], settled: Settled::new(secrets) }
-    }
-
     /// Reads the file and follows its change; says what it was.
     fn look(&mut self) -> Option<Change<'_>> {
         let path = &self.file.path;
@@ -115,61 +155,5 @@ impl fmt::Display for Change<'_> {
             }
             Self::Failed { why } => write!(f, "{why}; the ticket secrets in use stay"),
         }
-    }
-}
-
-/// Tells a file that has changed from one that is being written: what counts is what is found twice in a row.
-#[derive(Debug)]
-struct Settled {
-    last: Found,
-    /// What was followed.
-    followed: Found,
-}
-
-impl Settled {
-    fn new(secrets: TicketSecrets) -> Self {
-        Self { last: Ok(secrets.clone()), followed: Ok(secrets) }
-    }
-
-    /// What to follow now, once.
-    fn next(&mut self, found: Found) -> Option<Result<&TicketSecrets, &str>> {
-        let is_settled = found == self.last;
-        self.last = found;
-        if !is_settled || self.last == self.followed {
-            return None;
-        }
-        self.followed = self.last.clone();
-        Some(self.followed.as_ref().map_err(String::as_str))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn secrets(digit: char) -> TicketSecrets {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(&file, digit.to_string().repeat(64)).unwrap();
-        TicketSecrets::read(file.path()).unwrap()
-    }
-
-    #[test]
-    fn a_change_is_followed_once_and_when_it_has_settled() {
-        let [a, b, c] = ['a', 'b', 'c'].map(secrets);
-        let mut settled = Settled::new(a.clone());
-        let torn = || Err("torn".to_owned());
-        assert_eq!(settled.next(Ok(a.clone())), None);
-        assert_eq!(settled.next(torn()), None, "it is being written, perhaps");
-        assert_eq!(settled.next(Ok(b.clone())), None);
-        assert_eq!(settled.next(Ok(b.clone())), Some(Ok(&b)));
-        assert_eq!(settled.next(Ok(b.clone())), None);
-        assert_eq!(settled.next(torn()), None);
-        assert_eq!(settled.next(torn()), Some(Err("torn")));
-        assert_eq!(settled.next(torn()), None, "it is said once");
-        assert_eq!(settled.next(Ok(c.clone())), None);
-        assert_eq!(settled.next(torn()), None);
-        assert_eq!(settled.next(torn()), None, "the same fault, after a glimpse of something else");
-        assert_eq!(settled.next(Ok(b.clone())), None);
-        assert_eq!(settled.next(Ok(b.clone())), Some(Ok(&b)), "the old ones count as a change after a fault");
     }
 }

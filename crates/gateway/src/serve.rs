@@ -4,12 +4,14 @@ use crate::admin::{self, Admin};
 use crate::config::document::Bind;
 use crate::config::{AccessLog, Checked, Fault, Listener as Site, Role, Snapshot, document, workers};
 use crate::control::tell;
-use crate::health;
-use crate::names::keep_resolving;
+use crate::in_force::InForce;
+use crate::names::Keeping;
 use crate::observe::access::{self, Access, Buffers, Writer};
 use crate::observe::journal::{self, Journal};
 use crate::observe::{Counters, Log};
-use crate::secrets;
+use crate::reload::{self, Again, Reloader};
+use crate::secrets::Watching;
+use crate::standing::Standing;
 use crate::worker::{Control, Peers, Worker};
 use std::io;
 use std::net::TcpListener;
@@ -17,7 +19,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_reactor::listener::BindError;
 use weir_reactor::mailbox::{Mailbox, mailbox};
-use weir_reactor::stop::forward_signals;
+use weir_reactor::stop::{self, forward_signals};
 use weir_reactor::{Events, Key, Listener, Reactor, run_workers};
 use weir_transport::{Address, Endpoint, Place};
 
@@ -36,9 +38,10 @@ pub enum GatewayError {
 }
 
 /// Runs the gateway until SIGTERM or SIGINT has drained it. Prints a line per listener when ready,
-/// and a summary at the end. Errors: when it cannot start: see [`GatewayError`].
-pub fn serve(config: Checked) -> Result<(), GatewayError> {
-    let total = run(config, Role::Gateway)?;
+/// and a summary at the end. At a reload, `again` reads the configuration.
+/// Errors: when it cannot start: see [`GatewayError`].
+pub fn serve(config: Checked, again: Again) -> Result<(), GatewayError> {
+    let total = run(config, Role::Gateway, Some(again))?;
     journal::out(total);
     Ok(())
 }
@@ -46,11 +49,11 @@ pub fn serve(config: Checked) -> Result<(), GatewayError> {
 /// Passes bytes without HTTP until SIGTERM or SIGINT has drained it: the least that a gateway with the same loop, TLS and
 /// kernel can cost. Each client has its own connection to the first service. Errors: as [`serve`].
 pub fn relay(config: Checked) -> Result<(), GatewayError> {
-    run(config, Role::Tunnel)?;
+    run(config, Role::Tunnel, None)?;
     Ok(())
 }
 
-fn run(config: Checked, role: Role) -> Result<Counters, GatewayError> {
+fn run(config: Checked, role: Role, again: Option<Again>) -> Result<Counters, GatewayError> {
     let total = Mutex::new(Counters::default());
     let (journal, writer) = journal::journal()?;
     let access = match &config.snapshot.access {
@@ -58,7 +61,7 @@ fn run(config: Checked, role: Role) -> Result<Counters, GatewayError> {
         None => None,
     };
     let buffers = access.as_ref().map(|(buffers, _)| buffers.clone());
-    let served = start(config, role, journal.clone(), |snapshot, listeners, mailbox, peers| {
+    let served = start(config, role, again, journal.clone(), |snapshot, listeners, mailbox, peers| {
         let net = Reactor::new()?;
         mailbox.register(&net, MAIL)?;
         let log = Log::new(journal.clone(), net.now());
@@ -103,43 +106,48 @@ fn open(log: &AccessLog, journal: &Journal) -> Result<(Buffers, Writer), Gateway
 fn start(
     checked: Checked,
     role: Role,
+    again: Option<Again>,
     journal: Journal,
     work: impl Fn(&Arc<Snapshot>, Vec<Listener>, Mailbox<Control>, Peers<OwnedFd>) -> Result<(), GatewayError>
     + Sync,
 ) -> Result<(), GatewayError> {
-    let in_words = checked.explain();
-    let Checked { config, mut snapshot } = checked;
-    for listener in &mut snapshot.listeners {
+    let mut checked = checked;
+    for listener in &mut checked.snapshot.listeners {
         listener.role = role;
     }
-    let count = workers(&config)?;
+    let count = workers(&checked.config)?;
     weir_reactor::limits::raise_open_files()?;
-    let (bound, shares) = bind(&snapshot.listeners, count)?;
-    let admin = config.admin.as_ref().map(bind_admin).transpose()?;
-    let config_in_words: Arc<str> = in_words.into();
-    let presented = snapshot.listeners.iter().find_map(|listener| listener.tls.as_ref());
-    let certificates = presented.into_iter().flat_map(weir_tls::Server::certificates);
-    let expiry = certificates.map(|presented| (presented.origin.clone(), presented.not_after)).collect();
-    let snapshot = Arc::new(snapshot);
+    let (bound, shares) = bind(&checked.snapshot.listeners, count)?;
+    let admin = checked.config.admin.as_ref().map(bind_admin).transpose()?;
+    let cores = checked.config.cores.clone();
+    let snapshot = Arc::new(checked.snapshot.clone());
     let (mailboxes, senders): (Vec<_>, Vec<_>) = (0..count).map(|_| mailbox()).collect::<io::Result<_>>()?;
-    let health = health::start(&snapshot, senders.clone(), journal.clone())?;
-    let secrets = secrets::watch(&snapshot, journal.clone())?;
-    keep_resolving(&snapshot, senders.clone(), health, journal)?;
-    forward_signals(senders.clone(), Some(tell))?;
-    let (admin, all, crowd) = (admin.map(Arc::new), senders.clone(), Arc::default());
+    let in_force = Arc::new(InForce::new(Arc::clone(&snapshot), senders.clone(), journal.clone())?);
+    let secrets = Watching::start(&snapshot, &[], journal.clone())?;
+    let names = Keeping::start(Arc::clone(&in_force), journal.clone())?;
+    let standing = Arc::new(Standing::new(&checked, secrets.files()));
+    let (all, crowd) = (senders.clone(), Arc::default());
+    let reloader = |again| {
+        let (standing, workers) = (Arc::clone(&standing), senders.clone());
+        reload::start(Reloader { again, checked, in_force, names, secrets, standing, workers, journal })
+    };
+    let reload = again.map(reloader).transpose()?;
+    let at_signal = reload.clone().map(|reload| -> stop::Reload {
+        // Its thread ends with the process.
+        Box::new(move || drop(reload.send(None)))
+    });
+    forward_signals(senders.clone(), Some(tell), at_signal)?;
+    let admin = admin.map(Arc::new);
     if let Some(listener) = &admin {
         journal::out(format_args!("admin on {}", listener.place()?));
-        admin::start(
-            Arc::clone(listener),
-            Admin { workers: senders, config: config_in_words, expiry, secrets },
-        )?;
+        admin::start(Arc::clone(listener), Admin { workers: senders, standing, reload })?;
     }
     // The reader may stop the process at once.
     for place in bound {
         journal::out(format_args!("listening on {place}"));
     }
     let ended =
-        run_workers(shares.into_iter().zip(mailboxes), config.cores.as_ref(), |own, (listeners, mailbox)| {
+        run_workers(shares.into_iter().zip(mailboxes), cores.as_ref(), |own, (listeners, mailbox)| {
             work(&snapshot, listeners, mailbox, Peers { own, all: all.clone(), crowd: Arc::clone(&crowd) })
         });
     if let Some(listener) = admin {

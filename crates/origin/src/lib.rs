@@ -128,7 +128,7 @@ impl Origin {
     /// Makes SIGTERM and SIGINT drain it, and a second one stop it at once. Errors: when the handlers cannot be
     /// installed.
     pub fn stop_on_signals(&self) -> Result<(), OriginError> {
-        Ok(forward_signals(self.handle.senders.clone(), None)?)
+        Ok(forward_signals(self.handle.senders.clone(), None, None)?)
     }
 
     /// Serves until stopped; returns the totals.

@@ -68,6 +68,12 @@ impl<N: Net, T> Frontends<N, T> {
         self.frontends.get(index as usize).map(|frontend| &frontend.with)
     }
 
+    /// Replaces what the connections of a listener need from now on; returns what they needed before, `None` once it is closed.
+    pub fn replace(&mut self, index: u32, with: T) -> Option<T> {
+        let frontend = self.frontends.get_mut(index as usize)?;
+        Some(std::mem::replace(&mut frontend.with, with))
+    }
+
     /// Call when a timer with the tag is due. A rest is over; or, in a drain, the handshakes in progress have had their
     /// time. Then it returns true, and the worker accepts what is still queued on every listener, and closes them.
     #[must_use]
@@ -188,6 +194,15 @@ mod tests {
             assert_eq!(worker.accept(index).unwrap(), Some(client.local_addr().unwrap()));
             assert_eq!(worker.accept(index).unwrap(), None);
         }
+    }
+
+    #[test]
+    fn what_a_listener_needs_is_replaced_until_it_is_closed() {
+        let mut worker = Worker::new(&['a', 'b']);
+        assert_eq!(worker.frontends.replace(1, 'c'), Some('b'));
+        assert_eq!([0, 1].map(|index| worker.frontends.of(index).copied()), [Some('a'), Some('c')]);
+        worker.frontends.close(&worker.reactor);
+        assert_eq!(worker.frontends.replace(1, 'd'), None);
     }
 
     /// A listening socket that has been shut down cannot accept, and is reported in every turn that watches it.

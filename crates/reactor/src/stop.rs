@@ -17,13 +17,17 @@ pub enum Stop {
 /// Says on stderr how the loops fare.
 pub type Tell<M> = fn(&[Sender<M>]);
 
+/// Asks for a reload, without waiting for it.
+pub type Reload = Box<dyn Fn() + Send>;
+
 /// Sends a message to every loop for each SIGTERM and SIGINT: [`Stop::Drain`] for the first, [`Stop::Now`] for
-/// further ones. SIGUSR1 calls `tell`, if there is one. SIGHUP and SIGUSR2, and SIGUSR1 otherwise, with which other
-/// servers reload, upgrade or reopen a log, are ignored with a message on stderr that says what to do instead.
+/// further ones. SIGUSR1 calls `tell` and SIGHUP `reload`, if there are any. SIGUSR2, and those two otherwise, with which
+/// other servers upgrade, reopen a log or reload, are ignored with a message on stderr that says what to do instead.
 /// Errors: when the handlers cannot be installed.
 pub fn forward_signals<M: From<Stop> + Send + 'static>(
     loops: Vec<Sender<M>>,
     tell: Option<Tell<M>>,
+    reload: Option<Reload>,
 ) -> io::Result<()> {
     let ignored = IGNORED.iter().map(|(signal, _)| *signal);
     let mut signals = Signals::new([SIGTERM, SIGINT].into_iter().chain(ignored))?;
@@ -32,6 +36,10 @@ pub fn forward_signals<M: From<Stop> + Send + 'static>(
         for signal in signals.forever() {
             if let (SIGUSR1, Some(tell)) = (signal, tell) {
                 tell(&loops);
+                continue;
+            }
+            if let (SIGHUP, Some(reload)) = (signal, &reload) {
+                reload();
                 continue;
             }
             if let Some((_, words)) = IGNORED.iter().find(|(ignored, _)| *ignored == signal) {

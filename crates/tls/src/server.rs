@@ -235,13 +235,15 @@ impl Server {
             config.ticketer = tickets.clone();
             tickets
         });
-        Acceptor { config: Arc::new(config), tickets }
+        Acceptor { of: Arc::clone(&self.template), config: Arc::new(config), tickets }
     }
 }
 
 /// One core's part of a [`Server`].
 #[derive(Clone, Debug)]
 pub struct Acceptor {
+    /// What it was made of.
+    of: Arc<ServerConfig>,
     config: Arc<ServerConfig>,
     tickets: Option<Arc<CoreTickets>>,
 }
@@ -250,6 +252,11 @@ impl Acceptor {
     /// The server side of a new connection. It waits for the client's first bytes.
     pub fn accept(&self) -> Session {
         Session::server(self.config.clone())
+    }
+
+    /// Whether it is a part of this server, or of a clone of it.
+    pub fn is_of(&self, server: &Server) -> bool {
+        Arc::ptr_eq(&self.of, &server.template)
     }
 
     /// What was done with tickets so far.

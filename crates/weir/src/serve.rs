@@ -29,8 +29,8 @@ X-Forwarded-For, -Proto and -Host are set from the client connection; the client
 Forwarded, are dropped. Via is added both ways.
 
 SIGTERM or SIGINT drains: it stops accepting, finishes requests in flight and exits; a second
-signal exits at once. SIGUSR1 writes the totals so far to stderr. SIGHUP and SIGUSR2 are ignored
-with a message there. Each exchange that ends early is logged to stderr with its reason.")]
+signal exits at once. SIGHUP reloads the configuration, certificates and keys. SIGUSR1 writes the
+totals so far to stderr. SIGUSR2 is ignored with a message there. Each exchange that ends early is logged to stderr with its reason.")]
 pub(crate) struct ServeArgs {
     /// The configuration (TOML), in place of all flags
     #[arg(long, value_name = "FILE", exclusive = true)]
@@ -142,8 +142,10 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
         ..Timeouts::default()
     };
     flags.warn(&config);
-    let checked = Checked::new(config).map_err(|fault| flags.blame(fault))?;
-    weir_gateway::serve(checked).map_err(|error| flags.failure(error))
+    let checked = Checked::new(config.clone()).map_err(|fault| flags.blame(fault))?;
+    let blaming = flags.clone();
+    let again = move || Checked::new(config.clone()).map_err(|fault| blaming.blame(fault).message);
+    weir_gateway::serve(checked, Box::new(again)).map_err(|error| flags.failure(error))
 }
 
 fn run_file(file: &Path) -> Outcome {
@@ -151,7 +153,9 @@ fn run_file(file: &Path) -> Outcome {
     for fault in checked.config.warnings() {
         warn(&fault.key, &fault.message);
     }
-    weir_gateway::serve(checked).map_err(|error| match error {
+    let path = file.to_owned();
+    let again = move || weir_gateway::read(&path).map_err(|error| error.to_string());
+    weir_gateway::serve(checked, Box::new(again)).map_err(|error| match error {
         GatewayError::Config(fault) => Failure::usage(format!("{}: {fault}", file.display())),
         error => Failure::run(error),
     })
@@ -245,6 +249,7 @@ impl GatewayArgs {
 }
 
 /// The flags behind the keys of the configuration, and the files that flags name.
+#[derive(Clone)]
 struct Flags {
     keys: [(&'static str, &'static str); 6],
     files: [(&'static str, Option<PathBuf>); 4],

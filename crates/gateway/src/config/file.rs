@@ -1,10 +1,11 @@
 //! A configuration file.
 
 use super::document::Config;
+use super::files::{Files, OnDisk};
 use super::snapshot::Snapshot;
 use super::{Fault, compile};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 pub use weir_toml::ConfigError;
 
 /// A configuration without a fault, with all files that it names, and its names resolved.
@@ -13,13 +14,51 @@ pub struct Checked {
     /// As it was written.
     pub config: Config,
     pub(crate) snapshot: Snapshot,
+    pub(crate) files: Files,
+    source: Option<Source>,
+}
+
+/// Where a configuration was read from.
+#[derive(Debug)]
+struct Source {
+    path: PathBuf,
+    text: String,
 }
 
 impl Checked {
     /// Checks a configuration. Errors: its first fault.
     pub fn new(config: Config) -> Result<Self, Fault> {
+        // Before they are used: one that changes meanwhile is another one at the next look.
+        let files = Files::read(&config);
         let snapshot = compile(&config)?;
-        Ok(Self { config, snapshot })
+        Ok(Self { config, snapshot, files, source: None })
+    }
+
+    /// The file that it was read from; `None`: from none.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.source.as_ref().map(|source| source.path.as_path())
+    }
+
+    /// Its own file, if there is one, and those that it names, as they were when it was read.
+    pub(crate) fn on_disk(&self) -> OnDisk {
+        OnDisk::new(self.source.as_ref().map(|source| source.text.as_bytes()), self.files.clone())
+    }
+
+    /// Whether no file has changed since it was read.
+    pub(crate) fn is_current(&self) -> bool {
+        let now = match &self.source {
+            Some(source) => OnDisk::at(&source.path),
+            None => OnDisk::new(None, Files::read(&self.config)),
+        };
+        now == self.on_disk()
+    }
+
+    /// A fault of it in words: with file and line, if it has a file.
+    pub(crate) fn in_words(&self, fault: &Fault) -> String {
+        match &self.source {
+            Some(Source { path, text }) => located(&path.display().to_string(), text, fault).to_string(),
+            None => fault.to_string(),
+        }
     }
 }
 
@@ -28,7 +67,8 @@ pub fn read(path: &Path) -> Result<Checked, ConfigError> {
     let source = path.display().to_string();
     let text = fs::read_to_string(path)
         .map_err(|error| ConfigError::new(&source, format!("cannot read: {error}")))?;
-    parse(&source, &text)
+    let checked = parse(&source, &text)?;
+    Ok(Checked { source: Some(Source { path: path.to_owned(), text }), ..checked })
 }
 
 fn parse(source: &str, text: &str) -> Result<Checked, ConfigError> {

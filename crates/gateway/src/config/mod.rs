@@ -2,21 +2,27 @@
 
 pub mod document;
 
+mod changes;
 mod compile;
 mod costs;
 mod explain;
 mod file;
+mod files;
 mod network;
+pub(crate) mod restart;
 mod snapshot;
+mod take_over;
 mod tls_costs;
 
 pub use crate::route::PathPattern;
+pub(crate) use changes::Changes;
 pub use compile::Fault;
 pub(crate) use compile::{compile, workers};
 pub use file::{Checked, ConfigError, read};
+pub(crate) use files::OnDisk;
 pub use network::Network;
 pub use snapshot::Role;
 pub(crate) use snapshot::{
-    AccessLog, Action, FieldNames, Listener, Pages, Passthrough, Policy, Route, Server, Service, Snapshot,
-    Tracing, UpstreamTls,
+    AccessLog, Action, FieldNames, Listener, Names, Pages, Passthrough, Policy, Route, Server, Service,
+    Snapshot, Tracing, UpstreamTls,
 };

@@ -241,6 +241,17 @@ pub(crate) struct Service {
     pub tls: Option<Arc<UpstreamTls>>,
 }
 
+impl Service {
+    /// Whether its TLS, or that it has none, is this.
+    pub(crate) fn has_tls_of(&self, tls: Option<&Arc<UpstreamTls>>) -> bool {
+        match (&self.tls, tls) {
+            (Some(own), Some(tls)) => Arc::ptr_eq(own, tls),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        }
+    }
+}
+
 /// TLS towards the servers of a service.
 #[derive(Debug)]
 pub(crate) struct UpstreamTls {

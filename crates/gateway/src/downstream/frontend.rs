@@ -2,6 +2,7 @@
 
 use crate::config::document::ProxyField;
 use crate::config::{Listener, Network, Passthrough, Role};
+use crate::keys::ServiceId;
 use std::net::IpAddr;
 use std::sync::Arc;
 use weir_tls::Acceptor;
@@ -23,6 +24,8 @@ pub(crate) struct Frontend {
     pub deny: Arc<[Network]>,
     /// Connections that are passed on without being decrypted.
     pub passthrough: Arc<Passthrough>,
+    /// The services that `passthrough` numbers, which are those of its configuration; empty if it needs none.
+    pub services: Vec<ServiceId>,
     pub tls: Option<Acceptor>,
 }
 
@@ -36,7 +39,13 @@ pub(crate) enum Preface {
 }
 
 impl Frontend {
-    pub(crate) fn new(listener: &Listener) -> Self {
+    /// A listener of a configuration with these services. What TLS needs is taken from `before`, if it is the same.
+    pub(crate) fn new(listener: &Listener, services: &[ServiceId], before: Option<&Self>) -> Self {
+        let acceptor = |server: &weir_tls::Server| {
+            let before = before.and_then(|before| before.tls.as_ref());
+            before.filter(|acceptor| acceptor.is_of(server)).cloned().unwrap_or_else(|| server.core())
+        };
+        let services = if listener.passthrough.is_empty() { Vec::new() } else { services.to_vec() };
         Self {
             name: Arc::clone(&listener.name),
             role: listener.role,
@@ -46,7 +55,8 @@ impl Frontend {
             allow: Arc::clone(&listener.allow),
             deny: Arc::clone(&listener.deny),
             passthrough: Arc::clone(&listener.passthrough),
-            tls: listener.tls.as_ref().map(weir_tls::Server::core),
+            services,
+            tls: listener.tls.as_ref().map(acceptor),
         }
     }
 

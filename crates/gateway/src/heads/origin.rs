@@ -51,6 +51,7 @@ mod tests {
     fn the_last_address_that_is_no_proxys_is_taken() {
         let trusted = ["10.0.0.0/8", "192.0.2.1"].map(|network| network.parse().unwrap());
         let mut frontend = Frontend {
+            services: Vec::new(),
             name: "web".into(),
             role: Role::Gateway,
             trusted: trusted.into(),

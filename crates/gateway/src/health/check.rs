@@ -2,6 +2,7 @@
 
 use crate::config;
 use crate::config::document::Health;
+use std::sync::Arc;
 use std::time::Instant;
 use weir_http1::{Limits, Parse, ResponseHead};
 use weir_preface::proxy;
@@ -15,6 +16,7 @@ pub(super) struct Check {
     pub service: String,
     pub server: config::Server,
     pub health: Health,
+    tls: Option<Arc<config::UpstreamTls>>,
     connector: Option<Connector>,
     state: State,
     is_up: bool,
@@ -54,6 +56,7 @@ impl Check {
             service: service.name.clone(),
             server: server.clone(),
             health: health.clone(),
+            tls: service.tls.clone(),
             connector: service.tls.as_ref().map(|tls| tls.client.core()),
             state: State::Waiting { until: at },
             is_up: true,
@@ -61,10 +64,23 @@ impl Check {
         }
     }
 
-    /// It goes on under another key: what runs is begun anew.
-    pub(super) fn again(self) -> Self {
-        let until = self.due();
-        Self { state: State::Waiting { until }, ..self }
+    /// Whether it is about this server, as the service asks it now.
+    pub(super) fn is_of(&self, service: &config::Service, server: &config::Server) -> bool {
+        self.service == service.name && self.server == *server && service.has_tls_of(self.tls.as_ref())
+    }
+
+    /// It goes on under another key: what runs is begun anew. With other settings, it is due at `at`.
+    pub(super) fn again(self, health: &Health, at: Instant) -> Self {
+        let (until, streak) = match self.health == *health {
+            true => (self.due(), self.streak),
+            false => (at, 0),
+        };
+        Self { health: health.clone(), state: State::Waiting { until }, streak, ..self }
+    }
+
+    /// Whether the server is up, as far as is known.
+    pub(super) fn is_up(&self) -> bool {
+        self.is_up
     }
 
     /// When [`Check::time`] is to be called.

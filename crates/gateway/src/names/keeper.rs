@@ -4,9 +4,10 @@ use super::ask::Resolver;
 use super::choice::{Choice, choose};
 use super::schedule::Schedule;
 use super::{Found, name_of};
-use crate::config::{Server, Snapshot};
+use crate::config::document::Dns;
+use crate::config::{Names, Snapshot};
+use crate::in_force::InForce;
 use crate::observe::journal::Journal;
-use crate::worker::Control;
 use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
@@ -14,45 +15,83 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
+use tokio::select;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
-use weir_reactor::mailbox::Sender;
+use tokio::time::sleep;
 use weir_transport::Address;
 
-/// Resolves the servers' names whenever their TTL is over, and mails a new snapshot when an address is gone from the answers.
-/// Addresses and Unix sockets need none of this. Errors: the thread cannot be started.
-pub(crate) fn keep_resolving(
-    snapshot: &Snapshot,
-    workers: Vec<Sender<Control>>,
-    health: Option<Sender<Arc<Snapshot>>>,
+/// Resolves the servers' names whenever their TTL is over, and changes the snapshot in force when an address is gone from the
+/// answers. Addresses and Unix sockets need none of this, so without a name there is no thread.
+#[derive(Debug)]
+pub(crate) struct Keeping {
+    in_force: Arc<InForce>,
     journal: Journal,
-) -> io::Result<()> {
-    let servers = snapshot.services.iter().flat_map(|service| &service.servers);
-    let names: BTreeSet<_> = servers.filter_map(|server| name_of(&server.place)).collect();
-    if names.is_empty() {
-        return Ok(());
+    /// Rung when another configuration is in force; `None`: there is no thread.
+    bell: Option<Arc<Notify>>,
+}
+
+impl Keeping {
+    /// Begins with the snapshot in force. Errors: the thread cannot be started.
+    pub(crate) fn start(in_force: Arc<InForce>, journal: Journal) -> io::Result<Self> {
+        let mut keeping = Self { in_force, journal, bell: None };
+        keeping.follow()?;
+        Ok(keeping)
     }
-    let runtime = Builder::new_current_thread().enable_all().build()?;
-    let snapshot = snapshot.clone();
-    thread::Builder::new().name("names".into()).spawn(move || {
-        let known = &snapshot.names.ttls;
-        let names: Vec<_> = names.into_iter().map(|name| (known.get(&name).copied(), name)).collect();
-        let dns = &snapshot.names.dns;
-        let names = names.into_iter().map(|(ttl, name)| (name, ttl));
-        let schedule = Schedule::new(names, dns.min_ttl, dns.max_ttl, Instant::now());
-        let resolver = Resolver::new(dns);
-        runtime.block_on(Keeper { snapshot, workers, health, journal, schedule, resolver }.run());
-    })?;
-    Ok(())
+
+    /// Goes on with the names and settings in force now. Errors: the thread cannot be started.
+    pub(crate) fn follow(&mut self) -> io::Result<()> {
+        if let Some(bell) = &self.bell {
+            bell.notify_one();
+            return Ok(());
+        }
+        let snapshot = self.in_force.snapshot();
+        if names_of(&snapshot).is_empty() {
+            return Ok(());
+        }
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let (in_force, journal, bell) =
+            (Arc::clone(&self.in_force), self.journal.clone(), Arc::new(Notify::new()));
+        self.bell = Some(Arc::clone(&bell));
+        thread::Builder::new().name("names".into()).spawn(move || {
+            let keeper = Keeper {
+                schedule: schedule(&snapshot),
+                resolver: Resolver::new(&snapshot.names.dns),
+                names: names_of(&snapshot),
+                dns: snapshot.names.dns.clone(),
+                in_force,
+                journal,
+                bell,
+            };
+            drop(snapshot);
+            runtime.block_on(keeper.run());
+        })?;
+        Ok(())
+    }
+}
+
+/// The names of a configuration's servers.
+fn names_of(snapshot: &Snapshot) -> BTreeSet<String> {
+    let servers = snapshot.services.iter().flat_map(|service| &service.servers);
+    servers.filter_map(|server| name_of(&server.place)).collect()
+}
+
+fn schedule(snapshot: &Snapshot) -> Schedule {
+    let Names { dns, ttls } = &snapshot.names;
+    let names = names_of(snapshot).into_iter().map(|name| (ttls.get(&name).copied(), name));
+    let names = names.map(|(ttl, name)| (name, ttl));
+    Schedule::new(names, dns.min_ttl, dns.max_ttl, Instant::now())
 }
 
 struct Keeper {
-    snapshot: Snapshot,
-    workers: Vec<Sender<Control>>,
-    health: Option<Sender<Arc<Snapshot>>>,
+    in_force: Arc<InForce>,
     journal: Journal,
+    bell: Arc<Notify>,
     schedule: Schedule,
     resolver: Resolver,
+    /// What the schedule has.
+    names: BTreeSet<String>,
+    dns: Dns,
 }
 
 /// A name, and what became of its lookup.
@@ -73,42 +112,48 @@ impl Keeper {
             let next = self.schedule.next().filter(|_| lookups.len() < AT_ONCE);
             let wait = next.map_or(IDLE, |next| next.saturating_duration_since(Instant::now()));
             // What is pending when the time is over stays in the set.
-            let ended = match lookups.is_empty() {
-                true => {
-                    sleep(wait).await;
+            let ended = select! {
+                () = self.bell.notified() => {
+                    self.follow();
                     None
                 }
-                false => timeout(wait, lookups.join_next()).await.ok().flatten(),
+                () = sleep(wait) => None,
+                Some(ended) = lookups.join_next() => Some(ended),
             };
-            let mut is_changed = false;
             for outcome in ended.into_iter().chain(std::iter::from_fn(|| lookups.try_join_next())).flatten() {
-                is_changed |= self.settle(outcome);
-            }
-            if is_changed {
-                self.publish();
+                self.settle(outcome);
             }
         }
     }
 
-    /// Takes a lookup's outcome; returns whether a server has moved. The last good address stays.
-    fn settle(&mut self, (name, outcome): Outcome) -> bool {
+    /// Another configuration is in force. Names that stay keep their time.
+    fn follow(&mut self) {
+        let snapshot = self.in_force.snapshot();
+        let names = names_of(&snapshot);
+        let dns = &snapshot.names.dns;
+        if names == self.names && *dns == self.dns {
+            return;
+        }
+        if *dns != self.dns {
+            self.resolver = Resolver::new(dns);
+            self.dns.clone_from(dns);
+        }
+        self.schedule = schedule(&snapshot);
+        self.names = names;
+    }
+
+    /// Takes a lookup's outcome. The last good address stays.
+    fn settle(&mut self, (name, outcome): Outcome) {
         let now = Instant::now();
         match outcome {
-            Ok(found) => {
-                let (is_changed, unknown) = self.move_servers(&name, &found);
-                match unknown {
-                    Some(why) => self.fail(&name, &why, now),
-                    None if self.schedule.found(&name, found.ttl, now) => {
-                        self.journal.line(format_args!("weir: `{name}` resolves again"));
-                    }
-                    None => {}
+            Ok(found) => match self.move_servers(&name, &found) {
+                Some(why) => self.fail(&name, &why, now),
+                None if self.schedule.found(&name, found.ttl, now) => {
+                    self.journal.line(format_args!("weir: `{name}` resolves again"));
                 }
-                is_changed
-            }
-            Err(why) => {
-                self.fail(&name, &why, now);
-                false
-            }
+                None => {}
+            },
+            Err(why) => self.fail(&name, &why, now),
         }
     }
 
@@ -119,37 +164,34 @@ impl Keeper {
         }
     }
 
-    /// Moves the servers of a name whose addresses are gone: whether there are any, and why one could not be moved.
-    fn move_servers(&mut self, name: &str, found: &Found) -> (bool, Option<String>) {
-        let (mut is_changed, mut unknown) = (false, None);
-        let prefer = self.snapshot.names.dns.prefer;
-        for service in &mut self.snapshot.services {
-            let of_name = |server: &&mut Server| name_of(&server.place).is_some_and(|known| known == name);
-            for server in service.servers.iter_mut().filter(of_name) {
-                let Some(now) = server.address.tcp() else { continue };
-                match choose(now.ip(), found, prefer) {
-                    Choice::Stays => {}
-                    Choice::StaysUnknown(why) => unknown = Some(why),
-                    Choice::Moves(next) => {
-                        server.address = Address::Tcp(SocketAddr::new(next, now.port()));
-                        is_changed = true;
-                        let (service, place, at) = (&service.name, &server.place, &server.address);
-                        self.journal.line(format_args!("weir: {service}: {place} is at {at} now"));
+    /// Moves the servers of a name whose addresses are gone; says why one could not be moved.
+    fn move_servers(&self, name: &str, found: &Found) -> Option<String> {
+        let mut unknown = None;
+        self.in_force.change(|snapshot| {
+            let prefer = snapshot.names.dns.prefer;
+            let mut moved = None;
+            for (at_service, service) in snapshot.services.iter().enumerate() {
+                for (at_server, server) in service.servers.iter().enumerate() {
+                    let Some(now) = server.address.tcp() else { continue };
+                    if name_of(&server.place).is_none_or(|known| known != name) {
+                        continue;
+                    }
+                    match choose(now.ip(), found, prefer) {
+                        Choice::Stays => {}
+                        Choice::StaysUnknown(why) => unknown = Some(why),
+                        Choice::Moves(next) => {
+                            let next = Address::Tcp(SocketAddr::new(next, now.port()));
+                            let (service, place) = (&service.name, &server.place);
+                            self.journal.line(format_args!("weir: {service}: {place} is at {next} now"));
+                            let moved = moved.get_or_insert_with(|| snapshot.clone());
+                            moved.services[at_service].servers[at_server].address = next;
+                        }
                     }
                 }
             }
-        }
-        (is_changed, unknown)
-    }
-
-    fn publish(&self) {
-        let shared = Arc::new(self.snapshot.clone());
-        for worker in &self.workers {
-            worker.send(Control::Adopt(Arc::clone(&shared)));
-        }
-        if let Some(health) = &self.health {
-            health.send(shared);
-        }
+            moved
+        });
+        unknown
     }
 }
 

@@ -6,7 +6,7 @@ mod keeper;
 mod schedule;
 mod system;
 
-pub(crate) use keeper::keep_resolving;
+pub(crate) use keeper::Keeping;
 
 use crate::config::document::{Dns, Prefer};
 use ask::Resolver;

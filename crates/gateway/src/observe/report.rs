@@ -3,6 +3,7 @@
 use super::Counters;
 use super::counters::{BOUNDS, Negotiated};
 use crate::secrets::SecretsFile;
+use crate::standing::{Current, Reloads, Standing};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -167,8 +168,9 @@ impl Report {
         serde_json::to_string(&object).unwrap_or_default()
     }
 
-    /// In Prometheus' text format, version 0.0.4. `expiry`: the end of each certificate's validity in seconds since 1970.
-    pub(crate) fn metrics(&self, expiry: &[(String, i64)], secrets: &[Arc<SecretsFile>]) -> String {
+    /// In Prometheus' text format, version 0.0.4.
+    pub(crate) fn metrics(&self, standing: &Standing) -> String {
+        let Current { expiry, secrets, since, .. } = standing.current();
         let mut text = Text(String::new());
         let counters = &self.counters;
         text.family("weir_connections_total", "counter", "Connections of clients.");
@@ -252,10 +254,11 @@ impl Report {
         self.server_metrics(&mut text);
         let name = "weir_certificate_not_after_seconds";
         text.family(name, "gauge", "When a certificate expires, in seconds since 1970.");
-        for (file, at) in expiry {
+        for (file, at) in &*expiry {
             text.line(name, &file_label(file), &at.to_string());
         }
-        secrets_metrics(secrets, &mut text);
+        secrets_metrics(&secrets, &mut text);
+        reload_metrics(standing.reloads(), since, &mut text);
         text.0
     }
 
@@ -287,6 +290,19 @@ impl Report {
             }
         }
     }
+}
+
+fn reload_metrics(Reloads { taken, refused, is_stale }: Reloads, since: u64, text: &mut Text) {
+    let name = "weir_reloads_total";
+    text.family(name, "counter", "Reloads of the configuration by their result.");
+    text.sample(name, "result=\"taken\"", taken);
+    text.sample(name, "result=\"refused\"", refused);
+    let name = "weir_configuration_since_seconds";
+    text.family(name, "gauge", "When the configuration in use was taken, in seconds since 1970.");
+    text.sample(name, "", since);
+    let name = "weir_configuration_stale";
+    text.family(name, "gauge", "1 while the last reload was refused, and the configuration in use is older.");
+    text.sample(name, "", u64::from(is_stale));
 }
 
 fn secrets_metrics(secrets: &[Arc<SecretsFile>], text: &mut Text) {

@@ -5,7 +5,6 @@ use crate::config;
 use crate::exchange::Budget;
 use crate::keys::{ClientId, OfServer, ServerId, Store};
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// A named group of servers, with this worker's state.
 #[derive(Debug)]
@@ -28,14 +27,10 @@ impl Service {
         before: Option<&mut Self>,
         servers: &mut Store<OfServer, Server>,
     ) -> Self {
-        let is_same = |tls: &Option<Arc<config::UpstreamTls>>| match (tls, &config.tls) {
-            (Some(before), Some(now)) => Arc::ptr_eq(before, now),
-            (None, None) => true,
-            (Some(_), None) | (None, Some(_)) => false,
-        };
         let mut before = before;
         let waiting = before.as_mut().map(|before| std::mem::take(&mut before.waiting)).unwrap_or_default();
-        let before = before.filter(|before| is_same(&before.config.tls)).map(|before| &*before);
+        let before =
+            before.filter(|before| config.has_tls_of(before.config.tls.as_ref())).map(|before| &*before);
         let first = before.and_then(|before| servers.get(*before.servers.first()?));
         let mut connector = first.and_then(|server| Some(server.tls.as_ref()?.0.clone()));
         let mut chosen = Vec::with_capacity(config.servers.len());

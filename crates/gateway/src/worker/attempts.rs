@@ -61,14 +61,18 @@ impl<N: Net> Worker<N> {
         Ok(self.upstreams.insert(upstream))
     }
 
-    /// Sends the request of an exchange again, on a new connection to the same server.
+    /// Sends the request of an exchange again, on a new connection to the same server, or to another one if another
+    /// configuration has replaced it.
     pub(super) fn retry(&mut self, id: ExchangeId) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let client = exchange.client;
         let Some(mut bytes) = exchange.replay.take() else {
             return self.broken(client, "a retry without the request");
         };
-        let service = exchange.service;
+        let (service, key) = (exchange.service, exchange.key);
+        let route = exchange.plan.snapshot.routes.get(exchange.route);
+        // Its head says which server it is for.
+        let is_bound = route.is_some_and(|route| route.request.names_upstream());
         let retries = self.services.get_mut(service).map(|service| &mut service.retries);
         if !retries.is_some_and(Budget::spend) {
             self.core.wire.give_back(bytes);
@@ -82,8 +86,11 @@ impl<N: Net> Worker<N> {
             server = Some(upstream.server);
         }
         self.drop_upstream(lost);
-        let server = server.ok_or(Unavailable::Failed(no_server()));
-        let dialled = match server.and_then(|server| self.dial(server, client)) {
+        let server = match server.filter(|server| is_bound || self.servers.get(*server).is_some()) {
+            Some(server) => Ok(server),
+            None => self.choose(service, Wish { key, ..Wish::default() }),
+        };
+        let dialled = match server.map_err(Unavailable::Failed).and_then(|server| self.dial(server, client)) {
             Ok(dialled) => dialled,
             Err(unavailable) => return self.end(client, Reason::UpstreamConnect(unavailable.into())),
         };

@@ -3,11 +3,11 @@
 use super::Worker;
 use super::lending::Handed;
 use crate::config::Snapshot;
-use crate::downstream::Phase;
+use crate::downstream::{Frontend, Phase};
 use crate::health::Health;
-use crate::keys::{OfServer, OfService, ServerId, ServiceId, Store};
+use crate::keys::{ClientId, OfServer, OfService, ServerId, ServiceId, Store};
 use crate::observe::access::Access;
-use crate::observe::{Context, Report, ServerReport, Tickets};
+use crate::observe::{Context, Report, ServerReport};
 use crate::plan::Plan;
 use crate::reason::Reason;
 use crate::upstream::{Job, Server, Service, Slots};
@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use weir_reactor::Net;
 use weir_reactor::stop::Stop;
+use weir_transport::Wire;
 
 /// A message to a worker.
 #[derive(Debug)]
@@ -148,7 +149,7 @@ impl<N: Net> Worker<N> {
                 });
             }
         }
-        let mut tickets = Tickets::default();
+        let mut tickets = self.retired;
         for frontend in self.frontends.indexes().filter_map(|index| self.frontends.of(index)) {
             if let Some(acceptor) = &frontend.tls {
                 tickets.add(acceptor.tickets());
@@ -190,9 +191,17 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Goes on with another configuration. Idle connections to servers that are gone are closed; others finish their work.
+    /// Goes on with another configuration of the same listeners. Idle connections to servers that are gone are closed; others
+    /// finish their work, and clients' connections keep what their listener was when they were accepted.
     fn adopt(&mut self, snapshot: Arc<Snapshot>) {
+        let stranded = self.take_stranded(&snapshot);
         let services = services_of(&snapshot, &mut self.services, &mut self.servers);
+        if snapshot.read_size != self.core.plan.snapshot.read_size {
+            self.core.wire = Wire::with_read_size(snapshot.read_size);
+        }
+        if let (Some(access), Some(log)) = (&mut self.core.access, &snapshot.access) {
+            access.follow(log);
+        }
         self.core.plan = Rc::new(Plan { snapshot, services });
         let live = |id: &ServerId| {
             let services = self.core.plan.services.iter().filter_map(|id| self.services.get(*id));
@@ -203,9 +212,42 @@ impl<N: Net> Worker<N> {
             self.close_idle(id);
             self.servers.discard(id);
         }
-        // Those that wait for a service that is gone wait in vain.
+        self.replace_frontends();
         let services = self.services.ids().into_iter().filter_map(|id| self.services.get(id));
         self.waiting = services.map(|service| service.waiting.len()).sum();
+        // Who has waited gets the first place in a queue, so the first one comes last.
+        for client in stranded.into_iter().rev() {
+            self.admit(client);
+        }
+    }
+
+    /// Clients whose requests wait for a service that this configuration does not have: their routes are others now.
+    fn take_stranded(&mut self, snapshot: &Snapshot) -> Vec<ClientId> {
+        let mut stranded = Vec::new();
+        for id in self.services.ids() {
+            let Some(service) = self.services.get_mut(id) else { continue };
+            if !service.waiting.is_empty()
+                && snapshot.services.iter().all(|config| config.name != service.config.name)
+            {
+                stranded.extend(service.waiting.drain(..));
+            }
+        }
+        stranded
+    }
+
+    fn replace_frontends(&mut self) {
+        let plan = Rc::clone(&self.core.plan);
+        for (index, listener) in (0..).zip(&plan.snapshot.listeners) {
+            // In a drain they are closed.
+            let Some(before) = self.frontends.of(index).map(Rc::clone) else { break };
+            let next = Frontend::new(listener, &plan.services, Some(&before));
+            if let Some(acceptor) = &before.tls
+                && !listener.tls.as_ref().is_some_and(|server| acceptor.is_of(server))
+            {
+                self.retired.add(acceptor.tickets());
+            }
+            self.frontends.replace(index, Rc::new(next));
+        }
     }
 
     /// The drain's time is over.

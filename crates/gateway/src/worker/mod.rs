@@ -32,8 +32,8 @@ use crate::keys::{
     OfUpstream, Store, UpstreamId,
 };
 use crate::mirror::Mirror;
-use crate::observe::Log;
 use crate::observe::access::Access;
+use crate::observe::{Log, Tickets};
 use crate::plan::Plan;
 use crate::tunnel::Tunnel;
 use crate::upstream::{Server, Service, Upstream};
@@ -61,6 +61,8 @@ pub(crate) struct Worker<N: Net> {
     /// Events of handshakes; empty between turns.
     handshakes: Vec<Ready>,
     frontends: Frontends<N, Rc<Frontend>>,
+    /// What was done with tickets for listeners whose TLS was replaced since.
+    retired: Tickets,
     peers: Peers<N::Socket>,
     drained_by: Option<Instant>,
     /// Requests that wait for a connection to a server.
@@ -76,11 +78,11 @@ impl<N: Net> Worker<N> {
         snapshot: Arc<Snapshot>,
         listeners: Vec<N::Listener>,
     ) -> io::Result<Self> {
-        let frontend = |listener| Rc::new(Frontend::new(listener));
-        let listeners = listeners.into_iter().zip(snapshot.listeners.iter().map(frontend)).collect();
-        let frontends = Frontends::new(listeners, FRONTEND, &net)?;
         let (mut services, mut servers) = (Store::new(), Store::new());
         let plan = Plan { services: services_of(&snapshot, &mut services, &mut servers), snapshot };
+        let frontend = |listener| Rc::new(Frontend::new(listener, &plan.services, None));
+        let listeners = listeners.into_iter().zip(plan.snapshot.listeners.iter().map(frontend)).collect();
+        let frontends = Frontends::new(listeners, FRONTEND, &net)?;
         Ok(Self {
             core: Core::new(net, plan, log, access),
             clients: Store::new(),
@@ -94,6 +96,7 @@ impl<N: Net> Worker<N> {
             touched: Vec::new(),
             handshakes: Vec::new(),
             frontends,
+            retired: Tickets::default(),
             peers: Peers::none(),
             drained_by: None,
             waiting: 0,

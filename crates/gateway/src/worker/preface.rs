@@ -62,7 +62,7 @@ impl<N: Net> Worker<N> {
             Ok(Look::Complete(hello)) => {
                 let name = hello.server_name.unwrap_or_default();
                 let service = client.frontend.passthrough.find(name.as_bytes());
-                match service.and_then(|service| self.core.plan.services.get(service)).copied() {
+                match service.and_then(|service| client.frontend.services.get(service)).copied() {
                     Some(service) => self.dig(id, service),
                     None if client.frontend.tls.is_some() => self.begin_http(id),
                     None => {

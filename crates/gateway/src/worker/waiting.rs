@@ -59,7 +59,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// Whether its request waits no longer.
-    fn admit(&mut self, id: ClientId) -> bool {
+    pub(super) fn admit(&mut self, id: ClientId) -> bool {
         let Some(client) = self.clients.get_mut(id) else { return true };
         let Some(waiting) = client.waiting.take() else { return true };
         client.phase = Phase::Head { started: false };

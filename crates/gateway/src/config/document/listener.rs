@@ -11,7 +11,7 @@ use weir_tls::{Group, Suite, Version};
 use weir_transport::{UNIX, unix_path};
 
 /// Where clients connect.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Listener {
     /// The addresses to listen on, at least one.
@@ -74,7 +74,7 @@ pub enum Bind {
 pub struct Mode(pub u32);
 
 /// Connections for some names, which a service gets without their being decrypted.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Passthrough {
     /// Names as in a route: `db.example.org`, `*.example.org`, or `*` for all, and for those that ask for none.
@@ -85,7 +85,7 @@ pub struct Passthrough {
 }
 
 /// TLS towards clients.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ListenerTls {
     /// The versions accepted; default: both.
@@ -135,7 +135,7 @@ pub enum ClientCertificates {
 }
 
 /// A certificate with its key.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
     /// The chain in PEM, leaf first.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::path::PathBuf;
 
 /// The access log. Requests that end early are logged to stderr in any case.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Log {
     /// The file, or `-` for stdout; default: none.
@@ -29,7 +29,7 @@ pub enum WhenFull {
 }
 
 /// Where metrics, health and state are served.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Admin {
     /// The address; default: 127.0.0.1:9901. All that can connect can read it.

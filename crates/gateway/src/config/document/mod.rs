@@ -28,7 +28,7 @@ use values::{size, text, texts};
 use weir_reactor::cores::Cores;
 
 /// All of it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Worker threads; default: one per allowed core.
@@ -68,6 +68,19 @@ pub struct Config {
     pub limits: Limits,
     /// Timeouts.
     pub timeouts: Timeouts,
+    /// When this file, and those that it names, are read again; default: at a signal.
+    pub reload: Reload,
+}
+
+/// When files are read again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reload {
+    /// At SIGHUP.
+    #[default]
+    Signal,
+    /// When one of them has changed, too.
+    Watch,
 }
 
 /// A way to tell servers about the client.
@@ -80,7 +93,7 @@ pub enum ClientField {
 }
 
 /// Buffers of the workers.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Buffers {
     /// Bytes of the buffer for reads, which all connections of a worker share: about the most that is read at once.
@@ -89,7 +102,7 @@ pub struct Buffers {
 }
 
 /// Limits of messages.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Bytes of a request or response head.
@@ -158,6 +171,7 @@ impl Default for Config {
             buffers: Buffers::default(),
             limits: Limits::default(),
             timeouts: Timeouts::default(),
+            reload: Reload::default(),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Which requests, and what becomes of them. A request takes the most specific route that fits: by host, then by path,
 /// then the first in the file.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Route {
     /// Hosts: `example.org`, or `*.example.org` for all names below it; default: any.
@@ -145,7 +145,7 @@ fn second() -> Duration {
 }
 
 /// A redirect.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Redirect {
     /// The `Location`, with variables.
@@ -155,7 +155,7 @@ pub struct Redirect {
 }
 
 /// A fixed answer.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Respond {
     /// 200 to 599.
@@ -167,7 +167,7 @@ pub struct Respond {
 }
 
 /// Changes to fields.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Edits {
     /// Fields in place of those of the same name.

@@ -10,7 +10,7 @@ use weir_tls::{Group, Suite, Version};
 use weir_transport::Place;
 
 /// A named group of servers that answer alike.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
     /// Its servers, at least one, all with the same scheme; one alone needs no brackets.
@@ -280,7 +280,7 @@ fn servers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Server>, D:
 }
 
 /// TLS towards servers. It is verified, and sessions are resumed, unless the settings say otherwise.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServiceTls {
     /// The trusted CAs (PEM); default: the system's.

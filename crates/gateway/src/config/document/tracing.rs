@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 /// Fields that a request takes along, so that it is found again in other machines' logs.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tracing {
     /// The field with the request's id, such as `X-Request-Id`: a trusted proxy's, else a new one; default: none.

@@ -13,6 +13,7 @@ pub(crate) use entry::{Entry, Line};
 pub(crate) use template::LineTemplate;
 pub(crate) use writer::{Buffers, Writer, start};
 
+use crate::config::AccessLog;
 use crate::config::document::WhenFull;
 use clock::Clock;
 use std::sync::atomic::Ordering;
@@ -54,6 +55,12 @@ impl Access {
             flush_at: None,
             writer,
         }
+    }
+
+    /// Takes these settings for the lines to come. The file stays.
+    pub(crate) fn follow(&mut self, log: &AccessLog) {
+        self.format.clone_from(&log.format);
+        self.when_full = log.when_full;
     }
 
     /// Adds a line.

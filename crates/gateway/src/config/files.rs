@@ -1,0 +1,105 @@
+//! The files that a configuration names, by what is in them. Date and inode behind a symbolic link say little.
+
+use super::document::{Certificate, Config, ListenerTls, ServiceTls};
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::{DefaultHasher, Hasher as _};
+use std::path::{Path, PathBuf};
+
+/// What is in each file. Files of ticket secrets are not among them: those are watched on their own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Files(BTreeMap<PathBuf, Content>);
+
+/// A configuration's own file, and those that it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OnDisk {
+    own: Content,
+    named: Files,
+}
+
+/// A hash, so that no key is kept in memory; `None`: the file cannot be read.
+type Content = Option<u64>;
+
+impl Files {
+    /// Reads all files that a configuration names.
+    pub(crate) fn read(config: &Config) -> Self {
+        let of_certificates = config.certificates.iter().flat_map(of_certificate);
+        let of_listeners = config.listeners.values().filter_map(|listener| listener.tls.as_ref());
+        let of_services = config.services.values().flat_map(|service| of_service(&service.tls));
+        let paths = of_certificates
+            .chain(of_listeners.flat_map(of_listener))
+            .chain(of_services)
+            .chain(config.error_pages.values().map(PathBuf::as_path));
+        let mut files = BTreeMap::new();
+        for path in paths {
+            files.entry(path.to_owned()).or_insert_with(|| fs::read(path).ok().map(|bytes| hash(&bytes)));
+        }
+        Self(files)
+    }
+
+    /// Whether the same is in all of these.
+    pub(crate) fn are_same<'a>(&self, other: &Self, mut paths: impl Iterator<Item = &'a Path>) -> bool {
+        paths.all(|path| self.0.get(path) == other.0.get(path))
+    }
+}
+
+impl OnDisk {
+    pub(crate) fn new(own: Option<&[u8]>, named: Files) -> Self {
+        Self { own: own.map(hash), named }
+    }
+
+    /// Reads a configuration file, valid or not, and the files that it names, as far as it can be understood.
+    pub(crate) fn at(path: &Path) -> Self {
+        let text = fs::read(path).ok();
+        let config = text.as_deref().and_then(|text| toml::from_slice(text).ok());
+        Self::new(text.as_deref(), config.as_ref().map(Files::read).unwrap_or_default())
+    }
+}
+
+/// The files of a certificate.
+pub(super) fn of_certificate(certificate: &Certificate) -> impl Iterator<Item = &Path> {
+    let Certificate { chain, key, ocsp } = certificate;
+    [Some(chain), Some(key), ocsp.as_ref()].into_iter().flatten().map(PathBuf::as_path)
+}
+
+/// Those of a listener's TLS, beside the certificates.
+pub(super) fn of_listener(tls: &ListenerTls) -> impl Iterator<Item = &Path> {
+    tls.client_ca.iter().chain(&tls.client_crl).map(PathBuf::as_path)
+}
+
+/// Those of a service's TLS.
+pub(super) fn of_service(tls: &ServiceTls) -> impl Iterator<Item = &Path> {
+    [&tls.ca, &tls.certificate, &tls.key].into_iter().flatten().map(PathBuf::as_path)
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::tempdir;
+
+    #[test]
+    fn a_file_is_known_by_what_is_in_it() {
+        let folder = tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let [config, page] = ["weir.toml", "page"].map(path);
+        fs::write(&page, "a").unwrap();
+        fs::write(&config, format!("error_pages = {{ 404 = '{}' }}", page.display())).unwrap();
+        let before = OnDisk::at(&config);
+        fs::write(&page, "a").unwrap();
+        assert_eq!(OnDisk::at(&config), before);
+        fs::write(&page, "b").unwrap();
+        assert_ne!(OnDisk::at(&config), before);
+        fs::remove_file(&page).unwrap();
+        assert_ne!(OnDisk::at(&config), before);
+        fs::write(&page, "a").unwrap();
+        assert_eq!(OnDisk::at(&config), before);
+        fs::write(&config, "not = [").unwrap();
+        assert_ne!(OnDisk::at(&config), before);
+    }
+}

@@ -1,0 +1,89 @@
+//! What there is to tell about the configuration in force: what it is, and what became of reloads.
+
+use crate::config::Checked;
+use crate::secrets::SecretsFile;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Written by the thread that reloads, read by those of the admin address.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    current: Mutex<Current>,
+    taken: AtomicU64,
+    refused: AtomicU64,
+    is_stale: AtomicBool,
+}
+
+/// The configuration in force.
+#[derive(Clone, Debug)]
+pub(crate) struct Current {
+    pub in_words: Arc<str>,
+    /// The files of certificates, and when they expire, in seconds since 1970.
+    pub expiry: Arc<[(String, i64)]>,
+    /// The files of ticket secrets.
+    pub secrets: Arc<[Arc<SecretsFile>]>,
+    /// Since when, in seconds since 1970.
+    pub since: u64,
+}
+
+/// What became of reloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reloads {
+    pub taken: u64,
+    pub refused: u64,
+    /// The last one was refused: what is in force is older than the files.
+    pub is_stale: bool,
+}
+
+impl Standing {
+    pub(crate) fn new(checked: &Checked, secrets: Arc<[Arc<SecretsFile>]>) -> Self {
+        Self {
+            current: Mutex::new(Current::of(checked, secrets)),
+            taken: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            is_stale: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn current(&self) -> Current {
+        self.lock().clone()
+    }
+
+    pub(crate) fn reloads(&self) -> Reloads {
+        Reloads {
+            taken: self.taken.load(Ordering::Relaxed),
+            refused: self.refused.load(Ordering::Relaxed),
+            is_stale: self.is_stale.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) fn take(&self, checked: &Checked, secrets: Arc<[Arc<SecretsFile>]>) {
+        *self.lock() = Current::of(checked, secrets);
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        self.is_stale.store(false, Ordering::Relaxed);
+    }
+
+    pub(crate) fn refuse(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        self.is_stale.store(true, Ordering::Relaxed);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Current {
+    fn of(checked: &Checked, secrets: Arc<[Arc<SecretsFile>]>) -> Self {
+        let presented = checked.snapshot.listeners.iter().find_map(|listener| listener.tls.as_ref());
+        let certificates = presented.into_iter().flat_map(weir_tls::Server::certificates);
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            in_words: checked.explain().into(),
+            expiry: certificates.map(|presented| (presented.origin.clone(), presented.not_after)).collect(),
+            secrets,
+            since: since.as_secs(),
+        }
+    }
+}
