@@ -91,6 +91,27 @@ fn an_upgrade_that_the_upstream_ignores_is_an_ordinary_request() {
     }
 }
 
+/// Regression test: `h2c` was recognised only where it was the whole value. A server may choose any protocol of a list, and
+/// cleartext HTTP/2 would then have carried requests past the gateway.
+#[test]
+fn no_list_of_protocols_leads_to_cleartext_http_2() {
+    for protocols in ["h2c", "websocket, h2c", "h2c ,websocket", ",H2C", "websocket,h2c/2.0"] {
+        let case = Case::new(MODES[0], &[], |peer| {
+            peer.head();
+            peer.answer("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n");
+            peer.read_to_end();
+        });
+        let request =
+            format!("GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: {protocols}\r\n\r\n");
+        let answer = case.client().ask(request);
+        assert_eq!(answer.status, 502, "{protocols}");
+        assert!(answer.text().contains("upstream_switched_protocols"), "{protocols}: {}", answer.text());
+        let received = String::from_utf8_lossy(&case.upstream.received(0)).to_ascii_lowercase();
+        assert!(!received.contains("h2c") && !received.contains("upgrade"), "{protocols}: {received}");
+        case.stop();
+    }
+}
+
 #[test]
 fn a_side_that_is_cut_off_resets_the_other() {
     for mode in MODES {

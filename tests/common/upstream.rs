@@ -166,7 +166,7 @@ impl Peer {
                 Ok(Parse::Complete(len)) => {
                     self.put_back(&bytes[len..]);
                     bytes.truncate(len);
-                    return Some((String::from_utf8(bytes).unwrap(), head.framing));
+                    return Some((String::from_utf8_lossy(&bytes).into_owned(), head.framing));
                 }
                 Ok(Parse::Partial) => {}
                 Err(error) => panic!("{error}: {:?}", String::from_utf8_lossy(&bytes)),

@@ -456,12 +456,20 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// The protocol that the client may switch to. A request with a body may not: the client would not wait for the answer
+/// The protocols that the client may switch to. A request with a body may not: the client would not wait for the answer
 /// before it sends the body, so the body's end and the new protocol's begin are a matter of trust. Cleartext HTTP/2
 /// would carry requests past the gateway.
 fn upgrade(head: &RequestHead, buf: &[u8]) -> Option<Span> {
     let has_body = !matches!(head.framing, Framing::None | Framing::Length(0));
-    head.upgrade.filter(|protocol| !has_body && !protocol.of(buf).eq_ignore_ascii_case(b"h2c"))
+    head.upgrade.filter(|protocols| !has_body && !names_h2c(protocols.of(buf)))
+}
+
+/// Whether a list of protocols, each perhaps with a version, has cleartext HTTP/2: the server may choose any of them.
+fn names_h2c(protocols: &[u8]) -> bool {
+    protocols.split(|byte| *byte == b',').any(|protocol| {
+        let name = protocol.split(|byte| *byte == b'/').next().unwrap_or_default();
+        name.trim_ascii().eq_ignore_ascii_case(b"h2c")
+    })
 }
 
 /// Servers that are tried besides the first one: each may take the whole time for connecting.

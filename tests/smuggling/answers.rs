@@ -1,0 +1,210 @@
+//! What servers answer: each case from a scripted server, through one gateway.
+
+use super::data::{Entry, File};
+use super::messages::{self, Read};
+use super::{Reasons, Sent, each, gateway_before};
+use crate::common::{Client, Peer, Upstream, Weir};
+use std::sync::{Arc, Mutex};
+use weir_http1::Method;
+
+/// A case of `answers.toml`.
+struct Case {
+    label: String,
+    ask: Vec<u8>,
+    says: Vec<u8>,
+    /// The server closes its side after that.
+    ends: bool,
+    /// What the client receives of the server's answer.
+    passed: Vec<u8>,
+    outcome: Outcome,
+    /// What is counted.
+    reasons: Vec<String>,
+    reused: bool,
+    /// The connection to the server is closed before more can come.
+    closed: bool,
+}
+
+/// How the answer ends for the client.
+enum Outcome {
+    Whole,
+    /// The gateway answers, with this status and reason.
+    Refused(String, String),
+    /// The answer breaks off.
+    Cut,
+}
+
+impl Case {
+    fn read(entry: &Entry<'_>) -> Self {
+        entry.has_only(&["says", "ends", "ask", "passed", "refused", "cut", "reason", "reused", "closed"]);
+        let refused = entry.text("refused").map(|text| text.split_once(' ').unwrap());
+        let cut = entry.list("cut");
+        let mut reasons: Vec<_> = entry.text("reason").map(str::to_owned).into_iter().collect();
+        let (passed, outcome) = match (refused, &cut[..]) {
+            (None, []) => (entry.bytes("passed").unwrap(), Outcome::Whole),
+            (Some((status, reason)), []) => {
+                reasons.push(reason.to_owned());
+                let passed = entry.bytes("passed").unwrap_or_default();
+                (passed, Outcome::Refused(status.to_owned(), reason.to_owned()))
+            }
+            (None, [cut, reason]) => {
+                reasons.push(String::from_utf8(reason.clone()).unwrap());
+                (cut.clone(), Outcome::Cut)
+            }
+            _ => panic!("{}: what is expected?", entry.label),
+        };
+        Self {
+            label: entry.label.clone(),
+            ask: entry.bytes("ask").unwrap_or_else(|| entry.named("get")),
+            says: entry.bytes("says").unwrap(),
+            ends: entry.is("ends"),
+            passed,
+            outcome,
+            reasons,
+            reused: entry.is("reused"),
+            closed: entry.is("closed"),
+        }
+    }
+
+    fn all() -> Vec<Self> {
+        let parse = |target: &str| File::read("answers.toml", &[("target", target)]);
+        let read = |(number, _)| Self::read(&parse(&format!("/{number}")).entries().nth(number).unwrap());
+        parse("").entries().enumerate().map(read).collect()
+    }
+
+    fn method(&self) -> Method {
+        Method::of(self.ask.split(|byte| *byte == b' ').next().unwrap())
+    }
+
+    /// Exactly what the case says.
+    fn expect_bytes(&self, received: &[u8]) {
+        let (shown, label) = (received.escape_ascii(), &self.label);
+        match &self.outcome {
+            Outcome::Whole => {
+                assert_eq!(shown.to_string(), self.passed.escape_ascii().to_string(), "{label}");
+            }
+            Outcome::Refused(..) => {
+                let own =
+                    received.strip_prefix(&self.passed[..]).unwrap_or_else(|| panic!("{label}: {shown}"));
+                assert!(self.is_refusal(own), "{label}: {shown}");
+            }
+            // A reset may overtake it.
+            Outcome::Cut => assert!(self.passed.starts_with(received), "{label}: {shown}"),
+        }
+    }
+
+    /// Likewise message by message: chunks may be cut otherwise, and an answer that turned out to be invalid may have begun.
+    fn expect_messages(&self, received: &[u8]) {
+        let (shown, label) = (received.escape_ascii(), &self.label);
+        let read = |bytes: &[u8]| messages::responses(bytes, self.method());
+        match &self.outcome {
+            Outcome::Whole => assert_eq!(read(received), read(&self.passed), "{label}: {shown}"),
+            Outcome::Refused(..) => {
+                let own =
+                    received.strip_prefix(&self.passed[..]).unwrap_or_else(|| panic!("{label}: {shown}"));
+                assert!(self.is_refusal(own) || is_cut(&read(own)), "{label}: {shown}");
+            }
+            Outcome::Cut => assert!(is_cut(&read(received)), "{label}: {shown}"),
+        }
+    }
+
+    fn is_refusal(&self, answer: &[u8]) -> bool {
+        let Outcome::Refused(status, reason) = &self.outcome else { return false };
+        let answer = String::from_utf8_lossy(answer);
+        answer.starts_with(&format!("HTTP/1.1 {status} "))
+            && answer.contains("\r\nConnection: close\r\n")
+            && match self.method() {
+                Method::Head => answer.ends_with("\r\n\r\n"),
+                _ => answer.ends_with(&format!(": {reason}\n")),
+            }
+    }
+}
+
+fn is_cut(answers: &[Read]) -> bool {
+    answers.last().is_none_or(|last| !last.is_complete)
+}
+
+#[test]
+fn there_are_many_answers() {
+    assert!(Case::all().len() >= 40);
+}
+
+#[test]
+fn answers_at_once() {
+    from_a_scripted_server(Sent::AtOnce);
+}
+
+/// What an answer is must not depend on how it was cut into segments.
+#[test]
+fn answers_in_pieces() {
+    from_a_scripted_server(Sent::InPieces);
+}
+
+/// The target of the request that shows whether a connection serves another one.
+const PROBE: &str = "GET /probe HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+
+fn from_a_scripted_server(sent: Sent) {
+    let cases = Arc::new(Case::all());
+    // Which connection was asked for what.
+    let asked = Arc::new(Mutex::new(Vec::<(String, usize)>::new()));
+    let (script, log) = (Arc::clone(&cases), Arc::clone(&asked));
+    let upstream = Upstream::start(None, move |peer| {
+        while let Some((head, _)) = peer.head() {
+            let target = head.split(' ').nth(1).unwrap().to_owned();
+            log.lock().unwrap().push((target.clone(), peer.index));
+            let Some(case) = target[1..].parse().ok().and_then(|number: usize| script.get(number)) else {
+                peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nprobe");
+                continue;
+            };
+            say(peer, case, sent);
+            if case.ends {
+                peer.stream.finish_tcp();
+                peer.read_to_end();
+                return;
+            }
+        }
+    });
+    let weir = gateway_before(upstream.address);
+    let mut reasons = Reasons::of(&weir);
+    each(
+        &cases,
+        |case| &case.label,
+        |case| {
+            asked.lock().unwrap().clear();
+            let received = asks(&weir, &case.ask);
+            match sent {
+                Sent::AtOnce => case.expect_bytes(&received),
+                Sent::InPieces => case.expect_messages(&received),
+            }
+            let counted: Vec<_> = case.reasons.iter().map(String::as_str).collect();
+            match case.closed && sent == Sent::InPieces {
+                false => reasons.expect(&counted, &case.label),
+                true => reasons.allow(&counted, &case.label),
+            }
+            let probe = messages::responses(&asks(&weir, PROBE.as_bytes()), Method::Get);
+            assert!(matches!(&probe[..], [probe] if probe.body == b"probe"), "{}: {probe:?}", case.label);
+            let asked = asked.lock().unwrap().clone();
+            let [(target, of_case), (_, of_probe)] = &asked[..] else { panic!("{}: {asked:?}", case.label) };
+            assert_ne!(target, "/probe", "{}", case.label);
+            assert_eq!(of_case == of_probe, case.reused, "{}: reused", case.label);
+        },
+    );
+    assert_eq!(weir.stop().code, Some(0));
+}
+
+fn say(peer: &mut Peer, case: &Case, sent: Sent) {
+    for piece in sent.pieces(&case.says) {
+        // The gateway may have seen enough.
+        if !peer.answer(piece) {
+            return;
+        }
+    }
+}
+
+/// Sends a request and returns all that comes back.
+fn asks(weir: &Weir, request: &[u8]) -> Vec<u8> {
+    let mut client = Client::connect(weir.address(), None);
+    client.send(request);
+    let (bytes, _) = client.read_to_end();
+    client.stream.finish_tcp();
+    bytes
+}

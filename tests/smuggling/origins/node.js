@@ -1,0 +1,12 @@
+// A server on Node's http that says what it was asked. It prints the port that it listens on.
+'use strict';
+
+const server = require('http').createServer((request, response) => {
+  request.on('error', () => {});
+  request.on('end', () => {
+    response.setHeader('X-Served', `${request.method} ${request.url}`);
+    response.end();
+  });
+  request.resume();
+});
+server.listen(0, '127.0.0.1', () => console.log(server.address().port));
