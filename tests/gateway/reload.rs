@@ -6,6 +6,7 @@ use crate::common::{
 };
 use rustix::process::Signal;
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -238,7 +239,7 @@ fn what_needs_a_restart_is_refused_by_its_name() {
         (config.replace("'600'", "'660'"), "4: listener.web.mode: `660`, and `600` since the start"),
         (
             config.replace("'127.0.0.1:0'", "'127.0.0.1:0', '127.0.0.2:0'"),
-            "3: listener.web.bind.1: `127.0.0.2:0` is not listened on, which only a restart can change: expected one of `127.0.0.1:0`",
+            "3: listener.web.bind.1: `127.0.0.2:0` is not listened on, which only a restart can change: expected one of `127.0.0.1",
         ),
         (
             config.replace("'127.0.0.1:0', ", ""),
@@ -482,6 +483,33 @@ fn health_checks_begin_and_end_with_a_reload() {
     poll_until(DEADLINE, "it is not asked any more", || case.get().status == 200);
 }
 
+/// Services are numbered by their names' order, so another one before it changes its number.
+#[test]
+fn connections_that_are_passed_on_undecrypted_follow_a_reload() {
+    let certificates = Certificates::new();
+    let upstream = Upstream::start(Some(certificates.server().core()), |peer: &mut Peer| {
+        peer.serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    });
+    let config = |more: &str| {
+        let passthrough = "passthrough = [{ name = '*', service = 'm' }]";
+        format!("{LISTENER}{passthrough}\n[service.m]\nservers = 'http://{}'\n{more}", upstream.address)
+    };
+    let case = Case::new(&config(""));
+    let connector = connector(&certificates.ca, &[]);
+    let mut early = std::net::TcpStream::connect(case.weir.address()).unwrap();
+    let mut hello = Vec::new();
+    let mut session = connector.connect(&"127.0.0.1".parse().unwrap());
+    session.receive(&mut [], &mut Vec::new(), &mut hello).unwrap();
+    early.write_all(&hello[..20]).unwrap();
+    poll_until(DEADLINE, "it is accepted", || metric(&case.weir, "weir_clients") == 1);
+    case.take(&config("[service.a]\nservers = 'http://127.0.0.1:1'\n"));
+    assert_eq!(connect(case.weir.address(), &connector).unwrap().ask(GET).text(), "ok");
+    early.write_all(&hello[20..]).unwrap();
+    let mut first = [0; 6];
+    early.read_exact(&mut first).unwrap();
+    assert_eq!((first[0], first[5]), (22, 2), "a ServerHello");
+}
+
 #[test]
 fn general_settings_are_taken() {
     let folder = tempfile::tempdir().unwrap();
@@ -489,7 +517,8 @@ fn general_settings_are_taken() {
     fs::write(&page, "first page").unwrap();
     let config = |format: &str, limits: &str| {
         format!(
-            "{LISTENER}[[route]]\npath = '/a'\nrespond.status = 200\n[error_pages]\n404 = '{}'\n[log]\naccess = '{}'\nformat = '{format}'\n{limits}",
+            "{LISTENER}[[route]]\npath = '/a'\nrespond.status = 200\n[error_pages]\n404 = '{}'\n\
+             [log]\naccess = '{}'\nformat = '{format}'\n{limits}",
             page.display(),
             log.display()
         )

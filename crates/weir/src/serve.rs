@@ -30,7 +30,8 @@ Forwarded, are dropped. Via is added both ways.
 
 SIGTERM or SIGINT drains: it stops accepting, finishes requests in flight and exits; a second
 signal exits at once. SIGHUP reloads the configuration, certificates and keys. SIGUSR1 writes the
-totals so far to stderr. SIGUSR2 is ignored with a message there. Each exchange that ends early is logged to stderr with its reason.")]
+totals so far to stderr. SIGUSR2 is ignored with a message there. Each exchange that ends early is
+logged to stderr with its reason.")]
 pub(crate) struct ServeArgs {
     /// The configuration (TOML), in place of all flags
     #[arg(long, value_name = "FILE", exclusive = true)]
