@@ -267,7 +267,7 @@ fn written(config: &str) -> (tempfile::TempDir, String) {
 
 #[test]
 fn names_are_followed_from_a_reload_on_and_stay_where_they_are_at_the_next() {
-    let (names, (old, new)) = (NameServer::start(), twins());
+    let (names, (old, _new)) = (NameServer::start(), twins());
     names.say_addresses(NAME, 1, &[OLD]);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("weir.toml");
