@@ -115,6 +115,13 @@ impl Weir {
         authority.parse().unwrap()
     }
 
+    /// The admin address.
+    pub fn admin(&self) -> SocketAddr {
+        let stdout = self.stdout();
+        let admin = stdout.lines().find_map(|line| line.strip_prefix("admin on http://"));
+        admin.expect("an admin address that is a port").parse().unwrap()
+    }
+
     /// The process ID.
     pub fn pid(&self) -> u32 {
         self.child.id()

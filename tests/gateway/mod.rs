@@ -55,10 +55,7 @@ fn get(weir: &Weir, host: &str, target: &str) -> Answer {
 
 /// The sum of a metric over its labels, by the admin address.
 fn metric(weir: &Weir, name: &str) -> u64 {
-    let stdout = weir.stdout();
-    let admin = stdout.lines().find_map(|line| line.strip_prefix("admin on http://")).unwrap();
-    let answer =
-        Client::connect(admin.parse().unwrap(), None).ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    let answer = Client::connect(weir.admin(), None).ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
     let samples = answer
         .text()
         .lines()

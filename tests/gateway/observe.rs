@@ -22,9 +22,7 @@ fn observed(lines: &str, upstream: SocketAddr) -> (Weir, SocketAddr) {
         {lines}"
     );
     let weir = Weir::configured(&config, 1);
-    let stdout = weir.stdout();
-    let admin = stdout.lines().find_map(|line| line.strip_prefix("admin on http://")).unwrap();
-    let admin = admin.parse().unwrap();
+    let admin = weir.admin();
     (weir, admin)
 }
 

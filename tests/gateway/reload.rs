@@ -41,9 +41,7 @@ impl Case {
     }
 
     fn reload(&self) -> Answer {
-        let stdout = self.weir.stdout();
-        let admin = stdout.lines().find_map(|line| line.strip_prefix("admin on http://")).unwrap();
-        Client::connect(admin.parse().unwrap(), None).ask("POST /reload HTTP/1.1\r\nHost: a\r\n\r\n")
+        Client::connect(self.weir.admin(), None).ask("POST /reload HTTP/1.1\r\nHost: a\r\n\r\n")
     }
 
     /// Writes another configuration, which is taken; returns what has changed.
@@ -377,16 +375,21 @@ fn connections_to_servers_outlive_a_reload_that_does_not_change_their_service() 
     assert_eq!(case.get().status, 502);
 }
 
+/// An upstream that answers once the switch is thrown.
+fn held_back(switch: &Switch, answer: &'static str) -> Upstream {
+    let switch = switch.clone();
+    Upstream::start(None, move |peer: &mut Peer| {
+        while peer.request().is_some() {
+            switch.wait();
+            peer.answer(answer);
+        }
+    })
+}
+
 #[test]
 fn a_request_that_waits_for_a_service_that_is_gone_is_routed_anew() {
     let answer = Switch::default();
-    let awaited = answer.clone();
-    let slow = Upstream::start(None, move |peer: &mut Peer| {
-        while peer.request().is_some() {
-            awaited.wait();
-            peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nslow");
-        }
-    });
+    let slow = held_back(&answer, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nslow");
     let next = named("next");
     let case = Case::new(&to("slow", slow.address).replace("[[route]]", "max_connections = 1\n[[route]]"));
     let mut clients = [(); 3].map(|()| Client::connect(case.weir.address(), None));
@@ -436,13 +439,7 @@ fn a_request_is_sent_again_to_a_server_that_was_replaced_meanwhile() {
 #[test]
 fn a_servers_limit_counts_its_connections_of_before() {
     let answer = Switch::default();
-    let awaited = answer.clone();
-    let upstream = Upstream::start(None, move |peer: &mut Peer| {
-        while peer.request().is_some() {
-            awaited.wait();
-            peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-        }
-    });
+    let upstream = held_back(&answer, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let url = format!("'http://{}'", upstream.address);
     let config = to("app", upstream.address).replace("[[route]]", "max_connections = 1\n[[route]]");
     let case = Case::new(&config);

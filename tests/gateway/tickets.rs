@@ -30,9 +30,7 @@ fn answering_with(certificates: &Certificates, tls: &str, workers: u32) -> (Weir
         certificates.key.display()
     );
     let weir = Weir::configured(&config, 1);
-    let stdout = weir.stdout();
-    let admin = stdout.lines().find_map(|line| line.strip_prefix("admin on http://")).unwrap();
-    let admin = admin.parse().unwrap();
+    let admin = weir.admin();
     (weir, admin)
 }
 

@@ -66,9 +66,7 @@ struct Reasons {
 
 impl Reasons {
     fn of(weir: &Weir) -> Self {
-        let stdout = weir.stdout();
-        let admin = stdout.lines().find_map(|line| line.strip_prefix("admin on http://")).unwrap();
-        let mut reasons = Self { admin: admin.parse().unwrap(), seen: BTreeMap::new() };
+        let mut reasons = Self { admin: weir.admin(), seen: BTreeMap::new() };
         reasons.seen = reasons.now();
         reasons
     }
