@@ -1,15 +1,14 @@
 //! How many connections each client has, over all workers.
 
 use super::Origin;
+use super::shards::Shards;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Connections by client. Those of clients without any take no room, so there are never more entries than connections.
 #[derive(Debug, Default)]
-pub(crate) struct Crowd {
-    shards: [Mutex<HashMap<Origin, u32>>; SHARDS],
-}
+pub(crate) struct Crowd(Shards<HashMap<Origin, u32>>);
 
 /// One connection of a client, no longer counted when this is dropped.
 #[derive(Debug)]
@@ -21,7 +20,7 @@ pub(crate) struct Present {
 impl Crowd {
     /// Counts another connection, unless the client has `most` already.
     pub(crate) fn enter(self: &Arc<Self>, origin: Origin, most: u32) -> Option<Present> {
-        let mut shard = self.shard(origin);
+        let mut shard = self.0.of(origin);
         let open = shard.entry(origin).or_insert(0);
         if *open >= most {
             return None;
@@ -29,15 +28,11 @@ impl Crowd {
         *open += 1;
         Some(Present { crowd: Arc::clone(self), origin })
     }
-
-    fn shard(&self, origin: Origin) -> MutexGuard<'_, HashMap<Origin, u32>> {
-        self.shards[origin.shard(SHARDS)].lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Present {
     fn drop(&mut self) {
-        if let Entry::Occupied(mut open) = self.crowd.shard(self.origin).entry(self.origin) {
+        if let Entry::Occupied(mut open) = self.crowd.0.of(self.origin).entry(self.origin) {
             match *open.get() {
                 0 | 1 => drop(open.remove()),
                 _ => *open.get_mut() -= 1,
@@ -45,9 +40,6 @@ impl Drop for Present {
         }
     }
 }
-
-/// Workers seldom want the same one at the same time.
-const SHARDS: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -67,6 +59,6 @@ mod tests {
         // The limit is another one since.
         assert!(crowd.enter(one, 3).is_some());
         drop((second, third));
-        assert!(crowd.shards.iter().all(|shard| shard.lock().unwrap().is_empty()));
+        assert!(crowd.0.all().all(|shard| shard.is_empty()));
     }
 }

@@ -2,10 +2,12 @@
 
 mod crowd;
 mod rate;
+mod shards;
 
 pub(crate) use crowd::{Crowd, Present};
 pub(crate) use rate::Rate;
 
+use crate::config::mapped;
 use std::net::IpAddr;
 
 /// What counts as one client: an IPv4 address, or an IPv6 network of 64 bits, within which a host has all the addresses that it
@@ -16,17 +18,10 @@ pub(crate) struct Origin(u128);
 impl Origin {
     pub(crate) fn of(address: Option<IpAddr>) -> Self {
         Self(match address.map(|address| address.to_canonical()) {
-            Some(IpAddr::V4(address)) => address.to_ipv6_mapped().to_bits(),
-            Some(IpAddr::V6(address)) => address.to_bits() >> 64 << 64,
+            Some(address @ IpAddr::V4(_)) => mapped(address),
+            Some(address @ IpAddr::V6(_)) => mapped(address) >> 64 << 64,
             None => 0,
         })
-    }
-
-    /// Which of so many maps it is in.
-    fn shard(self, shards: usize) -> usize {
-        // Neighbours come together: the low bits of an IPv4 address and those of an IPv6 network.
-        let mixed = ((self.0 >> 64) as u64 ^ self.0 as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (mixed >> 32) as usize % shards
     }
 }
 
@@ -42,8 +37,5 @@ mod tests {
         assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:2:ffff::"));
         assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
         assert_ne!(Origin::of(None), of("0.0.0.0"));
-        let shards: std::collections::BTreeSet<_> =
-            (0..=255).map(|last| of(&format!("192.0.2.{last}")).shard(16)).collect();
-        assert_eq!(shards.len(), 16, "neighbours do not crowd in one map");
     }
 }

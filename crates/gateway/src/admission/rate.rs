@@ -1,8 +1,8 @@
 //! How many requests a client may make in a time: a token bucket for each.
 
 use super::Origin;
+use super::shards::{SHARDS, Shards};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The token buckets of one route. A bucket is one instant, at which it will be full again; a full one takes no room.
@@ -14,7 +14,7 @@ pub(crate) struct Rate {
     depth: Duration,
     /// All clients have one bucket together.
     in_common: bool,
-    shards: [Mutex<Shard>; SHARDS],
+    shards: Shards<Shard>,
 }
 
 #[derive(Debug, Default)]
@@ -28,13 +28,13 @@ impl Rate {
     /// `requests` in the time `per`, and `burst` of them at once; both are at least 1. With `in_common`, of all clients together.
     pub(crate) fn new(requests: u32, per: Duration, burst: u32, in_common: bool) -> Self {
         let every = per / requests.max(1);
-        Self { every, depth: every * burst.max(1), in_common, shards: Default::default() }
+        Self { every, depth: every * burst.max(1), in_common, shards: Shards::default() }
     }
 
     /// Takes a token. Errors: the bucket is empty; the time until the next token.
     pub(crate) fn take(&self, origin: Origin, now: Instant) -> Result<(), Duration> {
         let origin = if self.in_common { Origin::of(None) } else { origin };
-        let mut shard = self.shards[origin.shard(SHARDS)].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shard = self.shards.of(origin);
         let known = shard.full_at.get(&origin).copied();
         let full_at = known.unwrap_or(now).max(now) + self.every;
         let empty_for = full_at.saturating_duration_since(now).saturating_sub(self.depth);
@@ -65,9 +65,6 @@ impl Shard {
 
 /// Clients that a route tells apart at one time: 2 MiB.
 const MOST: usize = 32_768;
-
-/// Workers seldom want the same one at the same time.
-const SHARDS: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -106,9 +103,7 @@ mod tests {
     #[test]
     fn full_buckets_make_room_for_new_ones_and_memory_has_a_bound() {
         let (rate, start) = (Rate::new(1, Duration::from_secs(1), 1, false), Instant::now());
-        let known = |rate: &Rate| -> usize {
-            rate.shards.iter().map(|shard| shard.lock().unwrap().full_at.len()).sum()
-        };
+        let known = |rate: &Rate| -> usize { rate.shards.all().map(|shard| shard.full_at.len()).sum() };
         for client in 0..2 * MOST as u32 {
             assert_eq!(rate.take(origin(client), start), Ok(()));
         }

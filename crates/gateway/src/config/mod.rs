@@ -21,6 +21,7 @@ pub(crate) use compile::{compile, workers};
 pub use file::{Checked, ConfigError, read};
 pub(crate) use files::OnDisk;
 pub use network::Network;
+pub(crate) use network::mapped;
 pub use snapshot::Role;
 pub(crate) use snapshot::{
     AccessLog, Action, FieldNames, Listener, Names, Pages, Passthrough, Policy, Route, Server, Service,

@@ -27,6 +27,12 @@ impl Network {
             (Self::Addresses { .. }, None) | (Self::Unix, Some(_)) => false,
         }
     }
+
+    /// Whether the address belongs to any of these.
+    #[inline]
+    pub(crate) fn any_contains(networks: &[Self], address: Option<IpAddr>) -> bool {
+        networks.iter().any(|network| network.contains(address))
+    }
 }
 
 impl fmt::Display for Network {
@@ -75,7 +81,8 @@ impl FromStr for Network {
     }
 }
 
-fn mapped(address: IpAddr) -> u128 {
+/// The address as one of IPv6.
+pub(crate) fn mapped(address: IpAddr) -> u128 {
     let address = match address {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
         IpAddr::V6(address) => address,

@@ -218,7 +218,7 @@ impl Conditions {
         let method = head.method_span.of(buf);
         (self.methods.is_empty() || self.methods.iter().any(|known| &**known == method))
             && self.headers.iter().all(has)
-            && (self.clients.is_empty() || self.clients.iter().any(|network| network.contains(client)))
+            && (self.clients.is_empty() || Network::any_contains(&self.clients, client))
             && (self.listeners.is_empty() || self.listeners.iter().any(|known| &**known == listener))
     }
 }

@@ -1,9 +1,11 @@
 //! Where clients' connections come from.
 
+use crate::admission::{Crowd, Origin, Present};
 use crate::config::document::ProxyField;
 use crate::config::{Listener, Network, Passthrough, Role};
 use crate::keys::ServiceId;
-use std::net::IpAddr;
+use crate::reason::Reason;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use weir_tls::Acceptor;
 
@@ -63,7 +65,7 @@ impl Frontend {
     /// Whether this address is that of a proxy in front. On a Unix socket there is none.
     #[inline]
     pub(crate) fn trusts(&self, address: Option<IpAddr>) -> bool {
-        self.trusted.iter().any(|network| network.contains(address))
+        Network::any_contains(&self.trusted, address)
     }
 
     /// What its connections begin with.
@@ -83,12 +85,22 @@ impl Frontend {
 
     /// Whether a connection from this address may say whose it is.
     pub(crate) fn hears(&self, address: Option<IpAddr>) -> bool {
-        self.announced_by.iter().any(|network| network.contains(address))
+        Network::any_contains(&self.announced_by, address)
     }
 
-    /// Whether a client at this address is let in.
-    pub(crate) fn admits(&self, address: Option<IpAddr>) -> bool {
-        let in_any = |networks: &[Network]| networks.iter().any(|network| network.contains(address));
-        (self.allow.is_empty() || in_any(&self.allow)) && !in_any(&self.deny)
+    /// Lets a client in, or not; `most`: how many connections each one may have. Its place among them, if they are counted.
+    pub(crate) fn let_in(
+        &self,
+        client: Option<SocketAddr>,
+        crowd: &Arc<Crowd>,
+        most: Option<u32>,
+    ) -> Result<Option<Present>, Reason> {
+        let address = client.map(|client| client.ip());
+        let is_meant = self.allow.is_empty() || Network::any_contains(&self.allow, address);
+        if !is_meant || Network::any_contains(&self.deny, address) {
+            return Err(Reason::ClientDenied);
+        }
+        let Some(most) = most else { return Ok(None) };
+        crowd.enter(Origin::of(address), most).map(Some).ok_or(Reason::TooManyConnections)
     }
 }

@@ -1,9 +1,8 @@
 //! New connections of clients.
 
 use super::Worker;
-use crate::admission::{Origin, Present};
 use crate::config::Role;
-use crate::downstream::{Client, Frontend};
+use crate::downstream::Client;
 use crate::heads::rewrite;
 use crate::observe::Context;
 use crate::reason::Reason;
@@ -41,27 +40,12 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Whether a client may have this connection, and its place if they are counted.
-    pub(super) fn let_in(
-        &self,
-        frontend: &Frontend,
-        client: Option<SocketAddr>,
-    ) -> Result<Option<Present>, Reason> {
-        let address = client.map(|client| client.ip());
-        if !frontend.admits(address) {
-            return Err(Reason::ClientDenied);
-        }
-        let Some(most) = self.core.plan.snapshot.connections_per_client else { return Ok(None) };
-        let present = self.peers.crowd.enter(Origin::of(address), most);
-        present.map(Some).ok_or(Reason::TooManyConnections)
-    }
-
     fn welcome(&mut self, index: u32, socket: N::Socket, peer: Option<SocketAddr>) {
         let Some(frontend) = self.frontends.of(index).map(Rc::clone) else { return };
         let admitted = match frontend.is_announced() {
             true if frontend.hears(peer.map(|peer| peer.ip())) => Ok(None),
             true => Err(Reason::UntrustedProxy),
-            false => self.let_in(&frontend, peer),
+            false => frontend.let_in(peer, &self.peers.crowd, self.core.plan.snapshot.connections_per_client),
         };
         self.core.counters.connections += 1;
         let present = match admitted {

@@ -6,7 +6,6 @@ use super::core::HEADROOM;
 use crate::downstream::{Phase, Preface};
 use crate::keys::ClientId;
 use crate::reason::Reason;
-use std::rc::Rc;
 use weir_preface::{Look, hello, proxy};
 use weir_reactor::Net;
 use weir_reactor::socket::Read;
@@ -42,18 +41,15 @@ impl<N: Net> Worker<N> {
                     client.held.drain(..header.len);
                     client.is_passed_on(header.addresses);
                     client.phase = Phase::Preface(Preface::Hello);
-                    let (frontend, peer) = (Rc::clone(&client.frontend), client.peer);
-                    let admitted = self.let_in(&frontend, peer);
-                    match (admitted, self.clients.get_mut(id)) {
-                        (Ok(present), Some(client)) => client.present = present,
-                        (Err(reason), _) => return self.end(id, reason),
-                        (_, None) => return,
+                    let most = self.core.plan.snapshot.connections_per_client;
+                    match client.frontend.let_in(client.peer, &self.peers.crowd, most) {
+                        Ok(present) => client.present = present,
+                        Err(reason) => return self.end(id, reason),
                     }
                 }
                 Err(error) => return self.end(id, Reason::BadProxyHeader(error)),
             }
         }
-        let Some(client) = self.clients.get_mut(id) else { return };
         if client.frontend.passthrough.is_empty() {
             return self.begin_http(id);
         }
