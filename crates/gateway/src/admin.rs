@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
-use weir_http1::{Framing, Limits, Method, Parse, RequestHead};
+use weir_http1::{Limits, Method, Parse, RequestHead};
 use weir_reactor::mailbox::Sender;
 
 /// What is served.
@@ -115,7 +115,7 @@ impl Admin {
                     let answer = self.answer(&head, &bytes);
                     bytes.drain(..len);
                     // A body would be taken for the next request.
-                    (answer, head.persistent && has_no_body(&head))
+                    (answer, head.persistent && head.framing.is_empty())
                 }
                 Ok(Parse::Partial) => match stream.read(&mut some)? {
                     0 => return Ok(()),
@@ -185,10 +185,6 @@ impl Admin {
         let json = serde_json::to_string(&outcome).unwrap_or_default();
         Answer { kind: "application/json", ..Answer::text(status, json + "\n") }
     }
-}
-
-fn has_no_body(head: &RequestHead) -> bool {
-    matches!(head.framing, Framing::None | Framing::Length(0))
 }
 
 /// Some workers did not answer in time.

@@ -165,8 +165,8 @@ fn bind_admin(admin: &document::Admin) -> Result<admin::Listener, GatewayError> 
             let group = Listener::bind_unix(path, mode, 1).map_err(|error| fault(error.to_string()))?;
             Ok(admin::Listener::Unix(group.into_iter().next().ok_or_else(|| fault("no socket".to_owned()))?))
         }
-        bind => {
-            let at = bind.as_ref().map_or_else(|| ADMIN.to_owned(), ToString::to_string);
+        Some(Bind::Tcp { .. }) | None => {
+            let at = admin.address();
             let listener = TcpListener::bind(&at).map_err(|error| fault(format!("{at}: {error}")))?;
             Ok(admin::Listener::Tcp(listener))
         }
@@ -194,9 +194,6 @@ fn bind(sites: &[Site], workers: usize) -> Result<(Vec<Place>, Vec<Vec<Listener>
     }
     Ok((bound, shares))
 }
-
-/// Where the admin address is unless it is set: for this machine alone.
-pub(crate) const ADMIN: &str = "127.0.0.1:9901";
 
 /// The key of a worker's mailbox; those of connections and listeners have other tags.
 const MAIL: Key = Key::fixed(0, 0);

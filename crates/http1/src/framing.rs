@@ -17,3 +17,12 @@ pub enum Framing {
     /// The body ends with the connection. Never in a request.
     UntilClose,
 }
+
+impl Framing {
+    /// Whether there is no body, or one without bytes.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        matches!(self, Self::None | Self::Length(0))
+    }
+}

@@ -81,8 +81,7 @@ impl ResponseHead {
     /// the same would have it taken for the next response.
     #[must_use]
     pub fn announces_absent_body(&self, request: Method) -> bool {
-        let is_empty = matches!(self.declared, Framing::None | Framing::Length(0));
-        self.framing(request) == Framing::None && !is_empty
+        self.framing(request) == Framing::None && !self.declared.is_empty()
     }
 
     /// Parses the status line; the offset after it, or `None` when it is not complete.

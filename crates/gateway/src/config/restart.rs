@@ -1,7 +1,7 @@
 //! What only a restart can change.
 
 use super::Fault;
-use super::document::Config;
+use super::document::{Admin, Config};
 use super::snapshot::Listener;
 use std::fmt::Display;
 use weir_transport::Place;
@@ -16,10 +16,7 @@ pub(crate) fn check(now: &Config, before: &Config) -> Result<(), Fault> {
     same("cores", cores(now), cores(before))?;
     let log = |config: &Config| config.log.access.as_ref().map(|path| path.display().to_string());
     same("log.access", log(now), log(before))?;
-    let admin = |config: &Config| {
-        let admin = config.admin.as_ref()?;
-        Some(admin.bind.as_ref().map_or_else(|| crate::serve::ADMIN.to_owned(), ToString::to_string))
-    };
+    let admin = |config: &Config| config.admin.as_ref().map(Admin::address);
     same("admin.bind", admin(now), admin(before))?;
     let mode = |config: &Config| {
         let mode = config.admin.as_ref()?.mode?;

@@ -10,16 +10,15 @@ use weir_http1::{Framing, Method, framing_field};
 /// section 9.3.2).
 pub(crate) fn write(reason: &Reason, method: Option<Method>, pages: &Pages, date: &[u8], out: &mut Vec<u8>) {
     let Some(status) = reason.status() else { return };
-    let phrase = phrase(status);
     let words;
     let (kind, body) = match pages.get(&status) {
         Some(page) => (page.content_type, &page.body[..]),
         None => {
-            words = format!("{status} {phrase}: {}\n", reason.as_str());
+            words = in_words(status, reason);
             ("text/plain", words.as_bytes())
         }
     };
-    out.extend_from_slice(format!("HTTP/1.1 {status} {phrase}\r\n").as_bytes());
+    out.extend_from_slice(format!("HTTP/1.1 {status} {}\r\n", phrase(status)).as_bytes());
     out.extend_from_slice(date);
     let length = body.len();
     let rest = format!("Content-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
@@ -27,6 +26,11 @@ pub(crate) fn write(reason: &Reason, method: Option<Method>, pages: &Pages, date
     if method != Some(Method::Head) {
         out.extend_from_slice(body);
     }
+}
+
+/// The body of an answer that says why it is one.
+pub(crate) fn in_words(status: u16, reason: &Reason) -> String {
+    format!("{status} {}: {}\n", phrase(status), reason.as_str())
 }
 
 /// An answer that the configuration asks for.

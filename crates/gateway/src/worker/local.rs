@@ -12,7 +12,7 @@ use crate::observe::Context;
 use crate::reason::Reason;
 use crate::route::Values;
 use std::time::Duration;
-use weir_http1::{Field, FieldName, Framing, Method, RequestHead, Version, copy_fields};
+use weir_http1::{Field, FieldName, Method, RequestHead, Version, copy_fields};
 use weir_reactor::{Net, Socket};
 
 /// What the gateway itself answers.
@@ -38,15 +38,14 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         let core = &mut self.core;
         let head = &core.request;
-        let has_body = !matches!(head.framing, Framing::None | Framing::Length(0));
-        let persists = head.persistent && !has_body && !core.draining;
+        let persists = head.persistent && head.framing.is_empty() && !core.draining;
         let connection = match (persists, head.version) {
             (false, _) => Connection::Closes,
             (true, Version::Http11) => Connection::Persists,
             (true, Version::Http10) => Connection::PersistsByConsent,
         };
         let pages = &core.plan.snapshot.pages;
-        let (methods, body, seconds);
+        let (methods, body, seconds, words);
         let mut location = Vec::new();
         let own = match answer {
             Answer::Set(route) => match &route.action {
@@ -67,7 +66,8 @@ impl<N: Net> Worker<N> {
             }
             Answer::NoTrace(route) => {
                 methods = allowed(route);
-                let own = Own::error(405, pages, Some(b"405 Method Not Allowed: trace_not_allowed\n"));
+                words = own::in_words(405, &Reason::TraceMethod);
+                let own = Own::error(405, pages, Some(words.as_bytes()));
                 Own { field: Some(("Allow", &methods)), ..own }
             }
             Answer::Allowed(route) => {

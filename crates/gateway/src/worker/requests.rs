@@ -198,11 +198,7 @@ impl<N: Net> Worker<N> {
         }
         match found.action {
             Action::Pass { service } => match plan.services.get(service) {
-                Some(_)
-                    if found.policy.request_buffer > 0
-                        && !past.buffered
-                        && !matches!(head.framing, Framing::None | Framing::Length(0)) =>
-                {
+                Some(_) if found.policy.request_buffer > 0 && !past.buffered && !head.framing.is_empty() => {
                     self.buffer(id, buf, found.policy.request_buffer, found.policy.max_body);
                 }
                 Some(service) => self.pass_on(id, buf, (&plan, route, found), *service, past),
@@ -460,8 +456,7 @@ impl<N: Net> Worker<N> {
 /// before it sends the body, so the body's end and the new protocol's begin are a matter of trust. Cleartext HTTP/2
 /// would carry requests past the gateway.
 fn upgrade(head: &RequestHead, buf: &[u8]) -> Option<Span> {
-    let has_body = !matches!(head.framing, Framing::None | Framing::Length(0));
-    head.upgrade.filter(|protocols| !has_body && !names_h2c(protocols.of(buf)))
+    head.upgrade.filter(|protocols| head.framing.is_empty() && !names_h2c(protocols.of(buf)))
 }
 
 /// Whether a list of protocols, each perhaps with a version, has cleartext HTTP/2: the server may choose any of them.

@@ -1,6 +1,6 @@
 //! Routes.
 
-use super::{Fault, listed};
+use super::{Fault, listed, size};
 use crate::admission::Rate;
 use crate::config::document::{self, Config, RateBy};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Service, Wanted};
@@ -224,10 +224,7 @@ fn rate(written: Option<document::Rate>, key: &str) -> Result<Option<Arc<Rate>>,
     let Some(document::Rate { requests, per, burst, by }) = written else { return Ok(None) };
     let burst = burst.unwrap_or(requests);
     for (name, value) in [("requests", requests), ("burst", burst)] {
-        if !(1..=1_000_000).contains(&value) {
-            let why = format!("invalid value `{value}`: expected 1 to 1000000");
-            return Err(Fault::new(format!("{key}.rate.{name}"), why));
-        }
+        size(format!("{key}.rate.{name}"), value.into(), 1, 1_000_000)?;
     }
     if per > Duration::from_secs(3600) {
         return Err(Fault::new(

@@ -39,3 +39,10 @@ pub struct Admin {
     #[serde(deserialize_with = "text")]
     pub mode: Option<Mode>,
 }
+
+impl Admin {
+    /// The address in words: where it is not set, for this machine alone.
+    pub(crate) fn address(&self) -> String {
+        self.bind.as_ref().map_or_else(|| "127.0.0.1:9901".to_owned(), ToString::to_string)
+    }
+}

@@ -102,11 +102,7 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         None => writeln!(out, "  no access log")?,
     }
     match &config.admin {
-        Some(admin) => {
-            let bind =
-                admin.bind.as_ref().map_or_else(|| crate::serve::ADMIN.to_owned(), ToString::to_string);
-            writeln!(out, "  admin at {bind}")?;
-        }
+        Some(admin) => writeln!(out, "  admin at {}", admin.address())?,
         None => writeln!(out, "  no admin address")?,
     }
     let own = |name: &str| {

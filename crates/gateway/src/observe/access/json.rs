@@ -103,18 +103,16 @@ impl Object<'_> {
 
 /// RFC 8259 section 7.
 fn escape(text: &str, out: &mut Vec<u8>) {
-    let is_plain = |byte: u8| !matches!(byte, b'"' | b'\\' | 0..0x20 | 0x7f);
-    if text.bytes().all(is_plain) {
-        return out.extend_from_slice(text.as_bytes());
-    }
-    for byte in text.bytes() {
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            0..0x20 | 0x7f => {
-                // Writing to a vector does not fail.
-                let _ = write!(out, "\\u{byte:04x}");
-            }
-            _ => out.push(byte),
+    let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20 | 0x7f);
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest.iter().position(is_special) {
+        out.extend_from_slice(&rest[..at]);
+        match rest[at] {
+            byte @ (b'"' | b'\\') => out.extend_from_slice(&[b'\\', byte]),
+            // Writing to a vector does not fail.
+            byte => drop(write!(out, "\\u{byte:04x}")),
         }
+        rest = &rest[at + 1..];
     }
+    out.extend_from_slice(rest);
 }
