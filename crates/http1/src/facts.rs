@@ -16,6 +16,8 @@ pub(crate) struct Facts {
     pub(crate) names_upgrade: bool,
     /// Whether a field authenticates the connection.
     pub(crate) authenticates_connection: bool,
+    /// The `timeout` of `Keep-Alive`, in seconds.
+    pub(crate) idle_timeout: Option<u32>,
 }
 
 /// Each nominated field is searched among all fields. Real messages have one to three options.
@@ -32,6 +34,7 @@ impl Facts {
             nominates: false,
             names_upgrade: false,
             authenticates_connection: false,
+            idle_timeout: None,
         }
     }
 
@@ -42,6 +45,10 @@ impl Facts {
             FieldName::ContentLength => self.content_length(value),
             FieldName::TransferEncoding => self.transfer_encoding(value),
             FieldName::Connection => self.connection(value),
+            FieldName::KeepAlive => {
+                self.idle_timeout = idle_timeout(value).or(self.idle_timeout);
+                Ok(())
+            }
             FieldName::Authorization
             | FieldName::ProxyAuthorization
             | FieldName::WwwAuthenticate
@@ -134,6 +141,17 @@ fn authenticates_connection(value: &[u8]) -> bool {
     elements(value).any(|element| {
         let scheme = element.split(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
         scheme.eq_ignore_ascii_case(b"NTLM") || scheme.eq_ignore_ascii_case(b"Negotiate")
+    })
+}
+
+/// The `timeout` parameter of a `Keep-Alive` field; what is none is ignored, as no message depends on it.
+#[cold]
+fn idle_timeout(value: &[u8]) -> Option<u32> {
+    elements(value).find_map(|parameter| {
+        let at = parameter.iter().position(|byte| *byte == b'=')?;
+        let (name, seconds) = (parameter[..at].trim_ascii(), parameter[at + 1..].trim_ascii());
+        let seconds = decimal(seconds).filter(|_| name.eq_ignore_ascii_case(b"timeout"))?;
+        Some(u32::try_from(seconds).unwrap_or(u32::MAX))
     })
 }
 

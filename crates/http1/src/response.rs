@@ -26,6 +26,9 @@ pub struct ResponseHead {
     /// Whether a challenge asks to authenticate the connection rather than a request (NTLM, Negotiate): it must serve no
     /// other client.
     pub authenticates_connection: bool,
+    /// After how many seconds without a request the server closes the connection, if `Keep-Alive` says so (RFC 2068,
+    /// section 19.7.1.1).
+    pub idle_timeout: Option<u32>,
     declared: Framing,
 }
 
@@ -49,6 +52,7 @@ impl ResponseHead {
         self.declared = facts.declared;
         self.persistent = facts.persistent();
         self.authenticates_connection = facts.authenticates_connection;
+        self.idle_timeout = facts.idle_timeout;
         facts.mark_nominated(head, &mut self.fields);
         Ok(Parse::Complete(end))
     }

@@ -146,3 +146,23 @@ fn limits() {
     assert_eq!(ResponseHead::new().parse(&bytes[..13], &limits), Ok(Parse::Partial));
     assert_eq!(ResponseHead::new().parse(&bytes[..14], &limits), Err(ResponseError::StatusLineTooLong));
 }
+
+#[test]
+fn how_long_a_server_keeps_a_connection() {
+    let table = [
+        ("", None),
+        ("Keep-Alive: timeout=5\r\n", Some(5)),
+        ("keep-alive: TIMEOUT = 15 , max=100\r\n", Some(15)),
+        ("Keep-Alive: max=100, timeout=7\r\n", Some(7)),
+        ("Keep-Alive: timeout=99999999999\r\n", Some(u32::MAX)),
+        ("Keep-Alive: timeout=5\r\nKeep-Alive: max=3\r\n", Some(5)),
+        ("Keep-Alive: timeout=-5\r\n", None),
+        ("Keep-Alive: timeout\r\n", None),
+        ("Keep-Alive: 300\r\n", None),
+        ("Keep-Alive: \r\n", None),
+    ];
+    for (lines, seconds) in table {
+        let head = parse(format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{lines}\r\n").as_bytes()).unwrap();
+        assert_eq!(head.idle_timeout, seconds, "{lines}");
+    }
+}

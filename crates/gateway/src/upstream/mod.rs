@@ -2,6 +2,7 @@
 
 mod balance;
 mod hash;
+mod life;
 mod patience;
 mod pool;
 mod server;
@@ -11,6 +12,7 @@ mod wish;
 
 pub(crate) use balance::Wish;
 pub(crate) use hash::{hash_of, mix};
+pub(crate) use life::Life;
 pub(crate) use patience::Patience;
 pub(crate) use pool::{Links, Pool, Pooled};
 pub(crate) use server::Server;
@@ -18,7 +20,6 @@ pub(crate) use service::Service;
 pub(crate) use slots::{Slot, Slots};
 
 use crate::keys::{ExchangeId, MirrorId, ServerId, TunnelId};
-use std::time::Instant;
 use weir_reactor::Timer;
 use weir_transport::Transport;
 
@@ -36,9 +37,7 @@ pub(crate) struct Upstream<S> {
     pub server: ServerId,
     /// Its part of the server's limit, if that has one.
     pub slot: Option<Slot>,
-    pub dialled: Instant,
-    /// Requests that it has carried.
-    pub requests: u32,
+    pub life: Life,
     /// Its place in the pool.
     pub links: Links,
     pub timer: Timer<Patience>,
@@ -62,8 +61,8 @@ pub(crate) enum Job {
 }
 
 impl<S> Upstream<S> {
-    /// A connection that was just dialled.
-    pub(crate) fn new(transport: Transport<S>, server: ServerId, now: Instant) -> Self {
+    /// A connection without a job.
+    pub(crate) fn new(transport: Transport<S>, server: ServerId, life: Life) -> Self {
         Self {
             transport,
             job: Job::Idle,
@@ -72,8 +71,7 @@ impl<S> Upstream<S> {
             ended: false,
             server,
             slot: None,
-            dialled: now,
-            requests: 0,
+            life,
             links: Links::default(),
             timer: Timer::default(),
             moved: false,

@@ -57,6 +57,14 @@ impl Patience {
 }
 
 impl<S: Socket> Upstream<S> {
+    /// How long it is waited for.
+    pub(crate) fn within(&self, want: Patience, timeouts: &Timeouts) -> Duration {
+        match want {
+            Patience::Pooled => self.life.idle(timeouts.pooled),
+            _ => want.within(timeouts),
+        }
+    }
+
     /// What the server is waited for now, if for anything. Until the request is complete the client is. `blocked`: the
     /// client does not read, so nothing is read from the server.
     pub(crate) fn patience(&self, exchange: Option<&Exchange>, blocked: bool) -> Option<Patience> {

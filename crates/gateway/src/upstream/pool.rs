@@ -97,6 +97,7 @@ impl Pool {
 mod tests {
     use super::*;
     use crate::keys::{OfServer, ServerId};
+    use crate::upstream::Life;
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
     use std::time::Instant;
@@ -116,7 +117,8 @@ mod tests {
 
         fn put(&mut self, turn: u64) -> UpstreamId {
             let transport = Transport::accepted(OwnedFd::from(UnixStream::pair().unwrap().0), None);
-            let id = self.upstreams.insert(Upstream::new(transport, self.server, Instant::now()));
+            let id =
+                self.upstreams.insert(Upstream::new(transport, self.server, Life::begins(0, Instant::now())));
             self.pool.put(id, turn, &mut self.upstreams);
             id
         }

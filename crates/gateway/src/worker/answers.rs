@@ -9,6 +9,7 @@ use crate::mirror::Fate;
 use crate::observe::Context;
 use crate::reason::Reason;
 use crate::upstream::Job;
+use std::time::Duration;
 use weir_http1::{Framing, Parse, Version};
 use weir_reactor::{Net, Ready};
 use weir_transport::{End, Fault};
@@ -254,6 +255,11 @@ impl<N: Net> Worker<N> {
                     (true, Version::Http11) => Connection::Persists,
                     (true, Version::Http10) => Connection::PersistsByConsent,
                 };
+                if let Some(seconds) = head.idle_timeout
+                    && let Some(upstream) = self.upstreams.get_mut(exchange.attempt.upstream)
+                {
+                    upstream.life.kept = Some(Duration::from_secs(seconds.into()));
+                }
                 let edits = exchange.plan.response_edits(exchange.route);
                 let cookie = match exchange.sets_cookie {
                     true => {

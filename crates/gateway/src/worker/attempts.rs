@@ -1,13 +1,12 @@
 //! Upstream connections for requests: taken from the pool or dialled, tried again, put back.
 
 use super::Worker;
-use crate::config::document::Pool;
 use crate::downstream::Client;
 use crate::exchange::{Attempt, Budget};
 use crate::keys::{ClientId, ExchangeId, ServerId, ServiceId, UpstreamId};
 use crate::observe::Context;
 use crate::reason::Reason;
-use crate::upstream::{Job, Pooled, Upstream, Wish};
+use crate::upstream::{Job, Life, Pooled, Upstream, Wish};
 use std::io;
 use std::sync::Arc;
 use weir_preface::proxy;
@@ -57,7 +56,8 @@ impl<N: Net> Worker<N> {
             proxy::write(version, self.clients.get(client).and_then(Client::addresses), &mut header);
             transport.announce(&header);
         }
-        let upstream = Upstream { slot, ..Upstream::new(transport, id, self.core.net.now()) };
+        let life = Life::begins(self.core.counters.upstream_connections, self.core.net.now());
+        let upstream = Upstream { slot, ..Upstream::new(transport, id, life) };
         Ok(self.upstreams.insert(upstream))
     }
 
@@ -202,18 +202,16 @@ impl<N: Net> Worker<N> {
     pub(super) fn release(&mut self, id: UpstreamId, reusable: bool, status: u16) {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         let now = self.core.net.now();
-        upstream.requests = upstream.requests.saturating_add(1);
+        upstream.life.requests = upstream.life.requests.saturating_add(1);
         let mut is_limited = false;
         let may_go_on = self.servers.get_mut(upstream.server).is_some_and(|server| {
             server.succeeded();
             server.count(status);
             is_limited = server.config.slots.is_some();
-            let Pool { max_idle, max_requests, max_age } = server.config.pool;
             // The header on a connection is about one client.
             server.config.announces.is_none()
-                && server.pool.len() < max_idle as usize
-                && max_requests.is_none_or(|most| upstream.requests < most)
-                && max_age.is_none_or(|most| now.saturating_duration_since(upstream.dialled) < most)
+                && server.pool.len() < server.config.pool.max_idle as usize
+                && !upstream.life.is_used_up(&server.config.pool, now)
         });
         let reusable = reusable
             && !upstream.ended

@@ -3,9 +3,8 @@
 use super::{Control, Worker};
 use crate::admission::Crowd;
 use crate::keys::{ServerId, ServiceId, UpstreamId};
-use crate::upstream::{Job, Slot, Slots, Upstream};
+use crate::upstream::{Job, Life, Slot, Slots, Upstream};
 use std::sync::Arc;
-use std::time::Instant;
 use weir_reactor::Net;
 use weir_reactor::mailbox::Sender;
 use weir_transport::Transport;
@@ -24,8 +23,7 @@ pub(crate) struct Peers<S> {
 pub(crate) struct Handed<S> {
     transport: Transport<S>,
     slot: Slot,
-    dialled: Instant,
-    requests: u32,
+    life: Life,
 }
 
 impl<S> Peers<S> {
@@ -83,10 +81,9 @@ impl<N: Net> Worker<N> {
     /// Another worker gives a connection away.
     pub(super) fn take_over(&mut self, handed: Handed<N::Socket>) {
         let Some(server) = self.server_with(handed.slot.slots()) else { return };
-        let Handed { transport, slot, dialled, requests } = handed;
-        let mut upstream = Upstream::new(transport, server, dialled);
+        let Handed { transport, slot, life } = handed;
+        let mut upstream = Upstream::new(transport, server, life);
         upstream.slot = Some(slot);
-        upstream.requests = requests;
         let id = self.upstreams.insert(upstream);
         if let Some(server) = self.servers.get_mut(server) {
             server.pool.put(id, self.core.turn, &mut self.upstreams);
@@ -99,7 +96,7 @@ impl<N: Net> Worker<N> {
     /// Its own requests come first every other time.
     pub(super) fn is_wanted_elsewhere(&mut self, id: UpstreamId) -> bool {
         let Some(upstream) = self.upstreams.get(id) else { return false };
-        if self.waiting > 0 && upstream.requests % 2 == 0 {
+        if self.waiting > 0 && upstream.life.requests % 2 == 0 {
             return false;
         }
         let server = self.servers.get(upstream.server);
@@ -125,8 +122,7 @@ impl<N: Net> Worker<N> {
         let (Some(worker), Some(slot)) = (self.peers.all.get(worker), upstream.slot) else { return };
         let mut transport = upstream.transport;
         if transport.unwatch(&self.core.net).is_ok() {
-            let (dialled, requests) = (upstream.dialled, upstream.requests);
-            worker.send(Control::Take(Box::new(Handed { transport, slot, dialled, requests })));
+            worker.send(Control::Take(Box::new(Handed { transport, slot, life: upstream.life })));
         }
     }
 

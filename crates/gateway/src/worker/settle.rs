@@ -168,7 +168,7 @@ impl<N: Net> Worker<N> {
             (Some((_, why)), Some(want)) if why == want && !(moved && want.extends()) => {}
             (_, Some(want)) => {
                 let policy = exchange.map_or_else(|| self.core.plan.policy(), Exchange::policy);
-                let at = self.core.net.now() + want.within(&policy.timeouts);
+                let at = self.core.net.now() + upstream.within(want, &policy.timeouts);
                 upstream.timer.set(at, want, self.core.net.wheel(), id.key());
             }
         }

@@ -1,0 +1,104 @@
+//! How long a connection to a server is used.
+
+use super::mix;
+use crate::config::document::Pool;
+use std::time::{Duration, Instant};
+
+/// What a connection has behind it, and what is known of its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Life {
+    pub dialled: Instant,
+    /// Requests that it has carried.
+    pub requests: u32,
+    /// How long the server keeps it without a request, as its last answer said.
+    pub kept: Option<Duration>,
+    wear: Wear,
+}
+
+/// The share of its limits that a connection does without, up to a tenth: those that were dialled together would all be
+/// dialled again together. 255 of it are just short of a tenth.
+#[derive(Clone, Copy, Debug)]
+struct Wear(u8);
+
+const PARTS: u32 = 2560;
+
+/// How long before its server the gateway closes an idle connection, as a request that is under way then would be lost: far
+/// more than the way there takes, and little of the usual 5 s.
+const AHEAD: Duration = Duration::from_secs(1);
+
+impl Life {
+    /// Of the worker's connection number `nth`.
+    pub(crate) fn begins(nth: u64, now: Instant) -> Self {
+        Self { dialled: now, requests: 0, kept: None, wear: Wear::of(nth) }
+    }
+
+    /// Whether it is as old, or has carried as many requests, as it may.
+    pub(crate) fn is_used_up(&self, pool: &Pool, now: Instant) -> bool {
+        pool.max_requests.is_some_and(|most| self.requests >= self.wear.requests(most))
+            || pool
+                .max_age
+                .is_some_and(|most| now.saturating_duration_since(self.dialled) >= self.wear.age(most))
+    }
+
+    /// How long it may be idle: not as long as the server keeps it.
+    pub(crate) fn idle(&self, most: Duration) -> Duration {
+        self.kept.map_or(most, |kept| most.min(kept.saturating_sub(AHEAD).max(kept / 2)))
+    }
+}
+
+impl Wear {
+    fn of(nth: u64) -> Self {
+        // The finalizer leaves a 0 as it is.
+        Self((mix(nth.wrapping_add(0x9e37_79b9_7f4a_7c15)) >> 56) as u8)
+    }
+
+    /// Of so many requests, those that the connection carries: at least nine tenths.
+    fn requests(self, most: u32) -> u32 {
+        let less = u64::from(most) * u64::from(self.0) / u64::from(PARTS);
+        most - less as u32
+    }
+
+    /// Of so long a time, that for which it is used: at least nine tenths.
+    fn age(self, most: Duration) -> Duration {
+        most - most / PARTS * u32::from(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn connections_end_at_different_times_within_a_tenth() {
+        let (mut requests, mut ages) = (BTreeSet::new(), BTreeSet::new());
+        for nth in 0..1000 {
+            let wear = Wear::of(nth);
+            requests.insert(wear.requests(10_000));
+            ages.insert(wear.age(Duration::from_secs(3600)));
+        }
+        assert!(requests.len() > 200 && ages.len() > 200, "{} {}", requests.len(), ages.len());
+        assert!(requests.iter().all(|most| (9000..=10_000).contains(most)));
+        assert!(ages.iter().all(|age| (3240..=3600).contains(&age.as_secs())));
+    }
+
+    #[test]
+    fn small_and_large_limits_hold() {
+        for nth in 0..1000 {
+            assert_eq!(Wear::of(nth).requests(9), 9);
+            assert!(Wear::of(nth).requests(u32::MAX) >= u32::MAX / 10 * 9);
+            assert!(Wear::of(nth).age(Duration::MAX) >= Duration::MAX / 10 * 9);
+        }
+    }
+
+    #[test]
+    fn an_idle_connection_is_closed_before_its_server_closes_it() {
+        let mut life = Life::begins(0, Instant::now());
+        for (kept, idle) in
+            [(None, 50.0), (Some(120), 50.0), (Some(5), 4.0), (Some(2), 1.0), (Some(1), 0.5), (Some(0), 0.0)]
+        {
+            life.kept = kept.map(Duration::from_secs);
+            assert_eq!(life.idle(Duration::from_secs(50)).as_secs_f64(), idle, "{kept:?}");
+        }
+    }
+}
