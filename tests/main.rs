@@ -37,6 +37,7 @@ mod probe;
 mod profile;
 mod refusals;
 mod results;
+mod rules;
 mod smuggling;
 mod stacks;
 mod targets;

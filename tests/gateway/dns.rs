@@ -1,6 +1,6 @@
 //! Servers' names are resolved again when their TTL is over, in the background.
 
-mod server;
+pub(crate) mod server;
 
 use super::{ask, get};
 use crate::common::{Client, DEADLINE, Ending, Peer, Upstream, Weir, poll_until};

@@ -4,7 +4,7 @@ mod admission;
 mod buffering;
 mod check;
 mod deadlines;
-mod dns;
+pub(crate) mod dns;
 mod documented;
 mod forwarded;
 mod health;
@@ -54,7 +54,7 @@ fn get(weir: &Weir, host: &str, target: &str) -> Answer {
 }
 
 /// The sum of a metric over its labels, by the admin address.
-fn metric(weir: &Weir, name: &str) -> u64 {
+pub(crate) fn metric(weir: &Weir, name: &str) -> u64 {
     let answer = Client::connect(weir.admin(), None).ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
     let samples = answer
         .text()

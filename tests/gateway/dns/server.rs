@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 /// A name server that says what the test has set.
-pub(super) struct NameServer {
+pub(crate) struct NameServer {
     pub address: SocketAddr,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -23,7 +23,7 @@ struct Shared {
 
 /// What it says about a name; about others, that there is no such name.
 #[derive(Clone, Debug)]
-pub(super) enum Says {
+pub(crate) enum Says {
     /// Addresses, and their TTL in seconds.
     Addresses(u32, Vec<IpAddr>),
     /// Another name, and the TTL in seconds.
@@ -34,11 +34,11 @@ pub(super) enum Says {
     Nothing,
 }
 
-pub(super) const SERVFAIL: u8 = 2;
-pub(super) const NXDOMAIN: u8 = 3;
+pub(crate) const SERVFAIL: u8 = 2;
+pub(crate) const NXDOMAIN: u8 = 3;
 
 impl NameServer {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let (address, shared) = (socket.local_addr().unwrap(), Arc::<Shared>::default());
         let own = Arc::clone(&shared);
@@ -58,17 +58,17 @@ impl NameServer {
     }
 
     /// From now on.
-    pub(super) fn say(&self, name: &str, says: Says) {
+    pub(crate) fn say(&self, name: &str, says: Says) {
         self.shared.zone.lock().unwrap().insert(name.to_owned(), says);
     }
 
     /// The IPv4 addresses of a name, from now on.
-    pub(super) fn say_addresses(&self, name: &str, ttl: u32, addresses: &[Ipv4Addr]) {
+    pub(crate) fn say_addresses(&self, name: &str, ttl: u32, addresses: &[Ipv4Addr]) {
         self.say(name, Says::Addresses(ttl, addresses.iter().copied().map(IpAddr::V4).collect()));
     }
 
     /// How often it was asked for the IPv4 addresses of a name.
-    pub(super) fn asked(&self, name: &str) -> usize {
+    pub(crate) fn asked(&self, name: &str) -> usize {
         let asked = self.shared.asked.lock().unwrap();
         let mut ids: Vec<_> = asked.iter().filter(|(of, _)| of == name).map(|(_, id)| id).collect();
         ids.sort_unstable();
