@@ -9,6 +9,7 @@
 //! carries out.
 
 pub mod bare;
+mod clock;
 
 mod admin;
 mod admission;

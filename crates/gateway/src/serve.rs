@@ -1,6 +1,7 @@
 //! A gateway process: everything that can fail is tried before accepting connections.
 
 use crate::admin::{self, Admin};
+use crate::clock;
 use crate::config::document::Bind;
 use crate::config::{AccessLog, Checked, Fault, Listener as Site, Role, Snapshot, document, workers};
 use crate::control::tell;
@@ -126,6 +127,7 @@ fn start(
     let secrets = Watching::start(&snapshot, &[], journal.clone())?;
     let names = Keeping::start(Arc::clone(&in_force), journal.clone())?;
     let standing = Arc::new(Standing::new(&checked, secrets.files()));
+    clock::watch(Arc::clone(&standing), journal.clone())?;
     let (all, crowd) = (senders.clone(), Arc::default());
     let reloader = |again| {
         let (standing, workers) = (Arc::clone(&standing), senders.clone());

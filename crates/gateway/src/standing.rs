@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Written by the thread that reloads, read by those of the admin address.
+/// Written by the threads that reload and watch the clock, read by those of the admin address.
 #[derive(Debug)]
 pub(crate) struct Standing {
     current: Mutex<Current>,
     taken: AtomicU64,
     refused: AtomicU64,
     is_stale: AtomicBool,
+    clock_steps: AtomicU64,
 }
 
 /// The configuration in force.
@@ -43,6 +44,7 @@ impl Standing {
             taken: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             is_stale: AtomicBool::new(false),
+            clock_steps: AtomicU64::new(0),
         }
     }
 
@@ -67,6 +69,16 @@ impl Standing {
     pub(crate) fn refuse(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
         self.is_stale.store(true, Ordering::Relaxed);
+    }
+
+    /// The wall clock was set.
+    pub(crate) fn clock_was_set(&self) {
+        self.clock_steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often it was.
+    pub(crate) fn clock_steps(&self) -> u64 {
+        self.clock_steps.load(Ordering::Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, Current> {

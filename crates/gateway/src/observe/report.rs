@@ -259,6 +259,8 @@ impl Report {
         }
         secrets_metrics(&secrets, &mut text);
         reload_metrics(standing.reloads(), since, &mut text);
+        text.family("weir_clock_steps_total", "counter", "How often the wall clock was set.");
+        text.sample("weir_clock_steps_total", "", standing.clock_steps());
         text.0
     }
 

@@ -2,7 +2,7 @@
 
 use crate::observe::journal::Journal;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,24 +41,14 @@ pub(crate) fn start(path: &Path, journal: Journal) -> io::Result<(Buffers, Write
     let lost = Arc::<AtomicU64>::default();
     let counted = Arc::clone(&lost);
     thread::Builder::new().name("access".into()).spawn(move || {
-        let mut failing = false;
+        let mut trouble = None;
         loop {
             match queue.recv_timeout(LOOK) {
                 Ok(lines) => {
-                    let written = log.write(&lines);
-                    if let Err(error) = &written
-                        && !failing
-                    {
-                        journal.line(format_args!(
-                            "weir: log.access: {}: {error}; lines are lost",
-                            log.path.display()
-                        ));
-                    }
-                    failing = written.is_err();
-                    if failing {
-                        let lines = lines.iter().filter(|byte| **byte == b'\n').count();
-                        counted.fetch_add(lines as u64, Ordering::Relaxed);
-                    }
+                    let Outcome { lost, error } = log.write(&lines);
+                    counted.fetch_add(lost, Ordering::Relaxed);
+                    report(&log.path, trouble.as_ref(), error.as_ref(), &journal);
+                    trouble = error;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -82,19 +72,20 @@ struct LogFile {
     path: PathBuf,
     /// `None` for stdout.
     file: Option<File>,
+    tail: Tail,
     looked: Instant,
 }
 
 impl LogFile {
     fn open(path: PathBuf) -> io::Result<Self> {
         let file = if path.as_os_str() == "-" { None } else { Some(append(&path)?) };
-        Ok(Self { path, file, looked: Instant::now() })
+        Ok(Self { path, file, tail: Tail::Whole, looked: Instant::now() })
     }
 
-    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+    fn write(&mut self, lines: &[u8]) -> Outcome {
         match &mut self.file {
-            Some(file) => file.write_all(lines),
-            None => io::stdout().write_all(lines),
+            Some(file) => self.tail.write(lines, file),
+            None => self.tail.write(lines, &mut io::stdout()),
         }
     }
 
@@ -110,11 +101,100 @@ impl LogFile {
             _ => false,
         };
         if !is_same && let Ok(file) = append(&self.path) {
-            self.file = Some(file);
+            (self.file, self.tail) = (Some(file), Tail::Whole);
         }
+    }
+}
+
+/// What became of some lines.
+struct Outcome {
+    lost: u64,
+    /// Why the rest was lost.
+    error: Option<io::Error>,
+}
+
+/// How what was written so far ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tail {
+    Whole,
+    /// Within a line: a full disk takes a part of what it is given.
+    Torn,
+}
+
+impl Tail {
+    fn write(&mut self, lines: &[u8], into: &mut impl Write) -> Outcome {
+        let mut rest = lines;
+        let mut error = None;
+        if *self == Self::Torn {
+            match into.write_all(b"\n") {
+                Ok(()) => *self = Self::Whole,
+                Err(failed) => error = Some(failed),
+            }
+        }
+        while !rest.is_empty() && error.is_none() {
+            match into.write(rest) {
+                Ok(0) => error = Some(ErrorKind::WriteZero.into()),
+                Ok(written) => rest = &rest[written..],
+                Err(failed) if failed.kind() == ErrorKind::Interrupted => {}
+                Err(failed) => error = Some(failed),
+            }
+        }
+        let written = &lines[..lines.len() - rest.len()];
+        if written.last().is_some_and(|last| *last != b'\n') {
+            *self = Self::Torn;
+        }
+        let lost = rest.iter().filter(|byte| **byte == b'\n').count() as u64;
+        Outcome { lost, error }
+    }
+}
+
+/// Says when trouble begins, changes and ends.
+fn report(path: &Path, before: Option<&io::Error>, now: Option<&io::Error>, journal: &Journal) {
+    let path = path.display();
+    match (before.map(io::Error::kind), now) {
+        (None, None) => {}
+        (Some(before), Some(now)) if before == now.kind() => {}
+        (_, Some(error)) => journal.line(format_args!("weir: log.access: {path}: {error}; lines are lost")),
+        (Some(_), None) => journal.line(format_args!("weir: log.access: {path}: lines are written again")),
     }
 }
 
 fn append(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk with room for so many bytes.
+    struct Disk {
+        file: Vec<u8>,
+        room: usize,
+    }
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let taken = bytes.len().min(self.room - self.file.len());
+            self.file.extend_from_slice(&bytes[..taken]);
+            if taken == 0 { Err(ErrorKind::StorageFull.into()) } else { Ok(taken) }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Regression test: a line that a full disk took a part of was continued by the next one, and counted as lost with those before it.
+    #[test]
+    fn a_full_disk_loses_the_lines_that_do_not_fit_and_no_other() {
+        let (mut tail, mut disk) = (Tail::Whole, Disk { file: Vec::new(), room: 10 });
+        let outcome = tail.write(b"first\nsecond\nthird\n", &mut disk);
+        assert_eq!((outcome.lost, outcome.error.unwrap().kind()), (2, ErrorKind::StorageFull));
+        assert_eq!((tail, tail.write(b"fourth\n", &mut disk).lost), (Tail::Torn, 1));
+        disk.room = 100;
+        let outcome = tail.write(b"fifth\n", &mut disk);
+        assert!(outcome.lost == 0 && outcome.error.is_none() && tail == Tail::Whole);
+        assert_eq!(disk.file, b"first\nseco\nfifth\n");
+    }
 }
