@@ -15,6 +15,7 @@ mod doctor;
 mod drain;
 mod duets;
 mod experiments;
+mod faults;
 mod gateway;
 mod generated;
 mod heads;

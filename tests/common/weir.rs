@@ -56,8 +56,13 @@ impl Weir {
 
     /// Starts the gateway with the configuration in a file and waits until it listens; `listeners` addresses are in it.
     pub fn of_file(file: &Path, listeners: usize) -> Self {
+        Self::of_file_with(file, listeners, &[])
+    }
+
+    /// As [`Weir::of_file`], with more in its environment.
+    pub fn of_file_with(file: &Path, listeners: usize, environment: &[(&str, &str)]) -> Self {
         let args = ["serve", "--config", file.to_str().unwrap()];
-        let mut weir = Self::spawn(&args);
+        let mut weir = Self::spawn_as(&args, Stdio::piped(), environment);
         weir.wait_for_listeners(&args, listeners);
         weir
     }
@@ -82,8 +87,13 @@ impl Weir {
     }
 
     fn spawn_with_stderr(args: &[&str], stderr: impl Into<Stdio>) -> Self {
+        Self::spawn_as(args, stderr, &[])
+    }
+
+    fn spawn_as(args: &[&str], stderr: impl Into<Stdio>, environment: &[(&str, &str)]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
             .args(args)
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(stderr)

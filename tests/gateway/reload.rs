@@ -105,7 +105,7 @@ fn replace(from: &Path, to: &Path) {
 
 #[test]
 fn reloads_under_load_fail_no_request() {
-    const RELOADS: usize = 20;
+    const RELOADS: usize = 100;
     let upstreams = [named("a"), named("b")];
     let certificates = [Certificates::new(), Certificates::new()];
     let files = tempfile::tempdir().unwrap();

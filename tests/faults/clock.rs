@@ -1,0 +1,116 @@
+//! A clock that jumps.
+
+use super::GET;
+use crate::common::{Certificates, Client, DEADLINE, Stream, Weir, peer, poll_until};
+use crate::gateway::metric;
+use rustix::time::{ClockId, clock_gettime, clock_settime};
+use std::fs;
+use std::path::Path;
+use weir_tls::{Client as TlsClient, ClientSettings, Connector, Offer, Roots};
+
+fn config(certificates: &Certificates, log: &Path) -> String {
+    format!(
+        "workers = 2
+        [listener.web]
+        bind = '127.0.0.1:0'
+        tls = {{}}
+        [[certificate]]
+        chain = '{}'
+        key = '{}'
+        [[route]]
+        respond.status = 200
+        [log]
+        access = '{}'
+        [admin]
+        bind = '127.0.0.1:0'",
+        certificates.cert.display(),
+        certificates.key.display(),
+        log.display()
+    )
+}
+
+/// Whether a new connection's session was resumed; a request on it is answered. Also the year that the answer is dated with.
+fn ask(weir: &Weir, connector: &Connector) -> (bool, String) {
+    let session = connector.connect(&"127.0.0.1".parse().unwrap());
+    let mut client = Client { stream: Stream::connect(weir.address(), Some(session)).unwrap() };
+    let answer = client.ask(GET);
+    assert_eq!(answer.status, 200);
+    let resumed = client.stream.session().and_then(|session| session.facts()).unwrap().kind.is_resumption();
+    (resumed, answer.fields("date")[0].split(' ').nth(3).unwrap().to_owned())
+}
+
+fn connector(certificates: &Certificates) -> Connector {
+    let Offer { versions, suites, groups } = Offer::default().complete();
+    let roots = Roots::File(certificates.ca.clone());
+    TlsClient::new(&ClientSettings { roots, versions, suites, groups, ..ClientSettings::default() })
+        .unwrap()
+        .core()
+}
+
+/// The gateway alone sees another time, by a library that comes between it and the system.
+#[test]
+fn requests_handshakes_and_the_drain_survive_a_jump_by_years() {
+    if peer("faketime").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let certificates = Certificates::new();
+    let [file, log, offset] = ["weir.toml", "access.log", "offset"].map(|name| folder.path().join(name));
+    fs::write(&file, config(&certificates, &log)).unwrap();
+    fs::write(&offset, "+0").unwrap();
+    let library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
+    let weir = Weir::of_file_with(
+        &file,
+        1,
+        &[
+            ("LD_PRELOAD", library),
+            ("FAKETIME_TIMESTAMP_FILE", offset.to_str().unwrap()),
+            ("FAKETIME_NO_CACHE", "1"),
+            ("DONT_FAKE_MONOTONIC", "1"),
+        ],
+    );
+    let connector = connector(&certificates);
+    let (_, now) = ask(&weir, &connector);
+    assert!(ask(&weir, &connector).0);
+    let year: i32 = now.parse().unwrap();
+    for (jump, direction) in
+        [(3, "forward by 94608000"), (-3, "back by 189216000"), (0, "forward by 94608000")]
+    {
+        fs::write(&offset, format!("{jump:+}y")).unwrap();
+        // In this second, and in each worker.
+        poll_until(DEADLINE, "the other time", || {
+            (0..8).all(|_| (ask(&weir, &connector).1.parse::<i32>().unwrap() - year - jump).abs() <= 1)
+        });
+        // A key of another time issues tickets, and accepts them.
+        poll_until(DEADLINE, "sessions are resumed", || ask(&weir, &connector).0);
+        if set_the_clock() {
+            weir.wait_for_stderr(&["weir: the clock was set", direction]);
+        }
+    }
+    let ended = weir.stop();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.lines().all(|line| line.starts_with("weir: the clock was set")), "{}", ended.stderr);
+    let lines = fs::read_to_string(&log).unwrap();
+    for year in [year + 3, year - 3] {
+        assert!(lines.contains(&format!("\"time\":\"{year}-")), "{lines}");
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let weir = Weir::configured(&config(&Certificates::new(), &folder.path().join("log")), 1);
+    for _ in 0..2 {
+        let before = metric(&weir, "weir_clock_steps_total");
+        if !set_the_clock() {
+            println!("skipped: setting the clock is not permitted here");
+            return;
+        }
+        poll_until(DEADLINE, "it is counted", || metric(&weir, "weir_clock_steps_total") > before);
+    }
+}
+
+/// Sets it to what it is, of which all that wait for its being set learn, and others notice nothing. It needs a right.
+fn set_the_clock() -> bool {
+    clock_settime(ClockId::Realtime, clock_gettime(ClockId::Realtime)).is_ok()
+}
