@@ -3,7 +3,7 @@
 use super::{metric, named};
 use crate::common::{Certificates, Client, Weir, peer};
 use std::process::{Command, Stdio};
-use weir_tls::{Client as TlsClient, ClientSettings, Identity, PeerName, Roots, Session};
+use weir_tls::{Client as TlsClient, ClientSettings, Identity, Offer, PeerName, Roots, Session, Suite};
 
 /// A client's session for a name, with a certificate or without.
 fn session(ca: &Certificates, name: &str, identity: Option<&Certificates>) -> Session {
@@ -162,4 +162,32 @@ fn an_ocsp_response_is_stapled() {
     let said = client.stdin(Stdio::null()).output().unwrap().stdout;
     let said = String::from_utf8_lossy(&said);
     assert!(said.contains("OCSP response:") && !said.contains("no response sent"), "{said}");
+}
+
+#[test]
+fn the_gateways_order_of_suites_decides_unless_the_clients_is_to() {
+    let own = Certificates::new();
+    let negotiated = |tls: &str, offered: [Suite; 2]| {
+        let config = format!(
+            "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\ntls = {{ {tls} }}\n[[route]]\nrespond.status = 200\n{}",
+            certificate(&own)
+        );
+        let weir = Weir::configured(&config, 1);
+        let Offer { versions, suites, groups } =
+            Offer { suites: offered.to_vec(), ..Offer::default() }.complete();
+        let roots = Roots::File(own.ca.clone());
+        let settings = ClientSettings { roots, versions, suites, groups, ..ClientSettings::default() };
+        let session = TlsClient::new(&settings).unwrap().core().connect(&"127.0.0.1".parse().unwrap());
+        let mut client = Client::connect(weir.address(), Some(session));
+        assert_eq!(client.ask(GET).status, 200);
+        client.stream.session().unwrap().facts().unwrap().suite
+    };
+    use Suite::{Aes128GcmSha256 as Aes128, Chacha20Poly1305Sha256 as Chacha};
+    assert_eq!(negotiated("", [Chacha, Aes128]), Aes128);
+    assert_eq!(
+        negotiated("suites = ['chacha20-poly1305-sha256', 'aes128-gcm-sha256']", [Aes128, Chacha]),
+        Chacha
+    );
+    assert_eq!(negotiated("suite_order = 'client'", [Chacha, Aes128]), Chacha);
+    assert_eq!(negotiated("suite_order = 'client'", [Aes128, Chacha]), Aes128);
 }

@@ -42,8 +42,10 @@ pub struct ServerSettings {
     pub strict_names: bool,
     /// The versions accepted, in any order; the highest in common is used. Default: both.
     pub versions: Vec<Version>,
-    /// The suites accepted. The client's preference decides. Default: [`Suite::ALL`].
+    /// The suites accepted, most preferred first. Default: [`Suite::ALL`].
     pub suites: Vec<Suite>,
+    /// The client's preference among them decides, not this order. Default: true.
+    pub clients_order: bool,
     /// The groups accepted, most preferred first. Default: [`Group::DEFAULT`].
     pub groups: Vec<Group>,
     /// The application protocols (RFC 7301), most preferred first; empty: none is negotiated. Default: empty.
@@ -110,6 +112,7 @@ impl ServerSettings {
             strict_names: false,
             versions: Version::ALL.to_vec(),
             suites: Suite::ALL.to_vec(),
+            clients_order: true,
             groups: Group::DEFAULT.to_vec(),
             alpn: Vec::new(),
             tickets: Self::TICKETS,
@@ -190,6 +193,7 @@ impl Server {
             )),
             false => Arc::new(NoServerSessionStorage {}),
         };
+        config.ignore_client_order = !settings.clients_order;
         config.max_fragment_size = Some(record_size(settings.record_size)?);
         // No early data, whatever a client offers: it can be replayed (RFC 8446 section 8), and HTTP needs servers that know
         // of it (RFC 8470).

@@ -20,6 +20,8 @@ pub(crate) struct Report {
     pub tunnels: usize,
     /// Requests that wait for a connection to a server.
     pub waiting: usize,
+    /// Deadlines that are set.
+    pub timers: usize,
     /// Lines of the access log that were lost.
     pub lost_lines: u64,
     pub draining: bool,
@@ -95,6 +97,7 @@ impl Report {
         self.clients += other.clients;
         self.tunnels += other.tunnels;
         self.waiting += other.waiting;
+        self.timers += other.timers;
         // All workers know the same number.
         self.lost_lines = self.lost_lines.max(other.lost_lines);
         self.draining |= other.draining;
@@ -136,6 +139,7 @@ impl Report {
             ejections: u64,
             tunnels: usize,
             waiting: usize,
+            timers: usize,
             answers: [u64; 6],
             took_us: u64,
             upstream_connections: u64,
@@ -155,6 +159,7 @@ impl Report {
             ejections: counters.ejections,
             tunnels: self.tunnels,
             waiting: self.waiting,
+            timers: self.timers,
             answers: counters.answers,
             took_us: counters.took_us,
             upstream_connections: counters.upstream_connections,
@@ -181,6 +186,8 @@ impl Report {
         text.sample("weir_tunnels", "", self.tunnels as u64);
         text.family("weir_waiting_requests", "gauge", "Requests that wait for a connection to a server.");
         text.sample("weir_waiting_requests", "", self.waiting as u64);
+        text.family("weir_timers", "gauge", "Deadlines that are set: at most a few for each connection.");
+        text.sample("weir_timers", "", self.timers as u64);
         text.family("weir_requests_total", "counter", "Requests that were taken.");
         text.sample("weir_requests_total", "", counters.requests);
         text.family(

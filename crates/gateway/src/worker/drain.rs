@@ -162,6 +162,7 @@ impl<N: Net> Worker<N> {
             clients: self.clients.len(),
             tunnels: self.tunnels.len(),
             waiting: self.waiting,
+            timers: self.core.net.wheel().len(),
             lost_lines: self.core.access.as_ref().map_or(0, Access::lost),
             draining: self.core.draining,
             servers,

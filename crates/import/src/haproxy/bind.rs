@@ -298,6 +298,9 @@ fn listener_tls(
     if let Err(why) = offer.write(&mut table) {
         notes.loss(&section.at, format!("ciphers of {}", section.name), why);
     }
+    if params.contains_key("prefer-client-ciphers") || options.contains(&"prefer-client-ciphers") {
+        table.text("suite_order", "client");
+    }
     if let Some(list) = param("curves").or(global("ssl-default-bind-curves")) {
         let (groups, unknown) = tls::groups(list);
         if !unknown.is_empty() {

@@ -287,6 +287,9 @@ fn versions_and_suites(scope: &Scope<'_>, table: &mut Table, notes: &mut Notes) 
     if let (Err(why), Some(directive)) = (offer.write(table), ciphers) {
         notes.loss(&directive.at, directive.text(), why);
     }
+    if scope.arg("ssl_prefer_server_ciphers") == "off" {
+        table.text("suite_order", "client");
+    }
     for directive in conf {
         if !["ciphersuites", "options"].iter().any(|known| directive.arg().eq_ignore_ascii_case(known)) {
             notes.loss(&directive.at, directive.text(), "a command of OpenSSL; see [listener.NAME] tls");

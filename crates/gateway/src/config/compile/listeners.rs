@@ -2,7 +2,7 @@
 
 use super::routes::{HOST, host_name, service_named};
 use super::{Fault, check_name, record_size};
-use crate::config::document::{self, Bind, Certificate, ClientCertificates, Config, ListenerTls};
+use crate::config::document::{self, Bind, Certificate, ClientCertificates, Config, ListenerTls, SuiteOrder};
 use crate::config::snapshot::{Listener, Passthrough, Role, Service};
 use std::sync::Arc;
 use weir_tls::{ClientAuth, Identity, Offer, Server, ServerSettings};
@@ -135,6 +135,7 @@ fn server(config: &Config, tls: &ListenerTls, key: &str) -> Result<Server, Fault
     Server::new(&ServerSettings {
         versions,
         suites,
+        clients_order: tls.suite_order == SuiteOrder::Client,
         groups,
         alpn: vec![HTTP_1_1.to_vec(), HTTP_1_0.to_vec()],
         tickets: tls.tickets.unwrap_or(defaults.tickets),

@@ -91,9 +91,11 @@ pub struct ListenerTls {
     /// The versions accepted; default: both.
     #[serde(deserialize_with = "texts")]
     pub versions: Vec<Version>,
-    /// The suites accepted; the client's preference decides. Default: all.
+    /// The suites accepted, most preferred first; default: all.
     #[serde(deserialize_with = "texts")]
     pub suites: Vec<Suite>,
+    /// Whose preference among them decides; default: the gateway's.
+    pub suite_order: SuiteOrder,
     /// The groups accepted, most preferred first; default: those of the TLS library.
     #[serde(deserialize_with = "texts")]
     pub groups: Vec<Group>,
@@ -121,6 +123,17 @@ pub struct ListenerTls {
     pub record_size: Option<u64>,
     /// A file for the sessions' secrets, for debugging: they allow decrypting the traffic.
     pub key_log: Option<PathBuf>,
+}
+
+/// Whose preference among the suites decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SuiteOrder {
+    /// The gateway's.
+    #[default]
+    Server,
+    /// The client's.
+    Client,
 }
 
 /// Whether clients need a certificate.

@@ -11,7 +11,7 @@ mod values;
 
 pub use dns::{Dns, NameServer, Prefer};
 pub use listener::{
-    Bind, Certificate, ClientCertificates, Listener, ListenerTls, Mode, Passthrough, ProxyField,
+    Bind, Certificate, ClientCertificates, Listener, ListenerTls, Mode, Passthrough, ProxyField, SuiteOrder,
 };
 pub use log::{Admin, Log, WhenFull};
 pub use route::{Edits, Mirror, Rate, RateBy, Redirect, Respond, Retry, Route};
