@@ -129,3 +129,35 @@ fn every_setting_is_documented() {
     }
     assert!(count > 80, "{count}");
 }
+
+/// Each metric that the gateway has is in the operators' document, and none that it has not.
+#[test]
+fn the_metrics_are_those_that_operators_are_told_of() {
+    let document = include_str!("../../docs/OPERATING.md");
+    let folder = tempfile::tempdir().unwrap();
+    let certificates = Certificates::new();
+    let secrets = folder.path().join("secrets");
+    fs::write(&secrets, "01".repeat(32)).unwrap();
+    let config = format!(
+        "[listener.web]\nbind = '127.0.0.1:0'\ntls.ticket_secrets = '{}'\n[[certificate]]\nchain = '{}'\nkey = '{}'\n\
+         [[route]]\nrespond.status = 200\n[admin]\nbind = '127.0.0.1:0'",
+        secrets.display(),
+        certificates.cert.display(),
+        certificates.key.display()
+    );
+    let weir = Weir::configured(&config, 1);
+    let answer = Client::connect(weir.admin(), None).ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    let families: Vec<_> =
+        answer.text().lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    assert!(families.len() > 30, "{families:?}");
+    let names = |text: &'static str| {
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        words.filter(|word| word.starts_with("weir_"))
+    };
+    for family in &families {
+        assert!(names(document).any(|name| name == *family), "{family} is not in docs/OPERATING.md");
+    }
+    for name in names(document) {
+        assert!(families.contains(&name), "docs/OPERATING.md: there is no {name}");
+    }
+}

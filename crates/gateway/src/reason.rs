@@ -324,10 +324,12 @@ mod tests {
     use super::CODES;
     use std::collections::BTreeSet;
 
-    /// docs/GATEWAY.md must document every reason.
+    /// docs/GATEWAY.md says what each reason means, docs/OPERATING.md what to do about it.
     #[test]
     fn every_reason_is_documented() {
-        let documented = include_str!("../../../docs/GATEWAY.md");
+        let meanings = include_str!("../../../docs/GATEWAY.md");
+        let (_, remedies) =
+            include_str!("../../../docs/OPERATING.md").split_once("## What to do about each reason").unwrap();
         let (own, _) = include_str!("reason.rs").split_once("mod tests").unwrap();
         let rules = include_str!("../../http1/src/error.rs");
         // Those of answers stand in the line's detail.
@@ -339,7 +341,9 @@ mod tests {
             else {
                 continue;
             };
-            assert!(documented.contains(&format!("`{reason}`")), "{reason}");
+            for documented in [meanings, remedies] {
+                assert!(documented.contains(&format!("`{reason}`")), "{reason}");
+            }
             assert!(CODES.contains(&reason), "{reason} has no code");
             seen.insert(reason);
         }
