@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""A soak: a steady load at half of saturation for an hour, with reloads, restarts of a server, slow clients and clients that go away.
+
+    python3 tests/long/soak.py target/release/weir [MINUTES]
+
+Each minute has a line: the requests, what was lost, and what the gateway holds: memory, descriptors, timers. At the end they are compared with
+minute five (of a run of less than ten minutes, with the middle). It fails if a request is lost that could have been sent again, or if one of
+them has grown.
+"""
+
+import json
+import os
+import pathlib
+import random
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from common import Gateway, Process, certificates, fail
+
+CONNECTIONS = 32
+
+CONFIG = """
+workers = 1
+cores = "0"
+[listener.secure]
+bind = "127.0.0.1:0"
+tls = {{}}
+[[certificate]]
+chain = "{chain}"
+key = "{key}"
+[service.app]
+servers = ["{first}", "{second}"]
+retry_percent = 100
+[[route]]
+service = "app"
+response_headers.set = {{ X-Generation = "{generation}" }}
+[log]
+access = "{log}"
+"""
+
+# Of a server that is killed, what had begun cannot be sent again.
+FORBIDDEN = {"upstream_closed", "upstream_truncated"}
+# Of the clients that are slow or go away.
+EXPECTED = FORBIDDEN | {"client_closed", "client_stalled", "body_timeout", "body_too_slow", "client_too_slow", "handshake_timeout", "head_timeout", "client_tls"}
+
+
+def main(weir, minutes):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-soak-"))
+    chain, key = certificates(folder)["ecdsa"]
+    others = sorted(os.sched_getaffinity(0) - {0}) or [0]
+    start = lambda url: Process(weir, "origin", "--listen", url, "--workers", "1", "--cores", str(others[0]))
+    origins = [start("http://127.0.0.1:0") for _ in range(2)]
+    urls = [origin.listening(1)[0] for origin in origins]
+    generation = 0
+    config = lambda: CONFIG.format(
+        chain=chain, key=key, first=urls[0], second=urls[1], generation=generation, log=folder / "access.log"
+    )
+    over = threading.Event()
+    with Gateway(weir, folder, config()) as gateway:
+        os.sched_setaffinity(0, set(others))
+        [url] = gateway.urls
+        rate = saturation(weir, url, others) / 2
+        print(f"half of saturation: {rate:.0f} requests/s", flush=True)
+        crowd = [threading.Thread(target=misbehave, args=(url, over, seed)) for seed in range(4)]
+        for client in crowd:
+            client.start()
+        held, wrong = [], []
+        try:
+            for minute in range(1, minutes + 1):
+                load = begin(weir, url, others, ["--rate", f"{rate:.0f}", "-d", "60s", "--error-budget", "1"])
+                end = time.monotonic() + 60
+                while time.monotonic() < end - 5:
+                    time.sleep(8)
+                    generation += 1
+                    gateway.write(config())
+                    os.kill(gateway.pid, signal.SIGHUP)
+                    # A server at a time: what is not under way there finds the other one.
+                    which = generation % 2
+                    origins[which].kill()
+                    origins[which] = start(urls[which])
+                    origins[which].listening(1)
+                result = json.loads(load.communicate()[0])
+                metrics = gateway.metrics()
+                held.append((gateway.rss_kib(), gateway.descriptors(), metrics["weir_timers"]))
+                early = {key.split('"')[1]: value for key, value in metrics.items() if key.startswith("weir_ended_early_total{")}
+                print(
+                    f"minute {minute}: {result['answered_in_all']} answers, errors {result['errors'] or 'none'}, unsent {result['unsent']['count']}; "
+                    f"RSS {held[-1][0]} KiB, {held[-1][1]} descriptors, {held[-1][2]:.0f} timers; "
+                    f"reloads {metrics['weir_reloads_total']:.0f}, retries {metrics['weir_retries_total']:.0f}, early {early}",
+                    flush=True,
+                )
+                unexpected = {reason: count for reason, count in early.items() if reason not in EXPECTED}
+                if result["unsent"]["count"] > rate:
+                    wrong.append(f"minute {minute}: the load could not be sent: {result['unsent']}")
+                if unexpected:
+                    wrong.append(f"minute {minute}: {unexpected}")
+                lost = sum(count for kind, count in result["errors"].items())
+                if lost > sum(early.get(reason, 0) for reason in FORBIDDEN):
+                    wrong.append(f"minute {minute}: {lost} requests were lost: {result['errors']} {result['error_examples']}")
+        finally:
+            over.set()
+            for client in crowd:
+                client.join()
+            for origin in origins:
+                origin.kill()
+        then, now = held[min(4, len(held) // 2)], held[-1]
+        # The reports of a minute catch different moments of the clients that come and go.
+        for what, before, after, slack in zip(("RSS in KiB", "descriptors", "timers"), then, now, (2048, 80, 80), strict=True):
+            print(f"{what}: {before:.0f} then, {after:.0f} at the end")
+            if after > before * 1.05 + slack:
+                wrong.append(f"{what} grew from {before:.0f} to {after:.0f}")
+    if wrong:
+        fail("\n".join(wrong))
+
+
+def begin(weir, url, cores, options):
+    command = [weir, "load", f"{url}/bytes/500", "-k", "-c", str(CONNECTIONS), "--cores", str(cores[0]), *options, "--json", "-"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def saturation(weir, url, cores):
+    return json.loads(begin(weir, url, cores, ["-d", "5s"]).communicate()[0])["requests_per_second"]
+
+
+def misbehave(url, over, seed):
+    """A client that does one thing after the other that it should not."""
+    chance = random.Random(seed)
+    host, port = url.removeprefix("https://").split(":")
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    while not over.wait(chance.uniform(0.05, 0.3)):
+        try:
+            with socket.create_connection((host, int(port)), timeout=5) as plain:
+                if chance.random() < 0.2:
+                    # It goes away in its handshake.
+                    plain.send(bytes([22, 3, 1, 2, 0]))
+                    continue
+                with context.wrap_socket(plain) as client:
+                    what = chance.randrange(4)
+                    if what == 0:
+                        client.sendall(b"GET /bytes/5000000 HTTP/1.1\r\nHost: h\r\n\r\n")
+                        client.recv(1000)
+                    elif what == 1:
+                        client.sendall(b"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\nonly so much")
+                        over.wait(chance.uniform(0, 1))
+                    elif what == 2:
+                        client.sendall(b"GET /bytes/500?delay_ms=500 HTTP/1.1\r\nHost: h\r\n\r\n")
+                    else:
+                        client.sendall(b"GET /bytes/3000000 HTTP/1.1\r\nHost: h\r\n\r\n")
+                        for _ in range(20):
+                            client.recv(2000)
+                            over.wait(0.05)
+        except OSError:
+            # The gateway closes on it, as it should.
+            pass
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (2, 3):
+        fail(__doc__)
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) == 3 else 60)
