@@ -208,10 +208,10 @@ impl<N: Net> Worker<N> {
             server.succeeded();
             server.count(status);
             is_limited = server.config.slots.is_some();
-            let Pool { max_idle, max_requests, max_age } = server.config.pool;
+            let Pool { max_requests, max_age, .. } = server.config.pool;
             // The header on a connection is about one client.
             server.config.announces.is_none()
-                && server.pool.len() < max_idle as usize
+                && server.has_place_in_pool()
                 && max_requests.is_none_or(|most| upstream.requests < most)
                 && max_age.is_none_or(|most| now.saturating_duration_since(upstream.dialled) < most)
         });
@@ -293,7 +293,7 @@ impl From<Unavailable> for Fault {
     }
 }
 
-/// All servers are down, or gone from the configuration.
+/// All servers are down or drained, or gone from the configuration.
 fn no_server() -> Fault {
     Fault::Connect(io::Error::other("no server is left"))
 }
