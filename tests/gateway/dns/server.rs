@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 /// A name server that says what the test has set.
-pub(super) struct NameServer {
+pub(in crate::gateway) struct NameServer {
     pub address: SocketAddr,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -38,7 +38,7 @@ pub(super) const SERVFAIL: u8 = 2;
 pub(super) const NXDOMAIN: u8 = 3;
 
 impl NameServer {
-    pub(super) fn start() -> Self {
+    pub(in crate::gateway) fn start() -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let (address, shared) = (socket.local_addr().unwrap(), Arc::<Shared>::default());
         let own = Arc::clone(&shared);
@@ -63,7 +63,7 @@ impl NameServer {
     }
 
     /// The IPv4 addresses of a name, from now on.
-    pub(super) fn say_addresses(&self, name: &str, ttl: u32, addresses: &[Ipv4Addr]) {
+    pub(in crate::gateway) fn say_addresses(&self, name: &str, ttl: u32, addresses: &[Ipv4Addr]) {
         self.say(name, Says::Addresses(ttl, addresses.iter().copied().map(IpAddr::V4).collect()));
     }
 
