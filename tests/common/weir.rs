@@ -62,6 +62,13 @@ impl Weir {
         weir
     }
 
+    /// Starts a gateway by a command that becomes one, and waits until it listens; `listeners` addresses are in its configuration.
+    pub fn launched(command: Command, listeners: usize) -> Self {
+        let mut weir = Self::spawn_command(command, Stdio::piped());
+        weir.wait_for_listeners(&[], listeners);
+        weir
+    }
+
     fn wait_for_listeners(&mut self, args: &[&str], listeners: usize) {
         poll_until(DEADLINE, "weir listens", || {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -82,13 +89,13 @@ impl Weir {
     }
 
     fn spawn_with_stderr(args: &[&str], stderr: impl Into<Stdio>) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
-            .args(args)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(stderr)
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command.args(args);
+        Self::spawn_command(command, stderr)
+    }
+
+    fn spawn_command(mut command: Command, stderr: impl Into<Stdio>) -> Self {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let stdout = Collected::from(child.stdout.take().unwrap());
         let stderr = child.stderr.take().map_or_else(|| Collected::from(io::empty()), Collected::from);
         Self { child, urls: Vec::new(), stdout, stderr, _folder: None }
