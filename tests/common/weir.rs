@@ -62,7 +62,8 @@ impl Weir {
         weir
     }
 
-    /// Starts a gateway by a command that becomes one, and waits until it listens; `listeners` addresses are in its configuration.
+    /// Starts a gateway by a command that becomes one, and waits until it listens; `listeners` addresses are in its
+    /// configuration.
     pub fn launched(command: Command, listeners: usize) -> Self {
         let mut weir = Self::spawn_command(command, Stdio::piped());
         weir.wait_for_listeners(&[], listeners);

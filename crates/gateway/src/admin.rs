@@ -193,7 +193,8 @@ impl Admin {
             }
             _ => Answer::text(
                 404,
-                "expected one of /metrics, /status, /health, /ready, /config, /services, /services/NAME/servers/SERVER, /reload\n",
+                "expected one of /metrics, /status, /health, /ready, /config, /services, \
+                 /services/NAME/servers/SERVER, /reload\n",
             ),
         }
     }
