@@ -11,6 +11,7 @@ mod bad_input;
 mod bodies;
 mod calibrate;
 mod connections;
+mod deploy;
 mod doctor;
 mod drain;
 mod duets;

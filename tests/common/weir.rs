@@ -62,8 +62,18 @@ impl Weir {
     /// As [`Weir::of_file`], with more in its environment.
     pub fn of_file_with(file: &Path, listeners: usize, environment: &[(&str, &str)]) -> Self {
         let args = ["serve", "--config", file.to_str().unwrap()];
-        let mut weir = Self::spawn_as(&args, Stdio::piped(), environment);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command.args(args).envs(environment.iter().copied());
+        let mut weir = Self::spawn_command(command, Stdio::piped());
         weir.wait_for_listeners(&args, listeners);
+        weir
+    }
+
+    /// Starts a gateway by a command that becomes one, and waits until it listens; `listeners` addresses are in its
+    /// configuration.
+    pub fn launched(command: Command, listeners: usize) -> Self {
+        let mut weir = Self::spawn_command(command, Stdio::piped());
+        weir.wait_for_listeners(&[], listeners);
         weir
     }
 
@@ -87,18 +97,13 @@ impl Weir {
     }
 
     fn spawn_with_stderr(args: &[&str], stderr: impl Into<Stdio>) -> Self {
-        Self::spawn_as(args, stderr, &[])
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command.args(args);
+        Self::spawn_command(command, stderr)
     }
 
-    fn spawn_as(args: &[&str], stderr: impl Into<Stdio>, environment: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
-            .args(args)
-            .envs(environment.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(stderr)
-            .spawn()
-            .unwrap();
+    fn spawn_command(mut command: Command, stderr: impl Into<Stdio>) -> Self {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let stdout = Collected::from(child.stdout.take().unwrap());
         let stderr = child.stderr.take().map_or_else(|| Collected::from(io::empty()), Collected::from);
         Self { child, urls: Vec::new(), stdout, stderr, _folder: None }

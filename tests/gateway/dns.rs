@@ -5,7 +5,8 @@ pub(crate) mod server;
 use super::{ask, get};
 use crate::common::{Client, DEADLINE, Ending, Peer, Upstream, Weir, poll_until};
 use rustix::process::Signal;
-use server::{NXDOMAIN, NameServer, SERVFAIL, Says};
+pub(super) use server::NameServer;
+use server::{NXDOMAIN, SERVFAIL, Says};
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 use weir_http1::Method;
 
@@ -27,7 +28,7 @@ fn config(names: &NameServer, server: &str, more: &str) -> String {
 }
 
 /// Two upstreams with the same port, which answer with their names.
-fn twins() -> (Upstream, Upstream) {
+pub(super) fn twins() -> (Upstream, Upstream) {
     let mut found = None;
     poll_until(DEADLINE, "a port that is free on both addresses", || {
         let old = TcpListener::bind((OLD, 0)).unwrap();

@@ -16,6 +16,7 @@ mod queue;
 mod records;
 mod reload;
 mod routes;
+mod servers;
 mod services;
 mod settings;
 mod tickets;

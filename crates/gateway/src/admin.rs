@@ -1,12 +1,20 @@
 //! The admin address: metrics, health, state. It is served by threads of its own, which ask the workers by mail; what waits
 //! here keeps no request waiting.
 
+mod answer;
+mod change;
+mod services;
+
 use crate::control::gather;
+use crate::in_force::InForce;
 use crate::observe::Report;
+use crate::observe::journal::Journal;
 use crate::reload::{Ask, Outcome};
 use crate::standing::Standing;
 use crate::worker::Control;
+use answer::Answer;
 use rustix::event::{PollFd, PollFlags, poll};
+use services::Target;
 use socket2::Socket;
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpListener;
@@ -15,14 +23,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
-use weir_http1::{Limits, Method, Parse, RequestHead};
+use weir_http1::{Field, Limits, Method, Parse, RequestHead};
 use weir_reactor::mailbox::Sender;
 
 /// What is served.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Admin {
     pub workers: Vec<Sender<Control>>,
     pub standing: Arc<Standing>,
+    /// Where servers are changed.
+    pub in_force: Arc<InForce>,
+    pub journal: Journal,
     /// Who reloads; `None`: nobody does.
     pub reload: Option<mpsc::Sender<Ask>>,
 }
@@ -134,7 +145,21 @@ impl Admin {
     }
 
     fn answer(&self, head: &RequestHead, buf: &[u8]) -> Answer {
-        let path = head.path.of(buf).split(|byte| *byte == b'?').next().unwrap_or_default();
+        let mut parts = head.path.of(buf).splitn(2, |byte| *byte == b'?');
+        let (path, query) = (parts.next().unwrap_or_default(), parts.next());
+        if head.method == Method::Post {
+            let is_origin = |field: &Field| field.name.of(buf).eq_ignore_ascii_case(b"origin");
+            if head.fields.iter().any(is_origin) {
+                // A browser on this machine reaches the loopback interface, and lets any page send a POST there.
+                return Answer::text(403, "a web page cannot change anything\n");
+            }
+        }
+        if let Some(target) = Target::of(path) {
+            if !head.framing.is_empty() {
+                return Answer::text(400, "expected no body: parameters follow the path and a `?`\n");
+            }
+            return self.services(head.method, &target, query);
+        }
         match (head.method, path) {
             (Method::Post, b"/reload") => return self.reload(),
             (_, b"/reload") => return Answer::text(405, "expected POST\n"),
@@ -163,8 +188,14 @@ impl Admin {
                 Err(partial) => partial.into(),
             },
             b"/config" => Answer::text(200, self.standing.current().in_words.to_string()),
-            b"/" => Answer::text(200, "/metrics  /status  /health  /ready  /config  POST /reload\n"),
-            _ => Answer::text(404, "expected one of /metrics, /status, /health, /ready, /config, /reload\n"),
+            b"/" => {
+                Answer::text(200, "/metrics  /status  /health  /ready  /config  /services  POST /reload\n")
+            }
+            _ => Answer::text(
+                404,
+                "expected one of /metrics, /status, /health, /ready, /config, /services, \
+                 /services/NAME/servers/SERVER, /reload\n",
+            ),
         }
     }
 
@@ -182,8 +213,7 @@ impl Admin {
             Outcome::Taken { .. } => 200,
             Outcome::Refused { .. } => 409,
         };
-        let json = serde_json::to_string(&outcome).unwrap_or_default();
-        Answer { kind: "application/json", ..Answer::text(status, json + "\n") }
+        Answer::json(status, &outcome)
     }
 }
 
@@ -197,28 +227,5 @@ pub(crate) struct Partial {
 impl From<Partial> for Answer {
     fn from(Partial { answered, workers }: Partial) -> Self {
         Self::text(503, format!("{answered} of {workers} workers answer\n"))
-    }
-}
-
-struct Answer {
-    status: u16,
-    kind: &'static str,
-    body: String,
-}
-
-impl Answer {
-    fn text(status: u16, body: impl Into<String>) -> Self {
-        Self { status, kind: "text/plain; charset=utf-8", body: body.into() }
-    }
-
-    fn bytes(&self, is_head: bool, persists: bool) -> Vec<u8> {
-        let Self { status, kind, body } = self;
-        let phrase = crate::heads::own::phrase(*status);
-        let connection = if persists { "" } else { "Connection: close\r\n" };
-        let head = format!(
-            "HTTP/1.1 {status} {phrase}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n{connection}\r\n",
-            body.len()
-        );
-        [head.as_bytes(), if is_head { b"" } else { body.as_bytes() }].concat()
     }
 }

@@ -51,7 +51,7 @@ pub enum Reason {
     ClientClosed,
     /// The client stopped reading its response.
     ClientStalled,
-    /// All servers of the service are down.
+    /// All servers of the service are down or drained.
     NoServer,
     /// Each server has as many connections in use as it may have, and too many requests wait already.
     QueueFull,

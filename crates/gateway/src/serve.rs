@@ -131,6 +131,7 @@ fn start(
     let (all, crowd) = (senders.clone(), Arc::default());
     let reloader = |again| {
         let (standing, workers) = (Arc::clone(&standing), senders.clone());
+        let (in_force, journal) = (Arc::clone(&in_force), journal.clone());
         reload::start(Reloader { again, checked, in_force, names, secrets, standing, workers, journal })
     };
     let reload = again.map(reloader).transpose()?;
@@ -142,7 +143,8 @@ fn start(
     let admin = admin.map(Arc::new);
     if let Some(listener) = &admin {
         journal::out(format_args!("admin on {}", listener.place()?));
-        admin::start(Arc::clone(listener), Admin { workers: senders, standing, reload })?;
+        let admin = Admin { workers: senders, standing, in_force, journal: journal.clone(), reload };
+        admin::start(Arc::clone(listener), admin)?;
     }
     // The reader may stop the process at once.
     for place in bound {

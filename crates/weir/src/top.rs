@@ -23,7 +23,7 @@ Examples:
   weir top --admin unix:/run/weir-admin.sock
 
 The gateway needs an [admin] table in its configuration. Rates are those since the last refresh,
-with --once those of one interval.")]
+with --once those of one interval. A * marks a weight that was set at run time.")]
 pub(crate) struct TopArgs {
     /// The gateway's admin address: a URL, or unix:PATH
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9901")]
@@ -126,24 +126,23 @@ fn screen(admin: &Place, before: &Sample, now: &Sample) -> String {
     let _ = writeln!(out, "ended early/s  {}", pairs("ended_early", before, now, seconds));
     let _ = writeln!(
         out,
-        "\n{:<16} {:<28} {:<8} {:>9} {:>7} {:>9} {:>6}",
-        "SERVICE", "SERVER", "STATE", "REQ/S", "5XX/S", "IN FLIGHT", "IDLE"
+        "\n{:<16} {:<28} {:<8} {:>6} {:>9} {:>7} {:>9} {:>6}",
+        "SERVICE", "SERVER", "STATE", "WEIGHT", "REQ/S", "5XX/S", "IN FLIGHT", "IDLE"
     );
     let servers = now.state["servers"].as_array().map_or(0, Vec::len);
     for index in 0..servers {
         let of = |name: &str| format!("/servers/{index}/{name}");
         let text = |name: &str| now.state.pointer(&of(name)).and_then(Value::as_str).unwrap_or_default();
+        let [weight, configured] = ["weight", "configured_weight"].map(|name| now.count(&of(name)));
+        let weight = format!("{weight}{}", if weight == configured { "" } else { "*" });
         let served: f64 = (0..6).map(|class| gained(&of(&format!("answers/{class}")))).sum();
-        let state = match (now.state.pointer(&of("down")), now.count(&of("ejected")) > 0.0) {
-            (Some(Value::Bool(true)), _) => "down",
-            (_, true) => "ejected",
-            (_, false) => "up",
-        };
         let _ = writeln!(
             out,
-            "{:<16} {:<28} {state:<8} {:>9.0} {:>7.0} {:>9} {:>6}",
+            "{:<16} {:<28} {:<8} {:>6} {:>9.0} {:>7.0} {:>9} {:>6}",
             text("service"),
             text("server"),
+            text("state"),
+            weight,
             served / seconds,
             gained(&of("answers/5")) / seconds,
             now.count(&of("in_flight")),

@@ -9,6 +9,7 @@ mod explain;
 mod file;
 mod files;
 mod network;
+mod overrides;
 pub(crate) mod restart;
 mod snapshot;
 mod take_over;
@@ -22,6 +23,7 @@ pub use file::{Checked, ConfigError, read};
 pub(crate) use files::OnDisk;
 pub use network::Network;
 pub(crate) use network::mapped;
+pub(crate) use overrides::{Override, Overrides};
 pub use snapshot::Role;
 pub(crate) use snapshot::{
     AccessLog, Action, FieldNames, Listener, Names, Pages, Passthrough, Policy, Route, Server, Service,

@@ -1,7 +1,7 @@
 //! The configuration as the workers see it: checked, immutable, replaced as a whole.
 
-use super::Network;
 use super::document::{Balance, Dns, Eject, HashOn, Health, Pool, ProxyField, Retry, Timeouts, WhenFull};
+use super::{Network, Overrides};
 use crate::admission::Rate;
 use crate::exchange::InterimLimits;
 use crate::heads::forwarded::Forms;
@@ -25,6 +25,8 @@ use weir_transport::{Address, Place};
 pub(crate) struct Snapshot {
     pub listeners: Vec<Listener>,
     pub services: Vec<Service>,
+    /// What was set for servers at run time.
+    pub overrides: Overrides,
     pub names: Names,
     pub routes: Vec<Route>,
     /// How a route is found.

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 impl Checked {
     /// Takes over, from `before` as it is in force now: TLS whose settings and files are the same, with its sessions and
-    /// connections; the addresses of names, which are kept by their TTL; and the servers' limits with what counts for them.
+    /// connections; the addresses of names, which are kept by their TTL; the servers' limits with what counts for them; and
+    /// what was set for servers at run time.
     /// The listeners of both are in one order.
     pub(crate) fn take_over(&mut self, before: &Self, in_force: &Snapshot) {
         for (index, old) in in_force.listeners.iter().enumerate() {
@@ -29,6 +30,12 @@ impl Checked {
             }
             take_over_servers(&mut self.snapshot.services[at], old);
         }
+        self.snapshot.overrides.clone_from(&in_force.overrides);
+        let Snapshot { services, overrides, .. } = &mut self.snapshot;
+        overrides.retain(|name, id| {
+            let mut named = services.iter().filter(|service| service.name == name);
+            named.any(|service| service.servers.iter().any(|server| server.id == id))
+        });
     }
 
     fn has_listener_tls_of(&self, before: &Self, index: usize, old: &str) -> bool {

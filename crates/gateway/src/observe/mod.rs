@@ -5,7 +5,9 @@ mod counters;
 pub(crate) mod journal;
 mod log;
 mod report;
+mod servers;
 
 pub use counters::Counters;
 pub(crate) use log::{Context, Log};
-pub(crate) use report::{Report, ServerReport, Tickets};
+pub(crate) use report::{Report, Tickets};
+pub(crate) use servers::{ServerReport, State};

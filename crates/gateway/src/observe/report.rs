@@ -2,6 +2,7 @@
 
 use super::Counters;
 use super::counters::{BOUNDS, Negotiated};
+use super::servers::{self, ServerReport};
 use crate::secrets::SecretsFile;
 use crate::standing::{Current, Reloads, Standing};
 use serde::Serialize;
@@ -73,23 +74,6 @@ impl Tickets {
     }
 }
 
-/// One server of a service.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct ServerReport {
-    pub service: String,
-    pub server: String,
-    /// Requests in flight.
-    pub in_flight: usize,
-    /// Idle connections.
-    pub idle: usize,
-    /// Answers by the first digit of their status; the first one is of those without.
-    pub answers: [u64; 6],
-    /// Workers that send it nothing, since it kept failing.
-    pub ejected: usize,
-    /// Its health checks fail.
-    pub down: bool,
-}
-
 impl Report {
     /// Adds another worker's.
     pub(crate) fn add(&mut self, other: &Self) {
@@ -114,15 +98,7 @@ impl Report {
             let is_same =
                 |mine: &&mut ServerReport| (&mine.service, &mine.server) == (&theirs.service, &theirs.server);
             match self.servers.iter_mut().find(is_same) {
-                Some(mine) => {
-                    mine.in_flight += theirs.in_flight;
-                    mine.idle += theirs.idle;
-                    mine.ejected += theirs.ejected;
-                    mine.down |= theirs.down;
-                    for (mine, theirs) in mine.answers.iter_mut().zip(theirs.answers) {
-                        *mine += theirs;
-                    }
-                }
+                Some(mine) => mine.add(theirs),
                 None => self.servers.push(theirs.clone()),
             }
         }
@@ -258,7 +234,7 @@ impl Report {
         text.sample(name, "", counters.taken_over);
         text.family("weir_access_log_lost_lines_total", "counter", "Lines of the access log that were lost.");
         text.sample("weir_access_log_lost_lines_total", "", self.lost_lines);
-        self.server_metrics(&mut text);
+        servers::metrics(&self.servers, &mut text);
         let name = "weir_certificate_not_after_seconds";
         text.family(name, "gauge", "When a certificate expires, in seconds since 1970.");
         for (file, at) in &*expiry {
@@ -269,35 +245,6 @@ impl Report {
         text.family("weir_clock_steps_total", "counter", "How often the wall clock was set.");
         text.sample("weir_clock_steps_total", "", standing.clock_steps());
         text.0
-    }
-
-    fn server_metrics(&self, text: &mut Text) {
-        let labels =
-            |server: &ServerReport| format!("service=\"{}\",server=\"{}\"", server.service, server.server);
-        text.family("weir_server_answers_total", "counter", "Answers of a server by class of status.");
-        for server in &self.servers {
-            for (class, count) in CLASSES.iter().zip(server.answers) {
-                let labels = format!("{},class=\"{class}\"", labels(server));
-                text.sample("weir_server_answers_total", &labels, count);
-            }
-        }
-        type Gauge = (&'static str, &'static str, fn(&ServerReport) -> usize);
-        let gauges: [Gauge; 4] = [
-            ("weir_server_up", "Whether a server's health checks pass; 1 without checks.", |server| {
-                usize::from(!server.down)
-            }),
-            ("weir_server_in_flight", "Requests in flight at a server.", |server| server.in_flight),
-            ("weir_server_idle_connections", "Idle connections to a server.", |server| server.idle),
-            ("weir_server_ejected", "Workers that send a server nothing, since it kept failing.", |server| {
-                server.ejected
-            }),
-        ];
-        for (name, help, value) in gauges {
-            text.family(name, "gauge", help);
-            for server in &self.servers {
-                text.sample(name, &labels(server), value(server) as u64);
-            }
-        }
     }
 }
 
@@ -349,17 +296,17 @@ fn file_label(file: &str) -> String {
     format!("file=\"{file}\"")
 }
 
-const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
+pub(super) const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
-struct Text(String);
+pub(super) struct Text(String);
 
 impl Text {
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
+    pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) {
         // Writing to a string does not fail.
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
-    fn sample(&mut self, name: &str, labels: &str, value: u64) {
+    pub(super) fn sample(&mut self, name: &str, labels: &str, value: u64) {
         self.line(name, labels, &value.to_string());
     }
 

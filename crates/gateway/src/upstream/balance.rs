@@ -21,33 +21,33 @@ pub(crate) struct Wish {
 enum Tier {
     Regular,
     Backup,
-    /// Those that are ejected, too: an answer may come. Not those that are down.
+    /// Those that are ejected, too: an answer may come. Not those that are down or drained.
     Any,
 }
 
 type Servers = Store<OfServer, Server>;
 
 impl Service {
-    /// The server for a request; `None` if all are down, or have as many connections in use as they may have.
+    /// The server for a request; `None` if all are down or drained, or have as many connections in use as they may have.
     #[inline]
     pub(crate) fn choose(&mut self, servers: &mut Servers, now: Instant, wish: Wish) -> Option<ServerId> {
         match self.servers[..] {
-            [only] => servers.get(only).filter(|server| !server.is_down && server.has_room()).map(|_| only),
+            [only] => servers.get(only).filter(|server| server.is_open() && server.has_room()).map(|_| only),
             _ => self.choose_of_many(servers, now, wish),
         }
     }
 
     /// Whether a request can begin now.
     pub(crate) fn has_room(&self, servers: &Servers) -> bool {
-        let mut up = self.servers.iter().filter_map(|id| servers.get(*id));
-        up.any(|server| !server.is_down && server.has_room())
+        let mut all = self.servers.iter().filter_map(|id| servers.get(*id));
+        all.any(|server| server.is_open() && server.has_room())
     }
 
     fn choose_of_many(&mut self, servers: &mut Servers, now: Instant, wish: Wish) -> Option<ServerId> {
         if let Some(wanted) = wish.sticky {
             let is_wanted = |id: &ServerId| {
                 servers.get_mut(*id).is_some_and(|server| {
-                    server.config.id == wanted && server.has_room() && server.is_available(now)
+                    server.config.id == wanted && server.has_room() && server.is_available_to_bound(now)
                 })
             };
             let found = self.servers.iter().copied().find(is_wanted);
@@ -62,7 +62,7 @@ impl Service {
                 let fits = match tier {
                     Tier::Regular => !server.config.backup && server.is_available(now),
                     Tier::Backup => server.config.backup && server.is_available(now),
-                    Tier::Any => !server.is_down,
+                    Tier::Any => server.is_open(),
                 };
                 if fits && server.has_room() && Some(*id) != wish.avoid {
                     self.round.push((*id, server.share(now, self.config.eject.slow_return)));
@@ -74,7 +74,7 @@ impl Service {
         }
         // The one to avoid may be the only one that is left.
         let is_left =
-            |id: &ServerId| servers.get(*id).is_some_and(|server| !server.is_down && server.has_room());
+            |id: &ServerId| servers.get(*id).is_some_and(|server| server.is_open() && server.has_room());
         wish.avoid.filter(is_left)
     }
 
@@ -266,5 +266,52 @@ mod tests {
         assert_eq!(shares(&mut service, &mut servers, std::iter::repeat_n(wish, 10)), [0, 10, 0]);
         let wish = Wish { avoid: Some(service.servers[1]), ..wish };
         assert_eq!(shares(&mut service, &mut servers, std::iter::repeat_n(wish, 10)), [5, 0, 5]);
+    }
+
+    fn set(service: &Service, servers: &mut Servers, at: usize, is_drained: bool, weight: Option<u32>) {
+        let server = servers.get_mut(service.servers[at]).unwrap();
+        server.heed(config::Override { is_drained, weight }, Instant::now());
+    }
+
+    #[test]
+    fn a_drained_server_gets_only_those_whom_its_cookie_leads_to_it() {
+        let (mut service, mut servers) = service(Balance::RoundRobin, &[1, 1, -1]);
+        let sticky = servers.get(service.servers[1]).map(|server| server.config.id);
+        let bound = Wish { sticky, ..Wish::default() };
+        set(&service, &mut servers, 1, true, None);
+        assert_eq!(shares(&mut service, &mut servers, any(10)), [10, 0, 0]);
+        assert_eq!(chosen(&mut service, &mut servers, bound), 1);
+        set(&service, &mut servers, 1, false, Some(0));
+        assert_eq!(chosen(&mut service, &mut servers, bound), 0, "a weight of 0 is no requests at all");
+        set(&service, &mut servers, 0, true, None);
+        assert_eq!(shares(&mut service, &mut servers, any(10)), [0, 0, 10]);
+        set(&service, &mut servers, 2, true, None);
+        assert_eq!(
+            service.choose(&mut servers, Instant::now(), Wish::default()),
+            None,
+            "not tried for want of others"
+        );
+        assert!(!service.has_room(&servers));
+    }
+
+    #[test]
+    fn a_drained_server_takes_only_its_own_keys_along() {
+        let (mut service, mut servers) = service(Balance::Hash, &[1, 1, 2]);
+        let wish = |key: u64| Wish { key: mix(key), ..Wish::default() };
+        let before: Vec<_> = (0..1000).map(|key| chosen(&mut service, &mut servers, wish(key))).collect();
+        set(&service, &mut servers, 2, true, None);
+        for (key, before) in before.iter().enumerate() {
+            let now = chosen(&mut service, &mut servers, wish(key as u64));
+            assert!(now != 2 && (now == *before || *before == 2), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_weight_set_at_run_time_is_a_share_until_it_is_taken_back() {
+        let (mut service, mut servers) = service(Balance::RoundRobin, &[1, 1]);
+        set(&service, &mut servers, 0, false, Some(4));
+        assert_eq!(shares(&mut service, &mut servers, any(100)), [80, 20]);
+        set(&service, &mut servers, 0, false, None);
+        assert_eq!(shares(&mut service, &mut servers, any(100)), [50, 50]);
     }
 }

@@ -1,7 +1,8 @@
 //! One server, as one worker knows it.
 
 use super::Pool;
-use crate::config;
+use crate::config::{self, Override};
+use crate::observe::State;
 use std::time::{Duration, Instant};
 use weir_tls::{Connector, PeerName};
 
@@ -24,7 +25,25 @@ pub(crate) struct Server {
     ejections: u32,
     standing: Standing,
     /// Its health checks fail.
-    pub is_down: bool,
+    is_down: bool,
+    /// What was set at run time.
+    set: Override,
+    /// What follows from both.
+    takes: Takes,
+    /// The weight in force.
+    weight: u32,
+    /// Idle connections that it may have now.
+    max_idle: usize,
+}
+
+/// Which requests a server gets, unless it is ejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Takes {
+    All,
+    /// Those of clients that its cookie leads to it: it is drained.
+    Bound,
+    /// None: it is down, or its weight is 0.
+    None,
 }
 
 /// Whether it gets requests.
@@ -44,6 +63,8 @@ enum Standing {
 impl Server {
     pub(crate) fn new(config: config::Server, tls: Option<(Connector, PeerName)>) -> Self {
         Self {
+            weight: config.weight,
+            max_idle: config.pool.max_idle as usize,
             config,
             tls,
             pool: Pool::default(),
@@ -54,7 +75,73 @@ impl Server {
             ejections: 0,
             standing: Standing::Good,
             is_down: false,
+            set: Override::default(),
+            takes: Takes::All,
         }
+    }
+
+    /// Its health has changed.
+    pub(crate) fn note_health(&mut self, up: bool) {
+        self.is_down = !up;
+        self.settle();
+    }
+
+    /// Heeds what was set at run time. If it gets requests again, its share grows back as after an ejection.
+    pub(crate) fn heed(&mut self, set: Override, now: Instant) {
+        let had_none = self.is_withheld();
+        self.set = set;
+        self.weight = set.weight.unwrap_or(self.config.weight);
+        self.settle();
+        if had_none && !self.is_withheld() && self.standing == Standing::Good {
+            self.standing = Standing::Returning { since: now };
+        }
+    }
+
+    fn settle(&mut self) {
+        self.takes = match self.set {
+            _ if self.is_down || self.weight == 0 => Takes::None,
+            Override { is_drained: true, .. } => Takes::Bound,
+            Override { is_drained: false, .. } => Takes::All,
+        };
+        self.max_idle = if self.is_open() { self.config.pool.max_idle as usize } else { 0 };
+    }
+
+    /// Whether an operator keeps requests from it.
+    fn is_withheld(&self) -> bool {
+        self.set.is_drained || self.weight == 0
+    }
+
+    /// Whether requests in general may go to it: it is neither down nor drained, and its weight is not 0.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.takes == Takes::All
+    }
+
+    /// Whether another connection may be idle.
+    #[inline]
+    pub(crate) fn has_place_in_pool(&self) -> bool {
+        self.pool.len() < self.max_idle
+    }
+
+    /// Whether its health checks fail.
+    pub(crate) fn is_down(&self) -> bool {
+        self.is_down
+    }
+
+    /// Why it gets no requests, if it does not; the first one that holds of several.
+    pub(crate) fn state(&mut self, now: Instant) -> State {
+        match (self.set.is_drained, self.weight, self.is_down) {
+            (true, _, _) => State::Drained,
+            (false, 0, _) => State::Off,
+            (false, _, true) => State::Down,
+            (false, _, false) if self.is_ejected(now) => State::Ejected,
+            (false, _, false) => State::Up,
+        }
+    }
+
+    /// The weight in force.
+    pub(crate) fn weight(&self) -> u32 {
+        self.weight
     }
 
     /// Whether another request may have a connection: an idle one, or a new one.
@@ -63,22 +150,31 @@ impl Server {
         self.config.slots.as_ref().is_none_or(|slots| self.pool.len() > 0 || slots.has_room())
     }
 
-    /// Whether it is neither down nor ejected now.
+    /// Whether it is open to requests in general, and not ejected now.
     pub(crate) fn is_available(&mut self, now: Instant) -> bool {
+        self.is_open() && !self.is_ejected(now)
+    }
+
+    /// Likewise for requests that its cookie leads to it.
+    pub(crate) fn is_available_to_bound(&mut self, now: Instant) -> bool {
+        self.takes != Takes::None && !self.is_ejected(now)
+    }
+
+    /// Whether it is ejected now; ends an ejection whose time is over.
+    pub(crate) fn is_ejected(&mut self, now: Instant) -> bool {
         match self.standing {
-            _ if self.is_down => false,
-            Standing::Ejected { until } if now < until => false,
+            Standing::Ejected { until } if now < until => true,
             Standing::Ejected { until } => {
                 self.standing = Standing::Returning { since: until };
-                true
+                false
             }
-            Standing::Good | Standing::Returning { .. } => true,
+            Standing::Good | Standing::Returning { .. } => false,
         }
     }
 
     /// Its share: the weight in hundredths, less while it returns.
     pub(crate) fn share(&mut self, now: Instant, slow_return: Duration) -> u64 {
-        let full = u64::from(self.config.weight) * 100;
+        let full = u64::from(self.weight) * 100;
         let Standing::Returning { since } = self.standing else { return full };
         let gone = now.saturating_duration_since(since);
         if gone >= slow_return {
@@ -183,5 +279,27 @@ mod tests {
         server.share(now + seconds(10), eject.slow_return);
         server.succeeded();
         assert_eq!(server.failed(now, &eject), Some(seconds(100)));
+    }
+
+    #[test]
+    fn a_server_that_is_ready_again_returns_slowly_unless_it_is_out_for_another_reason() {
+        let seconds = Duration::from_secs;
+        let (mut server, start) = (server(), Instant::now());
+        let drained = Override { is_drained: true, weight: None };
+        server.heed(drained, start);
+        assert!(
+            !server.is_available(start) && server.is_available_to_bound(start) && !server.has_place_in_pool()
+        );
+        server.note_health(false);
+        assert!(!server.is_available_to_bound(start));
+        assert_eq!(server.state(start), State::Drained);
+        server.heed(Override::default(), start);
+        assert!(!server.is_open() && server.state(start) == State::Down);
+        server.note_health(true);
+        assert!(server.is_available(start) && server.has_place_in_pool());
+        let shares = [0, 50, 100].map(|after| server.share(start + seconds(after), seconds(100)));
+        assert_eq!(shares, [20, 110, 200]);
+        server.heed(Override { weight: Some(7), ..Override::default() }, start);
+        assert_eq!(server.share(start, seconds(100)), 700, "another weight holds at once");
     }
 }

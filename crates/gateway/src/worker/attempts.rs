@@ -210,7 +210,7 @@ impl<N: Net> Worker<N> {
             is_limited = server.config.slots.is_some();
             // The header on a connection is about one client.
             server.config.announces.is_none()
-                && server.pool.len() < server.config.pool.max_idle as usize
+                && server.has_place_in_pool()
                 && !upstream.life.is_used_up(&server.config.pool, now)
         });
         let reusable = reusable
@@ -291,7 +291,7 @@ impl From<Unavailable> for Fault {
     }
 }
 
-/// All servers are down, or gone from the configuration.
+/// All servers are down or drained, or gone from the configuration.
 fn no_server() -> Fault {
     Fault::Connect(io::Error::other("no server is left"))
 }

@@ -118,15 +118,15 @@ impl<N: Net> Worker<N> {
             else {
                 continue;
             };
-            server.is_down = !health.up;
-            if server.is_down {
+            server.note_health(health.up);
+            if !health.up {
                 self.close_idle(id);
             }
         }
     }
 
     /// Closes the idle connections to a server.
-    fn close_idle(&mut self, id: ServerId) {
+    pub(super) fn close_idle(&mut self, id: ServerId) {
         while let Some(idle) = self.take_idle(id) {
             self.drop_upstream(idle.id);
         }
@@ -144,8 +144,11 @@ impl<N: Net> Worker<N> {
                     in_flight: server.in_flight,
                     idle: server.pool.len(),
                     answers: server.answers,
-                    ejected: usize::from(!server.is_down && !server.is_available(now)),
-                    down: server.is_down,
+                    ejected: usize::from(!server.is_down() && server.is_ejected(now)),
+                    down: server.is_down(),
+                    state: server.state(now),
+                    weight: server.weight(),
+                    configured_weight: server.config.weight,
                 });
             }
         }
@@ -195,7 +198,7 @@ impl<N: Net> Worker<N> {
     /// Goes on with another configuration of the same listeners. Idle connections to servers that are gone are closed; others
     /// finish their work, and clients' connections keep what their listener was when they were accepted.
     fn adopt(&mut self, snapshot: Arc<Snapshot>) {
-        let stranded = self.take_stranded(&snapshot);
+        let mut stranded = self.take_stranded(&snapshot);
         let services = services_of(&snapshot, &mut self.services, &mut self.servers);
         if snapshot.read_size != self.core.plan.snapshot.read_size {
             self.core.wire = Wire::with_read_size(snapshot.read_size);
@@ -213,6 +216,7 @@ impl<N: Net> Worker<N> {
             self.close_idle(id);
             self.servers.discard(id);
         }
+        stranded.extend(self.heed_overrides());
         self.replace_frontends();
         let services = self.services.ids().into_iter().filter_map(|id| self.services.get(id));
         self.waiting = services.map(|service| service.waiting.len()).sum();

@@ -46,7 +46,7 @@ impl<N: Net> Worker<N> {
         }
         let Some(service) = self.services.get(service) else { return };
         for server in service.servers.iter().filter_map(|id| self.servers.get(*id)) {
-            if let Some(slots) = server.config.slots.as_ref().filter(|_| !server.is_down)
+            if let Some(slots) = server.config.slots.as_ref().filter(|_| server.is_open())
                 && slots.want(self.peers.own)
             {
                 for worker in self.peers.others() {
@@ -85,10 +85,12 @@ impl<N: Net> Worker<N> {
         let mut upstream = Upstream::new(transport, server, life);
         upstream.slot = Some(slot);
         let id = self.upstreams.insert(upstream);
-        if let Some(server) = self.servers.get_mut(server) {
-            server.pool.put(id, self.core.turn, &mut self.upstreams);
-        }
         self.core.counters.taken_over += 1;
+        let Some(server) = self.servers.get_mut(server).filter(|server| server.is_open()) else {
+            // It was drained meanwhile.
+            return self.drop_upstream(id);
+        };
+        server.pool.put(id, self.core.turn, &mut self.upstreams);
         self.touch_upstream(id);
     }
 

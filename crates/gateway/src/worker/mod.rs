@@ -12,6 +12,7 @@ mod ends;
 mod lending;
 mod local;
 mod mirrors;
+mod overrides;
 mod preface;
 mod record;
 mod requests;

@@ -4,6 +4,7 @@ use super::Worker;
 use crate::downstream::{Past, Phase, Waiting};
 use crate::keys::{ClientId, ServiceId};
 use crate::reason::Reason;
+use crate::upstream::Server;
 use std::rc::Rc;
 use weir_reactor::Net;
 
@@ -13,8 +14,8 @@ impl<N: Net> Worker<N> {
         let Some(wanted) = self.services.get_mut(service) else {
             return self.broken(id, "a request without its service");
         };
-        let is_up = |id| self.servers.get(id).is_some_and(|server| !server.is_down);
-        if !wanted.servers.iter().copied().any(is_up) {
+        let is_open = |id| self.servers.get(id).is_some_and(Server::is_open);
+        if !wanted.servers.iter().copied().any(is_open) {
             return self.refuse(id, buf, Reason::NoServer);
         }
         if wanted.waiting.len() >= wanted.config.max_waiting {

@@ -6,6 +6,7 @@ mod pages;
 mod routes;
 mod services;
 
+use super::Overrides;
 use super::document::{self, ClientField, Config, Log};
 use super::snapshot::{AccessLog, Policy, Snapshot, Tracing};
 use crate::downstream::MAX_PENDING;
@@ -58,6 +59,7 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
     Ok(Snapshot {
         listeners,
         services,
+        overrides: Overrides::default(),
         names,
         routes,
         hosts,

@@ -1,0 +1,34 @@
+//! What the admin address answers.
+
+use serde::Serialize;
+
+/// An answer, whose body is text or JSON.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub status: u16,
+    pub kind: &'static str,
+    pub body: String,
+}
+
+impl Answer {
+    pub(super) fn text(status: u16, body: impl Into<String>) -> Self {
+        Self { status, kind: "text/plain; charset=utf-8", body: body.into() }
+    }
+
+    pub(super) fn json(status: u16, value: &impl Serialize) -> Self {
+        let json = serde_json::to_string(value).unwrap_or_default();
+        Self { kind: "application/json", ..Self::text(status, json + "\n") }
+    }
+
+    /// As it is sent, without a body to HEAD.
+    pub(super) fn bytes(&self, is_head: bool, persists: bool) -> Vec<u8> {
+        let Self { status, kind, body } = self;
+        let phrase = crate::heads::own::phrase(*status);
+        let connection = if persists { "" } else { "Connection: close\r\n" };
+        let head = format!(
+            "HTTP/1.1 {status} {phrase}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n{connection}\r\n",
+            body.len()
+        );
+        [head.as_bytes(), if is_head { b"" } else { body.as_bytes() }].concat()
+    }
+}

@@ -1,0 +1,308 @@
+//! Services and their servers, as they are and as they are changed at run time.
+
+use super::change::Change;
+use super::{Admin, Answer};
+use crate::config::{Override, Server, Service, Snapshot};
+use crate::control::gather;
+use crate::observe::{Report, ServerReport};
+use serde::Serialize;
+use weir_http1::Method;
+use weir_transport::Place;
+
+/// A request below `/services`, by its path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    All,
+    Server { service: String, server: String },
+}
+
+/// Why no server is meant.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum Unknown {
+    #[error("unknown service `{name}`: expected one of {known}")]
+    Service { name: String, known: String },
+    #[error("service `{service}`: unknown server `{name}`: expected one of {known}")]
+    Server { service: String, name: String, known: String },
+    #[error("service `{service}`: `{name}` is {count} of its servers: {known}")]
+    Ambiguous { service: String, name: String, count: usize, known: String },
+}
+
+impl Target {
+    /// What a path is about; `None`: nothing that is served here.
+    pub(super) fn of(path: &[u8]) -> Option<Self> {
+        let below = path.strip_prefix(b"/services")?;
+        if below.is_empty() {
+            return Some(Self::All);
+        }
+        let below = std::str::from_utf8(below.strip_prefix(b"/")?).ok()?;
+        // A URL has slashes: they need no encoding.
+        let (service, server) = below.split_once("/servers/")?;
+        Some(Self::Server { service: decoded(service)?, server: decoded(server)? })
+    }
+}
+
+impl Admin {
+    /// Answers a request about servers, by its method and query.
+    pub(super) fn services(&self, method: Method, target: &Target, query: Option<&[u8]>) -> Answer {
+        match (method, target) {
+            (Method::Get | Method::Head, _) if query.is_some() => Answer::text(405, "expected POST\n"),
+            (Method::Get | Method::Head, _) => match gather(&self.workers) {
+                Ok(report) => self.show(target, &report),
+                Err(partial) => partial.into(),
+            },
+            (Method::Post, Target::Server { service, server }) => self.change(service, server, query),
+            (_, Target::All) => Answer::text(405, "expected GET or HEAD\n"),
+            (_, Target::Server { .. }) => Answer::text(405, "expected GET, HEAD or POST\n"),
+        }
+    }
+
+    /// Changes a server, and waits until all workers have it.
+    fn change(&self, service: &str, server: &str, query: Option<&[u8]>) -> Answer {
+        let change = match Change::parse(query.unwrap_or_default()) {
+            Ok(change) => change,
+            Err(why) => return Answer::text(400, format!("{why}\n")),
+        };
+        let mut unknown = None;
+        self.in_force.change(|snapshot| match find(snapshot, service, server) {
+            Ok((service, server)) => {
+                let before = snapshot.overrides.of(&service.name, server.id);
+                let after = change.of(before);
+                if after == before {
+                    return None;
+                }
+                let (name, place) = (&service.name, &server.place);
+                let words = in_words(before, after, server.weight);
+                self.journal.line(format_args!("weir: {name}: {place} was set: {words}"));
+                let mut next = snapshot.clone();
+                next.overrides.set(name, server.id, after);
+                Some(next)
+            }
+            Err(why) => {
+                unknown = Some(why);
+                None
+            }
+        });
+        match (unknown, gather(&self.workers)) {
+            (Some(unknown), _) => unknown.into(),
+            (None, Ok(report)) => {
+                self.show(&Target::Server { service: service.to_owned(), server: server.to_owned() }, &report)
+            }
+            (None, Err(partial)) => partial.into(),
+        }
+    }
+
+    fn show(&self, target: &Target, report: &Report) -> Answer {
+        let snapshot = self.in_force.snapshot();
+        match target {
+            Target::All => {
+                let services: Vec<_> = snapshot
+                    .services
+                    .iter()
+                    .map(|service| Shown {
+                        name: &service.name,
+                        servers: service
+                            .servers
+                            .iter()
+                            .filter_map(|server| shown(service, server, report))
+                            .collect(),
+                    })
+                    .collect();
+                Answer::json(200, &All { services })
+            }
+            Target::Server { service, server } => match find(&snapshot, service, server) {
+                Ok((service, server)) => Answer::json(200, &shown(service, server, report)),
+                Err(unknown) => unknown.into(),
+            },
+        }
+    }
+}
+
+impl From<Unknown> for Answer {
+    fn from(unknown: Unknown) -> Self {
+        let status = match unknown {
+            Unknown::Service { .. } | Unknown::Server { .. } => 404,
+            Unknown::Ambiguous { .. } => 409,
+        };
+        Self::text(status, format!("{unknown}\n"))
+    }
+}
+
+#[derive(Serialize)]
+struct All<'a> {
+    services: Vec<Shown<'a>>,
+}
+
+/// A service as it is shown.
+#[derive(Serialize)]
+struct Shown<'a> {
+    name: &'a str,
+    servers: Vec<ShownServer<'a>>,
+}
+
+#[derive(Serialize)]
+struct ShownServer<'a> {
+    url: String,
+    address: String,
+    backup: bool,
+    #[serde(flatten)]
+    report: &'a ServerReport,
+}
+
+/// `None`: the report is older than the server.
+fn shown<'a>(service: &Service, server: &Server, report: &'a Report) -> Option<ShownServer<'a>> {
+    let label = server.label();
+    let is_it = |report: &&ServerReport| report.service == service.name && report.server == label;
+    Some(ShownServer {
+        url: server.place.to_string(),
+        address: server.address.to_string(),
+        backup: server.backup,
+        report: report.servers.iter().find(is_it)?,
+    })
+}
+
+/// The server that is meant by its URL, or by its host and port. Errors: none is, or several are.
+fn find<'a>(
+    snapshot: &'a Snapshot,
+    service: &str,
+    server: &str,
+) -> Result<(&'a Service, &'a Server), Unknown> {
+    let Some(service) = snapshot.services.iter().find(|known| known.name == service) else {
+        let known = listed(snapshot.services.iter().map(|service| &service.name));
+        return Err(Unknown::Service { name: service.to_owned(), known });
+    };
+    let scheme = if service.tls.is_some() { "https" } else { "http" };
+    let place = server.parse().or_else(|_| format!("{scheme}://{server}").parse::<Place>());
+    let is_meant = |known: &&Server| place.as_ref().is_ok_and(|place| is_same(&known.place, place));
+    let meant: Vec<_> = service.servers.iter().filter(is_meant).collect();
+    let known = || listed(service.servers.iter().map(|server| &server.place));
+    let (name, of) = (server.to_owned(), service.name.clone());
+    match meant[..] {
+        [only] => Ok((service, only)),
+        [] => Err(Unknown::Server { service: of, name, known: known() }),
+        _ => Err(Unknown::Ambiguous { service: of, name, count: meant.len(), known: known() }),
+    }
+}
+
+/// Names are the same in any case (RFC 4343).
+fn is_same(known: &Place, place: &Place) -> bool {
+    match (known, place) {
+        (Place::Url(known), Place::Url(place)) => {
+            known.host.eq_ignore_ascii_case(&place.host) && (known.tls, known.port) == (place.tls, place.port)
+        }
+        _ => known == place,
+    }
+}
+
+/// What has changed: `state drained (was ready), weight 5 (was 1)`.
+fn in_words(before: Override, after: Override, configured: u32) -> String {
+    let state = |set: Override| if set.is_drained { "drain" } else { "ready" };
+    let weight = |set: Override| match set.weight {
+        Some(weight) => weight.to_string(),
+        None => format!("{configured} as configured"),
+    };
+    let parts = [
+        (before.is_drained != after.is_drained)
+            .then(|| format!("state {} (was {})", state(after), state(before))),
+        (before.weight != after.weight).then(|| format!("weight {} (was {})", weight(after), weight(before))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn listed(names: impl Iterator<Item = impl std::fmt::Display>) -> String {
+    let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "none is defined".to_owned() } else { names.join(", ") }
+}
+
+/// A part of a path without percent-encoding; `None`: it is malformed, or no text.
+fn decoded(part: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut pieces = part.split('%');
+    bytes.extend_from_slice(pieces.next()?.as_bytes());
+    for piece in pieces {
+        let (code, rest) = (piece.get(..2)?, piece.get(2..)?);
+        let is_code = code.bytes().all(|byte| byte.is_ascii_hexdigit());
+        bytes.push(is_code.then(|| u8::from_str_radix(code, 16).ok())??);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+
+    fn snapshot() -> Snapshot {
+        let text = "[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\n\
+            servers = ['http://192.0.2.1', 'http://192.0.2.2:81', 'http://[::1]:82', 'unix:/run/a.sock', \
+                       'http://192.0.2.9', 'http://192.0.2.9']\n[service.tls]\nservers = 'https://192.0.2.1'";
+        config::compile(&toml::from_str(text).unwrap()).unwrap()
+    }
+
+    fn found(service: &str, server: &str) -> Result<String, String> {
+        let snapshot = snapshot();
+        let found = find(&snapshot, service, server).map(|(_, server)| server.place.to_string());
+        found.map_err(|unknown| unknown.to_string())
+    }
+
+    #[test]
+    fn a_server_is_found_by_its_url_or_host_and_port() {
+        for (name, place) in [
+            ("http://192.0.2.1", "http://192.0.2.1"),
+            ("HTTP://192.0.2.1:80/", "http://192.0.2.1"),
+            ("192.0.2.1", "http://192.0.2.1"),
+            ("192.0.2.1:80", "http://192.0.2.1"),
+            ("192.0.2.2:81", "http://192.0.2.2:81"),
+            ("[::1]:82", "http://[::1]:82"),
+            ("unix:/run/a.sock", "unix:/run/a.sock"),
+        ] {
+            assert_eq!(found("app", name).as_deref(), Ok(place), "{name}");
+        }
+        assert_eq!(found("tls", "192.0.2.1:443").as_deref(), Ok("https://192.0.2.1"));
+        assert!(found("app", "https://192.0.2.1:80").is_err(), "another scheme is another server");
+    }
+
+    #[test]
+    fn one_that_is_unknown_or_ambiguous_is_refused_with_all_there_are() {
+        assert_eq!(found("x", "a").unwrap_err(), "unknown service `x`: expected one of `app`, `tls`");
+        for name in ["", "192.0.2.2", "192.0.2.1:0x50", "unix:run"] {
+            let why = format!("service `tls`: unknown server `{name}`: expected one of `https://192.0.2.1`");
+            assert_eq!(found("tls", name).unwrap_err(), why);
+        }
+        let why = found("app", "192.0.2.9").unwrap_err();
+        assert!(
+            why.starts_with("service `app`: `192.0.2.9` is 2 of its servers: `http://192.0.2.1`, "),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn targets_may_be_percent_encoded() {
+        let server = |service: &str, server: &str| {
+            Some(Target::Server { service: service.to_owned(), server: server.to_owned() })
+        };
+        for (path, target) in [
+            ("/services", Some(Target::All)),
+            ("/services/app/servers/http://a:1", server("app", "http://a:1")),
+            ("/services/app/servers/http%3A%2f%2Fa:1", server("app", "http://a:1")),
+            ("/services/a%70p/servers/unix:/run/servers/a", server("app", "unix:/run/servers/a")),
+            ("/services/app", None),
+            ("/services/", None),
+            ("/servicesx", None),
+            ("/services/app/servers/%4", None),
+            ("/services/app/servers/%+1", None),
+            ("/services/app/servers/%ff", None),
+            ("/services/app/servers/%é", None),
+        ] {
+            assert_eq!(Target::of(path.as_bytes()), target, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_change_is_in_words() {
+        let drained = Override { is_drained: true, weight: None };
+        let light = Override { is_drained: false, weight: Some(0) };
+        assert_eq!(in_words(Override::default(), drained, 3), "state drain (was ready)");
+        assert_eq!(in_words(drained, light, 3), "state ready (was drain), weight 0 (was 3 as configured)");
+    }
+}

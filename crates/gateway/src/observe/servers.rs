@@ -1,0 +1,102 @@
+//! The state of servers at one moment.
+
+use super::report::{CLASSES, Text};
+use serde::Serialize;
+
+/// One server of a service.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ServerReport {
+    pub service: String,
+    pub server: String,
+    /// Whether it gets requests, and why it does not.
+    pub state: State,
+    /// The weight in force.
+    pub weight: u32,
+    /// The weight in the configuration.
+    pub configured_weight: u32,
+    /// Requests in flight.
+    pub in_flight: usize,
+    /// Idle connections.
+    pub idle: usize,
+    /// Answers by the first digit of their status; the first one is of those without.
+    pub answers: [u64; 6],
+    /// Workers that send it nothing, since it kept failing.
+    pub ejected: usize,
+    /// Its health checks fail.
+    pub down: bool,
+}
+
+/// Whether a server gets requests; if not, the last of these that holds says why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    Up,
+    /// It kept failing, as some workers see it.
+    Ejected,
+    /// Its health checks fail.
+    Down,
+    /// Its weight was set to 0.
+    Off,
+    /// It gets no new requests but those of clients that its cookie leads to it.
+    Drained,
+}
+
+impl ServerReport {
+    /// Adds another worker's about the same server.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.state = self.state.max(other.state);
+        self.in_flight += other.in_flight;
+        self.idle += other.idle;
+        self.ejected += other.ejected;
+        self.down |= other.down;
+        for (mine, theirs) in self.answers.iter_mut().zip(other.answers) {
+            *mine += theirs;
+        }
+    }
+}
+
+/// In Prometheus' text format.
+pub(super) fn metrics(servers: &[ServerReport], text: &mut Text) {
+    let labels =
+        |server: &ServerReport| format!("service=\"{}\",server=\"{}\"", server.service, server.server);
+    text.family("weir_server_answers_total", "counter", "Answers of a server by class of status.");
+    for server in servers {
+        for (class, count) in CLASSES.iter().zip(server.answers) {
+            let labels = format!("{},class=\"{class}\"", labels(server));
+            text.sample("weir_server_answers_total", &labels, count);
+        }
+    }
+    type Gauge = (&'static str, &'static str, fn(&ServerReport) -> usize);
+    let gauges: [Gauge; 5] = [
+        ("weir_server_up", "Whether a server's health checks pass; 1 without checks.", |server| {
+            usize::from(!server.down)
+        }),
+        ("weir_server_weight", "The weight in force of a server.", |server| server.weight as usize),
+        ("weir_server_in_flight", "Requests in flight at a server.", |server| server.in_flight),
+        ("weir_server_idle_connections", "Idle connections to a server.", |server| server.idle),
+        ("weir_server_ejected", "Workers that send a server nothing, since it kept failing.", |server| {
+            server.ejected
+        }),
+    ];
+    for (name, help, value) in gauges {
+        text.family(name, "gauge", help);
+        for server in servers {
+            text.sample(name, &labels(server), value(server) as u64);
+        }
+    }
+    text.family("weir_server_state", "gauge", "1 for the state that a server is in, else 0.");
+    for server in servers {
+        for (state, name) in STATES {
+            let labels = format!("{},state=\"{name}\"", labels(server));
+            text.sample("weir_server_state", &labels, u64::from(server.state == state));
+        }
+    }
+}
+
+const STATES: [(State, &str); 5] = [
+    (State::Up, "up"),
+    (State::Ejected, "ejected"),
+    (State::Down, "down"),
+    (State::Off, "off"),
+    (State::Drained, "drained"),
+];

@@ -1,0 +1,31 @@
+//! Servers that are drained or weighted at run time.
+
+use super::Worker;
+use crate::keys::ClientId;
+use std::rc::Rc;
+use weir_reactor::Net;
+
+impl<N: Net> Worker<N> {
+    /// Servers heed what the configuration in force has set for them at run time. Those that get no more requests lose their
+    /// idle connections. Returns the clients whose requests wait in vain, since no server of their service is left.
+    pub(super) fn heed_overrides(&mut self) -> Vec<ClientId> {
+        let (plan, now) = (Rc::clone(&self.core.plan), self.core.net.now());
+        let mut stranded = Vec::new();
+        for id in &plan.services {
+            let Some(service) = self.services.get(*id) else { continue };
+            let (name, mut is_open) = (service.config.name.clone(), false);
+            for id in service.servers.clone() {
+                let Some(server) = self.servers.get_mut(id) else { continue };
+                server.heed(plan.snapshot.overrides.of(&name, server.config.id), now);
+                match server.is_open() {
+                    true => is_open = true,
+                    false => self.close_idle(id),
+                }
+            }
+            if !is_open && let Some(service) = self.services.get_mut(*id) {
+                stranded.extend(service.waiting.drain(..));
+            }
+        }
+        stranded
+    }
+}
