@@ -21,9 +21,10 @@
 //! * exactly one `Host` in HTTP/1.1, at most one in HTTP/1.0, of letters, digits, `-._~`, or an IPv6 literal (3.2);
 //! * `Connection` must not name a field that the framing, the routing or the forwarding relies on.
 //!
-//! Two leniencies remain, since rejecting them breaks honest peers and neither is ambiguous: one empty
-//! line before a request line is skipped (2.2 asks for it), and a status line may end right after its three digits
-//! (section 4 asks for one more SP there; servers leave it out together with the reason).
+//! Three leniencies remain, since rejecting them breaks honest peers and none is ambiguous: one empty
+//! line before a request line is skipped (2.2 asks for it); a status line may end right after its three digits
+//! (section 4 asks for one more SP there; servers leave it out together with the reason); and lists may have empty
+//! elements (RFC 9110, section 5.6.1.2), though `Transfer-Encoding` must have one that is not.
 
 mod authority;
 mod body;

@@ -89,7 +89,8 @@ impl RequestHead {
                 }
                 // An HTTP/1.0 client does not understand 100 (Continue), whatever an intermediary forwarded.
                 FieldName::Expect if version == Version::Http11 => {
-                    expect_continue |= value.of(head).eq_ignore_ascii_case(b"100-continue");
+                    expect_continue |= elements(value.of(head))
+                        .any(|expected| expected.eq_ignore_ascii_case(b"100-continue"));
                 }
                 FieldName::Upgrade if version == Version::Http11 => {
                     upgrade = match upgrade {
