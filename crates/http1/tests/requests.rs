@@ -313,7 +313,7 @@ fn refused() {
 fn limits() {
     let bytes = b"GET /23456789 HTTP/1.1\r\nHost: a.example.com\r\nX: y\r\n\r\n";
     let (line, fields, length) = (24, 2, bytes.len());
-    let exact = Limits { head_bytes: length, fields, line_bytes: line };
+    let exact = Limits { head_bytes: length, fields, line_bytes: line, extension_bytes: 0 };
     let table = [
         (exact, Ok(Parse::Complete(length))),
         (Limits { line_bytes: line - 1, ..exact }, Err(RequestError::RequestLineTooLong)),

@@ -7,7 +7,7 @@ use weir_http1::{
 };
 
 /// Small enough for a fuzzer to reach.
-const LIMITS: Limits = Limits { head_bytes: 2048, fields: 24, line_bytes: 512 };
+const LIMITS: Limits = Limits { head_bytes: 2048, fields: 24, line_bytes: 512, extension_bytes: 64 };
 
 /// Room for more fields than [`LIMITS`] lets pass.
 const ORACLE_FIELDS: usize = 32;

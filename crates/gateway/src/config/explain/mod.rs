@@ -65,8 +65,8 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     writeln!(out, "\nLimits")?;
     writeln!(
         out,
-        "  head {} bytes, {} fields, line {} bytes, body {body}",
-        limits.head_bytes, limits.fields, limits.line_bytes
+        "  head {} bytes, {} fields, line {} bytes, chunk extensions {} bytes, body {body}",
+        limits.head_bytes, limits.fields, limits.line_bytes, limits.extension_bytes
     )?;
     if let Some(most) = connections_per_client {
         writeln!(out, "  {most} connections for each client")?;
