@@ -23,7 +23,8 @@ fn request(bytes: &str, rules: Rules) -> Result<(String, Vec<Rule>), &'static st
 fn answer(bytes: &str, rules: Rules) -> Result<(String, Vec<Rule>, Framing), &'static str> {
     let (mut head, mut out) = (ResponseHead::new(), Vec::new());
     assert!(head.parse(bytes.as_bytes(), &LIMITS).is_err(), "{bytes:?} is strict");
-    let mended = head.mend(bytes.as_bytes(), &LIMITS, rules, &mut out).map_err(|error| error.reason())?;
+    let mended =
+        head.mend(bytes.as_bytes(), &LIMITS, rules, &mut out).map_err(weir_http1::ResponseError::reason)?;
     let Mended { length, broken } = mended.ok_or("not complete")?;
     assert_eq!(length, bytes.len());
     Ok((String::from_utf8(out).unwrap(), broken.iter().collect(), head.framing(Method::Get)))
