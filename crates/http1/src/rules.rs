@@ -128,6 +128,11 @@ impl Rules {
         self.0 & 1 << rule as u16 != 0
     }
 
+    /// Whether one of these is there.
+    pub(crate) fn have_one_of(self, rules: &[Rule]) -> bool {
+        rules.iter().any(|rule| self.has(*rule))
+    }
+
     /// Each of them.
     pub fn iter(self) -> impl Iterator<Item = Rule> {
         let all = Rule::OF_REQUESTS.into_iter().chain(Rule::OF_ANSWERS);

@@ -11,9 +11,9 @@ fn all(rules: [Rule; 5]) -> Rules {
 /// The head as it is mended, and what it broke; or why it is refused.
 fn request(bytes: &str, rules: Rules) -> Result<(String, Vec<Rule>), &'static str> {
     let (mut head, mut out) = (RequestHead::new(), Vec::new());
-    assert!(head.parse(bytes.as_bytes(), &LIMITS).is_err(), "{bytes:?} is strict");
+    let error = head.parse(bytes.as_bytes(), &LIMITS).expect_err("it is not strict");
     let Mended { length, broken } = head
-        .mend(bytes.as_bytes(), &LIMITS, rules, &mut out)
+        .mend(bytes.as_bytes(), &LIMITS, rules, error, &mut out)
         .map_err(RequestError::reason)?
         .ok_or("not complete")?;
     assert_eq!(length, bytes.len());
@@ -22,9 +22,10 @@ fn request(bytes: &str, rules: Rules) -> Result<(String, Vec<Rule>), &'static st
 
 fn answer(bytes: &str, rules: Rules) -> Result<(String, Vec<Rule>, Framing), &'static str> {
     let (mut head, mut out) = (ResponseHead::new(), Vec::new());
-    assert!(head.parse(bytes.as_bytes(), &LIMITS).is_err(), "{bytes:?} is strict");
-    let mended =
-        head.mend(bytes.as_bytes(), &LIMITS, rules, &mut out).map_err(weir_http1::ResponseError::reason)?;
+    let error = head.parse(bytes.as_bytes(), &LIMITS).expect_err("it is not strict");
+    let mended = head
+        .mend(bytes.as_bytes(), &LIMITS, rules, error, &mut out)
+        .map_err(weir_http1::ResponseError::reason)?;
     let Mended { length, broken } = mended.ok_or("not complete")?;
     assert_eq!(length, bytes.len());
     Ok((String::from_utf8(out).unwrap(), broken.iter().collect(), head.framing(Method::Get)))
@@ -71,13 +72,11 @@ fn requests_are_mended_by_their_rule_alone() {
         let would_pass = |rules| RequestHead::would_pass(bytes.as_bytes(), &LIMITS, rules, error);
         assert_eq!((would_pass(Rules::NONE), would_pass(others)), (Some(rule), Some(rule)), "{bytes:?}");
         for length in 0..bytes.len() {
-            let part = RequestHead::new().mend(
-                &bytes.as_bytes()[..length],
-                &LIMITS,
-                all(Rule::OF_REQUESTS),
-                &mut Vec::new(),
-            );
-            assert_eq!(part, Ok(None), "{bytes:?} {length}");
+            let (mut head, part) = (RequestHead::new(), &bytes.as_bytes()[..length]);
+            if let Err(error) = head.parse(part, &LIMITS) {
+                let part = head.mend(part, &LIMITS, all(Rule::OF_REQUESTS), error, &mut Vec::new());
+                assert_eq!(part, Ok(None), "{bytes:?} {length}");
+            }
         }
     }
     let all_at_once = "\r\n\r\nGET /ä HTTP/1.3\r\nHost: h:\r\n\r\n";
@@ -133,8 +132,10 @@ fn requests_that_are_refused_still() {
     }
     for byte in [b"\xff".as_slice(), b"\xc0\xaf", b"\xed\xa0\x80", b"\xc3"] {
         let bytes = [b"GET /", byte, b" HTTP/1.1\r\nHost: h\r\n\r\n"].concat();
-        let mended = RequestHead::new().mend(&bytes, &LIMITS, all(Rule::OF_REQUESTS), &mut Vec::new());
-        assert_eq!(mended, Err(RequestError::BadTargetCharacter), "{byte:?}");
+        let (mut head, error) = (RequestHead::new(), RequestError::BadTargetCharacter);
+        assert_eq!(head.parse(&bytes, &LIMITS), Err(error), "{byte:?}");
+        let mended = head.mend(&bytes, &LIMITS, all(Rule::OF_REQUESTS), error, &mut Vec::new());
+        assert_eq!(mended, Err(error), "{byte:?}");
     }
 }
 
@@ -214,9 +215,11 @@ fn expect_answer(rule: Rule, bytes: &str, mended: &str, framing: Framing) {
     let would_pass = |rules| ResponseHead::would_pass(bytes.as_bytes(), &LIMITS, rules, error);
     assert_eq!((would_pass(Rules::NONE), would_pass(others)), (Some(rule), Some(rule)), "{bytes:?}");
     for length in 0..bytes.len() {
-        let part = &bytes.as_bytes()[..length];
-        let part = ResponseHead::new().mend(part, &LIMITS, all(Rule::OF_ANSWERS), &mut Vec::new());
-        assert_eq!(part, Ok(None), "{bytes:?} {length}");
+        let (mut head, part) = (ResponseHead::new(), &bytes.as_bytes()[..length]);
+        if let Err(error) = head.parse(part, &LIMITS) {
+            let part = head.mend(part, &LIMITS, all(Rule::OF_ANSWERS), error, &mut Vec::new());
+            assert_eq!(part, Ok(None), "{bytes:?} {length}");
+        }
     }
 }
 
@@ -254,6 +257,14 @@ fn answers_that_are_refused_still() {
         let mended = answer(&bytes, all(Rule::OF_ANSWERS));
         assert_eq!(mended.map(|mended| mended.0), Err(reason), "{bytes:?}");
     }
+    // What no rule is about is not waited for to be complete.
+    for bytes in ["<html>", "HTTP/1.1 200 OK\r\nX\0"] {
+        assert!(
+            answer(bytes, all(Rule::OF_ANSWERS)).is_err_and(|reason| reason != "not complete"),
+            "{bytes}"
+        );
+    }
+    assert!(request("\u{1}", all(Rule::OF_REQUESTS)).is_err_and(|reason| reason == "bad_method"));
     // A line that is refused is nothing that a fold goes on from.
     let bytes = "HTTP/1.1 200 OK\r\nX: 1\r\nY: 2\n 3\r\n\r\n";
     assert_eq!(answer(bytes, Rules::NONE.with(Rule::ObsFold)), Err("bare_lf"));

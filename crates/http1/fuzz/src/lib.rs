@@ -105,12 +105,12 @@ fn mended_request(input: &[u8]) {
     let Err(error) = RequestHead::new().parse(input, &LIMITS) else { return };
     let (mut head, mut out) = (RequestHead::new(), Vec::new());
     let every = Rule::OF_REQUESTS.into_iter().chain(Rule::OF_ANSWERS).collect::<Rules>();
-    assert!(!matches!(head.mend(input, &LIMITS, Rules::NONE, &mut out), Ok(Some(_))));
+    assert!(head.mend(input, &LIMITS, Rules::NONE, error, &mut out).is_err());
     decided_once(input, |bytes| match head.parse(bytes, &LIMITS) {
-        Err(_) => head.mend(bytes, &LIMITS, every, &mut out).map(progress),
+        Err(error) => head.mend(bytes, &LIMITS, every, error, &mut out).map(progress),
         strict => strict,
     });
-    let mended = head.mend(input, &LIMITS, every, &mut out);
+    let mended = head.mend(input, &LIMITS, every, error, &mut out);
     let would_pass = RequestHead::would_pass(input, &LIMITS, Rules::NONE, error);
     assert!(would_pass.is_none_or(|rule| mended.is_ok() && Rule::OF_REQUESTS.contains(&rule)));
     let Ok(Some(Mended { broken, .. })) = mended else { return };
@@ -137,12 +137,12 @@ fn mended_response(input: &[u8]) {
     let Err(error) = ResponseHead::new().parse(input, &LIMITS) else { return };
     let (mut head, mut out) = (ResponseHead::new(), Vec::new());
     let every = Rule::OF_REQUESTS.into_iter().chain(Rule::OF_ANSWERS).collect::<Rules>();
-    assert!(!matches!(head.mend(input, &LIMITS, Rules::NONE, &mut out), Ok(Some(_))));
+    assert!(head.mend(input, &LIMITS, Rules::NONE, error, &mut out).is_err());
     decided_once(input, |bytes| match head.parse(bytes, &LIMITS) {
-        Err(_) => head.mend(bytes, &LIMITS, every, &mut out).map(progress),
+        Err(error) => head.mend(bytes, &LIMITS, every, error, &mut out).map(progress),
         strict => strict,
     });
-    let mended = head.mend(input, &LIMITS, every, &mut out);
+    let mended = head.mend(input, &LIMITS, every, error, &mut out);
     let would_pass = ResponseHead::would_pass(input, &LIMITS, Rules::NONE, error);
     assert!(would_pass.is_none_or(|rule| mended.is_ok() && Rule::OF_ANSWERS.contains(&rule)));
     let Ok(Some(Mended { broken, .. })) = mended else { return };

@@ -16,23 +16,27 @@ pub struct Mended {
 }
 
 impl RequestHead {
-    /// Parses a head that [`RequestHead::parse`] refuses, from the start of `buf`, with `rules` let pass. It is written to
-    /// `out`, in place of what that holds, without what breaks them; the spans are positions there. `None`: it is not
-    /// complete.
+    /// Parses a head that [`RequestHead::parse`] refuses for `error`, from the start of `buf`, with `rules` let pass. It is
+    /// written to `out`, in place of what that holds, without what breaks them; the spans are positions there. `None`: it is
+    /// not complete.
     ///
     /// # Errors
-    /// The violated rule: of those that are not let pass, or one that what was mended breaks. It is reported at the latest
-    /// when its line is complete.
+    /// `error`, if none of the rules is about that; else the next violated one. That is reported at the latest when its line
+    /// is complete.
     #[cold]
     pub fn mend(
         &mut self,
         buf: &[u8],
         limits: &Limits,
         rules: Rules,
+        error: RequestError,
         out: &mut Vec<u8>,
     ) -> Result<Option<Mended>, RequestError> {
+        if !rules.have_one_of(Rule::behind_request(error)) {
+            return Err(error);
+        }
         let head = limits.window(buf);
-        let written = requests::write(head, rules, out)?;
+        let written = requests::write(head, rules, error, out)?;
         let parsed = match written.broken.has(Rule::EmptyHost) {
             true => self.parse_mended(out, limits)?,
             false => self.parse(out, limits)?,
@@ -51,7 +55,7 @@ impl RequestHead {
     #[cold]
     #[must_use]
     pub fn would_pass(buf: &[u8], limits: &Limits, rules: Rules, error: RequestError) -> Option<Rule> {
-        let passes = |rules| Self::default().mend(buf, limits, rules, &mut Vec::new());
+        let passes = |rules| Self::default().mend(buf, limits, rules, error, &mut Vec::new());
         let suspects = Rule::behind_request(error);
         if suspects.is_empty() || passes(Rule::OF_REQUESTS.into_iter().collect()).is_err() {
             return None;
@@ -71,8 +75,12 @@ impl ResponseHead {
         buf: &[u8],
         limits: &Limits,
         rules: Rules,
+        error: ResponseError,
         out: &mut Vec<u8>,
     ) -> Result<Option<Mended>, ResponseError> {
+        if !rules.have_one_of(Rule::behind_response(error)) {
+            return Err(error);
+        }
         let head = limits.window(buf);
         let written = answers::write(head, rules, out);
         match self.parse(out, limits)? {
@@ -88,7 +96,7 @@ impl ResponseHead {
     #[cold]
     #[must_use]
     pub fn would_pass(buf: &[u8], limits: &Limits, rules: Rules, error: ResponseError) -> Option<Rule> {
-        let passes = |rules| Self::default().mend(buf, limits, rules, &mut Vec::new());
+        let passes = |rules| Self::default().mend(buf, limits, rules, error, &mut Vec::new());
         let suspects = Rule::behind_response(error);
         if suspects.is_empty() || passes(Rule::OF_ANSWERS.into_iter().collect()).is_err() {
             return None;

@@ -7,14 +7,20 @@ use crate::{Authority, FieldName, RequestError, Rule, Rules};
 /// Empty lines before a request: a client that sends more sends something else.
 const MOST_EMPTY_LINES: usize = 8;
 
-/// Writes the complete lines of `head` to `out`, without what breaks `rules`.
+/// Writes the complete lines of `head`, which is refused for `error`, to `out`, without what breaks `rules`.
 /// Errors: more empty lines than may lead; a second `Host`, which is found nowhere else when the first one is empty.
-pub(super) fn write(head: &[u8], rules: Rules, out: &mut Vec<u8>) -> Result<Written, RequestError> {
+pub(super) fn write(
+    head: &[u8],
+    rules: Rules,
+    error: RequestError,
+    out: &mut Vec<u8>,
+) -> Result<Written, RequestError> {
     out.clear();
     let mut written = Written::default();
     let empty_lines = head.chunks(2).take_while(|pair| *pair == b"\r\n").count();
     match empty_lines {
-        0 | 1 => {}
+        // The second one may just be coming.
+        0 | 1 if error != RequestError::BadMethod || head == b"\r\n\r" => {}
         2..=MOST_EMPTY_LINES if rules.has(Rule::EmptyLines) => {
             written.broken = written.broken.with(Rule::EmptyLines);
         }
