@@ -6,6 +6,7 @@ pub(crate) mod journal;
 mod log;
 mod report;
 
+pub(crate) use counters::By;
 pub use counters::Counters;
 pub(crate) use log::{Context, Log};
 pub(crate) use report::{Report, ServerReport, Tickets};

@@ -1,5 +1,6 @@
 //! The configuration as an operator writes it, in a TOML file or by flags.
 
+mod accept;
 mod dns;
 mod listener;
 mod log;
@@ -9,6 +10,7 @@ mod timeouts;
 mod tracing;
 mod values;
 
+pub use accept::{AnswerRule, RequestRule};
 pub use dns::{Dns, NameServer, Prefer};
 pub use listener::{
     Bind, Certificate, ClientCertificates, Listener, ListenerTls, Mode, Passthrough, ProxyField,

@@ -38,6 +38,10 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
             let networks: Vec<_> = networks.iter().map(ToString::to_string).collect();
             writeln!(out, "  {name:<16} {what} {}", networks.join(" "))?;
         }
+        if !listener.accept.is_empty() {
+            let names: Vec<_> = listener.accept.iter().map(|rule| rule.0.name()).collect();
+            writeln!(out, "  {name:<16} accepts {}", names.join(" "))?;
+        }
         for passthrough in &listener.passthrough {
             let (names, service) = (passthrough.name.join(" "), &passthrough.service);
             writeln!(out, "  {name:<16} {names} undecrypted to service {service}")?;
