@@ -216,3 +216,65 @@ fn rules_are_those_of_requests_or_of_answers() {
         &format!("service.a.accept: invalid rule `empty-host`: expected {answers}"),
     );
 }
+
+/// The copy's answer reaches nobody, but one that is invalid would be held against its server.
+#[test]
+fn answers_to_mirrored_requests_are_accepted_by_the_mirrors_service() {
+    let upstream = super::named("x");
+    for (accept, fate) in [("", "failed"), ("accept = 'bare-lf'", "answered")] {
+        let copies = scripted(BARE_LF);
+        let weir = Weir::configured(
+            &format!(
+                "workers = 1\n[admin]\nbind = '127.0.0.1:0'\n[listener.a]\nbind = '127.0.0.1:0'\n\
+                 [service.a]\nservers = 'http://{}'\n[service.b]\nservers = 'http://{}'\n{accept}\n\
+                 [[route]]\nservice = 'a'\nmirror.service = 'b'\n",
+                upstream.address, copies.address
+            ),
+            1,
+        );
+        assert_eq!(ask(&weir, "GET / HTTP/1.1\r\nHost: h\r\n\r\n").status, 200);
+        poll_until(DEADLINE, "the copy is answered, or fails", || {
+            metrics(&weir, "/metrics").contains(&format!("weir_mirrored_total{{fate=\"{fate}\"}} 1\n"))
+        });
+    }
+}
+
+#[test]
+fn what_is_accepted_is_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.toml");
+    let config = "[listener.a]\nbind = '127.0.0.1:0'\naccept = ['http-1.2', 'empty-lines']\n[service.b]\n\
+                  servers = 'http://127.0.0.1:1'\naccept = 'bare-lf'\n[[route]]\nservice = 'b'\n";
+    std::fs::write(&file, config).unwrap();
+    let explained = Weir::run(&["check", "--config", file.to_str().unwrap(), "--explain"]);
+    for line in ["a                accepts http-1.2 empty-lines\n", "accepts bare-lf\n"] {
+        assert!(explained.stdout.contains(line), "{}{}", explained.stdout, explained.stderr);
+    }
+}
+
+/// A connection has what its listener was when it was accepted; an answer what its service is now.
+#[test]
+fn a_reload_changes_what_is_accepted() {
+    const ODD: &str = "GET / HTTP/1.2\r\nHost: h\r\n\r\n";
+    let upstream = scripted(BARE_LF);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.toml");
+    let write = |listener: &str, service: &str| {
+        let config = format!(
+            "workers = 1\n[admin]\nbind = '127.0.0.1:0'\n[listener.a]\nbind = '127.0.0.1:0'\n{listener}\n\
+             [service.b]\nservers = 'http://{}'\n{service}\n[[route]]\nservice = 'b'\n\
+             [[route]]\npath = '/own'\nrespond.status = 204\n",
+            upstream.address
+        );
+        std::fs::write(&file, config).unwrap();
+    };
+    write("accept = 'http-1.2'", "");
+    let weir = Weir::of_file(&file, 1);
+    let mut before = Client::connect(weir.address(), None);
+    assert_eq!(before.ask("GET /own HTTP/1.1\r\nHost: h\r\n\r\n").status, 204);
+    write("", "accept = 'bare-lf'");
+    let reloaded = Client::connect(weir.admin(), None).ask("POST /reload HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(reloaded.status, 200, "{}", reloaded.text());
+    assert_eq!(before.ask(ODD).status, 200);
+    assert_eq!(ask(&weir, ODD).status, 505);
+}

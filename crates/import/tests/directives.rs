@@ -697,10 +697,14 @@ const LINES: &[&str] = &[
 #[test]
 fn what_is_accepted_though_it_breaks_rules() {
     let frontend = |option: &str| {
-        format!("defaults\n mode http\nfrontend a\n bind :80\n {option}\n default_backend b\nbackend b\n server s 127.0.0.1:1\n")
+        format!(
+            "defaults\n mode http\nfrontend a\n bind :80\n {option}\n default_backend b\nbackend b\n server s 127.0.0.1:1\n"
+        )
     };
     let backend = |option: &str| {
-        format!("defaults\n mode http\nfrontend a\n bind :80\n default_backend b\nbackend b\n {option}\n server s 127.0.0.1:1\n")
+        format!(
+            "defaults\n mode http\nfrontend a\n bind :80\n default_backend b\nbackend b\n {option}\n server s 127.0.0.1:1\n"
+        )
     };
     for option in ["accept-invalid-http-request", "accept-unsafe-violations-in-http-request"] {
         let accept: &[&str] = &["accept = \"raw-utf8-target\""];
