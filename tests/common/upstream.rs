@@ -158,11 +158,13 @@ impl Peer {
     /// Reads one request head and leaves the rest unread; `None` at the end of the connection.
     pub fn head(&mut self) -> Option<(String, weir_http1::Framing)> {
         let (mut bytes, mut head) = (Vec::new(), RequestHead::new());
+        // What the gateway lets through is not this server's to refuse.
+        let most = Limits { head_bytes: 1 << 20, line_bytes: 1 << 20, fields: 1000, ..Limits::default() };
         loop {
             if self.receive(&mut bytes).is_some() {
                 return None;
             }
-            match head.parse(&bytes, &Limits::default()) {
+            match head.parse(&bytes, &most) {
                 Ok(Parse::Complete(len)) => {
                     self.put_back(&bytes[len..]);
                     bytes.truncate(len);

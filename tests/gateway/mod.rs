@@ -1,5 +1,6 @@
 //! The gateway with a configuration file.
 
+mod accept;
 mod admission;
 mod buffering;
 mod check;

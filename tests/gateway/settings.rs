@@ -241,3 +241,41 @@ fn a_server_that_was_ejected_returns_as_slowly_as_is_set() {
         assert_eq!(by_flaky > 20, fast, "{slow_return}: {by_flaky}");
     }
 }
+
+/// A token as Kerberos has them passes by `limits.head` alone.
+#[test]
+fn heads_and_chunk_extensions_are_as_long_as_is_set() {
+    let upstream = named("a");
+    let field = |bytes: usize| format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}\r\n\r\n", "x".repeat(bytes));
+    let fields = |count: usize| format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "X: 1\r\n".repeat(count - 1));
+    let extension = |bytes: usize| {
+        let extension = format!(";{}", "x".repeat(bytes - 1));
+        format!(
+            "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1{extension}\r\na\r\n0\r\n\r\n"
+        )
+    };
+    for (settings, passed, refused, reason) in [
+        ("", field(32_000), field(33_000), "431 head_too_long"),
+        ("head = '96KiB'", field(64 << 10), field(97 << 10), "431 head_too_long"),
+        ("line = 256", field(256 - "X: \r\n".len()), field(257 - "X: \r\n".len()), "431 field_line_too_long"),
+        ("", fields(100), fields(101), "431 too_many_fields"),
+        ("fields = 3", fields(3), fields(4), "431 too_many_fields"),
+        ("", extension(256), extension(257), "400 chunk_extension_too_long"),
+        ("chunk_extension = '4KiB'", extension(4096), extension(4097), "400 chunk_extension_too_long"),
+    ] {
+        let weir = gateway_to(&upstream, &format!("[limits]\n{settings}"));
+        let (status, reason) = reason.split_once(' ').unwrap();
+        assert_eq!(ask(&weir, &passed).status, 200, "{settings} {reason}");
+        let answer = ask(&weir, &refused);
+        assert_eq!(answer.status.to_string(), status, "{settings} {reason}");
+        assert!(answer.text().contains(reason), "{settings}: {}", answer.text());
+    }
+    for (setting, why) in [
+        ("line = 255", "limits.line: invalid value `255`: expected 256 to 1048576"),
+        ("fields = 1001", "limits.fields: invalid value `1001`: expected 1 to 1000"),
+        ("chunk_extension = '65KiB'", "limits.chunk_extension: invalid value `66560`: expected 0 to 65536"),
+    ] {
+        let route = "[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nrespond.status = 200\n";
+        super::check::refused(&format!("{route}[limits]\n{setting}\n"), why);
+    }
+}

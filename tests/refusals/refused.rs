@@ -13,7 +13,7 @@ pub(crate) fn refusal(client: &mut Client, what: &str) -> (u16, String) {
     assert_eq!(answer.fields("content-length"), [answer.body.len().to_string()], "{what:?}");
     assert_eq!(answer.fields("content-type"), ["text/plain"], "{what:?}");
     assert_eq!(answer.fields("date").len(), 1, "{what:?}");
-    assert!(answer.body.len() < 100, "{what:?}: {}", answer.text());
+    assert!(answer.body.len() < 150, "{what:?}: {}", answer.text());
     let (rest, ending) = client.read_to_end();
     assert_eq!((rest.len(), ending), (0, Ending::Clean), "{what:?}");
     // So that the gateway need not wait for it.

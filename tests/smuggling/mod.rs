@@ -8,21 +8,69 @@ mod origins;
 mod requests;
 mod tap;
 
+use self::data::Entry;
 use crate::common::{Client, DEADLINE, Weir, poll_until};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use weir_http1::Rule;
 
-/// A gateway in front of one server. It sends no request twice, since the cases count them.
+/// A gateway in front of one server. It sends no request twice, since the cases count them. Its first listener, with its service,
+/// accepts nothing that is refused by default, the second one everything that can be accepted, each other one what one rule
+/// forbids.
 fn gateway_before(server: SocketAddr) -> Weir {
-    let config = format!(
-        "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\n[admin]\nbind = '127.0.0.1:0'\n\
-         [service.app]\nservers = 'http://{server}'\n\
-         [[route]]\npath = '/trailers'\nservice = 'app'\nretry = 'never'\nrequest_trailers = 'X-Sum'\n\
-         [[route]]\nservice = 'app'\nretry = 'never'\n"
-    );
-    Weir::configured(&config, 1)
+    let one = |rule: &Rule| format!("'{}'", rule.name());
+    let of = |rules: &[Rule; 5]| {
+        let all: Vec<_> = rules.iter().map(one).collect();
+        let mut sets = vec!["[]".to_owned(), format!("[{}]", all.join(", "))];
+        sets.extend(all);
+        sets
+    };
+    let mut config = "workers = 1\n[admin]\nbind = '127.0.0.1:0'\n".to_owned();
+    let sets = of(&Rule::OF_REQUESTS).into_iter().zip(of(&Rule::OF_ANSWERS));
+    for (name, (requests, answers)) in sets.enumerate() {
+        config.push_str(&format!(
+            "[listener.{name}]\nbind = '127.0.0.1:0'\naccept = {requests}\n\
+             [service.{name}]\nservers = 'http://{server}'\naccept = {answers}\n\
+             [[route]]\nlistener = '{name}'\npath = '/trailers'\nservice = '{name}'\nretry = 'never'\n\
+             request_trailers = 'X-Sum'\n\
+             [[route]]\nlistener = '{name}'\nservice = '{name}'\nretry = 'never'\n"
+        ));
+    }
+    Weir::configured(&config, LISTENERS)
+}
+
+/// Of [`gateway_before`].
+const LISTENERS: usize = 2 + Rule::OF_REQUESTS.len();
+
+/// The one that accepts everything.
+const LENIENT: usize = 1;
+
+/// The listener that accepts what a case says, by its key `accept`: the name of a rule, or `all`.
+fn listener_for(accept: Option<&str>, rules: &[Rule; 5]) -> usize {
+    match accept {
+        None => 0,
+        Some("all") => LENIENT,
+        Some(name) => 2 + rules.iter().position(|rule| rule.name() == name).unwrap(),
+    }
+}
+
+/// What is counted as accepted of a case that is not refused for more: by its key `counted`, else what it says is accepted.
+fn counted(entry: &Entry<'_>) -> Vec<String> {
+    let names = match (entry.text("counted"), entry.text("accept")) {
+        (Some(counted), _) => counted,
+        (None, Some(rule)) if entry.text("refused").is_none() => rule,
+        (None, _) => "",
+    };
+    names.split_whitespace().map(|name| format!("accepted {}", name.replace(['-', '.'], "_"))).collect()
+}
+
+/// Whether the body of the gateway's own answer has this reason, perhaps with the setting that would change that.
+fn names_reason(answer: &str, reason: &str) -> bool {
+    let (_, said) = answer.rsplit_once("\r\n\r\n").unwrap_or_default();
+    let said = said.split_once(": ").and_then(|(_, said)| said.strip_suffix('\n'));
+    said.is_some_and(|said| said.split(';').next() == Some(reason))
 }
 
 /// Does this with each case, and fails at the end if it failed with any: a matrix is read as a whole.
@@ -58,7 +106,7 @@ impl Sent {
     }
 }
 
-/// What a gateway counts as ended early, by reason.
+/// What a gateway counts as ended early, by reason, and as accepted, by rule.
 struct Reasons {
     admin: SocketAddr,
     seen: BTreeMap<String, u64>,
@@ -101,11 +149,16 @@ impl Reasons {
 
     fn now(&self) -> BTreeMap<String, u64> {
         let answer = Client::connect(self.admin, None).ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
-        let samples = answer.text().lines().filter_map(|line| {
-            let (reason, count) =
-                line.strip_prefix("weir_ended_early_total{reason=\"")?.split_once("\"} ")?;
-            Some((reason.to_owned(), count.parse().unwrap()))
-        });
-        samples.filter(|(_, count)| *count > 0).collect()
+        let mut counts = BTreeMap::new();
+        for line in answer.text().lines() {
+            let ended = line.strip_prefix("weir_ended_early_total{reason=\"").map(|rest| ("", rest));
+            let accepted = line.strip_prefix("weir_accepted_total{rule=\"").map(|rest| ("accepted ", rest));
+            let Some((kind, rest)) = ended.or(accepted) else { continue };
+            let (name, _) = rest.split_once('"').unwrap();
+            let count: u64 = rest.rsplit_once(' ').unwrap().1.parse().unwrap();
+            *counts.entry(format!("{kind}{name}")).or_default() += count;
+        }
+        counts.retain(|_, count| *count > 0);
+        counts
     }
 }

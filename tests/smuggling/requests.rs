@@ -3,10 +3,11 @@
 use super::data::{Entry, File};
 use super::messages::{self, Read};
 use super::tap::{Moment, Tap};
-use super::{Reasons, Sent, each, gateway_before, origins};
+use super::{LENIENT, Reasons, Sent, counted, each, gateway_before, listener_for, names_reason, origins};
 use crate::common::{Client, DEADLINE, Peer, Upstream, Weir, poll_until};
 use crate::servers::Server;
 use std::collections::BTreeSet;
+use weir_http1::Rule;
 
 /// A case of `requests.toml`.
 struct Case {
@@ -15,6 +16,11 @@ struct Case {
     /// The requests that the server receives.
     passed: Vec<Vec<u8>>,
     refused: Option<Refused>,
+    /// The listener that it is sent to, and what that counts as accepted.
+    listener: usize,
+    accepted: Vec<String>,
+    /// A listener can accept it.
+    lifted: bool,
 }
 
 /// How the gateway refuses a request.
@@ -26,7 +32,7 @@ struct Refused {
 
 impl Case {
     fn read(entry: &Entry<'_>) -> Self {
-        entry.has_only(&["send", "passed", "refused"]);
+        entry.has_only(&["send", "passed", "refused", "accept", "counted", "lifted"]);
         let refused = entry.text("refused").map(|text| {
             let (status, reason) = text.split_once(' ').unwrap();
             Refused { status: (status != "-").then(|| status.to_owned()), reason: reason.to_owned() }
@@ -36,6 +42,9 @@ impl Case {
             send: entry.bytes("send").unwrap(),
             passed: entry.list("passed"),
             refused,
+            listener: listener_for(entry.text("accept"), &Rule::OF_REQUESTS),
+            accepted: counted(entry),
+            lifted: entry.is("lifted"),
         };
         assert!(case.refused.is_some() || !case.passed.is_empty(), "{}: nothing is expected", case.label);
         case
@@ -62,7 +71,7 @@ impl Case {
 
     /// Sends the case, and returns what the client receives until its connection ends.
     fn answers(&self, weir: &Weir, sent: Sent) -> Vec<u8> {
-        let mut client = Client::connect(weir.address(), None);
+        let mut client = Client::connect(weir.address_of(self.listener), None);
         for piece in sent.pieces(&self.send) {
             // The gateway has refused it already, and its answer is there to be read.
             if client.stream.send(piece).is_err() {
@@ -80,7 +89,7 @@ impl Case {
         let last = &answers[answers.rfind("HTTP/1.1 ").unwrap_or_else(|| panic!("{}: none", self.label))..];
         assert!(last.starts_with(&format!("HTTP/1.1 {status} ")), "{}: {last}", self.label);
         assert!(last.contains("\r\nConnection: close\r\n"), "{}: {last}", self.label);
-        assert!(last.ends_with(&format!(": {reason}\n")), "{}: {last}", self.label);
+        assert!(names_reason(last, reason), "{}: {last}", self.label);
     }
 }
 
@@ -102,28 +111,37 @@ fn plain(peer: &mut Peer) {
 fn the_cases_are_many_and_distinct() {
     let upstream = Upstream::start(None, plain);
     let cases = Case::all(&Tap::before(upstream.address));
-    let sent: BTreeSet<_> = cases.iter().map(|case| &case.send).collect();
+    let sent: BTreeSet<_> = cases.iter().map(|case| (&case.send, case.listener)).collect();
     assert_eq!(sent.len(), cases.len(), "the same bytes are sent twice");
     assert!(cases.len() >= 200, "{}", cases.len());
 }
 
 #[test]
 fn requests_at_once() {
-    through_a_plain_server(Sent::AtOnce);
+    through_a_plain_server(Sent::AtOnce, Case::all);
+}
+
+/// What a listener accepts is that, and nothing beside it.
+#[test]
+fn requests_to_a_lenient_listener() {
+    through_a_plain_server(Sent::AtOnce, |tap| {
+        let strict = Case::all(tap).into_iter().filter(|case| case.listener == 0 && !case.lifted);
+        strict.map(|case| Case { listener: LENIENT, ..case }).collect()
+    });
 }
 
 /// What a request is must not depend on how it was cut into segments.
 #[test]
 fn requests_in_pieces() {
-    through_a_plain_server(Sent::InPieces);
+    through_a_plain_server(Sent::InPieces, Case::all);
 }
 
-fn through_a_plain_server(sent: Sent) {
+fn through_a_plain_server(sent: Sent, cases: fn(&Tap) -> Vec<Case>) {
     let upstream = Upstream::start(None, plain);
     let tap = Tap::before(upstream.address);
     let weir = gateway_before(tap.address);
     let mut reasons = Reasons::of(&weir);
-    each(&Case::all(&tap), label, |case| {
+    each(&cases(&tap), label, |case| {
         let then = tap.now();
         let answers = case.answers(&weir, sent);
         let refusals = usize::from(case.refused.is_some() && !case.breaks_off());
@@ -137,7 +155,8 @@ fn through_a_plain_server(sent: Sent) {
         );
         case.expect_refusal(&answers);
         let reason = case.refused.as_ref().map(|refused| refused.reason.as_str());
-        reasons.expect(reason.as_slice(), &case.label);
+        let counted: Vec<_> = case.accepted.iter().map(String::as_str).chain(reason).collect();
+        reasons.expect(&counted, &case.label);
         tap.settle();
         match sent {
             Sent::AtOnce if !case.breaks_off() => expect_bytes(case, &tap, then),

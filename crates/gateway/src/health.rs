@@ -115,7 +115,7 @@ impl Checker {
                 let known = before.iter().position(|check| check.is_of(service, server));
                 let known = known.map(|at| before.swap_remove(at));
                 let at = now + SPREAD * self.checks.len() as u32;
-                let check = known.map(|check| check.again(health, at));
+                let check = known.map(|check| check.again(service, health, at));
                 self.checks.push(check.unwrap_or_else(|| Check::new(service, server, health, at)));
             }
         }

@@ -27,6 +27,7 @@ mod observe;
 mod plan;
 mod reason;
 mod reload;
+mod remedy;
 mod route;
 mod secrets;
 mod serve;

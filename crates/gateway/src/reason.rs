@@ -1,7 +1,7 @@
 //! Why an exchange or a connection ended early: one enum for the log, the counters and the answer.
 
 use std::time::Duration;
-use weir_http1::{BodyError, RequestError, ResponseError};
+use weir_http1::{BodyError, RequestError, ResponseError, Rule};
 use weir_preface::hello::HelloError;
 use weir_preface::proxy::ProxyError;
 use weir_transport::Fault;
@@ -9,8 +9,8 @@ use weir_transport::Fault;
 /// Why something ended early. The names say whose fault it was.
 #[derive(Debug)]
 pub enum Reason {
-    /// The client's request is invalid.
-    BadRequest(RequestError),
+    /// The client's request is invalid; the rule without which it would pass, if a listener can let that pass.
+    BadRequest(RequestError, Option<Rule>),
     /// The client's request body is invalid.
     BadRequestBody(BodyError),
     /// The request body is larger than the gateway's limit.
@@ -69,8 +69,8 @@ pub enum Reason {
     UpstreamClosed,
     /// The upstream closed or reset the connection during its response.
     UpstreamTruncated,
-    /// The upstream's response is invalid.
-    BadResponse(ResponseError),
+    /// The upstream's response is invalid; the rule without which it would pass, if a service can let that pass.
+    BadResponse(ResponseError, Option<Rule>),
     /// The upstream's response body is invalid.
     BadResponseBody(BodyError),
     /// The upstream sent this many bytes beyond its response, or without a request.
@@ -101,7 +101,7 @@ impl Reason {
     pub fn status(&self) -> Option<u16> {
         Some(match self {
             Self::NotTls | Self::BadMaxForwards => 400,
-            Self::BadRequest(error) => error.status(),
+            Self::BadRequest(error, _) => error.status(),
             Self::BadRequestBody(error) => error.status(),
             Self::BodyTooLarge => 413,
             Self::NoRoute => 404,
@@ -129,7 +129,7 @@ impl Reason {
             | Self::UpstreamTls(_)
             | Self::UpstreamClosed
             | Self::UpstreamTruncated
-            | Self::BadResponse(_)
+            | Self::BadResponse(..)
             | Self::BadResponseBody(_)
             | Self::TooManyInterims
             | Self::UpstreamSwitched
@@ -143,7 +143,7 @@ impl Reason {
     /// A stable word for the log, the counters and the response.
     pub fn as_str(&self) -> &'static str {
         match self {
-            Self::BadRequest(error) => error.reason(),
+            Self::BadRequest(error, _) => error.reason(),
             Self::BadRequestBody(error) => error.reason(),
             Self::BodyTooLarge => "body_too_large",
             Self::NoRoute => "no_route",
@@ -174,7 +174,7 @@ impl Reason {
             Self::ExchangeTimeout => "exchange_timeout",
             Self::UpstreamClosed => "upstream_closed",
             Self::UpstreamTruncated => "upstream_truncated",
-            Self::BadResponse(_) => "bad_response",
+            Self::BadResponse(..) => "bad_response",
             Self::BadResponseBody(_) => "bad_response_body",
             Self::UpstreamStray(_) => "upstream_stray_bytes",
             Self::TooManyInterims => "upstream_interim_answers",
@@ -198,7 +198,7 @@ impl Reason {
                 | Self::UpstreamHandshakeTimeout
                 | Self::UpstreamClosed
                 | Self::UpstreamTruncated
-                | Self::BadResponse(_)
+                | Self::BadResponse(..)
                 | Self::BadResponseBody(_)
                 | Self::TooManyInterims
                 | Self::UpstreamSwitched
@@ -208,8 +208,15 @@ impl Reason {
         )
     }
 
-    /// Details for the log.
+    /// Details for the log, with the setting by which it would not have happened.
     pub fn detail(&self) -> Option<String> {
+        match (self.cause(), self.remedy()) {
+            (Some(cause), Some(remedy)) => Some(format!("{cause}; {remedy}")),
+            (cause, remedy) => cause.or(remedy),
+        }
+    }
+
+    fn cause(&self) -> Option<String> {
         match self {
             Self::ClientTls(fault) | Self::UpstreamConnect(fault) | Self::UpstreamTls(fault) => {
                 Some(fault.to_string())
@@ -218,8 +225,8 @@ impl Reason {
             Self::UnknownName(name) if name.is_empty() => Some("it asked for none".to_owned()),
             Self::UnknownName(name) => Some(name.clone()),
             Self::BadHello(error) => Some(error.to_string()),
-            Self::BadRequest(error) => Some(error.to_string()),
-            Self::BadResponse(error) => Some(error.to_string()),
+            Self::BadRequest(error, _) => Some(error.to_string()),
+            Self::BadResponse(error, _) => Some(error.to_string()),
             Self::BadRequestBody(error) | Self::BadResponseBody(error) => Some(error.to_string()),
             Self::UpstreamStray(bytes) => Some(format!("{bytes} bytes belong to no request; closed")),
             Self::Internal(what) => Some((*what).to_owned()),

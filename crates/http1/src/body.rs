@@ -1,6 +1,6 @@
 //! Decoding the body after a head.
 
-use crate::chunked::{Chunked, EXTENSION_BYTES, Section};
+use crate::chunked::{Chunked, Section};
 use crate::span::{Decoded, within};
 use crate::{BodyError, Framing, Limits};
 
@@ -24,10 +24,7 @@ enum State {
 }
 
 impl BodyDecoder {
-    /// Bytes that the extensions of one chunk may have, separators included.
-    pub const EXTENSION_BYTES: usize = EXTENSION_BYTES;
-
-    /// Starts at the first byte after a head with this framing. `limits` bound the trailer section.
+    /// Starts at the first byte after a head with this framing. `limits` bound extensions and the trailer section.
     #[must_use]
     pub fn new(framing: Framing, limits: &Limits) -> Self {
         let state = match framing {

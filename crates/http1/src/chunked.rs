@@ -4,9 +4,6 @@ use crate::scan::{is_text, is_token};
 use crate::span::{Decoded, within};
 use crate::{BodyError, Limits};
 
-/// Extensions are ignored; the longest in use are signatures of under 100 bytes.
-pub(crate) const EXTENSION_BYTES: usize = 256;
-
 #[derive(Clone, Debug)]
 pub(crate) struct Chunked {
     at: At,
@@ -186,7 +183,7 @@ impl Chunked {
             _ => return Err(BodyError::BadChunkExtension),
         };
         self.extension_bytes += 1;
-        if self.extension_bytes > EXTENSION_BYTES {
+        if self.extension_bytes > self.trailer.limits.extension_bytes {
             return Err(BodyError::ChunkExtensionTooLong);
         }
         Ok(At::Extension { at, size })

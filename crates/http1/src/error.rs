@@ -224,7 +224,7 @@ pub enum BodyError {
     /// A chunk extension that is malformed (RFC 9112, section 7.1.1).
     #[error("a chunk extension is malformed")]
     BadChunkExtension,
-    /// The extensions of one chunk are longer than [`crate::BodyDecoder::EXTENSION_BYTES`].
+    /// The extensions of one chunk are longer than [`crate::Limits::extension_bytes`].
     #[error("a chunk extension is too long")]
     ChunkExtensionTooLong,
     /// Chunk data that is not followed by CRLF (RFC 9112, section 7.1).

@@ -90,11 +90,17 @@ impl Facts {
         Ok(())
     }
 
+    /// Empty elements are ignored (RFC 9110, section 5.6.1.2). A field without any coding is refused nevertheless: parties
+    /// differ on whether it is there at all, and no honest sender writes one.
     fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), HeadError> {
         if self.version == Version::Http10 {
             return Err(HeadError::TransferEncodingInHttp10);
         }
-        for coding in elements(value) {
+        let mut codings = elements(value).filter(|coding| !coding.is_empty()).peekable();
+        if codings.peek().is_none() {
+            return Err(HeadError::BadTransferEncoding);
+        }
+        for coding in codings {
             let chunked = coding.eq_ignore_ascii_case(b"chunked");
             match self.declared {
                 _ if !coding.first().is_some_and(|&b| is_token(b)) => {

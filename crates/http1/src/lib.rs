@@ -21,9 +21,14 @@
 //! * exactly one `Host` in HTTP/1.1, at most one in HTTP/1.0, of letters, digits, `-._~`, or an IPv6 literal (3.2);
 //! * `Connection` must not name a field that the framing, the routing or the forwarding relies on.
 //!
-//! Two leniencies remain, since rejecting them breaks honest peers and neither is ambiguous: one empty
-//! line before a request line is skipped (2.2 asks for it), and a status line may end right after its three digits
-//! (section 4 asks for one more SP there; servers leave it out together with the reason).
+//! Three leniencies remain, since rejecting them breaks honest peers and none is ambiguous: one empty
+//! line before a request line is skipped (2.2 asks for it); a status line may end right after its three digits
+//! (section 4 asks for one more SP there; servers leave it out together with the reason); and lists may have empty
+//! elements (RFC 9110, section 5.6.1.2), though `Transfer-Encoding` must have one that is not.
+//!
+//! Some rules can be let pass ([`Rule`]), since RFC 9112 allows that and real senders break them. None is about how a body
+//! ends. A head that breaks such a rule is refused first, and then [written anew](RequestHead::mend) without what breaks it and
+//! parsed again, by the strict rules: so no path but that of a refusal knows of them, and what is forwarded is strict.
 
 mod authority;
 mod body;
@@ -33,9 +38,11 @@ mod facts;
 mod field;
 mod framing;
 mod limits;
+mod mend;
 mod method;
 mod request;
 mod response;
+mod rules;
 mod scan;
 mod section;
 mod span;
@@ -50,9 +57,11 @@ pub use error::{BodyError, HeadError, RequestError, ResponseError};
 pub use field::{Field, FieldName};
 pub use framing::Framing;
 pub use limits::{Limits, Parse};
+pub use mend::Mended;
 pub use method::Method;
 pub use request::RequestHead;
 pub use response::ResponseHead;
+pub use rules::{Rule, Rules};
 pub use scan::is_token_text as is_token;
 pub use span::{Decoded, Span};
 pub use target::TargetForm;

@@ -32,7 +32,7 @@ pub struct RequestHead {
     pub version: Version,
     /// The authority: host with optional port, valid for [`Authority::parse`]. In absolute and authority form it is the
     /// target's, else the `Host` field's. When the request is forwarded, a `Host` field with this value replaces the
-    /// received one (RFC 9112, section 3.2.2). `None` only in HTTP/1.0.
+    /// received one (RFC 9112, section 3.2.2). `None` only in HTTP/1.0, and where [`Rule::EmptyHost`](crate::Rule) was let pass.
     pub host: Option<Span>,
     /// The fields in their order.
     pub fields: Vec<Field>,
@@ -53,6 +53,13 @@ pub struct RequestHead {
     pub accepts_trailers: bool,
 }
 
+/// Whether HTTP/1.1 needs a `Host`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Authorities {
+    Needed,
+    Dispensable,
+}
+
 /// What the `Upgrade` fields say so far.
 #[derive(Clone, Copy)]
 enum Upgrade {
@@ -71,7 +78,22 @@ impl RequestHead {
     /// Parses a head from the start of `buf`, where the previous message ended. One empty line before the request line
     /// is skipped and counts as part of the head.
     /// Errors: the violated rule, reported at the latest when its line is complete.
+    #[inline]
     pub fn parse(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, RequestError> {
+        self.read(buf, limits, Authorities::Needed)
+    }
+
+    /// As [`RequestHead::parse`], of a head that was accepted before and perhaps [mended](RequestHead::mend): an empty `Host` is
+    /// no longer in it, so it may have none.
+    ///
+    /// # Errors
+    /// As [`RequestHead::parse`]: the limits may be others since.
+    #[cold]
+    pub fn parse_mended(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, RequestError> {
+        self.read(buf, limits, Authorities::Dispensable)
+    }
+
+    fn read(&mut self, buf: &[u8], limits: &Limits, authorities: Authorities) -> Result<Parse, RequestError> {
         let head = limits.window(buf);
         let Some(at) = self.request_line(head, limits)? else { return Ok(Parse::Partial) };
         let version = self.version;
@@ -89,7 +111,8 @@ impl RequestHead {
                 }
                 // An HTTP/1.0 client does not understand 100 (Continue), whatever an intermediary forwarded.
                 FieldName::Expect if version == Version::Http11 => {
-                    expect_continue |= value.of(head).eq_ignore_ascii_case(b"100-continue");
+                    expect_continue |= elements(value.of(head))
+                        .any(|expected| expected.eq_ignore_ascii_case(b"100-continue"));
                 }
                 FieldName::Upgrade if version == Version::Http11 => {
                     upgrade = match upgrade {
@@ -108,7 +131,7 @@ impl RequestHead {
         let Some(end) = section::read(head, at, limits, &mut self.fields, note)? else {
             return Ok(Parse::Partial);
         };
-        if host.is_none() && self.version == Version::Http11 {
+        if host.is_none() && self.version == Version::Http11 && authorities == Authorities::Needed {
             return Err(RequestError::MissingHost);
         }
         self.host = self.host.or(host);

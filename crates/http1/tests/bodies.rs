@@ -70,8 +70,7 @@ fn one_step_takes_the_framing_around_one_run_of_data() {
 
 #[test]
 fn refused() {
-    let long_extension =
-        [b"1;".to_vec(), vec![b'a'; BodyDecoder::EXTENSION_BYTES], b"\r\n".to_vec()].concat();
+    let long_extension = [b"1;".to_vec(), vec![b'a'; 256], b"\r\n".to_vec()].concat();
     let table: &[(&[u8], &str)] = &[
         (b"\r\n", "bad_chunk_size"),
         (b"g\r\n", "bad_chunk_size"),
@@ -130,16 +129,25 @@ fn the_largest_chunk_size_is_only_a_number() {
 
 #[test]
 fn each_chunk_may_have_an_extension_at_the_limit() {
-    let chunk =
-        [b"1;".to_vec(), vec![b'a'; BodyDecoder::EXTENSION_BYTES - 1], b"\r\nx\r\n".to_vec()].concat();
-    let input = [&chunk[..], &chunk, b"0\r\n\r\n"].concat();
-    assert_eq!(same_in_pieces(&input, &Limits::default()).2, Ok(true));
+    for extension_bytes in [0, 1, 100, 1000] {
+        let limits = Limits { extension_bytes, ..Limits::default() };
+        let of = |length: usize| {
+            let extension = [&b";"[..], &vec![b'a'; length]].concat();
+            let chunk = [b"1", &extension[..length], b"\r\nx\r\n"].concat();
+            same_in_pieces(&[&chunk[..], &chunk, b"0\r\n\r\n"].concat(), &limits).2
+        };
+        // A semicolon alone is no extension.
+        if extension_bytes != 1 {
+            assert_eq!(of(extension_bytes), Ok(true), "{extension_bytes}");
+        }
+        assert_eq!(of(extension_bytes + 1), Err(BodyError::ChunkExtensionTooLong), "{extension_bytes}");
+    }
 }
 
 #[test]
 fn trailer_limits() {
     let input = b"0\r\nA: bc\r\nD: e\r\n\r\n";
-    let exact = Limits { head_bytes: 15, fields: 2, line_bytes: 7 };
+    let exact = Limits { head_bytes: 15, fields: 2, line_bytes: 7, extension_bytes: 0 };
     assert_eq!(same_in_pieces(input, &exact).2, Ok(true));
     for limits in
         [Limits { head_bytes: 14, ..exact }, Limits { fields: 1, ..exact }, Limits { line_bytes: 6, ..exact }]

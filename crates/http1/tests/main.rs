@@ -4,6 +4,7 @@
 
 mod bodies;
 mod corpus;
+mod mended;
 mod properties;
 mod requests;
 mod responses;

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::string::bytes_regex;
 use weir_http1::{
-    BodyDecoder, FieldName, Framing, Limits, Method, Parse, RequestHead, ResponseHead, chunk, chunk_head,
-    copy_fields, decimal, framing_field, last_chunk,
+    BodyDecoder, FieldName, Framing, Limits, Method, Parse, RequestHead, ResponseHead, Rule, chunk,
+    chunk_head, copy_fields, decimal, framing_field, last_chunk,
 };
 
 /// A field line: name, white space, value, white space.
@@ -75,7 +75,7 @@ fn response() -> impl Strategy<Value = (Vec<u8>, u16, Vec<u8>, Framing, Vec<Line
 
 /// One change to some bytes: replace, insert, remove, or put a run of framing in.
 fn broken(valid: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
-    const RUNS: [&[u8]; 10] = [
+    const RUNS: [&[u8]; 16] = [
         b"\r",
         b"\n",
         b"\r\n",
@@ -86,6 +86,12 @@ fn broken(valid: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value = Vec<u8
         b",chunked",
         b"\r\nContent-Length: 5",
         b"\r\nTransfer-Encoding: chunked",
+        b"\r\nConnection: Transfer-Encoding",
+        b"\r\nHost:\r\n",
+        b"\r\n\r\n",
+        b" :",
+        b".2",
+        b"\xc3\xa4",
     ];
     let change = prop_oneof![any::<u8>().prop_map(|byte| vec![byte]), select(&RUNS[..]).prop_map(Vec::from)];
     (valid, vec((any::<Index>(), 0usize..3, change), 1..4)).prop_map(|(mut bytes, changes)| {
@@ -180,6 +186,45 @@ proptest! {
             prop_assert_eq!(parsed.parse(&head[..length], &Limits::default()), Ok(Parse::Partial), "{}", length);
         }
         invariants::response_head(&head);
+    }
+
+    /// Lines that end with a LF, names before white space, and values that go on in the next line mean what they would
+    /// without.
+    #[test]
+    fn mended_answers_are_read_as_meant(
+        (head, status, _, framing, lines) in response(), mask in vec(any::<(bool, bool, bool)>(), 32),
+    ) {
+        let (mut broken, mut masks) = (Vec::new(), mask.iter().cycle());
+        for (index, line) in head.split_inclusive(|byte| *byte == b'\n').enumerate() {
+            let (lf, space, fold) = *masks.next().unwrap();
+            let mut line = line.strip_suffix(b"\r\n").unwrap().to_vec();
+            if index > 0 && let Some(colon) = line.iter().position(|byte| *byte == b':') {
+                let is_other = FieldName::of(&line[..colon]) == FieldName::Other;
+                let text = line.iter().rposition(|byte| !b" \t".contains(byte)).unwrap();
+                if fold && is_other && text > colon {
+                    let start = (colon + 1..=text).find(|at| !b" \t".contains(&line[*at])).unwrap();
+                    line.splice(start..start, *b"\r\n\t ");
+                }
+                if space {
+                    line.splice(colon..colon, *b" \t");
+                }
+            }
+            line.extend_from_slice(if lf { b"\n" } else { b"\r\n" });
+            broken.extend_from_slice(&line);
+        }
+        let (mut parsed, mut out) = (ResponseHead::new(), Vec::new());
+        let every = Rule::OF_ANSWERS.into_iter().collect();
+        let Err(error) = parsed.parse(&broken, &Limits::default()) else { return Ok(()) };
+        let mended = parsed.mend(&broken, &Limits::default(), every, error, &mut out).unwrap().unwrap();
+        prop_assert_eq!(mended.length, broken.len());
+        prop_assert_eq!(parsed.status, status);
+        let mut strict = ResponseHead::new();
+        strict.parse(&head, &Limits::default()).unwrap();
+        prop_assert_eq!(parsed.framing(Method::Get), strict.framing(Method::Get), "{:?}", framing);
+        let others = parsed.fields.iter().filter(|field| field.known == FieldName::Other);
+        let others: Vec<_> = others.map(|field| (field.name.of(&out), field.value.of(&out))).collect();
+        prop_assert_eq!(others, names_and_values(&lines));
+        invariants::response_head(&broken);
     }
 
     #[test]

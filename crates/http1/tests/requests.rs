@@ -123,6 +123,8 @@ fn framings() {
         ("Content-Length: 5\r\nX: y\r\nContent-Length: 05\r\n", Framing::Length(5)),
         ("Transfer-Encoding: chunked\r\n", Framing::Chunked),
         ("TRANSFER-ENCODING:\tCHUNKED \r\n", Framing::Chunked),
+        ("Transfer-Encoding: , chunked\r\n", Framing::Chunked),
+        ("Transfer-Encoding: chunked,\t,\r\n", Framing::Chunked),
     ];
     for (lines, framing) in table {
         assert_eq!(parse(&with(lines)).unwrap().framing, framing, "{lines}");
@@ -155,6 +157,7 @@ fn expectations() {
     };
     assert!(expects("1.1", "100-continue"));
     assert!(expects("1.1", "100-Continue"));
+    assert!(expects("1.1", ", 100-continue"));
     assert!(!expects("1.1", "101-switch"));
     assert!(!expects("1.0", "100-continue"));
 }
@@ -199,7 +202,11 @@ fn refused() {
         ("Transfer-Encoding: chunked, chunked\r\n", 400, "repeated_chunked"),
         ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", 400, "repeated_chunked"),
         ("Transfer-Encoding:\r\n", 400, "bad_transfer_encoding"),
-        ("Transfer-Encoding: chunked,\r\n", 400, "bad_transfer_encoding"),
+        ("Transfer-Encoding: , ,\r\n", 400, "bad_transfer_encoding"),
+        ("Transfer-Encoding: chunked\r\nTransfer-Encoding:\r\n", 400, "bad_transfer_encoding"),
+        ("Transfer-Encoding: chunked,,chunked\r\n", 400, "repeated_chunked"),
+        ("Transfer-Encoding: ,gzip\r\n", 501, "unknown_transfer_coding"),
+        ("Content-Length: 5\r\nTransfer-Encoding: ,chunked\r\n", 400, "content_length_and_transfer_encoding"),
         ("Transfer-Encoding: \"chunked\"\r\n", 400, "bad_transfer_encoding"),
         ("Transfer-Encoding: \x0bchunked\r\n", 400, "control_character"),
         ("Transfer-Encoding : chunked\r\n", 400, "whitespace_before_colon"),
@@ -306,7 +313,7 @@ fn refused() {
 fn limits() {
     let bytes = b"GET /23456789 HTTP/1.1\r\nHost: a.example.com\r\nX: y\r\n\r\n";
     let (line, fields, length) = (24, 2, bytes.len());
-    let exact = Limits { head_bytes: length, fields, line_bytes: line };
+    let exact = Limits { head_bytes: length, fields, line_bytes: line, extension_bytes: 0 };
     let table = [
         (exact, Ok(Parse::Complete(length))),
         (Limits { line_bytes: line - 1, ..exact }, Err(RequestError::RequestLineTooLong)),

@@ -131,7 +131,7 @@ fn refused() {
 #[test]
 fn limits() {
     let bytes = b"HTTP/1.1 200 OK\r\nX: y\r\n\r\n";
-    let exact = Limits { head_bytes: bytes.len(), fields: 1, line_bytes: 17 };
+    let exact = Limits { head_bytes: bytes.len(), fields: 1, line_bytes: 17, extension_bytes: 0 };
     let table = [
         (exact, Ok(Parse::Complete(bytes.len()))),
         (Limits { line_bytes: 16, ..exact }, Err(ResponseError::StatusLineTooLong)),

@@ -693,3 +693,40 @@ const LINES: &[&str] = &[
     "option httpchk",
     "cookie C insert",
 ];
+
+#[test]
+fn what_is_accepted_though_it_breaks_rules() {
+    let frontend = |option: &str| {
+        format!(
+            "defaults\n mode http\nfrontend a\n bind :80\n {option}\n default_backend b\nbackend b\n server s 127.0.0.1:1\n"
+        )
+    };
+    let backend = |option: &str| {
+        format!(
+            "defaults\n mode http\nfrontend a\n bind :80\n default_backend b\nbackend b\n {option}\n server s 127.0.0.1:1\n"
+        )
+    };
+    for option in ["accept-invalid-http-request", "accept-unsafe-violations-in-http-request"] {
+        let accept: &[&str] = &["accept = \"raw-utf8-target\""];
+        assert_all(Kind::Haproxy, &[(&frontend(&format!("option {option}")), accept, &[])]);
+    }
+    for option in ["accept-invalid-http-response", "accept-unsafe-violations-in-http-response"] {
+        let accept: &[&str] = &["accept = [\"bare-lf\", \"obs-fold\", \"space-before-colon\"]"];
+        assert_all(Kind::Haproxy, &[(&backend(&format!("option {option}")), accept, &[])]);
+    }
+    assert_all(Kind::Haproxy, &[(&frontend(""), &["!accept"], &[])]);
+    assert_servers(&[
+        (
+            "listen 80; underscores_in_headers on; return 200;",
+            &["[listener"],
+            &["1: underscores_in_headers on"],
+        ),
+        ("listen 80; underscores_in_headers off; merge_slashes on; return 200;", &["[listener"], &[]),
+        ("listen 80; merge_slashes off; return 200;", &["[listener"], &["1: merge_slashes off"]),
+        (
+            "listen 80; large_client_header_buffers 4 16k; return 200;",
+            &["head = \"64KiB\"", "line = \"16KiB\""],
+            &[],
+        ),
+    ]);
+}

@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_http1::{Limits, RequestHead};
+use weir_http1::{Limits, RequestHead, Rules};
 use weir_preface::proxy;
 use weir_tls::{Client, PeerName};
 use weir_transport::{Address, Place};
@@ -116,6 +116,8 @@ pub(crate) struct Listener {
     pub allow: Arc<[Network]>,
     /// Networks of those among them that are turned away.
     pub deny: Arc<[Network]>,
+    /// Rules that its requests need not keep.
+    pub accept: Rules,
     pub passthrough: Arc<Passthrough>,
     pub tls: Option<weir_tls::Server>,
 }
@@ -240,6 +242,8 @@ pub(crate) struct Service {
     pub retry_percent: u32,
     /// Requests that may wait in each worker.
     pub max_waiting: usize,
+    /// Rules that its servers' answers need not keep.
+    pub accept: Rules,
     pub tls: Option<Arc<UpstreamTls>>,
 }
 

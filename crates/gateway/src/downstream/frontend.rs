@@ -7,6 +7,7 @@ use crate::keys::ServiceId;
 use crate::reason::Reason;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use weir_http1::Rules;
 use weir_tls::Acceptor;
 
 /// A listener, as one worker knows it.
@@ -24,6 +25,8 @@ pub(crate) struct Frontend {
     pub allow: Arc<[Network]>,
     /// Networks of those among them that are turned away.
     pub deny: Arc<[Network]>,
+    /// Rules that its requests need not keep.
+    pub accept: Rules,
     /// Connections that are passed on without being decrypted.
     pub passthrough: Arc<Passthrough>,
     /// The services that `passthrough` numbers, which are those of its configuration; empty if it needs none.
@@ -56,6 +59,7 @@ impl Frontend {
             announced_by: Arc::clone(&listener.announced_by),
             allow: Arc::clone(&listener.allow),
             deny: Arc::clone(&listener.deny),
+            accept: listener.accept,
             passthrough: Arc::clone(&listener.passthrough),
             services,
             tls: listener.tls.as_ref().map(acceptor),

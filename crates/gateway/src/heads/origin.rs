@@ -45,7 +45,7 @@ mod tests {
     use super::*;
     use crate::config::Role;
     use std::sync::Arc;
-    use weir_http1::{Limits, Parse};
+    use weir_http1::{Limits, Parse, Rules};
 
     #[test]
     fn the_last_address_that_is_no_proxys_is_taken() {
@@ -59,6 +59,7 @@ mod tests {
             announced_by: [].into(),
             allow: [].into(),
             deny: [].into(),
+            accept: Rules::NONE,
             passthrough: Arc::default(),
             tls: None,
         };

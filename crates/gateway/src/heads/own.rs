@@ -28,9 +28,10 @@ pub(crate) fn write(reason: &Reason, method: Option<Method>, pages: &Pages, date
     }
 }
 
-/// The body of an answer that says why it is one.
+/// The body of an answer that says why it is one, and which setting would change that.
 pub(crate) fn in_words(status: u16, reason: &Reason) -> String {
-    format!("{status} {}: {}\n", phrase(status), reason.as_str())
+    let remedy = reason.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
+    format!("{status} {}: {}{remedy}\n", phrase(status), reason.as_str())
 }
 
 /// An answer that the configuration asks for.
@@ -144,7 +145,7 @@ mod tests {
     #[test]
     fn every_answer_is_a_response_that_parses_and_says_close() {
         let reasons = [
-            Reason::BadRequest(RequestError::MissingHost),
+            Reason::BadRequest(RequestError::MissingHost, None),
             Reason::BodyTooLarge,
             Reason::ConnectMethod,
             Reason::HeadTimeout,

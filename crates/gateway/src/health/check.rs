@@ -4,7 +4,7 @@ use crate::config;
 use crate::config::document::Health;
 use std::sync::Arc;
 use std::time::Instant;
-use weir_http1::{Limits, Parse, ResponseHead};
+use weir_http1::{Limits, Parse, ResponseHead, Rules};
 use weir_preface::proxy;
 use weir_reactor::{Key, Net as _, Reactor, Ready};
 use weir_tls::Connector;
@@ -16,6 +16,8 @@ pub(super) struct Check {
     pub service: String,
     pub server: config::Server,
     pub health: Health,
+    /// Rules that its answer need not keep.
+    accept: Rules,
     tls: Option<Arc<config::UpstreamTls>>,
     connector: Option<Connector>,
     state: State,
@@ -56,6 +58,7 @@ impl Check {
             service: service.name.clone(),
             server: server.clone(),
             health: health.clone(),
+            accept: service.accept,
             tls: service.tls.clone(),
             connector: service.tls.as_ref().map(|tls| tls.client.core()),
             state: State::Waiting { until: at },
@@ -70,12 +73,13 @@ impl Check {
     }
 
     /// It goes on under another key: what runs is begun anew. With other settings, it is due at `at`.
-    pub(super) fn again(self, health: &Health, at: Instant) -> Self {
+    pub(super) fn again(self, service: &config::Service, health: &Health, at: Instant) -> Self {
         let (until, streak) = match self.health == *health {
             true => (self.due(), self.streak),
             false => (at, 0),
         };
-        Self { health: health.clone(), state: State::Waiting { until }, streak, ..self }
+        let (health, accept) = (health.clone(), service.accept);
+        Self { health, accept, state: State::Waiting { until }, streak, ..self }
     }
 
     /// Whether the server is up, as far as is known.
@@ -145,7 +149,12 @@ impl Check {
             transport.send(request.as_bytes(), wire)?;
         }
         let mut head = ResponseHead::new();
-        match head.parse(answer, &Limits::default()) {
+        let limits = Limits::default();
+        let parsed = head.parse(answer, &limits).or_else(|error| {
+            let mended = head.mend(answer, &limits, self.accept, error, &mut Vec::new());
+            mended.map(|mended| mended.map_or(Parse::Partial, |mended| Parse::Complete(mended.length)))
+        });
+        match parsed {
             Ok(Parse::Complete(_)) if self.health.accepts(head.status) => Ok(Some(Outcome::Passed)),
             Ok(Parse::Complete(_)) => Ok(Some(Outcome::Failed(format!("status {}", head.status)))),
             Ok(Parse::Partial) if ended => Ok(Some(Outcome::Failed("closed without an answer".to_owned()))),

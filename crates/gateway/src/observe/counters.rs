@@ -2,9 +2,11 @@
 
 use crate::mirror::{FATES, Fate};
 use crate::reason::{CODES, Reason};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
+use weir_http1::Rules;
 use weir_tls::{Facts, Group, HandshakeKind};
 
 /// Upper bounds of the times that requests take, in microseconds; more than the last is counted, too.
@@ -46,6 +48,8 @@ pub struct Counters {
     upstream_handshakes: [u64; KINDS.len()],
     /// Handshakes with clients and with upstreams, by what they negotiated.
     negotiated: [BTreeMap<Negotiated, u64>; 2],
+    /// Heads that broke a rule which was let pass.
+    accepted: BTreeMap<Accepted, u64>,
     ended: [u64; CODES.len()],
 }
 
@@ -66,6 +70,7 @@ impl Default for Counters {
             handshakes: [0; KINDS.len()],
             upstream_handshakes: [0; KINDS.len()],
             negotiated: Default::default(),
+            accepted: BTreeMap::new(),
             ended: [0; CODES.len()],
         }
     }
@@ -132,6 +137,18 @@ impl Counters {
         clients.iter().map(with(false)).chain(upstreams.iter().map(with(true)))
     }
 
+    /// Counts a head that broke these rules, which were let pass.
+    pub(crate) fn accept(&mut self, by: By, rules: Rules) {
+        for rule in rules.iter() {
+            *self.accepted.entry(Accepted { by: by.clone(), rule: rule.label() }).or_default() += 1;
+        }
+    }
+
+    /// Heads that broke a rule which was let pass.
+    pub(crate) fn accepted(&self) -> impl Iterator<Item = (&Accepted, u64)> {
+        self.accepted.iter().map(|(accepted, count)| (accepted, *count))
+    }
+
     /// Early ends by the names of [`Reason::as_str`], without those that never came.
     pub fn ended(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         CODES.into_iter().zip(self.ended).filter(|(_, count)| *count > 0)
@@ -156,6 +173,9 @@ impl Counters {
             for (negotiated, count) in theirs {
                 *mine.entry(*negotiated).or_default() += count;
             }
+        }
+        for (accepted, count) in &other.accepted {
+            *self.accepted.entry(accepted.clone()).or_default() += count;
         }
         add(&mut self.ended, &other.ended);
     }
@@ -206,6 +226,22 @@ pub(crate) struct Negotiated {
     pub version: &'static str,
     pub suite: &'static str,
     pub group: &'static str,
+}
+
+/// A rule that was let pass, by its name in metrics.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct Accepted {
+    pub rule: &'static str,
+    #[serde(flatten)]
+    pub by: By,
+}
+
+/// Whose setting let it pass, by name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum By {
+    Listener(String),
+    Service(String),
 }
 
 fn count(kinds: &mut [u64; KINDS.len()], negotiated: &mut BTreeMap<Negotiated, u64>, facts: Option<&Facts>) {

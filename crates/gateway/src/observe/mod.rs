@@ -7,6 +7,7 @@ mod log;
 mod report;
 mod servers;
 
+pub(crate) use counters::By;
 pub use counters::Counters;
 pub(crate) use log::{Context, Log};
 pub(crate) use report::{Report, Tickets};

@@ -1,7 +1,7 @@
 //! The state of the gateway at one moment, for people and programs.
 
 use super::Counters;
-use super::counters::{BOUNDS, Negotiated};
+use super::counters::{Accepted, BOUNDS, By, Negotiated};
 use super::servers::{self, ServerReport};
 use crate::secrets::SecretsFile;
 use crate::standing::{Current, Reloads, Standing};
@@ -74,6 +74,14 @@ impl Tickets {
     }
 }
 
+/// How often a rule was let pass.
+#[derive(Debug, Serialize)]
+struct AcceptedReport<'a> {
+    #[serde(flatten)]
+    what: &'a Accepted,
+    count: u64,
+}
+
 impl Report {
     /// Adds another worker's.
     pub(crate) fn add(&mut self, other: &Self) {
@@ -122,6 +130,7 @@ impl Report {
             handshakes: Vec<(&'static str, u64)>,
             upstream_handshakes: Vec<(&'static str, u64)>,
             tickets: Tickets,
+            accepted: Vec<AcceptedReport<'a>>,
             ended_early: Vec<(&'static str, u64)>,
             draining: bool,
             servers: &'a [ServerReport],
@@ -142,6 +151,7 @@ impl Report {
             handshakes: counters.handshakes().collect(),
             upstream_handshakes: counters.upstream_handshakes().collect(),
             tickets: self.tickets,
+            accepted: counters.accepted().map(|(what, count)| AcceptedReport { what, count }).collect(),
             ended_early: counters.ended().collect(),
             draining: self.draining,
             servers: &self.servers,
@@ -218,6 +228,15 @@ impl Report {
         );
         for (reason, count) in counters.ended() {
             text.sample("weir_ended_early_total", &format!("reason=\"{reason}\""), count);
+        }
+        let name = "weir_accepted_total";
+        text.family(name, "counter", "Heads of messages that broke a rule which `accept` lets pass.");
+        for (Accepted { rule, by }, count) in counters.accepted() {
+            let by = match by {
+                By::Listener(name) => format!("listener=\"{name}\""),
+                By::Service(name) => format!("service=\"{name}\""),
+            };
+            text.sample(name, &format!("rule=\"{rule}\",{by}"), count);
         }
         text.family("weir_retries_total", "counter", "Requests that were sent again.");
         text.sample("weir_retries_total", "", counters.retries);

@@ -15,7 +15,7 @@ use weir_reactor::{Net, Ready};
 use weir_transport::{End, Fault};
 
 /// What a head of an answer led to.
-enum Passed {
+pub(super) enum Passed {
     /// Another head follows.
     Interim,
     /// The body follows.
@@ -142,24 +142,24 @@ impl<N: Net> Worker<N> {
             let core = &mut self.core;
             match &mut exchange.answer {
                 AnswerHalf::Awaiting if at == inbox.len() => break,
-                AnswerHalf::Awaiting => match core.response.parse(&inbox[at..], &exchange.policy().limits) {
-                    Ok(Parse::Complete(len)) => {
-                        let staged = client.transport.staged();
-                        let passed = self.pass_head(id, &inbox[at..at + len]);
-                        at += len;
-                        match passed {
-                            Passed::Interim => {}
-                            Passed::Final => before_head = Some(staged),
-                            Passed::Switched => return self.switch(id, inbox, at),
-                            Passed::Ended => return,
-                        }
+                AnswerHalf::Awaiting => {
+                    let staged = client.transport.staged();
+                    let (len, passed) = match core.response.parse(&inbox[at..], &exchange.policy().limits) {
+                        Ok(Parse::Complete(len)) => (len, self.pass_head(id, &inbox[at..at + len])),
+                        Ok(Parse::Partial) => break,
+                        Err(error) => match self.mend_answer(id, &inbox[at..], error) {
+                            Some(passed) => passed,
+                            None => break,
+                        },
+                    };
+                    at += len;
+                    match passed {
+                        Passed::Interim => {}
+                        Passed::Final => before_head = Some(staged),
+                        Passed::Switched => return self.switch(id, inbox, at),
+                        Passed::Ended => return,
                     }
-                    Ok(Parse::Partial) => break,
-                    Err(error) => {
-                        let client = exchange.client;
-                        return self.end(client, Reason::BadResponse(error));
-                    }
-                },
+                }
                 AnswerHalf::Forwarding { body, .. } => {
                     let id = exchange.client;
                     match body.pass(inbox, at, &mut client.transport, &mut core.wire, None) {
@@ -225,7 +225,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// Passes on a head of an answer, which was parsed from `buf`.
-    fn pass_head(&mut self, id: ExchangeId, buf: &[u8]) -> Passed {
+    pub(super) fn pass_head(&mut self, id: ExchangeId, buf: &[u8]) -> Passed {
         let Some(exchange) = self.exchanges.get_mut(id) else { return Passed::Ended };
         let client_id = exchange.client;
         let Some(client) = self.clients.get_mut(client_id) else { return Passed::Ended };

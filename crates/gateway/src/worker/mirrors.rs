@@ -103,15 +103,23 @@ impl<N: Net> Worker<N> {
     #[cold]
     pub(super) fn take_mirrored(&mut self, from: UpstreamId, id: MirrorId, inbox: &[u8], end: Option<End>) {
         let mut at = HEADROOM;
-        let Some(mirror) = self.mirrors.get_mut(id) else { return };
         loop {
+            let Some(mirror) = self.mirrors.get_mut(id) else { return };
             let Some(answer) = &mut mirror.answer else {
-                let head = &mut self.core.response;
-                match head.parse(&inbox[at..], &mirror.limits) {
+                match self.core.response.parse(&inbox[at..], &mirror.limits) {
                     Ok(Parse::Complete(len)) => at += len,
                     Ok(Parse::Partial) => break,
-                    Err(_) => return self.drop_mirror(id, Fate::Failed),
+                    Err(error) => {
+                        let (service, limits) = (mirror.service, mirror.limits);
+                        match self.mend_response(service, &inbox[at..], &limits, error, &mut Vec::new()) {
+                            Ok(Some(len)) => at += len,
+                            Ok(None) => break,
+                            Err(_) => return self.drop_mirror(id, Fate::Failed),
+                        }
+                    }
                 }
+                let Some(mirror) = self.mirrors.get_mut(id) else { return };
+                let head = &self.core.response;
                 match head.status {
                     101 => return self.drop_mirror(id, Fate::Failed),
                     100..200 => continue,
@@ -133,7 +141,8 @@ impl<N: Net> Worker<N> {
             }
         }
         let rest = &inbox[at..];
-        if let Some(answer) = &mut mirror.answer {
+        let answer = self.mirrors.get_mut(id).and_then(|mirror| mirror.answer.as_mut());
+        if let Some(answer) = answer {
             let is_complete =
                 answer.body.is_complete() || (end == Some(End::Clean) && answer.body.end_of_input().is_ok());
             if is_complete {

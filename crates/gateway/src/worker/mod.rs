@@ -11,6 +11,7 @@ mod due;
 mod ends;
 mod lending;
 mod local;
+mod mending;
 mod mirrors;
 mod overrides;
 mod preface;

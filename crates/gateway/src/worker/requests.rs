@@ -147,7 +147,10 @@ impl<N: Net> Worker<N> {
                             client.phase = Phase::Head { started: true };
                             break;
                         }
-                        Err(error) => self.end(id, Reason::BadRequest(error)),
+                        Err(error) => match self.mend_request(id, &input[at..], error) {
+                            0 => break,
+                            taken => at += taken,
+                        },
                     }
                 }
                 Phase::Exchange(exchange) => match self.pass_request_body(exchange, input, at) {
@@ -213,10 +216,10 @@ impl<N: Net> Worker<N> {
     /// Begins a request whose head was held; it was parsed before, and the limits may be others since.
     #[cold]
     pub(super) fn begin_held(&mut self, id: ClientId, head: &[u8], past: Past) {
-        match self.core.request.parse(head, &self.core.plan.policy().limits) {
+        match self.core.request.parse_mended(head, &self.core.plan.policy().limits) {
             Ok(Parse::Complete(_)) => self.begin(id, head, past),
             Ok(Parse::Partial) => self.broken(id, "a part of a head was held"),
-            Err(error) => self.end(id, Reason::BadRequest(error)),
+            Err(error) => self.end(id, Reason::BadRequest(error, None)),
         }
     }
 

@@ -2,19 +2,20 @@
 //! and with generated input.
 
 use weir_http1::{
-    Authority, BodyDecoder, BodyError, Field, Framing, Limits, Method, Parse, RequestHead, ResponseHead,
-    Version, chunk, copy_fields, last_chunk,
+    Authority, BodyDecoder, BodyError, Field, Framing, Limits, Mended, Method, Parse, RequestHead,
+    ResponseHead, Rule, Rules, TargetForm, Version, chunk, copy_fields, last_chunk,
 };
 
 /// Small enough for a fuzzer to reach.
-const LIMITS: Limits = Limits { head_bytes: 2048, fields: 24, line_bytes: 512 };
+const LIMITS: Limits = Limits { head_bytes: 2048, fields: 24, line_bytes: 512, extension_bytes: 64 };
 
 /// Room for more fields than [`LIMITS`] lets pass.
 const ORACLE_FIELDS: usize = 32;
 
 /// A request head: the decision does not depend on how the bytes arrive; httparse reads what is accepted the same way;
-/// and what is written again is read the same way.
+/// and what is written again is read the same way. What is refused is read once more with all rules let pass that can be.
 pub fn request_head(input: &[u8]) {
+    mended_request(input);
     let mut head = RequestHead::new();
     let length = decided_once(input, |bytes| head.parse(bytes, &LIMITS));
     let Some(length) = length else { return };
@@ -63,6 +64,7 @@ pub fn request_head(input: &[u8]) {
 
 /// A response head, as [`request_head`].
 pub fn response_head(input: &[u8]) {
+    mended_response(input);
     let mut head = ResponseHead::new();
     let length = decided_once(input, |bytes| head.parse(bytes, &LIMITS));
     let Some(length) = length else { return };
@@ -95,6 +97,62 @@ pub fn response_head(input: &[u8]) {
     assert_eq!(again.framing(Method::Get), head.framing(Method::Get));
     assert_eq!(again.content_length(), head.content_length());
     same_after_copy(input, &head.fields, &out, &again.fields);
+}
+
+/// A request that is refused, with all rules let pass: the decision does not depend on how the bytes arrive, either, and what
+/// is made of it is strict.
+fn mended_request(input: &[u8]) {
+    let Err(error) = RequestHead::new().parse(input, &LIMITS) else { return };
+    let (mut head, mut out) = (RequestHead::new(), Vec::new());
+    let every = Rule::OF_REQUESTS.into_iter().chain(Rule::OF_ANSWERS).collect::<Rules>();
+    assert!(head.mend(input, &LIMITS, Rules::NONE, error, &mut out).is_err());
+    decided_once(input, |bytes| match head.parse(bytes, &LIMITS) {
+        Err(error) => head.mend(bytes, &LIMITS, every, error, &mut out).map(progress),
+        strict => strict,
+    });
+    let mended = head.mend(input, &LIMITS, every, error, &mut out);
+    let would_pass = RequestHead::would_pass(input, &LIMITS, Rules::NONE, error);
+    assert!(would_pass.is_none_or(|rule| mended.is_ok() && Rule::OF_REQUESTS.contains(&rule)));
+    let Ok(Some(Mended { broken, .. })) = mended else { return };
+    assert!(!broken.is_empty() && broken.iter().all(|rule| Rule::OF_REQUESTS.contains(&rule)));
+    let mut again = RequestHead::new();
+    assert_eq!(again.parse_mended(&out, &LIMITS), Ok(Parse::Complete(out.len())));
+    assert_eq!(again, head);
+    if broken.has(Rule::EmptyHost) {
+        assert!(head.host.is_none() || head.target_form == TargetForm::Absolute);
+        // As it is passed on.
+        let line = 2 + out.windows(2).position(|pair| pair == b"\r\n").unwrap();
+        out.splice(line..line, *b"Host: h\r\n");
+        if RequestHead::new().parse(&out, &LIMITS).is_err() {
+            // The line is one too many.
+            return;
+        }
+    }
+    assert_eq!(parse_request(&out).framing, head.framing);
+    request_head(&out);
+}
+
+/// Likewise.
+fn mended_response(input: &[u8]) {
+    let Err(error) = ResponseHead::new().parse(input, &LIMITS) else { return };
+    let (mut head, mut out) = (ResponseHead::new(), Vec::new());
+    let every = Rule::OF_REQUESTS.into_iter().chain(Rule::OF_ANSWERS).collect::<Rules>();
+    assert!(head.mend(input, &LIMITS, Rules::NONE, error, &mut out).is_err());
+    decided_once(input, |bytes| match head.parse(bytes, &LIMITS) {
+        Err(error) => head.mend(bytes, &LIMITS, every, error, &mut out).map(progress),
+        strict => strict,
+    });
+    let mended = head.mend(input, &LIMITS, every, error, &mut out);
+    let would_pass = ResponseHead::would_pass(input, &LIMITS, Rules::NONE, error);
+    assert!(would_pass.is_none_or(|rule| mended.is_ok() && Rule::OF_ANSWERS.contains(&rule)));
+    let Ok(Some(Mended { broken, .. })) = mended else { return };
+    assert!(!broken.is_empty() && broken.iter().all(|rule| Rule::OF_ANSWERS.contains(&rule)));
+    assert_eq!(parse_response(&out), head);
+    response_head(&out);
+}
+
+fn progress(mended: Option<Mended>) -> Parse {
+    mended.map_or(Parse::Partial, |mended| Parse::Complete(mended.length))
 }
 
 /// A body in chunks: the same data and the same end however the input is split, nothing behind the end consumed, and
@@ -142,7 +200,7 @@ fn decided_once<E: std::fmt::Debug>(
     }
     match outcome {
         Ok(Parse::Complete(length)) => {
-            assert!(length <= input.len() && input[..length].ends_with(b"\r\n"));
+            assert!(length <= input.len() && input[..length].ends_with(b"\n"));
             Some(length)
         }
         Ok(Parse::Partial) => {

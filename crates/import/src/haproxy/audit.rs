@@ -152,10 +152,19 @@ fn proxy(line: &Line, notes: &mut Notes) {
     }
 }
 
+/// Options by which HAProxy takes requests that break rules, by their name since 3.0 and the one of before.
+pub(super) const ACCEPTS_REQUESTS: [&str; 2] =
+    ["accept-unsafe-violations-in-http-request", "accept-invalid-http-request"];
+
+/// Likewise answers.
+pub(super) const ACCEPTS_ANSWERS: [&str; 2] =
+    ["accept-unsafe-violations-in-http-response", "accept-invalid-http-response"];
+
 fn option(line: &Line, notes: &mut Notes) {
     let name = line.word(1);
     match name {
         "httpchk" | "httplog" => {}
+        name if ACCEPTS_REQUESTS.contains(&name) || ACCEPTS_ANSWERS.contains(&name) => {}
         "forwardfor" => {
             notes.remark(
                 "X-Forwarded-For, -Proto and -Host are always sent to services, in place of the client's own",

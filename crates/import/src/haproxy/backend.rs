@@ -1,6 +1,7 @@
 //! A backend as a service.
 
 use super::Config;
+use super::audit::ACCEPTS_ANSWERS;
 use super::parser::{Line, Section};
 use crate::model::{Document, Server, Service, Table, Value};
 use crate::nginx::server_url;
@@ -204,6 +205,13 @@ pub(super) fn service(
         if first.contains_key(param) {
             service.settings.text("proxy_protocol", version);
         }
+    }
+    if ACCEPTS_ANSWERS.iter().any(|option| config.find(section, &["option", option]).is_some()) {
+        service.settings.texts("accept", ["bare-lf", "obs-fold", "space-before-colon"]);
+        notes.remark(format!(
+            "service {}: of what HAProxy accepts in answers, Weir accepts what can be repaired; accept has more",
+            service.name
+        ));
     }
     if first.contains_key("ssl") && !passes_tls {
         let table = tls_towards(&first, section, config, &mut service.notes, notes);

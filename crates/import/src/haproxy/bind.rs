@@ -1,6 +1,7 @@
 //! `bind` lines as listeners.
 
 use super::Config;
+use super::audit::ACCEPTS_REQUESTS;
 use super::parser::{Line, Section};
 use super::region::Entry;
 use crate::model::{Certificate, Document, Listener, Table};
@@ -152,6 +153,13 @@ pub(super) fn listeners(
                     ));
                 }
             }
+        }
+        if ACCEPTS_REQUESTS.iter().any(|option| config.find(section, &["option", option]).is_some()) {
+            listener.settings.texts("accept", ["raw-utf8-target"]);
+            notes.remark(format!(
+                "listener {}: of what HAProxy accepts in requests, Weir accepts UTF-8 in targets; accept has more",
+                listener.name
+            ));
         }
         if entry.is_tls {
             listener.tls = Some(listener_tls(&params, section, config, document, notes));

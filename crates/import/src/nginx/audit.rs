@@ -49,6 +49,15 @@ fn look(directive: &Directive, notes: &mut Notes) {
             notes.loss(at, text, message);
         }
         "limit_except" => {}
+        "underscores_in_headers" if on => {
+            let message = "Weir drops fields with an underscore in their name, which servers may take for another; rename them";
+            notes.loss_once(name, at, text, message);
+        }
+        "merge_slashes" if !on => {
+            let message = "routes take several slashes for one; requests are passed on as they came";
+            notes.loss_once(name, at, text, message);
+        }
+        "underscores_in_headers" | "merge_slashes" => notes.quiet(name),
         _ if on => {
             notes.loss(at, text, "unknown to `weir import`; look for a counterpart in docs/GATEWAY.md");
         }
@@ -149,7 +158,7 @@ const TRANSLATED: [&str; 88] = [
 ];
 
 /// What Weir needs no setting for, or cannot differ in for a client or a server.
-const QUIET: [&str; 76] = [
+const QUIET: [&str; 74] = [
     "absolute_redirect",
     "accept_mutex",
     "aio",
@@ -183,7 +192,6 @@ const QUIET: [&str; 76] = [
     "map_hash_bucket_size",
     "map_hash_max_size",
     "max_ranges",
-    "merge_slashes",
     "multi_accept",
     "open_file_cache",
     "open_file_cache_errors",
@@ -225,7 +233,6 @@ const QUIET: [&str; 76] = [
     "types",
     "use",
     "user",
-    "underscores_in_headers",
 ];
 
 const QUIET_FAMILIES: [&str; 24] = [

@@ -55,6 +55,7 @@ pub(super) fn compile(config: &Config, services: &[Service]) -> Result<Vec<Liste
                 announced_by: listener.proxy_protocol.as_slice().into(),
                 allow: listener.allow.as_slice().into(),
                 deny: listener.deny.as_slice().into(),
+                accept: listener.accept.iter().map(|rule| rule.0).collect(),
                 passthrough: Arc::clone(&passthrough),
                 tls: tls.clone(),
             });

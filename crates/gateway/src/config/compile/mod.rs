@@ -105,7 +105,12 @@ fn access(log: &Log) -> Result<Option<AccessLog>, Fault> {
 fn policy(config: &Config) -> Result<Policy, Fault> {
     let limits = &config.limits;
     let head_bytes = size("limits.head", limits.head, 512, 1 << 20)?;
-    let line_bytes = size("limits.line", limits.line, 256, 1 << 20)?;
+    let line_bytes = match limits.line {
+        Some(bytes) => size("limits.line", bytes, 256, 1 << 20)?,
+        None => head_bytes,
+    };
+    // They are dropped as they come and take no memory: the bound is for what is read in vain.
+    let extension_bytes = size("limits.chunk_extension", limits.chunk_extension, 0, 1 << 16)?;
     let fields = size("limits.fields", limits.fields as u64, 1, 1000)?;
     let interims = InterimLimits {
         answers: size("limits.interim_answers", limits.interim_answers as u64, 0, 1000)?,
@@ -115,7 +120,7 @@ fn policy(config: &Config) -> Result<Policy, Fault> {
         },
     };
     Ok(Policy {
-        limits: Limits { head_bytes, fields, line_bytes },
+        limits: Limits { head_bytes, fields, line_bytes, extension_bytes },
         interims,
         max_body: limits.body.unwrap_or(u64::MAX),
         timeouts: config.timeouts,

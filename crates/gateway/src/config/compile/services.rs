@@ -55,6 +55,7 @@ fn compile_one(name: &str, service: &document::Service, finder: &Finder) -> Resu
         health: service.health.clone(),
         max_waiting: service.max_waiting,
         retry_percent: service.retry_percent,
+        accept: service.accept.iter().map(|rule| rule.0).collect(),
         tls,
     })
 }

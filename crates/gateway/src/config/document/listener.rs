@@ -1,5 +1,6 @@
 //! Listeners, and TLS towards clients.
 
+use super::accept::RequestRule;
 use super::values::{duration, size, text, texts};
 use crate::config::Network;
 use serde::Deserialize;
@@ -36,6 +37,9 @@ pub struct Listener {
     /// Networks of clients that are turned away, of those let in; default: none.
     #[serde(default, deserialize_with = "texts")]
     pub deny: Vec<Network>,
+    /// Rules of HTTP that requests need not keep; default: none.
+    #[serde(default, deserialize_with = "texts")]
+    pub accept: Vec<RequestRule>,
     /// TLS connections that are passed on without being decrypted, by the name that the client asks for.
     #[serde(default)]
     pub passthrough: Vec<Passthrough>,
@@ -171,6 +175,7 @@ impl Listener {
             proxy_protocol: Vec::new(),
             allow: Vec::new(),
             deny: Vec::new(),
+            accept: Vec::new(),
             passthrough: Vec::new(),
             tls: None,
         }

@@ -1,5 +1,6 @@
 //! The configuration as an operator writes it, in a TOML file or by flags.
 
+mod accept;
 mod dns;
 mod listener;
 mod log;
@@ -9,6 +10,7 @@ mod timeouts;
 mod tracing;
 mod values;
 
+pub use accept::{AnswerRule, RequestRule};
 pub use dns::{Dns, NameServer, Prefer};
 pub use listener::{
     Bind, Certificate, ClientCertificates, Listener, ListenerTls, Mode, Passthrough, ProxyField, SuiteOrder,
@@ -110,9 +112,12 @@ pub struct Limits {
     pub head: u64,
     /// Fields of a head.
     pub fields: usize,
-    /// Bytes of a line of a head.
+    /// Bytes of a line of a head; default: as `head`.
     #[serde(deserialize_with = "size")]
-    pub line: u64,
+    pub line: Option<u64>,
+    /// Bytes of the extensions of a chunk.
+    #[serde(deserialize_with = "size")]
+    pub chunk_extension: u64,
     /// Interim answers (1xx) of an exchange, 0 to 1000; default: 8.
     pub interim_answers: usize,
     /// Bytes of all their heads together; default: as `head`.
@@ -200,7 +205,8 @@ impl Default for Limits {
         Self {
             head: limits.head_bytes as u64,
             fields: limits.fields,
-            line: limits.line_bytes as u64,
+            line: None,
+            chunk_extension: limits.extension_bytes as u64,
             // A 100 and a few with early hints or progress, of which RFC 9110 knows no bound.
             interim_answers: 8,
             interim_bytes: None,

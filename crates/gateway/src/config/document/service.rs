@@ -1,5 +1,6 @@
 //! Services, and TLS towards their servers.
 
+use super::accept::AnswerRule;
 use super::values::{duration, size, text, texts};
 use serde::{Deserialize, Deserializer, de::Error};
 use std::path::PathBuf;
@@ -43,6 +44,9 @@ pub struct Service {
     /// Begins each connection with a PROXY protocol header about the client; default: none.
     #[serde(default)]
     pub proxy_protocol: Option<ProxyProtocol>,
+    /// Rules of HTTP that its servers' answers need not keep; default: none.
+    #[serde(default, deserialize_with = "texts")]
+    pub accept: Vec<AnswerRule>,
     /// Its idle connections.
     #[serde(default)]
     pub pool: Pool,
@@ -215,6 +219,7 @@ impl Service {
             max_waiting: max_waiting(),
             retry_percent: retry_percent(),
             proxy_protocol: None,
+            accept: Vec::new(),
             pool: Pool::default(),
             tls: ServiceTls::default(),
         }

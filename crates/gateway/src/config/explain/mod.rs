@@ -38,6 +38,10 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
             let networks: Vec<_> = networks.iter().map(ToString::to_string).collect();
             writeln!(out, "  {name:<16} {what} {}", networks.join(" "))?;
         }
+        if !listener.accept.is_empty() {
+            let names: Vec<_> = listener.accept.iter().map(|rule| rule.0.name()).collect();
+            writeln!(out, "  {name:<16} accepts {}", names.join(" "))?;
+        }
         for passthrough in &listener.passthrough {
             let (names, service) = (passthrough.name.join(" "), &passthrough.service);
             writeln!(out, "  {name:<16} {names} undecrypted to service {service}")?;
@@ -65,8 +69,8 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     writeln!(out, "\nLimits")?;
     writeln!(
         out,
-        "  head {} bytes, {} fields, line {} bytes, body {body}",
-        limits.head_bytes, limits.fields, limits.line_bytes
+        "  head {} bytes, {} fields, line {} bytes, chunk extensions {} bytes, body {body}",
+        limits.head_bytes, limits.fields, limits.line_bytes, limits.extension_bytes
     )?;
     if let Some(most) = connections_per_client {
         writeln!(out, "  {most} connections for each client")?;

@@ -77,6 +77,10 @@ fn lines(service: &Written) -> Vec<String> {
         line.push_str(&format!(", announced by PROXY protocol {}", kebab(&version)));
     }
     lines.push(line);
+    if !service.accept.is_empty() {
+        let names: Vec<_> = service.accept.iter().map(|rule| rule.0.name()).collect();
+        lines.push(format!("accepts {}", names.join(" ")));
+    }
     lines
 }
 

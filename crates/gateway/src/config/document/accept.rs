@@ -1,0 +1,48 @@
+//! Rules that senders need not keep, by their names.
+
+use std::str::FromStr;
+use weir_http1::Rule;
+
+/// A rule of requests that a listener lets pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestRule(pub Rule);
+
+/// A rule of answers that a service's servers need not keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerRule(pub Rule);
+
+impl FromStr for RequestRule {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        if let Some(rule) = find(&Rule::OF_ANSWERS, name) {
+            let name = rule.name();
+            let expected = names(&Rule::OF_REQUESTS);
+            return Err(format!(
+                "invalid rule `{name}`: it is of answers, and in requests it would be request smuggling: expected {expected}"
+            ));
+        }
+        find(&Rule::OF_REQUESTS, name).map(Self).ok_or_else(|| unknown(&Rule::OF_REQUESTS, name))
+    }
+}
+
+impl FromStr for AnswerRule {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        find(&Rule::OF_ANSWERS, name).map(Self).ok_or_else(|| unknown(&Rule::OF_ANSWERS, name))
+    }
+}
+
+fn find(rules: &[Rule], name: &str) -> Option<Rule> {
+    rules.iter().copied().find(|rule| rule.name() == name)
+}
+
+fn unknown(rules: &[Rule], name: &str) -> String {
+    format!("invalid rule `{name}`: expected {}", names(rules))
+}
+
+fn names(rules: &[Rule]) -> String {
+    let names: Vec<_> = rules.iter().map(|rule| format!("`{}`", rule.name())).collect();
+    names.join(", ")
+}

@@ -1,0 +1,131 @@
+//! Answers: their lines are separated first, then each field is looked at.
+
+use super::{Written, lines};
+use crate::scan::{elements, token_end, trim_ows};
+use crate::{FieldName, Rule, Rules};
+
+/// Writes the complete lines of `head` to `out`, without what breaks `rules`.
+pub(super) fn write(head: &[u8], rules: Rules, out: &mut Vec<u8>) -> Written {
+    out.clear();
+    let mut written = Written::default();
+    let mut fields = Fields::default();
+    for line in lines(head, 0) {
+        let broken = &mut written.broken;
+        let text = match line {
+            [text @ .., b'\r', b'\n'] => Some(text),
+            [text @ .., b'\n'] if rules.has(Rule::BareLf) => {
+                *broken = broken.with(Rule::BareLf);
+                Some(text)
+            }
+            _ => None,
+        };
+        match text {
+            Some(text) if written.lines > 0 => fields.line(text, rules, broken, out),
+            Some(text) => write_line(text, out),
+            // It is refused, and nothing goes on from it.
+            None => {
+                fields = Fields::default();
+                out.extend_from_slice(line);
+            }
+        }
+        written.read += line.len();
+        written.lines += 1;
+    }
+    written
+}
+
+/// What the field lines so far have left open.
+#[derive(Default)]
+struct Fields {
+    /// The last line is one that may go on.
+    may_go_on: bool,
+    /// How often `chunked` was said.
+    chunked: usize,
+}
+
+impl Fields {
+    /// Writes a line, which comes without its end.
+    fn line(&mut self, text: &[u8], rules: Rules, broken: &mut Rules, out: &mut Vec<u8>) {
+        if let [b' ' | b'\t', ..] = text {
+            // A line of nothing but white space is the end of the head to some.
+            if self.may_go_on && rules.has(Rule::ObsFold) && !trim_ows(text).is_empty() {
+                *broken = broken.with(Rule::ObsFold);
+                out.truncate(out.len() - b"\r\n".len());
+                out.push(b' ');
+                return write_line(trim_ows(text), out);
+            }
+            return write_line(text, out);
+        }
+        let name_end = token_end(text, 0);
+        let (name, rest) = text.split_at(name_end);
+        let value = match trim_ows(rest) {
+            [b':', value @ ..] if rest.first() == Some(&b':') => Some(value),
+            [b':', value @ ..] if rules.has(Rule::SpaceBeforeColon) && !name.is_empty() => {
+                *broken = broken.with(Rule::SpaceBeforeColon);
+                Some(value)
+            }
+            _ => None,
+        };
+        let Some(value) = value else {
+            self.may_go_on = false;
+            return write_line(text, out);
+        };
+        let known = FieldName::of(name);
+        // What frames the message or is about its connection must be seen whole by whoever reads line by line.
+        self.may_go_on = !known.is_hop_by_hop() && !known.is_relied_on();
+        let value = match known {
+            FieldName::Connection if rules.has(Rule::ConnectionNamesFraming) => {
+                without_framing(value, broken)
+            }
+            FieldName::TransferEncoding if rules.has(Rule::ChunkedTwice) => self.once(value, broken),
+            _ => Some(value.to_vec()),
+        };
+        if let Some(value) = value {
+            out.extend_from_slice(name);
+            out.push(b':');
+            write_line(&value, out);
+        }
+    }
+
+    /// A `Transfer-Encoding` without the second `chunked`; `None`: nothing else is in it.
+    fn once(&mut self, value: &[u8], broken: &mut Rules) -> Option<Vec<u8>> {
+        let mut codings = elements(value).filter(|coding| !coding.is_empty()).peekable();
+        let before = self.chunked;
+        if codings.peek().is_none() || !codings.all(|coding| coding.eq_ignore_ascii_case(b"chunked")) {
+            // It stays as it is, and is refused.
+            self.chunked = usize::MAX;
+            return Some(value.to_vec());
+        }
+        let now = elements(value).filter(|coding| !coding.is_empty()).count();
+        self.chunked = before.saturating_add(now);
+        match (before, self.chunked) {
+            (0, 2) => {
+                *broken = broken.with(Rule::ChunkedTwice);
+                Some(b" chunked".to_vec())
+            }
+            (1, 2) => {
+                *broken = broken.with(Rule::ChunkedTwice);
+                None
+            }
+            _ => Some(value.to_vec()),
+        }
+    }
+}
+
+/// A `Connection` without the names of framing fields; `None`: nothing else is in it.
+fn without_framing(value: &[u8], broken: &mut Rules) -> Option<Vec<u8>> {
+    let frames = |option: &[u8]| {
+        matches!(FieldName::of(option), FieldName::ContentLength | FieldName::TransferEncoding)
+    };
+    if !elements(value).any(frames) {
+        return Some(value.to_vec());
+    }
+    *broken = broken.with(Rule::ConnectionNamesFraming);
+    let others: Vec<_> = elements(value).filter(|option| !frames(option) && !option.is_empty()).collect();
+    (!others.is_empty()).then(|| [&b" "[..], &others.join(&b", "[..])].concat())
+}
+
+fn write_line(text: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(text);
+    out.extend_from_slice(b"\r\n");
+}
