@@ -254,6 +254,9 @@ impl<N: Net> Worker<N> {
                     (true, Version::Http11) => Connection::Persists,
                     (true, Version::Http10) => Connection::PersistsByConsent,
                 };
+                if let Some(tempo) = &mut client.tempo {
+                    tempo.answer_begins();
+                }
                 let edits = exchange.plan.response_edits(exchange.route);
                 let cookie = match exchange.sets_cookie {
                     true => {
