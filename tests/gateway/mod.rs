@@ -18,6 +18,7 @@ mod reload;
 mod routes;
 mod services;
 mod settings;
+mod slow;
 mod tickets;
 mod tls;
 mod tracing;
