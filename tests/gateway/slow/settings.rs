@@ -37,11 +37,18 @@ fn an_exchange_keeps_what_it_began_with_in_a_reload() {
     fs::write(&file, config(&format!("[min_rate]\n{STRICT}"))).unwrap();
     let reload = Client::connect(weir.admin(), None).ask("POST /reload HTTP/1.1\r\nHost: a\r\n\r\n");
     assert!(reload.text().contains("\"settings\":1"), "{}", reload.text());
+    // Both go on, so that their deadlines are looked at, and pause.
+    sending.send("2");
+    let mut bytes = Vec::new();
+    while bytes.len() < LARGE / 4 {
+        assert_eq!(reading.stream.receive(&mut bytes), None);
+    }
     let_a_window_pass(&weir);
-    sending.send("23");
+    sending.send("3");
     expect_length(&mut sending, 3);
-    let answer = reading.answer(Method::Get);
-    assert!(answer.complete && answer.body.len() == LARGE);
+    while bytes.len() < LARGE {
+        assert_eq!(reading.stream.receive(&mut bytes), None, "{}", weir.stderr());
+    }
     // What begins now is held to the new ones.
     sending.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n1");
     assert_eq!(sending.answer(Method::Post).status, 408);
