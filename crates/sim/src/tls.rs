@@ -5,6 +5,7 @@ use crate::net::{SimListener, SimNet};
 use crate::plan::Plan;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
+use std::time::Duration;
 use weir_gateway::bare::{Bare, Bound, Role};
 use weir_gateway::document::{Listener, MinRate, Route, Server, Service, ServiceTls};
 use weir_gateway::{Config, Timeouts};
@@ -42,7 +43,7 @@ pub(crate) fn bound(plan: &Plan, moves: u8, timeouts: Timeouts) -> Bound {
 fn min_rate(plan: &Plan) -> MinRate {
     match plan.is_plain() {
         true => MinRate { request: 0, answer: 0, ..MinRate::default() },
-        false => MinRate::default(),
+        false => MinRate { request: 5000, answer: 2000, window: Duration::from_secs(2) },
     }
 }
 
