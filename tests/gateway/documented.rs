@@ -113,6 +113,8 @@ fn every_setting_is_documented() {
         ("buffers.", "[buffers]\nx = 1"),
         ("limits.", "[limits]\nx = 1"),
         ("timeouts.", "[timeouts]\nx = 1"),
+        ("min_rate.", "[min_rate]\nx = 1"),
+        ("min_rate.", "[[route]]\nmin_rate.x = 1"),
         ("", "[log]\nx = 1"),
         ("", "[admin]\nx = 1"),
     ] {

@@ -20,6 +20,7 @@ mod routes;
 mod servers;
 mod services;
 mod settings;
+mod slow;
 mod tickets;
 mod tls;
 mod tracing;

@@ -27,6 +27,10 @@ pub enum Reason {
     HeadTimeout,
     /// The client stopped sending a request body.
     BodyTimeout,
+    /// The client sent a request body too slowly.
+    BodyTooSlow,
+    /// A request body took too long in all.
+    BodyOverdue,
     /// The client did not complete the TLS handshake in time.
     HandshakeTimeout,
     /// A connection that a proxy in front should have announced did not begin with a PROXY protocol header.
@@ -51,6 +55,10 @@ pub enum Reason {
     ClientClosed,
     /// The client stopped reading its response.
     ClientStalled,
+    /// The client read its response too slowly.
+    ClientTooSlow,
+    /// A response took too long in all.
+    AnswerOverdue,
     /// All servers of the service are down or drained.
     NoServer,
     /// Each server has as many connections in use as it may have, and too many requests wait already.
@@ -108,7 +116,7 @@ impl Reason {
             Self::ConnectMethod => 501,
             Self::RateLimited(_) => 429,
             Self::TraceMethod => 405,
-            Self::HeadTimeout | Self::BodyTimeout => 408,
+            Self::HeadTimeout | Self::BodyTimeout | Self::BodyTooSlow | Self::BodyOverdue => 408,
             Self::HandshakeTimeout
             | Self::BadProxyHeader(_)
             | Self::UntrustedProxy
@@ -119,6 +127,8 @@ impl Reason {
             | Self::ClientTls(_)
             | Self::ClientClosed
             | Self::ClientStalled
+            | Self::ClientTooSlow
+            | Self::AnswerOverdue
             | Self::TunnelIdle
             | Self::UpstreamStray(_) => return None,
             Self::UpstreamConnectTimeout
@@ -152,6 +162,8 @@ impl Reason {
             Self::BadMaxForwards => "bad_max_forwards",
             Self::HeadTimeout => "head_timeout",
             Self::BodyTimeout => "body_timeout",
+            Self::BodyTooSlow => "body_too_slow",
+            Self::BodyOverdue => "body_overdue",
             Self::HandshakeTimeout => "handshake_timeout",
             Self::BadProxyHeader(_) => "bad_proxy_header",
             Self::UntrustedProxy => "untrusted_proxy",
@@ -164,6 +176,8 @@ impl Reason {
             Self::ClientTls(_) => "client_tls",
             Self::ClientClosed => "client_closed",
             Self::ClientStalled => "client_stalled",
+            Self::ClientTooSlow => "client_too_slow",
+            Self::AnswerOverdue => "answer_overdue",
             Self::NoServer => "no_server",
             Self::QueueFull => "queue_full",
             Self::QueueTimeout => "queue_timeout",
@@ -244,7 +258,7 @@ impl Reason {
 }
 
 /// All codes, by which the workers count. `internal_error` comes last.
-pub(crate) const CODES: [&str; 79] = [
+pub(crate) const CODES: [&str; 83] = [
     "body_too_large",
     "no_server",
     "queue_full",
@@ -255,6 +269,8 @@ pub(crate) const CODES: [&str; 79] = [
     "bad_max_forwards",
     "head_timeout",
     "body_timeout",
+    "body_too_slow",
+    "body_overdue",
     "handshake_timeout",
     "bad_proxy_header",
     "untrusted_proxy",
@@ -267,6 +283,8 @@ pub(crate) const CODES: [&str; 79] = [
     "client_tls",
     "client_closed",
     "client_stalled",
+    "client_too_slow",
+    "answer_overdue",
     "upstream_connect",
     "upstream_tls",
     "upstream_connect_timeout",

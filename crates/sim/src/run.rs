@@ -130,6 +130,10 @@ impl<'a> Run<'a> {
         if plan.rough && seed % 2 == 1 {
             timeouts.pooled = Duration::from_millis(1 + seed % 20);
         }
+        if !plan.is_plain() && seed % 3 == 1 {
+            timeouts.body = Some(Duration::from_millis(100 + seed % 5000));
+            timeouts.answer = Some(Duration::from_millis(100 + seed % 7000));
+        }
         let bare = tls::gateway(net, tls::bound(plan, 0, timeouts));
         Self {
             plan,

@@ -5,8 +5,9 @@ use crate::net::{SimListener, SimNet};
 use crate::plan::Plan;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
+use std::time::Duration;
 use weir_gateway::bare::{Bare, Bound, Role};
-use weir_gateway::document::{Listener, Route, Server, Service, ServiceTls};
+use weir_gateway::document::{Listener, MinRate, Route, Server, Service, ServiceTls};
 use weir_gateway::{Config, Timeouts};
 use weir_tls::issue::{Authority, KeyKind, issue};
 use weir_tls::{Client, ClientSettings, PeerName, Roots, ServerSettings, Session};
@@ -26,6 +27,7 @@ pub(crate) fn bound(plan: &Plan, moves: u8, timeouts: Timeouts) -> Bound {
         services: [("upstream".to_owned(), upstream)].into(),
         routes: routes(plan),
         timeouts,
+        min_rate: min_rate(plan),
         ..Config::default()
     };
     let role = if plan.tunnels { Role::Tunnel } else { Role::Gateway };
@@ -35,6 +37,14 @@ pub(crate) fn bound(plan: &Plan, moves: u8, timeouts: Timeouts) -> Bound {
     });
     let client = plan.upstream_tls.then(|| (client().clone(), name()));
     Bound::new(role, &config, server, client).expect("a valid configuration")
+}
+
+/// A rough network is slower than any client should be, which only counts where things may go wrong.
+fn min_rate(plan: &Plan) -> MinRate {
+    match plan.is_plain() {
+        true => MinRate { request: 0, answer: 0, ..MinRate::default() },
+        false => MinRate { request: 5000, answer: 2000, window: Duration::from_secs(2) },
+    }
 }
 
 /// So many routes to the upstream, five for each host; none: one for everything.

@@ -40,16 +40,21 @@ fn tunnels_pass_everything() {
 
 #[test]
 fn whatever_goes_wrong_has_one_reason() {
-    let (mut steps, mut retries) = (0, 0);
+    const SLOW: [&str; 4] = ["body_too_slow", "body_overdue", "client_too_slow", "answer_overdue"];
+    let (mut steps, mut retries, mut slow) = (0, 0, [0; SLOW.len()]);
     for seed in 0.. {
         let report = well(seed, &Plan::faulty());
         (steps, retries) = (steps + report.steps, retries + report.counters.retries);
+        for (count, reason) in slow.iter_mut().zip(SLOW) {
+            *count += report.trace.iter().filter(|line| line.contains(reason)).count();
+        }
         if steps > share(4) {
             break;
         }
     }
-    println!("{steps} steps, {retries} retries");
+    println!("{steps} steps, {retries} retries, slow {slow:?}");
     assert!(retries > 10, "{retries}");
+    assert!(slow.iter().all(|count| *count > 0), "each of {SLOW:?} is met: {slow:?}");
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub struct Transport<S = OwnedFd> {
     /// Bytes for the socket, starting at `sent`.
     out: Vec<u8>,
     sent: usize,
+    /// Bytes that the socket has taken so far.
+    taken: u64,
     /// What is in `out` leaves with the next bytes of the application.
     waits_for_answer: bool,
     /// Whether to close our side after the last byte.
@@ -128,6 +130,7 @@ impl<S: Socket> Transport<S> {
             staged: Vec::new(),
             out: Vec::new(),
             sent: 0,
+            taken: 0,
             waits_for_answer: false,
             finishing: false,
             failed: false,
@@ -240,6 +243,11 @@ impl<S: Socket> Transport<S> {
     /// Bytes waiting to be sent.
     pub fn pending(&self) -> usize {
         self.staged.len() + self.unsent()
+    }
+
+    /// Bytes that the socket has taken so far, with all of TLS.
+    pub fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// Bytes that the socket did not accept yet.

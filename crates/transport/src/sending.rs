@@ -204,7 +204,10 @@ impl<S: Socket> Transport<S> {
             false => self.socket.write(bytes),
         };
         let written = written.map_err(Fault::Socket);
-        self.failed |= written.is_err();
+        match &written {
+            Ok(bytes) => self.taken += *bytes as u64,
+            Err(_) => self.failed = true,
+        }
         written
     }
 

@@ -41,6 +41,7 @@ impl Changes {
             now.buffers != before.buffers,
             now.limits != before.limits,
             now.timeouts != before.timeouts,
+            now.min_rate != before.min_rate,
             now.reload != before.reload,
         ];
         let settings = settings.into_iter().filter(|is_changed| *is_changed).count();

@@ -3,6 +3,7 @@
 use super::document::{Balance, Dns, Eject, HashOn, Health, Pool, ProxyField, Retry, Timeouts, WhenFull};
 use super::{Network, Overrides};
 use crate::admission::Rate;
+use crate::downstream::MinRates;
 use crate::exchange::InterimLimits;
 use crate::heads::forwarded::Forms;
 use crate::mirror::MirrorTo;
@@ -89,6 +90,9 @@ pub(crate) struct Policy {
     /// The largest request body in bytes.
     pub max_body: u64,
     pub timeouts: Timeouts,
+    pub min_rates: MinRates,
+    /// Whether its limits of answers are not the general ones.
+    pub has_own_answers: bool,
     pub retry: Retry,
     /// Bytes of a request's body that are waited for before it is passed on.
     pub request_buffer: usize,

@@ -2,11 +2,15 @@
 
 mod buffered;
 mod frontend;
+mod pace;
 mod patience;
+mod tempo;
 
 pub(crate) use buffered::Buffered;
 pub(crate) use frontend::{Frontend, Preface};
+pub(crate) use pace::{MinRate, MinRates};
 pub(crate) use patience::Patience;
+pub(crate) use tempo::{Slow, Tempo, Way, Why};
 
 use crate::admission::Present;
 use crate::heads::forwarded::Proxy;
@@ -50,7 +54,9 @@ pub(crate) struct Client<S> {
     pub buffered: Option<Box<Buffered>>,
     /// The client has closed its sending side. It may still be waiting for a response.
     pub ended: bool,
-    pub timer: Timer<Patience>,
+    pub timer: Timer<Why>,
+    /// While a body is on its way, in either direction.
+    pub tempo: Option<Box<Tempo>>,
     /// Bytes moved since the timer was last looked at.
     pub moved: bool,
     /// Waits for the turn's end, when output leaves and the poller is told.
@@ -129,6 +135,7 @@ impl<S: Socket> Client<S> {
             buffered: None,
             ended: false,
             timer: Timer::default(),
+            tempo: None,
             moved: false,
             touched: false,
         }

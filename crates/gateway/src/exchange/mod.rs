@@ -40,6 +40,8 @@ pub(crate) struct Exchange {
     pub asks_upgrade: bool,
     /// The client takes the answer's trailers.
     pub accepts_trailers: bool,
+    /// The client wants to be told before it sends the body, and was not told yet.
+    pub awaits_continue: bool,
     pub request: RequestHalf,
     pub answer: AnswerHalf,
     /// What came before it.
@@ -89,6 +91,12 @@ impl Exchange {
     #[inline]
     pub(crate) fn policy(&self) -> &Policy {
         self.plan.policy_of(self.route)
+    }
+
+    /// Whether the client is to send more of its body: it was told to if it waits for that, and the body matters still.
+    pub(crate) fn wants_body(&self) -> bool {
+        let is_refused = !self.answer.is_awaiting() && self.status >= 300;
+        matches!(self.request, RequestHalf::Forwarding(_)) && !self.awaits_continue && !is_refused
     }
 
     /// Leaves nothing in the wheel.

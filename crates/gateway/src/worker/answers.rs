@@ -260,6 +260,9 @@ impl<N: Net> Worker<N> {
                 {
                     upstream.life.kept = Some(Duration::from_secs(seconds.into()));
                 }
+                if let Some(tempo) = &mut client.tempo {
+                    tempo.answer_begins();
+                }
                 let edits = exchange.plan.response_edits(exchange.route);
                 let cookie = match exchange.sets_cookie {
                     true => {

@@ -3,15 +3,18 @@
 use super::Worker;
 use crate::downstream::{Buffered, Past, Phase};
 use crate::keys::ClientId;
+use crate::plan::Plan;
 use crate::reason::Reason;
+use std::rc::Rc;
 use weir_http1::BodyDecoder;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// Holds the request whose head was parsed from `buf` until `most` bytes of its body are here, or all.
+    /// Holds the request whose head was parsed from `buf` until all of its body is here, or as much as its route says.
     #[cold]
-    pub(super) fn buffer(&mut self, id: ClientId, buf: &[u8], most: usize, max_body: u64) {
+    pub(super) fn buffer(&mut self, id: ClientId, buf: &[u8], plan: &Rc<Plan>, route: usize) {
         let Some(client) = self.clients.get_mut(id) else { return };
+        let policy = plan.policy_of(route);
         let core = &mut self.core;
         if core.request.expect_continue {
             client.transport.stage(&mut core.wire).extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -21,10 +24,11 @@ impl<N: Net> Worker<N> {
             head: buf.to_vec(),
             body: Vec::new(),
             decoder,
-            most,
-            max_body,
+            most: policy.request_buffer,
+            max_body: policy.max_body,
             passed: 0,
         }));
+        client.tempo.get_or_insert_default().held_to = Some((Rc::clone(plan), Some(route)));
         client.phase = Phase::Buffering;
         client.moved = true;
         self.touch_client(id);

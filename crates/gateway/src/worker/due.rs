@@ -1,7 +1,7 @@
 //! Timers that have come.
 
 use super::Worker;
-use crate::downstream::{self, Phase};
+use crate::downstream::{Patience, Phase, Slow, Why};
 use crate::exchange::Event;
 use crate::keys::{ClientId, ExchangeId, UpstreamId};
 use crate::mirror::Fate;
@@ -14,13 +14,22 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         let now = self.core.net.now();
         let Some(why) = client.timer.due(now, self.core.net.wheel(), id.key()) else { return };
+        if matches!(why, Why::Waited(Patience::Answer) | Why::Slow(Slow::AnswerRate)) {
+            // The poller reports room only when a third of the socket's is free; a slow client may have taken less.
+            self.push_client(id);
+        }
+        let why = match why {
+            Why::Waited(why) => why,
+            Why::Slow(_) => return self.slow_client_due(id),
+        };
+        let Some(client) = self.clients.get(id) else { return };
         let (phase, moved) = (client.phase, client.moved && why.extends());
         if moved || self.client_patience(id) != Some(why) {
             // What it was waited for has come in this turn, and the timer is set at its end.
             return self.touch_client(id);
         }
         match (why, phase) {
-            (downstream::Patience::Idle, _) => {
+            (Patience::Idle, _) => {
                 // Input of this turn still counts.
                 self.read_client(id);
                 if self.clients.get(id).is_some_and(|client| client.is_idle() && client.held.is_empty()) {
@@ -38,7 +47,7 @@ impl<N: Net> Worker<N> {
                 Some(reason) => self.end_tunnel(tunnel, reason),
                 None => self.cut(id),
             },
-            (downstream::Patience::Body, Phase::Exchange(exchange)) => {
+            (Patience::Body, Phase::Exchange(exchange)) => {
                 let upstream = self.exchanges.get(exchange).map(|exchange| exchange.attempt.upstream);
                 let taken = upstream
                     .and_then(|upstream| self.upstreams.get(upstream))

@@ -8,6 +8,7 @@ use crate::keys::{ClientId, ExchangeId};
 use crate::mirror::Fate;
 use crate::observe::Context;
 use crate::reason::Reason;
+use std::rc::Rc;
 use weir_http1::{Method, Version};
 use weir_reactor::Net;
 use weir_tls::TlsError;
@@ -31,6 +32,10 @@ impl<N: Net> Worker<N> {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let (outcome, client_id, upstream) = (exchange.outcome(), exchange.client, exchange.attempt.upstream);
         let status = exchange.status;
+        // What the client has not taken yet is held to the same as before.
+        let is_special = exchange.policy().has_own_answers || !Rc::ptr_eq(&exchange.plan, &self.core.plan);
+        let has_tempo = self.clients.get(client_id).is_some_and(|client| client.tempo.is_some());
+        let held_to = (is_special || has_tempo).then(|| (Rc::clone(&exchange.plan), Some(exchange.route)));
         exchange.cancel_timer(self.core.net.wheel());
         if exchange.copy.is_some() {
             self.core.counters.mirror(Fate::Incomplete);
@@ -41,6 +46,9 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(client_id) else { return };
         client.phase = Phase::Head { started: false };
         client.moved = true;
+        if held_to.is_some() {
+            client.tempo.get_or_insert_default().held_to = held_to;
+        }
         if !outcome.client_persists || client.is_done() {
             return self.close(client_id);
         }

@@ -18,6 +18,7 @@ mod preface;
 mod record;
 mod requests;
 mod settle;
+mod slow;
 mod tunnels;
 mod waiting;
 

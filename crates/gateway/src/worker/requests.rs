@@ -29,14 +29,10 @@ use weir_transport::{Fault, Received};
 impl<N: Net> Worker<N> {
     pub(super) fn client_ready(&mut self, id: ClientId, ready: Ready) {
         let Some(client) = self.clients.get_mut(id) else { return };
-        let pending = client.transport.pending();
-        if ready.writable && pending > 0 {
-            if let Err(fault) = client.transport.advance(&mut self.core.wire) {
-                return self.lose_client(id, fault);
-            }
-            if client.transport.pending() < pending {
-                client.moved = true;
-                self.answer_moved(id);
+        if ready.writable && client.transport.pending() > 0 {
+            self.push_client(id);
+            if self.clients.get(id).is_none() {
+                return;
             }
         }
         if ready.hangup && self.clients.get(id).is_some_and(|client| client.ended) {
@@ -52,6 +48,20 @@ impl<N: Net> Worker<N> {
             self.read_client(id);
         }
         self.touch_client(id);
+    }
+
+    /// Sends what waits for the client, as far as its socket takes it.
+    #[inline]
+    pub(super) fn push_client(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let pending = client.transport.pending();
+        if let Err(fault) = client.transport.advance(&mut self.core.wire) {
+            return self.lose_client(id, fault);
+        }
+        if client.transport.pending() < pending {
+            client.moved = true;
+            self.answer_moved(id);
+        }
     }
 
     /// The client read more of its response: the upstream may be read again. It may have been silent only because it was not.
@@ -174,6 +184,11 @@ impl<N: Net> Worker<N> {
             return self.refuse(id, buf, Reason::ConnectMethod);
         }
         let Some(client) = self.clients.get_mut(id) else { return };
+        if past.is_none()
+            && let Some(tempo) = &mut client.tempo
+        {
+            tempo.request_begins();
+        }
         if client.is_trusted {
             client.origin = origin(head, buf, client.peer, &client.frontend);
         }
@@ -202,7 +217,7 @@ impl<N: Net> Worker<N> {
         match found.action {
             Action::Pass { service } => match plan.services.get(service) {
                 Some(_) if found.policy.request_buffer > 0 && !past.buffered && !head.framing.is_empty() => {
-                    self.buffer(id, buf, found.policy.request_buffer, found.policy.max_body);
+                    self.buffer(id, buf, &plan, route);
                 }
                 Some(service) => self.pass_on(id, buf, (&plan, route, found), *service, past),
                 None => self.broken(id, "a route without its service"),
@@ -333,6 +348,7 @@ impl<N: Net> Worker<N> {
             authenticates_connection: head.authenticates_connection,
             asks_upgrade: upgrade.is_some(),
             accepts_trailers: head.accepts_trailers,
+            awaits_continue: head.expect_continue && !past.buffered,
             request,
             answer: AnswerHalf::Awaiting,
             interims: Interims::default(),
@@ -411,6 +427,7 @@ impl<N: Net> Worker<N> {
                 return 0;
             }
         };
+        exchange.awaits_continue &= taken == 0;
         exchange.received = exchange.received.max(passed);
         if passed > exchange.policy().max_body {
             self.end(client, Reason::BodyTooLarge);

@@ -1,7 +1,7 @@
 //! The end of a turn: output leaves, the poller and the timers are told, once for each connection that was touched.
 
 use super::Worker;
-use crate::downstream::{self, LEAST_BUFFER, MAX_PENDING, Phase, Upward};
+use crate::downstream::{LEAST_BUFFER, MAX_PENDING, Patience, Phase, Upward, Why};
 use crate::exchange::Exchange;
 use crate::exchange::Replay;
 use crate::keys::{ClientId, UpstreamId};
@@ -121,14 +121,20 @@ impl<N: Net> Worker<N> {
         });
         let want = client.patience(request_done);
         let moved = std::mem::take(&mut client.moved);
+        let is_answering = exchange.is_some_and(|exchange| !exchange.answer.is_awaiting());
+        let has_body = want == Some(Patience::Body) || is_answering || client.transport.pending() > 0;
+        if (has_body || client.tempo.is_some()) && !matches!(client.phase, Phase::Tunnel(_)) {
+            self.time_slow_client(id, want, moved);
+            return self.watch_reading(id, read);
+        }
         match (client.timer.pending(), want) {
             (None, None) => {}
             (Some(_), None) => client.timer.clear(),
-            (Some((_, why)), Some(want)) if why == want && !(moved && want.extends()) => {}
+            (Some((_, why)), Some(want)) if why == Why::Waited(want) && !(moved && want.extends()) => {}
             (_, Some(want)) => {
                 let policy = exchange.map_or_else(|| self.core.plan.policy(), Exchange::policy);
                 let tunnel = match (want, client.phase) {
-                    (downstream::Patience::Tunnel, Phase::Tunnel(tunnel)) => self.tunnels.get(tunnel),
+                    (Patience::Tunnel, Phase::Tunnel(tunnel)) => self.tunnels.get(tunnel),
                     _ => None,
                 };
                 let within = match tunnel.filter(|_| !self.core.draining) {
@@ -136,10 +142,19 @@ impl<N: Net> Worker<N> {
                     None => want.within(&policy.timeouts, self.core.draining),
                 };
                 let at = self.core.net.now() + within;
-                client.timer.set(at, want, self.core.net.wheel(), id.key());
+                client.timer.set(at, Why::Waited(want), self.core.net.wheel(), id.key());
             }
         }
         if let Err(error) = client.transport.watch(&self.core.net, id.key(), read) {
+            self.lose_client(id, Fault::Socket(error));
+        }
+    }
+
+    /// Tells the poller whether to read a client.
+    fn watch_reading(&mut self, id: ClientId, read: bool) {
+        if let Some(client) = self.clients.get_mut(id)
+            && let Err(error) = client.transport.watch(&self.core.net, id.key(), read)
+        {
             self.lose_client(id, Fault::Socket(error));
         }
     }
@@ -179,7 +194,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// What the client is waited for now, if for anything.
-    pub(super) fn client_patience(&self, id: ClientId) -> Option<downstream::Patience> {
+    pub(super) fn client_patience(&self, id: ClientId) -> Option<Patience> {
         let client = self.clients.get(id)?;
         let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
         client.patience(exchange.is_none_or(|exchange| exchange.request.is_done()))

@@ -59,6 +59,7 @@ impl<N: Net> Worker<N> {
         }
         let Some(client) = self.clients.get_mut(client_id) else { return };
         client.phase = Phase::Tunnel(tunnel);
+        client.tempo = None;
         client.moved = true;
         let mut held = std::mem::take(&mut client.held);
         self.core.counters.tunnels += 1;

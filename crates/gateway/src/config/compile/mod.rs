@@ -9,10 +9,13 @@ mod services;
 use super::Overrides;
 use super::document::{self, ClientField, Config, Log};
 use super::snapshot::{AccessLog, Policy, Snapshot, Tracing};
-use crate::downstream::MAX_PENDING;
+use crate::downstream::{MAX_PENDING, MinRate, MinRates};
 use crate::exchange::InterimLimits;
 use crate::heads::forwarded::Forms;
 use crate::observe::access::Format;
+use std::num::NonZeroU64;
+use std::ops::RangeInclusive;
+use std::time::Duration;
 use weir_http1::Limits;
 use weir_reactor::cores;
 
@@ -124,10 +127,32 @@ fn policy(config: &Config) -> Result<Policy, Fault> {
         interims,
         max_body: limits.body.unwrap_or(u64::MAX),
         timeouts: config.timeouts,
+        min_rates: min_rates(config.min_rate, "min_rate")?,
+        has_own_answers: false,
         retry: document::Retry::default(),
         request_buffer: 0,
         response_buffer: MAX_PENDING,
     })
+}
+
+/// How fast clients must be.
+fn min_rates(written: document::MinRate, key: &str) -> Result<MinRates, Fault> {
+    const WINDOWS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(3600);
+    // What a client's kernel may take at a time, however steadily it is read.
+    const LUMP: u64 = 64 * 1024;
+    let document::MinRate { request, answer, window } = written;
+    if !WINDOWS.contains(&window) {
+        let why = format!("invalid value {window:?}: expected 100ms to 1h");
+        return Err(Fault::new(format!("{key}.window"), why));
+    }
+    let rate = |name: &str, bytes: u64, lump: u64| {
+        let bytes = size(format!("{key}.{name}"), bytes, 0, 1 << 30)? as u64;
+        Ok(NonZeroU64::new(bytes).map(|per_second| MinRate {
+            per_second,
+            window: window.max(Duration::from_millis(lump * 1000 / per_second)),
+        }))
+    };
+    Ok(MinRates { request: rate("request", request, 0)?, answer: rate("answer", answer, LUMP)? })
 }
 
 /// A number of bytes or the like within its range. Errors: it is outside.

@@ -1,6 +1,6 @@
 //! Routes.
 
-use super::{Fault, listed, size};
+use super::{Fault, listed, min_rates, size};
 use crate::admission::Rate;
 use crate::config::document::{self, Config, RateBy};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Service, Wanted};
@@ -21,12 +21,17 @@ pub(super) fn compile(
     let mut hosts = Hosts::default();
     for (index, route) in config.routes.iter().enumerate() {
         let key = format!("route.{index}");
+        let timeouts = route.timeouts.over(policy.timeouts);
+        let min_rates = min_rates(route.min_rate.over(config.min_rate), &format!("{key}.min_rate"))?;
         routes.push(Route {
             conditions: conditions(config, route, &key)?,
             action: action(config, services, route, &key)?,
             policy: Policy {
                 max_body: route.max_body.unwrap_or(policy.max_body),
-                timeouts: route.timeouts.over(policy.timeouts),
+                timeouts,
+                min_rates,
+                has_own_answers: (timeouts.stall, timeouts.answer, min_rates.answer)
+                    != (policy.timeouts.stall, policy.timeouts.answer, policy.min_rates.answer),
                 retry: route.retry,
                 request_buffer: buffer(route.request_buffer, 0, &format!("{key}.request_buffer"))?,
                 response_buffer: buffer(

@@ -4,6 +4,7 @@ mod accept;
 mod dns;
 mod listener;
 mod log;
+mod min_rate;
 mod route;
 mod service;
 mod timeouts;
@@ -16,6 +17,7 @@ pub use listener::{
     Bind, Certificate, ClientCertificates, Listener, ListenerTls, Mode, Passthrough, ProxyField, SuiteOrder,
 };
 pub use log::{Admin, Log, WhenFull};
+pub use min_rate::{MinRate, RouteMinRate};
 pub use route::{Edits, Mirror, Rate, RateBy, Redirect, Respond, Retry, Route};
 pub use service::{Balance, Eject, HashOn, Health, Pool, ProxyProtocol, Server, Service, ServiceTls};
 pub use timeouts::{RouteTimeouts, Timeouts};
@@ -70,6 +72,8 @@ pub struct Config {
     pub limits: Limits,
     /// Timeouts.
     pub timeouts: Timeouts,
+    /// How fast clients must send and take bodies.
+    pub min_rate: MinRate,
     /// When this file, and those that it names, are read again; default: at a signal.
     pub reload: Reload,
 }
@@ -176,6 +180,7 @@ impl Default for Config {
             buffers: Buffers::default(),
             limits: Limits::default(),
             timeouts: Timeouts::default(),
+            min_rate: MinRate::default(),
             reload: Reload::default(),
         }
     }

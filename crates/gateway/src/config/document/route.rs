@@ -1,5 +1,6 @@
 //! Routes: which requests, and what becomes of them.
 
+use super::min_rate::RouteMinRate;
 use super::timeouts::RouteTimeouts;
 use super::values::{duration, size, texts};
 use crate::config::{Network, PathPattern};
@@ -68,6 +69,8 @@ pub struct Route {
     pub response_buffer: Option<u64>,
     /// Timeouts that differ from the general ones.
     pub timeouts: RouteTimeouts,
+    /// How fast clients must be here, where that differs from `min_rate`.
+    pub min_rate: RouteMinRate,
 }
 
 /// Which requests are sent once more, on a new connection, when a pooled connection closes before a byte of the answer.

@@ -20,6 +20,13 @@ pub struct Timeouts {
     /// Time without progress of a body, in either direction; progress extends it.
     #[serde(deserialize_with = "duration")]
     pub stall: Duration,
+    /// From a request's head to the last byte of its body, whoever is waited for; default: no limit, since an upload may take
+    /// hours.
+    #[serde(deserialize_with = "duration")]
+    pub body: Option<Duration>,
+    /// From the first byte of an answer until the client has taken its last, whoever is waited for; default: no limit.
+    #[serde(deserialize_with = "duration")]
+    pub answer: Option<Duration>,
     /// In the queue for a connection to a server: see [`Service::max_connections`](super::Service::max_connections).
     #[serde(deserialize_with = "duration")]
     pub queue: Duration,
@@ -59,6 +66,12 @@ pub struct RouteTimeouts {
     /// As [`Timeouts::stall`].
     #[serde(deserialize_with = "duration")]
     pub stall: Option<Duration>,
+    /// As [`Timeouts::body`].
+    #[serde(deserialize_with = "duration")]
+    pub body: Option<Duration>,
+    /// As [`Timeouts::answer`].
+    #[serde(deserialize_with = "duration")]
+    pub answer: Option<Duration>,
     /// As [`Timeouts::response`].
     #[serde(deserialize_with = "duration")]
     pub response: Option<Duration>,
@@ -75,6 +88,8 @@ impl RouteTimeouts {
     pub(crate) fn over(self, general: Timeouts) -> Timeouts {
         Timeouts {
             stall: self.stall.unwrap_or(general.stall),
+            body: self.body.or(general.body),
+            answer: self.answer.or(general.answer),
             response: self.response.unwrap_or(general.response),
             exchange: self.exchange.or(general.exchange),
             tunnel: self.tunnel.unwrap_or(general.tunnel),
@@ -91,6 +106,8 @@ impl Default for Timeouts {
             idle: Duration::from_secs(75),
             // A client that reads 1 KB/s opens its window in steps of about 64 KB.
             stall: Duration::from_secs(120),
+            body: None,
+            answer: None,
             queue: Duration::from_secs(10),
             connect: Duration::from_secs(5),
             upstream_handshake: Duration::from_secs(5),

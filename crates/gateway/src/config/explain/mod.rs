@@ -3,6 +3,7 @@
 mod routes;
 mod services;
 
+use super::document::MinRate;
 use super::file::Checked;
 use super::snapshot::{Names, Snapshot};
 use super::tls_costs;
@@ -77,17 +78,21 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     }
     let InterimLimits { answers, bytes } = policy.interims;
     writeln!(out, "  interim answers {answers} with {bytes} bytes")?;
+    writeln!(out, "  {}", min_rate(checked.config.min_rate))?;
     let t = &policy.timeouts;
+    let unlimited = |time: Option<Duration>| time.map_or("unlimited".to_owned(), |time| format!("{time:?}"));
     writeln!(out, "\nTimeouts")?;
     writeln!(
         out,
-        "  handshake {:?}, head {:?}, idle {:?}, stall {:?}, queue {:?}, exchange {}",
-        t.handshake,
-        t.head,
-        t.idle,
-        t.stall,
-        t.queue,
-        t.exchange.map_or("unlimited".to_owned(), |time| format!("{time:?}"))
+        "  handshake {:?}, head {:?}, idle {:?}, stall {:?}, queue {:?}",
+        t.handshake, t.head, t.idle, t.stall, t.queue,
+    )?;
+    writeln!(
+        out,
+        "  body {}, answer {}, exchange {}",
+        unlimited(t.body),
+        unlimited(t.answer),
+        unlimited(t.exchange)
     )?;
     writeln!(
         out,
@@ -115,6 +120,14 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     };
     tls_costs::write(out, &checked.config, presented.map_or(&[], weir_tls::Server::certificates), own)?;
     writeln!(out)
+}
+
+fn min_rate(MinRate { request, answer, window }: MinRate) -> String {
+    let rate = |bytes| match bytes {
+        0 => "any rate".to_owned(),
+        bytes => format!("{bytes} bytes/s"),
+    };
+    format!("clients send at least {}, take {}, window {window:?}", rate(request), rate(answer))
 }
 
 fn write_names(Names { dns, ttls }: &Names, out: &mut String) -> std::fmt::Result {

@@ -1,6 +1,8 @@
 //! Routes in words.
 
-use crate::config::document::{Edits, Mirror, Rate, RateBy, Retry, Route as Written, RouteTimeouts};
+use crate::config::document::{
+    Edits, Mirror, Rate, RateBy, Retry, Route as Written, RouteMinRate, RouteTimeouts,
+};
 use crate::config::snapshot::{Action, Route, Service};
 use std::fmt::{self, Display, Write};
 
@@ -108,12 +110,27 @@ fn limits(route: &Written) -> Vec<String> {
         Retry::Always => parts.push("all requests may be sent again".to_owned()),
         Retry::Never => parts.push("no request is sent again".to_owned()),
     }
-    let RouteTimeouts { stall, response, exchange, tunnel } = route.timeouts;
-    for (name, time) in [("stall", stall), ("response", response), ("exchange", exchange), ("tunnel", tunnel)]
-    {
+    let RouteTimeouts { stall, body, answer, response, exchange, tunnel } = route.timeouts;
+    for (name, time) in [
+        ("stall", stall),
+        ("body", body),
+        ("answer", answer),
+        ("response", response),
+        ("exchange", exchange),
+        ("tunnel", tunnel),
+    ] {
         if let Some(time) = time {
             parts.push(format!("{name} {time:?}"));
         }
+    }
+    let RouteMinRate { request, answer, window } = route.min_rate;
+    for (name, bytes) in [("request", request), ("answer", answer)] {
+        if let Some(bytes) = bytes {
+            parts.push(format!("min_rate {name} {bytes} bytes/s"));
+        }
+    }
+    if let Some(window) = window {
+        parts.push(format!("min_rate window {window:?}"));
     }
     parts
 }

@@ -1,0 +1,181 @@
+//! Whether bytes keep coming fast enough.
+
+use std::num::NonZeroU64;
+use std::time::{Duration, Instant};
+
+/// How fast a client must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MinRate {
+    /// Bytes.
+    pub per_second: NonZeroU64,
+    /// How far it may fall behind.
+    pub window: Duration,
+}
+
+/// How fast a client must be in either direction; `None`: as slow as it likes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MinRates {
+    pub request: Option<MinRate>,
+    pub answer: Option<MinRate>,
+}
+
+/// The time that a client has left. Waiting for it uses time up, and each byte buys some at the least rate, but no more than
+/// the window is ever in hand. So a client that is never slower than that is never ended, in whatever lumps its bytes come
+/// within a window, and a fast beginning buys no more than one window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pace {
+    rate: MinRate,
+    /// Bytes when it was last looked at.
+    seen: u64,
+    clock: Clock,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clock {
+    /// The client is waited for, until then at most.
+    Running { until: Instant },
+    /// It is not, and has so much left.
+    Stopped { left: Duration },
+}
+
+impl Pace {
+    /// For bytes of which `seen` have moved; the whole window is left.
+    pub(crate) fn new(rate: MinRate, seen: u64) -> Self {
+        Self { rate, seen, clock: Clock::Stopped { left: rate.window } }
+    }
+
+    /// Whether it is held to this.
+    pub(crate) fn is_of(&self, rate: MinRate) -> bool {
+        self.rate == rate
+    }
+
+    /// Goes on with `total` bytes. `is_waited_for`: whether the client is, from now on. Returns when its time will be over,
+    /// unless bytes move.
+    pub(crate) fn look(&mut self, now: Instant, total: u64, is_waited_for: bool) -> Option<Instant> {
+        let bought = self.rate.time_of(total.saturating_sub(self.seen));
+        self.seen = self.seen.max(total);
+        self.clock = match (self.clock, is_waited_for) {
+            (Clock::Running { until }, true) => {
+                Clock::Running { until: (until + bought).min(now + self.rate.window) }
+            }
+            (Clock::Running { until }, false) => {
+                let left = (until + bought).saturating_duration_since(now);
+                Clock::Stopped { left: left.min(self.rate.window) }
+            }
+            (Clock::Stopped { left }, _) => {
+                let left = (left + bought).min(self.rate.window);
+                match is_waited_for {
+                    true => Clock::Running { until: now + left },
+                    false => Clock::Stopped { left },
+                }
+            }
+        };
+        match self.clock {
+            Clock::Running { until } => Some(until),
+            Clock::Stopped { .. } => None,
+        }
+    }
+
+    /// The client is not waited for.
+    pub(crate) fn rest(&mut self, now: Instant) {
+        self.look(now, self.seen, false);
+    }
+}
+
+impl MinRate {
+    /// The time that so many bytes may take, within the window.
+    fn time_of(self, bytes: u64) -> Duration {
+        let nanoseconds = u128::from(bytes) * 1_000_000_000 / u128::from(self.per_second.get());
+        u64::try_from(nanoseconds).map_or(self.window, Duration::from_nanos).min(self.window)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What happens, in ms since the begin: bytes move, or the client is waited for or not.
+    type Events = &'static [(u64, u64, bool)];
+
+    /// When a client of 1000 bytes/s with a window of 10 s is ended, in ms.
+    fn ends(events: impl IntoIterator<Item = (u64, u64, bool)>) -> Option<u64> {
+        let per_second = NonZeroU64::new(1000).unwrap();
+        let mut pace = Pace::new(MinRate { per_second, window: Duration::from_secs(10) }, 7);
+        let start = Instant::now();
+        let (mut total, mut until) = (7, None);
+        for (ms, bytes, is_waited_for) in events {
+            let now = start + Duration::from_millis(ms);
+            if until.is_some_and(|until| until <= now) {
+                break;
+            }
+            total += bytes;
+            until = pace.look(now, total, is_waited_for);
+        }
+        until.map(|until: Instant| (until - start).as_millis() as u64)
+    }
+
+    #[test]
+    fn windows() {
+        let table: [(&str, Events, Option<u64>); 10] = [
+            ("nothing moves", &[(0, 0, true)], Some(10_000)),
+            ("a byte now and then", &[(0, 0, true), (3000, 1, true), (9000, 1, true)], Some(10_002)),
+            (
+                "half the rate lasts two windows",
+                &[(0, 0, true), (8000, 4000, true), (13_000, 2500, true)],
+                Some(16_500),
+            ),
+            ("a fast beginning buys one window", &[(0, 0, true), (1000, 1_000_000_000, true)], Some(11_000)),
+            ("what came with the head does, too", &[(0, 1_000_000_000, true)], Some(10_000)),
+            ("it is not waited for", &[(0, 0, false), (60_000, 0, false)], None),
+            ("time stands still", &[(0, 0, true), (4000, 0, false), (90_000, 0, true)], Some(96_000)),
+            (
+                "bytes count meanwhile",
+                &[(0, 0, true), (4000, 0, false), (50_000, 1000, false), (90_000, 0, true)],
+                Some(97_000),
+            ),
+            (
+                "and buy no more than a window",
+                &[(0, 0, true), (4000, 0, false), (50_000, 99_999, false), (90_000, 0, true)],
+                Some(100_000),
+            ),
+            (
+                "its last byte comes with the pause",
+                &[(0, 0, true), (9999, 2000, false), (20_000, 0, true)],
+                Some(22_001),
+            ),
+        ];
+        for (what, events, expected) in table {
+            assert_eq!(ends(events.iter().copied()), expected, "{what}");
+        }
+    }
+
+    /// Kernels open their windows in lumps.
+    #[test]
+    fn a_steady_client_is_never_ended_and_a_slower_one_is() {
+        for lump in [1, 100, 1500, 4096, 9999] {
+            let steady =
+                |every_us: u64| move |n: u64| (n * every_us / 1000, if n == 0 { 0 } else { lump }, true);
+            // A thousandth faster than the rate, a fifth slower.
+            let (faster, slower) = (lump * 999, lump * 1200);
+            let (count, end) = (200_000 / lump.min(200), 200_000 * faster / 1000 / lump.min(200));
+            let until = ends((0..=count).map(steady(faster))).unwrap();
+            assert!(until > end, "{lump}: ended at {until} of {end}");
+            let until = ends((0..=count).map(steady(slower))).unwrap();
+            assert!((10_000..=61_000).contains(&until), "{lump}: {until}");
+        }
+    }
+
+    #[test]
+    fn extreme_rates_and_counts_do_not_overflow() {
+        for (per_second, bytes) in [(1, u64::MAX), (1 << 30, 1), (1 << 30, u64::MAX), (u64::MAX, u64::MAX)] {
+            let rate = MinRate {
+                per_second: NonZeroU64::new(per_second).unwrap(),
+                window: Duration::from_secs(3600),
+            };
+            let mut pace = Pace::new(rate, 0);
+            let now = Instant::now();
+            assert_eq!(pace.look(now, 0, true), Some(now + rate.window));
+            assert!(pace.look(now, bytes, true) <= Some(now + rate.window));
+        }
+    }
+}

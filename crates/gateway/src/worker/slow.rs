@@ -1,0 +1,114 @@
+//! Clients with a body on its way for longer than a turn: whether it moves fast enough.
+
+use super::Worker;
+use crate::config::document::Timeouts;
+use crate::downstream::{Client, MinRates, Patience, Phase, Slow, Tempo, Way, Why};
+use crate::keys::ClientId;
+use std::rc::Rc;
+use std::time::Instant;
+use weir_reactor::Net;
+
+impl<N: Net> Worker<N> {
+    /// Sets the timer of a client that may be slow: to the end of what it is waited for, or to when it will have been too slow.
+    /// `moved`: bytes have, since the last time.
+    pub(super) fn time_slow_client(&mut self, id: ClientId, want: Option<Patience>, moved: bool) {
+        let slow = self.slowness(id);
+        let (_, timeouts) = self.terms(id);
+        let draining = self.core.draining;
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let before = match (&client.tempo, client.timer.pending()) {
+            (Some(tempo), _) if tempo.waits.is_some() => tempo.waits,
+            (_, Some((at, Why::Waited(why)))) => Some((at, why)),
+            (_, Some((_, Why::Slow(_))) | None) => None,
+        };
+        let waits = match (before, want) {
+            (Some((at, why)), Some(want)) if why == want && !(moved && want.extends()) => Some((at, why)),
+            (_, Some(want)) => Some((self.core.net.now() + want.within(&timeouts, draining), want)),
+            (_, None) => None,
+        };
+        if let Some(tempo) = &mut client.tempo {
+            tempo.waits = waits;
+        }
+        let ends =
+            [waits.map(|(at, why)| (at, Why::Waited(why))), slow.map(|(at, why)| (at, Why::Slow(why)))];
+        match ends.into_iter().flatten().min_by_key(|(at, _)| *at) {
+            Some((at, why)) => client.timer.set(at, why, self.core.net.wheel(), id.key()),
+            None => client.timer.clear(),
+        }
+    }
+
+    /// A client has been too slow, unless bytes have moved since its timer was set.
+    #[cold]
+    pub(super) fn slow_client_due(&mut self, id: ClientId) {
+        if let Some((at, slow)) = self.slowness(id)
+            && at <= self.core.net.now()
+        {
+            self.end(id, slow.reason());
+        }
+        self.touch_client(id);
+    }
+
+    /// When a client will have been too slow.
+    fn slowness(&mut self, id: ClientId) -> Option<(Instant, Slow)> {
+        let (body, answer) = self.ways(id);
+        let (rates, timeouts) = self.terms(id);
+        let client = self.clients.get_mut(id)?;
+        if (body, answer) == (Way::Over, Way::Over) {
+            client.tempo = None;
+            return None;
+        }
+        // The last bytes of an answer are held to the same after a reload.
+        let is_rest = client.exchange().is_none() && answer != Way::Over;
+        if client.tempo.is_none() && !is_rest && !Tempo::is_needed(body, answer, rates, &timeouts) {
+            return None;
+        }
+        let tempo = client.tempo.get_or_insert_default();
+        if is_rest && tempo.held_to.is_none() {
+            tempo.held_to = Some((Rc::clone(&self.core.plan), None));
+        }
+        tempo.look(self.core.net.now(), (body, answer), rates, &timeouts)
+    }
+
+    /// How far the bodies of a client are, its request's and its answer's.
+    fn ways(&self, id: ClientId) -> (Way, Way) {
+        let Some(client) = self.clients.get(id).filter(|client| client.transport.is_open()) else {
+            return (Way::Over, Way::Over);
+        };
+        let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
+        let body = match (client.phase, exchange) {
+            (Phase::Buffering, _) => client
+                .buffered
+                .as_ref()
+                .map_or(Way::Over, |buffered| Way::Moving { bytes: buffered.passed, is_waited_for: true }),
+            (Phase::Queued, _) => Way::Held,
+            (Phase::Exchange(_), Some(exchange)) if exchange.wants_body() => {
+                let upstream = self.upstreams.get(exchange.attempt.upstream);
+                // While a server has bytes to take, or is not there yet, it is the server that is waited for.
+                let has_taken = |to: &crate::upstream::Upstream<_>| to.transport.pending() == 0;
+                Way::Moving { bytes: exchange.received, is_waited_for: upstream.is_some_and(has_taken) }
+            }
+            _ => Way::Over,
+        };
+        let is_waited_for = client.transport.pending() > 0;
+        let answer = match is_waited_for || exchange.is_some_and(|exchange| !exchange.answer.is_awaiting()) {
+            true => Way::Moving { bytes: client.transport.taken(), is_waited_for },
+            false => Way::Over,
+        };
+        (body, answer)
+    }
+
+    /// What a client is held to.
+    fn terms(&self, id: ClientId) -> (MinRates, Timeouts) {
+        let client = self.clients.get(id);
+        let exchange = client.and_then(Client::exchange).and_then(|exchange| self.exchanges.get(exchange));
+        let held_to =
+            client.and_then(|client| client.tempo.as_ref()).and_then(|tempo| tempo.held_to.as_ref());
+        let policy = match (exchange, held_to) {
+            (Some(exchange), _) => exchange.policy(),
+            (None, Some((plan, Some(route)))) => plan.policy_of(*route),
+            (None, Some((plan, None))) => plan.policy(),
+            (None, None) => self.core.plan.policy(),
+        };
+        (policy.min_rates, policy.timeouts)
+    }
+}

@@ -1,0 +1,77 @@
+//! Clients and servers that send or take a body slowly, all too slowly for the thread that waits for them.
+
+mod answers;
+mod requests;
+mod settings;
+
+use crate::common::{Client, Peer, Switch, Upstream, Weir, poll_until};
+use std::time::Duration;
+use weir_http1::Method;
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+
+/// What the tests' routes ask for, unless they say otherwise: a client that pauses for a window is ended.
+const STRICT: &str = "request = '1MiB'\nanswer = '1MiB'\nwindow = '500ms'\n";
+
+/// A gateway of one worker with a route to an upstream; `route` is more of that route, `rest` what follows. Requests to
+/// `/judged` are read to their end before they go anywhere.
+fn gateway(upstream: &Upstream, route: &str, rest: &str) -> Weir {
+    Weir::configured(&configuration(upstream, route, rest), 1)
+}
+
+fn configuration(upstream: &Upstream, route: &str, rest: &str) -> String {
+    format!(
+        "workers = 1\n[admin]\nbind = '127.0.0.1:0'\n[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\nservers = 'http://{}'\n\
+         [[route]]\npath = '/judged'\nservice = 'app'\nrequest_buffer = '64KiB'\nmin_rate.request = '1MiB'\nmin_rate.window = '300ms'\n\
+         [[route]]\nservice = 'app'\n{route}\n{rest}",
+        upstream.address
+    )
+}
+
+/// A window and more passes for everybody else: two clients of which that is asked begin and are ended, one after the other.
+fn let_a_window_pass(weir: &Weir) {
+    for _ in 0..2 {
+        let mut judged = Client::connect(weir.address(), None);
+        let answer = judged.ask("POST /judged HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n12");
+        assert_eq!((answer.status, answer.text().contains("body_too_slow")), (408, true), "{}", answer.head);
+    }
+}
+
+/// Sends a byte now and then until there is an answer or a close.
+fn trickle(client: &mut Client, bytes: &mut impl Iterator<Item = u8>) {
+    poll_until(crate::common::DEADLINE, "the gateway ends a trickle", || {
+        if client.stream.has_news_within(Duration::from_millis(20)) {
+            return true;
+        }
+        // The other side may have closed: its last bytes tell.
+        bytes.next().is_none_or(|byte| client.stream.send(&[byte]).is_err())
+    });
+}
+
+/// An upstream that answers with the length of each request's body.
+fn counting() -> Upstream {
+    Upstream::start(None, |peer: &mut Peer| {
+        while let Some(request) = peer.request() {
+            let body = request.body.len().to_string();
+            peer.answer(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()));
+        }
+    })
+}
+
+/// An upstream that sends the beginning of an answer, and once the switch is thrown the rest.
+fn in_two_parts(switch: &Switch, first: &'static str, second: &'static str) -> Upstream {
+    let switch = switch.clone();
+    Upstream::start(None, move |peer: &mut Peer| {
+        if peer.head().is_some() && peer.answer(first) {
+            switch.wait();
+            peer.answer(second);
+            peer.read_to_end();
+        }
+    })
+}
+
+/// The answer to a body that has come at last.
+fn expect_length(client: &mut Client, length: usize) {
+    let answer = client.answer(Method::Post);
+    assert_eq!((answer.status, answer.text()), (200, length.to_string().as_str()), "{}", answer.head);
+}
