@@ -1,5 +1,6 @@
 //! The gateway with a configuration file.
 
+mod activation;
 mod admission;
 mod buffering;
 mod check;
@@ -23,6 +24,7 @@ mod tls;
 mod tracing;
 mod trailers;
 mod unix;
+mod upgrade;
 
 use crate::common::{Answer, Client, Peer, Upstream, Weir};
 

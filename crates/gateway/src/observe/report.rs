@@ -4,6 +4,7 @@ use super::Counters;
 use super::counters::{BOUNDS, Negotiated};
 use crate::secrets::SecretsFile;
 use crate::standing::{Current, Reloads, Standing};
+use crate::upgrade::Upgrades;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -169,7 +170,7 @@ impl Report {
     }
 
     /// In Prometheus' text format, version 0.0.4.
-    pub(crate) fn metrics(&self, standing: &Standing) -> String {
+    pub(crate) fn metrics(&self, standing: &Standing, upgrades: &Upgrades) -> String {
         let Current { expiry, secrets, since, .. } = standing.current();
         let mut text = Text(String::new());
         let counters = &self.counters;
@@ -259,6 +260,15 @@ impl Report {
         }
         secrets_metrics(&secrets, &mut text);
         reload_metrics(standing.reloads(), since, &mut text);
+        let name = "weir_upgrades_total";
+        text.family(
+            name,
+            "counter",
+            "Upgrades of the program by their result, those before this process included.",
+        );
+        let (taken, refused) = upgrades.counts();
+        text.sample(name, "result=\"taken\"", taken);
+        text.sample(name, "result=\"refused\"", refused);
         text.0
     }
 
