@@ -376,7 +376,7 @@ fn connections_to_servers_outlive_a_reload_that_does_not_change_their_service() 
 }
 
 /// An upstream that answers once the switch is thrown.
-fn held_back(switch: &Switch, answer: &'static str) -> Upstream {
+pub(super) fn held_back(switch: &Switch, answer: &'static str) -> Upstream {
     let switch = switch.clone();
     Upstream::start(None, move |peer: &mut Peer| {
         while peer.request().is_some() {

@@ -1,9 +1,9 @@
 //! Upgrades: another process takes over the sockets of one that runs.
 
 use super::named;
-use super::reload::{connector, resumes, with_admin};
+use super::reload::{connector, held_back, resumes, with_admin};
 use super::unix::exchange;
-use crate::common::{Answer, Certificates, Client, DEADLINE, Upstream, Weir, is_gone, poll_until};
+use crate::common::{Answer, Certificates, Client, DEADLINE, Switch, Upstream, Weir, is_gone, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -12,8 +12,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tempfile::TempDir;
+use weir_http1::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+const RELOAD: &str = "POST /reload HTTP/1.1\r\nHost: a\r\n\r\n";
 const UPGRADE: &str = "POST /upgrade HTTP/1.1\r\nHost: a\r\n\r\n";
 
 /// A gateway, its configuration file and its program, which can be replaced.
@@ -242,7 +244,7 @@ fn a_process_whose_successor_fails_goes_on() {
     // The time is that of the process that waits.
     line.replace("exec tail -f /dev/null");
     line.write(&upgrade_within("200ms"));
-    assert_eq!(line.ask("POST /reload HTTP/1.1\r\nHost: a\r\n\r\n").status, 200);
+    assert_eq!(line.ask(RELOAD).status, 200);
     line.fails("the new process was not ready within 200ms");
     assert_eq!(kept.ask(GET).text(), "old");
     assert_eq!(line.get().text(), "old");
@@ -272,11 +274,63 @@ fn while_an_upgrade_goes_on_there_is_no_other_and_the_process_can_be_stopped() {
         line.weir.wait_for_stderr(&["weir: upgrade refused: an upgrade is going on"]);
         assert_eq!(line.get().text(), "old");
         line.weir.terminate();
-        assert_eq!(first.join().unwrap().status, 409);
+        let first = first.join().unwrap();
+        assert_eq!(
+            (first.status, first.text()),
+            (409, "{\"result\":\"refused\",\"error\":\"this process is stopping\"}\n")
+        );
         poll_until(DEADLINE, "the new process ends", || is_gone(pid().unwrap()));
     });
     assert_eq!(line.weir.exit_code(), Some(0));
     assert!(TcpStream::connect(line.weir.address()).is_err(), "the port is released");
+}
+
+#[test]
+fn requests_in_progress_finish_in_the_old_process_which_does_nothing_else() {
+    let answer = Switch::default();
+    let upstream = held_back(&answer, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold");
+    let mut line = Line::new(&to(&upstream, 1), 1);
+    let mut client = Client::connect(line.weir.address(), None);
+    client.send(GET);
+    upstream.wait_for_requests(1);
+    line.write(&answering("new"));
+    assert_eq!(line.ask(UPGRADE).status, 200);
+    let pid = line.last().as_raw_nonzero();
+    assert_ne!(pid.get().unsigned_abs(), line.weir.pid());
+    for (signal, refused) in [
+        (Signal::USR2, format!("weir: upgrade refused: process {pid} has taken this one's place already")),
+        (Signal::HUP, format!("weir: reload refused: process {pid} has taken this one's place")),
+    ] {
+        line.weir.signal(signal);
+        line.weir.wait_for_stderr(&[&refused]);
+    }
+    // It drains already.
+    line.weir.terminate();
+    for _ in 0..20 {
+        assert_eq!(line.get().text(), "new");
+    }
+    answer.throw();
+    let last = client.answer(Method::Get);
+    assert_eq!((last.text(), last.says_close()), ("old", true));
+    assert_eq!(line.weir.exit_code(), Some(0));
+    assert_eq!(line.get().text(), "new");
+}
+
+#[test]
+fn a_process_that_drains_refuses_an_upgrade() {
+    let answer = Switch::default();
+    let upstream = held_back(&answer, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold");
+    let mut line = Line::new(&to(&upstream, 1), 1);
+    let mut client = Client::connect(line.weir.address(), None);
+    client.send(GET);
+    upstream.wait_for_requests(1);
+    line.weir.terminate();
+    line.weir.signal(Signal::USR2);
+    line.weir.wait_for_stderr(&["weir: upgrade refused: this process is stopping"]);
+    assert_eq!(line.ask(UPGRADE).status, 409);
+    answer.throw();
+    assert_eq!(client.answer(Method::Get).text(), "old");
+    assert_eq!(line.weir.exit_code(), Some(0));
 }
 
 /// Each socket of a group has a queue of its own, from which somebody has to accept.
@@ -288,6 +342,7 @@ fn the_number_of_workers_may_change() {
         line.write(&to(&upstream, count));
         line.upgrade();
         assert_eq!(workers(line.last()), count);
+        assert_eq!(line.ask(RELOAD).status, 200);
         for _ in 0..50 {
             assert_eq!(line.get().status, 200);
         }

@@ -26,6 +26,7 @@ mod mirror;
 mod names;
 mod notify;
 mod observe;
+mod opening;
 mod plan;
 mod reason;
 mod reload;

@@ -1,6 +1,6 @@
 //! A gateway process: everything that can fail is tried before accepting connections.
 
-use crate::admin::{self, Admin, Door};
+use crate::admin::{Admin, Door};
 use crate::config::{AccessLog, Checked, Fault, Role, Snapshot, workers};
 use crate::control::tell;
 use crate::gate::Gate;
@@ -11,6 +11,7 @@ use crate::notify::Supervisor;
 use crate::observe::access::{self, Access, Buffers, Writer};
 use crate::observe::journal::{self, Journal};
 use crate::observe::{Counters, Log};
+use crate::opening::Opening;
 use crate::reload::{self, Again, Ask, Reloader};
 use crate::secrets::Watching;
 use crate::sockets::Sockets;
@@ -181,34 +182,14 @@ fn start(
     let reload = again.map(reloader).transpose()?;
     forward_signals(senders.clone(), handlers(reload.as_ref(), &upgrades))?;
     let gate = Gate::default();
-    let open = || -> Result<(), GatewayError> {
-        // If one of them has failed, its error is the one to tell.
-        if !gate.await_all(count) {
-            return Ok(());
-        }
-        if let Some(before) = before {
-            before.take_turn(left)?;
-        }
-        upgrades.begin_listening()?;
-        if let Some(listener) = admin {
-            journal::out(format_args!("admin on {}", admin::place(&listener)));
-            let admin = Admin { workers: senders, standing, reload, upgrades: Arc::clone(&upgrades) };
-            admin::start(listener, &door, admin)?;
-        }
-        gate.open();
-        // The reader may stop the process at once.
-        for place in places {
-            journal::out(format_args!("listening on {place}"));
-        }
-        supervisor.ready("serving");
-        Ok(())
-    };
+    let admin = admin.map(|listener| {
+        let (standing, upgrades) = (Arc::clone(&standing), Arc::clone(&upgrades));
+        (listener, Admin { workers: senders, standing, reload, upgrades })
+    });
+    let open = Opening { before, left, upgrades, admin, door: Arc::clone(&door), places, supervisor };
     let ended = thread::scope(|scope| {
-        let opening = thread::Builder::new().name("opening".into()).spawn_scoped(scope, || {
-            let opened = open();
-            gate.give_up();
-            opened
-        })?;
+        let opening = thread::Builder::new().name("opening".into());
+        let opening = opening.spawn_scoped(scope, || open.run(&gate, count))?;
         let parts = shares.into_iter().zip(mailboxes);
         let ended = run_workers(parts, cores.as_ref(), |own, (listeners, mailbox)| {
             let peers = Peers { own, all: all.clone(), crowd: Arc::clone(&crowd) };

@@ -181,3 +181,50 @@ fn in_fact(place: &Place, sockets: &[Listener]) -> Place {
         (place, _) => place.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::SocketAddr;
+
+    fn group(count: usize) -> Vec<Listener> {
+        Listener::bind(SocketAddr::from(([127, 0, 0, 1], 0)), count).unwrap()
+    }
+
+    /// The numbers of the sockets that each worker accepts from, by their inodes.
+    fn shares(sockets: Vec<Listener>, workers: usize) -> Vec<Vec<usize>> {
+        let inode = |listener: &Listener| rustix::fs::fstat(listener).unwrap().st_ino;
+        let inodes: Vec<u64> = sockets.iter().map(inode).collect();
+        let mut shares = vec![Vec::new(); workers];
+        for (worker, socket) in spread(sockets, workers).unwrap() {
+            shares[worker].push(inodes.iter().position(|known| *known == inode(&socket)).unwrap());
+        }
+        shares
+    }
+
+    #[test]
+    fn each_socket_has_a_worker_and_each_worker_a_socket() {
+        assert_eq!(shares(group(2), 2), [[0], [1]]);
+        assert_eq!(shares(group(5), 2), [vec![0, 2, 4], vec![1, 3]]);
+        assert_eq!(shares(group(2), 5), [[0], [1], [0], [1], [0]]);
+    }
+
+    #[test]
+    fn a_group_grows_to_the_number_of_workers_and_never_shrinks() {
+        for (there, workers, expected) in [(1, 3, 3), (3, 1, 3), (2, 2, 2)] {
+            let there = group(there);
+            let address = there[0].address().clone();
+            let found = found(&address, 0, workers, there).unwrap();
+            assert_eq!(found.len(), expected);
+            assert!(found.iter().all(|listener| *listener.address() == address));
+        }
+    }
+
+    #[test]
+    fn a_socket_without_a_group_stays_alone() {
+        let alone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let alone = Listener::inherit(alone.into(), Hold::Lent).unwrap();
+        let address = alone.address().clone();
+        assert_eq!(found(&address, 0, 4, vec![alone]).unwrap().len(), 1);
+    }
+}

@@ -366,6 +366,80 @@ mod tests {
     }
 
     #[test]
+    fn a_reserved_port_takes_connections_once_it_has_begun() {
+        let group = Listener::reserve(ANY, 2).unwrap();
+        let address = tcp(&group[0]);
+        assert!(TcpStream::connect(address).is_err());
+        group[1].begin().unwrap();
+        let more = Listener::join(address).unwrap();
+        let client = TcpStream::connect(address).unwrap();
+        assert_eq!(
+            group[1].accept().unwrap().unwrap().1,
+            client.local_addr().ok(),
+            "the only one that listens"
+        );
+        more.begin().unwrap();
+    }
+
+    #[test]
+    fn an_inherited_socket_is_the_same_one() {
+        let first = Listener::bind(ANY, 1).unwrap().remove(0);
+        assert!(first.is_in_group());
+        let second = Listener::inherit(first.as_fd().try_clone_to_owned().unwrap(), Hold::Own).unwrap();
+        assert_eq!(
+            (second.address(), second.is_in_group(), second.is_shared()),
+            (first.address(), true, false)
+        );
+        let shared = second.share().unwrap();
+        assert!(shared.is_shared());
+        for listener in [&first, &second, &shared] {
+            let client = TcpStream::connect(tcp(&first)).unwrap();
+            assert_eq!(listener.accept().unwrap().unwrap().1, client.local_addr().ok());
+        }
+    }
+
+    #[test]
+    fn what_does_not_listen_is_not_inherited() {
+        let listener = TcpListener::bind(ANY).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        for socket in [OwnedFd::from(client), std::net::UdpSocket::bind(ANY).unwrap().into()] {
+            let error = Listener::inherit(socket, Hold::Own).unwrap_err();
+            assert_eq!(error.to_string(), "it is no stream socket that listens");
+        }
+    }
+
+    #[test]
+    fn a_socket_of_another_process_is_left_as_it_is() {
+        let path = path("lent");
+        let theirs = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let ours = Listener::inherit(theirs.try_clone().unwrap().into(), Hold::Lent).unwrap();
+        ours.begin().unwrap();
+        ours.claim_file(0o600).unwrap();
+        assert!(!ours.refuse_new() && !ours.is_in_group());
+        drop(ours);
+        UnixStream::connect(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn the_file_of_a_socket_goes_with_the_process_that_claimed_it() {
+        let path = path("claimed");
+        let old = Listener::bind_unix(&path, 0o600, 1).unwrap().remove(0);
+        let inherit = || Listener::inherit(old.as_fd().try_clone_to_owned().unwrap(), Hold::Own).unwrap();
+        let file = old.file().unwrap();
+        drop(inherit().with_file(file));
+        assert!(path.exists(), "it was never claimed");
+        let new = inherit().with_file(file);
+        new.claim_file(0o660).unwrap();
+        old.leave_file();
+        drop(old);
+        let mode = std::fs::metadata(&path).unwrap().permissions();
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o660);
+        drop(new);
+        assert!(!path.exists());
+    }
+
+    #[test]
     fn a_port_in_use_in_this_process_is_refused_with_our_own_pid() {
         let other = TcpListener::bind(ANY).unwrap();
         let error = Listener::bind(other.local_addr().unwrap(), 2).unwrap_err();

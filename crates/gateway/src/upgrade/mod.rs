@@ -16,9 +16,10 @@ use crate::observe::journal::Journal;
 use crate::sockets::Kept;
 use crate::worker::Control;
 use program::Program;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::Serialize;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -49,8 +50,8 @@ pub(crate) struct Upgrades {
 #[derive(Debug)]
 enum Phase {
     Serving(Vec<Kept>),
-    /// One was asked for, or goes on: then its process is there.
-    Upgrading(Vec<Kept>, Option<Pid>),
+    /// One was asked for, or goes on: then its process is there, by a descriptor, which never stands for another one.
+    Upgrading(Vec<Kept>, Option<OwnedFd>),
     Stopping,
     HandedOver(u32),
 }
@@ -114,7 +115,7 @@ impl Upgrades {
                 Ok(())
             }
             Phase::Upgrading(..) => Err("an upgrade is going on".to_owned()),
-            Phase::Stopping => Err("this process is stopping".to_owned()),
+            Phase::Stopping => Err(STOPPING.to_owned()),
             Phase::HandedOver(pid) => Err(format!("process {pid} has taken this one's place already")),
         };
         if result.is_err() {
@@ -126,19 +127,20 @@ impl Upgrades {
     /// Carries out what has begun, and waits until the other process serves, at most for `limit`.
     pub(crate) fn run(&self, limit: Duration) -> Outcome {
         self.supervisor.status("upgrading");
-        match self.attempt(limit) {
-            Ok(pid) => Outcome::Taken { pid },
-            Err(error) => {
-                self.refused.fetch_add(1, Ordering::Relaxed);
-                self.journal.line(format_args!("weir: upgrade refused: {error}; this process goes on"));
-                let mut phase = self.lock();
-                if let Phase::Upgrading(sockets, _) = &mut *phase {
-                    *phase = Phase::Serving(std::mem::take(sockets));
-                    self.supervisor.status(format_args!("serving; the last upgrade was refused: {error}"));
-                }
-                Outcome::Refused { error }
-            }
-        }
+        let error = match self.attempt(limit) {
+            Ok(pid) => return Outcome::Taken { pid },
+            Err(error) => error,
+        };
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        let mut phase = self.lock();
+        let Phase::Upgrading(sockets, _) = &mut *phase else {
+            self.journal.line(format_args!("weir: upgrade refused: {STOPPING}"));
+            return Outcome::Refused { error: STOPPING.to_owned() };
+        };
+        *phase = Phase::Serving(std::mem::take(sockets));
+        self.journal.line(format_args!("weir: upgrade refused: {error}; this process goes on"));
+        self.supervisor.status(format_args!("serving; the last upgrade was refused: {error}"));
+        Outcome::Refused { error }
     }
 
     /// The process stops: an upgrade that goes on is called off, and there will be no other one.
@@ -147,9 +149,9 @@ impl Upgrades {
         match &*phase {
             // After a hand-over the service is another process.
             Phase::HandedOver(_) => return,
-            Phase::Upgrading(_, Some(pid)) => {
-                // It has accepted nothing yet.
-                let _ = kill_process(*pid, Signal::KILL);
+            Phase::Upgrading(_, Some(successor)) => {
+                // It has accepted nothing yet. An error means that it has ended.
+                let _ = pidfd_send_signal(successor, Signal::KILL);
             }
             Phase::Serving(_) | Phase::Upgrading(..) | Phase::Stopping => {}
         }
@@ -163,15 +165,13 @@ impl Upgrades {
             let mut phase = self.lock();
             let Phase::Upgrading(_, of_successor) = &mut *phase else { return Err(STOPPING.to_owned()) };
             let successor = Successor::start(program, limit)?;
-            *of_successor = Some(successor.pid());
+            match pidfd_open(successor.pid(), PidfdFlags::empty()) {
+                Ok(descriptor) => *of_successor = Some(descriptor),
+                Err(error) => return Err(successor.end(error.to_string())),
+            }
             successor
         };
-        let result = self.hand_over(&mut successor);
-        if let Err(error) = result {
-            // From here on its number may become another process's.
-            if let Phase::Upgrading(_, of_successor) = &mut *self.lock() {
-                *of_successor = None;
-            }
+        if let Err(error) = self.hand_over(&mut successor) {
             return Err(successor.end(error));
         }
         let pid = successor.id();

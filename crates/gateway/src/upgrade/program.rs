@@ -57,7 +57,9 @@ mod tests {
     fn a_name_is_found_as_a_shell_finds_it() {
         let folder = tempfile::tempdir().unwrap();
         let [empty, full] = ["empty", "full"].map(|name| folder.path().join(name));
-        [&empty, &full].map(|folder| fs::create_dir(folder).unwrap());
+        for folder in [&empty, &full] {
+            fs::create_dir(folder).unwrap();
+        }
         let [file, link] = ["weir", "link"].map(|name| full.join(name));
         fs::write(&file, "").unwrap();
         symlink(&file, &link).unwrap();
