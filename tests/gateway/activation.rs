@@ -126,7 +126,8 @@ fn what_cannot_be_used_is_named() {
     let address = socket.local_addr().unwrap();
     let ended = failure(activated(socket, "other", &file));
     let expected = format!(
-        "nothing is configured for the socket `other` at {address} from systemd (LISTEN_FDS): expected the address, or as FileDescriptorName= the name, of one of `web` at 127.0.0.1:1"
+        "nothing is configured for the socket `other` at {address} from systemd (LISTEN_FDS): expected the address, or as \
+         FileDescriptorName= the name, of one of `web` at 127.0.0.1:1"
     );
     assert!(ended.code == Some(2) && ended.stderr.contains(&expected), "{}", ended.stderr);
     let ended = failure(activated(fs::File::open(&file).unwrap(), "web", &file));

@@ -76,8 +76,8 @@ impl Line {
     /// Where the admin address is now.
     fn admin(&self) -> SocketAddr {
         let stdout = self.weir.stdout();
-        let places = stdout.lines().filter_map(|line| line.strip_prefix("admin on http://"));
-        places.last().unwrap().parse().unwrap()
+        let mut places = stdout.lines().filter_map(|line| line.strip_prefix("admin on http://"));
+        places.next_back().unwrap().parse().unwrap()
     }
 
     fn ask(&self, request: &str) -> Answer {
@@ -161,7 +161,9 @@ fn workers(pid: Pid) -> usize {
 #[test]
 fn upgrades_under_load_fail_no_request() {
     let upstream = named("a");
-    let line = Line::new(&to(&upstream, 2), 1);
+    // A client that is held up by a busy machine must not look idle.
+    let config = format!("{}[timeouts]\ndrain_idle = '20s'\n", to(&upstream, 2));
+    let line = Line::new(&config, 1);
     let (address, admin) = (line.weir.address(), line.admin());
     let is_over = AtomicBool::new(false);
     let served = [const { AtomicUsize::new(0) }; 3];

@@ -13,7 +13,7 @@ use socket2::Socket;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use weir_http1::{Limits, Method, Parse, RequestHead};
@@ -37,8 +37,41 @@ pub(crate) struct Door {
     /// Readable once nobody is let in any more.
     bell: OwnedFd,
     is_closed: AtomicBool,
-    answers: Mutex<usize>,
-    answered: Condvar,
+    counts: Mutex<Counts>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    /// Connections that wait for their first answer, and other requests that are being answered, but for upgrades.
+    owed: usize,
+    /// Requests that are being answered.
+    answering: usize,
+}
+
+/// One that is counted until it is dropped.
+#[derive(Debug)]
+struct Counted {
+    door: Arc<Door>,
+    of: fn(&mut Counts) -> &mut usize,
+}
+
+impl Counted {
+    fn new(door: &Arc<Door>, of: fn(&mut Counts) -> &mut usize) -> Self {
+        *of(&mut door.lock()) += 1;
+        Self { door: Arc::clone(door), of }
+    }
+
+    fn owed(door: &Arc<Door>) -> Self {
+        Self::new(door, |counts| &mut counts.owed)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        *(self.of)(&mut self.door.lock()) -= 1;
+        self.door.changed.notify_all();
+    }
 }
 
 impl Door {
@@ -48,8 +81,8 @@ impl Door {
             thread: Mutex::default(),
             bell: eventfd(0, EventfdFlags::CLOEXEC)?,
             is_closed: AtomicBool::new(false),
-            answers: Mutex::default(),
-            answered: Condvar::new(),
+            counts: Mutex::default(),
+            changed: Condvar::new(),
         })
     }
 
@@ -64,16 +97,21 @@ impl Door {
         }
     }
 
+    /// Closes it, and waits, but not long, until all that were let in have their answer: it needs the workers. Who has asked for
+    /// an upgrade is not waited for.
+    pub(crate) fn clear(&self) {
+        self.close();
+        drop(self.changed.wait_timeout_while(self.lock(), LAST_ANSWERS, |counts| counts.owed > 0));
+    }
+
     /// Closes it, and waits for answers that are being given, but not long.
     pub(crate) fn finish(&self) {
         self.close();
-        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.answered.wait_timeout_while(answers, LAST_ANSWERS, |answers| *answers > 0));
+        drop(self.changed.wait_timeout_while(self.lock(), LAST_ANSWERS, |counts| counts.answering > 0));
     }
 
-    fn answering(&self, change: impl FnOnce(&mut usize)) {
-        change(&mut self.answers.lock().unwrap_or_else(PoisonError::into_inner));
-        self.answered.notify_all();
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for the next connection; None: nobody is let in any more. Errors: as accept(2).
@@ -131,10 +169,10 @@ pub(crate) fn start(listener: Listener, door: &Arc<Door>, admin: Admin) -> io::R
                 open.fetch_sub(1, Ordering::Relaxed);
                 continue;
             }
-            let (admin, count, door) = (admin.clone(), Arc::clone(&open), Arc::clone(&ours));
+            let (admin, count, owed) = (admin.clone(), Arc::clone(&open), Counted::owed(&ours));
             let spawned = thread::Builder::new().name("admin".into()).spawn(move || {
                 // A client that goes away is no fault of ours.
-                let _ = admin.serve(Socket::from(stream), &door);
+                let _ = admin.serve(Socket::from(stream), owed);
                 count.fetch_sub(1, Ordering::Relaxed);
             });
             if spawned.is_err() {
@@ -147,22 +185,29 @@ pub(crate) fn start(listener: Listener, door: &Arc<Door>, admin: Admin) -> io::R
 }
 
 impl Admin {
-    fn serve(&self, mut stream: Socket, door: &Door) -> io::Result<()> {
+    fn serve(&self, mut stream: Socket, owed: Counted) -> io::Result<()> {
         stream.set_read_timeout(Some(WITHIN))?;
         stream.set_write_timeout(Some(WITHIN))?;
+        let (door, mut owed) = (Arc::clone(&owed.door), Some(owed));
         let (mut bytes, mut head, mut some) = (Vec::new(), RequestHead::new(), [0; 4096]);
         loop {
             match head.parse(&bytes, &Limits::default()) {
                 Ok(Parse::Complete(len)) => {
-                    door.answering(|answers| *answers += 1);
+                    let _answering = Counted::new(&door, |counts| &mut counts.answering);
+                    let first = owed.take();
+                    let _owed = match path(&head, &bytes) {
+                        b"/upgrade" => {
+                            drop(first);
+                            None
+                        }
+                        _ => first.or_else(|| Some(Counted::owed(&door))),
+                    };
                     let answer = self.answer(&head, &bytes);
                     bytes.drain(..len);
                     // A body would be taken for the next request.
                     let persists = head.persistent && head.framing.is_empty();
                     let persists = persists && !door.is_closed.load(Ordering::Relaxed);
-                    let sent = stream.write_all(&answer.bytes(head.method == Method::Head, persists));
-                    door.answering(|answers| *answers -= 1);
-                    sent?;
+                    stream.write_all(&answer.bytes(head.method == Method::Head, persists))?;
                     if !persists {
                         return Ok(());
                     }
@@ -179,7 +224,7 @@ impl Admin {
     }
 
     fn answer(&self, head: &RequestHead, buf: &[u8]) -> Answer {
-        let path = head.path.of(buf).split(|byte| *byte == b'?').next().unwrap_or_default();
+        let path = path(head, buf);
         match (head.method, path) {
             (Method::Post, b"/reload") => return self.reload(),
             (Method::Post, b"/upgrade") => return self.upgrade(),
@@ -256,6 +301,11 @@ impl Admin {
             Err(_) => Answer::text(504, "the outcome of the upgrade will be in the log\n"),
         }
     }
+}
+
+/// The path of a request, without a query.
+fn path<'a>(head: &RequestHead, buf: &'a [u8]) -> &'a [u8] {
+    head.path.of(buf).split(|byte| *byte == b'?').next().unwrap_or_default()
 }
 
 /// Some workers did not answer in time.

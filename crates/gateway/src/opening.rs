@@ -24,8 +24,8 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// Waits until all workers are at the gate, and opens it. Errors: the process before does not hand over, or the system refuses
-    /// to listen; then nobody passes.
+    /// Waits until all workers are at the gate, and opens it. Errors: the process before does not hand over, or the system
+    /// refuses to listen; then nobody passes.
     pub(crate) fn run(self, gate: &Gate, workers: usize) -> Result<(), GatewayError> {
         // If one of them has failed, its error is the one to tell.
         if !gate.await_all(workers) {

@@ -210,7 +210,7 @@ impl Upgrades {
         let pid = successor.id();
         self.journal.line(format_args!("weir: upgraded; process {pid} goes on, and this one drains"));
         let of_listeners: Arc<[bool]> = of_listeners.into();
-        self.admin.close();
+        self.admin.clear();
         for worker in &self.workers {
             worker.send(Control::HandOver(Arc::clone(&of_listeners)));
         }
