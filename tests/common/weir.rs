@@ -63,17 +63,9 @@ impl Weir {
     pub fn of_file_with(file: &Path, listeners: usize, environment: &[(&str, &str)]) -> Self {
         let args = ["serve", "--config", file.to_str().unwrap()];
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-        command.args(args).envs(environment.iter().copied());
-        let mut weir = Self::spawn_command(command, Stdio::piped());
+        command.args(args).envs(environment.iter().copied()).stdin(Stdio::null());
+        let mut weir = Self::spawn_command(&mut command, Stdio::piped());
         weir.wait_for_listeners(&args, listeners);
-        weir
-    }
-
-    /// Starts a gateway by a command that becomes one, and waits until it listens; `listeners` addresses are in its
-    /// configuration.
-    pub fn launched(command: Command, listeners: usize) -> Self {
-        let mut weir = Self::spawn_command(command, Stdio::piped());
-        weir.wait_for_listeners(&[], listeners);
         weir
     }
 
@@ -96,14 +88,21 @@ impl Weir {
         Self::spawn_with_stderr(args, Stdio::piped())
     }
 
-    fn spawn_with_stderr(args: &[&str], stderr: impl Into<Stdio>) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
-        command.args(args);
-        Self::spawn_command(command, stderr)
+    /// Starts a program that becomes `weir serve`, and waits until it listens on so many addresses. Its stderr is piped, unless
+    /// it is given.
+    pub fn of_command(mut command: Command, stderr: Option<Stdio>, listeners: usize) -> Self {
+        let mut weir = Self::spawn_command(&mut command, stderr.unwrap_or_else(Stdio::piped));
+        weir.wait_for_listeners(&[], listeners);
+        weir
     }
 
-    fn spawn_command(mut command: Command, stderr: impl Into<Stdio>) -> Self {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
+    fn spawn_with_stderr(args: &[&str], stderr: impl Into<Stdio>) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        Self::spawn_command(command.args(args).stdin(Stdio::null()), stderr)
+    }
+
+    fn spawn_command(command: &mut Command, stderr: impl Into<Stdio>) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let stdout = Collected::from(child.stdout.take().unwrap());
         let stderr = child.stderr.take().map_or_else(|| Collected::from(io::empty()), Collected::from);
         Self { child, urls: Vec::new(), stdout, stderr, _folder: None }
@@ -189,6 +188,16 @@ impl Weir {
         });
         let code = status.and_then(|status| status.code());
         Ended { code, stdout: self.stdout.all(), stderr: self.stderr.all() }
+    }
+
+    /// Waits for its exit, while processes that it has started still have its streams; returns its exit code.
+    pub fn exit_code(&mut self) -> Option<i32> {
+        let mut status = None;
+        poll_until(DEADLINE, "weir exits", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.and_then(|status| status.code())
     }
 
     /// Sends SIGTERM and waits for its exit.

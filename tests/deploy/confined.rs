@@ -131,7 +131,7 @@ fn the_rights_of_a_container_are_enough() {
     fs::write(&file_of, config("")).unwrap();
     let place = file_of.to_str().unwrap();
     let profile = file("seccomp.json");
-    let weir = Weir::launched(confined.weir(&profile, &["serve", "--config", place]), 2);
+    let weir = Weir::of_command(confined.weir(&profile, &["serve", "--config", place]), None, 2);
     let status = fs::read_to_string(format!("/proc/{}/status", weir.pid())).unwrap();
     let has = |line: &str| status.lines().any(|found| found.split_whitespace().eq(line.split_whitespace()));
     assert!(has("NoNewPrivs: 1") && has("Seccomp: 2"), "{status}");

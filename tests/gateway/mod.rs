@@ -1,6 +1,7 @@
 //! The gateway with a configuration file.
 
 mod accept;
+mod activation;
 mod admission;
 mod buffering;
 mod check;
@@ -26,6 +27,7 @@ mod tls;
 mod tracing;
 mod trailers;
 mod unix;
+mod upgrade;
 
 use crate::common::{Answer, Client, Peer, Upstream, Weir};
 

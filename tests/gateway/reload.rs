@@ -61,7 +61,7 @@ impl Case {
     }
 }
 
-fn with_admin(config: &str) -> String {
+pub(super) fn with_admin(config: &str) -> String {
     format!("{config}\n[admin]\nbind = '127.0.0.1:0'\n")
 }
 
@@ -75,7 +75,7 @@ fn to(service: &str, address: SocketAddr) -> String {
     format!("{LISTENER}[service.{service}]\nservers = 'http://{address}'\n[[route]]\nservice = '{service}'\n")
 }
 
-fn connector(ca: &Path, versions: &[Version]) -> Connector {
+pub(super) fn connector(ca: &Path, versions: &[Version]) -> Connector {
     let Offer { versions, suites, groups } =
         Offer { versions: versions.to_vec(), ..Offer::default() }.complete();
     let roots = Roots::File(ca.to_owned());
@@ -90,7 +90,7 @@ fn connect(address: SocketAddr, connector: &Connector) -> std::io::Result<Client
 }
 
 /// A request on a new connection; whether its session was resumed.
-fn resumes(address: SocketAddr, connector: &Connector) -> bool {
+pub(super) fn resumes(address: SocketAddr, connector: &Connector) -> bool {
     let mut client = connect(address, connector).unwrap();
     assert_eq!(client.ask(GET).status, 200);
     client.stream.session().and_then(|session| session.facts()).unwrap().kind.is_resumption()
@@ -229,7 +229,7 @@ fn what_needs_a_restart_is_refused_by_its_name() {
     for (change, expected) in [
         (
             config.replace("workers = 1", "workers = 2"),
-            "1: workers: `2`, and `1` since the start: a change needs a restart",
+            "1: workers: `2`, and `1` since the start: a change needs an upgrade (SIGUSR2) or a restart",
         ),
         (config.replace("workers = 1\n", ""), "weir.toml: workers: not set, and `1` since the start"),
         (format!("cores = '0'\n{config}"), "1: cores: `0`, and not set since the start"),
@@ -237,11 +237,11 @@ fn what_needs_a_restart_is_refused_by_its_name() {
         (config.replace("'600'", "'660'"), "4: listener.web.mode: `660`, and `600` since the start"),
         (
             config.replace("'127.0.0.1:0'", "'127.0.0.1:0', '127.0.0.2:0'"),
-            "3: listener.web.bind.1: `127.0.0.2:0` is not listened on, which only a restart can change: expected one of `127.0.0.1",
+            "3: listener.web.bind.1: `127.0.0.2:0` is not listened on, which only an upgrade (SIGUSR2) or a restart can change: expected one of `127.0.0.1",
         ),
         (
             config.replace("'127.0.0.1:0', ", ""),
-            "3: listener.web.bind.0: `127.0.0.1:0` is listened on and missing, which only a restart can change",
+            "3: listener.web.bind.0: `127.0.0.1:0` is listened on and missing, which only an upgrade (SIGUSR2) or a restart can change",
         ),
         (
             format!("{config}[listener.b]\nbind = '127.0.0.2:0'"),
@@ -376,7 +376,7 @@ fn connections_to_servers_outlive_a_reload_that_does_not_change_their_service() 
 }
 
 /// An upstream that answers once the switch is thrown.
-fn held_back(switch: &Switch, answer: &'static str) -> Upstream {
+pub(super) fn held_back(switch: &Switch, answer: &'static str) -> Upstream {
     let switch = switch.clone();
     Upstream::start(None, move |peer: &mut Peer| {
         while peer.request().is_some() {

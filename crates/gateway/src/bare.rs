@@ -74,6 +74,7 @@ impl<N: Net> Bare<N> {
     pub fn new(net: N, bound: Bound, listeners: Vec<N::Listener>) -> io::Result<Self> {
         let (journal, lines) = Journal::kept();
         let log = Log::new(journal, net.now());
+        let listeners = listeners.into_iter().enumerate().collect();
         let worker = Worker::new(net, log, None, Arc::new(bound.0), listeners)?;
         Ok(Self { worker, events: Events::default(), lines })
     }

@@ -5,10 +5,12 @@ use crate::config::{Changes, Checked, OnDisk, Snapshot, restart};
 use crate::control::gather;
 use crate::in_force::InForce;
 use crate::names::Keeping;
+use crate::notify::Supervisor;
 use crate::observe::journal::Journal;
 use crate::secrets::Watching;
 use crate::settled::Settled;
 use crate::standing::Standing;
+use crate::upgrade::{self, Upgrades};
 use crate::worker::Control;
 use serde::Serialize;
 use std::io;
@@ -21,8 +23,12 @@ use weir_reactor::mailbox;
 /// Reads and checks the configuration again. Errors: the words in which the start would have said why it is refused.
 pub type Again = Box<dyn Fn() -> Result<Checked, String> + Send>;
 
-/// A wish for a reload, and who wants to know what became of it.
-pub(crate) type Ask = Option<Sender<Outcome>>;
+/// A wish, and who wants to know what became of it. One is fulfilled after the other, so an upgrade and a reload never meet.
+pub(crate) enum Ask {
+    Reload(Option<Sender<Outcome>>),
+    /// It was [begun](Upgrades::begin).
+    Upgrade(Option<Sender<upgrade::Outcome>>),
+}
 
 /// What became of a reload.
 #[derive(Clone, Debug, Serialize)]
@@ -42,6 +48,8 @@ pub(crate) struct Reloader {
     pub secrets: Watching,
     pub standing: Arc<Standing>,
     pub workers: Vec<mailbox::Sender<Control>>,
+    pub upgrades: Arc<Upgrades>,
+    pub supervisor: Supervisor,
     pub journal: Journal,
 }
 
@@ -77,13 +85,17 @@ impl Running {
                 Reload::Watch => asks.recv_timeout(EVERY),
             };
             match ask {
-                Ok(ask) => {
+                // Who asked may have gone.
+                Ok(Ask::Reload(who)) => {
                     let outcome = self.reload();
-                    if let Some(ask) = ask {
-                        // Who asked may have gone.
-                        let _ = ask.send(outcome);
-                    }
+                    let _ = who.map(|who| who.send(outcome));
                 }
+                Ok(Ask::Upgrade(who)) => {
+                    let limit = self.reloader.in_force.snapshot().policy.timeouts.upgrade;
+                    let outcome = self.reloader.upgrades.run(limit);
+                    let _ = who.map(|who| who.send(outcome));
+                }
+                Err(RecvTimeoutError::Timeout) if self.reloader.upgrades.successor().is_some() => {}
                 Err(RecvTimeoutError::Timeout) => self.look(),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -109,6 +121,12 @@ impl Running {
     }
 
     fn reload(&mut self) -> Outcome {
+        if let Some(pid) = self.reloader.upgrades.successor() {
+            let error = format!("process {pid} has taken this one's place");
+            self.reloader.journal.line(format_args!("weir: reload refused: {error}"));
+            return Outcome::Refused { error };
+        }
+        self.reloader.supervisor.reloading();
         // Before they are read: a change from now on is another one.
         if let Some(path) = self.reloader.checked.path() {
             self.seen = Settled::new(OnDisk::at(path));
@@ -118,15 +136,17 @@ impl Running {
     }
 
     fn tell(&mut self, result: Result<Changes, String>) -> Outcome {
-        let Reloader { journal, standing, .. } = &self.reloader;
+        let Reloader { journal, standing, supervisor, .. } = &self.reloader;
         match result {
             Ok(changed) => {
                 self.refused = None;
+                supervisor.ready(format_args!("serving; reloaded; {changed}"));
                 journal.line(format_args!("weir: reloaded; {changed}"));
                 Outcome::Taken { changed }
             }
             Err(error) => {
                 standing.refuse();
+                supervisor.ready(format_args!("serving; the last reload was refused: {error}"));
                 journal.line(format_args!("weir: reload refused: {error}; the configuration in use stays"));
                 self.refused = Some(Refused { why: error.clone(), again_at: Instant::now() + AGAIN });
                 Outcome::Refused { error }

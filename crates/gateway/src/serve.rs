@@ -1,28 +1,33 @@
 //! A gateway process: everything that can fail is tried before accepting connections.
 
-use crate::admin::{self, Admin};
+use crate::admin::{Admin, Door};
 use crate::clock;
-use crate::config::document::Bind;
-use crate::config::{AccessLog, Checked, Fault, Listener as Site, Role, Snapshot, document, workers};
+use crate::config::{AccessLog, Checked, Fault, Role, Snapshot, workers};
 use crate::control::tell;
+use crate::gate::Gate;
 use crate::in_force::InForce;
+use crate::inherited::Inherited;
 use crate::names::Keeping;
+use crate::notify::Supervisor;
 use crate::observe::access::{self, Access, Buffers, Writer};
 use crate::observe::journal::{self, Journal};
 use crate::observe::{Counters, Log};
-use crate::reload::{self, Again, Reloader};
+use crate::opening::Opening;
+use crate::reload::{self, Again, Ask, Reloader};
 use crate::secrets::Watching;
+use crate::sockets::Sockets;
 use crate::standing::Standing;
+use crate::upgrade::Upgrades;
 use crate::worker::{Control, Peers, Worker};
 use std::io;
-use std::net::TcpListener;
 use std::os::fd::OwnedFd;
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use weir_reactor::listener::BindError;
 use weir_reactor::mailbox::{Mailbox, mailbox};
-use weir_reactor::stop::{self, forward_signals};
+use weir_reactor::stop::{Handlers, forward_signals};
 use weir_reactor::{Events, Key, Listener, Reactor, run_workers};
-use weir_transport::{Address, Endpoint, Place};
 
 /// Why a gateway failed.
 #[derive(Debug, thiserror::Error)]
@@ -39,10 +44,11 @@ pub enum GatewayError {
 }
 
 /// Runs the gateway until SIGTERM or SIGINT has drained it. Prints a line per listener when ready,
-/// and a summary at the end. At a reload, `again` reads the configuration.
+/// and a summary at the end. It accepts from the sockets that are `inherited`, and binds other addresses. At a reload, `again`
+/// reads the configuration.
 /// Errors: when it cannot start: see [`GatewayError`].
-pub fn serve(config: Checked, again: Again) -> Result<(), GatewayError> {
-    let total = run(config, Role::Gateway, Some(again))?;
+pub fn serve(config: Checked, inherited: Inherited, again: Again) -> Result<(), GatewayError> {
+    let total = run(config, Role::Gateway, inherited, Some(again))?;
     journal::out(total);
     Ok(())
 }
@@ -50,11 +56,16 @@ pub fn serve(config: Checked, again: Again) -> Result<(), GatewayError> {
 /// Passes bytes without HTTP until SIGTERM or SIGINT has drained it: the least that a gateway with the same loop, TLS and
 /// kernel can cost. Each client has its own connection to the first service. Errors: as [`serve`].
 pub fn relay(config: Checked) -> Result<(), GatewayError> {
-    run(config, Role::Tunnel, None)?;
+    run(config, Role::Tunnel, Inherited::default(), None)?;
     Ok(())
 }
 
-fn run(config: Checked, role: Role, again: Option<Again>) -> Result<Counters, GatewayError> {
+fn run(
+    config: Checked,
+    role: Role,
+    inherited: Inherited,
+    again: Option<Again>,
+) -> Result<Counters, GatewayError> {
     let total = Mutex::new(Counters::default());
     let (journal, writer) = journal::journal()?;
     let access = match &config.snapshot.access {
@@ -62,29 +73,39 @@ fn run(config: Checked, role: Role, again: Option<Again>) -> Result<Counters, Ga
         None => None,
     };
     let buffers = access.as_ref().map(|(buffers, _)| buffers.clone());
-    let served = start(config, role, again, journal.clone(), |snapshot, listeners, mailbox, peers| {
-        let net = Reactor::new()?;
-        mailbox.register(&net, MAIL)?;
-        let log = Log::new(journal.clone(), net.now());
-        let access = snapshot.access.as_ref().zip(buffers.clone());
-        let access = access.map(|(log, buffers)| Access::new(log.format.clone(), log.when_full, buffers));
-        let mut worker = Worker::new(net, log, access, Arc::clone(snapshot), listeners)?.among(peers);
-        let mut events = Events::default();
-        while !worker.is_drained() {
-            worker.wait(&mut events)?;
-            worker.turn(&events);
-            if events.ready().any(|ready| ready.key == MAIL) {
-                for message in mailbox.take() {
-                    worker.control(message);
+    let served = start(
+        config,
+        role,
+        inherited,
+        again,
+        journal.clone(),
+        |snapshot, listeners, mailbox, peers, gate| {
+            let net = Reactor::new()?;
+            mailbox.register(&net, MAIL)?;
+            let log = Log::new(journal.clone(), net.now());
+            let access = snapshot.access.as_ref().zip(buffers.clone());
+            let access = access.map(|(log, buffers)| Access::new(log.format.clone(), log.when_full, buffers));
+            let mut worker = Worker::new(net, log, access, Arc::clone(snapshot), listeners)?.among(peers);
+            let mut events = Events::default();
+            if !gate.pass() {
+                return Ok(());
+            }
+            while !worker.is_drained() {
+                worker.wait(&mut events)?;
+                worker.turn(&events);
+                if events.ready().any(|ready| ready.key == MAIL) {
+                    for message in mailbox.take() {
+                        worker.control(message);
+                    }
                 }
             }
-        }
-        if let Some(access) = &mut worker.core.access {
-            access.flush();
-        }
-        total.lock().unwrap_or_else(PoisonError::into_inner).add(&worker.core.counters);
-        Ok(())
-    });
+            if let Some(access) = &mut worker.core.access {
+                access.flush();
+            }
+            total.lock().unwrap_or_else(PoisonError::into_inner).add(&worker.core.counters);
+            Ok(())
+        },
+    );
     drop(buffers);
     if let Some((buffers, writer)) = access {
         drop(buffers);
@@ -103,13 +124,20 @@ fn open(log: &AccessLog, journal: &Journal) -> Result<(Buffers, Writer), Gateway
     Ok(access::start(&log.path, journal.clone()).map_err(fault)?)
 }
 
-/// Prepares the workers, starts them and waits for them.
+/// Prepares the workers, starts them and waits for them. `work` prepares one, and runs it once the gate is open.
 fn start(
     checked: Checked,
     role: Role,
+    inherited: Inherited,
     again: Option<Again>,
     journal: Journal,
-    work: impl Fn(&Arc<Snapshot>, Vec<Listener>, Mailbox<Control>, Peers<OwnedFd>) -> Result<(), GatewayError>
+    work: impl Fn(
+        &Arc<Snapshot>,
+        Vec<(usize, Listener)>,
+        Mailbox<Control>,
+        Peers<OwnedFd>,
+        &Gate,
+    ) -> Result<(), GatewayError>
     + Sync,
 ) -> Result<(), GatewayError> {
     let mut checked = checked;
@@ -118,8 +146,10 @@ fn start(
     }
     let count = workers(&checked.config)?;
     weir_reactor::limits::raise_open_files()?;
-    let (bound, shares) = bind(&checked.snapshot.listeners, count)?;
-    let admin = checked.config.admin.as_ref().map(bind_admin).transpose()?;
+    let admin = checked.config.admin.as_ref();
+    let Inherited { sockets, before, state } = inherited;
+    let Sockets { places, shares, admin, kept, left } =
+        Sockets::new(&checked.snapshot.listeners, admin, count, sockets)?;
     let cores = checked.config.cores.clone();
     let snapshot = Arc::new(checked.snapshot.clone());
     let (mailboxes, senders): (Vec<_>, Vec<_>) = (0..count).map(|_| mailbox()).collect::<io::Result<_>>()?;
@@ -129,74 +159,75 @@ fn start(
     let standing = Arc::new(Standing::new(&checked, secrets.files()));
     clock::watch(Arc::clone(&standing), journal.clone())?;
     let (all, crowd) = (senders.clone(), Arc::default());
+    let supervisor = Supervisor::of_environment();
+    let door = Arc::new(Door::new()?);
+    let (workers, told) = (senders.clone(), journal.clone());
+    let upgrades = Upgrades::new(kept, workers, Arc::clone(&door), supervisor.clone(), told, state);
+    let upgrades = Arc::new(upgrades);
     let reloader = |again| {
-        let (standing, workers) = (Arc::clone(&standing), senders.clone());
-        let (in_force, journal) = (Arc::clone(&in_force), journal.clone());
-        reload::start(Reloader { again, checked, in_force, names, secrets, standing, workers, journal })
+        let (standing, workers, upgrades) = (Arc::clone(&standing), senders.clone(), Arc::clone(&upgrades));
+        let (in_force, journal, supervisor) = (Arc::clone(&in_force), journal.clone(), supervisor.clone());
+        let reloader = Reloader {
+            again,
+            checked,
+            in_force,
+            names,
+            secrets,
+            standing,
+            workers,
+            upgrades,
+            supervisor,
+            journal,
+        };
+        reload::start(reloader)
     };
     let reload = again.map(reloader).transpose()?;
-    let at_signal = reload.clone().map(|reload| -> stop::Reload {
-        // Its thread ends with the process.
-        Box::new(move || drop(reload.send(None)))
+    forward_signals(senders.clone(), handlers(reload.as_ref(), &upgrades))?;
+    let gate = Gate::default();
+    let admin = admin.map(|listener| {
+        let (standing, upgrades) = (Arc::clone(&standing), Arc::clone(&upgrades));
+        (listener, Admin { workers: senders, standing, in_force, journal: journal.clone(), reload, upgrades })
     });
-    forward_signals(senders.clone(), Some(tell), at_signal)?;
-    let admin = admin.map(Arc::new);
-    if let Some(listener) = &admin {
-        journal::out(format_args!("admin on {}", listener.place()?));
-        let admin = Admin { workers: senders, standing, in_force, journal: journal.clone(), reload };
-        admin::start(Arc::clone(listener), admin)?;
-    }
-    // The reader may stop the process at once.
-    for place in bound {
-        journal::out(format_args!("listening on {place}"));
-    }
-    let ended =
-        run_workers(shares.into_iter().zip(mailboxes), cores.as_ref(), |own, (listeners, mailbox)| {
-            work(&snapshot, listeners, mailbox, Peers { own, all: all.clone(), crowd: Arc::clone(&crowd) })
+    let open = Opening { before, left, upgrades, admin, door: Arc::clone(&door), places, supervisor };
+    let ended = thread::scope(|scope| {
+        let opening = thread::Builder::new().name("opening".into());
+        let opening = opening.spawn_scoped(scope, || open.run(&gate, count))?;
+        let parts = shares.into_iter().zip(mailboxes);
+        let ended = run_workers(parts, cores.as_ref(), |own, (listeners, mailbox)| {
+            let peers = Peers { own, all: all.clone(), crowd: Arc::clone(&crowd) };
+            let ended = work(&snapshot, listeners, mailbox, peers, &gate);
+            // If it could not be prepared, the others would wait for it for ever.
+            gate.give_up();
+            ended
         });
-    if let Some(listener) = admin {
-        listener.close();
-    }
+        gate.give_up();
+        let opened = opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        ended.and(opened)
+    });
+    door.finish();
     ended
 }
 
-/// Binds the admin address. Errors: it is in use, say.
-fn bind_admin(admin: &document::Admin) -> Result<admin::Listener, GatewayError> {
-    let fault = |message: String| GatewayError::from(Fault { key: "admin.bind".to_owned(), message });
-    match &admin.bind {
-        Some(Bind::Unix(path)) => {
-            let mode = admin.mode.unwrap_or_default().0;
-            let group = Listener::bind_unix(path, mode, 1).map_err(|error| fault(error.to_string()))?;
-            Ok(admin::Listener::Unix(group.into_iter().next().ok_or_else(|| fault("no socket".to_owned()))?))
-        }
-        Some(Bind::Tcp { .. }) | None => {
-            let at = admin.address();
-            let listener = TcpListener::bind(&at).map_err(|error| fault(format!("{at}: {error}")))?;
-            Ok(admin::Listener::Tcp(listener))
-        }
+fn handlers(reload: Option<&Sender<Ask>>, upgrades: &Arc<Upgrades>) -> Handlers<Control> {
+    // The thread that is asked ends with the process.
+    let asking = |ask: fn() -> Ask, reload: &Sender<Ask>| -> Box<dyn Fn() + Send> {
+        let reload = reload.clone();
+        Box::new(move || drop(reload.send(ask())))
+    };
+    let upgrading = |reload: &Sender<Ask>| -> Box<dyn Fn() + Send> {
+        let (reload, upgrades) = (reload.clone(), Arc::clone(upgrades));
+        Box::new(move || match upgrades.begin() {
+            Ok(()) => drop(reload.send(Ask::Upgrade(None))),
+            Err(error) => journal::err(format_args!("weir: upgrade refused: {error}")),
+        })
+    };
+    let stopped = Arc::clone(upgrades);
+    Handlers {
+        tell: Some(tell),
+        reload: reload.map(|reload| asking(|| Ask::Reload(None), reload)),
+        upgrade: reload.map(upgrading),
+        stopping: Some(Box::new(move |_| stopped.stop())),
     }
-}
-
-/// Binds each listener once for each worker: where they listen, and each worker's share in their order.
-fn bind(sites: &[Site], workers: usize) -> Result<(Vec<Place>, Vec<Vec<Listener>>), GatewayError> {
-    let mut bound = Vec::new();
-    let mut shares: Vec<Vec<Listener>> = (0..workers).map(|_| Vec::new()).collect();
-    for Site { place, mode, key, .. } in sites {
-        let at = place.resolve().map_err(|error| Fault { key: key.clone(), message: error.to_string() })?;
-        let group = match &at {
-            Address::Tcp(at) => Listener::bind(*at, workers)?,
-            Address::Unix(path) => Listener::bind_unix(path, *mode, workers)?,
-        };
-        let port = group.first().and_then(|first| first.address().tcp()).map(|at| at.port());
-        bound.push(match (place, port) {
-            (Place::Url(endpoint), Some(port)) => Endpoint { port, ..endpoint.clone() }.into(),
-            (place, _) => place.clone(),
-        });
-        for (share, listener) in shares.iter_mut().zip(group) {
-            share.push(listener);
-        }
-    }
-    Ok((bound, shares))
 }
 
 /// The key of a worker's mailbox; those of connections and listeners have other tags.

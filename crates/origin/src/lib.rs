@@ -38,7 +38,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 use weir_reactor::mailbox::{Mailbox, Sender, mailbox};
-use weir_reactor::stop::{Stop, forward_signals};
+use weir_reactor::stop::{Handlers, Stop, forward_signals};
 use weir_reactor::{Listener, cores, run_workers};
 use weir_tls::Server;
 use weir_transport::Endpoint;
@@ -128,7 +128,7 @@ impl Origin {
     /// Makes SIGTERM and SIGINT drain it, and a second one stop it at once. Errors: when the handlers cannot be
     /// installed.
     pub fn stop_on_signals(&self) -> Result<(), OriginError> {
-        Ok(forward_signals(self.handle.senders.clone(), None, None)?)
+        Ok(forward_signals(self.handle.senders.clone(), Handlers::default())?)
     }
 
     /// Serves until stopped; returns the totals.

@@ -34,7 +34,8 @@ pub struct Frontends<N: Net, T> {
 
 #[derive(Debug)]
 struct Frontend<L, T> {
-    listener: L,
+    /// None: it was left to another process.
+    listener: Option<L>,
     with: T,
     rests: bool,
 }
@@ -47,7 +48,7 @@ impl<N: Net, T> Frontends<N, T> {
             net.listen(listener, Key::fixed(tag, index as u32))?;
         }
         let end = listeners.len() as u32;
-        let frontend = |(listener, with)| Frontend { listener, with, rests: false };
+        let frontend = |(listener, with)| Frontend { listener: Some(listener), with, rests: false };
         Ok(Self { frontends: listeners.into_iter().map(frontend).collect(), tag, end, draining: false })
     }
 
@@ -55,8 +56,9 @@ impl<N: Net, T> Frontends<N, T> {
     /// Errors: as [`Net::accept`]. The listener then rests for [`REST`].
     pub fn accept(&mut self, index: u32, net: &mut N) -> io::Result<Accepted<N>> {
         let Some(frontend) = self.frontends.get_mut(index as usize) else { return Ok(None) };
-        let accepted = net.accept(&frontend.listener);
-        if accepted.is_err() && !frontend.rests && net.mute(&frontend.listener).is_ok() {
+        let Some(listener) = &frontend.listener else { return Ok(None) };
+        let accepted = net.accept(listener);
+        if accepted.is_err() && !frontend.rests && net.mute(listener).is_ok() {
             frontend.rests = true;
             self.arm(REST, index, net);
         }
@@ -79,9 +81,9 @@ impl<N: Net, T> Frontends<N, T> {
     #[must_use]
     pub fn due(&mut self, index: u32, net: &mut N) -> bool {
         if let Some(frontend) = self.frontends.get_mut(index as usize)
-            && frontend.rests
+            && let (Some(listener), true) = (&frontend.listener, frontend.rests)
         {
-            frontend.rests = net.listen(&frontend.listener, Key::fixed(self.tag, index)).is_err();
+            frontend.rests = net.listen(listener, Key::fixed(self.tag, index)).is_err();
             if frontend.rests {
                 // The memory that accepting lacked is still short.
                 self.arm(REST, index, net);
@@ -97,17 +99,33 @@ impl<N: Net, T> Frontends<N, T> {
             return;
         }
         self.draining = true;
-        for frontend in &self.frontends {
-            net.refuse_new(&frontend.listener);
+        for frontend in &mut self.frontends {
+            if frontend.listener.as_ref().is_some_and(|listener| !net.refuse_new(listener)) {
+                frontend.leave(net);
+            }
+        }
+        if self.frontends.iter().all(|frontend| frontend.listener.is_none()) {
+            return self.frontends.clear();
         }
         self.arm(HANDSHAKES_END, self.end, net);
     }
 
+    /// Begins a drain after another process has begun to accept from those that `is_taken` has (by their index): nothing more is
+    /// accepted from them, and what is queued stays there. The others drain as in [`Frontends::drain`].
+    pub fn hand_over(&mut self, is_taken: impl Fn(u32) -> bool, net: &mut N) {
+        if self.draining {
+            return;
+        }
+        for (_, frontend) in (0..).zip(&mut self.frontends).filter(|(index, _)| is_taken(*index)) {
+            frontend.leave(net);
+        }
+        self.drain(net);
+    }
+
     /// Closes all listeners. What is still queued is reset.
     pub fn close(&mut self, net: &N) {
-        for frontend in self.frontends.drain(..).filter(|frontend| !frontend.rests) {
-            // A socket that workers share stays open while others have it.
-            let _ = net.mute(&frontend.listener);
+        for mut frontend in self.frontends.drain(..) {
+            frontend.leave(net);
         }
     }
 
@@ -124,6 +142,18 @@ impl<N: Net, T> Frontends<N, T> {
     fn arm(&self, time: Duration, index: u32, net: &mut N) {
         let at = net.now() + time;
         net.wheel().arm(at, Key::fixed(self.tag, index));
+    }
+}
+
+impl<L, T> Frontend<L, T> {
+    /// Closes this process's handle on the socket.
+    fn leave<N: Net<Listener = L>>(&mut self, net: &N) {
+        if let Some(listener) = self.listener.take()
+            && !self.rests
+        {
+            // A socket that others have, too, stays open, and would be reported.
+            let _ = net.mute(&listener);
+        }
     }
 }
 
@@ -210,7 +240,7 @@ mod tests {
     fn a_listener_that_cannot_accept_rests_and_is_watched_again() {
         let mut worker = Worker::new(&['a']);
         let start = worker.reactor.now();
-        shutdown(&worker.frontends.frontends[0].listener, Shutdown::Read).unwrap();
+        shutdown(worker.frontends.frontends[0].listener.as_ref().unwrap(), Shutdown::Read).unwrap();
         assert_eq!(worker.wait(), (vec![0], vec![]));
         for _ in 0..2 {
             assert!(worker.accept(0).is_err());
@@ -218,7 +248,7 @@ mod tests {
         }
         assert_eq!(worker.wait(), (vec![], vec![0]));
         assert!(worker.reactor.now() >= start + REST);
-        listen(&worker.frontends.frontends[0].listener, 10).unwrap();
+        listen(worker.frontends.frontends[0].listener.as_ref().unwrap(), 10).unwrap();
         let client = TcpStream::connect(worker.addresses[0]).unwrap();
         assert!(!worker.due(0), "this is no drain");
         assert_eq!(worker.wait(), (vec![0], vec![]));
@@ -255,6 +285,37 @@ mod tests {
         assert!(worker.frontends.is_closed() && worker.frontends.of(0).is_none());
         assert_eq!(worker.accept(0).unwrap(), None);
         assert!(TcpStream::connect(worker.addresses[0]).is_err());
+    }
+
+    #[test]
+    fn what_another_process_takes_keeps_its_queue() {
+        let mut worker = Worker::new(&['a', 'b']);
+        let successor = worker.frontends.frontends[0].listener.as_ref().unwrap().handle().unwrap();
+        let clients = [0, 1].map(|index| TcpStream::connect(worker.addresses[index]).unwrap());
+        worker.frontends.hand_over(|index| index == 0, &mut worker.reactor);
+        assert_eq!(worker.accept(0).unwrap(), None, "it is the other's");
+        let due = loop {
+            let (ready, due) = worker.wait();
+            assert!(!ready.contains(&0), "a socket that is not ours is not watched");
+            if let Some(due) = due.first() {
+                break *due;
+            }
+        };
+        assert!(worker.due(due), "what nobody takes is drained");
+        assert_eq!(worker.accept(1).unwrap(), clients[1].local_addr().ok());
+        worker.frontends.close(&worker.reactor);
+        let late = TcpStream::connect(worker.addresses[0]).unwrap();
+        for client in [&clients[0], &late] {
+            assert_eq!(successor.accept().unwrap().unwrap().1, client.local_addr().ok());
+        }
+        assert!(TcpStream::connect(worker.addresses[1]).is_err());
+    }
+
+    #[test]
+    fn when_another_process_takes_all_the_drain_is_over_at_once() {
+        let mut worker = Worker::new(&['a', 'b']);
+        worker.frontends.hand_over(|_| true, &mut worker.reactor);
+        assert!(worker.frontends.is_closed() && worker.reactor.wheel().is_empty());
     }
 
     #[test]

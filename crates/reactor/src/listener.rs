@@ -21,8 +21,20 @@ use unix::SocketFile;
 pub struct Listener {
     socket: Socket,
     address: Address,
-    /// Of a Unix socket, shared by all cores.
+    /// Of a Unix socket that is this process's own, shared by all cores.
     file: Option<Arc<SocketFile>>,
+    /// Others wait on the same socket.
+    shared: bool,
+    hold: Hold,
+}
+
+/// Whose a listening socket is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// This process's: what is queued when it ends would be reset.
+    Own,
+    /// Another one keeps it, as systemd does, and the next process takes what is queued.
+    Lent,
 }
 
 /// Why a port or path could not be bound.
@@ -54,6 +66,17 @@ impl Listener {
     /// [`BindError::InUse`] when another process listens there: `SO_REUSEPORT` alone would share the port with any
     /// process of the same user, so the port is first tried without it.
     pub fn bind(address: SocketAddr, count: usize) -> Result<Vec<Self>, BindError> {
+        let group = Self::reserve(address, count)?;
+        for listener in &group {
+            listener
+                .begin()
+                .map_err(|source| BindError::Refused { address: listener.address.clone(), source })?;
+        }
+        Ok(group)
+    }
+
+    /// As [`Listener::bind`], but nobody can connect before [`Listener::begin`]. Errors: as there.
+    pub fn reserve(address: SocketAddr, count: usize) -> Result<Vec<Self>, BindError> {
         let refused = |source: io::Error| match source.kind() {
             io::ErrorKind::AddrInUse => {
                 BindError::InUse { address: Address::Tcp(address), owner: owner::of(address) }
@@ -67,13 +90,24 @@ impl Listener {
             bound.set_port(local.as_socket().map_or(0, |local| local.port()));
         }
         drop(trial);
-        let listen = |_| {
-            let socket = open(bound, true)?;
-            socket.set_tcp_nodelay(true)?;
-            socket.listen(BACKLOG)?;
-            Ok(Self { socket, address: Address::Tcp(bound), file: None })
-        };
-        (0..count).map(listen).collect::<io::Result<_>>().map_err(refused)
+        (0..count).map(|_| Self::join(bound)).collect::<io::Result<_>>().map_err(refused)
+    }
+
+    /// One more socket of a group, of which this process has others; nobody can connect to it before [`Listener::begin`].
+    /// Errors: as bind(2).
+    pub fn join(address: SocketAddr) -> io::Result<Self> {
+        let socket = open(address, true)?;
+        socket.set_tcp_nodelay(true)?;
+        Ok(Self { socket, address: Address::Tcp(address), file: None, shared: false, hold: Hold::Own })
+    }
+
+    /// Lets clients connect, if they cannot yet. Errors: as listen(2).
+    pub fn begin(&self) -> io::Result<()> {
+        match self.hold {
+            Hold::Own => self.socket.listen(BACKLOG),
+            // It listens already, with a queue as long as its owner wants.
+            Hold::Lent => Ok(()),
+        }
     }
 
     /// Listens on a path, for `count` workers that share one socket, as all may take all of its connections. `mode`: the
@@ -88,12 +122,88 @@ impl Listener {
             _ => BindError::Refused { address: address.clone(), source },
         };
         let (socket, file) = unix::listen(path, mode, BACKLOG).map_err(refused)?;
-        let file = Arc::new(file);
-        let share = |_| {
-            let socket = socket.try_clone()?;
-            Ok(Self { socket, address: address.clone(), file: Some(Arc::clone(&file)) })
+        let file = Some(Arc::new(file));
+        let first = Self { socket, address: address.clone(), file, shared: true, hold: Hold::Own };
+        (0..count).map(|_| first.share()).collect::<io::Result<_>>().map_err(refused)
+    }
+
+    /// A listening socket that another process has opened, and that `hold` says to be. It is left as it is, but for what
+    /// connections inherit: they have TCP_NODELAY. The file of a Unix socket is not its own: see
+    /// [`Listener::with_file`].
+    ///
+    /// # Errors
+    /// It is no stream socket that listens on a port or a path.
+    pub fn inherit(socket: OwnedFd, hold: Hold) -> io::Result<Self> {
+        let socket = Socket::from(socket);
+        if socket.r#type()? != Type::STREAM || !socket.is_listener()? {
+            return Err(io::Error::other("it is no stream socket that listens"));
+        }
+        let local = socket.local_addr()?;
+        let path = || local.as_pathname().map(|path| Address::Unix(path.to_owned()));
+        let address = local.as_socket().map(Address::Tcp).or_else(path);
+        let address =
+            address.ok_or_else(|| io::Error::other("it listens neither on a port nor on a path"))?;
+        socket.set_cloexec(true)?;
+        socket.set_nonblocking(true)?;
+        if address.tcp().is_some() {
+            socket.set_tcp_nodelay(true)?;
+        }
+        Ok(Self { socket, address, file: None, shared: false, hold })
+    }
+
+    /// The same socket for another one who waits on it: of all of them, one is woken for a connection. Errors: as dup(2).
+    pub fn share(&self) -> io::Result<Self> {
+        let Self { address, file, hold, .. } = self;
+        let socket = self.socket.try_clone()?;
+        Ok(Self { socket, address: address.clone(), file: file.clone(), shared: true, hold: *hold })
+    }
+
+    /// As one of several who wait on this socket.
+    pub fn shared(self) -> Self {
+        Self { shared: true, ..self }
+    }
+
+    /// A second handle on the socket, to hand it over by. Errors: as dup(2).
+    pub fn handle(&self) -> io::Result<Self> {
+        Ok(Self { shared: self.shared, ..self.share()? })
+    }
+
+    /// Whether sockets can be added to its group.
+    pub fn is_in_group(&self) -> bool {
+        self.hold == Hold::Own && self.address.tcp().is_some() && self.socket.reuse_port().unwrap_or(false)
+    }
+
+    /// Whose it is.
+    pub fn hold(&self) -> Hold {
+        self.hold
+    }
+
+    /// The file of a Unix socket that this process made, or took over: device and inode.
+    pub fn file(&self) -> Option<(u64, u64)> {
+        self.file.as_ref().map(|file| file.identity())
+    }
+
+    /// The file of a Unix socket that a process before has made, which is `identity` (device and inode), is this process's
+    /// from when it is [claimed](Listener::claim_file) on.
+    pub fn with_file(self, identity: (u64, u64)) -> Self {
+        let file = match &self.address {
+            Address::Unix(path) => Some(Arc::new(SocketFile::of_another(path, identity))),
+            Address::Tcp(_) => None,
         };
-        (0..count).map(share).collect::<io::Result<_>>().map_err(refused)
+        Self { file, ..self }
+    }
+
+    /// From now on the file goes with the last of those who wait on the socket, and has these permissions. Errors: they
+    /// cannot be set.
+    pub fn claim_file(&self, mode: u32) -> io::Result<()> {
+        self.file.as_ref().map_or(Ok(()), |file| file.claim(mode))
+    }
+
+    /// From now on the file is another process's.
+    pub fn leave_file(&self) {
+        if let Some(file) = &self.file {
+            file.leave();
+        }
     }
 
     /// The address, with the port that was bound.
@@ -103,7 +213,7 @@ impl Listener {
 
     /// Whether all workers wait on one socket.
     pub(crate) fn is_shared(&self) -> bool {
-        self.file.is_some()
+        self.shared
     }
 
     /// Accepts one connection, non-blocking, and its other end, which has no address on a Unix socket; `None` if none is
@@ -113,7 +223,10 @@ impl Listener {
         loop {
             match acceptfrom_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok((socket, peer)) => {
-                    return Ok(Some((socket, peer.and_then(|peer| SocketAddr::try_from(peer).ok()))));
+                    return Ok(Some((
+                        socket,
+                        peer.and_then(|peer| SocketAddr::try_from(peer).ok()).map(plain),
+                    )));
                 }
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
@@ -125,10 +238,15 @@ impl Listener {
     /// Makes the kernel drop every segment that would open a new connection (SYN without ACK). Handshakes in
     /// progress still reach the queue within a round trip. So once the queue has been emptied
     /// after that time, closing the socket resets no client: a client that connects meanwhile is refused on its retry,
-    /// before it has sent a request. A Unix socket loses its name.
-    pub fn refuse_new(&self) {
+    /// before it has sent a request. A Unix socket loses its name. False: nothing was done, since the queue is the next
+    /// process's.
+    pub fn refuse_new(&self) -> bool {
+        if self.hold == Hold::Lent {
+            return false;
+        }
         if let Some(file) = &self.file {
-            return file.remove();
+            file.remove();
+            return true;
         }
         const LOAD_BYTE: u16 = 0x30;
         const JUMP_IF_SET: u16 = 0x45;
@@ -142,6 +260,7 @@ impl Listener {
         ];
         // Without permission, the race remains.
         let _ = self.socket.attach_filter(&filter);
+        true
     }
 }
 
@@ -149,6 +268,11 @@ impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// A socket of systemd's may accept both families, and then has IPv4 clients by IPv6 addresses.
+fn plain(peer: SocketAddr) -> SocketAddr {
+    SocketAddr::new(peer.ip().to_canonical(), peer.port())
 }
 
 fn open(address: SocketAddr, share: bool) -> io::Result<Socket> {
@@ -239,6 +363,80 @@ mod tests {
         let error = Listener::bind_unix(&path, 0o600, 1).unwrap_err();
         assert!(error.to_string().ends_with("the file exists and is not a socket"), "{error}");
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_reserved_port_takes_connections_once_it_has_begun() {
+        let group = Listener::reserve(ANY, 2).unwrap();
+        let address = tcp(&group[0]);
+        assert!(TcpStream::connect(address).is_err());
+        group[1].begin().unwrap();
+        let more = Listener::join(address).unwrap();
+        let client = TcpStream::connect(address).unwrap();
+        assert_eq!(
+            group[1].accept().unwrap().unwrap().1,
+            client.local_addr().ok(),
+            "the only one that listens"
+        );
+        more.begin().unwrap();
+    }
+
+    #[test]
+    fn an_inherited_socket_is_the_same_one() {
+        let first = Listener::bind(ANY, 1).unwrap().remove(0);
+        assert!(first.is_in_group());
+        let second = Listener::inherit(first.as_fd().try_clone_to_owned().unwrap(), Hold::Own).unwrap();
+        assert_eq!(
+            (second.address(), second.is_in_group(), second.is_shared()),
+            (first.address(), true, false)
+        );
+        let shared = second.share().unwrap();
+        assert!(shared.is_shared());
+        for listener in [&first, &second, &shared] {
+            let client = TcpStream::connect(tcp(&first)).unwrap();
+            assert_eq!(listener.accept().unwrap().unwrap().1, client.local_addr().ok());
+        }
+    }
+
+    #[test]
+    fn what_does_not_listen_is_not_inherited() {
+        let listener = TcpListener::bind(ANY).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        for socket in [OwnedFd::from(client), std::net::UdpSocket::bind(ANY).unwrap().into()] {
+            let error = Listener::inherit(socket, Hold::Own).unwrap_err();
+            assert_eq!(error.to_string(), "it is no stream socket that listens");
+        }
+    }
+
+    #[test]
+    fn a_socket_of_another_process_is_left_as_it_is() {
+        let path = path("lent");
+        let theirs = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let ours = Listener::inherit(theirs.try_clone().unwrap().into(), Hold::Lent).unwrap();
+        ours.begin().unwrap();
+        ours.claim_file(0o600).unwrap();
+        assert!(!ours.refuse_new() && !ours.is_in_group());
+        drop(ours);
+        UnixStream::connect(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn the_file_of_a_socket_goes_with_the_process_that_claimed_it() {
+        let path = path("claimed");
+        let old = Listener::bind_unix(&path, 0o600, 1).unwrap().remove(0);
+        let inherit = || Listener::inherit(old.as_fd().try_clone_to_owned().unwrap(), Hold::Own).unwrap();
+        let file = old.file().unwrap();
+        drop(inherit().with_file(file));
+        assert!(path.exists(), "it was never claimed");
+        let new = inherit().with_file(file);
+        new.claim_file(0o660).unwrap();
+        old.leave_file();
+        drop(old);
+        let mode = std::fs::metadata(&path).unwrap().permissions();
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o660);
+        drop(new);
+        assert!(!path.exists());
     }
 
     #[test]

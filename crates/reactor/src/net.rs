@@ -49,8 +49,8 @@ pub trait Net: fmt::Debug {
     /// address. Errors: as accept(2).
     fn accept(&self, listener: &Self::Listener) -> io::Result<Option<(Self::Socket, Option<SocketAddr>)>>;
 
-    /// Begins to drain a listener: see [`crate::Listener::refuse_new`].
-    fn refuse_new(&self, listener: &Self::Listener);
+    /// Begins to drain a listener: see [`crate::Listener::refuse_new`]. False: what is queued is for another process.
+    fn refuse_new(&self, listener: &Self::Listener) -> bool;
 
     /// Starts a connection. It is established when it is writable and [`Socket::error`] returns none.
     /// Errors: as connect(2), except "in progress".

@@ -14,46 +14,61 @@ pub enum Stop {
     Now,
 }
 
-/// Says on stderr how the loops fare.
-pub type Tell<M> = fn(&[Sender<M>]);
+/// What else a program does at a signal. What is not there is ignored, with a message on stderr that says what to do instead.
+pub struct Handlers<M> {
+    /// SIGUSR1: says on stderr how the loops fare.
+    pub tell: Option<fn(&[Sender<M>])>,
+    /// SIGHUP: asks for a reload, without waiting for it.
+    pub reload: Option<Box<dyn Fn() + Send>>,
+    /// SIGUSR2: asks for an upgrade of the program, without waiting for it.
+    pub upgrade: Option<Box<dyn Fn() + Send>>,
+    /// SIGTERM and SIGINT, before the loops get their message.
+    pub stopping: Option<Box<dyn Fn(Stop) + Send>>,
+}
 
-/// Asks for a reload, without waiting for it.
-pub type Reload = Box<dyn Fn() + Send>;
+impl<M> Default for Handlers<M> {
+    fn default() -> Self {
+        Self { tell: None, reload: None, upgrade: None, stopping: None }
+    }
+}
 
 /// Sends a message to every loop for each SIGTERM and SIGINT: [`Stop::Drain`] for the first, [`Stop::Now`] for
-/// further ones. SIGUSR1 calls `tell` and SIGHUP `reload`, if there are any. SIGUSR2, and those two otherwise, with which
-/// other servers upgrade, reopen a log or reload, are ignored with a message on stderr that says what to do instead.
-/// Errors: when the handlers cannot be installed.
+/// further ones. SIGUSR1, SIGHUP and SIGUSR2, with which other servers reopen a log, reload or upgrade, lead to what `handlers`
+/// says. Errors: when the handlers cannot be installed.
 pub fn forward_signals<M: From<Stop> + Send + 'static>(
     loops: Vec<Sender<M>>,
-    tell: Option<Tell<M>>,
-    reload: Option<Reload>,
+    handlers: Handlers<M>,
 ) -> io::Result<()> {
-    let ignored = IGNORED.iter().map(|(signal, _)| *signal);
-    let mut signals = Signals::new([SIGTERM, SIGINT].into_iter().chain(ignored))?;
+    let others = IGNORED.iter().map(|(signal, _)| *signal);
+    let mut signals = Signals::new([SIGTERM, SIGINT].into_iter().chain(others))?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
+        let Handlers { tell, reload, upgrade, stopping } = handlers;
         let mut stop = Stop::Drain;
         for signal in signals.forever() {
-            if let (SIGUSR1, Some(tell)) = (signal, tell) {
-                tell(&loops);
-                continue;
+            match (signal, tell, &reload, &upgrade) {
+                (SIGUSR1, Some(tell), ..) => tell(&loops),
+                (SIGHUP, _, Some(ask), _) | (SIGUSR2, _, _, Some(ask)) => ask(),
+                (SIGUSR1 | SIGHUP | SIGUSR2, ..) => ignore(signal),
+                _ => {
+                    if let Some(stopping) = &stopping {
+                        stopping(stop);
+                    }
+                    for sender in &loops {
+                        sender.send(M::from(stop));
+                    }
+                    stop = Stop::Now;
+                }
             }
-            if let (SIGHUP, Some(reload)) = (signal, &reload) {
-                reload();
-                continue;
-            }
-            if let Some((_, words)) = IGNORED.iter().find(|(ignored, _)| *ignored == signal) {
-                // A closed stderr must not stop the process.
-                let _ = io::stderr().write_all(format!("weir: {words}\n").as_bytes());
-                continue;
-            }
-            for sender in &loops {
-                sender.send(M::from(stop));
-            }
-            stop = Stop::Now;
         }
     })?;
     Ok(())
+}
+
+fn ignore(signal: i32) {
+    if let Some((_, words)) = IGNORED.iter().find(|(ignored, _)| *ignored == signal) {
+        // A closed stderr must not stop the process.
+        let _ = io::stderr().write_all(format!("weir: {words}\n").as_bytes());
+    }
 }
 
 const IGNORED: [(i32, &str); 3] = [

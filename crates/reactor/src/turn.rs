@@ -163,8 +163,8 @@ impl Net for Reactor {
         listener.accept()
     }
 
-    fn refuse_new(&self, listener: &Listener) {
-        listener.refuse_new();
+    fn refuse_new(&self, listener: &Listener) -> bool {
+        listener.refuse_new()
     }
 
     fn connect(&self, address: &Address) -> io::Result<OwnedFd> {

@@ -109,8 +109,9 @@ impl Net for SimNet {
         Ok(link.map(|link| (self.socket(link), Some(peer_address(link)))))
     }
 
-    fn refuse_new(&self, _: &SimListener) {
+    fn refuse_new(&self, _: &SimListener) -> bool {
         self.world.borrow_mut().refusing = true;
+        true
     }
 
     fn connect(&self, _: &Address) -> io::Result<SimSocket> {

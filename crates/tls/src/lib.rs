@@ -50,6 +50,8 @@ pub use rustls_pki_types::{CertificateDer, UnixTime};
 pub use server::{Acceptor, ClientAuth, Server, ServerSettings};
 pub use session::{Received, Session};
 pub use signature::Signature;
-pub use ticket_secrets::TicketSecrets;
+pub use ticket_secrets::{
+    SECRET_LEN as TICKET_SECRET_LEN, TicketSecrets, secret_of_process, take_secret_of_process,
+};
 pub use tickets::TicketCounts;
 pub use verifier::Roots;

@@ -10,7 +10,11 @@ use aws_lc_rs::{digest, hkdf, rand};
 use crate::SettingsError;
 use crate::identity;
 
-static OF_PROCESS: OnceLock<hkdf::Prk> = OnceLock::new();
+/// Kept as it is, and not only as the key that is extracted from it, so that a process can hand it to the next one.
+static OF_PROCESS: OnceLock<[u8; SECRET_LEN]> = OnceLock::new();
+
+/// Bytes of the random secret of a process.
+pub const SECRET_LEN: usize = 32;
 
 /// Secrets that all machines of a fleet have, at least one: the first one issues tickets, all of them open them.
 #[derive(Clone)]
@@ -49,15 +53,8 @@ impl TicketSecrets {
 
     /// The random secret of this process. None if the system has no randomness.
     pub(crate) fn of_process() -> Option<Self> {
-        if OF_PROCESS.get().is_none() {
-            let mut secret = [0; 32];
-            rand::fill(&mut secret).ok()?;
-            let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, b"weir tickets").extract(&secret);
-            secret.fill(0);
-            // Another thread may have been first; then its secret is the process's.
-            let _ = OF_PROCESS.set(prk);
-        }
-        Some(Self { keys: [OF_PROCESS.get()?.clone()].into(), digest: [0; 32] })
+        let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, b"weir tickets").extract(&secret_of_process()?);
+        Some(Self { keys: [prk].into(), digest: [0; 32] })
     }
 
     /// How many there are.
@@ -68,6 +65,23 @@ impl TicketSecrets {
     pub(crate) fn keys(&self) -> &[hkdf::Prk] {
         &self.keys
     }
+}
+
+/// The random secret from which the keys of tickets are derived where no file has them, for a process that is to accept this
+/// one's tickets. None if the system has no randomness.
+pub fn secret_of_process() -> Option<[u8; SECRET_LEN]> {
+    if OF_PROCESS.get().is_none() {
+        let mut secret = [0; SECRET_LEN];
+        rand::fill(&mut secret).ok()?;
+        // Another thread may have been first; then its secret is the process's.
+        let _ = OF_PROCESS.set(secret);
+    }
+    OF_PROCESS.get().copied()
+}
+
+/// Takes that of another process, before the first server is made. False: it is too late, and nothing has changed.
+pub fn take_secret_of_process(secret: [u8; SECRET_LEN]) -> bool {
+    OF_PROCESS.set(secret).is_ok()
 }
 
 impl PartialEq for TicketSecrets {

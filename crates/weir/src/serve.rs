@@ -10,7 +10,7 @@ use std::time::Duration;
 use weir_gateway::document::{
     Bind, Certificate, Limits, Listener, ListenerTls, Route, Server, Service, ServiceTls,
 };
-use weir_gateway::{Checked, Config, Fault, GatewayError, Timeouts};
+use weir_gateway::{Checked, Config, Fault, GatewayError, Inherited, Timeouts};
 use weir_reactor::cores::Cores;
 use weir_tls::Offer;
 use weir_transport::{Endpoint, Place};
@@ -29,9 +29,9 @@ X-Forwarded-For, -Proto and -Host are set from the client connection; the client
 Forwarded, are dropped. Via is added both ways.
 
 SIGTERM or SIGINT drains: it stops accepting, finishes requests in flight and exits; a second
-signal exits at once. SIGHUP reloads the configuration, certificates and keys. SIGUSR1 writes the
-totals so far to stderr. SIGUSR2 is ignored with a message there. Each exchange that ends early is
-logged to stderr with its reason.")]
+signal exits at once. SIGHUP reloads the configuration, certificates and keys. SIGUSR2 upgrades: the
+program is started anew and takes over the sockets. SIGUSR1 writes the totals so far to stderr. Each
+exchange that ends early is logged there with its reason. Sockets of systemd (LISTEN_FDS) are used.")]
 pub(crate) struct ServeArgs {
     /// The configuration (TOML), in place of all flags
     #[arg(long, value_name = "FILE", exclusive = true)]
@@ -123,9 +123,19 @@ struct GatewayArgs {
 }
 
 pub(crate) fn run(args: ServeArgs) -> Outcome {
-    if let Some(file) = &args.config {
-        return run_file(file);
+    let inherited = Inherited::take().map_err(Failure::run)?;
+    let tell = inherited.teller();
+    let outcome = match &args.config {
+        Some(file) => run_file(file, inherited),
+        None => run_flags(args, inherited),
+    };
+    if let Err(failure) = &outcome {
+        tell(&failure.message);
     }
+    outcome
+}
+
+fn run_flags(args: ServeArgs, inherited: Inherited) -> Outcome {
     let flags = args.gateway.flags();
     let mut config = args.gateway.config()?;
     config.limits.body = args.max_body;
@@ -146,17 +156,17 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
     let checked = Checked::new(config.clone()).map_err(|fault| flags.blame(fault))?;
     let blaming = flags.clone();
     let again = move || Checked::new(config.clone()).map_err(|fault| blaming.blame(fault).message);
-    weir_gateway::serve(checked, Box::new(again)).map_err(|error| flags.failure(error))
+    weir_gateway::serve(checked, inherited, Box::new(again)).map_err(|error| flags.failure(error))
 }
 
-fn run_file(file: &Path) -> Outcome {
+fn run_file(file: &Path, inherited: Inherited) -> Outcome {
     let checked = weir_gateway::read(file).map_err(Failure::usage)?;
     for fault in checked.config.warnings() {
         warn(&fault.key, &fault.message);
     }
     let path = file.to_owned();
     let again = move || weir_gateway::read(&path).map_err(|error| error.to_string());
-    weir_gateway::serve(checked, Box::new(again)).map_err(|error| match error {
+    weir_gateway::serve(checked, inherited, Box::new(again)).map_err(|error| match error {
         GatewayError::Config(fault) => Failure::usage(format!("{}: {fault}", file.display())),
         error => Failure::run(error),
     })

@@ -1,4 +1,4 @@
-//! What only a restart can change.
+//! What only another process can change: an upgrade, or a restart.
 
 use super::Fault;
 use super::document::{Admin, Config};
@@ -6,7 +6,7 @@ use super::snapshot::Listener;
 use std::fmt::Display;
 use weir_transport::Place;
 
-/// Checks that a configuration differs from the one in force in nothing that needs a restart. Errors: the first such key.
+/// Checks that a configuration differs from the one in force in nothing that needs another process. Errors: the first such key.
 pub(crate) fn check(now: &Config, before: &Config) -> Result<(), Fault> {
     let cores = |config: &Config| {
         let cores = config.cores.as_ref()?;
@@ -47,7 +47,7 @@ pub(crate) fn arrange(mut now: Vec<Listener>, bound: &[Listener]) -> Result<Vec<
     if let Some(added) = now.first() {
         let addresses: Vec<_> = bound.iter().map(|listener| format!("`{}`", address(listener))).collect();
         let why = format!(
-            "`{}` is not listened on, which only a restart can change: expected one of {}",
+            "`{}` is not listened on, which only an upgrade (SIGUSR2) or a restart can change: expected one of {}",
             address(added),
             addresses.join(", ")
         );
@@ -56,15 +56,17 @@ pub(crate) fn arrange(mut now: Vec<Listener>, bound: &[Listener]) -> Result<Vec<
     match gone {
         None => Ok(arranged),
         Some(gone) => {
-            let why =
-                format!("`{}` is listened on and missing, which only a restart can change", address(gone));
+            let why = format!(
+                "`{}` is listened on and missing, which only an upgrade (SIGUSR2) or a restart can change",
+                address(gone)
+            );
             Err(Fault { key: gone.key.clone(), message: why })
         }
     }
 }
 
 /// The address without the scheme, which a reload may change.
-fn address(listener: &Listener) -> String {
+pub(crate) fn address(listener: &Listener) -> String {
     let place = listener.place.to_string();
     place.split_once("://").map_or(place.clone(), |(_, address)| address.to_owned())
 }
@@ -85,6 +87,8 @@ fn same<T: PartialEq + Display>(key: &str, now: Option<T>, before: Option<T>) ->
     let (now, before) = (shown(now), shown(before));
     Err(Fault {
         key: key.to_owned(),
-        message: format!("{now}, and {before} since the start: a change needs a restart"),
+        message: format!(
+            "{now}, and {before} since the start: a change needs an upgrade (SIGUSR2) or a restart"
+        ),
     })
 }

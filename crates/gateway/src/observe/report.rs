@@ -5,6 +5,7 @@ use super::counters::{Accepted, BOUNDS, By, Negotiated};
 use super::servers::{self, ServerReport};
 use crate::secrets::SecretsFile;
 use crate::standing::{Current, Reloads, Standing};
+use crate::upgrade::Upgrades;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -160,7 +161,7 @@ impl Report {
     }
 
     /// In Prometheus' text format, version 0.0.4.
-    pub(crate) fn metrics(&self, standing: &Standing) -> String {
+    pub(crate) fn metrics(&self, standing: &Standing, upgrades: &Upgrades) -> String {
         let Current { expiry, secrets, since, .. } = standing.current();
         let mut text = Text(String::new());
         let counters = &self.counters;
@@ -263,6 +264,15 @@ impl Report {
         reload_metrics(standing.reloads(), since, &mut text);
         text.family("weir_clock_steps_total", "counter", "How often the wall clock was set.");
         text.sample("weir_clock_steps_total", "", standing.clock_steps());
+        let name = "weir_upgrades_total";
+        text.family(
+            name,
+            "counter",
+            "Upgrades of the program by their result, those before this process included.",
+        );
+        let (taken, refused) = upgrades.counts();
+        text.sample(name, "result=\"taken\"", taken);
+        text.sample(name, "result=\"refused\"", refused);
         text.0
     }
 }

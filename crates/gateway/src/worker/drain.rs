@@ -24,6 +24,8 @@ use weir_transport::Wire;
 pub(crate) enum Control<S = OwnedFd> {
     /// Drain, or end.
     Stop(Stop),
+    /// Drain, since another process goes on: it accepts from the listeners for which this says so.
+    HandOver(Arc<[bool]>),
     /// Go on with these settings; exchanges in progress keep theirs.
     Adopt(Arc<Snapshot>),
     /// A server's health has changed.
@@ -75,7 +77,9 @@ impl<N: Net> Worker<N> {
     /// Handles a message.
     pub(crate) fn control(&mut self, message: Control<N::Socket>) {
         match message {
-            Control::Stop(stop) => self.stop(stop),
+            Control::Stop(Stop::Drain) => self.begin_drain(None),
+            Control::Stop(Stop::Now) => self.drained_by = Some(self.core.net.now()),
+            Control::HandOver(taken) => self.begin_drain(Some(&taken)),
             Control::Adopt(snapshot) => self.adopt(snapshot),
             Control::Health(health) => self.note_health(&health),
             // Who asked may have gone.
@@ -172,18 +176,22 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    fn stop(&mut self, stop: Stop) {
-        let now = self.core.net.now();
-        if stop == Stop::Now {
-            self.drained_by = Some(now);
-            return;
-        }
+    /// Accepts no more: neither from listeners that another process has taken, if one has, nor from others, once the queues of
+    /// these are empty.
+    fn begin_drain(&mut self, taken: Option<&[bool]>) {
         if self.core.draining {
             return;
         }
         self.core.draining = true;
-        self.drained_by = Some(now + self.core.plan.policy().timeouts.drain);
-        self.frontends.drain(&mut self.core.net);
+        self.drained_by = Some(self.core.net.now() + self.core.plan.policy().timeouts.drain);
+        match taken {
+            Some(taken) => {
+                let sites = &self.sites;
+                let is_taken = |index: u32| sites.get(index as usize).is_some_and(|site| taken[*site]);
+                self.frontends.hand_over(is_taken, &mut self.core.net);
+            }
+            None => self.frontends.drain(&mut self.core.net),
+        }
         self.drop_mirrors();
         for id in self.clients.ids() {
             let Some(client) = self.clients.get_mut(id) else { continue };
@@ -242,7 +250,8 @@ impl<N: Net> Worker<N> {
 
     fn replace_frontends(&mut self) {
         let plan = Rc::clone(&self.core.plan);
-        for (index, listener) in (0..).zip(&plan.snapshot.listeners) {
+        for (index, site) in (0..).zip(&self.sites) {
+            let listener = &plan.snapshot.listeners[*site];
             // In a drain they are closed.
             let Some(before) = self.frontends.of(index).map(Rc::clone) else { break };
             let next = Frontend::new(listener, &plan.services, Some(&before));

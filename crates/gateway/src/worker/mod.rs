@@ -64,6 +64,8 @@ pub(crate) struct Worker<N: Net> {
     /// Events of handshakes; empty between turns.
     handshakes: Vec<Ready>,
     frontends: Frontends<N, Rc<Frontend>>,
+    /// Which listener of the configuration each of them is a socket of.
+    sites: Vec<usize>,
     /// What was done with tickets for listeners whose TLS was replaced since.
     retired: Tickets,
     peers: Peers<N::Socket>,
@@ -73,18 +75,20 @@ pub(crate) struct Worker<N: Net> {
 }
 
 impl<N: Net> Worker<N> {
-    /// A worker for the listeners of a configuration, in their order. Errors: the net refuses a listener.
+    /// A worker for sockets of the configuration's listeners, each with the number of its listener. Errors: the net refuses one.
     pub(crate) fn new(
         net: N,
         log: Log,
         access: Option<Access>,
         snapshot: Arc<Snapshot>,
-        listeners: Vec<N::Listener>,
+        listeners: Vec<(usize, N::Listener)>,
     ) -> io::Result<Self> {
         let (mut services, mut servers) = (Store::new(), Store::new());
         let plan = Plan { services: services_of(&snapshot, &mut services, &mut servers), snapshot };
-        let frontend = |listener| Rc::new(Frontend::new(listener, &plan.services, None));
-        let listeners = listeners.into_iter().zip(plan.snapshot.listeners.iter().map(frontend)).collect();
+        let frontend =
+            |site: usize| Rc::new(Frontend::new(&plan.snapshot.listeners[site], &plan.services, None));
+        let sites = listeners.iter().map(|(site, _)| *site).collect();
+        let listeners = listeners.into_iter().map(|(site, listener)| (listener, frontend(site))).collect();
         let frontends = Frontends::new(listeners, FRONTEND, &net)?;
         Ok(Self {
             core: Core::new(net, plan, log, access),
@@ -99,6 +103,7 @@ impl<N: Net> Worker<N> {
             touched: Vec::new(),
             handshakes: Vec::new(),
             frontends,
+            sites,
             retired: Tickets::default(),
             peers: Peers::none(),
             drained_by: None,

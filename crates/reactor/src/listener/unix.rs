@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The file of a listening socket. It goes when the listener does, unless another process has put its own in its place.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub(super) struct SocketFile {
     path: PathBuf,
     device: u64,
     inode: u64,
+    /// Another process's: it stays.
+    is_left: AtomicBool,
 }
 
 /// Listens on a path, with these permissions. A file that a process left behind is replaced. Errors: another process
@@ -23,7 +26,8 @@ pub(super) fn listen(path: &Path, mode: u32, backlog: i32) -> io::Result<(Socket
     clear(path, &address)?;
     socket.bind(&address)?;
     let bound = fs::symlink_metadata(path)?;
-    let file = SocketFile { path: path.to_owned(), device: bound.dev(), inode: bound.ino() };
+    let is_left = AtomicBool::new(false);
+    let file = SocketFile { path: path.to_owned(), device: bound.dev(), inode: bound.ino(), is_left };
     fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
     socket.listen(backlog)?;
     Ok((socket, file))
@@ -48,8 +52,32 @@ fn clear(path: &Path, address: &SockAddr) -> io::Result<()> {
 }
 
 impl SocketFile {
+    /// That of another process.
+    pub(super) fn of_another(path: &Path, (device, inode): (u64, u64)) -> Self {
+        Self { path: path.to_owned(), device, inode, is_left: AtomicBool::new(true) }
+    }
+
+    /// Device and inode.
+    pub(super) fn identity(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+
+    /// Takes it from another process. Errors: the permissions cannot be set.
+    pub(super) fn claim(&self, mode: u32) -> io::Result<()> {
+        self.is_left.store(false, Ordering::Relaxed);
+        fs::set_permissions(&self.path, fs::Permissions::from_mode(mode))
+    }
+
+    /// Leaves it to another process.
+    pub(super) fn leave(&self) {
+        self.is_left.store(true, Ordering::Relaxed);
+    }
+
     /// Takes the name away: connections in the queue stay.
     pub(super) fn remove(&self) {
+        if self.is_left.load(Ordering::Relaxed) {
+            return;
+        }
         let is_ours = |found: fs::Metadata| (found.dev(), found.ino()) == (self.device, self.inode);
         if fs::symlink_metadata(&self.path).is_ok_and(is_ours) {
             // Whatever is in the way, the next process replaces a socket that nobody listens on.

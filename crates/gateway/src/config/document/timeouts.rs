@@ -57,6 +57,9 @@ pub struct Timeouts {
     /// From SIGTERM to exit, whatever is still in progress.
     #[serde(deserialize_with = "duration")]
     pub drain: Duration,
+    /// From the start of the new process of an upgrade until it is ready; then the old one goes on instead.
+    #[serde(deserialize_with = "duration")]
+    pub upgrade: Duration,
 }
 
 /// Those that a route may set for itself.
@@ -120,6 +123,8 @@ impl Default for Timeouts {
             linger: Duration::from_secs(2),
             drain_idle: Duration::from_millis(500),
             drain: Duration::from_secs(30),
+            // Names may take half of it to be resolved.
+            upgrade: Duration::from_secs(60),
         }
     }
 }

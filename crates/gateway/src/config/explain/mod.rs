@@ -101,8 +101,8 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     )?;
     writeln!(
         out,
-        "  pooled {:?}, tunnel {:?}, linger {:?}, drain_idle {:?}, drain {:?}",
-        t.pooled, t.tunnel, t.linger, t.drain_idle, t.drain
+        "  pooled {:?}, tunnel {:?}, linger {:?}, drain_idle {:?}, drain {:?}, upgrade {:?}",
+        t.pooled, t.tunnel, t.linger, t.drain_idle, t.drain, t.upgrade
     )?;
     let config = &checked.config;
     writeln!(out, "\nLog and admin")?;

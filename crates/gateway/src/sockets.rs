@@ -1,0 +1,230 @@
+//! The sockets of a process: bound by it, or taken from another one, and each worker's share of them.
+
+use crate::config::{Fault, Listener as Site, document, restart};
+use crate::inherited::{Given, Label, Matched, Wanted, matched};
+use crate::serve::GatewayError;
+use crate::upgrade::Handed;
+use document::Bind;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use weir_reactor::Listener;
+use weir_reactor::listener::{BindError, Hold};
+use weir_transport::{Address, Endpoint, Place};
+
+/// All of them.
+#[derive(Debug)]
+pub(crate) struct Sockets {
+    /// Where the listeners listen, in their order.
+    pub places: Vec<Place>,
+    /// For each worker, sockets and the numbers of their listeners. Each socket has a worker that accepts from it.
+    pub shares: Vec<Vec<(usize, Listener)>>,
+    pub admin: Option<Listener>,
+    /// A handle on each.
+    pub kept: Vec<Kept>,
+    /// The numbers of inherited sockets that the configuration has no address for, which are closed.
+    pub left: Vec<usize>,
+}
+
+/// A handle on a socket, which keeps it open.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// The number of its listener; None: the admin address.
+    pub site: Option<usize>,
+    pub listener: Listener,
+    name: String,
+    place: String,
+    /// Permissions of a Unix socket.
+    mode: u32,
+}
+
+impl Sockets {
+    /// Takes what is inherited and binds the rest, so that nobody can connect to that yet. Errors: an address is in use, or a
+    /// socket from outside has no address.
+    pub(crate) fn new(
+        sites: &[Site],
+        admin: Option<&document::Admin>,
+        workers: usize,
+        inherited: Vec<Given>,
+    ) -> Result<Self, GatewayError> {
+        let mut wanted: Vec<Wanted> = sites.iter().map(wanted).collect::<Result<_, _>>()?;
+        wanted.extend(admin.map(wanted_admin).transpose()?);
+        let Matched { taken, left } = matched(&wanted, inherited);
+        if let Some((_, given)) = left.iter().find(|(_, given)| matches!(given.label, Label::Named(_))) {
+            return Err(without_place(given, &wanted).into());
+        }
+        let left = left.into_iter().map(|(number, _)| number).collect();
+        let shares = (0..workers).map(|_| Vec::new()).collect();
+        let mut sockets = Self { places: Vec::new(), shares, admin: None, kept: Vec::new(), left };
+        for (number, (wanted, taken)) in wanted.into_iter().zip(taken).enumerate() {
+            let taken = taken.into_iter().map(|given| given.listener).collect();
+            let (site, mode, workers) = match sites.get(number) {
+                Some(site) => (Some(number), site.mode, workers),
+                None => (None, admin.and_then(|admin| admin.mode).unwrap_or_default().0, 1),
+            };
+            let found = found(&wanted.address, mode, workers, taken);
+            let found = found.map_err(|error| match site {
+                Some(_) => GatewayError::from(error),
+                None => Fault { key: "admin.bind".to_owned(), message: error.to_string() }.into(),
+            })?;
+            for listener in &found {
+                let Wanted { name, place, .. } = wanted.clone();
+                sockets.kept.push(Kept { site, listener: listener.handle()?, name, place, mode });
+            }
+            match site.and_then(|number| sites.get(number)) {
+                Some(site) => {
+                    sockets.places.push(in_fact(&site.place, &found));
+                    for (worker, listener) in spread(found, workers)? {
+                        sockets.shares[worker].push((number, listener));
+                    }
+                }
+                None => sockets.admin = found.into_iter().next(),
+            }
+        }
+        Ok(sockets)
+    }
+}
+
+impl Kept {
+    /// Lets clients connect, and makes the file of a Unix socket this process's. Errors: as listen(2), or the permissions of the
+    /// file cannot be set.
+    pub(crate) fn begin(&self) -> io::Result<()> {
+        self.listener.begin()?;
+        self.listener.claim_file(self.mode)
+    }
+
+    /// For another process. Errors: as dup(2).
+    pub(crate) fn handed(&self) -> io::Result<(Handed, OwnedFd)> {
+        let Self { site, listener, name, place, .. } = self;
+        let handed = Handed {
+            admin: site.is_none(),
+            name: name.clone(),
+            place: place.clone(),
+            lent: listener.hold() == Hold::Lent,
+            file: listener.file(),
+        };
+        Ok((handed, listener.as_fd().try_clone_to_owned()?))
+    }
+}
+
+fn wanted(site: &Site) -> Result<Wanted, Fault> {
+    let address =
+        site.place.resolve().map_err(|error| Fault { key: site.key.clone(), message: error.to_string() })?;
+    Ok(Wanted { admin: false, name: site.name.to_string(), place: restart::address(site), address })
+}
+
+fn wanted_admin(admin: &document::Admin) -> Result<Wanted, Fault> {
+    let place = admin.address();
+    let found = match &admin.bind {
+        Some(Bind::Unix(path)) => Ok(Address::Unix(path.clone())),
+        Some(Bind::Tcp { .. }) | None => format!("http://{place}")
+            .parse::<Place>()
+            .and_then(|place| place.resolve().map_err(|error| error.to_string())),
+    };
+    let address = found.map_err(|message| Fault { key: "admin.bind".to_owned(), message })?;
+    Ok(Wanted { admin: true, name: "admin".to_owned(), place, address })
+}
+
+fn without_place(given: &Given, wanted: &[Wanted]) -> Fault {
+    let (Label::Named(name) | Label::Handed { name, .. }) = &given.label;
+    let address = given.listener.address();
+    let expected: Vec<_> =
+        wanted.iter().map(|wanted| format!("`{}` at {}", wanted.name, wanted.address)).collect();
+    Fault {
+        key: "listener".to_owned(),
+        message: format!(
+            "nothing is configured for the socket `{name}` at {address} from systemd (LISTEN_FDS): expected the address, or as \
+             FileDescriptorName= the name, of one of {}",
+            expected.join(", ")
+        ),
+    }
+}
+
+/// The sockets of an address: those that are there, and what is missing to one for each worker, if that can be added.
+fn found(
+    address: &Address,
+    mode: u32,
+    workers: usize,
+    mut there: Vec<Listener>,
+) -> Result<Vec<Listener>, BindError> {
+    let Some(first) = there.first() else {
+        return match address {
+            Address::Tcp(at) => Listener::reserve(*at, workers),
+            // All workers have one.
+            Address::Unix(path) => Listener::bind_unix(path, mode, 1),
+        };
+    };
+    if let (true, Some(at)) = (first.is_in_group(), first.address().tcp()) {
+        // Who has no right to the port any more, as below 1024 without root, shares what is there.
+        there.extend((there.len()..workers).map_while(|_| Listener::join(at).ok()));
+    }
+    Ok(there)
+}
+
+/// Gives each socket to a worker, and each worker a socket. Errors: as dup(2).
+fn spread(sockets: Vec<Listener>, workers: usize) -> io::Result<Vec<(usize, Listener)>> {
+    let count = sockets.len();
+    if count >= workers {
+        return Ok(sockets
+            .into_iter()
+            .enumerate()
+            .map(|(number, socket)| (number % workers, socket))
+            .collect());
+    }
+    (0..workers).map(|worker| Ok((worker, sockets[worker % count].share()?))).collect()
+}
+
+/// With the port that was bound.
+fn in_fact(place: &Place, sockets: &[Listener]) -> Place {
+    let port = sockets.first().and_then(|first| first.address().tcp()).map(|at| at.port());
+    match (place, port) {
+        (Place::Url(endpoint), Some(port)) => Endpoint { port, ..endpoint.clone() }.into(),
+        (place, _) => place.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::SocketAddr;
+
+    fn group(count: usize) -> Vec<Listener> {
+        Listener::bind(SocketAddr::from(([127, 0, 0, 1], 0)), count).unwrap()
+    }
+
+    /// The numbers of the sockets that each worker accepts from, by their inodes.
+    fn shares(sockets: Vec<Listener>, workers: usize) -> Vec<Vec<usize>> {
+        let inode = |listener: &Listener| rustix::fs::fstat(listener).unwrap().st_ino;
+        let inodes: Vec<u64> = sockets.iter().map(inode).collect();
+        let mut shares = vec![Vec::new(); workers];
+        for (worker, socket) in spread(sockets, workers).unwrap() {
+            shares[worker].push(inodes.iter().position(|known| *known == inode(&socket)).unwrap());
+        }
+        shares
+    }
+
+    #[test]
+    fn each_socket_has_a_worker_and_each_worker_a_socket() {
+        assert_eq!(shares(group(2), 2), [[0], [1]]);
+        assert_eq!(shares(group(5), 2), [vec![0, 2, 4], vec![1, 3]]);
+        assert_eq!(shares(group(2), 5), [[0], [1], [0], [1], [0]]);
+    }
+
+    #[test]
+    fn a_group_grows_to_the_number_of_workers_and_never_shrinks() {
+        for (there, workers, expected) in [(1, 3, 3), (3, 1, 3), (2, 2, 2)] {
+            let there = group(there);
+            let address = there[0].address().clone();
+            let found = found(&address, 0, workers, there).unwrap();
+            assert_eq!(found.len(), expected);
+            assert!(found.iter().all(|listener| *listener.address() == address));
+        }
+    }
+
+    #[test]
+    fn a_socket_without_a_group_stays_alone() {
+        let alone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let alone = Listener::inherit(alone.into(), Hold::Lent).unwrap();
+        let address = alone.address().clone();
+        assert_eq!(found(&address, 0, 4, vec![alone]).unwrap().len(), 1);
+    }
+}
