@@ -54,6 +54,19 @@ impl Weir {
         weir
     }
 
+    /// As [`Weir::configured`], with this open-file limit.
+    pub fn limited(files: u32, config: &str, listeners: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("weir.toml");
+        std::fs::write(&file, config).unwrap();
+        let script = format!("ulimit -n {files} && exec \"$0\" serve --config \"$1\"");
+        let args = ["-c", &script, env!("CARGO_BIN_EXE_weir"), file.to_str().unwrap()];
+        let mut weir = Self::spawn_program("sh", &args, Stdio::piped());
+        weir.wait_for_listeners(&args, listeners);
+        weir._folder = Some(folder);
+        weir
+    }
+
     /// Starts the gateway with the configuration in a file and waits until it listens; `listeners` addresses are in it.
     pub fn of_file(file: &Path, listeners: usize) -> Self {
         let args = ["serve", "--config", file.to_str().unwrap()];
@@ -82,7 +95,11 @@ impl Weir {
     }
 
     fn spawn_with_stderr(args: &[&str], stderr: impl Into<Stdio>) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
+        Self::spawn_program(env!("CARGO_BIN_EXE_weir"), args, stderr)
+    }
+
+    fn spawn_program(program: &str, args: &[&str], stderr: impl Into<Stdio>) -> Self {
+        let mut child = Command::new(program)
             .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

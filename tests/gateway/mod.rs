@@ -15,6 +15,7 @@ mod preface;
 mod queue;
 mod records;
 mod reload;
+mod resources;
 mod routes;
 mod services;
 mod settings;

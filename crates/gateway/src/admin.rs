@@ -25,6 +25,8 @@ pub(crate) struct Admin {
     pub standing: Arc<Standing>,
     /// Who reloads; `None`: nobody does.
     pub reload: Option<mpsc::Sender<Ask>>,
+    /// Connections at one time, of which there are at most [`MOST`]; more are closed.
+    pub most: usize,
 }
 
 /// Where it is served.
@@ -73,7 +75,7 @@ const WITHIN: Duration = Duration::from_secs(5);
 /// A reload resolves names, which takes up to half a minute.
 const RELOAD: Duration = Duration::from_secs(60);
 
-/// Connections at one time; more are closed.
+/// Each has a thread.
 const MOST: usize = 32;
 
 /// Serves until the process ends. Errors: no thread can be started.
@@ -86,7 +88,7 @@ pub(crate) fn start(listener: Arc<Listener>, admin: Admin) -> io::Result<()> {
                 thread::sleep(Duration::from_millis(100));
                 continue;
             };
-            if open.fetch_add(1, Ordering::Relaxed) >= MOST {
+            if open.fetch_add(1, Ordering::Relaxed) >= admin.most.min(MOST) {
                 open.fetch_sub(1, Ordering::Relaxed);
                 continue;
             }

@@ -26,6 +26,7 @@ mod observe;
 mod plan;
 mod reason;
 mod reload;
+mod resources;
 mod route;
 mod secrets;
 mod serve;

@@ -57,6 +57,8 @@ pub enum Reason {
     QueueFull,
     /// Each server had as many connections in use as it may have, for too long.
     QueueTimeout,
+    /// The process has no descriptor for a connection to a server.
+    NoDescriptors,
     /// The upstream could not be reached.
     UpstreamConnect(Fault),
     /// The upstream's TLS failed: not trusted, not TLS, or an alert.
@@ -135,7 +137,11 @@ impl Reason {
             | Self::UpstreamSwitched
             | Self::UpstreamUnasked
             | Self::UpstreamStalled => 502,
-            Self::NoServer | Self::QueueFull | Self::QueueTimeout | Self::DrainTimeout => 503,
+            Self::NoServer
+            | Self::NoDescriptors
+            | Self::QueueFull
+            | Self::QueueTimeout
+            | Self::DrainTimeout => 503,
             Self::Internal(_) => 500,
         })
     }
@@ -167,6 +173,7 @@ impl Reason {
             Self::NoServer => "no_server",
             Self::QueueFull => "queue_full",
             Self::QueueTimeout => "queue_timeout",
+            Self::NoDescriptors => "no_descriptors",
             Self::UpstreamConnect(_) => "upstream_connect",
             Self::UpstreamTls(_) => "upstream_tls",
             Self::UpstreamConnectTimeout => "upstream_connect_timeout",
@@ -237,11 +244,12 @@ impl Reason {
 }
 
 /// All codes, by which the workers count. `internal_error` comes last.
-pub(crate) const CODES: [&str; 79] = [
+pub(crate) const CODES: [&str; 80] = [
     "body_too_large",
     "no_server",
     "queue_full",
     "queue_timeout",
+    "no_descriptors",
     "no_route",
     "connect_not_supported",
     "trace_not_allowed",

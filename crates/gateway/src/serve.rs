@@ -10,6 +10,7 @@ use crate::observe::access::{self, Access, Buffers, Writer};
 use crate::observe::journal::{self, Journal};
 use crate::observe::{Counters, Log};
 use crate::reload::{self, Again, Reloader};
+use crate::resources::{Descriptors, spare};
 use crate::secrets::Watching;
 use crate::standing::Standing;
 use crate::worker::{Control, Peers, Worker};
@@ -20,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use weir_reactor::listener::BindError;
 use weir_reactor::mailbox::{Mailbox, mailbox};
 use weir_reactor::stop::{self, forward_signals};
-use weir_reactor::{Events, Key, Listener, Reactor, run_workers};
+use weir_reactor::{Events, Key, Listener, Reactor, limits, run_workers};
 use weir_transport::{Address, Endpoint, Place};
 
 /// Why a gateway failed.
@@ -116,7 +117,7 @@ fn start(
         listener.role = role;
     }
     let count = workers(&checked.config)?;
-    weir_reactor::limits::raise_open_files()?;
+    let limit = limits::raise_open_files()?.map_or(usize::MAX, |limit| limit as usize);
     let (bound, shares) = bind(&checked.snapshot.listeners, count)?;
     let admin = checked.config.admin.as_ref().map(bind_admin).transpose()?;
     let cores = checked.config.cores.clone();
@@ -127,9 +128,25 @@ fn start(
     let names = Keeping::start(Arc::clone(&in_force), journal.clone())?;
     let standing = Arc::new(Standing::new(&checked, secrets.files()));
     let (all, crowd) = (senders.clone(), Arc::default());
+    // Each worker will have a poller, and each check that is made at one time a connection.
+    let descriptors = Arc::new(Descriptors::new(limit, limits::open_files() + count + checks(&snapshot)));
+    if let Some(fault) = descriptors.fault(snapshot.connections) {
+        journal.line(format_args!("weir: warning: {fault}"));
+    }
     let reloader = |again| {
         let (standing, workers) = (Arc::clone(&standing), senders.clone());
-        reload::start(Reloader { again, checked, in_force, names, secrets, standing, workers, journal })
+        let descriptors = Arc::clone(&descriptors);
+        reload::start(Reloader {
+            again,
+            checked,
+            in_force,
+            names,
+            secrets,
+            standing,
+            descriptors,
+            workers,
+            journal,
+        })
     };
     let reload = again.map(reloader).transpose()?;
     let at_signal = reload.clone().map(|reload| -> stop::Reload {
@@ -140,7 +157,10 @@ fn start(
     let admin = admin.map(Arc::new);
     if let Some(listener) = &admin {
         journal::out(format_args!("admin on {}", listener.place()?));
-        admin::start(Arc::clone(listener), Admin { workers: senders, standing, reload })?;
+        admin::start(
+            Arc::clone(listener),
+            Admin { workers: senders, standing, reload, most: spare(limit) / 2 },
+        )?;
     }
     // The reader may stop the process at once.
     for place in bound {
@@ -148,12 +168,20 @@ fn start(
     }
     let ended =
         run_workers(shares.into_iter().zip(mailboxes), cores.as_ref(), |own, (listeners, mailbox)| {
-            work(&snapshot, listeners, mailbox, Peers { own, all: all.clone(), crowd: Arc::clone(&crowd) })
+            let descriptors = Arc::clone(&descriptors);
+            let peers = Peers { own, all: all.clone(), crowd: Arc::clone(&crowd), descriptors };
+            work(&snapshot, listeners, mailbox, peers)
         });
     if let Some(listener) = admin {
         listener.close();
     }
     ended
+}
+
+/// How many servers are asked for their health.
+fn checks(snapshot: &Snapshot) -> usize {
+    let checked = snapshot.services.iter().filter(|service| service.health.is_some());
+    checked.map(|service| service.servers.len()).sum()
 }
 
 /// Binds the admin address. Errors: it is in use, say.

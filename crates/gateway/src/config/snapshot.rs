@@ -37,6 +37,8 @@ pub(crate) struct Snapshot {
     pub pages: Pages,
     /// The access log's file and format.
     pub access: Option<AccessLog>,
+    /// Connections that all clients may have; `None`: as many as descriptors allow.
+    pub connections: Option<u32>,
     /// Connections that one client may have; `None`: any number.
     pub connections_per_client: Option<u32>,
     /// The room for one read, in bytes.

@@ -12,6 +12,7 @@ use crate::admission::Present;
 use crate::heads::forwarded::Proxy;
 use crate::heads::rewrite;
 use crate::keys::{ExchangeId, ServiceId, TunnelId};
+use crate::resources::Descriptor;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Instant;
@@ -37,6 +38,7 @@ pub(crate) struct Client<S> {
     pub accepted: Instant,
     /// Its place among the connections of its client, if those are counted.
     pub present: Option<Present>,
+    pub descriptor: Option<Descriptor>,
     /// What it presented in its handshake.
     pub certificate: Option<Box<ClientCertificate>>,
     /// The header lines added to every request of this connection.
@@ -121,6 +123,7 @@ impl<S: Socket> Client<S> {
             destination: None,
             accepted: now,
             present: None,
+            descriptor: None,
             certificate: None,
             forwarded,
             held: Vec::new(),

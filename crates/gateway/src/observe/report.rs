@@ -2,6 +2,7 @@
 
 use super::Counters;
 use super::counters::{BOUNDS, Negotiated};
+use crate::resources::Open;
 use crate::secrets::SecretsFile;
 use crate::standing::{Current, Reloads, Standing};
 use serde::Serialize;
@@ -23,6 +24,8 @@ pub(crate) struct Report {
     /// Lines of the access log that were lost.
     pub lost_lines: u64,
     pub draining: bool,
+    /// What connections have, and may have: of the whole process.
+    pub descriptors: Open,
     /// What was done with clients' tickets.
     pub tickets: Tickets,
     pub servers: Vec<ServerReport>,
@@ -98,6 +101,7 @@ impl Report {
         // All workers know the same number.
         self.lost_lines = self.lost_lines.max(other.lost_lines);
         self.draining |= other.draining;
+        self.descriptors = other.descriptors;
         let theirs = other.tickets;
         self.tickets = Tickets {
             issued: self.tickets.issued + theirs.issued,
@@ -251,6 +255,7 @@ impl Report {
         text.sample(name, "", counters.taken_over);
         text.family("weir_access_log_lost_lines_total", "counter", "Lines of the access log that were lost.");
         text.sample("weir_access_log_lost_lines_total", "", self.lost_lines);
+        self.resource_metrics(&mut text);
         self.server_metrics(&mut text);
         let name = "weir_certificate_not_after_seconds";
         text.family(name, "gauge", "When a certificate expires, in seconds since 1970.");
@@ -260,6 +265,32 @@ impl Report {
         secrets_metrics(&secrets, &mut text);
         reload_metrics(standing.reloads(), since, &mut text);
         text.0
+    }
+
+    fn resource_metrics(&self, text: &mut Text) {
+        let Open { limit, connections, most_clients, clients, upstreams } = self.descriptors;
+        let name = "weir_descriptors";
+        text.family(name, "gauge", "Descriptors: the process's limit, what connections may have, and have.");
+        let kinds = [
+            ("limit", limit),
+            ("connections_limit", connections),
+            ("clients_limit", most_clients),
+            ("clients", clients),
+            ("servers", upstreams),
+        ];
+        for (kind, count) in kinds {
+            text.sample(name, &format!("kind=\"{kind}\""), count as u64);
+        }
+        let name = "weir_accept_rests_total";
+        text.family(name, "counter", "How often a listener let clients wait, by what was missing.");
+        for (cause, count) in self.counters.rests() {
+            text.sample(name, &format!("cause=\"{cause}\""), count);
+        }
+        let name = "weir_evicted_total";
+        text.family(name, "counter", "Idle connections that were closed to make room, by what was missing.");
+        for (kind, cause, count) in self.counters.evictions() {
+            text.sample(name, &format!("kind=\"{kind}\",cause=\"{cause}\""), count);
+        }
     }
 
     fn server_metrics(&self, text: &mut Text) {

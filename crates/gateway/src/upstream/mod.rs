@@ -18,6 +18,7 @@ pub(crate) use service::Service;
 pub(crate) use slots::{Slot, Slots};
 
 use crate::keys::{ExchangeId, MirrorId, ServerId, TunnelId};
+use crate::resources::Descriptor;
 use std::time::Instant;
 use weir_reactor::Timer;
 use weir_transport::Transport;
@@ -36,6 +37,7 @@ pub(crate) struct Upstream<S> {
     pub server: ServerId,
     /// Its part of the server's limit, if that has one.
     pub slot: Option<Slot>,
+    pub descriptor: Option<Descriptor>,
     pub dialled: Instant,
     /// Requests that it has carried.
     pub requests: u32,
@@ -72,6 +74,7 @@ impl<S> Upstream<S> {
             ended: false,
             server,
             slot: None,
+            descriptor: None,
             dialled: now,
             requests: 0,
             links: Links::default(),

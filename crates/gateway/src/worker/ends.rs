@@ -180,6 +180,8 @@ impl<N: Net> Worker<N> {
         self.take_exchange(id);
         if let Some(mut client) = self.clients.remove(id) {
             client.timer.cancel(self.core.net.wheel());
+            drop(client.descriptor.take());
+            self.offer_descriptor();
             if let Some(waiting) = client.waiting {
                 self.stop_waiting(id, waiting.service);
             }

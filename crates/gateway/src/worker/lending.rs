@@ -3,6 +3,7 @@
 use super::{Control, Worker};
 use crate::admission::Crowd;
 use crate::keys::{ServerId, ServiceId, UpstreamId};
+use crate::resources::{Descriptor, Descriptors};
 use crate::upstream::{Job, Slot, Slots, Upstream};
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,6 +18,8 @@ pub(crate) struct Peers<S> {
     pub all: Vec<Sender<Control<S>>>,
     /// Their clients.
     pub crowd: Arc<Crowd>,
+    /// What connections of all of them have.
+    pub descriptors: Arc<Descriptors>,
 }
 
 /// An idle connection on its way to another worker.
@@ -24,6 +27,7 @@ pub(crate) struct Peers<S> {
 pub(crate) struct Handed<S> {
     transport: Transport<S>,
     slot: Slot,
+    descriptor: Option<Descriptor>,
     dialled: Instant,
     requests: u32,
 }
@@ -31,11 +35,19 @@ pub(crate) struct Handed<S> {
 impl<S> Peers<S> {
     /// A worker alone.
     pub(crate) fn none() -> Self {
-        Self { own: 0, all: Vec::new(), crowd: Arc::default() }
+        Self { own: 0, all: Vec::new(), crowd: Arc::default(), descriptors: Arc::default() }
     }
 
     fn others(&self) -> impl Iterator<Item = &Sender<Control<S>>> {
         self.all.iter().enumerate().filter(|(index, _)| *index != self.own).map(|(_, worker)| worker)
+    }
+
+    /// Sends all others a message.
+    #[cold]
+    pub(super) fn tell(&self, message: impl Fn() -> Control<S>) {
+        for worker in self.others() {
+            worker.send(message());
+        }
     }
 }
 
@@ -83,9 +95,10 @@ impl<N: Net> Worker<N> {
     /// Another worker gives a connection away.
     pub(super) fn take_over(&mut self, handed: Handed<N::Socket>) {
         let Some(server) = self.server_with(handed.slot.slots()) else { return };
-        let Handed { transport, slot, dialled, requests } = handed;
+        let Handed { transport, slot, descriptor, dialled, requests } = handed;
         let mut upstream = Upstream::new(transport, server, dialled);
         upstream.slot = Some(slot);
+        upstream.descriptor = descriptor;
         upstream.requests = requests;
         let id = self.upstreams.insert(upstream);
         if let Some(server) = self.servers.get_mut(server) {
@@ -125,8 +138,9 @@ impl<N: Net> Worker<N> {
         let (Some(worker), Some(slot)) = (self.peers.all.get(worker), upstream.slot) else { return };
         let mut transport = upstream.transport;
         if transport.unwatch(&self.core.net).is_ok() {
-            let (dialled, requests) = (upstream.dialled, upstream.requests);
-            worker.send(Control::Take(Box::new(Handed { transport, slot, dialled, requests })));
+            let Upstream { descriptor, dialled, requests, .. } = upstream;
+            let handed = Handed { transport, slot, descriptor, dialled, requests };
+            worker.send(Control::Take(Box::new(handed)));
         }
     }
 

@@ -15,6 +15,7 @@ mod mirrors;
 mod preface;
 mod record;
 mod requests;
+mod room;
 mod settle;
 mod tunnels;
 mod waiting;
@@ -65,6 +66,7 @@ pub(crate) struct Worker<N: Net> {
     retired: Tickets,
     peers: Peers<N::Socket>,
     drained_by: Option<Instant>,
+    lack: room::Lack,
     /// Requests that wait for a connection to a server.
     waiting: usize,
 }
@@ -83,6 +85,8 @@ impl<N: Net> Worker<N> {
         let frontend = |listener| Rc::new(Frontend::new(listener, &plan.services, None));
         let listeners = listeners.into_iter().zip(plan.snapshot.listeners.iter().map(frontend)).collect();
         let frontends = Frontends::new(listeners, FRONTEND, &net)?;
+        let peers = Peers::none();
+        peers.descriptors.allow(plan.snapshot.connections);
         Ok(Self {
             core: Core::new(net, plan, log, access),
             clients: Store::new(),
@@ -97,14 +101,16 @@ impl<N: Net> Worker<N> {
             handshakes: Vec::new(),
             frontends,
             retired: Tickets::default(),
-            peers: Peers::none(),
+            peers,
             drained_by: None,
+            lack: room::Lack::default(),
             waiting: 0,
         })
     }
 
     /// As one of several.
     pub(crate) fn among(self, peers: Peers<N::Socket>) -> Self {
+        peers.descriptors.allow(self.core.plan.snapshot.connections);
         Self { peers, ..self }
     }
 
@@ -172,6 +178,7 @@ impl<N: Net> Worker<N> {
             self.resume_client(id);
         }
         self.settle_all();
+        self.wake_listeners();
         if let Some(access) = &mut self.core.access {
             access.settle(self.core.net.now());
         }

@@ -259,9 +259,7 @@ impl<N: Net> Worker<N> {
             Ok(attempt) => attempt,
             // Another worker was faster.
             Err(Unavailable::Full) => return self.wait_for_server(id, buf, service, past),
-            Err(Unavailable::Failed(fault)) => {
-                return self.refuse(id, buf, Reason::UpstreamConnect(fault));
-            }
+            Err(unavailable) => return self.refuse(id, buf, unavailable.into()),
         };
         let (Some(client), Some(upstream)) =
             (self.clients.get_mut(id), self.upstreams.get_mut(attempt.upstream))

@@ -26,7 +26,7 @@ impl<N: Net> Worker<N> {
         let upstream = match chosen.map_err(Unavailable::Failed).and_then(|server| self.dial(server, id)) {
             Ok(upstream) => upstream,
             Err(unavailable) => {
-                self.note_end_of(id, &Reason::UpstreamConnect(unavailable.into()));
+                self.note_end_of(id, &unavailable.into());
                 return self.cut(id);
             }
         };

@@ -52,8 +52,13 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
     };
     let read_size = size("buffers.read", config.buffers.read, 4096, 1 << 20)?;
     let names = finder.finish();
-    if config.limits.connections_per_client == Some(0) {
-        return Err(Fault::new("limits.connections_per_client", "invalid value `0`: expected at least 1"));
+    for (key, most) in [
+        ("limits.connections", config.limits.connections),
+        ("limits.connections_per_client", config.limits.connections_per_client),
+    ] {
+        if most == Some(0) {
+            return Err(Fault::new(key, "invalid value `0`: expected at least 1"));
+        }
     }
     Ok(Snapshot {
         listeners,
@@ -65,6 +70,7 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
         tracing,
         pages,
         access,
+        connections: config.limits.connections,
         connections_per_client: config.limits.connections_per_client,
         read_size,
         policy,

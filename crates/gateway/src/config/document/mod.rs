@@ -121,6 +121,8 @@ pub struct Limits {
     /// Bytes of a request body; default: no limit.
     #[serde(deserialize_with = "size")]
     pub body: Option<u64>,
+    /// Connections of all clients, at least 1. Default: half of what the open-file limit leaves connections.
+    pub connections: Option<u32>,
     /// Connections of one client, at least 1: an IPv4 address, or an IPv6 network of 64 bits. Default: no limit.
     pub connections_per_client: Option<u32>,
 }
@@ -205,6 +207,7 @@ impl Default for Limits {
             interim_answers: 8,
             interim_bytes: None,
             body: None,
+            connections: None,
             connections_per_client: None,
         }
     }

@@ -21,7 +21,7 @@ impl Checked {
 }
 
 fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
-    let Snapshot { listeners, services, names, routes, policy, connections_per_client, .. } =
+    let Snapshot { listeners, services, names, routes, policy, connections, connections_per_client, .. } =
         &checked.snapshot;
     writeln!(out, "Listeners")?;
     for listener in listeners {
@@ -68,6 +68,10 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         "  head {} bytes, {} fields, line {} bytes, body {body}",
         limits.head_bytes, limits.fields, limits.line_bytes
     )?;
+    match connections {
+        Some(most) => writeln!(out, "  {most} connections of clients, if the open-file limit allows them")?,
+        None => writeln!(out, "  connections of clients by the open-file limit")?,
+    }
     if let Some(most) = connections_per_client {
         writeln!(out, "  {most} connections for each client")?;
     }
