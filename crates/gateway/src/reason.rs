@@ -37,6 +37,8 @@ pub enum Reason {
     ClientDenied,
     /// The client has as many connections as it may have.
     TooManyConnections,
+    /// More handshakes are unfinished than may be, and this is the oldest.
+    TooManyHandshakes,
     /// The client has made as many requests as it may make; the time until the next one may come.
     RateLimited(Duration),
     /// The client asked for this name, for which nothing is here.
@@ -116,6 +118,7 @@ impl Reason {
             | Self::UntrustedProxy
             | Self::ClientDenied
             | Self::TooManyConnections
+            | Self::TooManyHandshakes
             | Self::UnknownName(_)
             | Self::BadHello(_)
             | Self::ClientTls(_)
@@ -163,6 +166,7 @@ impl Reason {
             Self::UntrustedProxy => "untrusted_proxy",
             Self::ClientDenied => "client_denied",
             Self::TooManyConnections => "too_many_connections",
+            Self::TooManyHandshakes => "too_many_handshakes",
             Self::RateLimited(_) => "rate_limited",
             Self::UnknownName(_) => "unknown_name",
             Self::BadHello(_) => "bad_client_hello",
@@ -244,7 +248,7 @@ impl Reason {
 }
 
 /// All codes, by which the workers count. `internal_error` comes last.
-pub(crate) const CODES: [&str; 80] = [
+pub(crate) const CODES: [&str; 81] = [
     "body_too_large",
     "no_server",
     "queue_full",
@@ -261,6 +265,7 @@ pub(crate) const CODES: [&str; 80] = [
     "untrusted_proxy",
     "client_denied",
     "too_many_connections",
+    "too_many_handshakes",
     "rate_limited",
     "unknown_name",
     "bad_client_hello",

@@ -182,6 +182,9 @@ impl<S: Socket> Transport<S> {
         };
         wire.sealed.clear();
         let outcome = session.receive(raw, into, &mut wire.sealed);
+        if self.phase != Phase::Open && !wire.sealed.is_empty() {
+            wire.flights += 1;
+        }
         let finished = outcome.as_ref().is_ok_and(|received| received.handshake_finished);
         let is_asked = finished && session.is_server() && into.len() > before;
         if finished {
@@ -300,6 +303,16 @@ impl<S: Socket> Transport<S> {
         }
         self.registered = Some(interest);
         Ok(())
+    }
+
+    /// As [`Transport::watch`], without reading, not even in a handshake, whose turn will come. Errors: as epoll_ctl(2).
+    pub fn pause<N: Net<Socket = S>>(&mut self, net: &N, key: Key) -> io::Result<()> {
+        let interest = Interest { read: false, write: self.unsent() > 0 };
+        match self.registered.replace(interest) {
+            Some(registered) if registered == interest => Ok(()),
+            Some(_) => net.reregister(&self.socket, key, interest),
+            None => net.register(&self.socket, key, interest),
+        }
     }
 
     /// Ends [`Transport::watch`], for a connection that goes to another net. Errors: as epoll_ctl(2).

@@ -1,7 +1,7 @@
 //! Descriptors: whose they are, what is closed for others, and what happens without.
 
-use super::{DEADLINE, GET, held, metric, named, poll_until, reload};
 use super::super::check;
+use super::{DEADLINE, GET, held, metric, named, poll_until, reload};
 use crate::common::{Client, Switch, Upstream, Weir};
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use std::collections::BTreeSet;
@@ -163,7 +163,8 @@ fn idle_clients_are_closed_for_new_ones() {
     assert_eq!(late.status, 200);
     assert!(evicted(&weir, "client", "connections") >= 1);
     idle[0].expect_end();
-    let own = "[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nrespond.status = 200\n[limits]\nconnections = 0\n";
+    let own =
+        "[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nrespond.status = 200\n[limits]\nconnections = 0\n";
     check::refused(own, "limits.connections: invalid value `0`: expected at least 1");
 }
 

@@ -1,6 +1,7 @@
 //! Limits of the process: what it does when it has no more of something.
 
 mod descriptors;
+mod handshakes;
 
 use super::{metric, named};
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, Weir, poll_until};

@@ -55,6 +55,10 @@ pub(crate) struct Client<S> {
     pub timer: Timer<Patience>,
     /// Bytes moved since the timer was last looked at.
     pub moved: bool,
+    /// Its handshake, or what comes before it, is not finished, and counted.
+    pub half_open: bool,
+    /// That waits for its turn: nothing is read.
+    pub queued: bool,
     /// Waits for the turn's end, when output leaves and the poller is told.
     pub touched: bool,
 }
@@ -133,6 +137,8 @@ impl<S: Socket> Client<S> {
             ended: false,
             timer: Timer::default(),
             moved: false,
+            half_open: false,
+            queued: false,
             touched: false,
         }
     }

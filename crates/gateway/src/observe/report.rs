@@ -24,6 +24,10 @@ pub(crate) struct Report {
     /// Lines of the access log that were lost.
     pub lost_lines: u64,
     pub draining: bool,
+    /// Handshakes with clients that are not finished.
+    pub handshakes: usize,
+    /// Those of them that wait for their turn.
+    pub handshakes_waiting: usize,
     /// What connections have, and may have: of the whole process.
     pub descriptors: Open,
     /// What was done with clients' tickets.
@@ -101,6 +105,8 @@ impl Report {
         // All workers know the same number.
         self.lost_lines = self.lost_lines.max(other.lost_lines);
         self.draining |= other.draining;
+        self.handshakes += other.handshakes;
+        self.handshakes_waiting += other.handshakes_waiting;
         self.descriptors = other.descriptors;
         let theirs = other.tickets;
         self.tickets = Tickets {
@@ -281,6 +287,16 @@ impl Report {
         for (kind, count) in kinds {
             text.sample(name, &format!("kind=\"{kind}\""), count as u64);
         }
+        let name = "weir_handshakes_unfinished";
+        text.family(
+            name,
+            "gauge",
+            "Handshakes with clients, or what comes before them, that are not finished.",
+        );
+        text.sample(name, "", self.handshakes as u64);
+        let name = "weir_handshakes_waiting";
+        text.family(name, "gauge", "Those of them that wait for their turn.");
+        text.sample(name, "", self.handshakes_waiting as u64);
         let name = "weir_accept_rests_total";
         text.family(name, "counter", "How often a listener let clients wait, by what was missing.");
         for (cause, count) in self.counters.rests() {

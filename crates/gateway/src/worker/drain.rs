@@ -169,6 +169,8 @@ impl<N: Net> Worker<N> {
             waiting: self.waiting,
             lost_lines: self.core.access.as_ref().map_or(0, Access::lost),
             draining: self.core.draining,
+            handshakes: self.handshakes.open(),
+            handshakes_waiting: self.handshakes.waiting(),
             descriptors: self.peers.descriptors.open(),
             servers,
         }

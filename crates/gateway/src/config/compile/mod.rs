@@ -52,8 +52,11 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
     };
     let read_size = size("buffers.read", config.buffers.read, 4096, 1 << 20)?;
     let names = finder.finish();
+    let steps = u64::from(config.limits.handshakes_per_turn);
+    let handshakes_per_turn = size("limits.handshakes_per_turn", steps, 1, 64)?;
     for (key, most) in [
         ("limits.connections", config.limits.connections),
+        ("limits.handshakes", config.limits.handshakes),
         ("limits.connections_per_client", config.limits.connections_per_client),
     ] {
         if most == Some(0) {
@@ -71,6 +74,8 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
         pages,
         access,
         connections: config.limits.connections,
+        handshakes: config.limits.handshakes,
+        handshakes_per_turn: handshakes_per_turn as u32,
         connections_per_client: config.limits.connections_per_client,
         read_size,
         policy,
