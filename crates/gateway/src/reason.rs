@@ -61,6 +61,8 @@ pub enum Reason {
     QueueTimeout,
     /// The process has no descriptor for a connection to a server.
     NoDescriptors,
+    /// Connections have as much memory as they may have, and the request would have to be held.
+    NoMemory,
     /// The upstream could not be reached.
     UpstreamConnect(Fault),
     /// The upstream's TLS failed: not trusted, not TLS, or an alert.
@@ -142,6 +144,7 @@ impl Reason {
             | Self::UpstreamStalled => 502,
             Self::NoServer
             | Self::NoDescriptors
+            | Self::NoMemory
             | Self::QueueFull
             | Self::QueueTimeout
             | Self::DrainTimeout => 503,
@@ -178,6 +181,7 @@ impl Reason {
             Self::QueueFull => "queue_full",
             Self::QueueTimeout => "queue_timeout",
             Self::NoDescriptors => "no_descriptors",
+            Self::NoMemory => "no_memory",
             Self::UpstreamConnect(_) => "upstream_connect",
             Self::UpstreamTls(_) => "upstream_tls",
             Self::UpstreamConnectTimeout => "upstream_connect_timeout",
@@ -248,12 +252,13 @@ impl Reason {
 }
 
 /// All codes, by which the workers count. `internal_error` comes last.
-pub(crate) const CODES: [&str; 81] = [
+pub(crate) const CODES: [&str; 82] = [
     "body_too_large",
     "no_server",
     "queue_full",
     "queue_timeout",
     "no_descriptors",
+    "no_memory",
     "no_route",
     "connect_not_supported",
     "trace_not_allowed",

@@ -127,7 +127,7 @@ fn start(
     let secrets = Watching::start(&snapshot, &[], journal.clone())?;
     let names = Keeping::start(Arc::clone(&in_force), journal.clone())?;
     let standing = Arc::new(Standing::new(&checked, secrets.files()));
-    let (all, crowd) = (senders.clone(), Arc::default());
+    let (all, crowd, memory) = (senders.clone(), Arc::default(), Arc::default());
     // Each worker will have a poller, and each check that is made at one time a connection.
     let descriptors = Arc::new(Descriptors::new(limit, limits::open_files() + count + checks(&snapshot)));
     if let Some(fault) = descriptors.fault(snapshot.connections) {
@@ -169,7 +169,8 @@ fn start(
     let ended =
         run_workers(shares.into_iter().zip(mailboxes), cores.as_ref(), |own, (listeners, mailbox)| {
             let descriptors = Arc::clone(&descriptors);
-            let peers = Peers { own, all: all.clone(), crowd: Arc::clone(&crowd), descriptors };
+            let (all, crowd, memory) = (all.clone(), Arc::clone(&crowd), Arc::clone(&memory));
+            let peers = Peers { own, all, crowd, descriptors, memory };
             work(&snapshot, listeners, mailbox, peers)
         });
     if let Some(listener) = admin {

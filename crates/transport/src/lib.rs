@@ -245,6 +245,12 @@ impl<S: Socket> Transport<S> {
         self.staged.len() + self.unsent()
     }
 
+    /// Bytes of memory for what waits on this connection, and for its session, whose own is an estimate.
+    pub fn memory(&self) -> usize {
+        let session = self.session.as_ref().map_or(0, |session| SESSION + session.partial_bytes());
+        self.staged.capacity() + self.out.capacity() + session
+    }
+
     /// Bytes that the socket did not accept yet.
     fn unsent(&self) -> usize {
         if self.waits_for_answer { 0 } else { self.out.len() - self.sent }
@@ -337,6 +343,9 @@ impl<S: AsFd> AsFd for Transport<S> {
         self.socket.as_fd()
     }
 }
+
+/// What a TLS session has, besides what has come of a record: keys, and what was negotiated.
+const SESSION: usize = 4096;
 
 /// The usual size of a read: a message of 64 KiB with its head and its TLS records in one call, and still within a core's L2 cache
 /// together with the plaintext.

@@ -37,6 +37,11 @@ impl Wire {
         self.spare.pop().unwrap_or_else(|| Vec::with_capacity(USUAL))
     }
 
+    /// Frees what nobody uses.
+    pub fn shed(&mut self) {
+        self.spare = Vec::new();
+    }
+
     /// Takes a buffer back. Those that grew large are freed, so a burst of large messages leaves no memory behind.
     pub fn give_back(&mut self, mut buffer: Vec<u8>) {
         if (1..=LARGEST).contains(&buffer.capacity()) && self.spare.len() < MOST {

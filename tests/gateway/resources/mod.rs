@@ -2,6 +2,7 @@
 
 mod descriptors;
 mod handshakes;
+mod memory;
 
 use super::{metric, named};
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, Weir, poll_until};

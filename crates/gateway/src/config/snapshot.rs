@@ -39,6 +39,8 @@ pub(crate) struct Snapshot {
     pub access: Option<AccessLog>,
     /// Connections that all clients may have; `None`: as many as descriptors allow.
     pub connections: Option<u32>,
+    /// Bytes that all connections may have in memory; `None`: any number.
+    pub memory: Option<usize>,
     /// Handshakes with clients that may be unfinished at one time; `None`: the usual number.
     pub handshakes: Option<u32>,
     /// Their steps in one turn of a worker.

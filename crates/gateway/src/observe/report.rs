@@ -24,6 +24,10 @@ pub(crate) struct Report {
     /// Lines of the access log that were lost.
     pub lost_lines: u64,
     pub draining: bool,
+    /// Bytes that connections have in memory.
+    pub memory: usize,
+    /// That is as much as they may have.
+    pub is_short: bool,
     /// Handshakes with clients that are not finished.
     pub handshakes: usize,
     /// Those of them that wait for their turn.
@@ -105,6 +109,8 @@ impl Report {
         // All workers know the same number.
         self.lost_lines = self.lost_lines.max(other.lost_lines);
         self.draining |= other.draining;
+        self.memory += other.memory;
+        self.is_short |= other.is_short;
         self.handshakes += other.handshakes;
         self.handshakes_waiting += other.handshakes_waiting;
         self.descriptors = other.descriptors;
@@ -287,6 +293,14 @@ impl Report {
         for (kind, count) in kinds {
             text.sample(name, &format!("kind=\"{kind}\""), count as u64);
         }
+        text.family(
+            "weir_memory_bytes",
+            "gauge",
+            "Bytes that connections have in memory, as the gateway counts them.",
+        );
+        text.sample("weir_memory_bytes", "", self.memory as u64);
+        text.family("weir_memory_limited", "gauge", "1 while that is as much as limits.memory allows.");
+        text.sample("weir_memory_limited", "", u64::from(self.is_short));
         let name = "weir_handshakes_unfinished";
         text.family(
             name,

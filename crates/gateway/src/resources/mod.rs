@@ -1,8 +1,10 @@
 //! What the whole process has of what the system lends it, and what becomes of it when there is no more.
 
 mod descriptors;
+mod memory;
 
 pub(crate) use descriptors::{Descriptor, Descriptors, Kind, Open, spare};
+pub(crate) use memory::Memory;
 
 use std::io;
 
@@ -15,10 +17,12 @@ pub(crate) enum Scarce {
     Descriptors,
     /// The system gives no descriptor, though there should be some.
     System,
+    /// Connections have as much memory as they may have.
+    Memory,
 }
 
 /// All of [`Scarce`], in its order, by the names that metrics have.
-pub(crate) const SCARCE: [&str; 3] = ["connections", "descriptors", "system"];
+pub(crate) const SCARCE: [&str; 4] = ["connections", "descriptors", "system", "memory"];
 
 impl Scarce {
     /// Whether an error says that the process, or the system, has no descriptor left.

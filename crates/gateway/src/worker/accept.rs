@@ -21,6 +21,7 @@ impl<N: Net> Worker<N> {
             let descriptor = match self.core.draining {
                 true => Some(self.peers.descriptors.forced(Kind::Client)),
                 false if nth == 0 => self.place_for_client(index),
+                false if self.core.is_short => None,
                 false => self.peers.descriptors.client().ok(),
             };
             let Some(descriptor) = descriptor else { break };

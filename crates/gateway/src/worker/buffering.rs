@@ -11,6 +11,9 @@ impl<N: Net> Worker<N> {
     /// Holds the request whose head was parsed from `buf` until `most` bytes of its body are here, or all.
     #[cold]
     pub(super) fn buffer(&mut self, id: ClientId, buf: &[u8], most: usize, max_body: u64) {
+        if self.core.is_short {
+            return self.refuse(id, buf, Reason::NoMemory);
+        }
         let Some(client) = self.clients.get_mut(id) else { return };
         let core = &mut self.core;
         if core.request.expect_continue {

@@ -139,6 +139,7 @@ impl<N: Net> Worker<N> {
 
     fn report(&mut self) -> Report {
         let now = self.core.net.now();
+        let memory = self.weigh();
         let mut servers = Vec::new();
         for service in self.core.plan.services.iter().filter_map(|id| self.services.get(*id)) {
             for id in &service.servers {
@@ -169,6 +170,8 @@ impl<N: Net> Worker<N> {
             waiting: self.waiting,
             lost_lines: self.core.access.as_ref().map_or(0, Access::lost),
             draining: self.core.draining,
+            memory,
+            is_short: self.core.is_short,
             handshakes: self.handshakes.open(),
             handshakes_waiting: self.handshakes.waiting(),
             descriptors: self.peers.descriptors.open(),

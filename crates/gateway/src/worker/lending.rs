@@ -3,7 +3,7 @@
 use super::{Control, Worker};
 use crate::admission::Crowd;
 use crate::keys::{ServerId, ServiceId, UpstreamId};
-use crate::resources::{Descriptor, Descriptors};
+use crate::resources::{Descriptor, Descriptors, Memory};
 use crate::upstream::{Job, Slot, Slots, Upstream};
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,6 +20,7 @@ pub(crate) struct Peers<S> {
     pub crowd: Arc<Crowd>,
     /// What connections of all of them have.
     pub descriptors: Arc<Descriptors>,
+    pub memory: Arc<Memory>,
 }
 
 /// An idle connection on its way to another worker.
@@ -35,7 +36,13 @@ pub(crate) struct Handed<S> {
 impl<S> Peers<S> {
     /// A worker alone.
     pub(crate) fn none() -> Self {
-        Self { own: 0, all: Vec::new(), crowd: Arc::default(), descriptors: Arc::default() }
+        Self {
+            own: 0,
+            all: Vec::new(),
+            crowd: Arc::default(),
+            descriptors: Arc::default(),
+            memory: Arc::default(),
+        }
     }
 
     fn others(&self) -> impl Iterator<Item = &Sender<Control<S>>> {

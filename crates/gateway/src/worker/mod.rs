@@ -12,6 +12,7 @@ mod ends;
 mod handshakes;
 mod lending;
 mod local;
+mod memory;
 mod mirrors;
 mod preface;
 mod record;
@@ -69,6 +70,7 @@ pub(crate) struct Worker<N: Net> {
     peers: Peers<N::Socket>,
     drained_by: Option<Instant>,
     lack: room::Lack,
+    scale: memory::Scale,
     /// Requests that wait for a connection to a server.
     waiting: usize,
 }
@@ -107,6 +109,7 @@ impl<N: Net> Worker<N> {
             peers,
             drained_by: None,
             lack: room::Lack::default(),
+            scale: memory::Scale::default(),
             waiting: 0,
         })
     }
@@ -137,6 +140,7 @@ impl<N: Net> Worker<N> {
     pub(crate) fn turn(&mut self, events: &Events) {
         self.core.turn += 1;
         self.core.knows_all = !events.is_partial();
+        self.look_at_memory();
         let mut dialling = std::mem::take(&mut self.dialling);
         for ready in events.ready() {
             let Some(id) = UpstreamId::of(ready.key) else { continue };
@@ -149,7 +153,10 @@ impl<N: Net> Worker<N> {
         for ready in events.ready() {
             let Some(id) = ClientId::of(ready.key) else { continue };
             match self.clients.get(id) {
-                Some(client) if client.is_in_handshake() => self.queue_handshake(id),
+                // One that is gone is not read any more, and is reported until it is dropped.
+                Some(client) if client.is_in_handshake() && !(client.queued && ready.hangup) => {
+                    self.queue_handshake(id);
+                }
                 Some(_) => self.client_ready(id, ready),
                 None => {}
             }

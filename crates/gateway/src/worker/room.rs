@@ -23,13 +23,15 @@ impl<N: Net> Worker<N> {
     /// The descriptor of a listener's next client. Without one, the listener rests.
     pub(super) fn place_for_client(&mut self, index: u32) -> Option<Descriptor> {
         let scarce = match self.peers.descriptors.client() {
+            Ok(_) if self.core.is_short => Scarce::Memory,
             Ok(descriptor) => return Some(descriptor),
             Err(scarce) => scarce,
         };
         self.make_room(scarce);
         match self.peers.descriptors.client() {
-            Ok(descriptor) => Some(descriptor),
-            Err(scarce) => {
+            Ok(descriptor) if !self.core.is_short => Some(descriptor),
+            found => {
+                let scarce = found.err().unwrap_or(Scarce::Memory);
                 self.rest(index, scarce);
                 None
             }
@@ -84,7 +86,7 @@ impl<N: Net> Worker<N> {
 
     /// Ends rests for which there is no reason any more.
     pub(super) fn wake_listeners(&mut self) {
-        if self.lack.resting.is_some() && self.peers.descriptors.room().is_ok() {
+        if self.lack.resting.is_some() && !self.core.is_short && self.peers.descriptors.room().is_ok() {
             self.lack.resting = None;
             self.frontends.wake(&mut self.core.net);
         }
@@ -112,6 +114,11 @@ impl<N: Net> Worker<N> {
                 Scarce::Connections => log.line(format_args!(
                     "weir: accept: clients have all {} connections that limits.connections allows; others wait",
                     open.most_clients
+                )),
+                Scarce::Memory => log.line(format_args!(
+                    "weir: accept: connections have {} bytes of memory, and limits.memory is {}; clients wait",
+                    self.peers.memory.used(),
+                    self.core.plan.snapshot.memory.unwrap_or_default()
                 )),
                 Scarce::Descriptors | Scarce::System => log.line(format_args!(
                     "weir: accept: connections have all {} descriptors that an open-file limit of {} leaves them; \

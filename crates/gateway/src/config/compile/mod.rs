@@ -52,6 +52,8 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
     };
     let read_size = size("buffers.read", config.buffers.read, 4096, 1 << 20)?;
     let names = finder.finish();
+    let memory = |bytes| size("limits.memory", bytes, 1 << 20, 1 << 40);
+    let memory = config.limits.memory.map(memory).transpose()?;
     let steps = u64::from(config.limits.handshakes_per_turn);
     let handshakes_per_turn = size("limits.handshakes_per_turn", steps, 1, 64)?;
     for (key, most) in [
@@ -74,6 +76,7 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
         pages,
         access,
         connections: config.limits.connections,
+        memory,
         handshakes: config.limits.handshakes,
         handshakes_per_turn: handshakes_per_turn as u32,
         connections_per_client: config.limits.connections_per_client,
