@@ -54,6 +54,21 @@ impl Weir {
         weir
     }
 
+    /// As [`Weir::configured`], with this open-file limit.
+    pub fn limited(files: u32, config: &str, listeners: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("weir.toml");
+        std::fs::write(&file, config).unwrap();
+        let script = format!("ulimit -n {files} && exec \"$0\" serve --config \"$1\"");
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &script, env!("CARGO_BIN_EXE_weir"), file.to_str().unwrap()])
+            .stdin(Stdio::null());
+        let mut weir = Self::of_command(command, None, listeners);
+        weir._folder = Some(folder);
+        weir
+    }
+
     /// Starts the gateway with the configuration in a file and waits until it listens; `listeners` addresses are in it.
     pub fn of_file(file: &Path, listeners: usize) -> Self {
         Self::of_file_with(file, listeners, &[])

@@ -17,6 +17,7 @@ mod preface;
 mod queue;
 mod records;
 mod reload;
+mod resources;
 mod routes;
 mod servers;
 mod services;

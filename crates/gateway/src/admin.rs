@@ -38,6 +38,8 @@ pub(crate) struct Admin {
     /// Who reloads; `None`: nobody does.
     pub reload: Option<mpsc::Sender<Ask>>,
     pub upgrades: Arc<Upgrades>,
+    /// Connections at one time, of which there are at most [`MOST`]; more are closed.
+    pub most: usize,
 }
 
 /// The thread that accepts, and what is being answered.
@@ -155,7 +157,7 @@ const WITHIN: Duration = Duration::from_secs(5);
 /// A reload resolves names, which takes up to half a minute.
 const RELOAD: Duration = Duration::from_secs(60);
 
-/// Connections at one time; more are closed.
+/// Each has a thread.
 const MOST: usize = 32;
 
 /// An answer takes milliseconds, even to a reader that is slow.
@@ -175,7 +177,7 @@ pub(crate) fn start(listener: Listener, door: &Arc<Door>, admin: Admin) -> io::R
                     continue;
                 }
             };
-            if open.fetch_add(1, Ordering::Relaxed) >= MOST {
+            if open.fetch_add(1, Ordering::Relaxed) >= admin.most.min(MOST) {
                 open.fetch_sub(1, Ordering::Relaxed);
                 continue;
             }

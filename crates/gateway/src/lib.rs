@@ -32,6 +32,7 @@ mod plan;
 mod reason;
 mod reload;
 mod remedy;
+mod resources;
 mod route;
 mod secrets;
 mod serve;

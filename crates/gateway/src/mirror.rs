@@ -56,13 +56,15 @@ pub(crate) enum Fate {
     Failed,
     /// Its answer did not come in time.
     Late,
+    /// Connections had as much memory as they may have.
+    NoMemory,
     /// The gateway is drained.
     Drained,
 }
 
 /// All fates by their names, in the order of the enum.
-pub(crate) const FATES: [&str; 8] =
-    ["answered", "too_large", "incomplete", "busy", "no_server", "failed", "late", "drained"];
+pub(crate) const FATES: [&str; 9] =
+    ["answered", "too_large", "incomplete", "busy", "no_server", "failed", "late", "no_memory", "drained"];
 
 impl Copied {
     /// Takes a part of the body, as far as it is needed to see that it is too large.

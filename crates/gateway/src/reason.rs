@@ -41,6 +41,8 @@ pub enum Reason {
     ClientDenied,
     /// The client has as many connections as it may have.
     TooManyConnections,
+    /// More handshakes are unfinished than may be, and this is the oldest.
+    TooManyHandshakes,
     /// The client has made as many requests as it may make; the time until the next one may come.
     RateLimited(Duration),
     /// The client asked for this name, for which nothing is here.
@@ -65,6 +67,10 @@ pub enum Reason {
     QueueFull,
     /// Each server had as many connections in use as it may have, for too long.
     QueueTimeout,
+    /// The process has no descriptor for a connection to a server.
+    NoDescriptors,
+    /// Connections have as much memory as they may have, and the request would have to be held.
+    NoMemory,
     /// The upstream could not be reached.
     UpstreamConnect(Fault),
     /// The upstream's TLS failed: not trusted, not TLS, or an alert.
@@ -122,6 +128,7 @@ impl Reason {
             | Self::UntrustedProxy
             | Self::ClientDenied
             | Self::TooManyConnections
+            | Self::TooManyHandshakes
             | Self::UnknownName(_)
             | Self::BadHello(_)
             | Self::ClientTls(_)
@@ -145,7 +152,12 @@ impl Reason {
             | Self::UpstreamSwitched
             | Self::UpstreamUnasked
             | Self::UpstreamStalled => 502,
-            Self::NoServer | Self::QueueFull | Self::QueueTimeout | Self::DrainTimeout => 503,
+            Self::NoServer
+            | Self::NoDescriptors
+            | Self::NoMemory
+            | Self::QueueFull
+            | Self::QueueTimeout
+            | Self::DrainTimeout => 503,
             Self::Internal(_) => 500,
         })
     }
@@ -169,6 +181,7 @@ impl Reason {
             Self::UntrustedProxy => "untrusted_proxy",
             Self::ClientDenied => "client_denied",
             Self::TooManyConnections => "too_many_connections",
+            Self::TooManyHandshakes => "too_many_handshakes",
             Self::RateLimited(_) => "rate_limited",
             Self::UnknownName(_) => "unknown_name",
             Self::BadHello(_) => "bad_client_hello",
@@ -181,6 +194,8 @@ impl Reason {
             Self::NoServer => "no_server",
             Self::QueueFull => "queue_full",
             Self::QueueTimeout => "queue_timeout",
+            Self::NoDescriptors => "no_descriptors",
+            Self::NoMemory => "no_memory",
             Self::UpstreamConnect(_) => "upstream_connect",
             Self::UpstreamTls(_) => "upstream_tls",
             Self::UpstreamConnectTimeout => "upstream_connect_timeout",
@@ -258,11 +273,13 @@ impl Reason {
 }
 
 /// All codes, by which the workers count. `internal_error` comes last.
-pub(crate) const CODES: [&str; 83] = [
+pub(crate) const CODES: [&str; 86] = [
     "body_too_large",
     "no_server",
     "queue_full",
     "queue_timeout",
+    "no_descriptors",
+    "no_memory",
     "no_route",
     "connect_not_supported",
     "trace_not_allowed",
@@ -276,6 +293,7 @@ pub(crate) const CODES: [&str; 83] = [
     "untrusted_proxy",
     "client_denied",
     "too_many_connections",
+    "too_many_handshakes",
     "rate_limited",
     "unknown_name",
     "bad_client_hello",

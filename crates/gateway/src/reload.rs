@@ -7,6 +7,7 @@ use crate::in_force::InForce;
 use crate::names::Keeping;
 use crate::notify::Supervisor;
 use crate::observe::journal::Journal;
+use crate::resources::Descriptors;
 use crate::secrets::Watching;
 use crate::settled::Settled;
 use crate::standing::Standing;
@@ -47,6 +48,7 @@ pub(crate) struct Reloader {
     pub names: Keeping,
     pub secrets: Watching,
     pub standing: Arc<Standing>,
+    pub descriptors: Arc<Descriptors>,
     pub workers: Vec<mailbox::Sender<Control>>,
     pub upgrades: Arc<Upgrades>,
     pub supervisor: Supervisor,
@@ -167,6 +169,11 @@ impl Reloader {
         let changes = Changes::between(&checked, &self.checked);
         let known = self.checked.config.warnings();
         for fault in checked.config.warnings().iter().filter(|fault| !known.contains(fault)) {
+            self.journal.line(format_args!("weir: warning: {fault}"));
+        }
+        if let Some(fault) = self.descriptors.fault(checked.snapshot.connections)
+            && checked.snapshot.connections != self.checked.snapshot.connections
+        {
             self.journal.line(format_args!("weir: warning: {fault}"));
         }
         self.in_force.change(|in_force| {

@@ -14,6 +14,7 @@ use crate::observe::journal::{self, Journal};
 use crate::observe::{Counters, Log};
 use crate::opening::Opening;
 use crate::reload::{self, Again, Ask, Reloader};
+use crate::resources::{Descriptors, spare};
 use crate::secrets::Watching;
 use crate::sockets::Sockets;
 use crate::standing::Standing;
@@ -27,7 +28,7 @@ use std::thread;
 use weir_reactor::listener::BindError;
 use weir_reactor::mailbox::{Mailbox, mailbox};
 use weir_reactor::stop::{Handlers, forward_signals};
-use weir_reactor::{Events, Key, Listener, Reactor, run_workers};
+use weir_reactor::{Events, Key, Listener, Reactor, limits, run_workers};
 
 /// Why a gateway failed.
 #[derive(Debug, thiserror::Error)]
@@ -145,7 +146,7 @@ fn start(
         listener.role = role;
     }
     let count = workers(&checked.config)?;
-    weir_reactor::limits::raise_open_files()?;
+    let limit = limits::raise_open_files()?.map_or(usize::MAX, |limit| limit as usize);
     let admin = checked.config.admin.as_ref();
     let Inherited { sockets, before, state } = inherited;
     let Sockets { places, shares, admin, kept, left } =
@@ -158,7 +159,12 @@ fn start(
     let names = Keeping::start(Arc::clone(&in_force), journal.clone())?;
     let standing = Arc::new(Standing::new(&checked, secrets.files()));
     clock::watch(Arc::clone(&standing), journal.clone())?;
-    let (all, crowd) = (senders.clone(), Arc::default());
+    let (all, crowd, memory) = (senders.clone(), Arc::default(), Arc::default());
+    // Each worker will have a poller, and each check that is made at one time a connection.
+    let descriptors = Arc::new(Descriptors::new(limit, limits::open_files() + count + checks(&snapshot)));
+    if let Some(fault) = descriptors.fault(snapshot.connections) {
+        journal.line(format_args!("weir: warning: {fault}"));
+    }
     let supervisor = Supervisor::of_environment();
     let door = Arc::new(Door::new()?);
     let (workers, told) = (senders.clone(), journal.clone());
@@ -167,6 +173,7 @@ fn start(
     let reloader = |again| {
         let (standing, workers, upgrades) = (Arc::clone(&standing), senders.clone(), Arc::clone(&upgrades));
         let (in_force, journal, supervisor) = (Arc::clone(&in_force), journal.clone(), supervisor.clone());
+        let descriptors = Arc::clone(&descriptors);
         let reloader = Reloader {
             again,
             checked,
@@ -174,6 +181,7 @@ fn start(
             names,
             secrets,
             standing,
+            descriptors,
             workers,
             upgrades,
             supervisor,
@@ -186,7 +194,18 @@ fn start(
     let gate = Gate::default();
     let admin = admin.map(|listener| {
         let (standing, upgrades) = (Arc::clone(&standing), Arc::clone(&upgrades));
-        (listener, Admin { workers: senders, standing, in_force, journal: journal.clone(), reload, upgrades })
+        (
+            listener,
+            Admin {
+                workers: senders,
+                standing,
+                in_force,
+                journal: journal.clone(),
+                reload,
+                upgrades,
+                most: spare(limit) / 2,
+            },
+        )
     });
     let open = Opening { before, left, upgrades, admin, door: Arc::clone(&door), places, supervisor };
     let ended = thread::scope(|scope| {
@@ -194,7 +213,9 @@ fn start(
         let opening = opening.spawn_scoped(scope, || open.run(&gate, count))?;
         let parts = shares.into_iter().zip(mailboxes);
         let ended = run_workers(parts, cores.as_ref(), |own, (listeners, mailbox)| {
-            let peers = Peers { own, all: all.clone(), crowd: Arc::clone(&crowd) };
+            let descriptors = Arc::clone(&descriptors);
+            let (all, crowd, memory) = (all.clone(), Arc::clone(&crowd), Arc::clone(&memory));
+            let peers = Peers { own, all, crowd, descriptors, memory };
             let ended = work(&snapshot, listeners, mailbox, peers, &gate);
             // If it could not be prepared, the others would wait for it for ever.
             gate.give_up();
@@ -206,6 +227,12 @@ fn start(
     });
     door.finish();
     ended
+}
+
+/// How many servers are asked for their health.
+fn checks(snapshot: &Snapshot) -> usize {
+    let checked = snapshot.services.iter().filter(|service| service.health.is_some());
+    checked.map(|service| service.servers.len()).sum()
 }
 
 fn handlers(reload: Option<&Sender<Ask>>, upgrades: &Arc<Upgrades>) -> Handlers<Control> {

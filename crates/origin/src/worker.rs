@@ -119,8 +119,12 @@ impl Worker {
 
     fn accept(&mut self, index: u32, most: usize) {
         for _ in 0..most {
-            // When the process is out of descriptors, the listener rests.
-            let Ok(Some((socket, _))) = self.frontends.accept(index, &mut self.reactor) else { return };
+            let socket = match self.frontends.accept(index, &mut self.reactor) {
+                Ok(Some((socket, _))) => socket,
+                Ok(None) => return,
+                // The process is out of descriptors.
+                Err(_) => return self.frontends.rest(index, &mut self.reactor),
+            };
             let session = self.frontends.of(index).and_then(Option::as_ref).map(Acceptor::accept);
             self.context.count().connections.add(1);
             let key = self.connections.insert(Connection::new(Transport::accepted(socket, session)));

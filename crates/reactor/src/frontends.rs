@@ -38,6 +38,8 @@ struct Frontend<L, T> {
     listener: Option<L>,
     with: T,
     rests: bool,
+    /// A timer will be due for it.
+    armed: bool,
 }
 
 impl<N: Net, T> Frontends<N, T> {
@@ -48,21 +50,44 @@ impl<N: Net, T> Frontends<N, T> {
             net.listen(listener, Key::fixed(tag, index as u32))?;
         }
         let end = listeners.len() as u32;
-        let frontend = |(listener, with)| Frontend { listener: Some(listener), with, rests: false };
+        let frontend =
+            |(listener, with)| Frontend { listener: Some(listener), with, rests: false, armed: false };
         Ok(Self { frontends: listeners.into_iter().map(frontend).collect(), tag, end, draining: false })
     }
 
     /// Takes one queued connection; `None` if the queue is empty or closed.
-    /// Errors: as [`Net::accept`]. The listener then rests for [`REST`].
+    /// Errors: as [`Net::accept`]. See [`Frontends::rest`].
     pub fn accept(&mut self, index: u32, net: &mut N) -> io::Result<Accepted<N>> {
-        let Some(frontend) = self.frontends.get_mut(index as usize) else { return Ok(None) };
-        let Some(listener) = &frontend.listener else { return Ok(None) };
-        let accepted = net.accept(listener);
-        if accepted.is_err() && !frontend.rests && net.mute(listener).is_ok() {
-            frontend.rests = true;
+        let frontend = self.frontends.get(index as usize);
+        match frontend.and_then(|frontend| frontend.listener.as_ref()) {
+            Some(listener) => net.accept(listener),
+            None => Ok(None),
+        }
+    }
+
+    /// Takes nothing from a listener for [`REST`], or until [`Frontends::wake`]. Connections wait in its queue.
+    pub fn rest(&mut self, index: u32, net: &mut N) {
+        let Some(frontend) = self.frontends.get_mut(index as usize) else { return };
+        let Some(listener) = &frontend.listener else { return };
+        if frontend.rests || net.mute(listener).is_err() {
+            return;
+        }
+        frontend.rests = true;
+        if !std::mem::replace(&mut frontend.armed, true) {
             self.arm(REST, index, net);
         }
-        accepted
+    }
+
+    /// Ends all rests.
+    pub fn wake(&mut self, net: &mut N) {
+        for index in self.indexes() {
+            self.watch(index, net);
+        }
+    }
+
+    /// Whether a listener rests.
+    pub fn is_resting(&self) -> bool {
+        self.frontends.iter().any(|frontend| frontend.rests)
     }
 
     /// What the connections of a listener need; `None` once it is closed.
@@ -80,14 +105,9 @@ impl<N: Net, T> Frontends<N, T> {
     /// time. Then it returns true, and the worker accepts what is still queued on every listener, and closes them.
     #[must_use]
     pub fn due(&mut self, index: u32, net: &mut N) -> bool {
-        if let Some(frontend) = self.frontends.get_mut(index as usize)
-            && let (Some(listener), true) = (&frontend.listener, frontend.rests)
-        {
-            frontend.rests = net.listen(listener, Key::fixed(self.tag, index)).is_err();
-            if frontend.rests {
-                // The memory that accepting lacked is still short.
-                self.arm(REST, index, net);
-            }
+        if let Some(frontend) = self.frontends.get_mut(index as usize) {
+            frontend.armed = false;
+            self.watch(index, net);
         }
         index == self.end
     }
@@ -137,6 +157,19 @@ impl<N: Net, T> Frontends<N, T> {
     /// The indexes of the open listeners.
     pub fn indexes(&self) -> Range<u32> {
         0..self.frontends.len() as u32
+    }
+
+    /// Ends the rest of a listener.
+    fn watch(&mut self, index: u32, net: &mut N) {
+        let Some(frontend) = self.frontends.get_mut(index as usize).filter(|frontend| frontend.rests) else {
+            return;
+        };
+        let Some(listener) = &frontend.listener else { return };
+        frontend.rests = net.listen(listener, Key::fixed(self.tag, index)).is_err();
+        if frontend.rests && !std::mem::replace(&mut frontend.armed, true) {
+            // The memory that accepting lacked is still short.
+            self.arm(REST, index, net);
+        }
     }
 
     fn arm(&self, time: Duration, index: u32, net: &mut N) {
@@ -244,6 +277,7 @@ mod tests {
         assert_eq!(worker.wait(), (vec![0], vec![]));
         for _ in 0..2 {
             assert!(worker.accept(0).is_err());
+            worker.frontends.rest(0, &mut worker.reactor);
             assert_eq!(worker.reactor.wheel().len(), 1, "one rest at a time");
         }
         assert_eq!(worker.wait(), (vec![], vec![0]));
@@ -253,6 +287,25 @@ mod tests {
         assert!(!worker.due(0), "this is no drain");
         assert_eq!(worker.wait(), (vec![0], vec![]));
         assert_eq!(worker.accept(0).unwrap(), Some(client.local_addr().unwrap()));
+    }
+
+    #[test]
+    fn a_listener_that_rests_is_woken_early() {
+        let mut worker = Worker::new(&['a', 'b']);
+        let client = TcpStream::connect(worker.addresses[0]).unwrap();
+        assert_eq!(worker.wait(), (vec![0], vec![]));
+        for _ in 0..2 {
+            worker.frontends.rest(0, &mut worker.reactor);
+            assert!(worker.frontends.is_resting());
+            worker.frontends.wake(&mut worker.reactor);
+            assert!(!worker.frontends.is_resting());
+            assert_eq!(worker.reactor.wheel().len(), 1, "one timer, however often");
+        }
+        worker.reactor.turn(&mut worker.events, Some(Instant::now())).unwrap();
+        assert_eq!(worker.events.ready().count(), 1, "before the timer");
+        assert_eq!(worker.accept(0).unwrap(), Some(client.local_addr().unwrap()));
+        assert_eq!(worker.wait(), (vec![], vec![0]));
+        assert!(!worker.due(0) && worker.reactor.wheel().is_empty());
     }
 
     #[test]

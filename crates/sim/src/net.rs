@@ -105,7 +105,15 @@ impl Net for SimNet {
     }
 
     fn accept(&self, _: &SimListener) -> io::Result<Option<(SimSocket, Option<SocketAddr>)>> {
-        let link = self.world.borrow_mut().backlog.pop_front();
+        let mut world = self.world.borrow_mut();
+        // The end of a drain takes all that is queued, or loses it.
+        if !world.refusing {
+            world.descriptor()?;
+        }
+        let link = world.backlog.pop_front();
+        // Whoever is accepted is read in another turn.
+        world.moves += u64::from(link.is_some());
+        drop(world);
         Ok(link.map(|link| (self.socket(link), Some(peer_address(link)))))
     }
 
@@ -115,7 +123,10 @@ impl Net for SimNet {
     }
 
     fn connect(&self, _: &Address) -> io::Result<SimSocket> {
-        let link = self.world.borrow_mut().dial();
+        let mut world = self.world.borrow_mut();
+        world.descriptor()?;
+        let link = world.dial();
+        drop(world);
         Ok(self.socket(link))
     }
 }

@@ -25,6 +25,8 @@ pub struct Plan {
     pub bad_answers: u64,
     /// Per thousand: connections to origins that are refused.
     pub refusals: u64,
+    /// Per thousand: the system has no descriptor for a connection, of a client or to an origin.
+    pub shortages: u64,
     /// Per thousand: origins that answer before they are asked; over TLS nobody can tell.
     pub speaks_first: u64,
     /// Some requests ask for another protocol, and some of them get it.
@@ -63,6 +65,7 @@ impl Plan {
             garbage: 0,
             bad_answers: 0,
             refusals: 0,
+            shortages: 0,
             speaks_first: 0,
             switches: false,
             tunnels: false,
@@ -90,7 +93,7 @@ impl Plan {
     /// Everything goes wrong.
     pub fn faulty() -> Self {
         let some = Self { vanishes: 150, garbage: 30, bad_answers: 200, ..Self::rough() };
-        Self { refusals: 30, speaks_first: 30, ..some }
+        Self { refusals: 30, shortages: 30, speaks_first: 30, ..some }
     }
 
     /// As [`Plan::faulty`], and the gateway is drained.
@@ -100,7 +103,8 @@ impl Plan {
 
     /// Whether nothing may go wrong.
     pub fn is_plain(&self) -> bool {
-        let faults = self.vanishes + self.garbage + self.bad_answers + self.refusals + self.speaks_first;
+        let faults = self.vanishes + self.garbage + self.bad_answers + self.refusals + self.shortages;
+        let faults = faults + self.speaks_first;
         faults == 0 && !self.drains && !self.corrupts
     }
 
@@ -119,6 +123,7 @@ impl Plan {
         plans.push(Self { vanishes: 0, ..self.clone() });
         plans.push(Self { garbage: 0, ..self.clone() });
         plans.push(Self { refusals: 0, ..self.clone() });
+        plans.push(Self { shortages: 0, ..self.clone() });
         plans.push(Self { speaks_first: 0, ..self.clone() });
         plans.push(Self { switches: false, ..self.clone() });
         plans.push(Self { adopts: false, ..self.clone() });

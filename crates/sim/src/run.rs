@@ -111,6 +111,7 @@ impl<'a> Run<'a> {
             rough: plan.rough,
             tiny: !plan.client_tls && !plan.upstream_tls,
             refusals: plan.refusals,
+            shortages: plan.shortages,
             corrupts: plan.corrupts,
         };
         let world = Rc::new(RefCell::new(World::new(seed, weather)));

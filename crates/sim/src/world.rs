@@ -1,6 +1,7 @@
 //! The simulated network: links between the gateway and its peers, with a clock, buffers that fill and bytes on their way.
 
 use std::collections::VecDeque;
+use std::io;
 use std::time::{Duration, Instant};
 use weir_reactor::{Interest, Key};
 use weir_stats::rng::Rng;
@@ -43,6 +44,8 @@ pub(crate) struct Weather {
     pub(crate) tiny: bool,
     /// Per thousand: a connection to an origin is refused.
     pub(crate) refusals: u64,
+    /// Per thousand: there is no descriptor for a connection.
+    pub(crate) shortages: u64,
     /// Turns a byte into another one now and then: no gateway can pass this, so it shows that the checks see.
     pub(crate) corrupts: bool,
 }
@@ -220,6 +223,17 @@ impl World {
         }
         self.moves += 1;
         link
+    }
+
+    /// Errors: there is no descriptor for another connection.
+    pub(crate) fn descriptor(&mut self) -> io::Result<()> {
+        let is_short = self.weather.shortages > 0 && self.below(1000) < self.weather.shortages;
+        if !is_short {
+            return Ok(());
+        }
+        // It goes on by a timer, which the net is to be asked for again.
+        self.moves += 1;
+        Err(rustix::io::Errno::MFILE.into())
     }
 
     fn link(&mut self, state: State) -> usize {

@@ -185,6 +185,9 @@ impl<S: Socket> Transport<S> {
         };
         wire.sealed.clear();
         let outcome = session.receive(raw, into, &mut wire.sealed);
+        if self.phase != Phase::Open && !wire.sealed.is_empty() {
+            wire.flights += 1;
+        }
         let finished = outcome.as_ref().is_ok_and(|received| received.handshake_finished);
         let is_asked = finished && session.is_server() && into.len() > before;
         if finished {
@@ -250,6 +253,12 @@ impl<S: Socket> Transport<S> {
         self.taken
     }
 
+    /// Bytes of memory for what waits on this connection, and for its session, whose own is an estimate.
+    pub fn memory(&self) -> usize {
+        let session = self.session.as_ref().map_or(0, |session| SESSION + session.partial_bytes());
+        self.staged.capacity() + self.out.capacity() + session
+    }
+
     /// Bytes that the socket did not accept yet.
     fn unsent(&self) -> usize {
         if self.waits_for_answer { 0 } else { self.out.len() - self.sent }
@@ -310,6 +319,16 @@ impl<S: Socket> Transport<S> {
         Ok(())
     }
 
+    /// As [`Transport::watch`], without reading, not even in a handshake, whose turn will come. Errors: as epoll_ctl(2).
+    pub fn pause<N: Net<Socket = S>>(&mut self, net: &N, key: Key) -> io::Result<()> {
+        let interest = Interest { read: false, write: self.unsent() > 0 };
+        match self.registered.replace(interest) {
+            Some(registered) if registered == interest => Ok(()),
+            Some(_) => net.reregister(&self.socket, key, interest),
+            None => net.register(&self.socket, key, interest),
+        }
+    }
+
     /// Ends [`Transport::watch`], for a connection that goes to another net. Errors: as epoll_ctl(2).
     pub fn unwatch<N: Net<Socket = S>>(&mut self, net: &N) -> io::Result<()> {
         match self.registered.take() {
@@ -332,6 +351,9 @@ impl<S: AsFd> AsFd for Transport<S> {
         self.socket.as_fd()
     }
 }
+
+/// What a TLS session has, besides what has come of a record: keys, and what was negotiated.
+const SESSION: usize = 4096;
 
 /// The usual size of a read: a message of 64 KiB with its head and its TLS records in one call, and still within a core's L2 cache
 /// together with the plaintext.

@@ -11,6 +11,7 @@ pub struct Wire {
     pub(crate) ciphertext: Vec<u8>,
     /// Records for a single write.
     pub(crate) sealed: Vec<u8>,
+    pub(crate) flights: u64,
     spare: Vec<Vec<u8>>,
 }
 
@@ -23,12 +24,22 @@ impl Default for Wire {
 impl Wire {
     /// Buffers for reads of about so many bytes; the default is [`READ_SIZE`].
     pub fn with_read_size(read_size: usize) -> Self {
-        Self { read_size, ciphertext: Vec::new(), sealed: Vec::new(), spare: Vec::new() }
+        Self { read_size, ciphertext: Vec::new(), sealed: Vec::new(), flights: 0, spare: Vec::new() }
+    }
+
+    /// How often a handshake had something to say so far: what it costs is spent on that.
+    pub fn flights(&self) -> u64 {
+        self.flights
     }
 
     /// An empty buffer, for as long as it is in use.
     pub fn buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_else(|| Vec::with_capacity(USUAL))
+    }
+
+    /// Frees what nobody uses.
+    pub fn shed(&mut self) {
+        self.spare = Vec::new();
     }
 
     /// Takes a buffer back. Those that grew large are freed, so a burst of large messages leaves no memory behind.

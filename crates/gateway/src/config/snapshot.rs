@@ -40,6 +40,14 @@ pub(crate) struct Snapshot {
     pub pages: Pages,
     /// The access log's file and format.
     pub access: Option<AccessLog>,
+    /// Connections that all clients may have; `None`: as many as descriptors allow.
+    pub connections: Option<u32>,
+    /// Bytes that all connections may have in memory; `None`: any number.
+    pub memory: Option<usize>,
+    /// Handshakes with clients that may be unfinished at one time; `None`: the usual number.
+    pub handshakes: Option<u32>,
+    /// Their steps in one turn of a worker.
+    pub handshakes_per_turn: u32,
     /// Connections that one client may have; `None`: any number.
     pub connections_per_client: Option<u32>,
     /// The room for one read, in bytes.

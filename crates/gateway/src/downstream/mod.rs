@@ -16,6 +16,7 @@ use crate::admission::Present;
 use crate::heads::forwarded::Proxy;
 use crate::heads::rewrite;
 use crate::keys::{ExchangeId, ServiceId, TunnelId};
+use crate::resources::Descriptor;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Instant;
@@ -41,6 +42,7 @@ pub(crate) struct Client<S> {
     pub accepted: Instant,
     /// Its place among the connections of its client, if those are counted.
     pub present: Option<Present>,
+    pub descriptor: Option<Descriptor>,
     /// What it presented in its handshake.
     pub certificate: Option<Box<ClientCertificate>>,
     /// The header lines added to every request of this connection.
@@ -59,6 +61,10 @@ pub(crate) struct Client<S> {
     pub tempo: Option<Box<Tempo>>,
     /// Bytes moved since the timer was last looked at.
     pub moved: bool,
+    /// Its handshake, or what comes before it, is not finished, and counted.
+    pub half_open: bool,
+    /// That waits for its turn: nothing is read.
+    pub queued: bool,
     /// Waits for the turn's end, when output leaves and the poller is told.
     pub touched: bool,
 }
@@ -127,6 +133,7 @@ impl<S: Socket> Client<S> {
             destination: None,
             accepted: now,
             present: None,
+            descriptor: None,
             certificate: None,
             forwarded,
             held: Vec::new(),
@@ -137,6 +144,8 @@ impl<S: Socket> Client<S> {
             timer: Timer::default(),
             tempo: None,
             moved: false,
+            half_open: false,
+            queued: false,
             touched: false,
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::config;
 use crate::config::document::Health;
+use crate::resources::Scarce;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_http1::{Limits, Parse, ResponseHead, Rules};
@@ -101,6 +102,11 @@ impl Check {
         }
         let socket = match reactor.connect(&self.server.address) {
             Ok(socket) => socket,
+            // That is not the server's fault, and says nothing about it.
+            Err(error) if Scarce::is(&error) => {
+                self.state = State::Waiting { until: now + self.health.every };
+                return None;
+            }
             Err(error) => return Some(Outcome::Failed(error.to_string())),
         };
         let session = self.connector.as_ref().zip(self.server.name.as_ref());

@@ -2,6 +2,7 @@
 
 use crate::mirror::{FATES, Fate};
 use crate::reason::{CODES, Reason};
+use crate::resources::{Kind, SCARCE, Scarce};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,6 +45,10 @@ pub struct Counters {
     /// The sum of these times.
     pub took_us: u64,
     mirrors: [u64; FATES.len()],
+    /// Rests of listeners by what was missing.
+    rests: [u64; SCARCE.len()],
+    /// Idle connections of clients and to servers that were closed, by what was missing.
+    evicted: [[u64; SCARCE.len()]; 2],
     handshakes: [u64; KINDS.len()],
     upstream_handshakes: [u64; KINDS.len()],
     /// Handshakes with clients and with upstreams, by what they negotiated.
@@ -67,6 +72,8 @@ impl Default for Counters {
             took: [0; BOUNDS.len() + 1],
             took_us: 0,
             mirrors: [0; FATES.len()],
+            rests: [0; SCARCE.len()],
+            evicted: [[0; SCARCE.len()]; 2],
             handshakes: [0; KINDS.len()],
             upstream_handshakes: [0; KINDS.len()],
             negotiated: Default::default(),
@@ -106,6 +113,29 @@ impl Counters {
     /// Copies of requests by what became of them.
     pub fn mirrors(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         FATES.into_iter().zip(self.mirrors)
+    }
+
+    /// Counts a rest of a listener.
+    pub(crate) fn rested(&mut self, scarce: Scarce) {
+        self.rests[scarce as usize] += 1;
+    }
+
+    /// How often listeners rested, by what was missing.
+    pub(crate) fn rests(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        SCARCE.into_iter().zip(self.rests)
+    }
+
+    /// Counts an idle connection that was closed to make room.
+    pub(crate) fn evicted(&mut self, kind: Kind, scarce: Scarce) {
+        self.evicted[kind as usize][scarce as usize] += 1;
+    }
+
+    /// Idle connections that were closed, by what they were and what was missing.
+    pub(crate) fn evictions(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> + '_ {
+        let of = |(kind, counts): (&'static str, &[u64; SCARCE.len()])| {
+            SCARCE.into_iter().zip(*counts).map(move |(scarce, count)| (kind, scarce, count))
+        };
+        ["client", "server"].into_iter().zip(&self.evicted).flat_map(of)
     }
 
     /// Counts an early end.
@@ -167,6 +197,10 @@ impl Counters {
         add(&mut self.took, &other.took);
         self.took_us += other.took_us;
         add(&mut self.mirrors, &other.mirrors);
+        add(&mut self.rests, &other.rests);
+        for (mine, theirs) in self.evicted.iter_mut().zip(&other.evicted) {
+            add(mine, theirs);
+        }
         add(&mut self.handshakes, &other.handshakes);
         add(&mut self.upstream_handshakes, &other.upstream_handshakes);
         for (mine, theirs) in self.negotiated.iter_mut().zip(&other.negotiated) {

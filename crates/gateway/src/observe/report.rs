@@ -3,6 +3,7 @@
 use super::Counters;
 use super::counters::{Accepted, BOUNDS, By, Negotiated};
 use super::servers::{self, ServerReport};
+use crate::resources::Open;
 use crate::secrets::SecretsFile;
 use crate::standing::{Current, Reloads, Standing};
 use crate::upgrade::Upgrades;
@@ -27,6 +28,16 @@ pub(crate) struct Report {
     /// Lines of the access log that were lost.
     pub lost_lines: u64,
     pub draining: bool,
+    /// Bytes that connections have in memory.
+    pub memory: usize,
+    /// That is as much as they may have.
+    pub is_short: bool,
+    /// Handshakes with clients that are not finished.
+    pub handshakes: usize,
+    /// Those of them that wait for their turn.
+    pub handshakes_waiting: usize,
+    /// What connections have, and may have: of the whole process.
+    pub descriptors: Open,
     /// What was done with clients' tickets.
     pub tickets: Tickets,
     pub servers: Vec<ServerReport>,
@@ -94,6 +105,11 @@ impl Report {
         // All workers know the same number.
         self.lost_lines = self.lost_lines.max(other.lost_lines);
         self.draining |= other.draining;
+        self.memory += other.memory;
+        self.is_short |= other.is_short;
+        self.handshakes += other.handshakes;
+        self.handshakes_waiting += other.handshakes_waiting;
+        self.descriptors = other.descriptors;
         let theirs = other.tickets;
         self.tickets = Tickets {
             issued: self.tickets.issued + theirs.issued,
@@ -254,6 +270,7 @@ impl Report {
         text.sample(name, "", counters.taken_over);
         text.family("weir_access_log_lost_lines_total", "counter", "Lines of the access log that were lost.");
         text.sample("weir_access_log_lost_lines_total", "", self.lost_lines);
+        self.resource_metrics(&mut text);
         servers::metrics(&self.servers, &mut text);
         let name = "weir_certificate_not_after_seconds";
         text.family(name, "gauge", "When a certificate expires, in seconds since 1970.");
@@ -274,6 +291,50 @@ impl Report {
         text.sample(name, "result=\"taken\"", taken);
         text.sample(name, "result=\"refused\"", refused);
         text.0
+    }
+
+    fn resource_metrics(&self, text: &mut Text) {
+        let Open { limit, connections, most_clients, clients, upstreams } = self.descriptors;
+        let name = "weir_descriptors";
+        text.family(name, "gauge", "Descriptors: the process's limit, what connections may have, and have.");
+        let kinds = [
+            ("limit", limit),
+            ("connections_limit", connections),
+            ("clients_limit", most_clients),
+            ("clients", clients),
+            ("servers", upstreams),
+        ];
+        for (kind, count) in kinds {
+            text.sample(name, &format!("kind=\"{kind}\""), count as u64);
+        }
+        text.family(
+            "weir_memory_bytes",
+            "gauge",
+            "Bytes that connections have in memory, as the gateway counts them.",
+        );
+        text.sample("weir_memory_bytes", "", self.memory as u64);
+        text.family("weir_memory_limited", "gauge", "1 while that is as much as limits.memory allows.");
+        text.sample("weir_memory_limited", "", u64::from(self.is_short));
+        let name = "weir_handshakes_unfinished";
+        text.family(
+            name,
+            "gauge",
+            "Handshakes with clients, or what comes before them, that are not finished.",
+        );
+        text.sample(name, "", self.handshakes as u64);
+        let name = "weir_handshakes_waiting";
+        text.family(name, "gauge", "Those of them that wait for their turn.");
+        text.sample(name, "", self.handshakes_waiting as u64);
+        let name = "weir_accept_rests_total";
+        text.family(name, "counter", "How often a listener let clients wait, by what was missing.");
+        for (cause, count) in self.counters.rests() {
+            text.sample(name, &format!("cause=\"{cause}\""), count);
+        }
+        let name = "weir_evicted_total";
+        text.family(name, "counter", "Idle connections that were closed to make room, by what was missing.");
+        for (kind, cause, count) in self.counters.evictions() {
+            text.sample(name, &format!("kind=\"{kind}\",cause=\"{cause}\""), count);
+        }
     }
 }
 

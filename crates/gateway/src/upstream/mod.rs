@@ -20,6 +20,7 @@ pub(crate) use service::Service;
 pub(crate) use slots::{Slot, Slots};
 
 use crate::keys::{ExchangeId, MirrorId, ServerId, TunnelId};
+use crate::resources::Descriptor;
 use weir_reactor::Timer;
 use weir_transport::Transport;
 
@@ -38,6 +39,7 @@ pub(crate) struct Upstream<S> {
     /// Its part of the server's limit, if that has one.
     pub slot: Option<Slot>,
     pub life: Life,
+    pub descriptor: Option<Descriptor>,
     /// Its place in the pool.
     pub links: Links,
     pub timer: Timer<Patience>,
@@ -72,6 +74,7 @@ impl<S> Upstream<S> {
             server,
             slot: None,
             life,
+            descriptor: None,
             links: Links::default(),
             timer: Timer::default(),
             moved: false,

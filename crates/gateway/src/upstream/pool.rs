@@ -8,6 +8,7 @@ use crate::keys::{OfUpstream, Store, UpstreamId};
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     newest: Option<UpstreamId>,
+    oldest: Option<UpstreamId>,
     /// The newest one that was idle before the turn that `turn` counts.
     settled: Option<UpstreamId>,
     turn: u64,
@@ -54,6 +55,9 @@ impl Pool {
     ) {
         self.turn_to(turn);
         let older = self.newest.replace(id);
+        if older.is_none() {
+            self.oldest = Some(id);
+        }
         self.len += 1;
         if let Some(upstream) = upstreams.get_mut(id) {
             upstream.links = Links { newer: None, older };
@@ -86,6 +90,14 @@ impl Pool {
         if let Some(older) = older.and_then(|older| upstreams.get_mut(older)) {
             older.links.newer = newer;
         }
+        if self.oldest == Some(id) {
+            self.oldest = newer;
+        }
+    }
+
+    /// The connection that has been idle longest.
+    pub(crate) fn oldest(&self) -> Option<UpstreamId> {
+        self.oldest
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -147,11 +159,14 @@ mod tests {
         let d = idle.put(2);
         // The newest one of before.
         idle.pool.forget(c, &mut idle.upstreams);
+        assert_eq!(idle.pool.oldest(), Some(a));
         assert_eq!(idle.take(2), Some((b, true)));
         idle.pool.forget(a, &mut idle.upstreams);
+        assert_eq!(idle.pool.oldest(), Some(d));
         assert_eq!(idle.take(2), Some((d, false)));
         let e = idle.put(2);
+        assert_eq!(idle.pool.oldest(), Some(e));
         assert_eq!(idle.take(3), Some((e, true)));
-        assert_eq!(idle.pool.len(), 0);
+        assert_eq!((idle.pool.len(), idle.pool.oldest()), (0, None));
     }
 }

@@ -6,24 +6,37 @@ use crate::downstream::Client;
 use crate::heads::rewrite;
 use crate::observe::Context;
 use crate::reason::Reason;
+use crate::resources::{Descriptor, Kind};
 use std::net::SocketAddr;
 use std::rc::Rc;
-use weir_reactor::{Net, frontends};
+use weir_reactor::Net;
 use weir_tls::Acceptor;
 use weir_transport::Transport;
 
 impl<N: Net> Worker<N> {
     /// Accepts what is queued, at most `budget` connections.
     pub(super) fn accept(&mut self, index: u32, budget: usize) {
-        for _ in 0..budget {
+        for nth in 0..budget {
+            // Only the first is known to be there, and worth closing others for. In a drain none is left behind.
+            let descriptor = match self.core.draining {
+                true => Some(self.peers.descriptors.forced(Kind::Client)),
+                false if nth == 0 => self.place_for_client(index),
+                false if self.core.is_short => None,
+                false => self.peers.descriptors.client().ok(),
+            };
+            let Some(descriptor) = descriptor else { break };
             match self.frontends.accept(index, &mut self.core.net) {
-                Ok(Some((socket, peer))) => self.welcome(index, socket, peer),
-                Ok(None) => break,
-                // Out of descriptors or memory: the connection waits in the queue while some are closed.
-                Err(error) => {
-                    let pause = frontends::REST.as_millis();
-                    self.core.log.line(format_args!("weir: accept: {error}; retrying in {pause} ms"));
+                Ok(Some((socket, peer))) => self.welcome(index, socket, peer, descriptor),
+                Ok(None) => {
+                    drop(descriptor);
+                    self.offer_descriptor();
                     break;
+                }
+                Err(error) => {
+                    drop(descriptor);
+                    if !self.accept_failed(index, &error) {
+                        break;
+                    }
                 }
             }
         }
@@ -40,7 +53,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    fn welcome(&mut self, index: u32, socket: N::Socket, peer: Option<SocketAddr>) {
+    fn welcome(&mut self, index: u32, socket: N::Socket, peer: Option<SocketAddr>, descriptor: Descriptor) {
         let Some(frontend) = self.frontends.of(index).map(Rc::clone) else { return };
         let admitted = match frontend.is_announced() {
             true if frontend.hears(peer.map(|peer| peer.ip())) => Ok(None),
@@ -66,7 +79,8 @@ impl<N: Net> Worker<N> {
         };
         let now = self.core.net.now();
         let client = Client::new(Transport::accepted(socket, session), frontend, peer, now, forwarded);
-        let id = self.clients.insert(Client { present, ..client });
+        let id = self.clients.insert(Client { present, descriptor: Some(descriptor), ..client });
+        self.begin_handshake(id);
         if role == Role::Tunnel {
             self.dig_floor(id);
         }

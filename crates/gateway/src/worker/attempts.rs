@@ -1,11 +1,12 @@
 //! Upstream connections for requests: taken from the pool or dialled, tried again, put back.
 
-use super::Worker;
+use super::{Control, Worker};
 use crate::downstream::Client;
 use crate::exchange::{Attempt, Budget};
 use crate::keys::{ClientId, ExchangeId, ServerId, ServiceId, UpstreamId};
 use crate::observe::Context;
 use crate::reason::Reason;
+use crate::resources::{Descriptor, Scarce};
 use crate::upstream::{Job, Life, Pooled, Upstream, Wish};
 use std::io;
 use std::sync::Arc;
@@ -47,7 +48,8 @@ impl<N: Net> Worker<N> {
             Some(slots) => Some(slots.take().ok_or(Unavailable::Full)?),
             None => None,
         };
-        let socket = self.core.net.connect(&server.config.address).map_err(Fault::Connect)?;
+        let (socket, descriptor) = self.open(id)?;
+        let server = self.servers.get(id).ok_or_else(no_server)?;
         let session = server.tls.as_ref().map(|(connector, name)| connector.connect(name));
         self.core.counters.upstream_connections += 1;
         let mut transport = Transport::dialled(socket, session);
@@ -57,8 +59,28 @@ impl<N: Net> Worker<N> {
             transport.announce(&header);
         }
         let life = Life::begins(self.core.counters.upstream_connections, self.core.net.now());
-        let upstream = Upstream { slot, ..Upstream::new(transport, id, life) };
-        Ok(self.upstreams.insert(upstream))
+        let upstream = Upstream::new(transport, id, life);
+        Ok(self.upstreams.insert(Upstream { slot, descriptor: Some(descriptor), ..upstream }))
+    }
+
+    /// Starts a connection to a server's address, for which an idle one is closed if that is what it takes.
+    fn open(&mut self, id: ServerId) -> Result<(N::Socket, Descriptor), Unavailable> {
+        let descriptor = match self.peers.descriptors.upstream() {
+            Ok(descriptor) => descriptor,
+            Err(_) => self.place_for_upstream().map_err(|_| Unavailable::NoDescriptors)?,
+        };
+        loop {
+            let server = self.servers.get(id).ok_or_else(no_server)?;
+            match self.core.net.connect(&server.config.address) {
+                Ok(socket) => return Ok((socket, descriptor)),
+                Err(error) if !Scarce::is(&error) => return Err(Fault::Connect(error).into()),
+                Err(_) if self.evict_upstream(Scarce::System) => {}
+                Err(_) => {
+                    self.peers.tell(|| Control::Shed(Scarce::System));
+                    return Err(Unavailable::NoDescriptors);
+                }
+            }
+        }
     }
 
     /// Sends the request of an exchange again, on a new connection to the same server, or to another one if another
@@ -92,7 +114,7 @@ impl<N: Net> Worker<N> {
         };
         let dialled = match server.map_err(Unavailable::Failed).and_then(|server| self.dial(server, client)) {
             Ok(dialled) => dialled,
-            Err(unavailable) => return self.end(client, Reason::UpstreamConnect(unavailable.into())),
+            Err(unavailable) => return self.end(client, unavailable.into()),
         };
         let (Some(exchange), Some(upstream)) = (self.exchanges.get_mut(id), self.upstreams.get_mut(dialled))
         else {
@@ -244,6 +266,15 @@ impl<N: Net> Worker<N> {
         }
     }
 
+    /// Closes an idle connection that is of no use any more.
+    pub(super) fn retire_pooled(&mut self, id: UpstreamId) {
+        // A clean close is a courtesy.
+        if let Some(upstream) = self.upstreams.get_mut(id) {
+            let _ = upstream.transport.finish(&mut self.core.wire);
+        }
+        self.forget_pooled(id);
+    }
+
     /// Closes an idle connection.
     pub(super) fn forget_pooled(&mut self, id: UpstreamId) {
         let server = self.upstreams.get(id).map(|upstream| upstream.server);
@@ -258,6 +289,8 @@ impl<N: Net> Worker<N> {
         self.assign(id, Job::Idle);
         if let Some(mut upstream) = self.upstreams.remove(id) {
             upstream.timer.cancel(self.core.net.wheel());
+            drop(upstream.descriptor);
+            self.offer_descriptor();
             if let Some(slot) = upstream.slot {
                 let slots = Arc::clone(slot.slots());
                 drop(slot);
@@ -272,6 +305,8 @@ impl<N: Net> Worker<N> {
 pub(super) enum Unavailable {
     /// There are as many as there may be.
     Full,
+    /// The process has no descriptor for one.
+    NoDescriptors,
     /// None can be started, as connect(2) says; or the server is gone.
     Failed(Fault),
 }
@@ -282,12 +317,13 @@ impl From<Fault> for Unavailable {
     }
 }
 
-impl From<Unavailable> for Fault {
+impl From<Unavailable> for Reason {
     fn from(unavailable: Unavailable) -> Self {
-        match unavailable {
-            Unavailable::Full => Self::Connect(io::Error::other("all connections to it are in use")),
+        Self::UpstreamConnect(match unavailable {
+            Unavailable::Full => Fault::Connect(io::Error::other("all connections to it are in use")),
+            Unavailable::NoDescriptors => return Self::NoDescriptors,
             Unavailable::Failed(fault) => fault,
-        }
+        })
     }
 }
 

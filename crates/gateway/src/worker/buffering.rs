@@ -13,6 +13,9 @@ impl<N: Net> Worker<N> {
     /// Holds the request whose head was parsed from `buf` until all of its body is here, or as much as its route says.
     #[cold]
     pub(super) fn buffer(&mut self, id: ClientId, buf: &[u8], plan: &Rc<Plan>, route: usize) {
+        if self.core.is_short {
+            return self.refuse(id, buf, Reason::NoMemory);
+        }
         let Some(client) = self.clients.get_mut(id) else { return };
         let policy = plan.policy_of(route);
         let core = &mut self.core;

@@ -32,6 +32,8 @@ pub(crate) struct Core<N> {
     pub turn: u64,
     /// The poller has reported all that is ready in this turn.
     pub knows_all: bool,
+    /// Connections have as much memory as they may have, or more.
+    pub is_short: bool,
     /// How often a share of the requests was drawn from.
     pub drawn: u64,
 }
@@ -53,6 +55,7 @@ impl<N: Net> Core<N> {
             draining: false,
             turn: 1,
             knows_all: false,
+            is_short: false,
             drawn: 0,
         }
     }

@@ -10,6 +10,7 @@ use crate::observe::access::Access;
 use crate::observe::{Context, Report, ServerReport};
 use crate::plan::Plan;
 use crate::reason::Reason;
+use crate::resources::Scarce;
 use crate::upstream::{Job, Server, Service, Slots};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
@@ -38,6 +39,8 @@ pub(crate) enum Control<S = OwnedFd> {
     Take(Box<Handed<S>>),
     /// A connection may begin now.
     Room,
+    /// Another worker has no room for a connection, and closes none.
+    Shed(Scarce),
 }
 
 impl<S> From<Stop> for Control<S> {
@@ -86,9 +89,11 @@ impl<N: Net> Worker<N> {
             Control::Lend { slots, to } => self.lend(&slots, to),
             Control::Take(handed) => self.take_over(*handed),
             Control::Room => {}
+            Control::Shed(scarce) => drop(self.make_room(scarce)),
             Control::Tell(reply) => drop(reply.send(self.report())),
         }
         self.settle_all();
+        self.wake_listeners();
     }
 
     /// Whether a stop is complete: then nothing is left to do.
@@ -138,6 +143,7 @@ impl<N: Net> Worker<N> {
 
     fn report(&mut self) -> Report {
         let now = self.core.net.now();
+        let memory = self.weigh();
         let mut servers = Vec::new();
         for service in self.core.plan.services.iter().filter_map(|id| self.services.get(*id)) {
             for id in &service.servers {
@@ -172,6 +178,11 @@ impl<N: Net> Worker<N> {
             timers: self.core.net.wheel().len(),
             lost_lines: self.core.access.as_ref().map_or(0, Access::lost),
             draining: self.core.draining,
+            memory,
+            is_short: self.core.is_short,
+            handshakes: self.handshakes.open(),
+            handshakes_waiting: self.handshakes.waiting(),
+            descriptors: self.peers.descriptors.open(),
             servers,
         }
     }
@@ -208,6 +219,7 @@ impl<N: Net> Worker<N> {
     fn adopt(&mut self, snapshot: Arc<Snapshot>) {
         let mut stranded = self.take_stranded(&snapshot);
         let services = services_of(&snapshot, &mut self.services, &mut self.servers);
+        self.peers.descriptors.allow(snapshot.connections);
         if snapshot.read_size != self.core.plan.snapshot.read_size {
             self.core.wire = Wire::with_read_size(snapshot.read_size);
         }

@@ -96,11 +96,7 @@ impl<N: Net> Worker<N> {
             (Job::Mirror(mirror), _) => self.drop_mirror(mirror, Fate::Late),
             (Job::Idle, _) => {
                 debug_assert_eq!(why, upstream::Patience::Pooled);
-                // A clean close is a courtesy.
-                if let Some(upstream) = self.upstreams.get_mut(id) {
-                    let _ = upstream.transport.finish(&mut self.core.wire);
-                }
-                self.forget_pooled(id);
+                self.retire_pooled(id);
             }
             (Job::Closing, _) | (_, None) => self.drop_upstream(id),
         }

@@ -188,6 +188,9 @@ impl<N: Net> Worker<N> {
         self.take_exchange(id);
         if let Some(mut client) = self.clients.remove(id) {
             client.timer.cancel(self.core.net.wheel());
+            Self::end_handshake(&mut client, &mut self.handshakes);
+            drop(client.descriptor.take());
+            self.offer_descriptor();
             if let Some(waiting) = client.waiting {
                 self.stop_waiting(id, waiting.service);
             }

@@ -3,6 +3,7 @@
 use super::{Control, Worker};
 use crate::admission::Crowd;
 use crate::keys::{ServerId, ServiceId, UpstreamId};
+use crate::resources::{Descriptor, Descriptors, Memory};
 use crate::upstream::{Job, Life, Slot, Slots, Upstream};
 use std::sync::Arc;
 use weir_reactor::Net;
@@ -16,6 +17,9 @@ pub(crate) struct Peers<S> {
     pub all: Vec<Sender<Control<S>>>,
     /// Their clients.
     pub crowd: Arc<Crowd>,
+    /// What connections of all of them have.
+    pub descriptors: Arc<Descriptors>,
+    pub memory: Arc<Memory>,
 }
 
 /// An idle connection on its way to another worker.
@@ -24,16 +28,31 @@ pub(crate) struct Handed<S> {
     transport: Transport<S>,
     slot: Slot,
     life: Life,
+    descriptor: Option<Descriptor>,
 }
 
 impl<S> Peers<S> {
     /// A worker alone.
     pub(crate) fn none() -> Self {
-        Self { own: 0, all: Vec::new(), crowd: Arc::default() }
+        Self {
+            own: 0,
+            all: Vec::new(),
+            crowd: Arc::default(),
+            descriptors: Arc::default(),
+            memory: Arc::default(),
+        }
     }
 
     fn others(&self) -> impl Iterator<Item = &Sender<Control<S>>> {
         self.all.iter().enumerate().filter(|(index, _)| *index != self.own).map(|(_, worker)| worker)
+    }
+
+    /// Sends all others a message.
+    #[cold]
+    pub(super) fn tell(&self, message: impl Fn() -> Control<S>) {
+        for worker in self.others() {
+            worker.send(message());
+        }
     }
 }
 
@@ -81,9 +100,10 @@ impl<N: Net> Worker<N> {
     /// Another worker gives a connection away.
     pub(super) fn take_over(&mut self, handed: Handed<N::Socket>) {
         let Some(server) = self.server_with(handed.slot.slots()) else { return };
-        let Handed { transport, slot, life } = handed;
+        let Handed { transport, slot, life, descriptor } = handed;
         let mut upstream = Upstream::new(transport, server, life);
         upstream.slot = Some(slot);
+        upstream.descriptor = descriptor;
         let id = self.upstreams.insert(upstream);
         self.core.counters.taken_over += 1;
         let Some(server) = self.servers.get_mut(server).filter(|server| server.is_open()) else {
@@ -124,7 +144,8 @@ impl<N: Net> Worker<N> {
         let (Some(worker), Some(slot)) = (self.peers.all.get(worker), upstream.slot) else { return };
         let mut transport = upstream.transport;
         if transport.unwatch(&self.core.net).is_ok() {
-            worker.send(Control::Take(Box::new(Handed { transport, slot, life: upstream.life })));
+            let Upstream { life, descriptor, .. } = upstream;
+            worker.send(Control::Take(Box::new(Handed { transport, slot, life, descriptor })));
         }
     }
 

@@ -28,6 +28,10 @@ impl<N: Net> Worker<N> {
         if self.core.draining || !is_plain || !to.takes(mix(self.core.drawn)) {
             return None;
         }
+        if self.core.is_short {
+            self.core.counters.mirror(Fate::NoMemory);
+            return None;
+        }
         let framing = self.core.request.framing;
         if matches!(framing, Framing::Length(length) if length > to.max_body as u64) {
             self.core.counters.mirror(Fate::TooLarge);

@@ -9,14 +9,17 @@ mod core;
 mod drain;
 mod due;
 mod ends;
+mod handshakes;
 mod lending;
 mod local;
+mod memory;
 mod mending;
 mod mirrors;
 mod overrides;
 mod preface;
 mod record;
 mod requests;
+mod room;
 mod settle;
 mod slow;
 mod tunnels;
@@ -61,8 +64,9 @@ pub(crate) struct Worker<N: Net> {
     resumable: Vec<ClientId>,
     /// Connections with output, or whose interest or timer may have changed.
     touched: Vec<Key>,
-    /// Events of handshakes; empty between turns.
-    handshakes: Vec<Ready>,
+    /// Events of handshakes with servers; empty between turns.
+    dialling: Vec<Ready>,
+    handshakes: handshakes::Handshakes,
     frontends: Frontends<N, Rc<Frontend>>,
     /// Which listener of the configuration each of them is a socket of.
     sites: Vec<usize>,
@@ -70,6 +74,8 @@ pub(crate) struct Worker<N: Net> {
     retired: Tickets,
     peers: Peers<N::Socket>,
     drained_by: Option<Instant>,
+    lack: room::Lack,
+    scale: memory::Scale,
     /// Requests that wait for a connection to a server.
     waiting: usize,
 }
@@ -90,6 +96,8 @@ impl<N: Net> Worker<N> {
         let sites = listeners.iter().map(|(site, _)| *site).collect();
         let listeners = listeners.into_iter().map(|(site, listener)| (listener, frontend(site))).collect();
         let frontends = Frontends::new(listeners, FRONTEND, &net)?;
+        let peers = Peers::none();
+        peers.descriptors.allow(plan.snapshot.connections);
         Ok(Self {
             core: Core::new(net, plan, log, access),
             clients: Store::new(),
@@ -101,18 +109,22 @@ impl<N: Net> Worker<N> {
             servers,
             resumable: Vec::new(),
             touched: Vec::new(),
-            handshakes: Vec::new(),
+            dialling: Vec::new(),
+            handshakes: handshakes::Handshakes::default(),
             frontends,
             sites,
             retired: Tickets::default(),
-            peers: Peers::none(),
+            peers,
             drained_by: None,
+            lack: room::Lack::default(),
+            scale: memory::Scale::default(),
             waiting: 0,
         })
     }
 
     /// As one of several.
     pub(crate) fn among(self, peers: Peers<N::Socket>) -> Self {
+        peers.descriptors.allow(self.core.plan.snapshot.connections);
         Self { peers, ..self }
     }
 
@@ -124,7 +136,7 @@ impl<N: Net> Worker<N> {
 
     /// Waits for events, and at most until the drain's end.
     pub(crate) fn wait(&mut self, events: &mut Events) -> io::Result<()> {
-        let until = match self.resumable.is_empty() {
+        let until = match self.resumable.is_empty() && self.handshakes.waiting() == 0 {
             true => self.drained_by.into_iter().chain(self.core.access.as_ref().and_then(Access::due)).min(),
             false => Some(self.core.net.now()),
         };
@@ -132,16 +144,16 @@ impl<N: Net> Worker<N> {
     }
 
     /// One turn. Upstreams come first, so that no request is assigned to a pooled connection that was just closed;
-    /// then warm clients; then, within the budget, handshakes, each of which costs as much as twenty requests;
-    /// then new connections. The poller reports the rest again in the next turn.
+    /// then warm clients; then, within the budget, handshakes; then new connections.
     pub(crate) fn turn(&mut self, events: &Events) {
         self.core.turn += 1;
         self.core.knows_all = !events.is_partial();
-        let mut handshakes = std::mem::take(&mut self.handshakes);
+        self.look_at_memory();
+        let mut dialling = std::mem::take(&mut self.dialling);
         for ready in events.ready() {
             let Some(id) = UpstreamId::of(ready.key) else { continue };
             match self.upstreams.get(id) {
-                Some(upstream) if upstream.transport.is_in_handshake() => handshakes.push(ready),
+                Some(upstream) if upstream.transport.is_in_handshake() => dialling.push(ready),
                 Some(_) => self.upstream_ready(id, ready),
                 None => {}
             }
@@ -149,20 +161,17 @@ impl<N: Net> Worker<N> {
         for ready in events.ready() {
             let Some(id) = ClientId::of(ready.key) else { continue };
             match self.clients.get(id) {
-                Some(client) if client.is_in_handshake() => handshakes.push(ready),
+                // One that is gone is not read any more, and is reported until it is dropped.
+                Some(client) if client.is_in_handshake() && !(client.queued && ready.hangup) => {
+                    self.queue_handshake(id);
+                }
                 Some(_) => self.client_ready(id, ready),
                 None => {}
             }
         }
-        for ready in both_ends(&handshakes).take(HANDSHAKES_PER_TURN) {
-            match (ClientId::of(ready.key), UpstreamId::of(ready.key)) {
-                (Some(id), _) => self.client_ready(id, ready),
-                (_, Some(id)) => self.upstream_ready(id, ready),
-                (None, None) => {}
-            }
-        }
-        handshakes.clear();
-        self.handshakes = handshakes;
+        self.take_handshakes(&dialling);
+        dialling.clear();
+        self.dialling = dialling;
         for due in events.due() {
             match (ClientId::of(*due), UpstreamId::of(*due)) {
                 (Some(id), _) => self.client_due(id),
@@ -180,6 +189,7 @@ impl<N: Net> Worker<N> {
             self.resume_client(id);
         }
         self.settle_all();
+        self.wake_listeners();
         if let Some(access) = &mut self.core.access {
             access.settle(self.core.net.now());
         }
@@ -204,13 +214,3 @@ impl<N: Net> Worker<N> {
         self.exchanges.get(id).map(|exchange| exchange.client)
     }
 }
-
-/// The first, the last, the second, the last but one, and so on: upstreams stand in front and clients behind, and a crowd of
-/// either leaves half of the budget to the others.
-fn both_ends(handshakes: &[Ready]) -> impl Iterator<Item = Ready> + '_ {
-    let last = handshakes.len().saturating_sub(1);
-    (0..handshakes.len()).map(move |n| handshakes[if n % 2 == 0 { n / 2 } else { last - n / 2 }])
-}
-
-/// Four handshakes take one to four milliseconds: the longest a warm request may have to wait.
-const HANDSHAKES_PER_TURN: usize = 4;

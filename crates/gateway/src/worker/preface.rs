@@ -81,6 +81,8 @@ impl<N: Net> Worker<N> {
         client.phase = Phase::Head { started: false };
         if let Some(session) = client.frontend.tls.as_ref().map(Acceptor::accept) {
             client.transport.begin_tls(session);
+        } else {
+            Self::end_handshake(client, &mut self.handshakes);
         }
         let mut raw = std::mem::take(&mut client.held);
         if raw.is_empty() {

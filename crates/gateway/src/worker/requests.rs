@@ -104,6 +104,7 @@ impl<N: Net> Worker<N> {
             Ok(received) => {
                 client.ended |= received.end.is_some();
                 if received.handshake_finished {
+                    Self::end_handshake(client, &mut self.handshakes);
                     self.core.counters.handshake(client.transport.facts());
                     let leaf = client.transport.client_chain().and_then(<[_]>::first);
                     client.certificate = leaf.and_then(|leaf| ClientCertificate::read(leaf)).map(Box::new);
@@ -277,9 +278,7 @@ impl<N: Net> Worker<N> {
             Ok(attempt) => attempt,
             // Another worker was faster.
             Err(Unavailable::Full) => return self.wait_for_server(id, buf, service, past),
-            Err(Unavailable::Failed(fault)) => {
-                return self.refuse(id, buf, Reason::UpstreamConnect(fault));
-            }
+            Err(unavailable) => return self.refuse(id, buf, unavailable.into()),
         };
         let (Some(client), Some(upstream)) =
             (self.clients.get_mut(id), self.upstreams.get_mut(attempt.upstream))

@@ -145,7 +145,11 @@ impl<N: Net> Worker<N> {
                 client.timer.set(at, Why::Waited(want), self.core.net.wheel(), id.key());
             }
         }
-        if let Err(error) = client.transport.watch(&self.core.net, id.key(), read) {
+        let watched = match client.queued {
+            true => client.transport.pause(&self.core.net, id.key()),
+            false => client.transport.watch(&self.core.net, id.key(), read),
+        };
+        if let Err(error) = watched {
             self.lose_client(id, Fault::Socket(error));
         }
     }

@@ -26,7 +26,7 @@ impl<N: Net> Worker<N> {
         let upstream = match chosen.map_err(Unavailable::Failed).and_then(|server| self.dial(server, id)) {
             Ok(upstream) => upstream,
             Err(unavailable) => {
-                self.note_end_of(id, &Reason::UpstreamConnect(unavailable.into()));
+                self.note_end_of(id, &unavailable.into());
                 return self.cut(id);
             }
         };
@@ -34,6 +34,7 @@ impl<N: Net> Worker<N> {
         let tunnel = self.tunnels.insert(Tunnel { client: id, upstream, service, idle, request: None });
         let Some(client) = self.clients.get_mut(id) else { return };
         client.phase = Phase::Tunnel(tunnel);
+        Self::end_handshake(client, &mut self.handshakes);
         let mut held = std::mem::take(&mut client.held);
         self.assign(upstream, Job::Tunnel(tunnel));
         self.core.counters.tunnels += 1;

@@ -56,8 +56,18 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
     };
     let read_size = size("buffers.read", config.buffers.read, 4096, 1 << 20)?;
     let names = finder.finish();
-    if config.limits.connections_per_client == Some(0) {
-        return Err(Fault::new("limits.connections_per_client", "invalid value `0`: expected at least 1"));
+    let memory = |bytes| size("limits.memory", bytes, 1 << 20, 1 << 40);
+    let memory = config.limits.memory.map(memory).transpose()?;
+    let steps = u64::from(config.limits.handshakes_per_turn);
+    let handshakes_per_turn = size("limits.handshakes_per_turn", steps, 1, 64)?;
+    for (key, most) in [
+        ("limits.connections", config.limits.connections),
+        ("limits.handshakes", config.limits.handshakes),
+        ("limits.connections_per_client", config.limits.connections_per_client),
+    ] {
+        if most == Some(0) {
+            return Err(Fault::new(key, "invalid value `0`: expected at least 1"));
+        }
     }
     Ok(Snapshot {
         listeners,
@@ -70,6 +80,10 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
         tracing,
         pages,
         access,
+        connections: config.limits.connections,
+        memory,
+        handshakes: config.limits.handshakes,
+        handshakes_per_turn: handshakes_per_turn as u32,
         connections_per_client: config.limits.connections_per_client,
         read_size,
         policy,

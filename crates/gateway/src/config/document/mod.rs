@@ -130,6 +130,15 @@ pub struct Limits {
     /// Bytes of a request body; default: no limit.
     #[serde(deserialize_with = "size")]
     pub body: Option<u64>,
+    /// Connections of all clients, at least 1. Default: half of what the open-file limit leaves connections.
+    pub connections: Option<u32>,
+    /// Bytes that connections have in memory, 1 MiB to 1 TiB; default: no limit.
+    #[serde(deserialize_with = "size")]
+    pub memory: Option<u64>,
+    /// Unfinished handshakes with clients, at least 1. Default: 32768, or half of the connections that clients may have.
+    pub handshakes: Option<u32>,
+    /// Steps of handshakes in a turn of a worker, 1 to 64; default: 4.
+    pub handshakes_per_turn: u32,
     /// Connections of one client, at least 1: an IPv4 address, or an IPv6 network of 64 bits. Default: no limit.
     pub connections_per_client: Option<u32>,
 }
@@ -216,6 +225,11 @@ impl Default for Limits {
             interim_answers: 8,
             interim_bytes: None,
             body: None,
+            connections: None,
+            memory: None,
+            handshakes: None,
+            // One to four milliseconds, which is the longest that they keep a warm request waiting.
+            handshakes_per_turn: 4,
             connections_per_client: None,
         }
     }

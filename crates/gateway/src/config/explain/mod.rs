@@ -22,8 +22,17 @@ impl Checked {
 }
 
 fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
-    let Snapshot { listeners, services, names, routes, policy, connections_per_client, .. } =
-        &checked.snapshot;
+    let Snapshot {
+        listeners,
+        services,
+        names,
+        routes,
+        policy,
+        connections,
+        memory,
+        connections_per_client,
+        ..
+    } = &checked.snapshot;
     writeln!(out, "Listeners")?;
     for listener in listeners {
         writeln!(out, "  {:<16} {}", listener.name, listener.place)?;
@@ -73,6 +82,13 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         "  head {} bytes, {} fields, line {} bytes, chunk extensions {} bytes, body {body}",
         limits.head_bytes, limits.fields, limits.line_bytes, limits.extension_bytes
     )?;
+    match connections {
+        Some(most) => writeln!(out, "  {most} connections of clients, if the open-file limit allows them")?,
+        None => writeln!(out, "  connections of clients by the open-file limit")?,
+    }
+    if let Some(most) = memory {
+        writeln!(out, "  {most} bytes of memory for connections")?;
+    }
     if let Some(most) = connections_per_client {
         writeln!(out, "  {most} connections for each client")?;
     }

@@ -1,0 +1,49 @@
+//! The memory that connections have, as the workers weigh theirs, and whether that is too much.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// What all workers found when each of them looked last.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    used: AtomicUsize,
+    is_short: AtomicBool,
+}
+
+impl Memory {
+    /// A worker's connections have `now` bytes, and had `before`. Whether all have too much: from `most` bytes on, until they have
+    /// less than seven eighths of that, lest it change with each answer.
+    pub(crate) fn weigh(&self, before: usize, now: usize, most: Option<usize>) -> bool {
+        let more = now.wrapping_sub(before);
+        let used = self.used.fetch_add(more, Ordering::SeqCst).wrapping_add(more);
+        let is_short = most.is_some_and(|most| match self.is_short.load(Ordering::SeqCst) {
+            true => used >= most - most / 8,
+            false => used >= most,
+        });
+        self.is_short.store(is_short, Ordering::SeqCst);
+        is_short
+    }
+
+    /// Bytes.
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::SeqCst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_short_from_the_limit_until_there_is_an_eighth_less() {
+        let memory = Memory::default();
+        let most = Some(800);
+        // Of one worker, and then of another one, too.
+        assert!(!memory.weigh(0, 500, most) && !memory.weigh(0, 299, most));
+        assert!(memory.weigh(299, 300, most));
+        assert!(memory.weigh(500, 400, most), "700 is seven eighths");
+        assert!(!memory.weigh(400, 399, most) && !memory.weigh(399, 499, most));
+        assert!(memory.weigh(499, 500, most));
+        assert!(!memory.weigh(500, 500, None));
+        assert_eq!(memory.used(), 800);
+    }
+}

@@ -1,0 +1,82 @@
+//! What connections have in memory: weighed now and then, since to count each byte would cost every request something.
+
+use super::Worker;
+use crate::downstream::Client;
+use crate::exchange::{Exchange, Replay};
+use crate::resources::Scarce;
+use crate::upstream::Upstream;
+use std::time::{Duration, Instant};
+use weir_reactor::{Net, Socket};
+
+/// A worker's last look.
+#[derive(Debug, Default)]
+pub(super) struct Scale {
+    /// Bytes.
+    weight: usize,
+    at: Option<Instant>,
+}
+
+impl<N: Net> Worker<N> {
+    /// Weighs, if there is a limit and it is time.
+    #[inline]
+    pub(super) fn look_at_memory(&mut self) {
+        if self.core.plan.snapshot.memory.is_some() || self.core.is_short {
+            self.weigh_if_due();
+        }
+    }
+
+    #[cold]
+    fn weigh_if_due(&mut self) {
+        let now = self.core.net.now();
+        let every = if self.core.is_short { EVERY_IF_SHORT } else { EVERY };
+        if self.scale.at.is_none_or(|at| now.saturating_duration_since(at) >= every) {
+            self.weigh();
+        }
+    }
+
+    /// Finds out what connections have; returns the bytes. When that is too much, what nobody needs goes first.
+    #[cold]
+    pub(super) fn weigh(&mut self) -> usize {
+        let clients = self.clients.ids().into_iter().filter_map(|id| self.clients.get(id)).map(of_client);
+        let upstreams =
+            self.upstreams.ids().into_iter().filter_map(|id| self.upstreams.get(id)).map(of_upstream);
+        let exchanges =
+            self.exchanges.ids().into_iter().filter_map(|id| self.exchanges.get(id)).map(of_exchange);
+        let weight = clients.chain(upstreams).chain(exchanges).sum();
+        let most = self.core.plan.snapshot.memory;
+        let is_short = self.peers.memory.weigh(self.scale.weight, weight, most);
+        self.scale = Scale { weight, at: Some(self.core.net.now()) };
+        if is_short && !self.core.is_short {
+            self.core.wire.shed();
+            while self.evict_upstream(Scarce::Memory) {}
+        }
+        self.core.is_short = is_short;
+        weight
+    }
+}
+
+fn of_client<S: Socket>(client: &Client<S>) -> usize {
+    let waiting = client.waiting.as_ref().map_or(0, |waiting| waiting.head.capacity());
+    let buffered = client.buffered.as_ref().map_or(0, |held| held.head.capacity() + held.body.capacity());
+    let own = size_of::<Client<S>>() + client.forwarded.len();
+    own + client.transport.memory() + client.held.capacity() + waiting + buffered
+}
+
+fn of_upstream<S: Socket>(upstream: &Upstream<S>) -> usize {
+    size_of::<Upstream<S>>() + upstream.transport.memory() + upstream.held.capacity()
+}
+
+fn of_exchange(exchange: &Exchange) -> usize {
+    let kept = match &exchange.replay {
+        Replay::Kept(bytes) => bytes.capacity(),
+        Replay::Impossible => 0,
+    };
+    let copy = exchange.copy.as_ref().map_or(0, |copy| copy.head.capacity() + copy.body.capacity());
+    size_of::<Exchange>() + kept + copy
+}
+
+/// A look takes some 20 ns for each connection.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Clients wait.
+const EVERY_IF_SHORT: Duration = Duration::from_millis(250);

@@ -1,0 +1,191 @@
+//! Room for new connections: what is closed for one, and how listeners rest while there is none.
+
+use super::{Control, Worker};
+use crate::downstream::{Client, Patience, Why};
+use crate::keys::{ClientId, ServerId, UpstreamId};
+use crate::resources::{Descriptor, Kind, Scarce};
+use std::io;
+use std::time::{Duration, Instant};
+use weir_reactor::{Net, Socket, frontends};
+
+/// What a worker remembers of a lack.
+#[derive(Debug, Default)]
+pub(super) struct Lack {
+    /// Listeners rest for this.
+    resting: Option<Scarce>,
+    /// When it was said last.
+    said: Option<Instant>,
+    /// When idle clients were looked for last.
+    swept: Option<Instant>,
+}
+
+impl<N: Net> Worker<N> {
+    /// The descriptor of a listener's next client. Without one, the listener rests.
+    pub(super) fn place_for_client(&mut self, index: u32) -> Option<Descriptor> {
+        let scarce = match self.peers.descriptors.client() {
+            Ok(_) if self.core.is_short => Scarce::Memory,
+            Ok(descriptor) => return Some(descriptor),
+            Err(scarce) => scarce,
+        };
+        self.make_room(scarce);
+        match self.peers.descriptors.client() {
+            Ok(descriptor) if !self.core.is_short => Some(descriptor),
+            found => {
+                let scarce = found.err().unwrap_or(Scarce::Memory);
+                self.rest(index, scarce);
+                None
+            }
+        }
+    }
+
+    /// A connection could not be accepted; whether it may succeed now.
+    pub(super) fn accept_failed(&mut self, index: u32, error: &io::Error) -> bool {
+        let is_scarce = Scarce::is(error);
+        if is_scarce && self.make_room(Scarce::System) {
+            return true;
+        }
+        self.frontends.rest(index, &mut self.core.net);
+        self.core.counters.rested(Scarce::System);
+        if self.is_news() {
+            let pause = frontends::REST.as_millis();
+            self.core.log.line(format_args!("weir: accept: {error}; retrying in {pause} ms"));
+        }
+        if is_scarce {
+            self.peers.tell(|| Control::Shed(Scarce::System));
+        }
+        false
+    }
+
+    /// A descriptor for a connection to a server, where connections have all that are theirs: that of an idle one, or one of those
+    /// that are kept for this until other workers have closed some. Errors: there is none.
+    #[cold]
+    pub(super) fn place_for_upstream(&mut self) -> Result<Descriptor, Scarce> {
+        if self.evict_upstream(Scarce::Descriptors) {
+            return self.peers.descriptors.upstream();
+        }
+        self.peers.tell(|| Control::Shed(Scarce::Descriptors));
+        self.peers.descriptors.one_more()
+    }
+
+    /// Closes idle connections: to servers, the oldest first, and if there are none, those of clients. Whether there were any.
+    pub(super) fn make_room(&mut self, scarce: Scarce) -> bool {
+        let more = |_: &usize| scarce != Scarce::Connections && self.evict_upstream(scarce);
+        (0..UPSTREAMS_AT_ONCE).take_while(more).count() > 0 || self.evict_clients(scarce) > 0
+    }
+
+    /// Closes the connection to a server that has been idle longest; whether there was one.
+    pub(super) fn evict_upstream(&mut self, scarce: Scarce) -> bool {
+        let since = |id: UpstreamId| Some((self.upstreams.get(id)?.timer.pending()?.0, id));
+        let oldest = |id: &ServerId| since(self.servers.get(*id)?.pool.oldest()?);
+        let oldest = self.servers.ids().iter().filter_map(oldest).min_by_key(|(at, _)| *at);
+        let Some((_, id)) = oldest else { return false };
+        self.retire_pooled(id);
+        self.core.counters.evicted(Kind::Upstream, scarce);
+        true
+    }
+
+    /// Ends rests for which there is no reason any more.
+    pub(super) fn wake_listeners(&mut self) {
+        if self.lack.resting.is_some() && !self.core.is_short && self.peers.descriptors.room().is_ok() {
+            self.lack.resting = None;
+            self.frontends.wake(&mut self.core.net);
+        }
+    }
+
+    /// A connection has ended: other workers may wait for its place.
+    #[inline]
+    pub(super) fn offer_descriptor(&mut self) {
+        if self.peers.descriptors.is_wanted() {
+            self.peers.tell(|| Control::Room);
+        }
+    }
+
+    /// A listener rests until there is room.
+    fn rest(&mut self, index: u32, scarce: Scarce) {
+        self.frontends.rest(index, &mut self.core.net);
+        self.core.counters.rested(scarce);
+        self.lack.resting = Some(scarce);
+        self.peers.descriptors.want();
+        self.peers.tell(|| Control::Shed(scarce));
+        if self.is_news() {
+            let open = self.peers.descriptors.open();
+            let log = &mut self.core.log;
+            match scarce {
+                Scarce::Connections => log.line(format_args!(
+                    "weir: accept: clients have all {} connections that limits.connections allows; others wait",
+                    open.most_clients
+                )),
+                Scarce::Memory => log.line(format_args!(
+                    "weir: accept: connections have {} bytes of memory, and limits.memory is {}; clients wait",
+                    self.peers.memory.used(),
+                    self.core.plan.snapshot.memory.unwrap_or_default()
+                )),
+                Scarce::Descriptors | Scarce::System => log.line(format_args!(
+                    "weir: accept: connections have all {} descriptors that an open-file limit of {} leaves them; \
+                     clients wait",
+                    open.connections, open.limit
+                )),
+            }
+        }
+        // One may have ended before others knew that it is waited for.
+        self.wake_listeners();
+    }
+
+    /// Whether a lack has not been told of for a while.
+    fn is_news(&mut self) -> bool {
+        let now = self.core.net.now();
+        let is_news = self.lack.said.is_none_or(|said| now.saturating_duration_since(said) >= SAID_EVERY);
+        if is_news {
+            self.lack.said = Some(now);
+        }
+        is_news
+    }
+
+    /// Closes the clients' connections that have been idle longest, some at once since looking for them takes a while; how many.
+    fn evict_clients(&mut self, scarce: Scarce) -> usize {
+        let now = self.core.net.now();
+        if self.lack.swept.is_some_and(|swept| now.saturating_duration_since(swept) < frontends::REST) {
+            return 0;
+        }
+        self.lack.swept = Some(now);
+        let idle = self.core.plan.policy().timeouts.idle;
+        let latest = now + idle.saturating_sub(LEAST_IDLE);
+        let until = |id: ClientId| Some((idle_until(self.clients.get(id)?)?, id));
+        let ids = self.clients.ids().into_iter();
+        let mut idle: Vec<_> = ids.filter_map(until).filter(|(until, _)| *until <= latest).collect();
+        idle.sort_unstable_by_key(|(until, _)| *until);
+        idle.truncate(CLIENTS_AT_ONCE);
+        let mut closed = 0;
+        for (_, id) in idle {
+            let Some(client) = self.clients.get_mut(id) else { continue };
+            // Its next request may be here.
+            if client.transport.is_quiet() {
+                // A clean close is a courtesy.
+                let _ = client.transport.finish(&mut self.core.wire);
+                self.drop_client(id);
+                self.core.counters.evicted(Kind::Client, scarce);
+                closed += 1;
+            }
+        }
+        closed
+    }
+}
+
+/// When a client will have been idle for too long, if it is idle.
+fn idle_until<S: Socket>(client: &Client<S>) -> Option<Instant> {
+    let (until, why) = client.timer.pending()?;
+    let is_idle = why == Why::Waited(Patience::Idle) && client.is_idle() && client.held.is_empty();
+    (is_idle && client.transport.pending() == 0).then_some(until)
+}
+
+/// Enough for what is accepted in a few turns.
+const UPSTREAMS_AT_ONCE: usize = 8;
+
+/// Likewise, until they are looked for again.
+const CLIENTS_AT_ONCE: usize = 64;
+
+/// A client that was answered just now is about to ask again.
+const LEAST_IDLE: Duration = Duration::from_secs(1);
+
+/// Lines about one lack are few.
+const SAID_EVERY: Duration = Duration::from_secs(10);

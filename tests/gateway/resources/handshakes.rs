@@ -1,0 +1,96 @@
+//! Handshakes: a flood of them keeps nobody else waiting, and those that go nowhere end.
+
+use super::{DEADLINE, GET, metric, named, poll_until};
+use crate::common::{Certificates, Client, Upstream, Weir};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use weir_tls::Session;
+
+fn gateway(certificates: &Certificates, upstream: &Upstream, more: &str) -> Weir {
+    let config = format!(
+        "workers = 1\n{more}\n[listener.web]\nbind = '127.0.0.1:0'\ntls = {{}}\n[admin]\nbind = '127.0.0.1:0'\n\
+         [[certificate]]\nchain = '{}'\nkey = '{}'\n\
+         [service.app]\nservers = 'http://{}'\n[[route]]\nservice = 'app'\n",
+        certificates.cert.display(),
+        certificates.key.display(),
+        upstream.address
+    );
+    Weir::configured(&config, 1)
+}
+
+fn hello(mut session: Session) -> Vec<u8> {
+    let mut hello = Vec::new();
+    session.receive(&mut [], &mut Vec::new(), &mut hello).unwrap();
+    hello
+}
+
+#[test]
+fn a_flood_of_handshakes_keeps_nobody_waiting_and_half_of_them_are_reaped() {
+    const SILENT: usize = 200;
+    let (certificates, upstream) = (Certificates::new(), named("a"));
+    let weir = gateway(&certificates, &upstream, "timeouts.handshake = '3s'");
+    let mut warm = Client::connect(weir.address(), Some(certificates.session()));
+    assert_eq!(warm.ask(GET).status, 200);
+    let half = hello(certificates.session());
+    let mut silent = Vec::new();
+    for index in 0..SILENT {
+        let mut stream = TcpStream::connect(weir.address()).unwrap();
+        if index % 2 == 0 {
+            stream.write_all(&half[..half.len() / 2]).unwrap();
+        }
+        silent.push(stream);
+    }
+    // All that have come in one go, and go no further either.
+    let begin = |_| {
+        let mut stream = TcpStream::connect(weir.address()).unwrap();
+        stream.write_all(&hello(certificates.session())).unwrap();
+        stream
+    };
+    let whole: Vec<_> = (0..SILENT).map(begin).collect();
+    for _ in 0..100 {
+        assert_eq!(warm.ask(GET).status, 200);
+        assert_eq!(Client::connect(weir.address(), Some(certificates.session())).ask(GET).status, 200);
+    }
+    let reaped = || metric(&weir, "weir_ended_early_total{reason=\"handshake_timeout\"}") as usize;
+    poll_until(DEADLINE, "all are reaped", || reaped() == 2 * SILENT);
+    assert_eq!(
+        (metric(&weir, "weir_handshakes_unfinished"), metric(&weir, "weir_handshakes_waiting")),
+        (0, 0)
+    );
+    assert_eq!(metric(&weir, "weir_clients"), 1);
+    drop((silent, whole));
+}
+
+#[test]
+fn the_oldest_of_too_many_handshakes_is_closed() {
+    let (certificates, upstream) = (Certificates::new(), named("a"));
+    let weir = gateway(&certificates, &upstream, "limits.handshakes = 3\ntimeouts.handshake = '1h'");
+    let mut silent: Vec<_> = (0..5).map(|_| TcpStream::connect(weir.address()).unwrap()).collect();
+    weir.wait_for_stderr(&["too_many_handshakes"]);
+    let refused = || metric(&weir, "weir_ended_early_total{reason=\"too_many_handshakes\"}");
+    poll_until(DEADLINE, "two are closed", || refused() == 2);
+    assert_eq!(metric(&weir, "weir_handshakes_unfinished"), 3);
+    for (index, stream) in silent.iter_mut().enumerate() {
+        if index < 2 {
+            stream.set_read_timeout(Some(DEADLINE)).unwrap();
+            assert_eq!(stream.read(&mut [0]).unwrap(), 0, "{index}");
+        } else {
+            stream.set_nonblocking(true).unwrap();
+            assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock, "{index}");
+        }
+    }
+    // One that goes on takes the place of the next, and leaves it when it is done.
+    for _ in 0..3 {
+        let mut client = Client::connect(weir.address(), Some(certificates.session()));
+        assert_eq!(client.ask(GET).status, 200);
+    }
+    assert_eq!((refused(), metric(&weir, "weir_handshakes_unfinished")), (3, 2));
+    let own = "[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nrespond.status = 200\n[limits]\n";
+    for (setting, why) in [
+        ("handshakes = 0", "limits.handshakes: invalid value `0`: expected at least 1"),
+        ("handshakes_per_turn = 0", "limits.handshakes_per_turn: invalid value `0`: expected 1 to 64"),
+        ("handshakes_per_turn = 65", "limits.handshakes_per_turn: invalid value `65`: expected 1 to 64"),
+    ] {
+        super::super::check::refused(&format!("{own}{setting}\n"), why);
+    }
+}
