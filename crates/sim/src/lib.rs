@@ -6,6 +6,8 @@
 //! that may have had an effect arrives once; nothing is left behind; a drain ends. [`shrink`] makes a failing run small.
 
 mod client;
+mod gateway;
+mod judge;
 mod ledger;
 mod message;
 mod net;
@@ -13,6 +15,8 @@ mod origin;
 mod peer;
 mod plan;
 mod run;
+mod setting;
+mod standing;
 mod tls;
 mod world;
 
