@@ -88,10 +88,14 @@ impl<N: Net> Worker<N> {
         upstream.slot = Some(slot);
         upstream.requests = requests;
         let id = self.upstreams.insert(upstream);
+        self.core.counters.taken_over += 1;
+        // Who has waited for it may be gone, while others wait: they have asked already, and do not ask again.
+        if !self.waits_for(server) && self.is_wanted_elsewhere(id) {
+            return;
+        }
         if let Some(server) = self.servers.get_mut(server) {
             server.pool.put(id, self.core.turn, &mut self.upstreams);
         }
-        self.core.counters.taken_over += 1;
         self.touch_upstream(id);
     }
 
@@ -99,7 +103,7 @@ impl<N: Net> Worker<N> {
     /// Its own requests come first every other time.
     pub(super) fn is_wanted_elsewhere(&mut self, id: UpstreamId) -> bool {
         let Some(upstream) = self.upstreams.get(id) else { return false };
-        if self.waiting > 0 && upstream.requests % 2 == 0 {
+        if upstream.requests % 2 == 0 && self.waits_for(upstream.server) {
             return false;
         }
         let server = self.servers.get(upstream.server);
@@ -124,10 +128,21 @@ impl<N: Net> Worker<N> {
         upstream.timer.cancel(self.core.net.wheel());
         let (Some(worker), Some(slot)) = (self.peers.all.get(worker), upstream.slot) else { return };
         let mut transport = upstream.transport;
-        if transport.unwatch(&self.core.net).is_ok() {
-            let (dialled, requests) = (upstream.dialled, upstream.requests);
-            worker.send(Control::Take(Box::new(Handed { transport, slot, dialled, requests })));
+        let (dialled, requests) = (upstream.dialled, upstream.requests);
+        match transport.unwatch(&self.core.net) {
+            Ok(()) => worker.send(Control::Take(Box::new(Handed { transport, slot, dialled, requests }))),
+            Err(_) => {
+                drop(slot);
+                worker.send(Control::Room);
+            }
         }
+    }
+
+    /// Whether requests wait here for a connection to this server.
+    fn waits_for(&self, server: ServerId) -> bool {
+        let services = || self.core.plan.services.iter().filter_map(|id| self.services.get(*id));
+        self.waiting > 0
+            && services().any(|service| !service.waiting.is_empty() && service.servers.contains(&server))
     }
 
     fn server_with(&self, slots: &Arc<Slots>) -> Option<ServerId> {
