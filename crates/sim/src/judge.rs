@@ -141,7 +141,18 @@ impl Run<'_> {
         let mut names = vec![format!("client={}", peer_address(entry.link))];
         names.extend(entry.source.map(|source| format!("client={source}")));
         let says = |line: &String| names.iter().any(|name| line.split(' ').any(|word| word == name));
-        self.gateway.log.iter().any(says)
+        self.gateway.log.iter().any(says) || self.is_log_cut()
+    }
+
+    /// Whether more has ended than the log tells of: it has so many lines a second.
+    fn is_log_cut(&self) -> bool {
+        let is_end = |line: &&String| {
+            let word = line.split(' ').nth(1).unwrap_or_default();
+            word == "-" || word.parse::<u16>().is_ok_and(|status| status >= 400)
+        };
+        let told = self.gateway.log.iter().filter(is_end).count() as u64;
+        let ended: u64 = self.gateway.counters().ended().map(|(_, count)| count).sum();
+        ended > told
     }
 
     /// How often the log says that a request has ended. What an upstream says behind an answer ends nothing.

@@ -14,6 +14,7 @@ mod net;
 mod origin;
 mod peer;
 mod plan;
+mod raw;
 mod run;
 mod setting;
 mod standing;
@@ -21,4 +22,5 @@ mod tls;
 mod world;
 
 pub use plan::{Plan, shrink};
+pub use raw::connection;
 pub use run::{Report, Steady, run};

@@ -274,6 +274,7 @@ fn share(tenths: u64) -> u64 {
 }
 
 /// Runs a plan that must break no rule. Prints the smallest failing run that it finds otherwise.
+#[expect(clippy::print_stdout, reason = "to run it again")]
 fn well(seed: u64, plan: &Plan) -> Report {
     let report = run(seed, plan);
     if report.violations.is_empty() {
