@@ -3,8 +3,8 @@
 use weir_gateway::document::{ProxyProtocol, Retry};
 use weir_sim::{Plan, Report, run, shrink};
 
-/// Steps that all tests here take together, unless `WEIR_SIM_STEPS` asks for more.
-const STEPS: u64 = 3_000_000;
+/// Steps that the tests with shares take together, unless `WEIR_SIM_STEPS` asks for more.
+const STEPS: u64 = 2_000_000;
 
 #[test]
 fn what_nothing_disturbs_is_answered() {
