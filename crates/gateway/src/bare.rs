@@ -2,13 +2,15 @@
 
 pub use crate::config::Role;
 use crate::config::document::Config;
-use crate::config::{Fault, Snapshot, UpstreamTls, compile};
+use crate::config::{Fault, Snapshot, UpstreamTls, compile, take_over_service};
+use crate::health::Health;
 use crate::observe::journal::{Entry, Journal};
 use crate::observe::{Counters, Log};
-use crate::worker::{Control, Worker};
+use crate::worker::{Control, Peers, Worker};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use weir_reactor::mailbox::{Mailbox, mailbox};
 use weir_reactor::stop::Stop;
 use weir_reactor::{Events, Net};
 use weir_tls::{Client, PeerName, Server};
@@ -19,7 +21,13 @@ pub struct Bare<N: Net> {
     worker: Worker<N>,
     events: Events,
     lines: Receiver<Entry>,
+    /// What the others send it; `None`: it is alone.
+    mailbox: Option<Mailbox<Control<N::Socket>>>,
 }
+
+/// A message to a worker, from another one or from what may wait.
+#[derive(Debug)]
+pub struct Letter<S>(Control<S>);
 
 /// What lives in a worker, for leak checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +44,12 @@ pub struct Census {
     pub tunnels: usize,
     /// Copies of requests.
     pub mirrors: usize,
+    /// Requests that wait for a connection to a server.
+    pub waiting: usize,
+    /// Connections that count as used at their servers.
+    pub in_flight: usize,
+    /// Connections that count for the limits of servers, those of other workers too.
+    pub slots: usize,
 }
 
 /// A configuration with TLS from memory, for a worker.
@@ -67,6 +81,38 @@ impl Bound {
         }
         Ok(Self(snapshot))
     }
+
+    /// As the next configuration after `before`: TLS towards servers, and what counts for their limits, go on.
+    #[must_use]
+    pub fn after(mut self, before: &Self) -> Self {
+        for service in &mut self.0.services {
+            let Some(old) = before.0.services.iter().find(|old| old.name == service.name) else { continue };
+            if service.tls.is_some() && old.tls.is_some() {
+                service.tls.clone_from(&old.tls);
+            }
+            take_over_service(service, old);
+        }
+        self
+    }
+
+    /// That the health of a server has changed, by the name of its service and its number there; `None`: there is no such one.
+    pub fn health<S>(&self, service: &str, server: usize, up: bool) -> Option<Letter<S>> {
+        let found = self.0.services.iter().find(|found| found.name == service)?;
+        let server = found.servers.get(server)?.id;
+        Some(Letter(Control::Health(Health { service: service.to_owned(), server, up })))
+    }
+}
+
+impl<S> Letter<S> {
+    /// Go on with another configuration of the same listeners.
+    pub fn adopt(bound: &Bound) -> Self {
+        Self(Control::Adopt(Arc::new(bound.0.clone())))
+    }
+
+    /// Drain, or end.
+    pub fn stop(stop: Stop) -> Self {
+        Self(Control::Stop(stop))
+    }
 }
 
 impl<N: Net> Bare<N> {
@@ -76,7 +122,28 @@ impl<N: Net> Bare<N> {
         let log = Log::new(journal, net.now());
         let listeners = listeners.into_iter().enumerate().collect();
         let worker = Worker::new(net, log, None, Arc::new(bound.0), listeners)?;
-        Ok(Self { worker, events: Events::default(), lines })
+        Ok(Self { worker, events: Events::default(), lines, mailbox: None })
+    }
+
+    /// Several workers, which lend each other what is limited for all of them: the nets and listeners of each. Errors: as
+    /// [`Bare::new`]; or the process has no descriptor left for a mailbox.
+    pub fn several(parts: Vec<(N, Vec<N::Listener>)>, bound: &Bound) -> io::Result<Vec<Self>> {
+        let mut mailboxes = Vec::new();
+        let mut all = Vec::new();
+        for _ in &parts {
+            let (mailbox, sender) = mailbox()?;
+            mailboxes.push(mailbox);
+            all.push(sender);
+        }
+        let Peers { crowd, descriptors, memory, .. } = Peers::<N::Socket>::none();
+        let parts = parts.into_iter().zip(mailboxes).enumerate();
+        let one = |(own, ((net, listeners), mailbox))| {
+            let bare = Self::new(net, bound.clone(), listeners)?;
+            let (crowd, descriptors) = (Arc::clone(&crowd), Arc::clone(&descriptors));
+            let peers = Peers { own, all: all.clone(), crowd, descriptors, memory: Arc::clone(&memory) };
+            Ok(Self { worker: bare.worker.among(peers), mailbox: Some(mailbox), ..bare })
+        };
+        parts.map(one).collect()
     }
 
     /// Waits for events and handles them: one turn. Errors: the net failed.
@@ -91,6 +158,17 @@ impl<N: Net> Bare<N> {
     /// Goes on with another configuration of the same listeners.
     pub fn adopt(&mut self, bound: Bound) {
         self.worker.control(Control::Adopt(Arc::new(bound.0)));
+    }
+
+    /// What the other workers have sent it since the last call, in order. It learns of it by [`Bare::receive`] alone.
+    pub fn letters(&mut self) -> Vec<Letter<N::Socket>> {
+        let letters = self.mailbox.as_ref().map(Mailbox::take).unwrap_or_default();
+        letters.into_iter().map(Letter).collect()
+    }
+
+    /// Handles a message.
+    pub fn receive(&mut self, letter: Letter<N::Socket>) {
+        self.worker.control(letter.0);
     }
 
     /// Begins a drain, or ends everything.
@@ -126,6 +204,14 @@ impl<N: Net> Bare<N> {
             exchanges: self.worker.exchanges.len(),
             tunnels: self.worker.tunnels.len(),
             mirrors: self.worker.mirrors.len(),
+            waiting: self.worker.waiting(),
+            in_flight: self.worker.servers().map(|server| server.in_flight).sum(),
+            slots: self
+                .worker
+                .servers()
+                .filter_map(|server| server.config.slots.as_ref())
+                .map(|slots| slots.open())
+                .sum(),
         }
     }
 }

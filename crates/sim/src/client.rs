@@ -1,10 +1,12 @@
 //! A client of the gateway: asks, checks every byte of every answer, and sometimes goes away.
 
 use crate::ledger::{Entry, Ledger, Outcome};
-use crate::message::{ANSWER, Ask, name, pattern};
+use crate::message::{ANSWER, Ask, COPY, name, pattern};
 use crate::peer::{End, Peer};
+use crate::setting::VERSION;
 use crate::world::World;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::time::Duration;
 use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, ResponseHead};
 
@@ -19,6 +21,9 @@ pub(crate) struct Client {
     body: Option<Body>,
     switched: Option<Switched>,
     manners: Manners,
+    way: Way,
+    /// Bytes that it has said in the clear.
+    said: usize,
     /// It does not read before this instant.
     pub(crate) wake: Duration,
     /// The connection ends after what was asked, by its own wish or the other's.
@@ -43,6 +48,17 @@ pub(crate) struct Manners {
     pub(crate) talks_garbage: bool,
 }
 
+/// How a client comes to the gateway, and to an origin.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Way {
+    /// Whose requests the gateway must say they are; `None`: it cannot.
+    pub(crate) source: Option<SocketAddr>,
+    /// The connection is passed on without being decrypted.
+    pub(crate) is_passed: bool,
+    /// Bytes before the first one of HTTP.
+    pub(crate) preface: usize,
+}
+
 #[derive(Debug)]
 struct Body {
     status: u16,
@@ -61,7 +77,7 @@ struct Switched {
 
 impl Client {
     /// A client that will ask all this.
-    pub(crate) fn new(peer: Peer, asks: VecDeque<Ask>, manners: Manners) -> Self {
+    pub(crate) fn new(peer: Peer, asks: VecDeque<Ask>, manners: Manners, way: Way) -> Self {
         Self {
             peer,
             asks,
@@ -69,6 +85,8 @@ impl Client {
             body: None,
             switched: None,
             manners,
+            way,
+            said: way.preface,
             wake: Duration::ZERO,
             told_close: false,
             finished: false,
@@ -141,7 +159,11 @@ impl Client {
             self.peer.say(&bytes);
             self.waiting.push_back(ask.id);
             let (closes, link) = (ask.closes, self.peer.link);
-            ledger.entries.push(Entry { ask, link, arrivals: 0, is_passed_on: None, outcome: None });
+            let Way { source, is_passed, .. } = self.way;
+            let oldest = world.listeners[world.links[link].worker].version;
+            let entry = Ledger::entry(ask, link, world.now);
+            ledger.entries.push(Entry { from: self.said, oldest, source, is_passed, ..entry });
+            self.said += bytes.len();
             self.told_close |= closes;
         }
         self.peer.poll(world, false);
@@ -222,8 +244,24 @@ impl Client {
     fn begin(&mut self, id: usize, head: &ResponseHead, bytes: &[u8], ledger: &mut Ledger) {
         let Some(entry) = ledger.entries.get(id) else { return };
         let method = entry.ask.method;
-        let named = head.fields.iter().find(|field| field.name.of(bytes).eq_ignore_ascii_case(b"x-id"));
-        let named = named.map(|field| String::from_utf8_lossy(field.value.of(bytes)).into_owned());
+        let field = |name: &str| {
+            let mut fields = head.fields.iter();
+            let found = fields.find(|field| field.name.of(bytes).eq_ignore_ascii_case(name.as_bytes()));
+            found.map(|field| String::from_utf8_lossy(field.value.of(bytes)).into_owned())
+        };
+        let named = field("x-id");
+        let wrong = match entry.arrivals.last() {
+            _ if field(COPY).is_some() => Some(format!("#{id} got the answer to a copy")),
+            Some(arrival) if named.is_some() && !entry.is_passed => {
+                field(VERSION).filter(|version| *version != arrival.version.to_string()).map(|version| {
+                    format!("#{id} began by configuration {}, ended by {version}", arrival.version)
+                })
+            }
+            _ => None,
+        };
+        if let Some(wrong) = wrong {
+            ledger.violation(wrong);
+        }
         if let Some(named) = &named
             && *named != id.to_string()
         {

@@ -1,12 +1,18 @@
 //! What has become of each request: the ground on which everything is judged.
 
-use crate::message::Ask;
+use crate::message::{Ask, name};
+use crate::world::World;
+use std::net::SocketAddr;
+use std::time::Duration;
+use weir_gateway::document::Retry;
 
 /// All requests by number, what went wrong, and what happened last.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     /// One entry for each request that a client has begun to send.
     pub(crate) entries: Vec<Entry>,
+    /// Requests that have come to origins and were not judged.
+    pub(crate) arrived: Vec<(usize, Arrival)>,
     /// Rules that were broken.
     pub(crate) violations: Vec<String>,
     /// What happened, in order.
@@ -20,12 +26,37 @@ pub(crate) struct Entry {
     pub(crate) ask: Ask,
     /// The link of its client.
     pub(crate) link: usize,
-    /// How often an origin has seen its head.
-    pub(crate) arrivals: u32,
+    /// When it was asked.
+    pub(crate) at: Duration,
+    /// Where its first byte is in what its client says, where that is no TLS.
+    pub(crate) from: usize,
+    /// The oldest configuration by which it may be passed on.
+    pub(crate) oldest: u32,
+    /// Whose request the gateway must say it is; `None`: it cannot know.
+    pub(crate) source: Option<SocketAddr>,
+    /// Its connection is passed on without being decrypted.
+    pub(crate) is_passed: bool,
+    /// Where origins have seen its head.
+    pub(crate) arrivals: Vec<Arrival>,
+    /// How often a mirror has seen it.
+    pub(crate) copies: u32,
     /// Whether an origin got all that followed a switch of protocol.
     pub(crate) is_passed_on: Option<bool>,
     /// What its client got.
     pub(crate) outcome: Option<Outcome>,
+}
+
+/// A request has come to an origin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// The link on which it came.
+    pub(crate) link: usize,
+    /// Whether another request had come on it before.
+    pub(crate) is_reused: bool,
+    /// How much of what the origin has said there the gateway had read; `None`: over TLS there is more than answers.
+    pub(crate) read: Option<usize>,
+    /// The configuration by which it was passed on.
+    pub(crate) version: u32,
 }
 
 /// What a client got for a request.
@@ -48,6 +79,49 @@ impl Ledger {
         self.violations.push(what);
     }
 
+    /// A request that a client is about to send, with nothing known of it but what is asked.
+    pub(crate) fn entry(ask: Ask, link: usize, at: Duration) -> Entry {
+        Entry {
+            ask,
+            link,
+            at,
+            from: 0,
+            oldest: 0,
+            source: None,
+            is_passed: false,
+            arrivals: Vec::new(),
+            copies: 0,
+            is_passed_on: None,
+            outcome: None,
+        }
+    }
+
+    /// Notes that a request has come to an origin, and whether it may: a second time only on another connection than a
+    /// reused one that was closed without a byte of an answer, and only what may be done twice and is not long.
+    pub(crate) fn arrives(&mut self, id: usize, arrival: Arrival, retry: Retry, world: &World) {
+        let Some(entry) = self.entries.get_mut(id) else { return };
+        self.arrived.push((id, arrival));
+        entry.arrivals.push(arrival);
+        let [.., before, _] = entry.arrivals[..] else { return };
+        let link = &world.links[before.link];
+        let may_be_repeated = match retry {
+            Retry::Idempotent => entry.ask.method.is_idempotent(),
+            Retry::Always => true,
+            Retry::Never => false,
+        };
+        let wrong = match () {
+            () if entry.arrivals.len() > 2 => "a third time",
+            () if !may_be_repeated => "again, and must not be repeated",
+            () if !before.is_reused => "again, after a new connection",
+            () if before.read.is_some_and(|read| link.up.read != read) => "again, after bytes of an answer",
+            () if !link.peer_gone && !link.up.is_ended() => "again, and its connection was not closed",
+            () if entry.ask.body.is_some_and(|body| body.length > LONGEST_REPEATED) => "again, and is long",
+            () => return,
+        };
+        let method = name(entry.ask.method);
+        self.violation(format!("#{id} {method} arrived {wrong}"));
+    }
+
     /// Notes an event.
     pub(crate) fn note(&mut self, what: impl FnOnce() -> String) {
         self.trace.push(what());
@@ -66,3 +140,6 @@ impl Ledger {
         }
     }
 }
+
+/// What is longer is not kept.
+const LONGEST_REPEATED: usize = 16 * 1024;

@@ -6,15 +6,21 @@
 //! that may have had an effect arrives once; nothing is left behind; a drain ends. [`shrink`] makes a failing run small.
 
 mod client;
+mod gateway;
+mod judge;
 mod ledger;
 mod message;
 mod net;
 mod origin;
 mod peer;
 mod plan;
+mod raw;
 mod run;
+mod setting;
+mod standing;
 mod tls;
 mod world;
 
 pub use plan::{Plan, shrink};
+pub use raw::connection;
 pub use run::{Report, Steady, run};

@@ -261,6 +261,9 @@ fn length(world: &mut World) -> usize {
 /// The host that everybody asks.
 pub(crate) const HOST: &str = "sim";
 
+/// The field by which an answer to a copy is known.
+pub(crate) const COPY: &str = "X-Copy";
+
 /// The other protocol.
 pub(crate) const PROTOCOL: &str = "sim";
 

@@ -3,7 +3,7 @@
 use crate::world::{State, World};
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::time::Instant;
 use weir_reactor::socket::Read;
@@ -13,6 +13,7 @@ use weir_reactor::{Address, Events, Interest, Key, Net, Ready, Socket, Wheel};
 #[derive(Debug)]
 pub(crate) struct SimNet {
     world: Rc<RefCell<World>>,
+    worker: usize,
     wheel: Wheel,
     now: Instant,
 }
@@ -24,15 +25,15 @@ pub(crate) struct SimSocket {
     link: usize,
 }
 
-/// The only listener.
+/// The only listener of a worker.
 #[derive(Debug)]
 pub(crate) struct SimListener;
 
 impl SimNet {
-    /// The gateway's side of this world.
-    pub(crate) fn new(world: Rc<RefCell<World>>) -> Self {
+    /// A worker's side of this world.
+    pub(crate) fn new(world: Rc<RefCell<World>>, worker: usize) -> Self {
         let now = world.borrow().instant();
-        Self { world, wheel: Wheel::new(now), now }
+        Self { world, worker, wheel: Wheel::new(now), now }
     }
 
     fn socket(&self, link: usize) -> SimSocket {
@@ -56,8 +57,10 @@ impl Net for SimNet {
         events.clear();
         let mut world = self.world.borrow_mut();
         self.now = world.instant();
-        let mut ready: Vec<Ready> = world.links.iter().filter_map(|link| readiness(link, &world)).collect();
-        if let Some(key) = world.listening.filter(|_| !world.backlog.is_empty()) {
+        let own = world.live().filter(|link| link.worker == self.worker);
+        let mut ready: Vec<Ready> = own.filter_map(|link| readiness(link, &world)).collect();
+        let listener = &world.listeners[self.worker];
+        if let Some(key) = listener.key.filter(|_| !listener.backlog.is_empty()) {
             ready.push(Ready { key, readable: true, writable: false, hangup: false });
         }
         if world.weather.rough && !ready.is_empty() {
@@ -75,13 +78,18 @@ impl Net for SimNet {
         ready.into_iter().for_each(|ready| events.push(ready));
         self.wheel.expire(self.now, events.due_mut());
         let next = [self.wheel.next(), until].into_iter().flatten().min();
-        world.timer = next.map(|at| at.saturating_duration_since(world.base));
-        world.timers = self.wheel.len();
+        let next = next.map(|at| at.saturating_duration_since(world.base));
+        let listener = &mut world.listeners[self.worker];
+        listener.timer = next;
+        listener.timers = self.wheel.len();
         Ok(())
     }
 
     fn register(&self, socket: &SimSocket, key: Key, interest: Interest) -> io::Result<()> {
-        self.world.borrow_mut().links[socket.link].watched = Some((key, interest));
+        let mut world = self.world.borrow_mut();
+        let link = &mut world.links[socket.link];
+        link.watched = Some((key, interest));
+        link.worker = self.worker;
         Ok(())
     }
 
@@ -95,22 +103,22 @@ impl Net for SimNet {
     }
 
     fn listen(&self, _: &SimListener, key: Key) -> io::Result<()> {
-        self.world.borrow_mut().listening = Some(key);
+        self.world.borrow_mut().listeners[self.worker].key = Some(key);
         Ok(())
     }
 
     fn mute(&self, _: &SimListener) -> io::Result<()> {
-        self.world.borrow_mut().listening = None;
+        self.world.borrow_mut().listeners[self.worker].key = None;
         Ok(())
     }
 
     fn accept(&self, _: &SimListener) -> io::Result<Option<(SimSocket, Option<SocketAddr>)>> {
         let mut world = self.world.borrow_mut();
         // The end of a drain takes all that is queued, or loses it.
-        if !world.refusing {
+        if !world.listeners[self.worker].refuses {
             world.descriptor()?;
         }
-        let link = world.backlog.pop_front();
+        let link = world.listeners[self.worker].backlog.pop_front();
         // Whoever is accepted is read in another turn.
         world.moves += u64::from(link.is_some());
         drop(world);
@@ -118,14 +126,15 @@ impl Net for SimNet {
     }
 
     fn refuse_new(&self, _: &SimListener) -> bool {
-        self.world.borrow_mut().refusing = true;
+        self.world.borrow_mut().listeners[self.worker].refuses = true;
         true
     }
 
-    fn connect(&self, _: &Address) -> io::Result<SimSocket> {
+    fn connect(&self, to: &Address) -> io::Result<SimSocket> {
+        let Some(SocketAddr::V4(to)) = to.tcp() else { return Err(ErrorKind::Unsupported.into()) };
         let mut world = self.world.borrow_mut();
         world.descriptor()?;
-        let link = world.dial();
+        let link = world.dial(self.worker, to.ip().octets());
         drop(world);
         Ok(self.socket(link))
     }
@@ -136,6 +145,9 @@ pub(crate) fn peer_address(link: usize) -> SocketAddr {
     // RFC 5737: reserved for documentation.
     SocketAddr::from(([192, 0, 2, (link >> 16) as u8], (link & 0xffff) as u16))
 }
+
+/// Where the gateway listens.
+pub(crate) const LISTENER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 80);
 
 fn readiness(link: &crate::world::Link, world: &World) -> Option<Ready> {
     let (key, interest) = link.watched?;
@@ -156,24 +168,24 @@ impl SimSocket {
     /// Fails if the connection has failed; takes the error.
     fn check(&self, world: &mut World) -> io::Result<()> {
         let now = world.now;
-        let state = &mut world.links[self.link].state;
-        match *state {
-            State::Reset(at) if at > now => Ok(()),
-            State::Refusing(_) => {
-                *state = State::Failed;
-                Err(ErrorKind::ConnectionRefused.into())
-            }
-            State::Reset(_) => {
-                *state = State::Failed;
-                Err(ErrorKind::ConnectionReset.into())
-            }
-            State::Connecting(at) if at > now => Err(ErrorKind::NotConnected.into()),
+        let link = &mut world.links[self.link];
+        let state = &mut link.state;
+        let failure = match *state {
+            State::Reset(at) if at > now => return Ok(()),
+            State::Refusing(_) => ErrorKind::ConnectionRefused,
+            State::Reset(_) => ErrorKind::ConnectionReset,
+            State::Connecting(at) if at > now => return Err(ErrorKind::NotConnected.into()),
             State::Connecting(_) => {
                 *state = State::Established;
-                Ok(())
+                return Ok(());
             }
-            State::Established | State::Failed => Ok(()),
+            State::Established | State::Failed => return Ok(()),
+        };
+        *state = State::Failed;
+        if let Some(to) = link.to {
+            world.failed.insert(to, now);
         }
+        Err(failure.into())
     }
 }
 
@@ -200,7 +212,7 @@ impl Socket for SimSocket {
     }
 
     fn local(&self) -> Option<SocketAddr> {
-        None
+        Some(LISTENER)
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {

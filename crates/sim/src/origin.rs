@@ -1,29 +1,52 @@
 //! An origin's connection: checks every request, and answers it well or badly.
 
-use crate::ledger::Ledger;
-use crate::message::{ANSWER, Answer, PROTOCOL, Switch, name, pattern, write_body};
+use crate::ledger::{Arrival, Ledger};
+use crate::message::{ANSWER, Answer, COPY, PROTOCOL, Switch, name, pattern, write_body};
 use crate::peer::{End, Peer};
+use crate::setting::VERSION;
 use crate::world::World;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
+use weir_gateway::document::Retry;
 use weir_http1::{BodyDecoder, Limits, Method, Parse, RequestHead};
+use weir_preface::{Look, proxy};
 
 /// One connection from the gateway.
 #[derive(Debug)]
 pub(crate) struct Origin {
     peer: Peer,
+    site: Site,
+    /// Whose connection it is, as the gateway has said at its begin; `None`: it has said nothing yet.
+    announced: Option<Option<SocketAddr>>,
+    /// Requests that have come.
+    requests: usize,
     request: Option<Request>,
     switched: Option<Switched>,
     /// It does nothing before this instant.
     pub(crate) wake: Duration,
-    /// Per thousand answers: how many are bad.
-    badness: u64,
-    interim: bool,
     /// It ends its stream, and then closes.
     closing: bool,
     /// It closes after this instant, if nothing comes.
     idle_until: Option<Duration>,
     /// It has closed its connection.
     pub(crate) is_done: bool,
+}
+
+/// Which origin it is, and what it must know of the gateway.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site {
+    /// It gets copies.
+    pub(crate) is_mirror: bool,
+    /// The gateway says whose connection it is.
+    pub(crate) is_announced: bool,
+    /// Nobody looks at what passes.
+    pub(crate) is_passed: bool,
+    /// Which requests may come twice.
+    pub(crate) retry: Retry,
+    /// Per thousand answers: how many are bad.
+    pub(crate) badness: u64,
+    /// 103 comes now and then.
+    pub(crate) interim: bool,
 }
 
 #[derive(Debug)]
@@ -87,16 +110,17 @@ const FAULTS: [Fault; 12] = [
 ];
 
 impl Origin {
-    /// An origin's end; `badness`: how many of a thousand answers are bad; `interim`: 103 comes now and then.
-    pub(crate) fn new(peer: Peer, badness: u64, interim: bool, world: &mut World) -> Self {
-        let closes = badness > 0 && world.below(4) == 0;
+    /// An origin's end.
+    pub(crate) fn new(peer: Peer, site: Site, world: &mut World) -> Self {
+        let closes = site.badness > 0 && world.below(4) == 0;
         Self {
             peer,
+            site,
+            announced: None,
+            requests: 0,
             request: None,
             switched: None,
             wake: Duration::ZERO,
-            badness,
-            interim,
             closing: false,
             idle_until: closes.then(|| world.now + Duration::from_millis(world.below(3000))),
             is_done: false,
@@ -134,6 +158,19 @@ impl Origin {
         if has_ended || self.peer.ended.is_some_and(may_leave) {
             self.leave(world);
         }
+    }
+
+    /// Goes away, without a word.
+    pub(crate) fn goes_dark(&mut self, world: &mut World) {
+        if !self.is_done {
+            world.reset(self.peer.link, true);
+            self.leave(world);
+        }
+    }
+
+    /// Its link.
+    pub(crate) fn link(&self) -> usize {
+        self.peer.link
     }
 
     /// Answers before anybody asks.
@@ -179,7 +216,7 @@ impl Origin {
     fn read(&mut self, world: &mut World, ledger: &mut Ledger) {
         loop {
             let Some(request) = &mut self.request else {
-                if !self.begin(ledger) {
+                if !self.is_introduced(ledger) || !self.begin(world, ledger) {
                     return;
                 }
                 continue;
@@ -214,8 +251,28 @@ impl Origin {
         }
     }
 
+    /// Whether it is known whose connection it is, where that is said.
+    fn is_introduced(&mut self, ledger: &mut Ledger) -> bool {
+        if !self.site.is_announced || self.announced.is_some() {
+            return true;
+        }
+        match proxy::read(&self.peer.input) {
+            Ok(Look::Partial) => false,
+            Ok(Look::Complete(header)) => {
+                self.peer.input.drain(..header.len);
+                self.announced = Some(header.addresses.map(|addresses| addresses.source));
+                true
+            }
+            Err(error) => {
+                ledger.violation(format!("origin {} got a bad PROXY header: {error}", self.peer.link));
+                self.close();
+                false
+            }
+        }
+    }
+
     /// Reads a head; whether there was one.
-    fn begin(&mut self, ledger: &mut Ledger) -> bool {
+    fn begin(&mut self, world: &World, ledger: &mut Ledger) -> bool {
         let mut head = RequestHead::new();
         let link = self.peer.link;
         let length = match head.parse(&self.peer.input, &Limits::default()) {
@@ -243,16 +300,45 @@ impl Origin {
             ledger.violation(format!("origin {link} got a request that nobody sent: {target}"));
             return false;
         };
-        entry.arrivals += 1;
-        let (arrivals, ask, below) = (entry.arrivals, entry.ask.method, entry.ask.below);
-        let most = if ask.is_idempotent() { 2 } else { 1 };
+        let (ask, below, oldest, source) = (entry.ask.method, entry.ask.below, entry.oldest, entry.source);
+        let is_passed = entry.is_passed;
+        entry.copies += u32::from(self.site.is_mirror);
+        let copies = entry.copies;
         ledger.note(|| format!("origin {link} gets #{id} {}", name(head.method)));
         if head.method != ask || target != format!("{below}/{id}") {
             ledger.violation(format!("#{id} arrived as {} {target}", name(head.method)));
         }
-        if arrivals > most {
-            ledger.violation(format!("#{id} {} arrived {arrivals} times", name(ask)));
+        if copies > 1 {
+            ledger.violation(format!("#{id} was copied {copies} times"));
         }
+        if is_passed != self.site.is_passed {
+            ledger.violation(format!("#{id} came to another origin than its own"));
+        }
+        let said = field("x-forwarded-for").parse::<IpAddr>().ok();
+        let known = source.filter(|_| !is_passed);
+        if known.is_some_and(|known| said != Some(known.ip())) {
+            ledger.violation(format!("#{id} is of {source:?}, and arrived as of {said:?}"));
+        }
+        if let Some(announced) = self.announced {
+            if known.is_some_and(|known| announced != Some(known)) {
+                ledger.violation(format!(
+                    "#{id} is of {source:?}, and arrived on a connection of {announced:?}"
+                ));
+            }
+            if self.requests > 0 {
+                ledger.violation(format!("#{id} came on a connection that was another client's"));
+            }
+        }
+        let version = field(VERSION).parse().unwrap_or(oldest);
+        if version < oldest {
+            ledger.violation(format!("#{id} follows configuration {version}, and {oldest} was in force"));
+        }
+        if !self.site.is_mirror {
+            let read = (!self.peer.is_over_tls()).then(|| world.links[link].up.read);
+            let arrival = Arrival { link, is_reused: self.requests > 0, read, version };
+            ledger.arrives(id, arrival, self.site.retry, world);
+        }
+        self.requests += 1;
         let decoder = BodyDecoder::new(head.framing, &Limits::default());
         let (method, switch) = (head.method, Switch::parse(&field("x-switch")));
         self.request = Some(Request { id, method, length, answer, switch, decoder, body: Vec::new() });
@@ -276,8 +362,11 @@ impl Origin {
     }
 
     fn answer(&mut self, request: &Request, world: &mut World, ledger: &mut Ledger) {
+        let fault = (world.below(1000) < self.site.badness)
+            .then(|| FAULTS[world.below(FAULTS.len() as u64) as usize]);
+        // Nobody looks at what is passed on: it may be cut off, and no more.
         let fault =
-            (world.below(1000) < self.badness).then(|| FAULTS[world.below(FAULTS.len() as u64) as usize]);
+            fault.filter(|fault| !self.site.is_passed || !matches!(fault, Fault::Stray | Fault::Garbage));
         let fault = fault.filter(|fault| match request.answer {
             // An answer without a length is whatever comes until the end.
             Answer::UntilClose(_) => !matches!(fault, Fault::Stray | Fault::Truncated),
@@ -293,7 +382,7 @@ impl Origin {
         if let Some(fault) = fault {
             ledger.note(|| format!("origin {} answers #{} badly: {fault:?}", self.peer.link, request.id));
         }
-        if self.interim && world.below(5) == 0 {
+        if self.site.interim && world.below(5) == 0 {
             self.peer.say(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n");
         }
         self.wake = world.now + world.delay();
@@ -301,7 +390,7 @@ impl Origin {
             return self.switch(request.id, switch);
         }
         let announced = fault == Some(Fault::Announced);
-        let bytes = answer(request, announced, world);
+        let bytes = answer(request, announced, self.site.is_mirror, world);
         let middle = 1 + world.below(bytes.len() as u64 - 1) as usize;
         match fault {
             None => self.peer.say(&bytes),
@@ -348,9 +437,12 @@ impl Origin {
 const STRAY: &[u8] = b"HTTP/1.1 200 OK\r\nX-Id: 99999999\r\nContent-Length: 1\r\n\r\nx";
 
 /// The bytes of the answer that was asked for.
-fn answer(request: &Request, announced: bool, world: &mut World) -> Vec<u8> {
+fn answer(request: &Request, announced: bool, to_copy: bool, world: &mut World) -> Vec<u8> {
     let mut out =
         format!("HTTP/1.1 {} Fine\r\nX-Id: {}\r\n", request.answer.status(), request.id).into_bytes();
+    if to_copy {
+        out.extend_from_slice(format!("{COPY}: yes\r\n").as_bytes());
+    }
     if announced {
         out.extend_from_slice(b"Connection: close\r\n");
     }

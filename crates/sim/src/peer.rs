@@ -50,9 +50,19 @@ impl Peer {
         }
     }
 
+    /// Sends bytes before all others, and before a handshake.
+    pub(crate) fn announce(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
     /// Sends application bytes, after those before.
     pub(crate) fn say(&mut self, bytes: &[u8]) {
         self.waiting.extend_from_slice(bytes);
+    }
+
+    /// Whether there is more on the link than what is said.
+    pub(crate) fn is_over_tls(&self) -> bool {
+        self.session.is_some()
     }
 
     /// Whether everything was passed to the link.

@@ -1,10 +1,15 @@
 //! What a run is made of, and how a failing one is made smaller.
 
 use crate::run::{Report, run};
+use weir_gateway::document::{ProxyProtocol, Retry};
 
 /// Who takes part, and what may go wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
+    /// Workers of the gateway.
+    pub workers: usize,
+    /// Servers of the upstream.
+    pub servers: usize,
     /// Clients at the same time.
     pub clients: usize,
     /// Requests of each.
@@ -43,6 +48,26 @@ pub struct Plan {
     pub most_connections: Option<usize>,
     /// Requests are held until their bodies are here, and answers for slow clients.
     pub buffers: bool,
+    /// The most requests that wait in a worker at one time, and how many are refused beyond; `None`: as by default.
+    pub most_waiting: Option<usize>,
+    /// Which requests may be sent a second time.
+    pub retry: Retry,
+    /// Retries for each hundred requests.
+    pub retry_percent: u32,
+    /// Per thousand steps: a server of the upstream closes all its connections and takes none for some time.
+    pub outages: u64,
+    /// Servers are said to be down, and up again.
+    pub health: bool,
+    /// Copies of the requests go to another server.
+    pub mirrors: bool,
+    /// Clients come through a proxy that says so at the begin of each connection.
+    pub announced: bool,
+    /// The gateway does so towards the servers.
+    pub announces: Option<ProxyProtocol>,
+    /// Some clients ask for a name whose connections are passed on without being decrypted.
+    pub passes: bool,
+    /// Each request and answer says by which configuration it was passed on.
+    pub marks: bool,
     /// Routes by host and path, of which one is for the clients' requests; 0: one for everything.
     pub routes: usize,
     /// Certificates of the gateway, of which one has the name that clients ask for; at least 1.
@@ -55,6 +80,8 @@ impl Plan {
     /// Nothing goes wrong, and everything is at once.
     pub fn plain() -> Self {
         Self {
+            workers: 1,
+            servers: 1,
             clients: 4,
             requests: 12,
             client_tls: false,
@@ -74,6 +101,16 @@ impl Plan {
             corrupts: false,
             most_connections: None,
             buffers: false,
+            most_waiting: None,
+            retry: Retry::Idempotent,
+            retry_percent: 10,
+            outages: 0,
+            health: false,
+            mirrors: false,
+            announced: false,
+            announces: None,
+            passes: false,
+            marks: true,
             routes: 0,
             certificates: 1,
             most_steps: 400_000,
@@ -101,11 +138,29 @@ impl Plan {
         Self { drains: true, ..Self::faulty() }
     }
 
+    /// As [`Plan::faulty`], with several servers, of which some fail for a while, or are said to.
+    pub fn failing() -> Self {
+        Self { servers: 3, outages: 15, health: true, ..Self::faulty() }
+    }
+
+    /// As [`Plan::rough`], with two workers, which may have few connections together.
+    pub fn lending() -> Self {
+        let most_connections = Some(2);
+        Self { workers: 2, most_connections, clients: 8, adopts: false, switches: false, ..Self::rough() }
+    }
+
     /// Whether nothing may go wrong.
     pub fn is_plain(&self) -> bool {
-        let faults = self.vanishes + self.garbage + self.bad_answers + self.refusals + self.shortages;
-        let faults = faults + self.speaks_first;
-        faults == 0 && !self.drains && !self.corrupts
+        self.is_faultless() && !self.drains
+    }
+
+    /// Whether nobody but the gateway ends anything early.
+    pub fn is_faultless(&self) -> bool {
+        let faults = self.vanishes + self.garbage + self.bad_answers + self.refusals + self.speaks_first;
+        faults + self.shortages + self.outages == 0
+            && !self.health
+            && !self.corrupts
+            && self.most_waiting.is_none()
     }
 
     /// All plans that are a step smaller.
@@ -117,6 +172,15 @@ impl Plan {
         for requests in [1, self.requests / 2, self.requests.saturating_sub(1)] {
             plans.push(Self { requests, ..self.clone() });
         }
+        plans.push(Self { workers: 1, ..self.clone() });
+        plans.push(Self { servers: 1, ..self.clone() });
+        plans.push(Self { outages: 0, ..self.clone() });
+        plans.push(Self { health: false, ..self.clone() });
+        plans.push(Self { mirrors: false, ..self.clone() });
+        plans.push(Self { announced: false, ..self.clone() });
+        plans.push(Self { announces: None, ..self.clone() });
+        plans.push(Self { passes: false, ..self.clone() });
+        plans.push(Self { most_waiting: None, ..self.clone() });
         plans.push(Self { drains: false, ..self.clone() });
         plans.push(Self { most_connections: None, ..self.clone() });
         plans.push(Self { buffers: false, ..self.clone() });

@@ -1,6 +1,6 @@
 //! The simulated network: links between the gateway and its peers, with a clock, buffers that fill and bytes on their way.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::time::{Duration, Instant};
 use weir_reactor::{Interest, Key};
@@ -15,24 +15,41 @@ pub(crate) struct World {
     pub(crate) now: Duration,
     /// All links, dead ones too: the index is a link's name.
     pub(crate) links: Vec<Link>,
-    /// Links to the listener that were not accepted yet.
-    pub(crate) backlog: VecDeque<usize>,
-    /// The key of the listener while it is watched.
-    pub(crate) listening: Option<Key>,
-    /// Whether the listener drops what would open a connection.
-    pub(crate) refusing: bool,
+    /// Those that not both ends have closed, in their order.
+    pub(crate) live: Vec<usize>,
+    /// The listeners, one of each worker.
+    pub(crate) listeners: Vec<Listening>,
     /// Links that the gateway opened and no origin has taken.
     pub(crate) dialled: Vec<usize>,
-    /// The next instant at which the gateway's timers want to be looked at.
-    pub(crate) timer: Option<Duration>,
-    /// Entries in the gateway's timer wheel.
-    pub(crate) timers: usize,
+    /// Links that the gateway has tried to open and nobody has judged.
+    pub(crate) attempts: Vec<usize>,
+    /// Origins at these addresses refuse connections until then.
+    pub(crate) dark: HashMap<[u8; 4], Duration>,
+    /// When a connection to the address has failed last.
+    pub(crate) failed: HashMap<[u8; 4], Duration>,
     /// Bytes and ends that have moved: whether anything happens at all.
     pub(crate) moves: u64,
     /// How the network misbehaves.
     pub(crate) weather: Weather,
     /// All chance in the network.
     pub(crate) rng: Rng,
+}
+
+/// A worker's listener and clock.
+#[derive(Debug, Default)]
+pub(crate) struct Listening {
+    /// Links that were not accepted yet.
+    pub(crate) backlog: VecDeque<usize>,
+    /// The key of the listener while it is watched.
+    pub(crate) key: Option<Key>,
+    /// Whether it drops what would open a connection.
+    pub(crate) refuses: bool,
+    /// The next instant at which the worker's timers want to be looked at.
+    pub(crate) timer: Option<Duration>,
+    /// Entries in the worker's timer wheel.
+    pub(crate) timers: usize,
+    /// The configuration that the worker follows.
+    pub(crate) version: u32,
 }
 
 /// How the network behaves.
@@ -61,6 +78,14 @@ pub(crate) struct Link {
     pub(crate) state: State,
     /// What the gateway watches.
     pub(crate) watched: Option<(Key, Interest)>,
+    /// The worker that has it, or that it waits for.
+    pub(crate) worker: usize,
+    /// Where the gateway has dialled; `None`: it was dialled itself.
+    pub(crate) to: Option<[u8; 4]>,
+    /// How many bytes had come up when the gateway ended its stream, or closed.
+    pub(crate) heard: Option<usize>,
+    /// The gateway has ended its stream before it closed.
+    pub(crate) is_finished: bool,
     /// The gateway has closed its socket.
     pub(crate) gateway_gone: bool,
     /// The peer has closed its socket.
@@ -91,6 +116,8 @@ pub(crate) enum State {
 pub(crate) struct Pipe {
     /// How many bytes fit, those on their way included.
     pub(crate) capacity: usize,
+    /// Bytes that were read so far.
+    pub(crate) read: usize,
     flight: VecDeque<(Duration, Vec<u8>)>,
     /// What has come, in the pieces that it came in, and how much of each was read.
     arrived: VecDeque<(Vec<u8>, usize)>,
@@ -102,7 +129,7 @@ pub(crate) struct Pipe {
 
 impl Pipe {
     fn new(capacity: usize) -> Self {
-        Self { capacity, flight: VecDeque::new(), arrived: VecDeque::new(), end: None, reset: None }
+        Self { capacity, read: 0, flight: VecDeque::new(), arrived: VecDeque::new(), end: None, reset: None }
     }
 
     /// Bytes that still fit.
@@ -137,6 +164,11 @@ impl Pipe {
         self.reset.is_some_and(|reset| reset <= now)
     }
 
+    /// Bytes that have come so far.
+    fn heard(&self) -> usize {
+        self.read + self.arrived.iter().map(|(piece, read)| piece.len() - read).sum::<usize>()
+    }
+
     fn last_arrival(&self) -> Duration {
         self.flight.back().map_or(Duration::ZERO, |(at, _)| *at)
     }
@@ -160,6 +192,7 @@ impl Pipe {
             let count = (piece.len() - *read).min(most);
             into.extend_from_slice(&piece[*read..*read + count]);
             *read += count;
+            self.read += count;
             most -= count;
             if *read < piece.len() {
                 return;
@@ -174,17 +207,17 @@ impl Pipe {
 
 impl World {
     /// A world in which nothing has happened.
-    pub(crate) fn new(seed: u64, weather: Weather) -> Self {
+    pub(crate) fn new(seed: u64, weather: Weather, workers: usize) -> Self {
         Self {
             base: Instant::now(),
             now: Duration::ZERO,
             links: Vec::new(),
-            backlog: VecDeque::new(),
-            listening: None,
-            refusing: false,
+            live: Vec::new(),
+            listeners: (0..workers).map(|_| Listening::default()).collect(),
             dialled: Vec::new(),
-            timer: None,
-            timers: 0,
+            attempts: Vec::new(),
+            dark: HashMap::new(),
+            failed: HashMap::new(),
             moves: 0,
             weather,
             rng: Rng::new(seed),
@@ -201,26 +234,34 @@ impl World {
         self.rng.below(below as usize) as u64
     }
 
-    /// A client's connection to the gateway; `None` if the gateway takes no more.
+    /// A client's connection to the gateway, to any worker that listens; `None` if the gateway takes no more.
     pub(crate) fn connect(&mut self) -> Option<usize> {
-        if self.refusing {
-            return None;
-        }
-        let link = self.link(State::Established);
-        self.backlog.push_back(link);
+        let open: Vec<usize> =
+            (0..self.listeners.len()).filter(|worker| !self.listeners[*worker].refuses).collect();
+        let worker = match open[..] {
+            [] => return None,
+            [only] => only,
+            _ => open[self.below(open.len() as u64) as usize],
+        };
+        let link = self.link(State::Established, worker, None);
+        self.listeners[worker].backlog.push_back(link);
         self.moves += 1;
         Some(link)
     }
 
-    /// The gateway's connection to an origin.
-    pub(crate) fn dial(&mut self) -> usize {
+    /// A worker's connection to an origin.
+    pub(crate) fn dial(&mut self, worker: usize, to: [u8; 4]) -> usize {
         let at = self.now + self.delay();
-        let refused = self.below(1000) < self.weather.refusals;
+        let is_dark = self.dark.get(&to).is_some_and(|until| self.now < *until);
+        let refused = self.below(1000) < self.weather.refusals || is_dark;
         let state = if refused { State::Refusing(at) } else { State::Connecting(at) };
-        let link = self.link(state);
+        let link = self.link(state, worker, Some(to));
+        // Nobody is there.
+        self.links[link].peer_gone = refused;
         if !refused {
             self.dialled.push(link);
         }
+        self.attempts.push(link);
         self.moves += 1;
         link
     }
@@ -236,19 +277,35 @@ impl World {
         Err(rustix::io::Errno::MFILE.into())
     }
 
-    fn link(&mut self, state: State) -> usize {
+    fn link(&mut self, state: State, worker: usize, to: Option<[u8; 4]>) -> usize {
         let (up, down) = (self.capacity(), self.capacity());
         self.links.push(Link {
             up: Pipe::new(up),
             down: Pipe::new(down),
             state,
             watched: None,
+            worker,
+            to,
+            heard: None,
+            is_finished: false,
             gateway_gone: false,
             peer_gone: false,
             resets_on_close: false,
             is_calm: false,
         });
-        self.links.len() - 1
+        let link = self.links.len() - 1;
+        self.live.push(link);
+        link
+    }
+
+    /// All links that not both ends have closed.
+    pub(crate) fn live(&self) -> impl Iterator<Item = &Link> {
+        self.live.iter().map(|link| &self.links[*link])
+    }
+
+    fn forget_dead(&mut self) {
+        let links = &self.links;
+        self.live.retain(|link| !(links[*link].gateway_gone && links[*link].peer_gone));
     }
 
     fn capacity(&mut self) -> usize {
@@ -319,7 +376,18 @@ impl World {
         if pipe.reset.is_none() {
             pipe.end.get_or_insert(at);
         }
+        if !upward {
+            self.hears_no_more(link);
+        }
         self.moves += 1;
+    }
+
+    /// The gateway has said all that it will say: what comes later gets no answer.
+    fn hears_no_more(&mut self, link: usize) {
+        let link = &mut self.links[link];
+        link.is_finished |= !link.gateway_gone;
+        let heard = link.up.heard();
+        link.heard.get_or_insert(heard);
     }
 
     /// Resets a connection from one side: what is on its way in that direction is lost.
@@ -343,7 +411,8 @@ impl World {
     /// Delivers what has come by now, and lets connections come about.
     pub(crate) fn arrive(&mut self) {
         let now = self.now;
-        for link in self.links.iter_mut().filter(|link| !(link.gateway_gone && link.peer_gone)) {
+        for link in &self.live {
+            let link = &mut self.links[*link];
             link.up.arrive(now);
             link.down.arrive(now);
             if link.up.is_reset(now) && !matches!(link.state, State::Reset(_) | State::Failed) {
@@ -356,8 +425,7 @@ impl World {
 
     /// The next instant at which something arrives by itself.
     pub(crate) fn next_arrival(&self) -> Option<Duration> {
-        let links = self.links.iter().filter(|link| !(link.gateway_gone && link.peer_gone));
-        links
+        self.live()
             .flat_map(|link| {
                 let state = match link.state {
                     State::Connecting(at) | State::Refusing(at) | State::Reset(at) if at > self.now => {
@@ -373,8 +441,9 @@ impl World {
 
     /// The gateway closes its socket.
     pub(crate) fn close_gateway(&mut self, link: usize) {
+        self.links[link].gateway_gone = true;
+        self.hears_no_more(link);
         let this = &mut self.links[link];
-        this.gateway_gone = true;
         this.watched = None;
         let unread = this.up.has_bytes() || !this.up.flight.is_empty();
         if this.resets_on_close || unread || matches!(this.state, State::Connecting(_)) {
@@ -382,6 +451,7 @@ impl World {
         } else if !this.down.is_ended() {
             self.end(link, false);
         }
+        self.forget_dead();
         self.moves += 1;
     }
 
@@ -395,6 +465,7 @@ impl World {
         } else if !this.up.is_ended() {
             self.end(link, true);
         }
+        self.forget_dead();
         self.moves += 1;
     }
 }

@@ -1,9 +1,10 @@
 //! Many runs of the gateway's worker over a simulated network.
 
+use weir_gateway::document::{ProxyProtocol, Retry};
 use weir_sim::{Plan, Report, run, shrink};
 
-/// Steps that all tests here take together, unless `WEIR_SIM_STEPS` asks for more.
-const STEPS: u64 = 3_000_000;
+/// Steps that the tests with shares take together, unless `WEIR_SIM_STEPS` asks for more.
+const STEPS: u64 = 2_000_000;
 
 #[test]
 fn what_nothing_disturbs_is_answered() {
@@ -93,6 +94,148 @@ fn buffered_messages_lose_nothing() {
     }
 }
 
+/// Nothing but the drain ends anything, and what had come before the end of its connection is answered.
+#[test]
+fn reloads_and_a_drain_lose_nothing() {
+    for seed in seeds(40) {
+        let with =
+            |plan| Plan { drains: true, switches: false, adopts: true, mirrors: seed % 3 == 0, ..plan };
+        well(seed, &with(Plan::plain()));
+        well(seed, &with(Plan { servers: 1 + (seed % 3) as usize, buffers: seed % 2 == 0, ..Plan::rough() }));
+        well(seed, &with(Plan { most_connections: Some(2), clients: 8, ..Plan::rough() }));
+        well(seed, &with(Plan { adopts: seed % 2 == 0, workers: 2, ..Plan::lending() }));
+    }
+}
+
+#[test]
+fn servers_that_fail_get_no_requests() {
+    let (mut steps, mut ejections, mut retries) = (0, 0, 0);
+    for seed in seeds(40) {
+        let servers = 2 + (seed % 3) as usize;
+        let workers = 1 + (seed % 2) as usize;
+        let plan = Plan { servers, workers, drains: seed % 5 == 0, ..Plan::failing() };
+        for plan in [Plan { bad_answers: 20, vanishes: 20, requests: 40, ..plan.clone() }, plan] {
+            let report = well(seed, &plan);
+            steps += report.steps;
+            ejections += report.counters.ejections;
+            retries += report.counters.retries;
+        }
+    }
+    println!("{steps} steps, {ejections} ejections, {retries} retries");
+    let is_one = std::env::var_os("WEIR_SIM_SEED").is_some();
+    assert!(is_one || (ejections > 20 && retries > 20), "{ejections} ejections, {retries} retries");
+}
+
+#[test]
+fn what_may_be_repeated_is_a_setting() {
+    let mut retries = [0; 4];
+    for seed in seeds(10) {
+        let plans = [(Retry::Idempotent, 10), (Retry::Always, 10), (Retry::Never, 10), (Retry::Always, 0)];
+        for (at, (retry, retry_percent)) in plans.into_iter().enumerate() {
+            let plan = Plan { retry, retry_percent, garbage: 0, adopts: false, ..Plan::faulty() };
+            retries[at] += well(seed, &plan).counters.retries;
+        }
+    }
+    println!("{retries:?}");
+    let is_one = std::env::var_os("WEIR_SIM_SEED").is_some();
+    assert!(is_one || (retries[1] > retries[0] && retries[0] > 0), "{retries:?}");
+    assert_eq!(retries[2..], [0, 0]);
+}
+
+#[test]
+fn copies_go_elsewhere_and_their_answers_nowhere() {
+    let mut copies = 0;
+    for seed in seeds(25) {
+        let report = well(seed, &Plan { mirrors: true, ..Plan::plain() });
+        assert_eq!(report.outcomes[0], 48, "seed {seed}");
+        copies += report.counters.mirrors().map(|(_, count)| count).sum::<u64>();
+        well(seed, &Plan { mirrors: true, buffers: seed % 2 == 0, ..Plan::rough() });
+        well(seed, &Plan { mirrors: true, drains: seed % 2 == 0, ..Plan::faulty() });
+    }
+    assert!(copies > 10, "{copies}");
+}
+
+#[test]
+fn a_full_queue_refuses_and_loses_nothing() {
+    let mut refused = 0;
+    for seed in seeds(30) {
+        let most_waiting = Some((seed % 3) as usize);
+        let few = Plan { most_connections: Some(1), most_waiting, clients: 6, ..Plan::plain() };
+        refused += well(seed, &few).outcomes[1];
+        let (adopts, workers) = (seed % 2 == 0, 1 + (seed % 2) as usize);
+        well(seed, &Plan { adopts, workers, rough: true, ..few.clone() });
+        well(seed, &Plan { most_connections: Some(2), most_waiting, adopts, workers, ..Plan::faulty() });
+    }
+    let is_one = std::env::var_os("WEIR_SIM_SEED").is_some();
+    assert!(is_one || refused > 20, "{refused}");
+}
+
+#[test]
+fn workers_lend_each_other_what_both_want() {
+    let mut lent = 0;
+    for seed in seeds(20) {
+        let plan = Plan { most_connections: Some(1 + (seed % 3) as usize), ..Plan::lending() };
+        let plan = Plan { workers: 2 + (seed % 4 / 3) as usize, ..plan };
+        lent += well(seed, &plan).counters.taken_over;
+        let faults = Plan { vanishes: 300, bad_answers: 100, refusals: 30, ..plan.clone() };
+        lent += well(seed, &faults).counters.taken_over;
+        well(seed, &Plan { adopts: true, drains: seed % 2 == 0, health: seed % 3 == 0, ..faults });
+    }
+    let is_one = std::env::var_os("WEIR_SIM_SEED").is_some();
+    assert!(is_one || lent > 100, "{lent}");
+}
+
+#[test]
+fn who_is_announced_is_who_it_was() {
+    for seed in seeds(20) {
+        let announces = [None, Some(ProxyProtocol::V1), Some(ProxyProtocol::V2)][(seed % 3) as usize];
+        let with = |plan| Plan { announced: seed % 4 != 3, announces, ..plan };
+        assert_eq!(well(seed, &with(Plan::plain())).outcomes[0], 48, "seed {seed}");
+        well(seed, &with(Plan::rough()));
+        well(seed, &with(Plan { most_connections: Some(2), adopts: false, ..Plan::faulty() }));
+        well(seed, &with(Plan { client_tls: true, requests: 4, ..Plan::rough() }));
+    }
+}
+
+#[test]
+fn names_decide_who_decrypts() {
+    for seed in seeds(6) {
+        let with =
+            |plan| Plan { client_tls: true, passes: true, announced: seed % 2 == 0, requests: 6, ..plan };
+        assert_eq!(well(seed, &with(Plan::plain())).outcomes[0], 24, "seed {seed}");
+        well(seed, &with(Plan::rough()));
+        well(seed, &with(Plan { drains: seed % 2 == 0, ..Plan::faulty() }));
+    }
+}
+
+/// Two workers wait for the only connection, and one gets it by mail. Its client has gone meanwhile, so it kept the connection
+/// idle, and the other one, which had asked once and does not ask again, waited until the idle connection was closed.
+#[test]
+fn a_lent_connection_whose_borrower_has_left_goes_to_who_waits() {
+    for seed in seeds(10) {
+        let most_connections = Some(1 + (seed % 3) as usize);
+        let faults = Plan { vanishes: 300, bad_answers: 100, refusals: 30, ..Plan::lending() };
+        well(seed, &Plan { most_connections, ..faults });
+    }
+}
+
+/// A pooled connection was closed before it answered, and the request was sent once more: to the same server, though that was
+/// ejected by then, or known to be down, and others were well.
+#[test]
+fn a_request_is_not_repeated_at_a_server_that_is_out() {
+    for seed in seeds(12) {
+        let some = Plan {
+            vanishes: 0,
+            garbage: 0,
+            bad_answers: 20,
+            refusals: 0,
+            speaks_first: 0,
+            ..Plan::failing()
+        };
+        well(seed, &Plan { servers: 4, clients: 24, outages: 60, adopts: false, switches: false, ..some });
+    }
+}
+
 #[test]
 fn tls_on_either_side() {
     for (client_tls, upstream_tls) in [(true, false), (false, true), (true, true)] {
@@ -136,12 +279,18 @@ fn share(tenths: u64) -> u64 {
 }
 
 /// Runs a plan that must break no rule. Prints the smallest failing run that it finds otherwise.
+#[expect(clippy::print_stdout, reason = "to run it again")]
 fn well(seed: u64, plan: &Plan) -> Report {
     let report = run(seed, plan);
     if report.violations.is_empty() {
         return report;
     }
     let first = report.violations[0].clone();
+    // To shrink takes a while.
+    println!("seed {seed}: {}\n  run({seed}, &{plan:?})", report.violations.join("\n  "));
+    if std::env::var_os("WEIR_SIM_TRACE").is_some() {
+        println!("{}", report.trace.join("\n"));
+    }
     let (small_seed, small, report) = shrink(seed, plan);
     let from = report.trace.len().saturating_sub(60);
     panic!(

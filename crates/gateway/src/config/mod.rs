@@ -29,3 +29,4 @@ pub(crate) use snapshot::{
     AccessLog, Action, FieldNames, Listener, Names, Pages, Passthrough, Policy, Route, Server, Service,
     Snapshot, Tracing, UpstreamTls,
 };
+pub(crate) use take_over::take_over_service;

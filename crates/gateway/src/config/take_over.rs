@@ -28,7 +28,7 @@ impl Checked {
             if self.has_service_tls_of(before, name) {
                 self.snapshot.services[at].tls.clone_from(&old.tls);
             }
-            take_over_servers(&mut self.snapshot.services[at], old);
+            take_over_service(&mut self.snapshot.services[at], old);
         }
         self.snapshot.overrides.clone_from(&in_force.overrides);
         let Snapshot { services, overrides, .. } = &mut self.snapshot;
@@ -60,7 +60,8 @@ impl Checked {
     }
 }
 
-fn take_over_servers(service: &mut Service, old: &Service) {
+/// Takes the addresses of names over, and the limits with what counts for them.
+pub(crate) fn take_over_service(service: &mut Service, old: &Service) {
     for server in &mut service.servers {
         let is_same = |old: &&Server| old.place == server.place;
         let Some(old) = old.servers.iter().find(is_same) else { continue };

@@ -185,7 +185,7 @@ impl Counters {
     }
 
     /// Adds another worker's.
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         self.connections += other.connections;
         self.upstream_connections += other.upstream_connections;
         self.taken_over += other.taken_over;

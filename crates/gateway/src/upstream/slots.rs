@@ -33,7 +33,12 @@ impl Slots {
 
     /// Whether another connection may begin.
     pub(crate) fn has_room(&self) -> bool {
-        self.open.load(Ordering::SeqCst) < self.most
+        self.open() < self.most
+    }
+
+    /// Connections that there are.
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
     }
 
     /// The right to another connection, unless there are as many as there may be.

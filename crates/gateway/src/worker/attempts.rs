@@ -83,8 +83,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends the request of an exchange again, on a new connection to the same server, or to another one if another
-    /// configuration has replaced it.
+    /// Sends the request of an exchange again, on a new connection to the same server, or to another one if that is down or
+    /// ejected by now, or another configuration has replaced it.
     pub(super) fn retry(&mut self, id: ExchangeId) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let client = exchange.client;
@@ -108,9 +108,11 @@ impl<N: Net> Worker<N> {
             server = Some(upstream.server);
         }
         self.drop_upstream(lost);
-        let server = match server.filter(|server| is_bound || self.servers.get(*server).is_some()) {
-            Some(server) => Ok(server),
-            None => self.choose(service, Wish { key, ..Wish::default() }),
+        let now = self.core.net.now();
+        let mut is_good = |id| self.servers.get_mut(id).is_some_and(|server| server.is_available(now));
+        let server = match server {
+            Some(server) if is_bound || is_good(server) => Ok(server),
+            avoid => self.choose(service, Wish { key, avoid, sticky: None }),
         };
         let dialled = match server.map_err(Unavailable::Failed).and_then(|server| self.dial(server, client)) {
             Ok(dialled) => dialled,

@@ -4,7 +4,7 @@ use super::{Control, Worker};
 use crate::admission::Crowd;
 use crate::keys::{ServerId, ServiceId, UpstreamId};
 use crate::resources::{Descriptor, Descriptors, Memory};
-use crate::upstream::{Job, Life, Slot, Slots, Upstream};
+use crate::upstream::{Job, Life, Server, Slot, Slots, Upstream};
 use std::sync::Arc;
 use weir_reactor::Net;
 use weir_reactor::mailbox::Sender;
@@ -106,11 +106,17 @@ impl<N: Net> Worker<N> {
         upstream.descriptor = descriptor;
         let id = self.upstreams.insert(upstream);
         self.core.counters.taken_over += 1;
-        let Some(server) = self.servers.get_mut(server).filter(|server| server.is_open()) else {
+        if !self.servers.get(server).is_some_and(Server::is_open) {
             // It was drained meanwhile.
             return self.drop_upstream(id);
-        };
-        server.pool.put(id, self.core.turn, &mut self.upstreams);
+        }
+        // Who has waited for it may be gone, while others wait: they have asked already, and do not ask again.
+        if !self.waits_for(server) && self.is_wanted_elsewhere(id) {
+            return;
+        }
+        if let Some(server) = self.servers.get_mut(server) {
+            server.pool.put(id, self.core.turn, &mut self.upstreams);
+        }
         self.touch_upstream(id);
     }
 
@@ -118,7 +124,7 @@ impl<N: Net> Worker<N> {
     /// Its own requests come first every other time.
     pub(super) fn is_wanted_elsewhere(&mut self, id: UpstreamId) -> bool {
         let Some(upstream) = self.upstreams.get(id) else { return false };
-        if self.waiting > 0 && upstream.life.requests % 2 == 0 {
+        if upstream.life.requests % 2 == 0 && self.waits_for(upstream.server) {
             return false;
         }
         let server = self.servers.get(upstream.server);
@@ -143,10 +149,21 @@ impl<N: Net> Worker<N> {
         upstream.timer.cancel(self.core.net.wheel());
         let (Some(worker), Some(slot)) = (self.peers.all.get(worker), upstream.slot) else { return };
         let mut transport = upstream.transport;
-        if transport.unwatch(&self.core.net).is_ok() {
-            let Upstream { life, descriptor, .. } = upstream;
-            worker.send(Control::Take(Box::new(Handed { transport, slot, life, descriptor })));
+        let Upstream { life, descriptor, .. } = upstream;
+        match transport.unwatch(&self.core.net) {
+            Ok(()) => worker.send(Control::Take(Box::new(Handed { transport, slot, life, descriptor }))),
+            Err(_) => {
+                drop(slot);
+                worker.send(Control::Room);
+            }
         }
+    }
+
+    /// Whether requests wait here for a connection to this server.
+    fn waits_for(&self, server: ServerId) -> bool {
+        let services = || self.core.plan.services.iter().filter_map(|id| self.services.get(*id));
+        self.waiting > 0
+            && services().any(|service| !service.waiting.is_empty() && service.servers.contains(&server))
     }
 
     fn server_with(&self, slots: &Arc<Slots>) -> Option<ServerId> {

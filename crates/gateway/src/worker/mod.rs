@@ -130,8 +130,17 @@ impl<N: Net> Worker<N> {
 
     /// Idle connections to servers.
     pub(crate) fn pooled(&self) -> usize {
-        let servers = self.servers.ids().into_iter().filter_map(|id| self.servers.get(id));
-        servers.map(|server| server.pool.len()).sum()
+        self.servers().map(|server| server.pool.len()).sum()
+    }
+
+    /// Requests that wait for a connection to a server.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// All servers, in no particular order.
+    pub(crate) fn servers(&self) -> impl Iterator<Item = &Server> {
+        self.servers.ids().into_iter().filter_map(|id| self.servers.get(id))
     }
 
     /// Waits for events, and at most until the drain's end.

@@ -1,0 +1,37 @@
+//! Replays the fuzzer's committed corpus, and parts of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[expect(unreachable_pub, reason = "a library to the fuzz targets")]
+#[path = "../fuzz/src/lib.rs"]
+mod invariants;
+
+fn corpus() -> Vec<(PathBuf, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/configuration");
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let inputs: Vec<_> = paths.map(|path| (path.clone(), fs::read(path).unwrap())).collect();
+    assert!(inputs.len() >= 20, "{} inputs", inputs.len());
+    inputs
+}
+
+#[test]
+fn configurations() {
+    for (path, input) in corpus() {
+        println!("{}", path.display());
+        // Their names begin with what they are.
+        let is_taken = path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with("bad-"));
+        assert_eq!(invariants::configuration(&input), is_taken);
+    }
+}
+
+/// Each configuration without what comes after any byte.
+#[test]
+fn configurations_cut_off() {
+    for (path, input) in corpus() {
+        println!("{}", path.display());
+        for length in 0..input.len() {
+            invariants::configuration(&input[..length]);
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The gateway's workers, the mail between them and to them, and what they say.
+
+use crate::ledger::Ledger;
+use crate::net::{SimListener, SimNet, SimSocket};
+use crate::plan::Plan;
+use crate::setting::{Setting, ejected};
+use crate::standing::Standing;
+use crate::world::World;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::time::Duration;
+use weir_gateway::bare::{Bare, Bound, Census, Letter};
+use weir_gateway::{Counters, Timeouts};
+use weir_reactor::stop::Stop;
+
+/// All workers.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    world: Rc<RefCell<World>>,
+    /// `None` once it is drained.
+    workers: Vec<Option<Bare<SimNet>>>,
+    /// What is on its way to each, and when it arrives.
+    mail: Vec<VecDeque<(Duration, Mail)>>,
+    bound: Bound,
+    setting: Setting,
+    standing: Standing,
+    down: Vec<bool>,
+    /// What was counted by those that are drained.
+    counters: Counters,
+    /// All lines of all logs.
+    pub(crate) log: Vec<String>,
+    most_connections: usize,
+}
+
+#[derive(Debug)]
+struct Mail {
+    letter: Letter<SimSocket>,
+    news: News,
+}
+
+/// What a letter says.
+#[derive(Debug)]
+enum News {
+    /// Something between workers.
+    Theirs,
+    /// They follow this one now.
+    Setting(Box<Setting>),
+    /// A server's health has changed.
+    Health { server: usize, moves: u8, is_down: bool },
+    /// They drain.
+    Drain,
+}
+
+impl Gateway {
+    /// The workers of a plan.
+    pub(crate) fn new(world: &Rc<RefCell<World>>, plan: &Plan, timeouts: Timeouts) -> Self {
+        let setting = Setting::new(plan, timeouts);
+        let bound = setting.bound(plan);
+        let net = |worker| SimNet::new(Rc::clone(world), worker);
+        let workers = match plan.workers {
+            1 => Bare::new(net(0), bound.clone(), vec![SimListener]).map(|worker| vec![worker]),
+            count => {
+                Bare::several((0..count).map(|worker| (net(worker), vec![SimListener])).collect(), &bound)
+            }
+        };
+        let workers: Vec<_> = workers.expect("nothing here can fail").into_iter().map(Some).collect();
+        Self {
+            world: Rc::clone(world),
+            mail: workers.iter().map(|_| VecDeque::new()).collect(),
+            workers,
+            bound,
+            setting,
+            standing: Standing::new(plan.workers, plan.servers),
+            down: vec![false; plan.servers],
+            counters: Counters::default(),
+            log: Vec::new(),
+            most_connections: plan.most_connections.unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Which servers may get requests.
+    pub(crate) fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// Whether a worker still works.
+    pub(crate) fn is_there(&self) -> bool {
+        self.workers.iter().any(Option::is_some)
+    }
+
+    /// Whether all workers still work.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.workers.iter().all(Option::is_some)
+    }
+
+    /// What lives in all workers.
+    pub(crate) fn census(&self) -> Census {
+        let mut all = Census::default();
+        for census in self.workers.iter().flatten().map(Bare::census) {
+            all.clients += census.clients;
+            all.upstreams += census.upstreams;
+            all.pooled += census.pooled;
+            all.exchanges += census.exchanges;
+            all.tunnels += census.tunnels;
+            all.mirrors += census.mirrors;
+            all.waiting += census.waiting;
+            all.in_flight += census.in_flight;
+            // They are the same for all workers.
+            all.slots = all.slots.max(census.slots);
+        }
+        all
+    }
+
+    /// Entries in the timer wheels of all workers that are there.
+    pub(crate) fn timers(&self) -> usize {
+        let world = self.world.borrow();
+        let there = self.workers.iter().zip(&world.listeners).filter(|(worker, _)| worker.is_some());
+        there.map(|(_, listener)| listener.timers).sum()
+    }
+
+    /// What all workers have counted.
+    pub(crate) fn counters(&self) -> Counters {
+        let mut counters = self.counters.clone();
+        for worker in self.workers.iter().flatten() {
+            counters.add(worker.counters());
+        }
+        counters
+    }
+
+    /// The next instant at which a letter arrives, or a timer comes.
+    pub(crate) fn next(&self) -> Option<Duration> {
+        let world = self.world.borrow();
+        let there = self.workers.iter().zip(&world.listeners).filter(|(worker, _)| worker.is_some());
+        let timers = there.filter_map(|(_, listener)| listener.timer);
+        let letters = self.mail.iter().filter_map(|mail| mail.front()).map(|(at, _)| *at);
+        timers.chain(letters).min()
+    }
+
+    /// Whether letters are on their way.
+    pub(crate) fn has_mail(&self) -> bool {
+        self.mail.iter().any(|mail| !mail.is_empty())
+    }
+
+    /// New settings: a server of the upstream is elsewhere, or an idle connection is kept for another time.
+    pub(crate) fn adopt(&mut self, plan: &Plan, ledger: &mut Ledger) {
+        let mut world = self.world.borrow_mut();
+        self.setting.version += 1;
+        if world.below(2) == 0 {
+            let server = world.below(plan.servers as u64) as usize;
+            self.setting.moves[server] = self.setting.moves[server].wrapping_add(1);
+            // Of what is elsewhere nothing is known.
+            self.down[server] = false;
+        } else {
+            self.setting.timeouts.pooled = Duration::from_millis(1 + world.below(60_000));
+        }
+        drop(world);
+        let Setting { version, moves, .. } = &self.setting;
+        ledger.note(|| format!("configuration {version}: the servers have moved {moves:?} times"));
+        self.bound = self.setting.bound(plan).after(&self.bound);
+        for worker in 0..self.workers.len() {
+            let news = News::Setting(Box::new(self.setting.clone()));
+            self.post(worker, Letter::adopt(&self.bound), news);
+        }
+    }
+
+    /// A server is down, or up again.
+    pub(crate) fn turn_health(&mut self, ledger: &mut Ledger) {
+        let server = self.world.borrow_mut().below(self.down.len() as u64) as usize;
+        self.down[server] = !self.down[server];
+        let (is_down, moves) = (self.down[server], self.setting.moves[server]);
+        ledger.note(|| format!("server {server} is {}", if is_down { "down" } else { "up" }));
+        for worker in 0..self.workers.len() {
+            if let Some(letter) = self.bound.health("upstream", server, !is_down) {
+                self.post(worker, letter, News::Health { server, moves, is_down });
+            }
+        }
+    }
+
+    /// All workers drain.
+    pub(crate) fn drain(&mut self) {
+        for worker in 0..self.workers.len() {
+            self.post(worker, Letter::stop(Stop::Drain), News::Drain);
+        }
+    }
+
+    fn post(&mut self, worker: usize, letter: Letter<SimSocket>, news: News) {
+        let mut world = self.world.borrow_mut();
+        let last = self.mail[worker].back().map_or(Duration::ZERO, |(at, _)| *at);
+        let at = (world.now + world.delay()).max(last);
+        world.moves += 1;
+        self.mail[worker].push_back((at, Mail { letter, news }));
+    }
+
+    /// One turn of each worker, in any order.
+    pub(crate) fn turn(&mut self, ledger: &mut Ledger) {
+        let count = self.workers.len();
+        let first = match count {
+            1 => 0,
+            _ => self.world.borrow_mut().below(count as u64) as usize,
+        };
+        for worker in (0..count).map(|at| (first + at) % count) {
+            self.turn_of(worker, ledger);
+            self.deliver(worker, ledger);
+            let letters = self.workers.iter_mut().map(|bare| match bare {
+                Some(bare) => bare.letters(),
+                None => Vec::new(),
+            });
+            for (to, letters) in letters.collect::<Vec<_>>().into_iter().enumerate() {
+                for letter in letters {
+                    self.post(to, letter, News::Theirs);
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, worker: usize, ledger: &mut Ledger) {
+        let now = self.world.borrow().now;
+        while let Some((_, Mail { letter, news })) = self.mail[worker].pop_front_if(|(at, _)| *at <= now) {
+            self.world.borrow_mut().moves += 1;
+            let Some(bare) = &mut self.workers[worker] else { continue };
+            bare.receive(letter);
+            self.judge(worker, ledger);
+            match news {
+                News::Theirs | News::Drain => {}
+                News::Setting(setting) => {
+                    let Setting { version, moves, .. } = *setting;
+                    self.standing.moved(worker, &moves, now);
+                    self.world.borrow_mut().listeners[worker].version = version;
+                }
+                News::Health { server, moves, is_down } => {
+                    self.standing.is(worker, server, moves, is_down, now);
+                }
+            }
+        }
+    }
+
+    fn turn_of(&mut self, worker: usize, ledger: &mut Ledger) {
+        let Some(bare) = &mut self.workers[worker] else { return };
+        let Census { clients, upstreams, .. } = bare.census();
+        let turned = bare.turn();
+        let timers = self.world.borrow().listeners[worker].timers;
+        // One for each connection, one for the listener's rest and one for its drain.
+        if timers > clients + upstreams + 2 {
+            ledger.violation(format!("{timers} timers for {clients} clients and {upstreams} upstreams"));
+        }
+        if let Err(error) = turned {
+            ledger.violation(format!("the gateway failed: {error}"));
+        }
+        let is_drained = bare.is_drained();
+        self.judge(worker, ledger);
+        if is_drained && let Some(bare) = self.workers[worker].take() {
+            ledger.note(|| format!("worker {worker} is drained"));
+            self.counters.add(bare.counters());
+        }
+    }
+
+    /// Judges what a worker has begun and said.
+    fn judge(&mut self, worker: usize, ledger: &mut Ledger) {
+        let attempts = std::mem::take(&mut self.world.borrow_mut().attempts);
+        for link in attempts {
+            let world = self.world.borrow();
+            let Some(to) = world.links[link].to else { continue };
+            let is_open = |link: &&crate::world::Link| link.to == Some(to) && !link.gateway_gone;
+            let open = world.live().filter(is_open).count();
+            if open > self.most_connections && to[1] == 18 {
+                let most = self.most_connections;
+                ledger.violation(format!("{open} connections to {to:?}, and {most} are allowed"));
+            }
+            if self.most_connections == usize::MAX
+                && let Some(why) = self.standing.wrong_connection(worker, to, &world)
+            {
+                ledger.violation(format!("a connection to {to:?}: {why}"));
+            }
+        }
+        let Some(bare) = &mut self.workers[worker] else { return };
+        let now = self.world.borrow().now;
+        for line in bare.lines() {
+            if line.contains("internal_error") {
+                ledger.violation(line.clone());
+            }
+            if let Some((address, until)) = ejected(&line, now) {
+                self.standing.ejected(worker, address, until, now);
+            }
+            ledger.note(|| line.clone());
+            self.log.push(line);
+        }
+    }
+}

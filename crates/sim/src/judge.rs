@@ -1,0 +1,194 @@
+//! What must hold all the way of a run, and at its end.
+
+use crate::ledger::{Entry, Outcome};
+use crate::net::peer_address;
+use crate::run::Run;
+use std::time::Duration;
+use weir_gateway::bare::Census;
+
+impl Run<'_> {
+    /// No request comes to a server that should not get it.
+    pub(crate) fn judge_arrivals(&mut self) {
+        let world = self.world.borrow();
+        let is_limited = self.plan.most_connections.is_some();
+        for (id, arrival) in std::mem::take(&mut self.ledger.arrived) {
+            let link = &world.links[arrival.link];
+            let (Some(to), Some(entry)) = (link.to, self.ledger.entries.get(id)) else { continue };
+            let wrong = self.gateway.standing().wrong_request(link.worker, to, entry.at, &world);
+            if let Some(why) = wrong.filter(|_| !is_limited) {
+                self.ledger.violation(format!("#{id} came to {to:?}: {why}"));
+            }
+        }
+    }
+
+    /// While nothing moves, no request waits for a connection that is idle, or may begin.
+    pub(crate) fn judge_quiet(&mut self) {
+        let plan = self.plan;
+        let Some(most) = plan.most_connections else { return };
+        let is_simple = plan.servers == 1 && !plan.adopts && !plan.health && !plan.mirrors;
+        if !is_simple || self.gateway.has_mail() || !self.gateway.is_whole() {
+            return;
+        }
+        let Census { waiting, pooled, slots, .. } = self.gateway.census();
+        if waiting > 0 && (pooled > 0 || slots < most) {
+            let what =
+                format!("{waiting} requests wait, {pooled} connections are idle, {slots} of {most} are open");
+            if !self.ledger.violations.contains(&what) {
+                self.ledger.violation(what);
+            }
+        }
+    }
+
+    /// Lets all time-outs pass: then nothing may be left.
+    pub(crate) fn wind_down(&mut self) {
+        self.played = self.world.borrow().now;
+        if let Some(client) = self.clients.first() {
+            let text = format!("{client:?}").chars().take(300).collect::<String>();
+            self.ledger.violation(format!("a client waits for ever: {text}"));
+            return;
+        }
+        let end = self.world.borrow().now + Duration::from_secs(4000);
+        while self.world.borrow().now < end && self.is_anything_left() {
+            if !self.step() {
+                break;
+            }
+        }
+        let census = self.gateway.census();
+        if census != Census::default() {
+            self.ledger.violation(format!("left behind: {census:?}"));
+        }
+        let timers = self.gateway.timers();
+        if timers > 0 {
+            self.ledger.violation(format!("left behind: {timers} timers"));
+        }
+        let (open, queued) = {
+            let world = self.world.borrow();
+            let open = world.links.iter().filter(|link| !link.gateway_gone).count();
+            (open, world.listeners.iter().map(|listener| listener.backlog.len()).sum::<usize>())
+        };
+        if open > queued {
+            self.ledger.violation(format!("left behind: {} connections", open - queued));
+        }
+        if self.draining.is_some() && self.gateway.is_there() {
+            self.ledger.violation("the drain does not end".to_owned());
+        }
+    }
+
+    fn is_anything_left(&self) -> bool {
+        self.gateway.census() != Census::default()
+            || self.gateway.timers() > 0
+            || self.gateway.has_mail()
+            || (self.draining.is_some() && self.gateway.is_there())
+    }
+
+    /// Every request has one outcome, and every loss a reason.
+    pub(crate) fn judge(&mut self) {
+        let mut wrong = Vec::new();
+        for (id, entry) in self.ledger.entries.iter().enumerate() {
+            let has_reason = self.has_reason(entry);
+            let reasons = self.reasons(id);
+            if reasons > 1 {
+                wrong.push(format!("#{id} has ended for {reasons} reasons"));
+            }
+            match entry.outcome {
+                None => wrong.push(format!("#{id} has no outcome")),
+                Some(Outcome::Answered) => {
+                    self.outcomes[0] += 1;
+                    if entry.is_passed_on == Some(false) && !has_reason {
+                        wrong.push(format!("#{id} was not passed on to its end after the switch"));
+                    }
+                }
+                Some(Outcome::Refused(status)) => {
+                    self.outcomes[1] += 1;
+                    if !has_reason {
+                        wrong.push(format!("#{id} got {status}, and the log does not say why"));
+                    }
+                }
+                Some(Outcome::Lost) => {
+                    self.outcomes[2] += 1;
+                    // What passes a tunnel may end in any way.
+                    let may_be_lost = self.plan.tunnels || entry.is_passed || self.came_too_late(entry);
+                    if !has_reason && !may_be_lost {
+                        wrong.push(format!("#{id} is lost, and the log does not say why"));
+                    }
+                }
+                Some(Outcome::Forgone) => self.outcomes[3] += 1,
+            }
+        }
+        if self.plan.is_faultless() {
+            let is_excused = |entry: &&Entry| self.plan.drains && self.came_too_late(entry);
+            let lost = self.ledger.entries.iter().filter(|entry| entry.outcome == Some(Outcome::Lost));
+            let lost = lost.filter(|entry| !is_excused(entry)).count();
+            let foregone = self.outcomes[3] > 0 && !self.plan.drains;
+            if lost > 0 || self.outcomes[1] > 0 || foregone {
+                wrong.push(format!("nothing was wrong, and not all were answered: {:?}", self.outcomes));
+            }
+            if !self.plan.rough && self.played > Duration::from_secs(1) {
+                wrong.push(format!("nothing takes time, and it took {:?}", self.played));
+            }
+            if let Some(line) = self.gateway.log.first() {
+                wrong.push(format!("nothing was wrong, and the log says: {line}"));
+            }
+        }
+        wrong.extend(self.wrong_counts());
+        for what in wrong {
+            self.ledger.violation(what);
+        }
+    }
+
+    /// Whether the log says why something of its client has ended.
+    fn has_reason(&self, entry: &Entry) -> bool {
+        let mut names = vec![format!("client={}", peer_address(entry.link))];
+        names.extend(entry.source.map(|source| format!("client={source}")));
+        let says = |line: &String| names.iter().any(|name| line.split(' ').any(|word| word == name));
+        self.gateway.log.iter().any(says) || self.is_log_cut()
+    }
+
+    /// Whether more has ended than the log tells of: it has so many lines a second.
+    fn is_log_cut(&self) -> bool {
+        let is_end = |line: &&String| {
+            let word = line.split(' ').nth(1).unwrap_or_default();
+            word == "-" || word.parse::<u16>().is_ok_and(|status| status >= 400)
+        };
+        let told = self.gateway.log.iter().filter(is_end).count() as u64;
+        let ended: u64 = self.gateway.counters().ended().map(|(_, count)| count).sum();
+        ended > told
+    }
+
+    /// How often the log says that a request has ended. What an upstream says behind an answer ends nothing.
+    fn reasons(&self, id: usize) -> usize {
+        let named = format!("/{id}\"");
+        let ends = |line: &&String| line.contains(&named) && !line.contains(" upstream_stray ");
+        self.gateway.log.iter().filter(ends).count()
+    }
+
+    /// Whether the gateway had ended the connection in a drain before a byte of the request came: there is always one that
+    /// crosses the end of an idle connection. Or a client did not read for so long that the answer was lost, with all that
+    /// the gateway had said.
+    fn came_too_late(&self, entry: &Entry) -> bool {
+        let link = &self.world.borrow().links[entry.link];
+        let was_slow = link.is_finished && !self.plan.is_faultless();
+        // It may never have been accepted.
+        let was_late = link.heard.is_none_or(|heard| heard <= entry.from || self.plan.client_tls);
+        self.draining.is_some() && (was_late || was_slow)
+    }
+
+    /// Each exchange has ended once, and not too many were tried again.
+    fn wrong_counts(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let counters = self.gateway.counters();
+        let ended: u64 = counters.ended().map(|(_, count)| count).sum();
+        let answers: u64 = counters.answers.iter().sum();
+        let requests = counters.requests;
+        if !(requests..=requests + ended).contains(&answers) {
+            wrong.push(format!("{requests} requests have {answers} ends, of which {ended} early"));
+        }
+        let budgets = self.plan.workers as u64;
+        let percent = u64::from(self.plan.retry_percent);
+        let most = if percent == 0 { 0 } else { 100 * budgets + (requests + ended) * percent / 100 };
+        if counters.retries > most {
+            wrong.push(format!("{} retries for {requests} requests", counters.retries));
+        }
+        wrong
+    }
+}

@@ -1,0 +1,225 @@
+//! One client and its origins that say whatever a fuzzer wants, byte by byte: what must hold then.
+
+use crate::gateway::Gateway;
+use crate::ledger::Ledger;
+use crate::plan::Plan;
+use crate::world::{Weather, World};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+use weir_gateway::Timeouts;
+use weir_gateway::bare::Census;
+use weir_http1::{BodyDecoder, Limits, Parse, RequestHead, ResponseHead};
+
+/// Plays one connection by a script and panics if a rule is broken: whatever comes, origins get valid requests, the client gets
+/// what begins as a valid answer, and nothing is left once both have closed and all time-outs have passed.
+///
+/// The script's first byte says how the gateway is set (1: connections begin with a PROXY header; 2: messages are buffered; 4:
+/// one connection to the origin; 8: copies are made). Then come steps of a byte each, modulo 8: 0 and 1: the client, or the
+/// origin, says as many bytes as the next byte tells; 2 and 3: it ends its stream; 4: so many tenths of a second pass; 5 and 6:
+/// it resets its connection; 7: the origin says nothing until the gateway has dialled again. After each step the gateway turns.
+pub fn connection(script: &[u8]) {
+    let [flags, steps @ ..] = script else { return };
+    let is = |flag: u8| flags & flag != 0;
+    let plan = Plan {
+        announced: is(1),
+        buffers: is(2),
+        most_connections: is(4).then_some(1),
+        mirrors: is(8),
+        marks: false,
+        ..Plan::plain()
+    };
+    let mut play = Play::new(&plan);
+    let mut steps = steps.iter().copied().take(LONGEST);
+    while let Some(step) = steps.next() {
+        match step % 8 {
+            0 => {
+                let count = usize::from(steps.next().unwrap_or_default());
+                play.client_says(&steps.by_ref().take(count).collect::<Vec<_>>());
+            }
+            1 => {
+                let count = usize::from(steps.next().unwrap_or_default());
+                play.unsaid.extend(steps.by_ref().take(count));
+            }
+            2 => play.world.borrow_mut().end(play.client, true),
+            3 => play.origin_ends(false),
+            4 => play.pass(Duration::from_millis(100) * u32::from(steps.next().unwrap_or_default())),
+            5 => play.world.borrow_mut().reset(play.client, true),
+            6 => play.origin_ends(true),
+            _ => play.speaker = None,
+        }
+        play.settle();
+    }
+    play.finish();
+}
+
+struct Play {
+    world: Rc<RefCell<World>>,
+    gateway: Gateway,
+    ledger: Ledger,
+    client: usize,
+    /// What the client has got.
+    got: Vec<u8>,
+    /// The origin's links, and what came on each.
+    origins: Vec<(usize, Vec<u8>)>,
+    /// The link on which the origin speaks.
+    speaker: Option<usize>,
+    /// What it will say.
+    unsaid: Vec<u8>,
+}
+
+impl Play {
+    fn new(plan: &Plan) -> Self {
+        let weather = Weather { rough: false, tiny: false, refusals: 0, shortages: 0, corrupts: false };
+        let world = Rc::new(RefCell::new(World::new(0, weather, 1)));
+        let mut gateway = Gateway::new(&world, plan, Timeouts::default());
+        let mut ledger = Ledger::default();
+        gateway.turn(&mut ledger);
+        let client = world.borrow_mut().connect().expect("the gateway listens");
+        Self {
+            world,
+            gateway,
+            ledger,
+            client,
+            got: Vec::new(),
+            origins: Vec::new(),
+            speaker: None,
+            unsaid: Vec::new(),
+        }
+    }
+
+    fn client_says(&mut self, bytes: &[u8]) {
+        let mut world = self.world.borrow_mut();
+        if !world.pipe(self.client, true).is_ended() {
+            world.send(self.client, true, bytes);
+        }
+    }
+
+    fn origin_ends(&mut self, resets: bool) {
+        let Some(link) = self.speaker.take() else { return };
+        let mut world = self.world.borrow_mut();
+        match resets {
+            true => world.reset(link, true),
+            false => world.end(link, true),
+        }
+    }
+
+    /// Until nothing moves.
+    fn settle(&mut self) {
+        for _ in 0..MOST_TURNS {
+            let before = self.world.borrow().moves;
+            self.exchange();
+            self.gateway.turn(&mut self.ledger);
+            self.exchange();
+            self.gateway.turn(&mut self.ledger);
+            if self.world.borrow().moves == before {
+                return;
+            }
+        }
+        panic!("the gateway turns without an end");
+    }
+
+    /// What the peers have for the gateway, and it for them.
+    fn exchange(&mut self) {
+        let mut world = self.world.borrow_mut();
+        for link in std::mem::take(&mut world.dialled) {
+            self.origins.push((link, Vec::new()));
+            self.speaker = Some(link);
+        }
+        if let Some(link) = self.speaker
+            && !self.unsaid.is_empty()
+            && !world.links[link].gateway_gone
+            && !world.pipe(link, true).is_ended()
+        {
+            let sent = world.send(link, true, &self.unsaid);
+            self.unsaid.drain(..sent);
+        }
+        world.arrive();
+        take(&mut world, self.client, &mut self.got);
+        for (link, got) in &mut self.origins {
+            take(&mut world, *link, got);
+        }
+    }
+
+    /// Time passes, with all timers in it.
+    fn pass(&mut self, time: Duration) {
+        let end = self.world.borrow().now + time;
+        for _ in 0..MOST_TURNS {
+            let next = self.gateway.next().map_or(end, |next| next.min(end));
+            let now = self.world.borrow().now;
+            self.world.borrow_mut().now = next.max(now);
+            self.settle();
+            if next >= end {
+                return;
+            }
+        }
+        panic!("timers come without an end");
+    }
+
+    fn finish(mut self) {
+        let links: Vec<_> =
+            [self.client].into_iter().chain(self.origins.iter().map(|(link, _)| *link)).collect();
+        for link in links {
+            self.world.borrow_mut().end(link, true);
+            self.settle();
+        }
+        self.pass(Duration::from_secs(4000));
+        assert_eq!(self.ledger.violations, Vec::<String>::new());
+        assert_eq!(self.gateway.census(), Census::default());
+        assert_eq!(self.gateway.timers(), 0);
+        assert!(
+            self.world.borrow().links.iter().all(|link| link.gateway_gone),
+            "a connection is left behind"
+        );
+        is_answer(&self.got);
+        for (_, got) in &self.origins {
+            are_requests(got);
+        }
+    }
+}
+
+/// Takes what has come to a peer.
+fn take(world: &mut World, link: usize, into: &mut Vec<u8>) {
+    let before = into.len();
+    world.pipe(link, false).take(usize::MAX, false, into);
+    if into.len() > before {
+        world.moves += 1;
+    }
+}
+
+/// What the client got begins as an answer.
+fn is_answer(got: &[u8]) {
+    let head = ResponseHead::new().parse(got, &Limits::default());
+    assert!(got.is_empty() || head.is_ok(), "{head:?}: {}", got.escape_ascii());
+}
+
+/// What an origin got are requests, up to one that is cut off, or a switch of the protocol.
+fn are_requests(got: &[u8]) {
+    let mut rest = got;
+    let limits = Limits::default();
+    while !rest.is_empty() {
+        let mut head = RequestHead::new();
+        match head.parse(rest, &limits) {
+            Ok(Parse::Complete(length)) => rest = &rest[length..],
+            Ok(Parse::Partial) => return,
+            Err(error) => panic!("{error}: {}", got.escape_ascii()),
+        }
+        if head.upgrade.is_some() {
+            return;
+        }
+        let mut body = BodyDecoder::new(head.framing, &limits);
+        while !body.is_complete() {
+            let step = body.decode(rest).unwrap_or_else(|error| panic!("{error}: {}", got.escape_ascii()));
+            rest = &rest[step.consumed..];
+            if step.consumed == 0 {
+                return;
+            }
+        }
+    }
+}
+
+/// Bytes of a script that are played: more make no other cases.
+const LONGEST: usize = 16 * 1024;
+
+/// A step is over after some turns.
+const MOST_TURNS: usize = 10_000;

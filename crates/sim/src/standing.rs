@@ -1,0 +1,99 @@
+//! Which servers may get requests, as far as anybody outside of the gateway can know.
+
+use crate::setting::{origin, server_at};
+use crate::world::World;
+use std::time::Duration;
+
+/// What each worker knows of the upstream's servers.
+#[derive(Debug)]
+pub(crate) struct Standing(Vec<Vec<Known>>);
+
+/// What one worker knows of one server.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// How often it has moved.
+    moves: u8,
+    is_down: bool,
+    ejected_until: Duration,
+    /// When that was heard, and when it was down or up again.
+    since: Duration,
+}
+
+impl Standing {
+    /// Servers of which nothing bad is known.
+    pub(crate) fn new(workers: usize, servers: usize) -> Self {
+        Self(vec![vec![Known::default(); servers]; workers])
+    }
+
+    /// A worker follows another configuration: of what has moved, nothing is known.
+    pub(crate) fn moved(&mut self, worker: usize, moves: &[u8], now: Duration) {
+        for (known, moves) in self.0[worker].iter_mut().zip(moves) {
+            if known.moves != *moves {
+                *known = Known { moves: *moves, since: now, ..Known::default() };
+            }
+        }
+    }
+
+    /// A worker hears that a server, which has moved so often, is down, or up.
+    pub(crate) fn is(&mut self, worker: usize, server: usize, moves: u8, is_down: bool, now: Duration) {
+        let known = &mut self.0[worker][server];
+        if known.moves == moves && known.is_down != is_down {
+            (known.is_down, known.since) = (is_down, now);
+        }
+    }
+
+    /// A worker says that it has ejected the server at this address.
+    pub(crate) fn ejected(&mut self, worker: usize, address: [u8; 4], until: Duration, now: Duration) {
+        let Some((server, moves)) = server_at(address) else { return };
+        let known = &mut self.0[worker][server];
+        if known.moves == moves {
+            (known.ejected_until, known.since) = (until, now);
+        }
+    }
+
+    /// Why a worker may not begin a connection to a server now: it knows that the server is down or ejected, while others are
+    /// neither. Of those, one may be what it has just failed at.
+    pub(crate) fn wrong_connection(&self, worker: usize, to: [u8; 4], world: &World) -> Option<String> {
+        self.wrong(worker, to, world.now, world)
+    }
+
+    /// Likewise why a request that was asked at `begun` must not have come to a server.
+    pub(crate) fn wrong_request(
+        &self,
+        worker: usize,
+        to: [u8; 4],
+        begun: Duration,
+        world: &World,
+    ) -> Option<String> {
+        let (server, _) = server_at(to)?;
+        // What was heard at the same instant may have been heard later.
+        let before = begun.checked_sub(Duration::from_nanos(1))?;
+        let is_known = self.0[worker].get(server)?.since <= before;
+        is_known.then(|| self.wrong(worker, to, before, world)).flatten()
+    }
+
+    fn wrong(&self, worker: usize, to: [u8; 4], begun: Duration, world: &World) -> Option<String> {
+        let (server, moves) = server_at(to)?;
+        let known = self.0[worker].get(server).filter(|known| known.moves == moves)?;
+        if !known.is_down && known.ejected_until <= world.now {
+            return None;
+        }
+        let is_good = |other: &usize| {
+            let known = &self.0[worker][*other];
+            let was_good = known.ejected_until <= begun && known.since <= begun;
+            *other != server && !known.is_down && was_good
+        };
+        let good: Vec<_> = (0..self.0[worker].len()).filter(is_good).collect();
+        let has_failed = |other: usize| {
+            let at = origin(other, self.0[worker][other].moves);
+            world.failed.get(&at).is_some_and(|at| *at >= begun)
+        };
+        let is_wrong = match good[..] {
+            [] => false,
+            [other] => !has_failed(other),
+            _ => true,
+        };
+        let why = if known.is_down { "down" } else { "ejected" };
+        is_wrong.then(|| format!("server {server} is {why} for worker {worker}, and {good:?} are not"))
+    }
+}
