@@ -170,7 +170,9 @@ impl Run<'_> {
         let was_slow = link.is_finished && !self.plan.is_faultless();
         // It may never have been accepted.
         let was_late = link.heard.is_none_or(|heard| heard <= entry.from || self.plan.client_tls);
-        self.draining.is_some() && (was_late || was_slow)
+        // Without descriptors, idle connections make room for others.
+        let ends_idle = self.draining.is_some() || self.plan.shortages > 0;
+        ends_idle && was_late || self.draining.is_some() && was_slow
     }
 
     /// Each exchange has ended once, and not too many were tried again.

@@ -55,6 +55,8 @@ pub(crate) struct Arrival {
     pub(crate) is_reused: bool,
     /// How much of what the origin has said there the gateway had read; `None`: over TLS there is more than answers.
     pub(crate) read: Option<usize>,
+    /// How much of what the gateway has said there the origin had read with its head.
+    pub(crate) got: usize,
     /// The configuration by which it was passed on.
     pub(crate) version: u32,
 }
@@ -115,7 +117,10 @@ impl Ledger {
             () if !before.is_reused => "again, after a new connection",
             () if before.read.is_some_and(|read| link.up.read != read) => "again, after bytes of an answer",
             () if !link.peer_gone && !link.up.is_ended() => "again, and its connection was not closed",
-            () if entry.ask.body.is_some_and(|body| body.length > LONGEST_REPEATED) => "again, and is long",
+            // With TLS it is not known how much of it.
+            () if before.read.is_some() && link.down.read - before.got > LONGEST_REPEATED => {
+                "again, and much had come"
+            }
             () => return,
         };
         let method = name(entry.ask.method);
@@ -141,5 +146,5 @@ impl Ledger {
     }
 }
 
-/// What is longer is not kept.
+/// What is longer is not kept, as far as it has left.
 const LONGEST_REPEATED: usize = 16 * 1024;

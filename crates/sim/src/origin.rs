@@ -335,7 +335,8 @@ impl Origin {
         }
         if !self.site.is_mirror {
             let read = (!self.peer.is_over_tls()).then(|| world.links[link].up.read);
-            let arrival = Arrival { link, is_reused: self.requests > 0, read, version };
+            let got = world.links[link].down.read;
+            let arrival = Arrival { link, is_reused: self.requests > 0, read, got, version };
             ledger.arrives(id, arrival, self.site.retry, world);
         }
         self.requests += 1;
