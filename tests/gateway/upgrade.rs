@@ -297,6 +297,7 @@ fn requests_in_progress_finish_in_the_old_process_which_does_nothing_else() {
     upstream.wait_for_requests(1);
     line.write(&answering("new"));
     assert_eq!(line.ask(UPGRADE).status, 200);
+    poll_until(DEADLINE, "its line", || line.pids().len() == 2);
     let pid = line.last().as_raw_nonzero();
     assert_ne!(pid.get().unsigned_abs(), line.weir.pid());
     for (signal, refused) in [

@@ -149,7 +149,7 @@ fn rule_11_a_byte_now_and_then_extends_no_deadline_of_hello_handshake_or_head() 
             431,
         ),
         (&[], format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "X: y\r\n".repeat(101)), 431),
-        (&[], format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", "x".repeat(9000)), 414),
+        (&[], format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", "x".repeat(40_000)), 414),
     ] {
         let case = cleartext(flags, |peer| peer.serve(OK));
         assert_eq!(ask(&case, &request).status, status, "{request:.60}");
