@@ -59,17 +59,16 @@ impl Descriptors {
             limit,
             connections,
             more: spare / 4,
-            most_clients: AtomicUsize::new(connections / 2),
+            most_clients: AtomicUsize::new(of_clients(connections)),
             clients: AtomicUsize::new(0),
             upstreams: AtomicUsize::new(0),
             is_wanted: AtomicBool::new(false),
         }
     }
 
-    /// Sets how many connections clients may have; `None`: half of all, since each may need one to a server. Returns what they have
-    /// now: not more than there are.
+    /// Sets how many connections clients may have; `None`: most of all. Returns what they have now: not more than there are.
     pub(crate) fn allow(&self, clients: Option<u32>) -> usize {
-        let most = clients.map_or(self.connections / 2, |most| self.connections.min(most as usize));
+        let most = clients.map_or(of_clients(self.connections), |most| self.connections.min(most as usize));
         self.most_clients.store(most, Ordering::SeqCst);
         most
     }
@@ -187,6 +186,12 @@ pub(crate) fn spare(limit: usize) -> usize {
 /// A gateway that cannot have one connection on each side is none: better that the system says so.
 const LEAST: usize = 2;
 
+/// What clients have of all connections unless that is set: three quarters, as at one time most of them ask nothing, and a request
+/// in flight has its connection to a server.
+fn of_clients(connections: usize) -> usize {
+    connections - connections / 4
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,14 +202,18 @@ mod tests {
             [(64, 12, 36), (1024, 20, 940), (1 << 20, 100, (1 << 20) - 164), (20, 12, 2)]
         {
             let open = Descriptors::new(limit, others).open();
-            assert_eq!((open.connections, open.most_clients), (connections, connections / 2), "{limit}");
+            assert_eq!(
+                (open.connections, open.most_clients),
+                (connections, connections - connections / 4),
+                "{limit}"
+            );
         }
     }
 
     #[test]
-    fn clients_have_half_or_what_is_set_and_never_more_than_all() {
+    fn clients_have_most_or_what_is_set_and_never_more_than_all() {
         let descriptors = Descriptors::new(64, 12);
-        for (set, most) in [(None, 18), (Some(5), 5), (Some(30), 30), (Some(1000), 36)] {
+        for (set, most) in [(None, 27), (Some(5), 5), (Some(30), 30), (Some(1000), 36)] {
             assert_eq!(descriptors.allow(set), most);
         }
     }
@@ -212,11 +221,11 @@ mod tests {
     #[test]
     fn each_side_is_told_what_it_lacks_and_servers_have_some_more() {
         let descriptors = Arc::new(Descriptors::new(64, 12));
-        let clients: Vec<_> = (0..18).map(|_| descriptors.client().unwrap()).collect();
+        let clients: Vec<_> = (0..27).map(|_| descriptors.client().unwrap()).collect();
         assert_eq!(descriptors.client().unwrap_err(), Scarce::Connections);
         descriptors.allow(Some(36));
         assert!(descriptors.client().is_ok());
-        let mut upstreams: Vec<_> = (0..18).map(|_| descriptors.upstream().unwrap()).collect();
+        let mut upstreams: Vec<_> = (0..9).map(|_| descriptors.upstream().unwrap()).collect();
         assert_eq!(descriptors.client().unwrap_err(), Scarce::Descriptors);
         assert_eq!(descriptors.upstream().unwrap_err(), Scarce::Descriptors);
         upstreams.extend((0..4).map(|_| descriptors.one_more().unwrap()));

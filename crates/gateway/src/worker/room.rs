@@ -60,10 +60,10 @@ impl<N: Net> Worker<N> {
     /// that are kept for this until other workers have closed some. Errors: there is none.
     #[cold]
     pub(super) fn place_for_upstream(&mut self) -> Result<Descriptor, Scarce> {
-        if self.evict_upstream(Scarce::Descriptors) {
-            return self.peers.descriptors.upstream();
+        if !self.evict_upstream(Scarce::Descriptors) {
+            self.peers.tell(|| Control::Shed(Scarce::Descriptors));
         }
-        self.peers.tell(|| Control::Shed(Scarce::Descriptors));
+        // While some of those that are kept are in use, the place of an idle one is one of them, too.
         self.peers.descriptors.one_more()
     }
 
