@@ -24,8 +24,9 @@ pub use weir::{Ended, Weir};
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
+use weir_reactor::limits::raise_open_files;
 
 /// The timeout of each wait in a test: far longer than any step needs, since it is no measure of speed.
 pub const DEADLINE: Duration = Duration::from_secs(30);
@@ -40,6 +41,14 @@ pub fn poll_until(deadline: Duration, what: &str, mut condition: impl FnMut() ->
         assert!(Instant::now() < end, "timed out after {deadline:?}: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Raises this process's limit of open files, once: all tests and their peers share it.
+fn enough_files() {
+    static RAISED: Once = Once::new();
+    RAISED.call_once(|| {
+        raise_open_files().unwrap();
+    });
 }
 
 /// A program on the PATH; `None` and a line on stdout if it is absent, so that the test is skipped.

@@ -59,6 +59,7 @@ impl Upstream {
         tls: Option<Acceptor>,
         script: impl Fn(&mut Peer) + Send + Sync + 'static,
     ) -> Self {
+        super::enough_files();
         let (address, shared) = (listener.local_addr().unwrap(), Arc::<Shared>::default());
         let seen = Arc::clone(&shared);
         let script = Arc::new(script);

@@ -117,6 +117,7 @@ impl Weir {
     }
 
     fn spawn_command(command: &mut Command, stderr: impl Into<Stdio>) -> Self {
+        super::enough_files();
         let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let stdout = Collected::from(child.stdout.take().unwrap());
         let stderr = child.stderr.take().map_or_else(|| Collected::from(io::empty()), Collected::from);

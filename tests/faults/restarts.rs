@@ -23,7 +23,13 @@ struct Mortal {
 
 impl Mortal {
     fn start(at: SocketAddr, seen: &Seen) -> Self {
-        let listener = TcpListener::bind(at).unwrap();
+        let mut listener = None;
+        // Another test may have been given the port meanwhile.
+        poll_until(DEADLINE, "the port", || {
+            listener = TcpListener::bind(at).ok();
+            listener.is_some()
+        });
+        let listener = listener.unwrap();
         let address = listener.local_addr().unwrap();
         let (stopping, streams) = (Arc::<AtomicBool>::default(), Arc::<Mutex<Vec<TcpStream>>>::default());
         let (stops, kept, seen) = (Arc::clone(&stopping), Arc::clone(&streams), Arc::clone(seen));
@@ -50,6 +56,15 @@ impl Mortal {
         for stream in self.streams.lock().unwrap().drain(..) {
             let _ = stream.shutdown(Shutdown::Both);
         }
+    }
+}
+
+/// Tells the clients that it is over, also when the test fails: they would go on for ever.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -120,6 +135,7 @@ fn a_hundred_restarts_lose_only_what_may_not_be_sent_again() {
                 }
             });
         }
+        let over = Over(&is_over);
         for _ in 0..RESTARTS {
             let before = served.load(Ordering::Relaxed);
             poll_until(DEADLINE, "requests", || served.load(Ordering::Relaxed) > before + 40);
@@ -127,7 +143,7 @@ fn a_hundred_restarts_lose_only_what_may_not_be_sent_again() {
             mortal.kill();
             mortal = Mortal::start(at, &seen);
         }
-        is_over.store(true, Ordering::Relaxed);
+        drop(over);
         mortal.kill();
     });
     let (lost, seen) = (lost.into_inner().unwrap(), seen.lock().unwrap().clone());
