@@ -24,7 +24,11 @@ ready = {{ connect = '{{{{listen_address}}}}:{{{{listen_port}}}}', timeout_ms = 
 
 /// An experiment with such a target and a working relay.
 fn experiment(script: &str, set: &[&str]) -> Experiment {
-    let files = [("mine/target.toml", target(script)), ("good/target.toml", target("exec RELAY"))];
+    experiment_of(script, "exec RELAY", set)
+}
+
+fn experiment_of(mine: &str, good: &str, set: &[&str]) -> Experiment {
+    let files = [("mine/target.toml", target(mine)), ("good/target.toml", target(good))];
     let files = files.each_ref().map(|(name, text)| (*name, text.as_str()));
     let targets = ["target=[\"mine\",\"good\"]"];
     Experiment::of(&files, &[&targets[..], set].concat())
@@ -124,7 +128,9 @@ fn a_cell_without_a_valid_run_is_no_success() {
 #[test]
 fn an_upgrade_that_costs_more_fails_the_gate_of_its_own_experiment() {
     // More blocks than a verdict needs: a busy machine invalidates some.
-    let upgrade = experiment("while :; do :; done &\nexec RELAY", &["blocks=12"]);
+    let burning = |loops: usize| format!("{}exec RELAY", "while :; do :; done &\n".repeat(loops));
+    // Both burn: else a quiet machine's load and origin would be the limit of the good one, which supports no verdict.
+    let upgrade = experiment_of(&burning(3), &burning(1), &["blocks=12"]);
     let gate = ["--set", "baseline=[\"good\"]", "--fail-on", "regression", "--allow-invalid"];
     let ended = run(&upgrade, &gate);
     let text = message(&ended, 4);
