@@ -4,7 +4,7 @@
 mod answers;
 mod requests;
 
-use crate::{Limits, Parse, RequestError, RequestHead, ResponseError, ResponseHead, Rule, Rules};
+use crate::{HeadError, Limits, Parse, RequestError, RequestHead, ResponseError, ResponseHead, Rule, Rules};
 
 /// A head that was mended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,13 +41,7 @@ impl RequestHead {
             true => self.parse_mended(out, limits)?,
             false => self.parse(out, limits)?,
         };
-        match parsed {
-            Parse::Complete(_) => Ok(written.mended()),
-            Parse::Partial if written.lines == 0 && written.is_too_long(head, limits) => {
-                Err(RequestError::RequestLineTooLong)
-            }
-            Parse::Partial => Ok(written.fits(head, limits).map(|()| None)?),
-        }
+        written.outcome(parsed, head, limits, RequestError::RequestLineTooLong)
     }
 
     /// The rule that a head which is refused for `error` breaks, if letting it pass, beside `rules` and perhaps others, would
@@ -55,12 +49,8 @@ impl RequestHead {
     #[cold]
     #[must_use]
     pub fn would_pass(buf: &[u8], limits: &Limits, rules: Rules, error: RequestError) -> Option<Rule> {
-        let passes = |rules| Self::default().mend(buf, limits, rules, error, &mut Vec::new());
-        let suspects = Rule::behind_request(error);
-        if suspects.is_empty() || passes(Rule::OF_REQUESTS.into_iter().collect()).is_err() {
-            return None;
-        }
-        suspects.iter().copied().find(|rule| passes(rules.with(*rule)) != Err(error))
+        let mend = |rules| Self::default().mend(buf, limits, rules, error, &mut Vec::new());
+        culprit(Rule::behind_request(error), Rule::OF_REQUESTS.into_iter().collect(), rules, error, mend)
     }
 }
 
@@ -83,25 +73,15 @@ impl ResponseHead {
         }
         let head = limits.window(buf);
         let written = answers::write(head, rules, out);
-        match self.parse(out, limits)? {
-            Parse::Complete(_) => Ok(written.mended()),
-            Parse::Partial if written.lines == 0 && written.is_too_long(head, limits) => {
-                Err(ResponseError::StatusLineTooLong)
-            }
-            Parse::Partial => Ok(written.fits(head, limits).map(|()| None)?),
-        }
+        written.outcome(self.parse(out, limits)?, head, limits, ResponseError::StatusLineTooLong)
     }
 
     /// As [`RequestHead::would_pass`].
     #[cold]
     #[must_use]
     pub fn would_pass(buf: &[u8], limits: &Limits, rules: Rules, error: ResponseError) -> Option<Rule> {
-        let passes = |rules| Self::default().mend(buf, limits, rules, error, &mut Vec::new());
-        let suspects = Rule::behind_response(error);
-        if suspects.is_empty() || passes(Rule::OF_ANSWERS.into_iter().collect()).is_err() {
-            return None;
-        }
-        suspects.iter().copied().find(|rule| passes(rules.with(*rule)) != Err(error))
+        let mend = |rules| Self::default().mend(buf, limits, rules, error, &mut Vec::new());
+        culprit(Rule::behind_response(error), Rule::OF_ANSWERS.into_iter().collect(), rules, error, mend)
     }
 }
 
@@ -116,25 +96,43 @@ struct Written {
 }
 
 impl Written {
-    fn mended(self) -> Option<Mended> {
-        Some(Mended { length: self.read, broken: self.broken })
-    }
-
-    /// Whether the line that is not complete has no room for another byte.
-    fn is_too_long(self, head: &[u8], limits: &Limits) -> bool {
-        head.len() - self.read >= limits.line_bytes || limits.head_is_full(head)
-    }
-
-    /// Errors: the line that is not complete, a field's, is too long, or the head is.
-    fn fits(self, head: &[u8], limits: &Limits) -> Result<(), crate::HeadError> {
-        if head.len() - self.read >= limits.line_bytes {
-            return Err(crate::HeadError::FieldLineTooLong);
+    /// What came of it, as what was written is parsed. Errors: the line that is not complete, or the head, is too long;
+    /// `first_too_long` if that line is the first one.
+    fn outcome<E: From<HeadError>>(
+        self,
+        parsed: Parse,
+        head: &[u8],
+        limits: &Limits,
+        first_too_long: E,
+    ) -> Result<Option<Mended>, E> {
+        if let Parse::Complete(_) = parsed {
+            return Ok(Some(Mended { length: self.read, broken: self.broken }));
         }
-        if limits.head_is_full(head) {
-            return Err(crate::HeadError::HeadTooLong);
+        // There is no room for another byte.
+        let (line_is_full, head_is_full) =
+            (head.len() - self.read >= limits.line_bytes, limits.head_is_full(head));
+        match (line_is_full, head_is_full) {
+            (false, false) => Ok(None),
+            _ if self.lines == 0 => Err(first_too_long),
+            (true, _) => Err(HeadError::FieldLineTooLong.into()),
+            (false, true) => Err(HeadError::HeadTooLong.into()),
         }
-        Ok(())
     }
+}
+
+/// Which of the suspected rules, beside those that are let pass, a head that is refused for `error` breaks, if it passes at
+/// all under `every` rule.
+fn culprit<E: Copy + PartialEq>(
+    suspects: &[Rule],
+    every: Rules,
+    rules: Rules,
+    error: E,
+    mend: impl Fn(Rules) -> Result<Option<Mended>, E>,
+) -> Option<Rule> {
+    if suspects.is_empty() || mend(every).is_err() {
+        return None;
+    }
+    suspects.iter().copied().find(|rule| mend(rules.with(*rule)) != Err(error))
 }
 
 /// The complete lines of a head from `at` on, up to the empty one, each with its LF.
