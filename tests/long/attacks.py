@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 
-from common import Gateway, Process, certificates, fail
+from common import Gateway, Process, certificates, fail, other_cores
 
 RATE, CONNECTIONS, WINDOW = 500, 32, 12
 HALF_OPEN, FILES = 20_000, 50_000
@@ -49,14 +49,14 @@ def main(weir, rounds):
     resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, FILES))
     folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-attacks-"))
     chain, key = certificates(folder)["ecdsa"]
-    others = ",".join(str(core) for core in sorted(os.sched_getaffinity(0) - {0})) or "0"
+    others = ",".join(map(str, other_cores()))
     origin = Process(weir, "origin", "--listen", "http://127.0.0.1:0", "--workers", "1", "--cores", others)
     [at] = origin.listening(1)
     wrong = []
     try:
         with Gateway(weir, folder, CONFIG.format(chain=chain, key=key, origin=at)) as gateway:
             cleartext, secure = gateway.urls
-            os.sched_setaffinity(0, {int(core) for core in others.split(",")})
+            os.sched_setaffinity(0, other_cores())
             attacks = {
                 "slow heads": slowhttptest(cleartext, "-H", "-i", "2"),
                 "slow bodies": slowhttptest(cleartext, "-B", "-i", "2", "-s", "100000"),
@@ -67,8 +67,8 @@ def main(weir, rounds):
             measure(weir, secure, others)
             for name, attack in attacks.items():
                 wrong += judge(name, attack, gateway, lambda: measure(weir, secure, others), rounds)
-            early = {key: value for key, value in gateway.metrics().items() if key.startswith("weir_ended_early_total{")}
-            print("ended early:", ", ".join(f"{key.split('\"')[1]} {value:.0f}" for key, value in early.items()))
+            early = gateway.ended_early().items()
+            print("ended early:", ", ".join(f"{reason} {count:.0f}" for reason, count in early))
     finally:
         origin.stop()
     if wrong:

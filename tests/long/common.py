@@ -1,5 +1,6 @@
 """Shared by the long tests: a gateway, certificates, its metrics and its resources."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -12,6 +13,11 @@ import urllib.request
 def fail(why):
     print(why, file=sys.stderr)
     sys.exit(1)
+
+
+def other_cores():
+    """The allowed cores but for the gateway's, core 0; that one, if there is no other."""
+    return sorted(os.sched_getaffinity(0) - {0}) or [0]
 
 
 def certificates(folder):
@@ -89,6 +95,11 @@ class Gateway:
             if bare != name:
                 found[bare] = found.get(bare, 0) + float(value)
         return found
+
+    def ended_early(self):
+        """Reason -> count."""
+        counts = self.metrics().items()
+        return {name.split('"')[1]: count for name, count in counts if name.startswith("weir_ended_early_total{")}
 
     def rss_kib(self):
         [line] = [line for line in pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines() if line.startswith("VmRSS")]

@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 
-from common import Gateway, Process, certificates, fail
+from common import Gateway, Process, certificates, fail, other_cores
 
 CONNECTIONS = 32
 
@@ -53,7 +53,7 @@ EXPECTED = FORBIDDEN | {"client_closed", "client_stalled", "body_timeout", "body
 def main(weir, minutes):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-soak-"))
     chain, key = certificates(folder)["ecdsa"]
-    others = sorted(os.sched_getaffinity(0) - {0}) or [0]
+    others = other_cores()
     start = lambda url: Process(weir, "origin", "--listen", url, "--workers", "1", "--cores", str(others[0]))
     origins = [start("http://127.0.0.1:0") for _ in range(2)]
     urls = [origin.listening(1)[0] for origin in origins]
@@ -88,7 +88,7 @@ def main(weir, minutes):
                 result = json.loads(load.communicate()[0])
                 metrics = gateway.metrics()
                 held.append((gateway.rss_kib(), gateway.descriptors(), metrics["weir_timers"]))
-                early = {key.split('"')[1]: value for key, value in metrics.items() if key.startswith("weir_ended_early_total{")}
+                early = gateway.ended_early()
                 print(
                     f"minute {minute}: {result['answered_in_all']} answers, errors {result['errors'] or 'none'}, unsent {result['unsent']['count']}; "
                     f"RSS {held[-1][0]} KiB, {held[-1][1]} descriptors, {held[-1][2]:.0f} timers; "
