@@ -3,6 +3,7 @@
 
 mod answer;
 mod change;
+mod door;
 mod services;
 
 use crate::control::gather;
@@ -14,14 +15,14 @@ use crate::standing::Standing;
 use crate::upgrade::{self, Upgrades};
 use crate::worker::Control;
 use answer::Answer;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use door::Counted;
+pub(crate) use door::Door;
 use services::Target;
 use socket2::Socket;
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 use weir_http1::{Field, Limits, Method, Parse, RequestHead};
 use weir_reactor::mailbox::Sender;
@@ -42,107 +43,6 @@ pub(crate) struct Admin {
     pub most: usize,
 }
 
-/// The thread that accepts, and what is being answered.
-#[derive(Debug)]
-pub(crate) struct Door {
-    thread: Mutex<Option<JoinHandle<()>>>,
-    /// Readable once nobody is let in any more.
-    bell: OwnedFd,
-    is_closed: AtomicBool,
-    counts: Mutex<Counts>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Counts {
-    /// Connections that wait for their first answer, and other requests that are being answered, but for upgrades.
-    owed: usize,
-    /// Requests that are being answered.
-    answering: usize,
-}
-
-/// One that is counted until it is dropped.
-#[derive(Debug)]
-struct Counted {
-    door: Arc<Door>,
-    of: fn(&mut Counts) -> &mut usize,
-}
-
-impl Counted {
-    fn new(door: &Arc<Door>, of: fn(&mut Counts) -> &mut usize) -> Self {
-        *of(&mut door.lock()) += 1;
-        Self { door: Arc::clone(door), of }
-    }
-
-    fn owed(door: &Arc<Door>) -> Self {
-        Self::new(door, |counts| &mut counts.owed)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        *(self.of)(&mut self.door.lock()) -= 1;
-        self.door.changed.notify_all();
-    }
-}
-
-impl Door {
-    /// Closed; [`start`] opens it. Errors: the process has no descriptor left.
-    pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self {
-            thread: Mutex::default(),
-            bell: eventfd(0, EventfdFlags::CLOEXEC)?,
-            is_closed: AtomicBool::new(false),
-            counts: Mutex::default(),
-            changed: Condvar::new(),
-        })
-    }
-
-    /// Lets nobody in any more, and closes the socket. Connections that are there get one more answer.
-    pub(crate) fn close(&self) {
-        self.is_closed.store(true, Ordering::Relaxed);
-        // A full counter is readable already.
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
-        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // A panic there has ended it, too.
-            let _ = thread.join();
-        }
-    }
-
-    /// Closes it, and waits, but not long, until all that were let in have their answer: it needs the workers. Who has asked for
-    /// an upgrade is not waited for.
-    pub(crate) fn clear(&self) {
-        self.close();
-        drop(self.changed.wait_timeout_while(self.lock(), LAST_ANSWERS, |counts| counts.owed > 0));
-    }
-
-    /// Closes it, and waits for answers that are being given, but not long.
-    pub(crate) fn finish(&self) {
-        self.close();
-        drop(self.changed.wait_timeout_while(self.lock(), LAST_ANSWERS, |counts| counts.answering > 0));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for the next connection; None: nobody is let in any more. Errors: as accept(2).
-    fn accept(&self, listener: &Listener) -> io::Result<Option<OwnedFd>> {
-        loop {
-            let mut waits = [PollFd::new(listener, PollFlags::IN), PollFd::new(&self.bell, PollFlags::IN)];
-            rustix::io::retry_on_intr(|| poll(&mut waits, None))?;
-            if self.is_closed.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-            // Another process may have been first.
-            if let Some((stream, _)) = listener.accept()? {
-                rustix::io::ioctl_fionbio(&stream, false)?;
-                return Ok(Some(stream));
-            }
-        }
-    }
-}
-
 /// In words: a URL, or `unix:PATH`.
 pub(crate) fn place(listener: &Listener) -> String {
     match listener.address() {
@@ -159,9 +59,6 @@ const RELOAD: Duration = Duration::from_secs(60);
 
 /// Each has a thread.
 const MOST: usize = 32;
-
-/// An answer takes milliseconds, even to a reader that is slow.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// Serves until the door is closed. Errors: no thread can be started.
 pub(crate) fn start(listener: Listener, door: &Arc<Door>, admin: Admin) -> io::Result<()> {
@@ -192,7 +89,7 @@ pub(crate) fn start(listener: Listener, door: &Arc<Door>, admin: Admin) -> io::R
             }
         }
     })?;
-    *door.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+    door.opened_by(thread);
     Ok(())
 }
 
@@ -200,14 +97,14 @@ impl Admin {
     fn serve(&self, mut stream: Socket, owed: Counted) -> io::Result<()> {
         stream.set_read_timeout(Some(WITHIN))?;
         stream.set_write_timeout(Some(WITHIN))?;
-        let (door, mut owed) = (Arc::clone(&owed.door), Some(owed));
+        let (door, mut owed) = (Arc::clone(owed.door()), Some(owed));
         let (mut bytes, mut head, mut some) = (Vec::new(), RequestHead::new(), [0; 4096]);
         loop {
             match head.parse(&bytes, &Limits::default()) {
                 Ok(Parse::Complete(len)) => {
-                    let _answering = Counted::new(&door, |counts| &mut counts.answering);
+                    let _answering = Counted::answering(&door);
                     let first = owed.take();
-                    let _owed = match path(&head, &bytes) {
+                    let _owed = match path_and_query(&head, &bytes).0 {
                         b"/upgrade" => {
                             drop(first);
                             None
@@ -218,7 +115,7 @@ impl Admin {
                     bytes.drain(..len);
                     // A body would be taken for the next request.
                     let persists = head.persistent && head.framing.is_empty();
-                    let persists = persists && !door.is_closed.load(Ordering::Relaxed);
+                    let persists = persists && !door.is_closed();
                     stream.write_all(&answer.bytes(head.method == Method::Head, persists))?;
                     if !persists {
                         return Ok(());
@@ -236,8 +133,7 @@ impl Admin {
     }
 
     fn answer(&self, head: &RequestHead, buf: &[u8]) -> Answer {
-        let mut parts = head.path.of(buf).splitn(2, |byte| *byte == b'?');
-        let (path, query) = (parts.next().unwrap_or_default(), parts.next());
+        let (path, query) = path_and_query(head, buf);
         if head.method == Method::Post {
             let is_origin = |field: &Field| field.name.of(buf).eq_ignore_ascii_case(b"origin");
             if head.fields.iter().any(is_origin) {
@@ -329,9 +225,10 @@ impl Admin {
     }
 }
 
-/// The path of a request, without a query.
-fn path<'a>(head: &RequestHead, buf: &'a [u8]) -> &'a [u8] {
-    head.path.of(buf).split(|byte| *byte == b'?').next().unwrap_or_default()
+/// The path of a request, and what stands behind its `?`.
+fn path_and_query<'a>(head: &RequestHead, buf: &'a [u8]) -> (&'a [u8], Option<&'a [u8]>) {
+    let mut parts = head.path.of(buf).splitn(2, |byte| *byte == b'?');
+    (parts.next().unwrap_or_default(), parts.next())
 }
 
 /// Some workers did not answer in time.
