@@ -9,6 +9,7 @@ mod experiment;
 mod fixture;
 pub mod load;
 pub mod namespaces;
+pub mod sessions;
 mod signals;
 mod stream;
 mod upstream;

@@ -1,6 +1,6 @@
 //! A running `weir` process.
 
-use super::{DEADLINE, poll_until};
+use super::{Answer, Client, DEADLINE, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -150,6 +150,11 @@ impl Weir {
         let stdout = self.stdout();
         let admin = stdout.lines().find_map(|line| line.strip_prefix("admin on http://"));
         admin.expect("an admin address that is a port").parse().unwrap()
+    }
+
+    /// Asks the admin address, such as `GET /ready`.
+    pub fn ask_admin(&self, request: &str) -> Answer {
+        Client::connect(self.admin(), None).ask(format!("{request} HTTP/1.1\r\nHost: a\r\n\r\n"))
     }
 
     /// The process ID.

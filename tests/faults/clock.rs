@@ -1,12 +1,13 @@
 //! A clock that jumps.
 
 use super::GET;
-use crate::common::{Certificates, Client, DEADLINE, Stream, Weir, peer, poll_until};
+use crate::common::sessions::{connect, connector, is_resumed};
+use crate::common::{Certificates, DEADLINE, Weir, peer, poll_until};
 use crate::gateway::metric;
 use rustix::time::{ClockId, clock_gettime, clock_settime};
 use std::fs;
 use std::path::Path;
-use weir_tls::{Client as TlsClient, ClientSettings, Connector, Offer, Roots};
+use weir_tls::Connector;
 
 fn config(certificates: &Certificates, log: &Path) -> String {
     format!(
@@ -31,20 +32,10 @@ fn config(certificates: &Certificates, log: &Path) -> String {
 
 /// Whether a new connection's session was resumed; a request on it is answered. Also the year that the answer is dated with.
 fn ask(weir: &Weir, connector: &Connector) -> (bool, String) {
-    let session = connector.connect(&"127.0.0.1".parse().unwrap());
-    let mut client = Client { stream: Stream::connect(weir.address(), Some(session)).unwrap() };
+    let mut client = connect(weir.address(), connector).unwrap();
     let answer = client.ask(GET);
     assert_eq!(answer.status, 200);
-    let resumed = client.stream.session().and_then(|session| session.facts()).unwrap().kind.is_resumption();
-    (resumed, answer.fields("date")[0].split(' ').nth(3).unwrap().to_owned())
-}
-
-fn connector(certificates: &Certificates) -> Connector {
-    let Offer { versions, suites, groups } = Offer::default().complete();
-    let roots = Roots::File(certificates.ca.clone());
-    TlsClient::new(&ClientSettings { roots, versions, suites, groups, ..ClientSettings::default() })
-        .unwrap()
-        .core()
+    (is_resumed(&mut client), answer.fields("date")[0].split(' ').nth(3).unwrap().to_owned())
 }
 
 /// The gateway alone sees another time, by a library that comes between it and the system.
@@ -69,7 +60,7 @@ fn requests_handshakes_and_the_drain_survive_a_jump_by_years() {
             ("DONT_FAKE_MONOTONIC", "1"),
         ],
     );
-    let connector = connector(&certificates);
+    let connector = connector(&certificates.ca, &[]);
     let (_, now) = ask(&weir, &connector);
     assert!(ask(&weir, &connector).0);
     let year: i32 = now.parse().unwrap();

@@ -273,7 +273,7 @@ fn a_reload_changes_what_is_accepted() {
     let mut before = Client::connect(weir.address(), None);
     assert_eq!(before.ask("GET /own HTTP/1.1\r\nHost: h\r\n\r\n").status, 204);
     write("", "accept = 'bare-lf'");
-    let reloaded = Client::connect(weir.admin(), None).ask("POST /reload HTTP/1.1\r\nHost: a\r\n\r\n");
+    let reloaded = weir.ask_admin("POST /reload");
     assert_eq!(reloaded.status, 200, "{}", reloaded.text());
     assert_eq!(before.ask(ODD).status, 200);
     assert_eq!(ask(&weir, ODD).status, 505);

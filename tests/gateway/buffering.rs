@@ -1,18 +1,8 @@
 //! Slow clients and their messages, held back for the sake of the servers.
 
-use super::{gateway_to, metric};
+use super::{counting, gateway_to, metric};
 use crate::common::{Client, DEADLINE, Peer, Upstream, pattern, poll_until};
 use weir_http1::Method;
-
-/// An upstream that answers with the length of each request's body.
-fn counting() -> Upstream {
-    Upstream::start(None, |peer: &mut Peer| {
-        while let Some(request) = peer.request() {
-            let body = request.body.len().to_string();
-            peer.answer(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()));
-        }
-    })
-}
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 

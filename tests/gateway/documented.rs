@@ -148,7 +148,7 @@ fn the_metrics_are_those_that_operators_are_told_of() {
         certificates.key.display()
     );
     let weir = Weir::configured(&config, 1);
-    let answer = Client::connect(weir.admin(), None).ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    let answer = weir.ask_admin("GET /metrics");
     let families: Vec<_> =
         answer.text().lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
     assert!(families.len() > 30, "{families:?}");

@@ -30,7 +30,7 @@ mod trailers;
 mod unix;
 mod upgrade;
 
-use crate::common::{Answer, Client, Peer, Upstream, Weir};
+use crate::common::{Answer, Client, Peer, Switch, Upstream, Weir};
 
 /// An upstream that answers each request with a name and the request's head.
 fn named(name: &'static str) -> Upstream {
@@ -45,13 +45,47 @@ fn named(name: &'static str) -> Upstream {
     })
 }
 
+/// An upstream that answers once the switch is thrown.
+fn held_back(switch: &Switch, answer: &'static str) -> Upstream {
+    let switch = switch.clone();
+    Upstream::start(None, move |peer: &mut Peer| {
+        while peer.request().is_some() {
+            switch.wait();
+            peer.answer(answer);
+        }
+    })
+}
+
+/// An upstream that answers with the length of each request's body.
+fn counting() -> Upstream {
+    let switch = Switch::default();
+    switch.throw();
+    counting_once(&switch)
+}
+
+/// As [`counting`], once the switch is thrown.
+fn counting_once(switch: &Switch) -> Upstream {
+    let switch = switch.clone();
+    Upstream::start(None, move |peer: &mut Peer| {
+        while let Some(request) = peer.request() {
+            switch.wait();
+            let body = request.body.len().to_string();
+            peer.answer(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()));
+        }
+    })
+}
+
 /// A gateway of one worker with one route to an upstream; `route` is more of that route, and what follows it.
-fn gateway_to(upstream: &Upstream, route: &str) -> Weir {
-    let config = format!(
+pub(crate) fn gateway_to(upstream: &Upstream, route: &str) -> Weir {
+    Weir::configured(&config_to(upstream, route), 1)
+}
+
+/// Its configuration.
+pub(crate) fn config_to(upstream: &Upstream, route: &str) -> String {
+    format!(
         "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\nservers = 'http://{}'\n[[route]]\nservice = 'app'\n{route}",
         upstream.address
-    );
-    Weir::configured(&config, 1)
+    )
 }
 
 /// Sends `GET TARGET` for a host on a new connection.
@@ -61,7 +95,7 @@ fn get(weir: &Weir, host: &str, target: &str) -> Answer {
 
 /// The sum of a metric over its labels, by the admin address.
 pub(crate) fn metric(weir: &Weir, name: &str) -> u64 {
-    let answer = Client::connect(weir.admin(), None).ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    let answer = weir.ask_admin("GET /metrics");
     let samples = answer
         .text()
         .lines()

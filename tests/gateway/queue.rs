@@ -1,6 +1,6 @@
 //! Connections to a server are limited, and requests wait for one.
 
-use super::{metric, named};
+use super::{counting_once, metric, named};
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, Weir, pattern, poll_until};
 use weir_http1::Method;
 
@@ -24,18 +24,6 @@ fn gateway(service: &str, rest: &str, upstream: &Upstream) -> Weir {
     Weir::configured(&config, 1)
 }
 
-/// An upstream that answers with the length of the body, once the switch is thrown.
-fn held_back(switch: &Switch) -> Upstream {
-    let switch = switch.clone();
-    Upstream::start(None, move |peer: &mut Peer| {
-        while let Some(request) = peer.request() {
-            switch.wait();
-            let body = request.body.len().to_string();
-            peer.answer(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()));
-        }
-    })
-}
-
 fn waiting(weir: &Weir) -> u64 {
     metric(weir, "weir_waiting_requests")
 }
@@ -43,7 +31,7 @@ fn waiting(weir: &Weir) -> u64 {
 #[test]
 fn requests_wait_for_a_connection_and_keep_their_bodies() {
     let switch = Switch::default();
-    let upstream = held_back(&switch);
+    let upstream = counting_once(&switch);
     let weir = gateway("max_connections = 1", "", &upstream);
     let mut clients: Vec<_> = (0..6).map(|_| Client::connect(weir.address(), None)).collect();
     let body = pattern(100_000);
@@ -66,7 +54,7 @@ fn requests_wait_for_a_connection_and_keep_their_bodies() {
 #[test]
 fn a_queue_is_bounded_in_length_and_time() {
     let switch = Switch::default();
-    let upstream = held_back(&switch);
+    let upstream = counting_once(&switch);
     let weir = gateway("max_connections = 1\nmax_waiting = 1", "[timeouts]\nqueue = '300ms'", &upstream);
     let mut busy = Client::connect(weir.address(), None);
     busy.send(GET);
@@ -88,7 +76,7 @@ fn a_queue_is_bounded_in_length_and_time() {
 #[test]
 fn clients_that_leave_do_not_fill_the_queue() {
     let switch = Switch::default();
-    let upstream = held_back(&switch);
+    let upstream = counting_once(&switch);
     let weir = gateway("max_connections = 1\nmax_waiting = 1", "", &upstream);
     let mut busy = Client::connect(weir.address(), None);
     busy.send(GET);
@@ -108,7 +96,7 @@ fn clients_that_leave_do_not_fill_the_queue() {
 #[test]
 fn a_server_that_is_full_leaves_requests_to_others() {
     let switch = Switch::default();
-    let (full, free) = (held_back(&switch), named("free"));
+    let (full, free) = (counting_once(&switch), named("free"));
     let config = format!(
         "workers = 1
         [listener.web]
@@ -132,7 +120,7 @@ fn a_server_that_is_full_leaves_requests_to_others() {
 #[test]
 fn a_drain_serves_those_that_wait() {
     let switch = Switch::default();
-    let upstream = held_back(&switch);
+    let upstream = counting_once(&switch);
     let weir = gateway("max_connections = 1", "", &upstream);
     let mut clients: Vec<_> = (0..3).map(|_| Client::connect(weir.address(), None)).collect();
     for (index, client) in clients.iter_mut().enumerate() {
@@ -153,7 +141,7 @@ fn a_drain_serves_those_that_wait() {
 #[test]
 fn a_limit_holds_for_all_workers_together() {
     let switch = Switch::default();
-    let upstream = held_back(&switch);
+    let upstream = counting_once(&switch);
     let config = format!(
         "workers = 2
         [listener.web]

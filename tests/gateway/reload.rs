@@ -1,9 +1,8 @@
 //! Reloads: what is taken while requests go on, and what is refused.
 
-use super::{metric, named};
-use crate::common::{
-    Answer, Certificates, Client, DEADLINE, Peer, Stream, Switch, Upstream, Weir, poll_until,
-};
+use super::{held_back, metric, named};
+use crate::common::sessions::{connect, connector, resumes};
+use crate::common::{Answer, Certificates, Client, DEADLINE, Peer, Switch, Upstream, Weir, poll_until};
 use rustix::process::Signal;
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -13,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tempfile::TempDir;
 use weir_http1::Method;
-use weir_tls::{Client as TlsClient, ClientSettings, Connector, Offer, Roots, Version};
+use weir_tls::Version;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
@@ -41,7 +40,7 @@ impl Case {
     }
 
     fn reload(&self) -> Answer {
-        Client::connect(self.weir.admin(), None).ask("POST /reload HTTP/1.1\r\nHost: a\r\n\r\n")
+        self.weir.ask_admin("POST /reload")
     }
 
     /// Writes another configuration, which is taken; returns what has changed.
@@ -73,27 +72,6 @@ fn answering(body: &str) -> String {
 
 fn to(service: &str, address: SocketAddr) -> String {
     format!("{LISTENER}[service.{service}]\nservers = 'http://{address}'\n[[route]]\nservice = '{service}'\n")
-}
-
-pub(super) fn connector(ca: &Path, versions: &[Version]) -> Connector {
-    let Offer { versions, suites, groups } =
-        Offer { versions: versions.to_vec(), ..Offer::default() }.complete();
-    let roots = Roots::File(ca.to_owned());
-    let settings = ClientSettings { roots, versions, suites, groups, ..ClientSettings::default() };
-    TlsClient::new(&settings).unwrap().core()
-}
-
-/// A connection with TLS; an error if the certificate is not of a CA that the client knows.
-fn connect(address: SocketAddr, connector: &Connector) -> std::io::Result<Client> {
-    let session = connector.connect(&"127.0.0.1".parse().unwrap());
-    Ok(Client { stream: Stream::connect(address, Some(session))? })
-}
-
-/// A request on a new connection; whether its session was resumed.
-pub(super) fn resumes(address: SocketAddr, connector: &Connector) -> bool {
-    let mut client = connect(address, connector).unwrap();
-    assert_eq!(client.ask(GET).status, 200);
-    client.stream.session().and_then(|session| session.facts()).unwrap().kind.is_resumption()
 }
 
 /// Replaces a file at once, as renaming does.
@@ -373,17 +351,6 @@ fn connections_to_servers_outlive_a_reload_that_does_not_change_their_service() 
     let other = Certificates::new();
     case.take(&config("").replace(certificates.ca.to_str().unwrap(), other.ca.to_str().unwrap()));
     assert_eq!(case.get().status, 502);
-}
-
-/// An upstream that answers once the switch is thrown.
-pub(super) fn held_back(switch: &Switch, answer: &'static str) -> Upstream {
-    let switch = switch.clone();
-    Upstream::start(None, move |peer: &mut Peer| {
-        while peer.request().is_some() {
-            switch.wait();
-            peer.answer(answer);
-        }
-    })
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::dns::{NameServer, twins};
 use super::unix::exchange;
 use super::{ask, get, metric, named};
-use crate::common::{Answer, Client, DEADLINE, Ending, Peer, Switch, Upstream, Weir, poll_until};
+use crate::common::{Client, DEADLINE, Ending, Peer, Switch, Upstream, Weir, poll_until};
 use serde_json::Value;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -22,19 +22,15 @@ fn config(servers: &[SocketAddr], more: &str) -> String {
     )
 }
 
-fn admin(weir: &Weir, request: &str) -> Answer {
-    Client::connect(weir.admin(), None).ask(format!("{request} HTTP/1.1\r\nHost: admin\r\n\r\n"))
-}
-
 /// Changes a server of `app`, and returns what it is now.
 fn change(weir: &Weir, server: &Upstream, query: &str) -> Value {
-    let answer = admin(weir, &format!("POST /services/app/servers/{}?{query}", server.address));
+    let answer = weir.ask_admin(&format!("POST /services/app/servers/{}?{query}", server.address));
     assert_eq!(answer.status, 200, "{}", answer.text());
     serde_json::from_str(answer.text()).unwrap()
 }
 
 fn shown(weir: &Weir, server: &Upstream) -> Value {
-    let answer = admin(weir, &format!("GET /services/app/servers/{}", server.address));
+    let answer = weir.ask_admin(&format!("GET /services/app/servers/{}", server.address));
     assert_eq!(answer.status, 200, "{}", answer.text());
     serde_json::from_str(answer.text()).unwrap()
 }
@@ -195,7 +191,7 @@ fn what_was_set_outlives_reloads_while_the_server_is_there() {
     let weir = Weir::of_file(&file, 1);
     let reload = |config: &str| {
         fs::write(&file, config).unwrap();
-        let answer = admin(&weir, "POST /reload");
+        let answer = weir.ask_admin("POST /reload");
         assert_eq!(answer.status, 200, "{}", answer.text());
     };
     change(&weir, &a, "state=drain&weight=9");
@@ -205,7 +201,7 @@ fn what_was_set_outlives_reloads_while_the_server_is_there() {
     assert_eq!((&now["state"], &now["weight"]), (&"drained".into(), &9.into()));
     assert_eq!(share(&weir, "a", 20), 0);
     reload(&config(&[b.address], ""));
-    assert_eq!(admin(&weir, &format!("GET /services/app/servers/{}", a.address)).status, 404);
+    assert_eq!(weir.ask_admin(&format!("GET /services/app/servers/{}", a.address)).status, 404);
     reload(&both);
     let now = shown(&weir, &a);
     assert_eq!((&now["state"], &now["weight"]), (&"up".into(), &1.into()), "it was gone meanwhile");
@@ -228,14 +224,14 @@ fn a_name_that_moves_keeps_what_was_set_for_it() {
     let weir = Weir::configured(&config, 1);
     assert_eq!(get(&weir, "h", "/").status, 200);
     let server = format!("/services/app/servers/{}:{port}", NAME.to_uppercase());
-    assert_eq!(admin(&weir, &format!("POST {server}?state=drain")).status, 200);
+    assert_eq!(weir.ask_admin(&format!("POST {server}?state=drain")).status, 200);
     names.say_addresses(NAME, 1, &[new]);
     weir.wait_for_stderr(&[" is at 127.0.0.2:"]);
     poll_until(DEADLINE, "it has moved", || {
-        admin(&weir, &format!("GET {server}")).text().contains("127.0.0.2:")
+        weir.ask_admin(&format!("GET {server}")).text().contains("127.0.0.2:")
     });
     assert_eq!((get(&weir, "h", "/").status, at_new.connections()), (503, 0));
-    assert_eq!(admin(&weir, &format!("POST {server}?state=ready")).status, 200);
+    assert_eq!(weir.ask_admin(&format!("POST {server}?state=ready")).status, 200);
     assert_eq!(get(&weir, "h", "/").fields("x-server"), ["new"]);
 }
 
@@ -253,10 +249,10 @@ fn a_drained_server_that_is_down_is_not_up_when_it_is_ready() {
     weir.wait_for_stderr(&["is down: "]);
     let server = format!("/services/app/servers/{address}");
     poll_until(DEADLINE, "it is shown", || {
-        admin(&weir, &format!("GET {server}")).text().contains("\"down\":true")
+        weir.ask_admin(&format!("GET {server}")).text().contains("\"down\":true")
     });
-    assert!(admin(&weir, &format!("GET {server}")).text().contains("\"state\":\"drained\""));
-    assert!(admin(&weir, &format!("POST {server}?state=ready")).text().contains("\"state\":\"down\""));
+    assert!(weir.ask_admin(&format!("GET {server}")).text().contains("\"state\":\"drained\""));
+    assert!(weir.ask_admin(&format!("POST {server}?state=ready")).text().contains("\"state\":\"down\""));
     assert_eq!(get(&weir, "h", "/").status, 503);
 }
 
@@ -286,7 +282,7 @@ fn what_is_no_change_is_refused_in_words_and_changes_nothing() {
         ("POST /services?state=drain", 405, "expected GET or HEAD"),
         ("GET /services/app", 404, "/services/NAME/servers/SERVER"),
     ] {
-        let answer = admin(&weir, request);
+        let answer = weir.ask_admin(request);
         assert!(
             answer.status == status && answer.text().contains(words),
             "{request}: {} {}",
@@ -303,7 +299,7 @@ fn what_is_no_change_is_refused_in_words_and_changes_nothing() {
         let answer = Client::connect(weir.admin(), None).ask(format!("POST {server}{more}\r\nstate=drain"));
         assert_eq!(answer.status, status, "{}", answer.text());
     }
-    let text = admin(&weir, "GET /services").text().to_owned();
+    let text = weir.ask_admin("GET /services").text().to_owned();
     assert!(text.matches("\"state\":\"up\"").count() == 3 && !text.contains("drained"), "{text}");
     assert!(!weir.stderr().contains("was set"), "{}", weir.stderr());
 }

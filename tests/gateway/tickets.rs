@@ -1,10 +1,11 @@
 //! Tickets and stored sessions of clients: who accepts whose, for how long, and what is counted.
 
+use crate::common::sessions::{connector, resumes};
 use crate::common::{Certificates, Client, DEADLINE, Stream, Weir, peer, poll_until};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use weir_tls::{Client as TlsClient, ClientSettings, Connector, Offer, Roots, Version};
+use weir_tls::Version;
 
 const SECRET: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
@@ -34,23 +35,6 @@ fn answering_with(certificates: &Certificates, tls: &str, workers: u32) -> (Weir
     (weir, admin)
 }
 
-fn connector(certificates: &Certificates, versions: &[Version]) -> Connector {
-    let Offer { versions, suites, groups } =
-        Offer { versions: versions.to_vec(), ..Offer::default() }.complete();
-    let roots = Roots::File(certificates.ca.clone());
-    let settings = ClientSettings { roots, versions, suites, groups, ..ClientSettings::default() };
-    TlsClient::new(&settings).unwrap().core()
-}
-
-/// A request on a new connection; whether its session was resumed.
-fn resumes(weir: &Weir, connector: &Connector) -> bool {
-    let session = connector.connect(&"127.0.0.1".parse().unwrap());
-    let mut client = Client { stream: Stream::connect(weir.address(), Some(session)).unwrap() };
-    // With the answer come the tickets.
-    assert_eq!(client.ask("GET / HTTP/1.1\r\nHost: h\r\n\r\n").status, 200);
-    client.stream.session().and_then(|session| session.facts()).unwrap().kind.name() != "full"
-}
-
 fn counted(admin: SocketAddr, name: &str) -> u64 {
     let answer = Client::connect(admin, None).ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
     let line = answer.text().lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -73,9 +57,9 @@ fn machines_with_one_secret_accept_each_others_tickets() {
     let (first, issued_at) = answering(&certificates, &fleet);
     for (tls, expected) in [(&fleet, true), (&rotating, true), (&stranger, false), (&String::new(), false)] {
         let (second, admin) = answering(&certificates, tls);
-        let connector = connector(&certificates, &[Version::Tls13]);
-        assert!(!resumes(&first, &connector));
-        assert_eq!(resumes(&second, &connector), expected, "{tls}");
+        let connector = connector(&certificates.ca, &[Version::Tls13]);
+        assert!(!resumes(first.address(), &connector));
+        assert_eq!(resumes(second.address(), &connector), expected, "{tls}");
         assert_eq!(counted(admin, "weir_tickets_redeemed_total"), u64::from(expected));
         let refused = counted(admin, "weir_tickets_refused_total{reason=\"unknown_key\"}");
         assert_eq!(refused, u64::from(!expected));
@@ -93,9 +77,9 @@ fn a_ticket_of_another_version_is_mismatched_and_nothing_else() {
     let secrets = format!("ticket_secrets = '{}'", path.display());
     let (old, _) = answering(&certificates, &format!("{secrets}, versions = '1.2'"));
     let (new, admin) = answering(&certificates, &format!("{secrets}, versions = '1.3'"));
-    let connector = connector(&certificates, &[Version::Tls12, Version::Tls13]);
-    assert!(!resumes(&old, &connector) && resumes(&old, &connector));
-    assert!(!resumes(&new, &connector));
+    let connector = connector(&certificates.ca, &[Version::Tls12, Version::Tls13]);
+    assert!(!resumes(old.address(), &connector) && resumes(old.address(), &connector));
+    assert!(!resumes(new.address(), &connector));
     for reason in ["expired", "damaged", "unknown_key"] {
         assert_eq!(counted(admin, &format!("weir_tickets_refused_total{{reason=\"{reason}\"}}")), 0);
     }
@@ -107,15 +91,15 @@ fn stored_sessions_are_bounded() {
     for (sessions, expected) in [(1, false), (100_000, true)] {
         let (weir, _) =
             answering(&certificates, &format!("tickets = 0, versions = '1.2', sessions = {sessions}"));
-        let first = connector(&certificates, &[Version::Tls12]);
-        assert!(!resumes(&weir, &first));
+        let first = connector(&certificates.ca, &[Version::Tls12]);
+        assert!(!resumes(weir.address(), &first));
         // There are 64 parts, which fill at random.
         for _ in 0..1200 {
-            let other = connector(&certificates, &[Version::Tls12]);
+            let other = connector(&certificates.ca, &[Version::Tls12]);
             let session = other.connect(&"127.0.0.1".parse().unwrap());
             drop(Stream::connect(weir.address(), Some(session)).unwrap());
         }
-        assert_eq!(resumes(&weir, &first), expected, "{sessions} sessions");
+        assert_eq!(resumes(weir.address(), &first), expected, "{sessions} sessions");
     }
 }
 
@@ -193,12 +177,12 @@ fn secrets_are_rotated_while_the_gateway_runs() {
     let (weir, admin) = answering_with(&certificates, &tls, 2);
     let metric =
         |name: &str| counted(admin, &format!("weir_ticket_secrets_{name}{{file=\"{}\"}}", file.display()));
-    let client = || connector(&certificates, &[Version::Tls13]);
+    let client = || connector(&certificates.ca, &[Version::Tls13]);
     let [before, during, after] = [client(), client(), client()];
     for client in [&before, &during, &after] {
-        assert!(!resumes(&weir, client));
+        assert!(!resumes(weir.address(), client));
     }
-    assert!(resumes(&weir, &before));
+    assert!(resumes(weir.address(), &before));
     // For a comparison: machines of the fleet that know one of the secrets alone.
     let knows = |secret: &str, name: &str| {
         let path = folder.path().join(name);
@@ -212,9 +196,9 @@ fn secrets_are_rotated_while_the_gateway_runs() {
     weir.wait_for_stderr(&["ticket secrets in use now: 2"]);
     assert_eq!((metric("reloads_total"), metric("reload_failures_total"), metric("stale")), (1, 0, 0));
     for _ in 0..4 {
-        assert!(resumes(&weir, &during), "no session is lost");
+        assert!(resumes(weir.address(), &during), "no session is lost");
     }
-    assert!(resumes(&knows_new, &during), "tickets are issued under the new secret");
+    assert!(resumes(knows_new.address(), &during), "tickets are issued under the new secret");
 
     // What is unusable leaves them in place, and is said once.
     for (content, said) in [(Some("not a secret"), "line 1: expected at least 64"), (None, "cannot read")] {
@@ -226,19 +210,19 @@ fn secrets_are_rotated_while_the_gateway_runs() {
         poll_until(DEADLINE, "a failure", || metric("reload_failures_total") == failures + 1);
         weir.wait_for_stderr(&[said, "the ticket secrets in use stay"]);
         assert_eq!(metric("stale"), 1);
-        assert!(resumes(&weir, &during) && resumes(&weir, &before), "{content:?}");
+        assert!(resumes(weir.address(), &during) && resumes(weir.address(), &before), "{content:?}");
     }
 
     // A good one is taken again; what it no longer lists does not open.
     let forgotten = client();
-    assert!(!resumes(&knows_old, &forgotten));
+    assert!(!resumes(knows_old.address(), &forgotten));
     swap(&file, &new);
     weir.wait_for_stderr(&["ticket secrets in use now: 1"]);
     assert_eq!((metric("reloads_total"), metric("reload_failures_total"), metric("stale")), (2, 2, 0));
-    assert!(resumes(&weir, &during));
-    assert!(!resumes(&weir, &after), "a ticket of the old secret");
-    assert!(resumes(&weir, &after));
-    assert!(!resumes(&weir, &forgotten));
+    assert!(resumes(weir.address(), &during));
+    assert!(!resumes(weir.address(), &after), "a ticket of the old secret");
+    assert!(resumes(weir.address(), &after));
+    assert!(!resumes(weir.address(), &forgotten));
     let stderr = weir.stop().stderr;
     assert_eq!(stderr.matches("the ticket secrets in use stay").count(), 2, "{stderr}");
     assert!(!stderr.contains(&old) && !stderr.contains(&new), "a secret in a message: {stderr}");

@@ -1,8 +1,9 @@
 //! Upgrades: another process takes over the sockets of one that runs.
 
-use super::named;
-use super::reload::{connector, held_back, resumes, with_admin};
+use super::reload::with_admin;
 use super::unix::exchange;
+use super::{held_back, named};
+use crate::common::sessions::{connector, resumes};
 use crate::common::{Answer, Certificates, Client, DEADLINE, Switch, Upstream, Weir, is_gone, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;

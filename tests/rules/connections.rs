@@ -191,23 +191,8 @@ fn rule_28_an_idle_tunnel_ends_and_a_half_closed_one_goes_on() {
             peer.answer("the last word");
         }
     });
-    let weir = Weir::configured(
-        &format!(
-            "workers = 1
-            [listener.web]
-            bind = '127.0.0.1:0'
-            [service.app]
-            servers = 'http://{}'
-            [[route]]
-            service = 'app'
-            timeouts.tunnel = '1s'
-            timeouts.stall = '1h'
-            [admin]
-            bind = '127.0.0.1:0'",
-            upstream.address
-        ),
-        1,
-    );
+    let route = "timeouts.tunnel = '1s'\ntimeouts.stall = '1h'\n[admin]\nbind = '127.0.0.1:0'";
+    let weir = crate::gateway::gateway_to(&upstream, route);
     let mut half = Client::connect(weir.address(), None);
     half.send(UPGRADE);
     assert_eq!(half.answer(Method::Get).status, 101);

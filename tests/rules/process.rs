@@ -3,7 +3,7 @@
 use super::{GET, OK, cleartext};
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, Weir, poll_until};
 use crate::gateway::dns::server::{NameServer, Says};
-use crate::gateway::metric;
+use crate::gateway::{config_to, metric};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::net::Ipv4Addr;
 use weir_http1::Method;
@@ -102,19 +102,7 @@ fn rule_27_there_is_a_worker_for_each_allowed_core() {
 #[test]
 fn rule_29_a_process_without_descriptors_goes_on_when_it_has_some_again() {
     let upstream = Upstream::start(None, |peer: &mut Peer| peer.serve(OK));
-    let config = format!(
-        "workers = 1
-        [listener.web]
-        bind = '127.0.0.1:0'
-        [service.app]
-        servers = 'http://{}'
-        [[route]]
-        service = 'app'
-        [admin]
-        bind = '127.0.0.1:0'",
-        upstream.address
-    );
-    let weir = Weir::limited(64, &config, 1);
+    let weir = Weir::limited(64, &config_to(&upstream, "[admin]\nbind = '127.0.0.1:0'"), 1);
     // Each has begun to ask: who is idle may have to go.
     let begun = || {
         let mut client = Client::connect(weir.address(), None);

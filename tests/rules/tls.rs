@@ -1,6 +1,7 @@
 //! Rules about TLS.
 
 use super::{GET, OK};
+use crate::common::sessions::{connector, resumes};
 use crate::common::{Certificates, Client, DEADLINE, Peer, Stream, Upstream, Weir, poll_until};
 use crate::gateway::metric;
 use std::fs;
@@ -8,24 +9,6 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Instant;
-use weir_tls::{Client as TlsClient, ClientSettings, Connector, Offer, Roots};
-
-/// A client that remembers its sessions by the server's name.
-fn connector(certificates: &Certificates) -> Connector {
-    let Offer { versions, suites, groups } = Offer::default().complete();
-    let roots = Roots::File(certificates.ca.clone());
-    TlsClient::new(&ClientSettings { roots, versions, suites, groups, ..ClientSettings::default() })
-        .unwrap()
-        .core()
-}
-
-/// Whether a request on a new connection resumed a session.
-fn resumes(address: SocketAddr, connector: &Connector) -> bool {
-    let session = connector.connect(&"127.0.0.1".parse().unwrap());
-    let mut client = Client { stream: Stream::connect(address, Some(session)).unwrap() };
-    assert_eq!(client.ask(GET).status, 200);
-    client.stream.session().and_then(|session| session.facts()).unwrap().kind.is_resumption()
-}
 
 /// A gateway that answers itself on these listeners, each a table's lines about TLS.
 fn answering(certificate: (&Path, &Path), listeners: &[&str]) -> Weir {
@@ -55,7 +38,7 @@ fn rule_18_a_session_is_not_resumed_under_another_policy() {
     let certificates = Certificates::new();
     let asks = format!("client_ca = '{}', client_certificates = 'optional'", certificates.ca.display());
     let weir = answering((&certificates.cert, &certificates.key), &["", "", &asks]);
-    let connector = connector(&certificates);
+    let connector = connector(&certificates.ca, &[]);
     assert!(!resumes(weir.address_of(0), &connector));
     assert!(resumes(weir.address_of(1), &connector), "the same identity and policy");
     assert!(!resumes(weir.address_of(2), &connector), "it asks for client certificates");
@@ -73,7 +56,7 @@ fn rule_19_machines_that_share_a_secret_accept_each_others_tickets_from_their_fi
         let tls = format!("ticket_secrets = '{}'", file.display());
         answering((&certificates.cert, &certificates.key), &[&tls])
     };
-    let connector = connector(&certificates);
+    let connector = connector(&certificates.ca, &[]);
     let begun = serving(&old);
     assert!(!resumes(begun.address(), &connector));
     assert!(resumes(serving(&old).address(), &connector));
@@ -91,8 +74,7 @@ fn rule_20_a_certificate_is_replaced_only_by_a_good_one() {
     fs::copy(&first.cert, &chain).unwrap();
     fs::copy(&first.key, &key).unwrap();
     let weir = answering((&chain, &key), &[""]);
-    let reload =
-        || Client::connect(weir.admin(), None).ask("POST /reload HTTP/1.1\r\nHost: a\r\n\r\n").status;
+    let reload = || weir.ask_admin("POST /reload").status;
     let presents =
         |certificates: &Certificates| Stream::connect(weir.address(), Some(certificates.session())).is_ok();
     for broken in ["", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
@@ -107,7 +89,7 @@ fn rule_20_a_certificate_is_replaced_only_by_a_good_one() {
     fs::copy(&second.key, &key).unwrap();
     assert_eq!(reload(), 200);
     assert!(presents(&second) && !presents(&first) && metric(&weir, "weir_configuration_stale") == 0);
-    let answer = Client::connect(weir.admin(), None).ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    let answer = weir.ask_admin("GET /metrics");
     assert!(answer.text().contains("\nweir_certificate_not_after_seconds{file="), "{}", answer.text());
 }
 
@@ -172,5 +154,5 @@ fn rule_22_a_client_hello_in_pieces_is_bounded() {
     poll_until(DEADLINE, "its end", || metric(&weir, "weir_clients") == 0);
     assert!(metric(&weir, "weir_ended_early_total") >= 1);
     assert!(weir.memory_kib("VmRSS") < before + 8192);
-    assert!(!resumes(weir.address(), &connector(&certificates)), "others are served");
+    assert!(!resumes(weir.address(), &connector(&certificates.ca, &[])), "others are served");
 }

@@ -1,7 +1,7 @@
 //! Descriptors: whose they are, what is closed for others, and what happens without.
 
 use super::super::check;
-use super::{DEADLINE, GET, held, metric, named, poll_until, reload};
+use super::{DEADLINE, GET, OK, held_back, metric, named, poll_until, reload};
 use crate::common::{Client, Switch, Upstream, Weir};
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use std::collections::BTreeSet;
@@ -87,7 +87,7 @@ fn set(weir: &Weir, limit: Rlimit) -> Rlimit {
 #[test]
 fn at_the_limit_clients_wait_and_all_else_goes_on() {
     let switch = Switch::default();
-    let upstream = held(&switch);
+    let upstream = held_back(&switch, OK);
     let weir = gateway(64, &upstream, "");
     assert!((12..36).contains(&descriptors(&weir, "clients_limit")), "three quarters of what is left of 64");
     let most = 10;
@@ -120,7 +120,7 @@ fn at_the_limit_clients_wait_and_all_else_goes_on() {
 fn idle_connections_to_servers_are_closed_for_clients() {
     const IDLE: usize = 9;
     let switch = Switch::default();
-    let upstream = held(&switch);
+    let upstream = held_back(&switch, OK);
     let weir = gateway(64, &upstream, "limits.connections = 1000\ntimeouts.head = '1h'");
     weir.wait_for_stderr(&["limits.connections: `1000`", "open-file limit of 64"]);
     let all = descriptors(&weir, "connections_limit");

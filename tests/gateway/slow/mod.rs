@@ -4,6 +4,7 @@ mod answers;
 mod requests;
 mod settings;
 
+use super::counting;
 use crate::common::{Client, Peer, Switch, Upstream, Weir, poll_until};
 use std::time::Duration;
 use weir_http1::Method;
@@ -46,16 +47,6 @@ fn trickle(client: &mut Client, bytes: &mut impl Iterator<Item = u8>) {
         // The other side may have closed: its last bytes tell.
         bytes.next().is_none_or(|byte| client.stream.send(&[byte]).is_err())
     });
-}
-
-/// An upstream that answers with the length of each request's body.
-fn counting() -> Upstream {
-    Upstream::start(None, |peer: &mut Peer| {
-        while let Some(request) = peer.request() {
-            let body = request.body.len().to_string();
-            peer.answer(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()));
-        }
-    })
 }
 
 /// An upstream that sends the beginning of an answer, and once the switch is thrown the rest.

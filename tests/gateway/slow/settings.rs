@@ -37,7 +37,7 @@ fn an_exchange_keeps_what_it_began_with_in_a_reload() {
         counting.connections() == 1 && metric(&weir, "weir_server_idle_connections") == 1
     });
     fs::write(&file, config(&format!("[min_rate]\n{STRICT}"))).unwrap();
-    let reload = Client::connect(weir.admin(), None).ask("POST /reload HTTP/1.1\r\nHost: a\r\n\r\n");
+    let reload = weir.ask_admin("POST /reload");
     assert!(reload.text().contains("\"settings\":1"), "{}", reload.text());
     // Both go on, so that their deadlines are looked at, and pause.
     sending.send("2");
