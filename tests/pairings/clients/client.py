@@ -1,6 +1,7 @@
 """Clients in Python. Usage: client.py LIBRARY BASE CA SERVICE LENGTH, where LIBRARY is `urllib`, `requests`, `httpx` or
 `websockets`. Prints the transcript."""
 
+import asyncio
 import gzip
 import hashlib
 import json
@@ -165,18 +166,26 @@ def chunked(client):
 
 
 def websocket(_):
-    from websockets.sync.client import connect
+    # Not `websockets.sync`: it reads and writes on one TLS connection in two threads, which CPython 3.11 does not support,
+    # and now and then misses what has come.
+    yield from asyncio.run(websocket_lines())
+
+
+async def websocket_lines():
+    from websockets.asyncio.client import connect
 
     context = ssl.create_default_context(cafile=ca) if base.startswith("https") else None
     place = base.replace("http", "ws") + "/websocket"
-    with connect(place, ssl=context, subprotocols=["echo"], max_size=None, proxy=None) as socket:
-        yield f"open {socket.subprotocol}"
+    lines = []
+    async with connect(place, ssl=context, subprotocols=["echo"], max_size=None, proxy=None) as socket:
+        lines.append(f"open {socket.subprotocol}")
         for said in ["Zoë €", "", patterned(5), patterned(70000), patterned(1000000)]:
-            socket.send(said)
-            data = socket.recv()
-            yield f"text {data}" if isinstance(data, str) else f"binary {digest([data])}"
-        socket.close(1000)
-        yield f"close {socket.close_code}"
+            await socket.send(said)
+            data = await socket.recv()
+            lines.append(f"text {data}" if isinstance(data, str) else f"binary {digest([data])}")
+        await socket.close(1000)
+        lines.append(f"close {socket.close_code}")
+    return lines
 
 
 def events(client):
