@@ -184,29 +184,52 @@ fn rule_25_a_close_never_overtakes_an_answer() {
 #[test]
 fn rule_28_an_idle_tunnel_ends_and_a_half_closed_one_goes_on() {
     const UPGRADE: &str = "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
-    let upstream = Upstream::start(None, |peer: &mut Peer| {
+    let switch = Switch::default();
+    let last = switch.clone();
+    let upstream = Upstream::start(None, move |peer: &mut Peer| {
         peer.head();
         peer.answer("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
         if peer.read_to_end() == Ending::Clean {
+            last.wait();
             peer.answer("the last word");
         }
     });
-    let route = "timeouts.tunnel = '1s'\ntimeouts.stall = '1h'\n[admin]\nbind = '127.0.0.1:0'";
-    let weir = crate::gateway::gateway_to(&upstream, route);
-    let mut half = Client::connect(weir.address(), None);
-    half.send(UPGRADE);
-    assert_eq!(half.answer(Method::Get).status, 101);
-    half.stream.finish();
-    assert_eq!(half.read_to_end(), (b"the last word".to_vec(), Ending::Clean));
-    let mut idle = Client::connect(weir.address(), None);
-    idle.send(UPGRADE);
-    assert_eq!(idle.answer(Method::Get).status, 101);
-    // Counted on its own while it lasts.
+    let weir = Weir::configured(
+        &format!(
+            "workers = 1
+            [listener.web]
+            bind = '127.0.0.1:0'
+            [admin]
+            bind = '127.0.0.1:0'
+            [service.app]
+            servers = 'http://{}'
+            [[route]]
+            path = '/idle'
+            service = 'app'
+            timeouts.tunnel = '300ms'
+            [[route]]
+            service = 'app'
+            timeouts.tunnel = '1h'",
+            upstream.address
+        ),
+        1,
+    );
+    let open = |path: &str| {
+        let mut client = Client::connect(weir.address(), None);
+        client.send(UPGRADE.replacen('/', path, 1));
+        assert_eq!(client.answer(Method::Get).status, 101);
+        client
+    };
     let tunnels = || crate::gateway::metric(&weir, "weir_tunnels");
-    assert!(tunnels() <= 1);
-    idle.read_to_end();
-    poll_until(DEADLINE, "the tunnel is gone", || tunnels() == 0);
+    let mut half = open("/half");
+    half.stream.finish();
+    open("/idle").read_to_end();
     weir.wait_for_stderr(&["tunnel_idle"]);
+    // The other one is counted on its own while it lasts.
+    poll_until(DEADLINE, "the idle tunnel is gone", || tunnels() == 1);
+    switch.throw();
+    assert_eq!(half.read_to_end(), (b"the last word".to_vec(), Ending::Clean));
+    poll_until(DEADLINE, "both tunnels are gone", || tunnels() == 0);
 }
 
 #[test]
