@@ -12,7 +12,7 @@ use weir_http1::Method;
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
 /// What the tests' routes ask for, unless they say otherwise: a client that pauses for a window is ended.
-const STRICT: &str = "request = '1MiB'\nanswer = '1MiB'\nwindow = '500ms'\n";
+const STRICT: &str = "request = '1MiB'\nanswer = '1MiB'\nwindow = '2s'\n";
 
 /// A gateway of one worker with a route to an upstream; `route` is more of that route, `rest` what follows. Requests to
 /// `/judged` are read to their end before they go anywhere.
@@ -23,7 +23,7 @@ fn gateway(upstream: &Upstream, route: &str, rest: &str) -> Weir {
 fn configuration(upstream: &Upstream, route: &str, rest: &str) -> String {
     format!(
         "workers = 1\n[admin]\nbind = '127.0.0.1:0'\n[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\nservers = 'http://{}'\n\
-         [[route]]\npath = '/judged'\nservice = 'app'\nrequest_buffer = '64KiB'\nmin_rate.request = '1MiB'\nmin_rate.window = '300ms'\n\
+         [[route]]\npath = '/judged'\nservice = 'app'\nrequest_buffer = '64KiB'\nmin_rate.request = '1MiB'\nmin_rate.window = '1100ms'\n\
          [[route]]\nservice = 'app'\n{route}\n{rest}",
         upstream.address
     )
