@@ -279,3 +279,61 @@ fn heads_and_chunk_extensions_are_as_long_as_is_set() {
         super::check::refused(&format!("{route}[limits]\n{setting}\n"), why);
     }
 }
+
+#[test]
+fn a_listener_and_a_service_have_limits_of_their_own() {
+    let head = format!("HTTP/1.1 200 OK\r\nX: {}\r\nContent-Length: 2\r\n\r\nok", "x".repeat(3000));
+    let upstream = Upstream::start(None, move |peer: &mut Peer| peer.serve(head.as_str()));
+    let server = upstream.address;
+    let weir = Weir::configured(
+        &format!(
+            "workers = 1
+            limits.head = '2KiB'
+            [listener.general]
+            bind = '127.0.0.1:0'
+            [listener.small]
+            bind = '127.0.0.1:0'
+            limits = {{ fields = 2, chunk_extension = 3 }}
+            [listener.tokens]
+            bind = '127.0.0.1:0'
+            limits.head = '96KiB'
+            [service.general]
+            servers = 'http://{server}'
+            [service.large]
+            servers = 'http://{server}'
+            limits.head = '4KiB'
+            [[route]]
+            path = '/general'
+            service = 'general'
+            [[route]]
+            service = 'large'"
+        ),
+        3,
+    );
+    let ask = |listener: usize, path: &str, more: &str| {
+        let request = format!("POST {path} HTTP/1.1\r\nHost: h\r\n{more}");
+        let address = weir.urls[listener].strip_prefix("http://").unwrap().parse().unwrap();
+        let answer = Client::connect(address, None).ask(request);
+        let reason = answer.text().split([';', '\n']).next().unwrap_or_default().to_owned();
+        (answer.status, reason.rsplit(' ').next().unwrap_or_default().to_owned())
+    };
+    let token = |bytes: usize| format!("Content-Length: 0\r\nX: {}\r\n\r\n", "x".repeat(bytes));
+    let chunk =
+        |extension: &str| format!("Transfer-Encoding: chunked\r\n\r\n1;{extension}\r\na\r\n0\r\n\r\n");
+    let (passes, fails) = ((200, "ok".to_owned()), |status, reason: &str| (status, reason.to_owned()));
+    assert_eq!(ask(0, "/large", &token(2100)), fails(431, "head_too_long"));
+    assert_eq!(ask(2, "/large", &token(90_000)), passes);
+    assert_eq!(ask(2, "/large", &token(99_000)), fails(431, "head_too_long"));
+    assert_eq!(ask(0, "/large", &chunk("long")), passes);
+    assert_eq!(ask(1, "/large", &chunk("s")), passes);
+    assert_eq!(ask(1, "/large", &chunk("long")), fails(400, "chunk_extension_too_long"));
+    assert_eq!(ask(1, "/large", &token(10)), fails(431, "too_many_fields"));
+    assert_eq!(ask(0, "/general", &token(10)), fails(502, "bad_response"));
+    let route = "[[route]]\nrespond.status = 200\n[listener.web]\nbind = '127.0.0.1:0'\n";
+    for (setting, why) in [
+        ("limits.head = 511", "listener.web.limits.head: invalid value `511`: expected 512 to 1048576"),
+        ("limits.body = 1", "listener.web.limits.body: unknown field `body`, expected one of"),
+    ] {
+        super::check::refused(&format!("{route}{setting}\n"), why);
+    }
+}

@@ -24,6 +24,8 @@ use weir_transport::{Address, Place};
 /// One state of the configuration. A worker gets it by mail; exchanges keep the one that they began with.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
+    /// Of heads and chunks, where a listener or a service sets no others.
+    pub limits: Limits,
     pub listeners: Vec<Listener>,
     pub services: Vec<Service>,
     /// What was set for servers at run time.
@@ -92,7 +94,6 @@ pub(crate) struct AccessLog {
 /// What an exchange is held to.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
-    pub limits: Limits,
     /// Of answers before the final one.
     pub interims: InterimLimits,
     /// The largest request body in bytes.
@@ -130,6 +131,8 @@ pub(crate) struct Listener {
     pub deny: Arc<[Network]>,
     /// Rules that its requests need not keep.
     pub accept: Rules,
+    /// Of its requests.
+    pub limits: Limits,
     pub passthrough: Arc<Passthrough>,
     pub tls: Option<weir_tls::Server>,
 }
@@ -256,6 +259,8 @@ pub(crate) struct Service {
     pub max_waiting: usize,
     /// Rules that its servers' answers need not keep.
     pub accept: Rules,
+    /// Of its servers' answers.
+    pub limits: Limits,
     pub tls: Option<Arc<UpstreamTls>>,
 }
 

@@ -7,7 +7,7 @@ use crate::keys::ServiceId;
 use crate::reason::Reason;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use weir_http1::Rules;
+use weir_http1::{Limits, Rules};
 use weir_tls::Acceptor;
 
 /// A listener, as one worker knows it.
@@ -27,6 +27,8 @@ pub(crate) struct Frontend {
     pub deny: Arc<[Network]>,
     /// Rules that its requests need not keep.
     pub accept: Rules,
+    /// Of its requests.
+    pub limits: Limits,
     /// Connections that are passed on without being decrypted.
     pub passthrough: Arc<Passthrough>,
     /// The services that `passthrough` numbers, which are those of its configuration; empty if it needs none.
@@ -60,6 +62,7 @@ impl Frontend {
             allow: Arc::clone(&listener.allow),
             deny: Arc::clone(&listener.deny),
             accept: listener.accept,
+            limits: listener.limits,
             passthrough: Arc::clone(&listener.passthrough),
             services,
             tls: listener.tls.as_ref().map(acceptor),

@@ -22,7 +22,7 @@ use crate::mirror::Copied;
 use crate::observe::access::Entry;
 use crate::plan::Plan;
 use std::rc::Rc;
-use weir_http1::{Method, Version};
+use weir_http1::{Limits, Method, Version};
 use weir_reactor::{Timer, Wheel};
 
 /// An exchange, from the request's complete head to the answer's last byte.
@@ -56,6 +56,8 @@ pub(crate) struct Exchange {
     pub plan: Rc<Plan>,
     pub route: usize,
     pub service: ServiceId,
+    /// Of its answer.
+    pub limits: Limits,
     /// The hash of what the request is told apart by.
     pub key: u64,
     /// Other servers that may still be tried if this one cannot be reached.

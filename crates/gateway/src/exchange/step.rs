@@ -123,7 +123,7 @@ impl Exchange {
         let cut_short = head.status >= 300 && !self.request.is_done();
         self.persistent &= framing != Framing::UntilClose && !cut_short && !draining;
         self.authenticates_connection |= head.authenticates_connection;
-        let mut body = Body::new(head.framing, framing == Framing::Chunked, &self.policy().limits);
+        let mut body = Body::new(head.framing, framing == Framing::Chunked, &self.limits);
         if self.accepts_trailers {
             body.pass_trailers(Trailers::All);
         }

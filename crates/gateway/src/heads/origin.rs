@@ -60,6 +60,7 @@ mod tests {
             allow: [].into(),
             deny: [].into(),
             accept: Rules::NONE,
+            limits: Limits::default(),
             passthrough: Arc::default(),
             tls: None,
         };

@@ -144,7 +144,7 @@ impl<N: Net> Worker<N> {
                 AnswerHalf::Awaiting if at == inbox.len() => break,
                 AnswerHalf::Awaiting => {
                     let staged = client.transport.staged();
-                    let (len, passed) = match core.response.parse(&inbox[at..], &exchange.policy().limits) {
+                    let (len, passed) = match core.response.parse(&inbox[at..], &exchange.limits) {
                         Ok(Parse::Complete(len)) => (len, self.pass_head(id, &inbox[at..at + len])),
                         Ok(Parse::Partial) => break,
                         Err(error) => match self.mend_answer(id, &inbox[at..], error) {

@@ -22,7 +22,7 @@ impl<N: Net> Worker<N> {
         if core.request.expect_continue {
             client.transport.stage(&mut core.wire).extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
-        let decoder = BodyDecoder::new(core.request.framing, &core.plan.policy().limits);
+        let decoder = BodyDecoder::new(core.request.framing, &client.frontend.limits);
         client.buffered = Some(Box::new(Buffered {
             head: buf.to_vec(),
             body: Vec::new(),

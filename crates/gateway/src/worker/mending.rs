@@ -15,7 +15,7 @@ impl<N: Net> Worker<N> {
     #[cold]
     pub(super) fn mend_request(&mut self, id: ClientId, input: &[u8], error: RequestError) -> usize {
         let Some(client) = self.clients.get_mut(id) else { return 0 };
-        let (rules, limits) = (client.frontend.accept, self.core.plan.policy().limits);
+        let (rules, limits) = (client.frontend.accept, client.frontend.limits);
         let mut mended = Vec::new();
         match self.core.request.mend(input, &limits, rules, error, &mut mended) {
             Ok(Some(Mended { length, broken })) => {
@@ -46,7 +46,7 @@ impl<N: Net> Worker<N> {
         error: ResponseError,
     ) -> Option<(usize, Passed)> {
         let exchange = self.exchanges.get(id)?;
-        let (client, service, limits) = (exchange.client, exchange.service, exchange.policy().limits);
+        let (client, service, limits) = (exchange.client, exchange.service, exchange.limits);
         let mut mended = Vec::new();
         match self.mend_response(service, input, &limits, error, &mut mended) {
             Ok(length) => length.map(|length| (length, self.pass_head(id, &mended))),

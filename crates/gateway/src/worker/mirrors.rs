@@ -77,7 +77,7 @@ impl<N: Net> Worker<N> {
     #[cold]
     pub(super) fn settle_copy(&mut self, id: ExchangeId) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
-        let (client, method, limits) = (exchange.client, exchange.method, exchange.policy().limits);
+        let (client, method) = (exchange.client, exchange.method);
         let Some(copied) = exchange.copy.take() else { return };
         if !exchange.request.is_passed_on() {
             return self.core.counters.mirror(Fate::Incomplete);
@@ -89,6 +89,9 @@ impl<N: Net> Worker<N> {
             return self.core.counters.mirror(Fate::Busy);
         }
         let (service, server) = (copied.service, copied.server);
+        let Some(limits) = self.services.get(service).map(|service| service.config.limits) else {
+            return self.core.counters.mirror(Fate::NoServer);
+        };
         let Ok(attempt) = self.attempt(server, client) else {
             return self.core.counters.mirror(Fate::Failed);
         };

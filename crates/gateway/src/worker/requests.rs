@@ -149,7 +149,7 @@ impl<N: Net> Worker<N> {
                 Phase::Head { .. } if client.transport.pending() >= MAX_PENDING => break,
                 Phase::Head { .. } => {
                     let core = &mut self.core;
-                    match core.request.parse(&input[at..], &core.plan.policy().limits) {
+                    match core.request.parse(&input[at..], &client.frontend.limits) {
                         Ok(Parse::Complete(len)) => {
                             self.begin(id, &input[at..at + len], Past::default());
                             at += len;
@@ -232,7 +232,8 @@ impl<N: Net> Worker<N> {
     /// Begins a request whose head was held; it was parsed before, and the limits may be others since.
     #[cold]
     pub(super) fn begin_held(&mut self, id: ClientId, head: &[u8], past: Past) {
-        match self.core.request.parse_mended(head, &self.core.plan.policy().limits) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        match self.core.request.parse_mended(head, &client.frontend.limits) {
             Ok(Parse::Complete(_)) => self.begin(id, head, past),
             Ok(Parse::Partial) => self.broken(id, "a part of a head was held"),
             Err(error) => self.end(id, Reason::BadRequest(error, None)),
@@ -253,6 +254,7 @@ impl<N: Net> Worker<N> {
             return self.broken(id, "a request without its service");
         };
         chosen.retries.earn();
+        let limits = chosen.config.limits;
         if let [_, more @ ..] = &chosen.servers[..]
             && !more.is_empty()
         {
@@ -314,8 +316,7 @@ impl<N: Net> Worker<N> {
             values: &values,
         };
         rewrite::request(buf, head, &along, upstream.transport.stage(&mut core.wire));
-        let limits = &found.policy.limits;
-        let mut body = Body::new(head.framing, head.framing == Framing::Chunked, limits);
+        let mut body = Body::new(head.framing, head.framing == Framing::Chunked, &client.frontend.limits);
         if let Some(names) = &found.request_trailers {
             body.pass_trailers(Trailers::Named(Arc::clone(names)));
         }
@@ -358,6 +359,7 @@ impl<N: Net> Worker<N> {
             plan: Rc::clone(plan),
             route,
             service,
+            limits,
             key: wish.key,
             others,
             sets_cookie,

@@ -1,7 +1,7 @@
 //! Listeners and their TLS.
 
 use super::routes::{HOST, host_name, service_named};
-use super::{Fault, check_name, record_size};
+use super::{Fault, check_name, limits, record_size};
 use crate::config::document::{self, Bind, Certificate, ClientCertificates, Config, ListenerTls, SuiteOrder};
 use crate::config::snapshot::{Listener, Passthrough, Role, Service};
 use std::sync::Arc;
@@ -32,6 +32,7 @@ pub(super) fn compile(config: &Config, services: &[Service]) -> Result<Vec<Liste
             Some(tls) => Some(server(config, tls, &format!("{key}.tls"))?),
             None => None,
         };
+        let limits = limits::compile(&config.limits, &listener.limits, &format!("{key}.limits"))?;
         let passthrough = Arc::new(passthrough(config, listener, services, &key)?);
         for (index, bind) in listener.bind.iter().enumerate() {
             let key = format!("{key}.bind.{index}");
@@ -56,6 +57,7 @@ pub(super) fn compile(config: &Config, services: &[Service]) -> Result<Vec<Liste
                 allow: listener.allow.as_slice().into(),
                 deny: listener.deny.as_slice().into(),
                 accept: listener.accept.iter().map(|rule| rule.0).collect(),
+                limits,
                 passthrough: Arc::clone(&passthrough),
                 tls: tls.clone(),
             });

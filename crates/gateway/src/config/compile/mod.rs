@@ -1,5 +1,6 @@
 //! From the document to a snapshot: everything that can be wrong is found here, off the data path.
 
+mod limits;
 mod listeners;
 mod names;
 mod pages;
@@ -7,7 +8,7 @@ mod routes;
 mod services;
 
 use super::Overrides;
-use super::document::{self, ClientField, Config, Log};
+use super::document::{self, ClientField, Config, Log, OwnLimits};
 use super::snapshot::{AccessLog, Policy, Snapshot, Tracing};
 use crate::downstream::{MAX_PENDING, MinRate, MinRates};
 use crate::exchange::InterimLimits;
@@ -16,7 +17,6 @@ use crate::observe::access::Format;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::time::Duration;
-use weir_http1::Limits;
 use weir_reactor::cores;
 
 /// An invalid value.
@@ -45,6 +45,7 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
     }
     let policy = policy(config)?;
     let finder = names::Finder::new(config)?;
+    let limits = limits::compile(&config.limits, &OwnLimits::default(), "limits")?;
     let services = services::compile(config, &finder)?;
     let listeners = listeners::compile(config, &services)?;
     let (routes, hosts) = routes::compile(config, &services, &policy)?;
@@ -70,6 +71,7 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
         }
     }
     Ok(Snapshot {
+        limits,
         listeners,
         services,
         overrides: Overrides::default(),
@@ -121,23 +123,14 @@ fn access(log: &Log) -> Result<Option<AccessLog>, Fault> {
 
 fn policy(config: &Config) -> Result<Policy, Fault> {
     let limits = &config.limits;
-    let head_bytes = size("limits.head", limits.head, 512, 1 << 20)?;
-    let line_bytes = match limits.line {
-        Some(bytes) => size("limits.line", bytes, 256, 1 << 20)?,
-        None => head_bytes,
-    };
-    // They are dropped as they come and take no memory: the bound is for what is read in vain.
-    let extension_bytes = size("limits.chunk_extension", limits.chunk_extension, 0, 1 << 16)?;
-    let fields = size("limits.fields", limits.fields as u64, 1, 1000)?;
     let interims = InterimLimits {
         answers: size("limits.interim_answers", limits.interim_answers as u64, 0, 1000)?,
         bytes: match limits.interim_bytes {
             Some(bytes) => size("limits.interim_bytes", bytes, 512, 1 << 20)?,
-            None => head_bytes,
+            None => size("limits.head", limits.head, 512, 1 << 20)?,
         },
     };
     Ok(Policy {
-        limits: Limits { head_bytes, fields, line_bytes, extension_bytes },
         interims,
         max_body: limits.body.unwrap_or(u64::MAX),
         timeouts: config.timeouts,

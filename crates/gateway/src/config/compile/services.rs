@@ -2,7 +2,7 @@
 
 use super::listeners::HTTP_1_1;
 use super::names::Finder;
-use super::{Fault, check_name, record_size};
+use super::{Fault, check_name, limits, record_size};
 use crate::config::document::{self, Balance, Config, HashOn, Health, ProxyProtocol, ServiceTls};
 use crate::config::snapshot::{Server, Service, UpstreamTls};
 use crate::upstream::{Slots, hash_of};
@@ -13,10 +13,17 @@ use weir_tls::{Client, ClientSettings, Identity, Offer, PeerName, Roots};
 use weir_transport::{Endpoint, Place};
 
 pub(super) fn compile(config: &Config, finder: &Finder) -> Result<Vec<Service>, Fault> {
-    config.services.iter().map(|(name, service)| compile_one(name, service, finder)).collect()
+    let one =
+        |(name, service): (&String, &document::Service)| compile_one(name, service, &config.limits, finder);
+    config.services.iter().map(one).collect()
 }
 
-fn compile_one(name: &str, service: &document::Service, finder: &Finder) -> Result<Service, Fault> {
+fn compile_one(
+    name: &str,
+    service: &document::Service,
+    general: &document::Limits,
+    finder: &Finder,
+) -> Result<Service, Fault> {
     let key = format!("service.{name}");
     check_name(&key, name)?;
     let Some(first) = service.servers.first() else {
@@ -32,6 +39,7 @@ fn compile_one(name: &str, service: &document::Service, finder: &Finder) -> Resu
         let why = format!("{first} is not https, so there is no certificate to verify");
         return Err(Fault::new(format!("{key}.tls"), why));
     }
+    let limits = limits::compile(general, &service.limits, &format!("{key}.limits"))?;
     let mut servers = Vec::new();
     for (index, written) in service.servers.iter().enumerate() {
         let (key, place) = (format!("{key}.servers.{index}"), &written.url);
@@ -56,6 +64,7 @@ fn compile_one(name: &str, service: &document::Service, finder: &Finder) -> Resu
         max_waiting: service.max_waiting,
         retry_percent: service.retry_percent,
         accept: service.accept.iter().map(|rule| rule.0).collect(),
+        limits,
         tls,
     })
 }

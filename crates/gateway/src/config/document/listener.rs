@@ -1,6 +1,7 @@
 //! Listeners, and TLS towards clients.
 
 use super::accept::RequestRule;
+use super::limits::OwnLimits;
 use super::values::{duration, size, text, texts};
 use crate::config::Network;
 use serde::Deserialize;
@@ -40,6 +41,9 @@ pub struct Listener {
     /// Rules of HTTP that requests need not keep; default: none.
     #[serde(default, deserialize_with = "texts")]
     pub accept: Vec<RequestRule>,
+    /// Limits of its requests; default: the general ones.
+    #[serde(default)]
+    pub limits: OwnLimits,
     /// TLS connections that are passed on without being decrypted, by the name that the client asks for.
     #[serde(default)]
     pub passthrough: Vec<Passthrough>,
@@ -176,6 +180,7 @@ impl Listener {
             allow: Vec::new(),
             deny: Vec::new(),
             accept: Vec::new(),
+            limits: OwnLimits::default(),
             passthrough: Vec::new(),
             tls: None,
         }

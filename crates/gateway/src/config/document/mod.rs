@@ -2,6 +2,7 @@
 
 mod accept;
 mod dns;
+mod limits;
 mod listener;
 mod log;
 mod min_rate;
@@ -13,6 +14,7 @@ mod values;
 
 pub use accept::{AnswerRule, RequestRule};
 pub use dns::{Dns, NameServer, Prefer};
+pub use limits::{Limits, OwnLimits};
 pub use listener::{
     Bind, Certificate, ClientCertificates, Listener, ListenerTls, Mode, Passthrough, ProxyField, SuiteOrder,
 };
@@ -107,42 +109,6 @@ pub struct Buffers {
     pub read: u64,
 }
 
-/// Limits of messages.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Limits {
-    /// Bytes of a request or response head.
-    #[serde(deserialize_with = "size")]
-    pub head: u64,
-    /// Fields of a head.
-    pub fields: usize,
-    /// Bytes of a line of a head; default: as `head`.
-    #[serde(deserialize_with = "size")]
-    pub line: Option<u64>,
-    /// Bytes of the extensions of a chunk.
-    #[serde(deserialize_with = "size")]
-    pub chunk_extension: u64,
-    /// Interim answers (1xx) of an exchange, 0 to 1000; default: 8.
-    pub interim_answers: usize,
-    /// Bytes of all their heads together; default: as `head`.
-    #[serde(deserialize_with = "size")]
-    pub interim_bytes: Option<u64>,
-    /// Bytes of a request body; default: no limit.
-    #[serde(deserialize_with = "size")]
-    pub body: Option<u64>,
-    /// Connections of all clients, at least 1. Default: half of what the open-file limit leaves connections.
-    pub connections: Option<u32>,
-    /// Bytes that connections have in memory, 1 MiB to 1 TiB; default: no limit.
-    #[serde(deserialize_with = "size")]
-    pub memory: Option<u64>,
-    /// Unfinished handshakes with clients, at least 1. Default: 32768, or half of the connections that clients may have.
-    pub handshakes: Option<u32>,
-    /// Steps of handshakes in a turn of a worker, 1 to 64; default: 4.
-    pub handshakes_per_turn: u32,
-    /// Connections of one client, at least 1: an IPv4 address, or an IPv6 network of 64 bits. Default: no limit.
-    pub connections_per_client: Option<u32>,
-}
-
 impl Config {
     /// What is valid, and rarely meant: the key, and what follows from it.
     pub fn warnings(&self) -> Vec<Fault> {
@@ -210,27 +176,5 @@ impl FromStr for ClientField {
 impl Default for Buffers {
     fn default() -> Self {
         Self { read: weir_transport::READ_SIZE as u64 }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        let limits = weir_http1::Limits::default();
-        Self {
-            head: limits.head_bytes as u64,
-            fields: limits.fields,
-            line: None,
-            chunk_extension: limits.extension_bytes as u64,
-            // A 100 and a few with early hints or progress, of which RFC 9110 knows no bound.
-            interim_answers: 8,
-            interim_bytes: None,
-            body: None,
-            connections: None,
-            memory: None,
-            handshakes: None,
-            // One to four milliseconds, which is the longest that they keep a warm request waiting.
-            handshakes_per_turn: 4,
-            connections_per_client: None,
-        }
     }
 }

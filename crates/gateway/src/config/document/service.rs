@@ -1,6 +1,7 @@
 //! Services, and TLS towards their servers.
 
 use super::accept::AnswerRule;
+use super::limits::OwnLimits;
 use super::values::{duration, size, text, texts};
 use serde::{Deserialize, Deserializer, de::Error};
 use std::path::PathBuf;
@@ -47,6 +48,9 @@ pub struct Service {
     /// Rules of HTTP that its servers' answers need not keep; default: none.
     #[serde(default, deserialize_with = "texts")]
     pub accept: Vec<AnswerRule>,
+    /// Limits of its servers' answers; default: the general ones.
+    #[serde(default)]
+    pub limits: OwnLimits,
     /// Its idle connections.
     #[serde(default)]
     pub pool: Pool,
@@ -220,6 +224,7 @@ impl Service {
             retry_percent: retry_percent(),
             proxy_protocol: None,
             accept: Vec::new(),
+            limits: OwnLimits::default(),
             pool: Pool::default(),
             tls: ServiceTls::default(),
         }

@@ -8,8 +8,10 @@ use super::file::Checked;
 use super::snapshot::{Names, Snapshot};
 use super::tls_costs;
 use crate::exchange::InterimLimits;
+
 use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
+use weir_http1::Limits;
 
 impl Checked {
     /// What listens, where requests go, and which limits hold: a table for people.
@@ -23,6 +25,7 @@ impl Checked {
 
 fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     let Snapshot {
+        limits: general,
         listeners,
         services,
         names,
@@ -52,6 +55,10 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
             let names: Vec<_> = listener.accept.iter().map(|rule| rule.0.name()).collect();
             writeln!(out, "  {name:<16} accepts {}", names.join(" "))?;
         }
+        let limits = listeners.iter().find(|of| *of.name == **name).map(|of| of.limits);
+        if let Some(limits) = limits.filter(|own| own != general) {
+            writeln!(out, "  {name:<16} requests with {}", of_heads(&limits))?;
+        }
         for passthrough in &listener.passthrough {
             let (names, service) = (passthrough.name.join(" "), &passthrough.service);
             writeln!(out, "  {name:<16} {names} undecrypted to service {service}")?;
@@ -68,20 +75,15 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         writeln!(out, "  {:<12} until {until}  {names}", certificate.key.to_string())?;
         writeln!(out, "               {}", certificate.origin)?;
     }
-    services::write(services, checked.config.services.values(), out)?;
+    services::write(services, checked.config.services.values(), general, out)?;
     let mut servers = services.iter().flat_map(|service| &service.servers);
     if servers.any(|server| server.place.is_named()) {
         write_names(names, out)?;
     }
     routes::write(routes, &checked.config.routes, services, out)?;
-    let limits = &policy.limits;
     let body = if policy.max_body == u64::MAX { "unlimited".to_owned() } else { policy.max_body.to_string() };
     writeln!(out, "\nLimits")?;
-    writeln!(
-        out,
-        "  head {} bytes, {} fields, line {} bytes, chunk extensions {} bytes, body {body}",
-        limits.head_bytes, limits.fields, limits.line_bytes, limits.extension_bytes
-    )?;
+    writeln!(out, "  {}, body {body}", of_heads(general))?;
     match connections {
         Some(most) => writeln!(out, "  {most} connections of clients, if the open-file limit allows them")?,
         None => writeln!(out, "  connections of clients by the open-file limit")?,
@@ -136,6 +138,13 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     };
     tls_costs::write(out, &checked.config, presented.map_or(&[], weir_tls::Server::certificates), own)?;
     writeln!(out)
+}
+
+fn of_heads(limits: &Limits) -> String {
+    let Limits { head_bytes, fields, line_bytes, extension_bytes } = limits;
+    format!(
+        "head {head_bytes} bytes, {fields} fields, line {line_bytes} bytes, chunk extensions {extension_bytes} bytes"
+    )
 }
 
 fn min_rate(MinRate { request, answer, window }: MinRate) -> String {

@@ -1,12 +1,15 @@
 //! Services in words.
 
+use super::of_heads;
 use crate::config::document::{Eject, HashOn, Health, Pool, Service as Written};
 use crate::config::snapshot::Service;
 use std::fmt::{self, Write};
+use weir_http1::Limits;
 
 pub(super) fn write<'a>(
     services: &[Service],
     written: impl Iterator<Item = &'a Written>,
+    general: &Limits,
     out: &mut String,
 ) -> fmt::Result {
     writeln!(out, "\nServices")?;
@@ -25,6 +28,9 @@ pub(super) fn write<'a>(
         }
         for line in lines(written) {
             writeln!(out, "  {:<16} {line}", "")?;
+        }
+        if service.limits != *general {
+            writeln!(out, "  {:<16} answers with {}", "", of_heads(&service.limits))?;
         }
     }
     Ok(())
