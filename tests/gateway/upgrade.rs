@@ -1,5 +1,9 @@
 //! Upgrades: another process takes over the sockets of one that runs.
 
+mod stand_in;
+mod state;
+mod turns;
+
 use super::reload::with_admin;
 use super::unix::exchange;
 use super::{held_back, named};
