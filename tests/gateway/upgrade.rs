@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tempfile::TempDir;
@@ -32,12 +32,18 @@ struct Line {
 impl Line {
     /// With an admin address, and so many others.
     fn new(config: &str, listeners: usize) -> Self {
+        Self::with(config, listeners, &[])
+    }
+
+    /// As [`Line::new`], with more in its environment.
+    fn with(config: &str, listeners: usize, environment: &[(&str, &Path)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let [file, program] = ["weir.toml", "weir"].map(|name| folder.path().join(name));
         fs::write(&file, with_admin(config)).unwrap();
         symlink(env!("CARGO_BIN_EXE_weir"), &program).unwrap();
         let mut command = Command::new(program);
         command.args(["serve", "--config", file.to_str().unwrap()]).stdin(Stdio::null());
+        command.envs(environment.iter().copied());
         let weir = Weir::of_command(command, None, listeners);
         Self { folder, weir }
     }
@@ -165,20 +171,33 @@ fn workers(pid: Pid) -> usize {
 /// Rule 24: none of the sockets' queues is lost.
 #[test]
 fn upgrades_under_load_fail_no_request() {
-    let upstream = named("a");
+    const UPGRADES: usize = 20;
+    let (upstream, certificates) = (named("a"), Certificates::new());
     // A client that is held up by a busy machine must not look idle.
-    let config = format!("{}[timeouts]\ndrain_idle = '20s'\n", to(&upstream, 2));
-    let line = Line::new(&config, 1);
-    let (address, admin) = (line.weir.address(), line.admin());
+    let config = format!(
+        "{}[timeouts]\ndrain_idle = '20s'\n[listener.secure]\nbind = '127.0.0.1:0'\ntls = {{}}\n\
+         [[certificate]]\nchain = '{}'\nkey = '{}'\n",
+        to(&upstream, 2),
+        certificates.cert.display(),
+        certificates.key.display()
+    );
+    let line = Line::new(&config, 2);
+    let (secure, address) = (line.weir.address_of(0), line.weir.address_of(1));
+    let admin = line.admin();
     let is_over = AtomicBool::new(false);
-    let served = [const { AtomicUsize::new(0) }; 3];
+    // On kept connections, on new ones, on kept ones with TLS; and of the admin address.
+    let served = [const { AtomicUsize::new(0) }; 4];
     std::thread::scope(|scope| {
-        let load = |index: usize, persists: bool| {
-            let (is_over, served) = (&is_over, &served[index]);
+        let load = |index: usize, persists: bool, is_secure: bool| {
+            let (is_over, served, certificates) = (&is_over, &served[index], &certificates);
+            let connect = move || match is_secure {
+                true => Client::connect(secure, Some(certificates.session())),
+                false => Client::connect(address, None),
+            };
             move || {
                 let mut kept = None;
                 while !is_over.load(Ordering::Relaxed) {
-                    let mut client = kept.take().unwrap_or_else(|| Client::connect(address, None));
+                    let mut client = kept.take().unwrap_or_else(connect);
                     let answer = client.ask(GET);
                     assert!(answer.status == 200 && answer.complete, "{}", answer.head);
                     assert!(answer.text().starts_with("a\n"));
@@ -188,19 +207,20 @@ fn upgrades_under_load_fail_no_request() {
             }
         };
         for _ in 0..2 {
-            scope.spawn(load(0, true));
-            scope.spawn(load(1, false));
+            scope.spawn(load(0, true, false));
+            scope.spawn(load(1, false, false));
         }
+        scope.spawn(load(2, true, true));
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 let answer = Client::connect(admin, None).ask("GET /ready HTTP/1.1\r\nHost: a\r\n\r\n");
                 assert_eq!((answer.status, answer.text()), (200, "ready\n"));
-                served[2].fetch_add(1, Ordering::Relaxed);
+                served[3].fetch_add(1, Ordering::Relaxed);
             }
         });
         // If one of the upgrades fails, the others end, too.
         let over = Over(&is_over);
-        for upgrades in 1..=5 {
+        for upgrades in 1..=UPGRADES {
             let before = served.each_ref().map(|served| served.load(Ordering::Relaxed));
             poll_until(DEADLINE, "requests of all kinds", || {
                 served.iter().zip(before).all(|(served, before)| served.load(Ordering::Relaxed) > before + 5)
@@ -216,10 +236,10 @@ fn upgrades_under_load_fail_no_request() {
         }
         drop(over);
     });
-    let answers: usize = served[..2].iter().map(|served| served.load(Ordering::Relaxed)).sum();
+    let answers: usize = served[..3].iter().map(|served| served.load(Ordering::Relaxed)).sum();
     assert_eq!(upstream.requests().len(), answers, "none was lost, and none sent twice");
-    assert_eq!(line.pids().len(), 6);
-    assert_eq!(line.counts(), [5, 0]);
+    assert_eq!(line.pids().len(), 1 + UPGRADES);
+    assert_eq!(line.counts(), [UPGRADES as u64, 0]);
     line.stop();
     assert!(TcpStream::connect(address).is_err());
 }

@@ -1,5 +1,6 @@
 //! Who serves if one of both processes ends, or is stopped, in the middle of an upgrade.
 
+use super::super::activation::Supervisor;
 use super::stand_in::StandIn;
 use super::{GET, Line, RELOAD, UPGRADE, answering, exchange};
 use crate::common::{Client, DEADLINE, is_gone, pid_in, poll_until};
@@ -7,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::process::exit;
 use std::thread;
 use std::time::Duration;
@@ -162,7 +163,10 @@ fn a_new_process_that_is_stopped_before_it_serves_leaves_the_service_to_the_old_
     let test = "gateway::upgrade::turns::a_new_process_that_is_stopped_before_it_serves_leaves_the_service_to_the_old_one";
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new.sock");
-    let mut line = Line::new(&answering("old"), 1);
+    let supervisor = folder.path().join("notify");
+    let heard = Supervisor::new(UnixDatagram::bind(&supervisor).unwrap());
+    let mut line = Line::with(&answering("old"), 1, &[("NOTIFY_SOCKET", &supervisor)]);
+    assert_eq!(heard.next(), "READY=1\nSTATUS=serving");
     let config =
         answering("new").replace("'127.0.0.1:0'", &format!("['127.0.0.1:0', 'unix:{}']", path.display()));
     line.write(&config);
@@ -181,6 +185,11 @@ fn a_new_process_that_is_stopped_before_it_serves_leaves_the_service_to_the_old_
         fs::write(line.file("on"), "").unwrap();
     });
     assert!(why.contains("upgrade: the new process was told to stop"), "{why}");
+    // Nothing from the new process, which is not the service.
+    assert_eq!(heard.next(), "STATUS=upgrading");
+    let refused = heard.next();
+    assert!(refused.starts_with("STATUS=serving; the last upgrade was refused: "), "{refused}");
+    assert!(heard.is_silent());
     assert_eq!(line.get().text(), "old");
     assert!(!path.exists());
     // As the relay lets it.
