@@ -2,7 +2,7 @@
 
 use super::super::activation::Supervisor;
 use super::stand_in::StandIn;
-use super::{GET, Line, RELOAD, UPGRADE, answering, exchange};
+use super::{GET, Line, RELOAD, UPGRADE, answering, exchange, threads};
 use crate::common::{Client, DEADLINE, is_gone, pid_in, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -73,7 +73,7 @@ fn a_process_goes_on_whose_successor_does_not_serve_when_it_may() {
         line.fails(why);
         serves();
     }
-    line.write(&format!("{config}[timeouts]\nupgrade = '2s'\n"));
+    line.write(&format!("{config}[timeouts]\nupgrade = '5s'\n"));
     assert_eq!(line.ask(RELOAD).status, 200);
     line.play(test, "waits");
     let why = refused(&line, || {
@@ -81,7 +81,7 @@ fn a_process_goes_on_whose_successor_does_not_serve_when_it_may() {
         // This one accepts until the other one does.
         serves();
     });
-    assert!(why.contains("the new process did not serve within 2s"), "{why}");
+    assert!(why.contains("the new process did not serve within 5s"), "{why}");
     assert!(is_gone(line.new_one()));
     serves();
     assert_eq!(line.counts(), [0, 3]);
@@ -176,6 +176,8 @@ fn a_new_process_that_is_stopped_before_it_serves_leaves_the_service_to_the_old_
         let queued = UnixStream::connect(&path);
         assert!(path.exists() && queued.is_err(), "nobody is in a queue that may never be served");
         let new = line.new_one();
+        let begun = ["worker-", "admin"].map(|name| threads(new, name) > 0);
+        assert_eq!(begun, [true; 2], "a thread that cannot be started is known by now");
         kill_process(new, Signal::TERM).unwrap();
         // It handles one signal after the other.
         poll_until(DEADLINE, "it knows", || {
