@@ -19,7 +19,7 @@ const USER: u32 = 65_534;
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
 /// A folder in which confined programs run.
-struct Confined {
+pub(super) struct Confined {
     python: PathBuf,
     folder: TempDir,
     /// Programs run as another user, and can write to nothing but the folder.
@@ -28,7 +28,7 @@ struct Confined {
 
 impl Confined {
     /// `None`, and the reason on stdout, if this machine cannot confine.
-    fn new() -> Option<Self> {
+    pub(super) fn new() -> Option<Self> {
         let python = peer("python3")?;
         if cfg!(not(target_arch = "x86_64")) {
             println!("skipped: deploy/seccomp.json is for x86-64");
@@ -48,17 +48,17 @@ impl Confined {
         Some(Self { python, folder: tempfile::tempdir().unwrap(), is_complete })
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Copies a file here.
-    fn take(&self, file: &Path, name: &str) {
+    pub(super) fn take(&self, file: &Path, name: &str) {
         fs::copy(file, self.path(name)).unwrap();
     }
 
     /// `weir ARGS` with these rights.
-    fn weir(&self, profile: &Path, args: &[&str]) -> Command {
+    pub(super) fn weir(&self, profile: &Path, args: &[&str]) -> Command {
         if self.is_complete {
             for entry in fs::read_dir(self.folder.path()).unwrap() {
                 chown(entry.unwrap().path(), Some(USER), Some(USER)).unwrap();
@@ -75,7 +75,7 @@ impl Confined {
         command
     }
 
-    fn admin(&self, request: &str) -> String {
+    pub(super) fn admin(&self, request: &str) -> String {
         let mut stream = UnixStream::connect(self.path("admin.sock")).unwrap();
         write!(stream, "{request} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();

@@ -2,6 +2,7 @@
 
 mod confined;
 mod unit;
+mod upgrade;
 
 use crate::common::{Certificates, Weir};
 use std::path::{Path, PathBuf};

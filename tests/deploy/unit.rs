@@ -15,6 +15,13 @@ fn unit() -> String {
     fs::read_to_string(file("weir.service")).unwrap()
 }
 
+/// The group of calls that an upgrade in place needs, and the single ones.
+pub(super) fn calls() -> (String, Vec<String>) {
+    let filters = values(&unit(), "SystemCallFilter");
+    let mut names = filters.last().unwrap().split(' ').map(str::to_owned);
+    (names.next().unwrap(), names.collect())
+}
+
 #[test]
 fn systemd_takes_the_units_and_finds_little_exposed() {
     let Some(analyze) = peer("systemd-analyze") else { return };

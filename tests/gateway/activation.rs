@@ -1,8 +1,10 @@
 //! Sockets that a supervisor has opened, and what it is told.
 
-use super::named;
+use super::dns::NameServer;
+use super::dns::server::{NXDOMAIN, Says};
 use super::unix::exchange;
-use crate::common::{Client, DEADLINE, Ended, Weir, is_gone, poll_until};
+use super::{config_to, held_back, named};
+use crate::common::{Client, DEADLINE, Ended, Switch, Weir, is_gone, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::net::TcpListener;
@@ -11,6 +13,7 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use weir_http1::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
@@ -143,18 +146,24 @@ fn what_cannot_be_used_is_named() {
 }
 
 /// Each message that the supervisor gets next.
-struct Supervisor(UnixDatagram);
+pub(super) struct Supervisor(UnixDatagram);
 
 impl Supervisor {
-    fn new(socket: UnixDatagram) -> Self {
+    pub(super) fn new(socket: UnixDatagram) -> Self {
         socket.set_read_timeout(Some(DEADLINE)).unwrap();
         Self(socket)
     }
 
-    fn next(&self) -> String {
+    pub(super) fn next(&self) -> String {
         let mut bytes = [0; 4096];
         let length = self.0.recv(&mut bytes).expect("a message to the supervisor");
         String::from_utf8(bytes[..length].to_vec()).unwrap()
+    }
+
+    /// Whether nothing more has come.
+    pub(super) fn is_silent(&self) -> bool {
+        self.0.set_nonblocking(true).unwrap();
+        self.0.recv(&mut [0; 16]).is_err()
     }
 }
 
@@ -202,6 +211,49 @@ fn the_supervisor_is_told_how_the_process_fares() {
         assert_eq!(supervisor.next(), "STOPPING=1\nSTATUS=draining", "from the new one alone");
         poll_until(DEADLINE, "it ends", || is_gone(pid));
     }
+}
+
+/// systemd would take what comes after `STOPPING=1` for a service that goes on.
+#[test]
+fn the_supervisor_hears_nothing_from_a_process_that_stops() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let supervisor = Supervisor::new(UnixDatagram::bind(&path).unwrap());
+    let (answer, names) = (Switch::default(), NameServer::start());
+    let upstream = held_back(&answer, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let config = config_to(&upstream, "");
+    let file = folder.path().join("weir.toml");
+    fs::write(&file, &config).unwrap();
+    let weir = Weir::of_file_with(&file, 1, &[("NOTIFY_SOCKET", path.to_str().unwrap())]);
+    assert_eq!(supervisor.next(), "READY=1\nSTATUS=serving");
+    let mut client = Client::connect(weir.address(), None);
+    client.send(GET);
+    upstream.wait_for_requests(1);
+    // A reload that waits for a name, and an upgrade that waits for the reload.
+    names.say("app.test", Says::Nothing);
+    let more = format!(
+        "\n[dns]\nservers = '{}'\ntimeout = '3s'\n[service.new]\nservers = 'http://app.test'\n",
+        names.address
+    );
+    fs::write(&file, config.clone() + &more).unwrap();
+    weir.signal(Signal::HUP);
+    assert!(supervisor.next().starts_with("RELOADING=1\n"));
+    poll_until(DEADLINE, "the upgrade", || {
+        weir.signal(Signal::USR2);
+        weir.stderr().contains("weir: upgrade refused: an upgrade is going on")
+    });
+    weir.terminate();
+    assert_eq!(supervisor.next(), "STOPPING=1\nSTATUS=draining");
+    names.say("app.test", Says::Code(NXDOMAIN));
+    weir.wait_for_stderr(&["weir: reload refused: ", "app.test"]);
+    weir.wait_for_stderr(&["weir: upgrade refused: this process is stopping"]);
+    fs::write(&file, &config).unwrap();
+    weir.signal(Signal::HUP);
+    weir.wait_for_stderr(&["weir: reloaded"]);
+    answer.throw();
+    assert_eq!(client.answer(Method::Get).text(), "ok");
+    assert_eq!(weir.wait().code, Some(0));
+    assert!(supervisor.is_silent());
 }
 
 /// Who is upgraded passes its sockets on, and they stay systemd's.

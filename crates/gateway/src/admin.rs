@@ -7,6 +7,7 @@ mod door;
 mod services;
 
 use crate::control::gather;
+use crate::gate::Gate;
 use crate::in_force::InForce;
 use crate::observe::Report;
 use crate::observe::journal::Journal;
@@ -60,10 +61,13 @@ const RELOAD: Duration = Duration::from_secs(60);
 /// Each has a thread.
 const MOST: usize = 32;
 
-/// Serves until the door is closed. Errors: no thread can be started.
-pub(crate) fn start(listener: Listener, door: &Arc<Door>, admin: Admin) -> io::Result<()> {
-    let (open, ours) = (Arc::new(AtomicUsize::new(0)), Arc::clone(door));
+/// Starts to serve once the gate is open, until the door is closed. Errors: no thread can be started.
+pub(crate) fn start(listener: Listener, door: &Arc<Door>, gate: &Arc<Gate>, admin: Admin) -> io::Result<()> {
+    let (open, ours, gate) = (Arc::new(AtomicUsize::new(0)), Arc::clone(door), Arc::clone(gate));
     let thread = thread::Builder::new().name("admin".into()).spawn(move || {
+        if !gate.pass() {
+            return;
+        }
         loop {
             let stream = match ours.accept(&listener) {
                 Ok(Some(stream)) => stream,

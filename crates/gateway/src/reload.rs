@@ -93,8 +93,9 @@ impl Running {
                     let _ = who.map(|who| who.send(outcome));
                 }
                 Ok(Ask::Upgrade(who)) => {
-                    let limit = self.reloader.in_force.snapshot().policy.timeouts.upgrade;
-                    let outcome = self.reloader.upgrades.run(limit);
+                    let snapshot = self.reloader.in_force.snapshot();
+                    let limit = snapshot.policy.timeouts.upgrade;
+                    let outcome = self.reloader.upgrades.run(limit, &snapshot.overrides);
                     let _ = who.map(|who| who.send(outcome));
                 }
                 Err(RecvTimeoutError::Timeout) if self.reloader.upgrades.successor().is_some() => {}

@@ -1,6 +1,6 @@
 //! A gateway process: everything that can fail is tried before accepting connections.
 
-use crate::admin::{Admin, Door};
+use crate::admin::{self, Admin, Door};
 use crate::clock;
 use crate::config::{AccessLog, Checked, Fault, Role, Snapshot, workers};
 use crate::control::tell;
@@ -148,7 +148,8 @@ fn start(
     let count = workers(&checked.config)?;
     let limit = limits::raise_open_files()?.map_or(usize::MAX, |limit| limit as usize);
     let admin = checked.config.admin.as_ref();
-    let Inherited { sockets, before, state } = inherited;
+    let Inherited { sockets, before, overrides, state } = inherited;
+    checked.snapshot.take_overrides(overrides);
     let Sockets { places, shares, admin, kept, left } =
         Sockets::new(&checked.snapshot.listeners, admin, count, sockets)?;
     let cores = checked.config.cores.clone();
@@ -191,26 +192,27 @@ fn start(
     };
     let reload = again.map(reloader).transpose()?;
     forward_signals(senders.clone(), handlers(reload.as_ref(), &upgrades))?;
-    let gate = Gate::default();
-    let admin = admin.map(|listener| {
+    let gate = Arc::new(Gate::default());
+    let (mut threads, mut place) = (count, None);
+    if let Some(listener) = admin {
         let (standing, upgrades) = (Arc::clone(&standing), Arc::clone(&upgrades));
-        (
-            listener,
-            Admin {
-                workers: senders,
-                standing,
-                in_force,
-                journal: journal.clone(),
-                reload,
-                upgrades,
-                most: spare(limit) / 2,
-            },
-        )
-    });
-    let open = Opening { before, left, upgrades, admin, door: Arc::clone(&door), places, supervisor };
+        place = Some(admin::place(&listener));
+        threads += 1;
+        let admin = Admin {
+            workers: senders,
+            standing,
+            in_force,
+            journal: journal.clone(),
+            reload,
+            upgrades,
+            most: spare(limit) / 2,
+        };
+        admin::start(listener, &door, &gate, admin)?;
+    }
+    let open = Opening { before, left, upgrades, admin: place, places, supervisor };
     let ended = thread::scope(|scope| {
         let opening = thread::Builder::new().name("opening".into());
-        let opening = opening.spawn_scoped(scope, || open.run(&gate, count))?;
+        let opening = opening.spawn_scoped(scope, || open.run(&gate, threads))?;
         let parts = shares.into_iter().zip(mailboxes);
         let ended = run_workers(parts, cores.as_ref(), |own, (listeners, mailbox)| {
             let descriptors = Arc::clone(&descriptors);
@@ -225,6 +227,8 @@ fn start(
         let opened = opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         ended.and(opened)
     });
+    // If nothing has begun, its thread waits there.
+    gate.give_up();
     door.finish();
     ended
 }

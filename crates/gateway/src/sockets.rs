@@ -31,6 +31,8 @@ pub(crate) struct Kept {
     /// The number of its listener; None: the admin address.
     pub site: Option<usize>,
     pub listener: Listener,
+    /// Its address has other sockets, of the process before, so clients come to it as soon as it listens.
+    pub joins: bool,
     name: String,
     place: String,
     /// Permissions of a Unix socket.
@@ -56,7 +58,8 @@ impl Sockets {
         let shares = (0..workers).map(|_| Vec::new()).collect();
         let mut sockets = Self { places: Vec::new(), shares, admin: None, kept: Vec::new(), left };
         for (number, (wanted, taken)) in wanted.into_iter().zip(taken).enumerate() {
-            let taken = taken.into_iter().map(|given| given.listener).collect();
+            let taken: Vec<_> = taken.into_iter().map(|given| given.listener).collect();
+            let there = taken.len();
             let (site, mode, workers) = match sites.get(number) {
                 Some(site) => (Some(number), site.mode, workers),
                 None => (None, admin.and_then(|admin| admin.mode).unwrap_or_default().0, 1),
@@ -66,9 +69,10 @@ impl Sockets {
                 Some(_) => GatewayError::from(error),
                 None => Fault { key: "admin.bind".to_owned(), message: error.to_string() }.into(),
             })?;
-            for listener in &found {
+            for (nth, listener) in found.iter().enumerate() {
                 let Wanted { name, place, .. } = wanted.clone();
-                sockets.kept.push(Kept { site, listener: listener.handle()?, name, place, mode });
+                let joins = there > 0 && nth >= there;
+                sockets.kept.push(Kept { site, listener: listener.handle()?, joins, name, place, mode });
             }
             match site.and_then(|number| sites.get(number)) {
                 Some(site) => {
@@ -85,11 +89,22 @@ impl Sockets {
 }
 
 impl Kept {
-    /// Lets clients connect, and makes the file of a Unix socket this process's. Errors: as listen(2), or the permissions of the
-    /// file cannot be set.
-    pub(crate) fn begin(&self) -> io::Result<()> {
-        self.listener.begin()?;
-        self.listener.claim_file(self.mode)
+    /// Lets clients connect. Errors: as listen(2), or another process has the path of a Unix socket by now.
+    pub(crate) fn begin(&self) -> Result<(), BindError> {
+        self.listener
+            .begin()
+            .map_err(|source| BindError::Refused { address: self.listener.address().clone(), source })
+    }
+
+    /// Makes the file of a Unix socket this process's. Errors: in words, it is gone, or its permissions cannot be set.
+    pub(crate) fn claim(&self) -> Result<(), String> {
+        let claimed = self.listener.claim_file(self.mode);
+        claimed.map_err(|error| {
+            format!(
+                "{}: {error}: to make it anew, restart; other clients are served",
+                self.listener.address()
+            )
+        })
     }
 
     /// For another process. Errors: as dup(2).
@@ -150,7 +165,7 @@ fn found(
         return match address {
             Address::Tcp(at) => Listener::reserve(*at, workers),
             // All workers have one.
-            Address::Unix(path) => Listener::bind_unix(path, mode, 1),
+            Address::Unix(path) => Listener::reserve_unix(path, mode, 1),
         };
     };
     if let (true, Some(at)) = (first.is_in_group(), first.address().tcp()) {

@@ -101,27 +101,31 @@ impl Listener {
         Ok(Self { socket, address: Address::Tcp(address), file: None, shared: false, hold: Hold::Own })
     }
 
-    /// Lets clients connect, if they cannot yet. Errors: as listen(2).
+    /// Lets clients connect, if they cannot yet. Errors: as listen(2), or another process has taken the path of a Unix socket
+    /// since it was reserved.
     pub fn begin(&self) -> io::Result<()> {
         match self.hold {
-            Hold::Own => self.socket.listen(BACKLOG),
+            Hold::Own => {
+                self.socket.listen(BACKLOG)?;
+                self.file.as_ref().map_or(Ok(()), |file| file.check())
+            }
             // It listens already, with a queue as long as its owner wants.
             Hold::Lent => Ok(()),
         }
     }
 
-    /// Listens on a path, for `count` workers that share one socket, as all may take all of its connections. `mode`: the
-    /// permissions of the file, which goes when the last of them does.
+    /// Takes a path, for `count` workers that share one socket, as all may take all of its connections. Nobody can connect
+    /// before [`Listener::begin`]. `mode`: the permissions of the file, which goes when the last of them does.
     ///
     /// # Errors
     /// [`BindError::InUse`] when another process listens there. A socket that a process left behind is replaced.
-    pub fn bind_unix(path: &Path, mode: u32, count: usize) -> Result<Vec<Self>, BindError> {
+    pub fn reserve_unix(path: &Path, mode: u32, count: usize) -> Result<Vec<Self>, BindError> {
         let address = Address::Unix(path.to_owned());
         let refused = |source: io::Error| match source.kind() {
             io::ErrorKind::AddrInUse => BindError::InUse { address: address.clone(), owner: None },
             _ => BindError::Refused { address: address.clone(), source },
         };
-        let (socket, file) = unix::listen(path, mode, BACKLOG).map_err(refused)?;
+        let (socket, file) = unix::reserve(path, mode).map_err(refused)?;
         let file = Some(Arc::new(file));
         let first = Self { socket, address: address.clone(), file, shared: true, hold: Hold::Own };
         (0..count).map(|_| first.share()).collect::<io::Result<_>>().map_err(refused)
@@ -193,8 +197,8 @@ impl Listener {
         Self { file, ..self }
     }
 
-    /// From now on the file goes with the last of those who wait on the socket, and has these permissions. Errors: they
-    /// cannot be set.
+    /// From now on the file goes with the last of those who wait on the socket, and has these permissions. Errors: it is gone,
+    /// or another one has its path; or they cannot be set.
     pub fn claim_file(&self, mode: u32) -> io::Result<()> {
         self.file.as_ref().map_or(Ok(()), |file| file.claim(mode))
     }
@@ -330,10 +334,16 @@ mod tests {
         std::env::temp_dir().join(format!("weir-{}-{name}", std::process::id()))
     }
 
+    fn bind_unix(path: &Path, count: usize) -> Result<Vec<Listener>, BindError> {
+        let group = Listener::reserve_unix(path, 0o600, count)?;
+        group[0].begin().unwrap();
+        Ok(group)
+    }
+
     #[test]
     fn a_path_is_shared_by_all_and_goes_with_the_last() {
         let path = path("shared");
-        let mut group = Listener::bind_unix(&path, 0o600, 2).unwrap();
+        let mut group = bind_unix(&path, 2).unwrap();
         let mode = std::fs::metadata(&path).unwrap().permissions();
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600);
         let _clients = [0; 2].map(|_| UnixStream::connect(&path).unwrap());
@@ -349,18 +359,18 @@ mod tests {
     #[test]
     fn a_path_in_use_is_refused_and_a_leftover_is_replaced() {
         let path = path("in-use");
-        let group = Listener::bind_unix(&path, 0o600, 1).unwrap();
-        let error = Listener::bind_unix(&path, 0o600, 1).unwrap_err();
+        let group = bind_unix(&path, 1).unwrap();
+        let error = bind_unix(&path, 1).unwrap_err();
         assert!(matches!(error, BindError::InUse { .. }), "{error}");
         group[0].refuse_new();
         assert!(!path.exists(), "no new connection finds it");
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-        let second = Listener::bind_unix(&path, 0o600, 1).unwrap();
+        let second = bind_unix(&path, 1).unwrap();
         drop(group);
         assert!(path.exists(), "the first one's file was another");
         drop(second);
         std::fs::write(&path, "a file").unwrap();
-        let error = Listener::bind_unix(&path, 0o600, 1).unwrap_err();
+        let error = bind_unix(&path, 1).unwrap_err();
         assert!(error.to_string().ends_with("the file exists and is not a socket"), "{error}");
         std::fs::remove_file(&path).unwrap();
     }
@@ -424,7 +434,7 @@ mod tests {
     #[test]
     fn the_file_of_a_socket_goes_with_the_process_that_claimed_it() {
         let path = path("claimed");
-        let old = Listener::bind_unix(&path, 0o600, 1).unwrap().remove(0);
+        let old = bind_unix(&path, 1).unwrap().remove(0);
         let inherit = || Listener::inherit(old.as_fd().try_clone_to_owned().unwrap(), Hold::Own).unwrap();
         let file = old.file().unwrap();
         drop(inherit().with_file(file));
@@ -437,6 +447,46 @@ mod tests {
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o660);
         drop(new);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_file_that_is_gone_or_anothers_is_not_claimed() {
+        let path = path("gone");
+        let old = bind_unix(&path, 1).unwrap().remove(0);
+        let new = Listener::inherit(old.as_fd().try_clone_to_owned().unwrap(), Hold::Own).unwrap();
+        let new = new.with_file(old.file().unwrap());
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(new.claim_file(0o660).unwrap_err().to_string(), "the socket's file is gone");
+        let target = path.with_extension("target");
+        std::fs::write(&target, "a file").unwrap();
+        std::fs::set_permissions(&target, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink(&target, &path).unwrap();
+        assert_eq!(new.claim_file(0o660).unwrap_err().to_string(), "another file has the socket's path");
+        let mode = std::fs::metadata(&target).unwrap().permissions();
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600, "it is none of ours");
+        new.begin().unwrap();
+        drop((old, new));
+        assert!(path.is_symlink());
+        std::fs::remove_file(&path).unwrap();
+        std::fs::remove_file(&target).unwrap();
+    }
+
+    #[test]
+    fn a_reserved_path_takes_connections_once_it_has_begun() {
+        let path = path("reserved");
+        let first = Listener::reserve_unix(&path, 0o600, 2).unwrap();
+        assert!(UnixStream::connect(&path).is_err());
+        first[1].begin().unwrap();
+        let _client = UnixStream::connect(&path).unwrap();
+        assert!(first[0].accept().unwrap().is_some());
+        drop(first);
+        // Two that start at the same time: the first one must not listen on what nobody finds.
+        let first = Listener::reserve_unix(&path, 0o600, 1).unwrap().remove(0);
+        let second = bind_unix(&path, 1).unwrap();
+        assert_eq!(first.begin().unwrap_err().to_string(), "another file has the socket's path");
+        drop(first);
+        UnixStream::connect(&path).unwrap();
+        drop(second);
     }
 
     #[test]

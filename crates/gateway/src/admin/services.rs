@@ -62,12 +62,17 @@ impl Admin {
             Ok(change) => change,
             Err(why) => return Answer::text(400, format!("{why}\n")),
         };
-        let mut unknown = None;
+        let (mut unknown, mut lost) = (None, None);
         self.in_force.change(|snapshot| match find(snapshot, service, server) {
             Ok((service, server)) => {
                 let before = snapshot.overrides.of(&service.name, server.id);
                 let after = change.of(before);
                 if after == before {
+                    return None;
+                }
+                // An upgrade takes what is in force after it has begun.
+                if let Err(why) = self.upgrades.lasts() {
+                    lost = Some(why);
                     return None;
                 }
                 let (name, place) = (&service.name, &server.place);
@@ -82,6 +87,9 @@ impl Admin {
                 None
             }
         });
+        if let Some(why) = lost {
+            return Answer::text(409, format!("{why}\n"));
+        }
         match (unknown, gather(&self.workers)) {
             (Some(unknown), _) => unknown.into(),
             (None, Ok(report)) => {

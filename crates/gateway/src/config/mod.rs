@@ -23,7 +23,7 @@ pub use file::{Checked, ConfigError, read};
 pub(crate) use files::OnDisk;
 pub use network::Network;
 pub(crate) use network::mapped;
-pub(crate) use overrides::{Override, Overrides};
+pub(crate) use overrides::{Override, Overrides, Setting};
 pub use snapshot::Role;
 pub(crate) use snapshot::{
     AccessLog, Action, FieldNames, Listener, Names, Pages, Passthrough, Policy, Route, Server, Service,

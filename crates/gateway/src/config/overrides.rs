@@ -1,9 +1,12 @@
-//! Servers as they were set while the gateway runs, beside the configuration: kept by reloads, lost with the process.
+//! Servers as they were set while the gateway runs, beside the configuration: kept by reloads and upgrades, lost by a restart.
 
+use super::snapshot::Service;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What was set for one server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Override {
     /// It gets no new requests but those of clients that its cookie leads to it.
     pub is_drained: bool,
@@ -15,7 +18,31 @@ pub(crate) struct Override {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Overrides(BTreeMap<(String, u64), Override>);
 
+/// What was set for a server, in words that another process understands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Setting {
+    pub service: String,
+    /// Its id, the same in every process.
+    pub server: u64,
+    pub set: Override,
+}
+
+impl FromIterator<Setting> for Overrides {
+    fn from_iter<I: IntoIterator<Item = Setting>>(settings: I) -> Self {
+        let settings = settings.into_iter();
+        Self(settings.map(|Setting { service, server, set }| ((service, server), set)).collect())
+    }
+}
+
 impl Overrides {
+    /// All of them.
+    pub(crate) fn settings(&self) -> Vec<Setting> {
+        let all = self.0.iter();
+        all.map(|((service, server), set)| Setting { service: service.clone(), server: *server, set: *set })
+            .collect()
+    }
+
     /// What was set for the server of this id; by default nothing.
     pub(crate) fn of(&self, service: &str, server: u64) -> Override {
         match self.0.is_empty() {
@@ -33,8 +60,11 @@ impl Overrides {
         };
     }
 
-    /// Drops what is about servers that are gone.
-    pub(crate) fn retain(&mut self, is_there: impl Fn(&str, u64) -> bool) {
-        self.0.retain(|(service, server), _| is_there(service, *server));
+    /// Drops what is about servers that these services do not have.
+    pub(crate) fn retain(&mut self, services: &[Service]) {
+        self.0.retain(|(name, id), _| {
+            let mut named = services.iter().filter(|service| service.name == *name);
+            named.any(|service| service.servers.iter().any(|server| server.id == *id))
+        });
     }
 }

@@ -1,8 +1,8 @@
 //! What a new configuration takes over from the one in force, so that a reload costs nobody a connection or a session.
 
-use super::Checked;
 use super::files::{of_certificate, of_listener, of_service};
 use super::snapshot::{Server, Service, Snapshot};
+use super::{Checked, Overrides};
 use crate::names::name_of;
 use std::sync::Arc;
 
@@ -30,12 +30,7 @@ impl Checked {
             }
             take_over_service(&mut self.snapshot.services[at], old);
         }
-        self.snapshot.overrides.clone_from(&in_force.overrides);
-        let Snapshot { services, overrides, .. } = &mut self.snapshot;
-        overrides.retain(|name, id| {
-            let mut named = services.iter().filter(|service| service.name == name);
-            named.any(|service| service.servers.iter().any(|server| server.id == id))
-        });
+        self.snapshot.take_overrides(in_force.overrides.clone());
     }
 
     fn has_listener_tls_of(&self, before: &Self, index: usize, old: &str) -> bool {
@@ -57,6 +52,14 @@ impl Checked {
         now.tls == old.tls
             && is_tls(&now.servers) == is_tls(&old.servers)
             && self.files.are_same(&before.files, of_service(&now.tls))
+    }
+}
+
+impl Snapshot {
+    /// Takes over what was set for servers at run time, as far as it has them.
+    pub(crate) fn take_overrides(&mut self, mut overrides: Overrides) {
+        overrides.retain(&self.services);
+        self.overrides = overrides;
     }
 }
 

@@ -5,6 +5,7 @@ mod matching;
 
 pub(crate) use matching::{Matched, Wanted, matched};
 
+use crate::config::Overrides;
 use crate::upgrade::{Before, State};
 use weir_reactor::Listener;
 
@@ -14,6 +15,8 @@ pub struct Inherited {
     pub(crate) sockets: Vec<Given>,
     /// The process that this one is to replace.
     pub(crate) before: Option<Before>,
+    /// What was set there for servers at run time.
+    pub(crate) overrides: Overrides,
     pub(crate) state: State,
 }
 

@@ -7,6 +7,7 @@ use std::env;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use weir_reactor::Listener;
 use weir_reactor::listener::Hold;
 
@@ -40,7 +41,7 @@ impl Before {
     }
 
     fn receive_all(&self) -> io::Result<Inherited> {
-        let mut sockets = Vec::new();
+        let (mut sockets, mut settings) = (Vec::new(), Vec::new());
         loop {
             match self.0.receive()? {
                 (FromOld::Sockets(handed), descriptors) if handed.len() == descriptors.len() => {
@@ -48,11 +49,13 @@ impl Before {
                         sockets.push(given(handed, descriptor)?);
                     }
                 }
+                (FromOld::Servers(some), _) => settings.extend(some),
                 (FromOld::End(state), _) => {
                     if state.has_secret && !weir_tls::take_secret_of_process(self.0.receive_secret()?) {
                         return Err(io::Error::other("the secret of tickets came too late"));
                     }
-                    return Ok(Inherited { sockets, before: Some(self.clone()), state });
+                    let overrides = settings.into_iter().collect();
+                    return Ok(Inherited { sockets, before: Some(self.clone()), overrides, state });
                 }
                 (FromOld::Sockets(_) | FromOld::Go, _) => {
                     return Err(io::Error::other("a message out of turn"));
@@ -61,18 +64,27 @@ impl Before {
         }
     }
 
-    /// Says that all is prepared, but for the sockets with these numbers, and waits until the process before accepts no more.
-    /// Errors: it is gone.
+    /// Says that all is prepared, but for the sockets with these numbers, and waits until this process may begin. Errors: the one
+    /// before is gone.
     pub(crate) fn take_turn(&self, left: Vec<usize>) -> io::Result<()> {
-        let gone =
-            |error| io::Error::other(format!("upgrade: the process before does not hand over: {error}"));
         self.0.send(&FromNew::Ready { left }, &[]).map_err(gone)?;
         match self.0.receive().map_err(gone)? {
             (FromOld::Go, _) => Ok(()),
-            (FromOld::Sockets(_) | FromOld::End(_), _) => {
+            (FromOld::Sockets(_) | FromOld::Servers(_) | FromOld::End(_), _) => {
                 Err(io::Error::other("upgrade: a message out of turn"))
             }
         }
+    }
+
+    /// Says that this process is the service from now on. Errors: the one before goes on, and this one must not accept.
+    pub(crate) fn serve(&self) -> io::Result<()> {
+        self.0.send(&FromNew::Serving, &[]).map_err(gone)
+    }
+
+    /// Waits, but not long, until the one before has heard it, and has told its supervisor.
+    pub(crate) fn be_heard(&self) {
+        // Whatever it does, this process is the service.
+        let _ = self.0.wait(Instant::now() + HEARING);
     }
 
     /// Says why this process will not go on.
@@ -80,6 +92,10 @@ impl Before {
         // It may not want to know any more.
         let _ = self.0.send(&FromNew::Failed { why: why.chars().take(WORDS).collect() }, &[]);
     }
+}
+
+fn gone(error: io::Error) -> io::Error {
+    io::Error::other(format!("upgrade: the process before does not hand over: {error}"))
 }
 
 fn given(handed: Handed, descriptor: OwnedFd) -> io::Result<Given> {
@@ -92,6 +108,9 @@ fn given(handed: Handed, descriptor: OwnedFd) -> io::Result<Given> {
     };
     Ok(Given { listener, label: Label::Handed { admin, name, place } })
 }
+
+/// It has nothing else to do at that time.
+const HEARING: Duration = Duration::from_secs(5);
 
 /// As much as an operator reads, in characters.
 const WORDS: usize = 4000;

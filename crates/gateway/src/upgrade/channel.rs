@@ -3,21 +3,27 @@
 //! One of the pair is the new process's standard input: the one way to inherit a descriptor that needs no `unsafe`. All others
 //! travel through it (`SCM_RIGHTS`), and arrive as descriptors of a type that closes them.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, send, sendmsg, socketpair, sockopt,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType, recvmsg, send, sendmsg, shutdown,
+    socketpair, sockopt,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use weir_tls::TICKET_SECRET_LEN;
 
 /// One end.
 #[derive(Debug)]
-pub(crate) struct Channel(OwnedFd);
+pub(crate) struct Channel {
+    socket: OwnedFd,
+    /// Nothing waits longer for the other end.
+    until: Option<Instant>,
+}
 
 /// Descriptors in a packet. The kernel takes 253; their description fits a packet in any case.
 pub(super) const MOST: usize = 64;
@@ -26,12 +32,16 @@ pub(super) const MOST: usize = 64;
 const PACKET: usize = 64 * 1024;
 
 impl Channel {
+    fn new(socket: OwnedFd) -> Self {
+        Self { socket, until: None }
+    }
+
     /// One end, and the other one for the new process. Errors: as socketpair(2).
     pub(super) fn pair() -> io::Result<(Self, OwnedFd)> {
         // Packets, so that each message has its descriptors, and none is read in part.
         let kind = SocketType::SEQPACKET;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)?;
-        Ok((Self(ours), theirs))
+        Ok((Self::new(ours), theirs))
     }
 
     /// The end that this process has as its standard input, which becomes `/dev/null`. Errors: it has none.
@@ -42,15 +52,46 @@ impl Channel {
         }
         let ours = stdin.as_fd().try_clone_to_owned()?;
         rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
-        Ok(Self(ours))
+        Ok(Self::new(ours))
     }
 
-    /// From now on, nothing waits longer for the other end. Errors: as setsockopt(2).
-    pub(super) fn limit(&self, time: Duration) -> io::Result<()> {
-        for timeout in [sockopt::Timeout::Recv, sockopt::Timeout::Send] {
-            sockopt::set_socket_timeout(&self.0, timeout, Some(time))?;
+    /// As one that never waits longer than until then for the other end.
+    pub(super) fn until(self, until: Instant) -> Self {
+        Self { until: Some(until), ..self }
+    }
+
+    /// Waits until the other end has sent something, or is closed, or until then. Errors: as poll(2), or it was too long.
+    pub(super) fn wait(&self, until: Instant) -> io::Result<()> {
+        loop {
+            let left = Timespec::try_from(until.saturating_duration_since(Instant::now()));
+            let left = left.map_err(io::Error::other)?;
+            match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&left)) {
+                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                Ok(_) => return Ok(()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
-        Ok(())
+    }
+
+    /// Returns what the other end has sent, without waiting for it. What it has not sent by now it cannot send any more: it gets
+    /// an error, so both ends know what was said. Errors: as [`Channel::receive`].
+    pub(super) fn last<T: DeserializeOwned>(&self) -> io::Result<(T, Vec<OwnedFd>)> {
+        shutdown(&self.socket, Shutdown::Read)?;
+        self.receive()
+    }
+
+    /// The other end hears no more. Who waits for that goes on; who does not is gone.
+    pub(super) fn close(&self) {
+        let _ = shutdown(&self.socket, Shutdown::Write);
+    }
+
+    /// Leaves no more time for what comes next than there is.
+    fn hurry(&self, direction: sockopt::Timeout) -> io::Result<()> {
+        let Some(until) = self.until else { return Ok(()) };
+        // As little as the kernel can wait: what is there already is taken.
+        let left = until.saturating_duration_since(Instant::now()).max(Duration::from_micros(1));
+        Ok(sockopt::set_socket_timeout(&self.socket, direction, Some(left))?)
     }
 
     /// Sends a message with at most [`MOST`] descriptors. Errors: as sendmsg(2).
@@ -61,7 +102,8 @@ impl Channel {
         if !with.is_empty() && !beside.push(SendAncillaryMessage::ScmRights(with)) {
             return Err(io::Error::other("too many descriptors for one packet"));
         }
-        sendmsg(&self.0, &[IoSlice::new(&bytes)], &mut beside, SendFlags::NOSIGNAL)?;
+        self.hurry(sockopt::Timeout::Send)?;
+        sendmsg(&self.socket, &[IoSlice::new(&bytes)], &mut beside, SendFlags::NOSIGNAL)?;
         Ok(())
     }
 
@@ -71,8 +113,9 @@ impl Channel {
         let mut bytes = vec![0; PACKET];
         let mut space = [MaybeUninit::uninit(); SPACE];
         let mut beside = RecvAncillaryBuffer::new(&mut space);
+        self.hurry(sockopt::Timeout::Recv)?;
         let received = rustix::io::retry_on_intr(|| {
-            recvmsg(&self.0, &mut [IoSliceMut::new(&mut bytes)], &mut beside, RecvFlags::CMSG_CLOEXEC)
+            recvmsg(&self.socket, &mut [IoSliceMut::new(&mut bytes)], &mut beside, RecvFlags::CMSG_CLOEXEC)
         })?;
         let mut descriptors = Vec::new();
         for message in beside.drain() {
@@ -93,14 +136,15 @@ impl Channel {
 
     /// Sends a secret, which is in no message. Errors: as send(2).
     pub(super) fn send_secret(&self, secret: &[u8; TICKET_SECRET_LEN]) -> io::Result<()> {
-        send(&self.0, secret, SendFlags::NOSIGNAL)?;
+        self.hurry(sockopt::Timeout::Send)?;
+        send(&self.socket, secret, SendFlags::NOSIGNAL)?;
         Ok(())
     }
 
     /// Waits for one. Errors: as recv(2), or it is none.
     pub(super) fn receive_secret(&self) -> io::Result<[u8; TICKET_SECRET_LEN]> {
         let mut secret = [0; TICKET_SECRET_LEN];
-        let (_, length) = rustix::net::recv(&self.0, &mut secret, RecvFlags::TRUNC)?;
+        let (_, length) = rustix::net::recv(&self.socket, &mut secret, RecvFlags::TRUNC)?;
         match length == secret.len() {
             true => Ok(secret),
             false => Err(io::Error::other("the secret of tickets has another length")),
@@ -117,7 +161,7 @@ mod tests {
     #[test]
     fn messages_arrive_whole_with_their_descriptors() {
         let (ours, theirs) = Channel::pair().unwrap();
-        let theirs = Channel(theirs);
+        let theirs = Channel::new(theirs);
         let files: Vec<_> = (0..MOST).map(|_| tempfile::tempfile().unwrap()).collect();
         let with: Vec<_> = files.iter().map(AsFd::as_fd).collect();
         ours.send(&"first", &with).unwrap();
@@ -141,12 +185,31 @@ mod tests {
     #[test]
     fn what_is_no_message_or_does_not_come_is_an_error() {
         let (ours, theirs) = Channel::pair().unwrap();
-        let theirs = Channel(theirs);
+        let theirs = Channel::new(theirs);
         ours.send(&1, &[]).unwrap();
         assert!(theirs.receive::<String>().unwrap_err().to_string().starts_with("unknown message: "));
         ours.send(&"not as long", &[]).unwrap();
         assert!(theirs.receive_secret().is_err());
-        theirs.limit(Duration::from_millis(10)).unwrap();
+        let soon = Instant::now() + Duration::from_millis(10);
+        assert_eq!(theirs.wait(soon).unwrap_err().kind(), io::ErrorKind::TimedOut);
+        let theirs = theirs.until(soon);
+        ours.send(&"in time", &[]).unwrap();
+        assert_eq!(theirs.receive::<String>().unwrap().0, "in time", "though the time is over");
         assert_eq!(theirs.receive::<String>().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
+
+    /// A message is either heard, or its sender knows that it is not.
+    #[test]
+    fn after_the_last_word_there_is_none() {
+        let (ours, theirs) = Channel::pair().unwrap();
+        let theirs = Channel::new(theirs);
+        theirs.send(&"heard", &[]).unwrap();
+        assert_eq!(ours.last::<String>().unwrap().0, "heard");
+        assert_eq!(theirs.send(&"late", &[]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert_eq!(ours.last::<String>().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        ours.send(&"still", &[]).unwrap();
+        assert_eq!(theirs.receive::<String>().unwrap().0, "still");
+        ours.close();
+        assert_eq!(theirs.receive::<String>().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 }

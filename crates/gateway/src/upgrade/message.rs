@@ -1,13 +1,15 @@
-//! What two processes of an upgrade say to each other. The order: sockets, the end of them, the secret of tickets if there is
-//! one; `Ready` or `Failed`; `Go`. Fields and messages that a version does not know are refused.
+//! What two processes of an upgrade say to each other. The order: sockets, servers, the end of them, the secret of tickets if
+//! there is one; `Ready`; `Go`; `Serving`. In place of an answer there may be `Failed`. Fields and messages that a version does
+//! not know are refused.
 
+use crate::config::Setting;
 use serde::{Deserialize, Serialize};
 
 /// Tells a process that it is part of an upgrade, and by which version of these messages.
 pub(super) const VARIABLE: &str = "WEIR_UPGRADE";
 
 /// Its value: one more with each change that an older or newer program could misread.
-pub(super) const VERSION: &str = "1";
+pub(super) const VERSION: &str = "2";
 
 /// From the process that runs.
 #[derive(Debug, Serialize, Deserialize)]
@@ -15,9 +17,11 @@ pub(super) const VERSION: &str = "1";
 pub(super) enum FromOld {
     /// Listening sockets, whose descriptors come along in this order.
     Sockets(Vec<Handed>),
+    /// Servers as they were set at run time.
+    Servers(Vec<Setting>),
     /// These were all.
     End(State),
-    /// The old process accepts no more: it is the new one's turn.
+    /// The new one may take its place.
     Go,
 }
 
@@ -27,6 +31,8 @@ pub(super) enum FromOld {
 pub(super) enum FromNew {
     /// All is prepared. The sockets with these numbers, from 0, have no place in its configuration, and are closed there.
     Ready { left: Vec<usize> },
+    /// It listens, and accepts from now on: it is the service. If it cannot say so, it has accepted nothing, and ends.
+    Serving,
     /// It ends.
     Failed { why: String },
 }

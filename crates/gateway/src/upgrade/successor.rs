@@ -3,10 +3,12 @@
 use super::channel::{Channel, MOST};
 use super::message::{FromNew, FromOld, Handed, State, VARIABLE, VERSION};
 use super::program::Program;
-use rustix::process::Pid;
+use crate::config::Overrides;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::{Child, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use weir_tls::TICKET_SECRET_LEN;
@@ -15,59 +17,90 @@ use weir_tls::TICKET_SECRET_LEN;
 #[derive(Debug)]
 pub(super) struct Successor {
     child: Child,
-    channel: Channel,
+    line: Arc<Line>,
     limit: Duration,
+    /// From its start on.
+    until: Instant,
+    is_ready: bool,
+}
+
+/// What leads to it, for whoever decides whether it serves.
+#[derive(Debug)]
+pub(super) struct Line {
+    channel: Channel,
+    /// Never stands for another process.
+    process: OwnedFd,
+    id: u32,
+}
+
+/// All that goes along.
+pub(super) struct Estate<'a> {
+    pub sockets: Vec<(Handed, OwnedFd)>,
+    pub overrides: &'a Overrides,
+    pub state: State,
+    pub secret: Option<[u8; TICKET_SECRET_LEN]>,
+}
+
+/// Why it does not serve.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Said(String),
+    Silent(io::Error),
 }
 
 impl Successor {
-    /// Starts it; it has to answer within `limit`. Errors: it cannot be started.
+    /// Starts it; it has to serve within `limit`. Errors: it cannot be started.
     pub(super) fn start(program: &Program, limit: Duration) -> Result<Self, String> {
         let wrong = |error: io::Error| format!("cannot start {}: {error}", program.path().display());
+        let until = Instant::now() + limit;
         let (channel, theirs) = Channel::pair().map_err(wrong)?;
-        channel.limit(limit).map_err(wrong)?;
         let mut command = program.command();
         command.env(VARIABLE, VERSION).stdin(Stdio::from(theirs));
         // The sockets of systemd come along with the others.
         for variable in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"] {
             command.env_remove(variable);
         }
-        let child = command.spawn().map_err(wrong)?;
-        Ok(Self { child, channel, limit })
+        let mut child = command.spawn().map_err(wrong)?;
+        match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+            Ok(process) => {
+                let line = Arc::new(Line { channel: channel.until(until), process, id: child.id() });
+                Ok(Self { child, line, limit, until, is_ready: false })
+            }
+            Err(error) => {
+                end(&mut child);
+                Err(wrong(error.into()))
+            }
+        }
     }
 
-    pub(super) fn pid(&self) -> Pid {
-        Pid::from_child(&self.child)
-    }
-
-    pub(super) fn id(&self) -> u32 {
-        self.child.id()
+    pub(super) fn line(&self) -> &Arc<Line> {
+        &self.line
     }
 
     /// Gives it all, and waits until it is prepared. Returns the numbers of the sockets that it does not take. Errors: why it
     /// is not.
-    pub(super) fn prepare(
-        &mut self,
-        sockets: &[(Handed, OwnedFd)],
-        state: State,
-        secret: Option<[u8; TICKET_SECRET_LEN]>,
-    ) -> Result<Vec<usize>, String> {
-        match self.give(sockets, state, secret).and_then(|()| self.channel.receive()) {
-            Ok((FromNew::Ready { left }, _)) => Ok(left),
-            Ok((FromNew::Failed { why }, _)) => Err(why),
-            Err(error) => Err(self.in_words(&error)),
+    pub(super) fn prepare(&mut self, estate: &Estate<'_>) -> Result<Vec<usize>, Failure> {
+        self.line.give(estate).map_err(Failure::Silent)?;
+        match self.line.channel.receive() {
+            Ok((FromNew::Ready { left }, _)) => {
+                self.is_ready = true;
+                Ok(left)
+            }
+            Ok((word, _)) => Err(word.into()),
+            Err(error) => Err(Failure::Silent(error)),
         }
     }
 
-    /// Lets it accept. Errors: it is gone.
-    pub(super) fn go(&mut self) -> Result<(), String> {
-        self.channel.send(&FromOld::Go, &[]).map_err(|error| self.in_words(&error))
+    /// Waits until it serves or does not: then [`Line::last_word`] says which.
+    pub(super) fn wait(&self) {
+        // If there is no word by then, there will be none.
+        let _ = self.line.channel.wait(self.until);
     }
 
     /// Ends it, if it has not ended; returns the words for why.
-    pub(super) fn end(mut self, why: String) -> String {
-        // It may be gone already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    pub(super) fn end(mut self, why: Failure) -> String {
+        let why = self.in_words(why);
+        end(&mut self.child);
         why
     }
 
@@ -78,35 +111,27 @@ impl Successor {
         let _ = waiting.spawn(move || drop(self.child.wait()));
     }
 
-    fn give(
-        &self,
-        sockets: &[(Handed, OwnedFd)],
-        state: State,
-        secret: Option<[u8; TICKET_SECRET_LEN]>,
-    ) -> io::Result<()> {
-        for some in sockets.chunks(MOST) {
-            let (handed, descriptors): (Vec<_>, Vec<_>) =
-                some.iter().map(|(handed, socket)| (handed.clone(), socket.as_fd())).unzip();
-            self.channel.send(&FromOld::Sockets(handed), &descriptors)?;
-        }
-        self.channel.send(&FromOld::End(state), &[])?;
-        secret.map_or(Ok(()), |secret| self.channel.send_secret(&secret))
-    }
-
-    /// Why there is no answer: what has become of the process says more than the channel.
-    fn in_words(&mut self, error: &io::Error) -> String {
-        if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) {
-            return format!("the new process was not ready within {:?}", self.limit);
-        }
-        match self.exit() {
-            Some(status) => format!("the new process ended before it was ready ({status})"),
+    /// What has become of the process says more than the channel.
+    fn in_words(&mut self, why: Failure) -> String {
+        let error = match why {
+            Failure::Said(why) => return why,
+            Failure::Silent(error) => error,
+        };
+        let step = if self.is_ready { "served" } else { "was ready" };
+        let is_late = Instant::now() >= self.until;
+        match self.exit(if is_late { Duration::ZERO } else { EXIT }) {
+            Some(status) => format!("the new process ended before it {step} ({status})"),
+            None if is_late => {
+                let step = if self.is_ready { "did not serve" } else { "was not ready" };
+                format!("the new process {step} within {:?}", self.limit)
+            }
             None => format!("the new process has no part in an upgrade: {error}"),
         }
     }
 
     /// How it has ended, if it has, or does right away.
-    fn exit(&mut self) -> Option<ExitStatus> {
-        let by = Instant::now() + EXIT;
+    fn exit(&mut self, within: Duration) -> Option<ExitStatus> {
+        let by = Instant::now() + within;
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => return Some(status),
@@ -115,6 +140,69 @@ impl Successor {
             }
         }
     }
+}
+
+impl Line {
+    pub(super) fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Lets it begin. Errors: it is gone.
+    pub(super) fn go(&self) -> io::Result<()> {
+        self.channel.send(&FromOld::Go, &[])
+    }
+
+    /// Whether it serves, as far as it has said so; from now on it cannot say it any more. Errors: it does not, and ends.
+    pub(super) fn last_word(&self) -> Result<(), Failure> {
+        match self.channel.last() {
+            Ok((FromNew::Serving, _)) => Ok(()),
+            Ok((word, _)) => Err(word.into()),
+            Err(error) => Err(Failure::Silent(error)),
+        }
+    }
+
+    /// Nothing more is said to it.
+    pub(super) fn close(&self) {
+        self.channel.close();
+    }
+
+    /// Ends it.
+    pub(super) fn kill(&self) {
+        // An error means that it has ended.
+        let _ = pidfd_send_signal(&self.process, Signal::KILL);
+    }
+
+    fn give(&self, estate: &Estate<'_>) -> io::Result<()> {
+        let Estate { sockets, overrides, state, secret } = estate;
+        for some in sockets.chunks(MOST) {
+            let (handed, descriptors): (Vec<_>, Vec<_>) =
+                some.iter().map(|(handed, socket)| (handed.clone(), socket.as_fd())).unzip();
+            self.channel.send(&FromOld::Sockets(handed), &descriptors)?;
+        }
+        for some in overrides.settings().chunks(MOST) {
+            self.channel.send(&FromOld::Servers(some.to_vec()), &[])?;
+        }
+        self.channel.send(&FromOld::End(*state), &[])?;
+        secret.map_or(Ok(()), |secret| self.channel.send_secret(&secret))
+    }
+}
+
+impl From<FromNew> for Failure {
+    /// What was not expected.
+    fn from(word: FromNew) -> Self {
+        match word {
+            FromNew::Failed { why } => Self::Said(why),
+            FromNew::Ready { .. } | FromNew::Serving => {
+                Self::Silent(io::Error::other("a message out of turn"))
+            }
+        }
+    }
+}
+
+fn end(child: &mut Child) {
+    // It may be gone already.
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 /// A process whose descriptors are closed has nearly ended.

@@ -98,7 +98,7 @@ impl<N: Net> Worker<N> {
         let frontends = Frontends::new(listeners, FRONTEND, &net)?;
         let peers = Peers::none();
         peers.descriptors.allow(plan.snapshot.connections);
-        Ok(Self {
+        let mut worker = Self {
             core: Core::new(net, plan, log, access),
             clients: Store::new(),
             upstreams: Store::new(),
@@ -119,7 +119,10 @@ impl<N: Net> Worker<N> {
             lack: room::Lack::default(),
             scale: memory::Scale::default(),
             waiting: 0,
-        })
+        };
+        // Nobody waits yet.
+        worker.heed_overrides();
+        Ok(worker)
     }
 
     /// As one of several.

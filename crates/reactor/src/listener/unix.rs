@@ -18,9 +18,9 @@ pub(super) struct SocketFile {
     is_left: AtomicBool,
 }
 
-/// Listens on a path, with these permissions. A file that a process left behind is replaced. Errors: another process
-/// listens there, the path is another kind of file, or as bind(2).
-pub(super) fn listen(path: &Path, mode: u32, backlog: i32) -> io::Result<(Socket, SocketFile)> {
+/// Takes a path, with these permissions; nobody can connect before listen(2). A file that a process left behind is replaced.
+/// Errors: another process listens there, the path is another kind of file, or as bind(2).
+pub(super) fn reserve(path: &Path, mode: u32) -> io::Result<(Socket, SocketFile)> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None)?;
     let address = SockAddr::unix(path)?;
     clear(path, &address)?;
@@ -29,7 +29,6 @@ pub(super) fn listen(path: &Path, mode: u32, backlog: i32) -> io::Result<(Socket
     let is_left = AtomicBool::new(false);
     let file = SocketFile { path: path.to_owned(), device: bound.dev(), inode: bound.ino(), is_left };
     fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
-    socket.listen(backlog)?;
     Ok((socket, file))
 }
 
@@ -62,10 +61,32 @@ impl SocketFile {
         (self.device, self.inode)
     }
 
-    /// Takes it from another process. Errors: the permissions cannot be set.
+    /// Whether the path leads to it. Another process that starts takes a socket that does not listen yet for a leftover. Errors:
+    /// it does not, though the file is this process's.
+    pub(super) fn check(&self) -> io::Result<()> {
+        match self.is_left.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => self.is_there(),
+        }
+    }
+
+    /// Takes it from another process. Errors: it is gone, or the permissions cannot be set.
     pub(super) fn claim(&self, mode: u32) -> io::Result<()> {
+        // A file that has the path now, and the target of a link, keep theirs.
+        self.is_there()?;
         self.is_left.store(false, Ordering::Relaxed);
         fs::set_permissions(&self.path, fs::Permissions::from_mode(mode))
+    }
+
+    fn is_there(&self) -> io::Result<()> {
+        match fs::symlink_metadata(&self.path) {
+            Ok(found) if (found.dev(), found.ino()) == self.identity() => Ok(()),
+            Ok(_) => Err(io::Error::other("another file has the socket's path")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(io::Error::other("the socket's file is gone"))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Leaves it to another process.
@@ -78,8 +99,7 @@ impl SocketFile {
         if self.is_left.load(Ordering::Relaxed) {
             return;
         }
-        let is_ours = |found: fs::Metadata| (found.dev(), found.ino()) == (self.device, self.inode);
-        if fs::symlink_metadata(&self.path).is_ok_and(is_ours) {
+        if self.is_there().is_ok() {
             // Whatever is in the way, the next process replaces a socket that nobody listens on.
             let _ = fs::remove_file(&self.path);
         }

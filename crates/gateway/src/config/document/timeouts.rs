@@ -57,7 +57,7 @@ pub struct Timeouts {
     /// From SIGTERM to exit, whatever is still in progress.
     #[serde(deserialize_with = "duration")]
     pub drain: Duration,
-    /// From the start of the new process of an upgrade until it is ready; then the old one goes on instead.
+    /// From the start of the new process of an upgrade until it serves; then the old one goes on instead.
     #[serde(deserialize_with = "duration")]
     pub upgrade: Duration,
 }
