@@ -18,9 +18,11 @@ mod raw;
 mod run;
 mod setting;
 mod standing;
+mod storm;
 mod tls;
 mod world;
 
 pub use plan::{Plan, shrink};
 pub use raw::connection;
 pub use run::{Report, Steady, run};
+pub use storm::{Storm, Toll};

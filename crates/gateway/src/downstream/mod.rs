@@ -61,10 +61,7 @@ pub(crate) struct Client<S> {
     pub tempo: Option<Box<Tempo>>,
     /// Bytes moved since the timer was last looked at.
     pub moved: bool,
-    /// Its handshake, or what comes before it, is not finished, and counted.
-    pub half_open: bool,
-    /// That waits for its turn: nothing is read.
-    pub queued: bool,
+    pub handshake: Handshake,
     /// Waits for the turn's end, when output leaves and the poller is told.
     pub touched: bool,
 }
@@ -114,6 +111,17 @@ pub(crate) enum Phase {
     Closing,
 }
 
+/// Where a handshake is, or what comes before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handshake {
+    /// It is finished, or there is none.
+    Over,
+    /// The client is waited for. The number tells one such wait from another.
+    Awaited(u32),
+    /// It waits for its turn: nothing is read.
+    Ready,
+}
+
 impl<S: Socket> Client<S> {
     /// A connection that was just accepted.
     pub(crate) fn new(
@@ -144,8 +152,7 @@ impl<S: Socket> Client<S> {
             timer: Timer::default(),
             tempo: None,
             moved: false,
-            half_open: false,
-            queued: false,
+            handshake: Handshake::Over,
             touched: false,
         }
     }
@@ -183,6 +190,11 @@ impl<S: Socket> Client<S> {
     #[inline]
     pub(crate) fn is_in_handshake(&self) -> bool {
         self.transport.is_in_handshake() || matches!(self.phase, Phase::Preface(_))
+    }
+
+    /// Whether it has had an answer to its first message, if that is one of a handshake.
+    pub(crate) fn has_been_answered(&self) -> bool {
+        self.transport.taken() > 0 || self.transport.pending() > 0
     }
 
     /// Whether it is kept alive between requests.

@@ -80,7 +80,9 @@ impl<N: Net> Worker<N> {
         let now = self.core.net.now();
         let client = Client::new(Transport::accepted(socket, session), frontend, peer, now, forwarded);
         let id = self.clients.insert(Client { present, descriptor: Some(descriptor), ..client });
-        self.begin_handshake(id);
+        if !self.begin_handshake(id) {
+            return;
+        }
         if role == Role::Tunnel {
             self.dig_floor(id);
         }

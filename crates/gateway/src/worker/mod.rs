@@ -31,7 +31,7 @@ use drain::services_of;
 pub(crate) use lending::Peers;
 
 use crate::config::Snapshot;
-use crate::downstream::{Client, Frontend};
+use crate::downstream::{Client, Frontend, Handshake};
 use crate::exchange::Exchange;
 use crate::keys::{
     ClientId, ExchangeId, FRONTEND, OfClient, OfExchange, OfMirror, OfServer, OfService, OfTunnel,
@@ -171,7 +171,10 @@ impl<N: Net> Worker<N> {
             let Some(id) = ClientId::of(ready.key) else { continue };
             match self.clients.get(id) {
                 // One that is gone is not read any more, and is reported until it is dropped.
-                Some(client) if client.is_in_handshake() && !(client.queued && ready.hangup) => {
+                Some(client)
+                    if client.is_in_handshake()
+                        && !(client.handshake == Handshake::Ready && ready.hangup) =>
+                {
                     self.queue_handshake(id);
                 }
                 Some(_) => self.client_ready(id, ready),

@@ -1,7 +1,7 @@
 //! The end of a turn: output leaves, the poller and the timers are told, once for each connection that was touched.
 
 use super::Worker;
-use crate::downstream::{LEAST_BUFFER, MAX_PENDING, Patience, Phase, Upward, Why};
+use crate::downstream::{Handshake, LEAST_BUFFER, MAX_PENDING, Patience, Phase, Upward, Why};
 use crate::exchange::Exchange;
 use crate::exchange::Replay;
 use crate::keys::{ClientId, UpstreamId};
@@ -145,9 +145,9 @@ impl<N: Net> Worker<N> {
                 client.timer.set(at, Why::Waited(want), self.core.net.wheel(), id.key());
             }
         }
-        let watched = match client.queued {
-            true => client.transport.pause(&self.core.net, id.key()),
-            false => client.transport.watch(&self.core.net, id.key(), read),
+        let watched = match client.handshake {
+            Handshake::Ready => client.transport.pause(&self.core.net, id.key()),
+            Handshake::Over | Handshake::Awaited(_) => client.transport.watch(&self.core.net, id.key(), read),
         };
         if let Err(error) = watched {
             self.lose_client(id, Fault::Socket(error));
