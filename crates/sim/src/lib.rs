@@ -7,6 +7,7 @@
 
 mod client;
 mod gateway;
+mod host;
 mod judge;
 mod ledger;
 mod message;
@@ -22,6 +23,7 @@ mod storm;
 mod tls;
 mod world;
 
+pub use host::Host;
 pub use plan::{Plan, shrink};
 pub use raw::connection;
 pub use run::{Report, Steady, run};

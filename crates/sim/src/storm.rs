@@ -1,15 +1,9 @@
 //! More clients than the gateway can shake hands with: how many of them it serves all the same.
 
-use crate::net::{SimListener, SimNet};
-use crate::peer::Peer;
-use crate::tls;
-use crate::world::{Weather, World};
-use std::cell::RefCell;
-use std::rc::Rc;
+use crate::host::Host;
 use std::time::Duration;
-use weir_gateway::bare::{Bare, Bound, Role};
-use weir_gateway::document::{Limits, Listener, Respond, Route};
-use weir_gateway::{Config, Timeouts};
+use weir_gateway::Timeouts;
+use weir_gateway::document::Limits;
 
 /// Clients that come evenly, each with one request behind its handshake. A turn of the gateway takes a millisecond.
 #[derive(Clone, Copy, Debug)]
@@ -33,69 +27,45 @@ pub struct Storm {
 pub struct Toll {
     /// They have got their answer.
     pub answered: usize,
-    /// They had got an answer to their first message, but their connection was ended before the request had one.
+    /// Their handshake was finished for their part, but their connection was ended before their request had an answer.
     pub in_vain: usize,
 }
 
 impl Storm {
     /// Plays it.
+    #[must_use]
     pub fn blow(self) -> Toll {
-        let weather = Weather { rough: false, tiny: false, refusals: 0, shortages: 0, corrupts: false };
-        let world = Rc::new(RefCell::new(World::new(0, weather, 1)));
-        let net = SimNet::new(Rc::clone(&world), 0);
-        let mut gateway = Bare::new(net, self.bound(), vec![SimListener]).expect("nothing here can fail");
-        let mut clients: Vec<(u64, Peer)> = Vec::new();
+        let limits = Limits {
+            handshakes_per_turn: self.steps_per_turn,
+            handshakes: Some(self.places),
+            ..Limits::default()
+        };
+        let timeouts = Timeouts { handshake: self.limit, ..Timeouts::default() };
+        let mut host = Host::new(1, limits, timeouts, true);
+        let mut clients: Vec<(u64, usize)> = Vec::new();
         let mut toll = Toll::default();
         for turn in 0..self.turns {
-            let mut world_now = world.borrow_mut();
-            world_now.now += TURN;
             for _ in 0..self.per_turn {
-                let Some(link) = world_now.connect() else { continue };
-                let mut peer = Peer::new(link, Some(tls::client_session(false)));
-                peer.say(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-                clients.push((turn, peer));
+                let guest = host.connect(0, true);
+                host.say(guest, b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+                clients.push((turn, guest));
             }
-            for (since, peer) in &mut clients {
-                if (turn - *since).is_multiple_of(self.way) {
-                    peer.poll(&mut world_now, true);
-                }
-            }
-            world_now.arrive();
-            drop(world_now);
-            gateway.turn().expect("nothing here can fail");
-            clients.retain(|(_, peer)| {
-                let is_answered = peer.input.starts_with(b"HTTP/1.1 200 ");
+            let talking = clients.iter().filter(|(since, _)| (turn - since).is_multiple_of(self.way));
+            host.tick(TURN);
+            host.turn(talking.map(|(_, guest)| *guest));
+            clients.retain(|(_, guest)| {
+                let is_answered = host.take(*guest).starts_with(b"HTTP/1.1 200 ");
                 toll.answered += usize::from(is_answered);
-                toll.in_vain += usize::from(!is_answered && peer.ended.is_some() && peer.is_flushed());
-                let is_over = is_answered || peer.ended.is_some();
+                toll.in_vain +=
+                    usize::from(!is_answered && host.has_ended(*guest) && host.has_said_all(*guest));
+                let is_over = is_answered || host.has_ended(*guest);
                 if is_over {
-                    world.borrow_mut().close_peer(peer.link);
+                    host.leave(*guest);
                 }
                 !is_over
             });
         }
         toll
-    }
-
-    fn bound(self) -> Bound {
-        let listener = Listener::new(vec!["192.0.2.1:443".parse().expect("a valid address")]);
-        let config = Config {
-            workers: Some(1),
-            listeners: [("web".to_owned(), listener)].into(),
-            routes: vec![Route {
-                respond: Some(Respond { status: 200, body: None, content_type: None }),
-                ..Route::default()
-            }],
-            limits: Limits {
-                handshakes_per_turn: self.steps_per_turn,
-                handshakes: Some(self.places),
-                ..Limits::default()
-            },
-            timeouts: Timeouts { handshake: self.limit, ..Timeouts::default() },
-            ..Config::default()
-        };
-        let server = Some(tls::server().clone());
-        Bound::new(Role::Gateway, &config, server, None).expect("a valid configuration")
     }
 }
 

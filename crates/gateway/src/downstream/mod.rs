@@ -181,6 +181,18 @@ impl<S: Socket> Client<S> {
         Some(Addresses { source: self.peer?, destination })
     }
 
+    /// Its request has been answered: the next one has all its time, though what the client is waited for may be the same at the
+    /// turn's end as it was before. The wheel's entry stays, so this is a few stores.
+    #[inline]
+    pub(crate) fn request_is_over(&mut self) {
+        self.phase = Phase::Head { started: false };
+        self.moved = true;
+        self.timer.clear();
+        if let Some(tempo) = &mut self.tempo {
+            tempo.waits = None;
+        }
+    }
+
     /// Whether no further request can come: its stream has ended and is fully processed.
     pub(crate) fn is_done(&self) -> bool {
         self.ended && self.held.is_empty()

@@ -44,8 +44,7 @@ impl<N: Net> Worker<N> {
         self.exchanges.discard(id);
         self.release(upstream, outcome.upstream_persists && upstream_is_clean, status);
         let Some(client) = self.clients.get_mut(client_id) else { return };
-        client.phase = Phase::Head { started: false };
-        client.moved = true;
+        client.request_is_over();
         if held_to.is_some() {
             client.tempo.get_or_insert_default().held_to = held_to;
         }

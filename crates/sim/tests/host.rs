@@ -1,0 +1,52 @@
+//! What holds for connections that ask nothing of a server.
+
+use std::time::Duration;
+use weir_gateway::Timeouts;
+use weir_gateway::document::Limits;
+use weir_sim::Host;
+
+const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+
+/// Sends the rest of a request and the beginning of the next.
+fn ask(host: &mut Host, guest: usize, bytes: &[u8]) {
+    host.say(guest, bytes);
+    host.settle();
+    let answer = host.take(guest);
+    assert!(answer.starts_with(b"HTTP/1.1 200 "), "{}", answer.escape_ascii());
+}
+
+#[test]
+fn who_is_answered_has_all_the_time_for_the_next_request() {
+    let timeouts =
+        Timeouts { idle: Duration::from_secs(10), head: Duration::from_secs(5), ..Timeouts::default() };
+    let mut host = Host::new(1, Limits::default(), timeouts, false);
+    let (whole, parts) = (host.connect(0, false), host.connect(0, false));
+    host.say(parts, &GET[..3]);
+    for _ in 0..12 {
+        ask(&mut host, whole, GET);
+        ask(&mut host, parts, &[&GET[3..], &GET[..3]].concat());
+        host.pass(Duration::from_secs(4));
+    }
+    assert!(!host.has_ended(whole) && !host.has_ended(parts));
+    host.pass(Duration::from_secs(2));
+    assert!(!host.has_ended(whole) && host.take(parts).starts_with(b"HTTP/1.1 408 "));
+    host.pass(Duration::from_secs(5));
+    assert!(host.has_ended(whole));
+}
+
+#[test]
+fn who_has_asked_just_now_is_not_closed_for_another() {
+    let limits = Limits { connections: Some(2), ..Limits::default() };
+    let mut host = Host::new(1, limits, Timeouts::default(), false);
+    let asking = host.connect(0, false);
+    host.settle();
+    let silent = host.connect(0, false);
+    for _ in 0..10 {
+        ask(&mut host, asking, GET);
+        host.pass(Duration::from_millis(900));
+    }
+    let new = host.connect(0, false);
+    ask(&mut host, new, GET);
+    assert!(host.has_ended(silent) && !host.has_ended(asking));
+    ask(&mut host, asking, GET);
+}
