@@ -108,9 +108,9 @@ impl Host {
         for turn in 0..MOST_TURNS {
             let before = self.world.borrow().moves;
             self.turn(0..self.guests.len());
-            // The net learns of timers in the next turn.
+            // A rest ends in one turn, the listener is reported in the next one, and the net learns of the next rest in the third.
             still = if self.world.borrow().moves == before { still + 1 } else { 0 };
-            if still == 2 {
+            if still == 3 {
                 return turn;
             }
         }

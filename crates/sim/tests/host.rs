@@ -50,3 +50,38 @@ fn who_has_asked_just_now_is_not_closed_for_another() {
     assert!(host.has_ended(silent) && !host.has_ended(asking));
     ask(&mut host, asking, GET);
 }
+
+/// The worker of the new client has no idle one, each of the others has many.
+#[test]
+fn a_client_without_room_costs_few_idle_ones_of_one_other_worker() {
+    const IDLE: usize = 20;
+    let limits = Limits { connections: Some(2 * IDLE as u32 + 1), ..Limits::default() };
+    let mut host = Host::new(3, limits, Timeouts::default(), false);
+    let busy = host.connect(0, false);
+    host.say(busy, &GET[..3]);
+    for worker in [1, 2] {
+        for _ in 0..IDLE {
+            host.connect(worker, false);
+        }
+    }
+    host.settle();
+    host.pass(Duration::from_secs(2));
+    let new = host.connect(0, false);
+    ask(&mut host, new, GET);
+    assert_eq!([1, 2].map(|worker| host.census(worker).clients), [IDLE - 8, IDLE]);
+    // More of them, until nobody is idle any more.
+    host.say(new, &GET[..3]);
+    let news: Vec<_> = (0..2 * IDLE - 1).map(|_| host.connect(0, false)).collect();
+    for new in &news {
+        host.say(*new, &GET[..3]);
+    }
+    host.pass(Duration::from_secs(1));
+    assert_eq!([0, 1, 2].map(|worker| host.census(worker).clients), [2 * IDLE + 1, 0, 0]);
+    // The last client waits, and the other workers hear of it ten times a second.
+    host.connect(0, false);
+    host.pass(Duration::from_secs(1));
+    let before = host.letters();
+    host.pass(Duration::from_secs(5));
+    let letters = host.letters() - before;
+    assert!((90..=110).contains(&letters), "{letters}");
+}
