@@ -53,6 +53,23 @@ impl Host {
         self.guests[guest].peer.say(bytes);
     }
 
+    /// A client sends bytes as they are, also before its handshake is done.
+    pub fn send(&mut self, guest: usize, bytes: &[u8]) {
+        self.guests[guest].peer.announce(bytes);
+    }
+
+    /// Whether the gateway wants to hear of bytes that a client sends.
+    #[must_use]
+    pub fn is_read(&self, guest: usize) -> bool {
+        let link = &self.world.borrow().links[self.guests[guest].peer.link];
+        link.watched.is_some_and(|(_, interest)| interest.read)
+    }
+
+    /// So many bytes for a client fit on their way.
+    pub fn narrow(&mut self, guest: usize, bytes: usize) {
+        self.world.borrow_mut().pipe(self.guests[guest].peer.link, false).capacity = bytes;
+    }
+
     /// From now on a client reads, or does not.
     pub fn read(&mut self, guest: usize, reads: bool) {
         self.guests[guest].reads = reads;

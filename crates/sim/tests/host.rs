@@ -85,3 +85,22 @@ fn a_client_without_room_costs_few_idle_ones_of_one_other_worker() {
     let letters = host.letters() - before;
     assert!((90..=110).contains(&letters), "{letters}");
 }
+
+#[test]
+fn a_handshake_that_waits_for_its_turn_is_not_read_though_its_client_has_not_taken_all() {
+    let limits = Limits { handshakes_per_turn: 1, ..Limits::default() };
+    let mut host = Host::new(1, limits, Timeouts::default(), true);
+    let (first, second) = (host.connect(0, true), host.connect(0, true));
+    host.narrow(second, 100);
+    host.read(first, false);
+    host.read(second, false);
+    host.settle();
+    assert!(host.is_read(second));
+    // The first one ends its handshake, which is all that a turn may do.
+    host.read(first, true);
+    host.send(second, &[22]);
+    host.turn([first, second]);
+    assert!(host.is_read(first) && !host.is_read(second));
+    host.turn([]);
+    assert!(host.is_read(second));
+}

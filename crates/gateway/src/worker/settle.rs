@@ -123,7 +123,9 @@ impl<N: Net> Worker<N> {
         let moved = std::mem::take(&mut client.moved);
         let is_answering = exchange.is_some_and(|exchange| !exchange.answer.is_awaiting());
         let has_body = want == Some(Patience::Body) || is_answering || client.transport.pending() > 0;
-        if (has_body || client.tempo.is_some()) && !matches!(client.phase, Phase::Tunnel(_)) {
+        // What waits for the client before is of its handshake.
+        let is_judged = client.transport.is_open() && !matches!(client.phase, Phase::Tunnel(_));
+        if is_judged && (has_body || client.tempo.is_some()) {
             self.time_slow_client(id, want, moved);
             return self.watch_reading(id, read);
         }
