@@ -65,6 +65,8 @@ impl<N: Net> Worker<N> {
             Ok(present) => present,
             // Nothing was made for it yet.
             Err(reason) => {
+                drop(descriptor);
+                self.offer_descriptor();
                 return self.core.note_end(&reason, Context { client: peer, ..Context::default() });
             }
         };
