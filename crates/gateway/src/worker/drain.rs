@@ -219,7 +219,7 @@ impl<N: Net> Worker<N> {
     fn adopt(&mut self, snapshot: Arc<Snapshot>) {
         let mut stranded = self.take_stranded(&snapshot);
         let services = services_of(&snapshot, &mut self.services, &mut self.servers);
-        self.peers.descriptors.allow(snapshot.connections);
+        self.peers.descriptors.allow(snapshot.connections, snapshot.health_checks());
         if snapshot.read_size != self.core.plan.snapshot.read_size {
             self.core.wire = Wire::with_read_size(snapshot.read_size);
         }

@@ -97,7 +97,7 @@ impl<N: Net> Worker<N> {
         let listeners = listeners.into_iter().map(|(site, listener)| (listener, frontend(site))).collect();
         let frontends = Frontends::new(listeners, FRONTEND, &net)?;
         let peers = Peers::none();
-        peers.descriptors.allow(plan.snapshot.connections);
+        peers.descriptors.allow(plan.snapshot.connections, plan.snapshot.health_checks());
         Ok(Self {
             core: Core::new(net, plan, log, access),
             clients: Store::new(),
@@ -124,7 +124,8 @@ impl<N: Net> Worker<N> {
 
     /// As one of several.
     pub(crate) fn among(self, peers: Peers<N::Socket>) -> Self {
-        peers.descriptors.allow(self.core.plan.snapshot.connections);
+        let snapshot = &self.core.plan.snapshot;
+        peers.descriptors.allow(snapshot.connections, snapshot.health_checks());
         Self { peers, ..self }
     }
 
