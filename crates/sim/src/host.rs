@@ -168,6 +168,12 @@ impl Host {
         self.workers[worker].census()
     }
 
+    /// Bytes of heads that a worker has parsed in vain, counted each time.
+    #[must_use]
+    pub fn parsed_in_vain(&self, worker: usize) -> u64 {
+        self.workers[worker].parsed_in_vain()
+    }
+
     /// What a worker has counted.
     #[must_use]
     pub fn counters(&self, worker: usize) -> &Counters {

@@ -104,3 +104,17 @@ fn a_handshake_that_waits_for_its_turn_is_not_read_though_its_client_has_not_tak
     host.turn([]);
     assert!(host.is_read(second));
 }
+
+#[test]
+fn what_a_trickling_client_costs_is_linear() {
+    let mut host = Host::new(1, Limits::default(), Timeouts::default(), false);
+    let guest = host.connect(0, false);
+    let start = format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}", "x".repeat(24 * 1024));
+    host.say(guest, start.as_bytes());
+    for _ in 0..4096 {
+        host.turn([guest]);
+        host.say(guest, b"y");
+    }
+    ask(&mut host, guest, b"\r\n\r\n");
+    assert!(host.parsed_in_vain(0) < 2 * start.len() as u64, "{}", host.parsed_in_vain(0));
+}

@@ -20,6 +20,7 @@ use crate::resources::Descriptor;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Instant;
+use weir_http1::Part;
 use weir_preface::proxy::Addresses;
 use weir_reactor::{Socket, Timer};
 use weir_tls::ClientCertificate;
@@ -49,6 +50,8 @@ pub(crate) struct Client<S> {
     pub forwarded: Box<[u8]>,
     /// Received but unprocessed bytes: a partial head, or pipelined requests.
     pub held: Vec<u8>,
+    /// What is known of that, if it is a part of a head.
+    pub part: Part,
     pub phase: Phase,
     /// Its request, in [`Phase::Queued`].
     pub waiting: Option<Box<Waiting>>,
@@ -145,6 +148,7 @@ impl<S: Socket> Client<S> {
             certificate: None,
             forwarded,
             held: Vec::new(),
+            part: Part::default(),
             phase,
             waiting: None,
             buffered: None,
