@@ -1,23 +1,29 @@
-//! Gateways that answer everything themselves, and their guests, step by step: for rules about connections rather than exchanges.
+//! Gateways and their guests, step by step: for rules about connections rather than exchanges. They answer everything themselves,
+//! or have one server, which may have one connection.
 
 use crate::net::{SimListener, SimNet};
 use crate::peer::Peer;
+use crate::setting::origin;
 use crate::tls;
 use crate::world::{Weather, World};
 use std::cell::RefCell;
+use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::time::Duration;
 use weir_gateway::bare::{Bare, Bound, Census, Role};
-use weir_gateway::document::{Limits, Listener, Respond, Route};
+use weir_gateway::document::{Limits, Listener, Respond, Route, Server, Service};
 use weir_gateway::{Config, Counters, Timeouts};
 
-/// The workers of a gateway whose only route says 200, over a network on which everything is at once.
+/// The workers of a gateway with one route, over a network on which everything is at once.
 #[derive(Debug)]
 pub struct Host {
     world: Rc<RefCell<World>>,
     workers: Vec<Bare<SimNet>>,
     guests: Vec<Guest>,
     letters: u64,
+    holds_letters: bool,
+    /// Connections to the server, and what came on each.
+    servers: Vec<(usize, Vec<u8>)>,
 }
 
 /// One connection of a client.
@@ -28,16 +34,38 @@ struct Guest {
 }
 
 impl Host {
-    /// So many workers, with these settings; `over_tls`: clients begin with a handshake.
+    /// So many workers, which say 200 to each request, with these settings; `over_tls`: clients begin with a handshake.
     #[must_use]
     pub fn new(workers: usize, limits: Limits, timeouts: Timeouts, over_tls: bool) -> Self {
+        let respond = Some(Respond { status: 200, body: None, content_type: None });
+        let route = Route { respond, ..Route::default() };
+        let config = Config { routes: vec![route], limits, timeouts, ..Config::default() };
+        Self::of(workers, config, over_tls)
+    }
+
+    /// So many workers, which pass each request on.
+    #[must_use]
+    pub fn with_server(workers: usize, timeouts: Timeouts) -> Self {
+        let url = format!("http://{}:80", Ipv4Addr::from(origin(0, 0)));
+        let server = Server::new(url.parse().expect("a valid URL"));
+        let service = Service { max_connections: Some(1), ..Service::new(vec![server]) };
+        let config = Config {
+            services: [("app".to_owned(), service)].into(),
+            routes: vec![Route { service: Some("app".to_owned()), ..Route::default() }],
+            timeouts,
+            ..Config::default()
+        };
+        Self::of(workers, config, false)
+    }
+
+    fn of(workers: usize, config: Config, over_tls: bool) -> Self {
         let weather = Weather { rough: false, tiny: false, refusals: 0, shortages: 0, corrupts: false };
         let world = Rc::new(RefCell::new(World::new(0, weather, workers)));
         let parts =
             (0..workers).map(|nth| (SimNet::new(Rc::clone(&world), nth), vec![SimListener])).collect();
-        let bound = bound(limits, timeouts, over_tls);
+        let bound = bound(config, over_tls);
         let workers = Bare::several(parts, &bound).expect("there are some descriptors");
-        Self { world, workers, guests: Vec::new(), letters: 0 }
+        Self { world, workers, guests: Vec::new(), letters: 0, holds_letters: false, servers: Vec::new() }
     }
 
     /// A client connects to a worker; returns its number. It says nothing in the clear, and its first message over TLS.
@@ -97,6 +125,19 @@ impl Host {
         self.world.borrow_mut().close_peer(self.guests[guest].peer.link);
     }
 
+    /// A client's connection is reset.
+    pub fn reset(&mut self, guest: usize) {
+        let link = self.guests[guest].peer.link;
+        let mut world = self.world.borrow_mut();
+        world.reset(link, true);
+        world.links[link].peer_gone = true;
+    }
+
+    /// From now on letters between workers wait, or do not.
+    pub fn hold_letters(&mut self, holds: bool) {
+        self.holds_letters = holds;
+    }
+
     /// One turn: what these clients have to say arrives, and each worker turns and gets its mail.
     pub fn turn(&mut self, guests: impl IntoIterator<Item = usize>) {
         let mut world = self.world.borrow_mut();
@@ -106,11 +147,19 @@ impl Host {
                 peer.poll(&mut world, *reads);
             }
         }
+        self.servers.extend(std::mem::take(&mut world.dialled).into_iter().map(|link| (link, Vec::new())));
+        for (link, got) in &mut self.servers {
+            world.pipe(*link, false).take(usize::MAX, false, got);
+            if got.ends_with(b"\r\n\r\n") {
+                got.clear();
+                world.send(*link, true, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+            }
+        }
         world.arrive();
         drop(world);
         for worker in 0..self.workers.len() {
             self.workers[worker].turn().expect("nothing here can fail");
-            for to in 0..self.workers.len() {
+            for to in (0..self.workers.len()).filter(|_| !self.holds_letters) {
                 for letter in self.workers[to].letters() {
                     self.letters += 1;
                     self.workers[to].receive(letter);
@@ -181,18 +230,11 @@ impl Host {
     }
 }
 
-fn bound(limits: Limits, timeouts: Timeouts, over_tls: bool) -> Bound {
+fn bound(config: Config, over_tls: bool) -> Bound {
     let listener = Listener::new(vec!["192.0.2.1:443".parse().expect("a valid address")]);
-    let respond = Some(Respond { status: 200, body: None, content_type: None });
-    let config = Config {
-        workers: Some(1),
-        listeners: [("web".to_owned(), listener)].into(),
-        routes: vec![Route { respond, ..Route::default() }],
-        limits,
-        timeouts,
-        ..Config::default()
-    };
+    let listeners = [("web".to_owned(), listener)].into();
     let server = over_tls.then(|| tls::server().clone());
+    let config = Config { workers: Some(1), listeners, ..config };
     Bound::new(Role::Gateway, &config, server, None).expect("a valid configuration")
 }
 

@@ -118,3 +118,26 @@ fn what_a_trickling_client_costs_is_linear() {
     ask(&mut host, guest, b"\r\n\r\n");
     assert!(host.parsed_in_vain(0) < 2 * start.len() as u64, "{}", host.parsed_in_vain(0));
 }
+
+/// Its borrower has left, so it is idle there, and its server counts the time since its last answer.
+#[test]
+fn a_lent_connection_is_idle_for_no_longer_than_one_that_stayed() {
+    let timeouts = Timeouts { pooled: Duration::from_secs(50), ..Timeouts::default() };
+    let mut host = Host::with_server(2, timeouts);
+    let (first, second) = (host.connect(0, false), host.connect(1, false));
+    ask(&mut host, first, GET);
+    host.pass(Duration::from_secs(30));
+    host.hold_letters(true);
+    host.say(second, GET);
+    host.settle();
+    assert_eq!(host.census(1).waiting, 1);
+    host.reset(second);
+    host.settle();
+    host.hold_letters(false);
+    host.settle();
+    assert_eq!([0, 1].map(|worker| host.census(worker).pooled), [0, 1]);
+    host.pass(Duration::from_secs(19));
+    assert_eq!(host.census(1).pooled, 1);
+    host.pass(Duration::from_secs(2));
+    assert_eq!(host.census(1).upstreams, 0);
+}

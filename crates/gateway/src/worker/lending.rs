@@ -162,7 +162,13 @@ impl<N: Net> Worker<N> {
         let Upstream { life, descriptor, .. } = upstream;
         match transport.unwatch(&self.core.net) {
             Ok(()) => {
-                worker.send(Control::Take(Box::new(Handed { transport, slot, life, descriptor, idle_until })))
+                worker.send(Control::Take(Box::new(Handed {
+                    transport,
+                    slot,
+                    life,
+                    descriptor,
+                    idle_until,
+                })));
             }
             Err(_) => {
                 drop(slot);
