@@ -174,7 +174,7 @@ impl Host {
         for turn in 0..MOST_TURNS {
             let before = self.world.borrow().moves;
             self.turn(0..self.guests.len());
-            // A rest ends in one turn, the listener is reported in the next one, and the net learns of the next rest in the third.
+            // A rest ends in one turn, the listener is reported in the next, and the net learns of the next rest in the third.
             still = if self.world.borrow().moves == before { still + 1 } else { 0 };
             if still == 3 {
                 return turn;

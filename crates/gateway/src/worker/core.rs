@@ -73,9 +73,9 @@ impl<N: Net> Core<N> {
         inbox
     }
 
-    /// Receives what follows a part of a head that is `held`. If it is worth parsing now, or the stream has ended, all of it is in
-    /// the input buffer, which is returned; else in `held`, and nothing is in the buffer behind the headroom. So bytes that come
-    /// one by one are not copied, nor looked at, each time with all those before.
+    /// Receives what follows a part of a head that is `held`. If it is worth parsing now, or the stream has ended, all of it is
+    /// in the input buffer, which is returned; else in `held`, and nothing is in the buffer behind the headroom. So bytes that
+    /// come one by one are not copied, nor looked at, each time with all those before.
     #[cold]
     pub(crate) fn receive_more<S: Socket>(
         &mut self,

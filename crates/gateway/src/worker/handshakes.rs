@@ -179,8 +179,8 @@ impl<N: Net> Worker<N> {
         set.unwrap_or(USUAL.min(clients / 2)).div_ceil(self.peers.all.len().max(1)).max(1)
     }
 
-    /// Takes a step. `since`: it is the first one, and was waited for since then. Where half of its time has gone by, the rest may
-    /// not do for what follows, and all of it would have been in vain.
+    /// Takes a step. `since`: it is the first one, and was waited for since then. Where half of its time has gone by, the rest
+    /// may not do for what follows, and all of it would have been in vain.
     fn step(&mut self, id: ClientId, since: Option<Instant>) {
         let limit = self.core.plan.policy().timeouts.handshake;
         if since.is_some_and(|since| self.core.net.now().saturating_duration_since(since) > limit / 2) {

@@ -136,8 +136,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Closes at most so many idle connections: to servers, the oldest first, and if there are none, those of clients. Returns how
-    /// many.
+    /// Closes at most so many idle connections: to servers, the oldest first, and if there are none, those of clients. Returns
+    /// how many.
     fn make_room(&mut self, scarce: Scarce, need: usize) -> usize {
         let more = |_: &usize| scarce != Scarce::Connections && self.evict_upstream(scarce);
         match (0..need.min(UPSTREAMS_AT_ONCE)).take_while(more).count() {
@@ -214,8 +214,8 @@ impl<N: Net> Worker<N> {
         is_news
     }
 
-    /// Closes the clients' connections that have been idle longest, at most so many. Looking for them takes a while, so that is not
-    /// done often. Returns how many.
+    /// Closes the clients' connections that have been idle longest, at most so many. Looking for them takes a while, so that is
+    /// not done often. Returns how many.
     fn evict_clients(&mut self, scarce: Scarce, need: usize) -> usize {
         let now = self.core.net.now();
         if self.lack.swept.is_some_and(|swept| now.saturating_duration_since(swept) < frontends::REST) {
