@@ -536,3 +536,24 @@ fn certificates_of_flags_are_read_again() {
     weir.wait_for_stderr(&["reloaded; changed: listeners 0, certificates 1"]);
     assert!(connect(weir.address(), &only[1]).is_ok());
 }
+
+/// The descriptors of health checks are not connections'.
+#[test]
+fn health_checks_of_a_new_configuration_have_descriptors_too() {
+    const SERVERS: usize = 5;
+    let upstream = named("a");
+    let servers = vec![format!("'http://{}'", upstream.address); SERVERS].join(", ");
+    let config = |health: &str| {
+        format!(
+            "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\nservers = [{servers}]\n{health}\n\
+             [[route]]\nservice = 'app'\n"
+        )
+    };
+    let case = Case::new(&config(""));
+    let open = || metric(&case.weir, "weir_descriptors{kind=\"connections_limit\"}") as usize;
+    let before = open();
+    case.take(&config("health.every = '1h'"));
+    assert_eq!(open(), before - SERVERS);
+    case.take(&config(""));
+    assert_eq!(open(), before);
+}

@@ -195,6 +195,11 @@ impl<N: Net> Bare<N> {
         &self.worker.core.counters
     }
 
+    /// Bytes of heads that were not complete when they were parsed, counted each time.
+    pub fn parsed_in_vain(&self) -> u64 {
+        self.worker.core.in_vain
+    }
+
     /// What lives.
     pub fn census(&self) -> Census {
         Census {

@@ -41,7 +41,7 @@ pub enum Reason {
     ClientDenied,
     /// The client has as many connections as it may have.
     TooManyConnections,
-    /// More handshakes are unfinished than may be, and this is the oldest.
+    /// More handshakes are unfinished than may be, or more have come than can be done, and this one had to go.
     TooManyHandshakes,
     /// The client has made as many requests as it may make; the time until the next one may come.
     RateLimited(Duration),

@@ -172,7 +172,8 @@ impl Reloader {
         for fault in checked.config.warnings().iter().filter(|fault| !known.contains(fault)) {
             self.journal.line(format_args!("weir: warning: {fault}"));
         }
-        if let Some(fault) = self.descriptors.fault(checked.snapshot.connections)
+        let checks = checked.snapshot.health_checks();
+        if let Some(fault) = self.descriptors.fault(checked.snapshot.connections, checks)
             && checked.snapshot.connections != self.checked.snapshot.connections
         {
             self.journal.line(format_args!("weir: warning: {fault}"));

@@ -161,9 +161,9 @@ fn start(
     let standing = Arc::new(Standing::new(&checked, secrets.files()));
     clock::watch(Arc::clone(&standing), journal.clone())?;
     let (all, crowd, memory) = (senders.clone(), Arc::default(), Arc::default());
-    // Each worker will have a poller, and each check that is made at one time a connection.
-    let descriptors = Arc::new(Descriptors::new(limit, limits::open_files() + count + checks(&snapshot)));
-    if let Some(fault) = descriptors.fault(snapshot.connections) {
+    // Each worker will have a poller.
+    let descriptors = Arc::new(Descriptors::new(limit, limits::open_files() + count));
+    if let Some(fault) = descriptors.fault(snapshot.connections, snapshot.health_checks()) {
         journal.line(format_args!("weir: warning: {fault}"));
     }
     let supervisor = Supervisor::of_environment();
@@ -231,12 +231,6 @@ fn start(
     gate.give_up();
     door.finish();
     ended
-}
-
-/// How many servers are asked for their health.
-fn checks(snapshot: &Snapshot) -> usize {
-    let checked = snapshot.services.iter().filter(|service| service.health.is_some());
-    checked.map(|service| service.servers.len()).sum()
 }
 
 fn handlers(reload: Option<&Sender<Ask>>, upgrades: &Arc<Upgrades>) -> Handlers<Control> {

@@ -43,7 +43,13 @@ impl Limits {
     /// Whether an exhausted window is at its maximum size.
     #[inline]
     pub(crate) fn head_is_full(&self, window: &[u8]) -> bool {
-        window.len() >= self.head_bytes.min(u32::MAX as usize)
+        self.is_reached_by(window.len())
+    }
+
+    /// Whether so many bytes leave no room in a head for another one.
+    #[inline]
+    pub(crate) fn is_reached_by(&self, length: usize) -> bool {
+        length >= self.head_bytes.min(u32::MAX as usize)
     }
 }
 

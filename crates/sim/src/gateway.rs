@@ -128,6 +128,11 @@ impl Gateway {
         counters
     }
 
+    /// Bytes of heads that workers which are there have parsed in vain, counted each time.
+    pub(crate) fn parsed_in_vain(&self) -> u64 {
+        self.workers.iter().flatten().map(Bare::parsed_in_vain).sum()
+    }
+
     /// The next instant at which a letter arrives, or a timer comes.
     pub(crate) fn next(&self) -> Option<Duration> {
         let world = self.world.borrow();

@@ -7,6 +7,7 @@
 
 mod client;
 mod gateway;
+mod host;
 mod judge;
 mod ledger;
 mod message;
@@ -18,9 +19,12 @@ mod raw;
 mod run;
 mod setting;
 mod standing;
+mod storm;
 mod tls;
 mod world;
 
+pub use host::Host;
 pub use plan::{Plan, shrink};
 pub use raw::connection;
 pub use run::{Report, Steady, run};
+pub use storm::{Storm, Toll};

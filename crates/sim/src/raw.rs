@@ -12,7 +12,8 @@ use weir_gateway::bare::Census;
 use weir_http1::{BodyDecoder, Limits, Parse, RequestHead, ResponseHead};
 
 /// Plays one connection by a script and panics if a rule is broken: whatever comes, origins get valid requests, the client gets
-/// what begins as a valid answer, and nothing is left once both have closed and all time-outs have passed.
+/// what begins as a valid answer, no head is parsed more often than it has lines, and nothing is left once both have closed and
+/// all time-outs have passed.
 ///
 /// The script's first byte says how the gateway is set (1: connections begin with a PROXY header; 2: messages are buffered; 4:
 /// one connection to the origin; 8: copies are made). Then come steps of a byte each, modulo 8: 0 and 1: the client, or the
@@ -66,6 +67,21 @@ struct Play {
     speaker: Option<usize>,
     /// What it will say.
     unsaid: Vec<u8>,
+    said: Said,
+}
+
+/// What peers have said in all.
+#[derive(Clone, Copy, Default)]
+struct Said {
+    bytes: u64,
+    lines: u64,
+}
+
+impl Said {
+    fn note(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+    }
 }
 
 impl Play {
@@ -85,12 +101,14 @@ impl Play {
             origins: Vec::new(),
             speaker: None,
             unsaid: Vec::new(),
+            said: Said::default(),
         }
     }
 
     fn client_says(&mut self, bytes: &[u8]) {
         let mut world = self.world.borrow_mut();
         if !world.pipe(self.client, true).is_ended() {
+            self.said.note(bytes);
             world.send(self.client, true, bytes);
         }
     }
@@ -132,6 +150,7 @@ impl Play {
             && !world.pipe(link, true).is_ended()
         {
             let sent = world.send(link, true, &self.unsaid);
+            self.said.note(&self.unsaid[..sent]);
             self.unsaid.drain(..sent);
         }
         world.arrive();
@@ -165,6 +184,10 @@ impl Play {
         }
         self.pass(Duration::from_secs(4000));
         assert_eq!(self.ledger.violations, Vec::<String>::new());
+        // Each message is parsed when its first bytes come, when a line of it ends, and when the stream does.
+        let (Said { bytes, lines }, in_vain) = (self.said, self.gateway.parsed_in_vain());
+        let most = bytes * (2 * lines + 4);
+        assert!(in_vain <= most, "{in_vain} bytes parsed in vain, of {bytes} in {lines} lines");
         assert_eq!(self.gateway.census(), Census::default());
         assert_eq!(self.gateway.timers(), 0);
         assert!(

@@ -243,10 +243,15 @@ impl World {
             [only] => only,
             _ => open[self.below(open.len() as u64) as usize],
         };
+        Some(self.connect_to(worker))
+    }
+
+    /// A client's connection to this worker.
+    pub(crate) fn connect_to(&mut self, worker: usize) -> usize {
         let link = self.link(State::Established, worker, None);
         self.listeners[worker].backlog.push_back(link);
         self.moves += 1;
-        Some(link)
+        link
     }
 
     /// A worker's connection to an origin.

@@ -43,3 +43,21 @@ fn connections_under_other_settings() {
         }
     }
 }
+
+/// A head that comes byte by byte is not parsed from its start with each of them, whoever sends it.
+#[test]
+fn heads_that_trickle() {
+    let say = |who: u8, bytes: &[u8], piece: usize| -> Vec<u8> {
+        bytes.chunks(piece).flat_map(|piece| [&[who, piece.len() as u8], piece].concat()).collect()
+    };
+    let field = format!("X: {}\r\n\r\n", "y".repeat(1500));
+    let request = format!("GET / HTTP/1.1\r\nHost: h\r\n{field}");
+    let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{field}");
+    for (request_piece, answer_piece) in [(1, 255), (255, 1), (1, 1)] {
+        // Buffered, and mirrored, too.
+        for flags in [0, 2, 8] {
+            let request = say(0, request.as_bytes(), request_piece);
+            connection(&[&[flags], &request[..], &say(1, answer.as_bytes(), answer_piece)].concat());
+        }
+    }
+}

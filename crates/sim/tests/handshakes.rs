@@ -2,10 +2,12 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::Duration;
 use weir_gateway::Config;
 use weir_gateway::bare::{Bare, Bound, Role};
 use weir_gateway::document::{Limits, Listener as Site, Respond, Route};
 use weir_reactor::{Listener, Reactor};
+use weir_sim::{Storm, Toll};
 use weir_tls::issue::{KeyKind, issue};
 use weir_tls::{Client, ClientSettings, Roots, Server, ServerSettings};
 
@@ -68,4 +70,22 @@ fn answered_by_turns(handshakes_per_turn: u32) -> Vec<Vec<usize>> {
         }
     }
     by_turns
+}
+
+/// Three times as many clients come as the gateway can shake hands with, whether its time for them or their places run out. What
+/// it can do is done for clients that it then serves.
+#[test]
+fn in_a_storm_what_is_begun_is_finished() {
+    let storm = Storm {
+        per_turn: 3,
+        steps_per_turn: 2,
+        places: u32::MAX,
+        limit: Duration::from_millis(100),
+        way: 5,
+        turns: 500,
+    };
+    for places in [u32::MAX, 60] {
+        let Toll { answered, in_vain } = Storm { places, ..storm }.blow();
+        assert!(answered > 400 && in_vain < 10, "{places} places: {answered} answered, {in_vain} in vain");
+    }
 }

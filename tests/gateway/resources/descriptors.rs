@@ -152,6 +152,37 @@ fn idle_connections_to_servers_are_closed_for_clients() {
     assert_eq!(Client::connect(weir.address(), None).ask(GET).status, 200);
 }
 
+/// Connections to servers are beyond what all connections have, in the spare part, and each service in turn closes the other's.
+#[test]
+fn two_services_share_a_place_when_clients_have_all_others() {
+    let (one, other) = (named("one"), named("other"));
+    let config = format!(
+        "{}[service.b]\nservers = 'http://{}'\n[[route]]\npath = '/b'\nservice = 'b'\n",
+        config(
+            &format!("'http://{}'", one.address),
+            "limits.connections = 1000\ntimeouts.head = '1h'\ntimeouts.idle = '1h'"
+        ),
+        other.address
+    );
+    let weir = Weir::limited(64, &config, 1);
+    let all = descriptors(&weir, "connections_limit");
+    let mut client = Client::connect(weir.address(), None);
+    let _others = begun(&weir, all - 1);
+    poll_until(DEADLINE, "all are accepted", || descriptors(&weir, "clients") == all);
+    for nth in 0..4 {
+        for (request, server) in [(GET, "one"), ("GET /b HTTP/1.1\r\nHost: h\r\n\r\n", "other")] {
+            let answer = client.ask(request);
+            assert_eq!(
+                (answer.status, answer.fields("x-server")),
+                (200, vec![server]),
+                "{nth}: {}",
+                answer.head
+            );
+        }
+    }
+    assert!(evicted(&weir, "server", "descriptors") >= 7);
+}
+
 /// The listener is told to rest by a limit that clients of before have used up, whom nobody makes leave.
 #[test]
 fn idle_clients_are_closed_for_new_ones() {

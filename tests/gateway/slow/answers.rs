@@ -91,6 +91,12 @@ fn what_a_client_leaves_of_a_complete_answer_is_bound_too() {
             client.send(format!("GET / HTTP/1.1\r\nHost: h\r\n{close}\r\n"));
             weir.wait_for_stderr(&[reason]);
             assert!(!client.answer(Method::Get).complete);
+            let counted = |class| metric(&weir, &format!("weir_answers_total{{class=\"{class}\"}}"));
+            assert_eq!(
+                (counted("2xx"), counted("none")),
+                (1, 0),
+                "its request was answered, and is counted once"
+            );
         }
     }
 }

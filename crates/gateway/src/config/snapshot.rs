@@ -73,6 +73,14 @@ pub(crate) struct Tracing {
     pub request_id: Option<Box<[u8]>>,
 }
 
+impl Snapshot {
+    /// How many servers are asked for their health: so many connections there may be for that at one time.
+    pub(crate) fn health_checks(&self) -> usize {
+        let checked = self.services.iter().filter(|service| service.health.is_some());
+        checked.map(|service| service.servers.len()).sum()
+    }
+}
+
 /// The bodies of error answers by status.
 pub(crate) type Pages = BTreeMap<u16, Arc<Page>>;
 

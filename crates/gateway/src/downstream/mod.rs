@@ -20,6 +20,7 @@ use crate::resources::Descriptor;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Instant;
+use weir_http1::Part;
 use weir_preface::proxy::Addresses;
 use weir_reactor::{Socket, Timer};
 use weir_tls::ClientCertificate;
@@ -49,6 +50,8 @@ pub(crate) struct Client<S> {
     pub forwarded: Box<[u8]>,
     /// Received but unprocessed bytes: a partial head, or pipelined requests.
     pub held: Vec<u8>,
+    /// What is known of that, if it is a part of a head.
+    pub part: Part,
     pub phase: Phase,
     /// Its request, in [`Phase::Queued`].
     pub waiting: Option<Box<Waiting>>,
@@ -61,10 +64,7 @@ pub(crate) struct Client<S> {
     pub tempo: Option<Box<Tempo>>,
     /// Bytes moved since the timer was last looked at.
     pub moved: bool,
-    /// Its handshake, or what comes before it, is not finished, and counted.
-    pub half_open: bool,
-    /// That waits for its turn: nothing is read.
-    pub queued: bool,
+    pub handshake: Handshake,
     /// Waits for the turn's end, when output leaves and the poller is told.
     pub touched: bool,
 }
@@ -114,6 +114,17 @@ pub(crate) enum Phase {
     Closing,
 }
 
+/// Where a handshake is, or what comes before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handshake {
+    /// It is finished, or there is none.
+    Over,
+    /// The client is waited for. The number tells one such wait from another.
+    Awaited(u32),
+    /// It waits for its turn: nothing is read.
+    Ready,
+}
+
 impl<S: Socket> Client<S> {
     /// A connection that was just accepted.
     pub(crate) fn new(
@@ -137,6 +148,7 @@ impl<S: Socket> Client<S> {
             certificate: None,
             forwarded,
             held: Vec::new(),
+            part: Part::default(),
             phase,
             waiting: None,
             buffered: None,
@@ -144,8 +156,7 @@ impl<S: Socket> Client<S> {
             timer: Timer::default(),
             tempo: None,
             moved: false,
-            half_open: false,
-            queued: false,
+            handshake: Handshake::Over,
             touched: false,
         }
     }
@@ -174,6 +185,18 @@ impl<S: Socket> Client<S> {
         Some(Addresses { source: self.peer?, destination })
     }
 
+    /// Its request has been answered: the next one has all its time, though what the client is waited for may be the same at the
+    /// turn's end as it was before. The wheel's entry stays, so this is a few stores.
+    #[inline]
+    pub(crate) fn request_is_over(&mut self) {
+        self.phase = Phase::Head { started: false };
+        self.moved = true;
+        self.timer.clear();
+        if let Some(tempo) = &mut self.tempo {
+            tempo.waits = None;
+        }
+    }
+
     /// Whether no further request can come: its stream has ended and is fully processed.
     pub(crate) fn is_done(&self) -> bool {
         self.ended && self.held.is_empty()
@@ -183,6 +206,11 @@ impl<S: Socket> Client<S> {
     #[inline]
     pub(crate) fn is_in_handshake(&self) -> bool {
         self.transport.is_in_handshake() || matches!(self.phase, Phase::Preface(_))
+    }
+
+    /// Whether it has had an answer to its first message, if that is one of a handshake.
+    pub(crate) fn has_been_answered(&self) -> bool {
+        self.transport.taken() > 0 || self.transport.pending() > 0
     }
 
     /// Whether it is kept alive between requests.

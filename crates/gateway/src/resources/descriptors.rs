@@ -10,8 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub(crate) struct Descriptors {
     /// The open-file limit of the process.
     limit: usize,
-    /// How many of them connections may have.
-    connections: usize,
+    /// How many of them connections and health checks may have.
+    free: usize,
+    /// How many of those connections may have.
+    connections: AtomicUsize,
     /// Connections to servers may have as many more, so that none fails while other workers make room.
     more: usize,
     /// How many of them clients may have.
@@ -54,29 +56,33 @@ impl Descriptors {
     /// `limit` is that of the process, of which `others` are in use by what is no connection.
     pub(crate) fn new(limit: usize, others: usize) -> Self {
         let spare = spare(limit);
-        let connections = limit.saturating_sub(others + spare).max(LEAST);
+        let free = limit.saturating_sub(others + spare).max(LEAST);
         Self {
             limit,
-            connections,
+            free,
+            connections: AtomicUsize::new(free),
             more: spare / 4,
-            most_clients: AtomicUsize::new(of_clients(connections)),
+            most_clients: AtomicUsize::new(of_clients(free)),
             clients: AtomicUsize::new(0),
             upstreams: AtomicUsize::new(0),
             is_wanted: AtomicBool::new(false),
         }
     }
 
-    /// Sets how many connections clients may have; `None`: most of all. Returns what they have now: not more than there are.
-    pub(crate) fn allow(&self, clients: Option<u32>) -> usize {
-        let most = clients.map_or(of_clients(self.connections), |most| self.connections.min(most as usize));
+    /// Sets how many connections clients may have (`None`: most of all), and how many health checks take a descriptor at one time.
+    /// Returns what clients have now: not more than there are.
+    pub(crate) fn allow(&self, clients: Option<u32>, checks: usize) -> usize {
+        let connections = self.beside(checks);
+        let most = clients.map_or(of_clients(connections), |most| connections.min(most as usize));
+        self.connections.store(connections, Ordering::SeqCst);
         self.most_clients.store(most, Ordering::SeqCst);
         most
     }
 
-    /// What is wrong with a number of connections that clients may have.
-    pub(crate) fn fault(&self, clients: Option<u32>) -> Option<Fault> {
-        let clients = clients.filter(|most| *most as usize > self.connections)?;
-        let (connections, limit) = (self.connections, self.limit);
+    /// What is wrong with a number of connections that clients may have, beside so many health checks.
+    pub(crate) fn fault(&self, clients: Option<u32>, checks: usize) -> Option<Fault> {
+        let (connections, limit) = (self.beside(checks), self.limit);
+        let clients = clients.filter(|most| *most as usize > connections)?;
         Some(Fault {
             key: "limits.connections".to_owned(),
             message: format!(
@@ -84,6 +90,11 @@ impl Descriptors {
                  servers share: raise the limit to twice `{clients}` and some more"
             ),
         })
+    }
+
+    /// What connections have beside so many health checks.
+    fn beside(&self, checks: usize) -> usize {
+        self.free.saturating_sub(checks).max(LEAST)
     }
 
     /// The descriptor of a client that is about to be accepted. Errors: why there is none.
@@ -99,7 +110,7 @@ impl Descriptors {
 
     /// The descriptor of a connection to a server. Errors: connections have all that are theirs.
     pub(crate) fn upstream(self: &Arc<Self>) -> Result<Descriptor, Scarce> {
-        match self.in_use() < self.connections {
+        match self.in_use() < self.connections() {
             true => Ok(self.forced(Kind::Upstream)),
             false => Err(Scarce::Descriptors),
         }
@@ -107,7 +118,7 @@ impl Descriptors {
 
     /// Likewise, of those that are kept for this.
     pub(crate) fn one_more(self: &Arc<Self>) -> Result<Descriptor, Scarce> {
-        match self.in_use() < self.connections + self.more {
+        match self.in_use() < self.connections() + self.more {
             true => Ok(self.forced(Kind::Upstream)),
             false => Err(Scarce::Descriptors),
         }
@@ -122,10 +133,10 @@ impl Descriptors {
     /// Whether another client may be accepted. Errors: what is missing.
     pub(crate) fn room(&self) -> Result<(), Scarce> {
         let most = self.most_clients.load(Ordering::SeqCst);
-        if most < self.connections && self.clients.load(Ordering::SeqCst) >= most {
+        if most < self.connections() && self.clients.load(Ordering::SeqCst) >= most {
             return Err(Scarce::Connections);
         }
-        match self.in_use() < self.connections {
+        match self.in_use() < self.connections() {
             true => Ok(()),
             false => Err(Scarce::Descriptors),
         }
@@ -145,11 +156,15 @@ impl Descriptors {
     pub(crate) fn open(&self) -> Open {
         Open {
             limit: self.limit,
-            connections: self.connections,
+            connections: self.connections(),
             most_clients: self.most_clients.load(Ordering::SeqCst),
             clients: self.clients.load(Ordering::SeqCst),
             upstreams: self.upstreams.load(Ordering::SeqCst),
         }
+    }
+
+    fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
     }
 
     fn in_use(&self) -> usize {
@@ -214,8 +229,19 @@ mod tests {
     fn clients_have_most_or_what_is_set_and_never_more_than_all() {
         let descriptors = Descriptors::new(64, 12);
         for (set, most) in [(None, 27), (Some(5), 5), (Some(30), 30), (Some(1000), 36)] {
-            assert_eq!(descriptors.allow(set), most);
+            assert_eq!(descriptors.allow(set, 0), most);
         }
+    }
+
+    #[test]
+    fn health_checks_have_theirs_as_long_as_there_are_some() {
+        let descriptors = Descriptors::new(64, 12);
+        for (checks, connections) in [(0, 36), (20, 16), (100, LEAST), (0, 36)] {
+            assert_eq!(descriptors.allow(None, checks), of_clients(connections));
+            assert_eq!(descriptors.open().connections, connections);
+        }
+        assert!(descriptors.fault(Some(30), 6).is_none());
+        assert!(descriptors.fault(Some(30), 7).is_some_and(|fault| fault.message.contains("connections 29")));
     }
 
     #[test]
@@ -223,7 +249,7 @@ mod tests {
         let descriptors = Arc::new(Descriptors::new(64, 12));
         let clients: Vec<_> = (0..27).map(|_| descriptors.client().unwrap()).collect();
         assert_eq!(descriptors.client().unwrap_err(), Scarce::Connections);
-        descriptors.allow(Some(36));
+        descriptors.allow(Some(36), 0);
         assert!(descriptors.client().is_ok());
         let mut upstreams: Vec<_> = (0..9).map(|_| descriptors.upstream().unwrap()).collect();
         assert_eq!(descriptors.client().unwrap_err(), Scarce::Descriptors);

@@ -21,6 +21,7 @@ pub(crate) use slots::{Slot, Slots};
 
 use crate::keys::{ExchangeId, MirrorId, ServerId, TunnelId};
 use crate::resources::Descriptor;
+use weir_http1::Part;
 use weir_reactor::Timer;
 use weir_transport::Transport;
 
@@ -31,6 +32,8 @@ pub(crate) struct Upstream<S> {
     pub job: Job,
     /// A partial response head.
     pub held: Vec<u8>,
+    /// What is known of that.
+    pub part: Part,
     /// The last read may have left bytes behind.
     pub may_have_more: bool,
     /// The server has closed its sending side.
@@ -69,6 +72,7 @@ impl<S> Upstream<S> {
             transport,
             job: Job::Idle,
             held: Vec::new(),
+            part: Part::default(),
             may_have_more: false,
             ended: false,
             server,

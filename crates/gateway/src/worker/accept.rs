@@ -65,6 +65,8 @@ impl<N: Net> Worker<N> {
             Ok(present) => present,
             // Nothing was made for it yet.
             Err(reason) => {
+                drop(descriptor);
+                self.offer_descriptor();
                 return self.core.note_end(&reason, Context { client: peer, ..Context::default() });
             }
         };
@@ -80,7 +82,9 @@ impl<N: Net> Worker<N> {
         let now = self.core.net.now();
         let client = Client::new(Transport::accepted(socket, session), frontend, peer, now, forwarded);
         let id = self.clients.insert(Client { present, descriptor: Some(descriptor), ..client });
-        self.begin_handshake(id);
+        if !self.begin_handshake(id) {
+            return;
+        }
         if role == Role::Tunnel {
             self.dig_floor(id);
         }

@@ -2,15 +2,15 @@
 
 use super::Worker;
 use super::core::HEADROOM;
-use crate::exchange::{AnswerHalf, Event, Head, HeadStep};
+use crate::exchange::{AnswerHalf, Event, Exchange, Head, HeadStep};
 use crate::heads::rewrite::{self, Back, Connection, Cookie};
-use crate::keys::{ExchangeId, UpstreamId};
-use crate::mirror::Fate;
+use crate::keys::{ExchangeId, OfExchange, OfMirror, Store, UpstreamId};
+use crate::mirror::{Fate, Mirror};
 use crate::observe::Context;
 use crate::reason::Reason;
-use crate::upstream::Job;
+use crate::upstream::{Job, Upstream};
 use std::time::Duration;
-use weir_http1::{Framing, Parse, Version};
+use weir_http1::{Framing, Limits, Parse, Version};
 use weir_reactor::{Net, Ready};
 use weir_transport::{End, Fault};
 
@@ -90,8 +90,20 @@ impl<N: Net> Worker<N> {
     /// `asked`: whether what comes can be an answer.
     fn read_upstream(&mut self, id: UpstreamId, mut asked: bool) {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
-        let mut inbox = self.core.take_inbox(&mut upstream.held);
-        match upstream.transport.receive(&mut self.core.wire, &mut inbox) {
+        let Upstream { transport, held, part, .. } = upstream;
+        let limits = match held.is_empty() {
+            true => None,
+            false => limits_of_part(upstream.job, &self.exchanges, &self.mirrors),
+        };
+        let (mut inbox, received) = match &limits {
+            Some(limits) => self.core.receive_more(transport, held, *part, limits),
+            None => {
+                let mut inbox = self.core.take_inbox(held);
+                let received = transport.receive(&mut self.core.wire, &mut inbox);
+                (inbox, received)
+            }
+        };
+        match received {
             Ok(received) => {
                 upstream.may_have_more = received.is_full;
                 upstream.ended |= received.end.is_some();
@@ -218,6 +230,7 @@ impl<N: Net> Worker<N> {
         if let Some(upstream) = self.upstreams.get_mut(from) {
             upstream.moved |= !exchange.answer.is_awaiting();
             if !rest.is_empty() {
+                upstream.part = self.core.note_part(rest);
                 upstream.held = rest.to_vec();
             }
         }
@@ -330,5 +343,24 @@ impl<N: Net> Worker<N> {
                 times: exchange.map(|exchange| exchange.times),
             },
         );
+    }
+}
+
+/// The limits of the head of which a server's connection holds a part, if that is what it holds.
+#[cold]
+fn limits_of_part(
+    job: Job,
+    exchanges: &Store<OfExchange, Exchange>,
+    mirrors: &Store<OfMirror, Mirror>,
+) -> Option<Limits> {
+    match job {
+        Job::Exchange(id) => {
+            let exchange = exchanges.get(id).filter(|exchange| exchange.answer.is_awaiting())?;
+            Some(exchange.limits)
+        }
+        Job::Mirror(id) => {
+            mirrors.get(id).filter(|mirror| mirror.answer.is_none()).map(|mirror| mirror.limits)
+        }
+        Job::Idle | Job::Tunnel(_) | Job::Closing => None,
     }
 }

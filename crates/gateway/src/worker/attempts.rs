@@ -1,6 +1,6 @@
 //! Upstream connections for requests: taken from the pool or dialled, tried again, put back.
 
-use super::{Control, Worker};
+use super::Worker;
 use crate::downstream::Client;
 use crate::exchange::{Attempt, Budget};
 use crate::keys::{ClientId, ExchangeId, ServerId, ServiceId, UpstreamId};
@@ -76,7 +76,7 @@ impl<N: Net> Worker<N> {
                 Err(error) if !Scarce::is(&error) => return Err(Fault::Connect(error).into()),
                 Err(_) if self.evict_upstream(Scarce::System) => {}
                 Err(_) => {
-                    self.peers.tell(|| Control::Shed(Scarce::System));
+                    self.ask_for_room(Scarce::System);
                     return Err(Unavailable::NoDescriptors);
                 }
             }

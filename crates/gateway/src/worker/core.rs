@@ -7,9 +7,9 @@ use crate::observe::{Context, Counters, Log};
 use crate::plan::Plan;
 use crate::reason::Reason;
 use std::rc::Rc;
-use weir_http1::{RequestHead, ResponseHead};
-use weir_reactor::Net;
-use weir_transport::Wire;
+use weir_http1::{Limits, Part, RequestHead, ResponseHead};
+use weir_reactor::{Net, Socket};
+use weir_transport::{Fault, Received, Transport, Wire};
 
 /// One core's share, apart from its connections.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub(crate) struct Core<N> {
     pub is_short: bool,
     /// How often a share of the requests was drawn from.
     pub drawn: u64,
+    /// Bytes of heads that were not complete when they were parsed, counted each time.
+    pub in_vain: u64,
 }
 
 impl<N: Net> Core<N> {
@@ -57,6 +59,7 @@ impl<N: Net> Core<N> {
             knows_all: false,
             is_short: false,
             drawn: 0,
+            in_vain: 0,
         }
     }
 
@@ -68,6 +71,40 @@ impl<N: Net> Core<N> {
             inbox.append(&mut std::mem::take(held));
         }
         inbox
+    }
+
+    /// Receives what follows a part of a head that is `held`. If it is worth parsing now, or the stream has ended, all of it is
+    /// in the input buffer, which is returned; else in `held`, and nothing is in the buffer behind the headroom. So bytes that
+    /// come one by one are not copied, nor looked at, each time with all those before.
+    #[cold]
+    pub(crate) fn receive_more<S: Socket>(
+        &mut self,
+        transport: &mut Transport<S>,
+        held: &mut Vec<u8>,
+        part: Part,
+        limits: &Limits,
+    ) -> (Vec<u8>, Result<Received, Fault>) {
+        let mut inbox = self.take_inbox(&mut Vec::new());
+        let received = transport.receive(&mut self.wire, &mut inbox);
+        let more = &inbox[HEADROOM..];
+        let has_ended = received.as_ref().is_ok_and(|received| received.end.is_some());
+        if has_ended || part.is_worth_parsing(held.len(), more, limits) {
+            inbox.splice(HEADROOM..HEADROOM, std::mem::take(held));
+        } else {
+            if held.capacity() - held.len() < more.len() {
+                // Little more than it is: there may be many of them.
+                held.reserve_exact(more.len().max(held.len() / 8));
+            }
+            held.extend_from_slice(more);
+            inbox.truncate(HEADROOM);
+        }
+        (inbox, received)
+    }
+
+    /// A head is not complete, of which this has come.
+    pub(crate) fn note_part(&mut self, head: &[u8]) -> Part {
+        self.in_vain += head.len() as u64;
+        Part::of(head)
     }
 
     /// Takes the input buffer back.

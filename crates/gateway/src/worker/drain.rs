@@ -2,6 +2,7 @@
 
 use super::Worker;
 use super::lending::Handed;
+use super::room::Shed;
 use crate::config::Snapshot;
 use crate::downstream::{Frontend, Phase};
 use crate::health::Health;
@@ -10,7 +11,6 @@ use crate::observe::access::Access;
 use crate::observe::{Context, Report, ServerReport};
 use crate::plan::Plan;
 use crate::reason::Reason;
-use crate::resources::Scarce;
 use crate::upstream::{Job, Server, Service, Slots};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
@@ -40,7 +40,7 @@ pub(crate) enum Control<S = OwnedFd> {
     /// A connection may begin now.
     Room,
     /// Another worker has no room for a connection, and closes none.
-    Shed(Scarce),
+    Shed(Shed),
 }
 
 impl<S> From<Stop> for Control<S> {
@@ -89,7 +89,7 @@ impl<N: Net> Worker<N> {
             Control::Lend { slots, to } => self.lend(&slots, to),
             Control::Take(handed) => self.take_over(*handed),
             Control::Room => {}
-            Control::Shed(scarce) => drop(self.make_room(scarce)),
+            Control::Shed(shed) => self.shed(shed),
             Control::Tell(reply) => drop(reply.send(self.report())),
         }
         self.settle_all();
@@ -219,7 +219,7 @@ impl<N: Net> Worker<N> {
     fn adopt(&mut self, snapshot: Arc<Snapshot>) {
         let mut stranded = self.take_stranded(&snapshot);
         let services = services_of(&snapshot, &mut self.services, &mut self.servers);
-        self.peers.descriptors.allow(snapshot.connections);
+        self.peers.descriptors.allow(snapshot.connections, snapshot.health_checks());
         if snapshot.read_size != self.core.plan.snapshot.read_size {
             self.core.wire = Wire::with_read_size(snapshot.read_size);
         }

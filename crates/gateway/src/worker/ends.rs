@@ -44,8 +44,7 @@ impl<N: Net> Worker<N> {
         self.exchanges.discard(id);
         self.release(upstream, outcome.upstream_persists && upstream_is_clean, status);
         let Some(client) = self.clients.get_mut(client_id) else { return };
-        client.phase = Phase::Head { started: false };
-        client.moved = true;
+        client.request_is_over();
         if held_to.is_some() {
             client.tempo.get_or_insert_default().held_to = held_to;
         }
@@ -66,7 +65,10 @@ impl<N: Net> Worker<N> {
         self.note_end_of(id, &reason);
         match exchange {
             Some(exchange) => self.record(exchange, Some(&reason)),
-            None if matches!(phase, Phase::Head { .. } | Phase::Buffering | Phase::Queued) => {
+            // Between requests there is nothing to record, unless this is answered.
+            None if matches!(phase, Phase::Head { started: true } | Phase::Buffering | Phase::Queued)
+                || (phase == Phase::Head { started: false } && reason.status().is_some()) =>
+            {
                 self.record_own(id, None, reason.status().unwrap_or_default(), Some(&reason));
             }
             None => {}

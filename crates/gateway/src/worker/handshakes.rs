@@ -1,52 +1,127 @@
-//! Handshakes: each step may cost as much as twenty warm requests, so a turn has a budget for them, and the rest waits in order.
+//! Handshakes: each step may cost as much as twenty warm requests, so a turn has a budget for them, and the rest waits. What has
+//! begun comes first: the step that costs most is behind it, and without the next one it was for nothing.
 
 use super::Worker;
-use crate::downstream::Client;
-use crate::keys::{ClientId, UpstreamId};
+use crate::downstream::{Client, Handshake};
+use crate::keys::{ClientId, OfClient, Store, UpstreamId};
 use crate::reason::Reason;
 use std::collections::VecDeque;
-use weir_reactor::{Net, Ready};
+use std::time::Instant;
+use weir_reactor::{Net, Ready, Socket};
 
-/// Handshakes with clients that are not finished.
+/// Handshakes with clients that are not finished. Clients that have left one of the lists stay in it until it is their turn.
 #[derive(Debug, Default)]
 pub(super) struct Handshakes {
-    /// Something has come for these, in this order. The poller does not tell of them until it is their turn.
-    ready: VecDeque<ClientId>,
-    /// How many of them came in this turn.
-    news: usize,
-    /// All that are not finished, by their age, and some that are.
-    young: VecDeque<ClientId>,
+    /// Something has come for these, which have had an answer, in this order. The poller does not tell of them meanwhile.
+    begun: VecDeque<ClientId>,
+    /// Likewise for these, which have had none, and when it came.
+    fresh: VecDeque<(ClientId, Instant)>,
+    /// The others, by the time for which their client is waited for. The number is that of [`Handshake::Awaited`].
+    awaited: VecDeque<(ClientId, u32)>,
+    /// The next such number.
+    next: u32,
     /// How many are not finished.
     open: usize,
+    /// How many of them wait for their turn.
+    ready: usize,
 }
 
 impl Handshakes {
     /// How many wait for their turn.
     pub(super) fn waiting(&self) -> usize {
-        self.ready.len()
+        self.ready
     }
 
     /// How many are not finished.
     pub(super) fn open(&self) -> usize {
         self.open
     }
+
+    /// It is the client that is waited for now.
+    fn wait_for<S>(&mut self, id: ClientId, client: &mut Client<S>) {
+        match client.handshake {
+            Handshake::Over => self.open += 1,
+            Handshake::Awaited(_) => {}
+            Handshake::Ready => self.ready -= 1,
+        }
+        client.handshake = Handshake::Awaited(self.next);
+        self.awaited.push_back((id, self.next));
+        self.next = self.next.wrapping_add(1);
+    }
+
+    /// The client waits for its turn now.
+    fn queue<S: Socket>(&mut self, id: ClientId, client: &mut Client<S>, now: Instant) {
+        match client.handshake {
+            Handshake::Over => self.open += 1,
+            Handshake::Awaited(_) => {}
+            Handshake::Ready => return,
+        }
+        client.handshake = Handshake::Ready;
+        self.ready += 1;
+        match client.has_been_answered() {
+            true => self.begun.push_back(id),
+            false => self.fresh.push_back((id, now)),
+        }
+    }
+
+    fn end<S>(&mut self, client: &mut Client<S>) {
+        match std::mem::replace(&mut client.handshake, Handshake::Over) {
+            Handshake::Over => return,
+            Handshake::Awaited(_) => {}
+            Handshake::Ready => self.ready -= 1,
+        }
+        self.open -= 1;
+    }
+
+    /// Takes the client whose turn it is, and since when it has waited for its first one.
+    fn take<S>(
+        &mut self,
+        begun_first: bool,
+        clients: &Store<OfClient, Client<S>>,
+    ) -> Option<(ClientId, Option<Instant>)> {
+        let mut begun = || Some((next(&mut self.begun, |id| is_ready(*id, clients))?, None));
+        let mut fresh =
+            || next(&mut self.fresh, |(id, _)| is_ready(*id, clients)).map(|(id, since)| (id, Some(since)));
+        match begun_first {
+            true => begun().or_else(fresh),
+            false => fresh().or_else(begun),
+        }
+    }
+
+    /// Takes the client that has been waited for longest.
+    fn take_awaited<S: Socket>(&mut self, clients: &Store<OfClient, Client<S>>) -> Option<ClientId> {
+        next(&mut self.awaited, |entry| is_awaited(*entry, clients)).map(|(id, _)| id)
+    }
+
+    /// Whoever has left stays behind those who have not; but not more of them than of those.
+    fn tidy<S: Socket>(&mut self, clients: &Store<OfClient, Client<S>>) {
+        if self.begun.len() + self.fresh.len() > 2 * self.ready + SOME {
+            self.begun.retain(|id| is_ready(*id, clients));
+            self.fresh.retain(|(id, _)| is_ready(*id, clients));
+        }
+        if self.awaited.len() > 2 * (self.open - self.ready) + SOME {
+            self.awaited.retain(|entry| is_awaited(*entry, clients));
+        }
+    }
 }
 
 impl<N: Net> Worker<N> {
-    /// A client's handshake, or what comes before it, has something to do. It is done when it is its turn.
+    /// A client's handshake, or what comes before it, has something to do. It is done when it is its turn; until then the client
+    /// is not read.
     pub(super) fn queue_handshake(&mut self, id: ClientId) {
-        if let Some(client) = self.clients.get_mut(id)
-            && !client.queued
-        {
-            client.queued = true;
-            self.handshakes.ready.push_back(id);
-            self.handshakes.news += 1;
+        let now = self.core.net.now();
+        if let Some(client) = self.clients.get_mut(id) {
+            self.handshakes.queue(id, client, now);
+            self.touch_client(id);
         }
     }
 
     /// Takes steps of handshakes within the budget, in turns with servers (`upstreams`, whom the poller reports again) and with
-    /// clients. Those clients that must wait are not read meanwhile.
+    /// clients.
     pub(super) fn take_handshakes(&mut self, upstreams: &[Ready]) {
+        if upstreams.is_empty() && self.handshakes.ready == 0 {
+            return;
+        }
         let before = self.core.wire.flights();
         let most = u64::from(self.core.plan.snapshot.handshakes_per_turn);
         let mut upstreams = upstreams.iter();
@@ -54,53 +129,47 @@ impl<N: Net> Worker<N> {
             if self.core.wire.flights() - before >= most {
                 break;
             }
-            let is_upstreams = nth % 2 == 0 || self.handshakes.ready.is_empty();
+            let is_upstreams = nth % 2 == 0 || self.handshakes.ready == 0;
             match if is_upstreams { upstreams.next() } else { None } {
                 Some(ready) => {
                     if let Some(id) = UpstreamId::of(ready.key) {
                         self.upstream_ready(id, *ready);
                     }
                 }
-                None => match self.handshakes.ready.pop_front() {
-                    Some(id) => self.step(id),
+                // Bytes that complete nothing use up no budget, and must not keep all others back.
+                None => match self.handshakes.take(nth < LOOKS / 2, &self.clients) {
+                    Some((id, since)) => self.step(id, since),
                     None => break,
                 },
             }
         }
-        // Of those that came in this turn, these are left.
-        let waiting = self.handshakes.ready.len();
-        let news = std::mem::take(&mut self.handshakes.news).min(waiting);
-        for at in waiting - news..waiting {
-            self.touch_client(self.handshakes.ready[at]);
-        }
+        self.handshakes.tidy(&self.clients);
     }
 
-    /// A client was accepted whose handshake, or preface, begins. If there are more than there may be, the oldest is closed: most
-    /// likely it has nothing more to say.
-    pub(super) fn begin_handshake(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(id).filter(|client| client.is_in_handshake()) else { return };
-        client.half_open = true;
-        self.handshakes.open += 1;
-        self.handshakes.young.push_back(id);
+    /// A client was accepted whose handshake, or preface, begins; whether it may. If there are more than there may be, one is
+    /// closed: if most wait for their turn, handshakes come faster than they can be done, and each that is begun now delays
+    /// another. Otherwise the client that has been waited for longest has most likely nothing more to say.
+    pub(super) fn begin_handshake(&mut self, id: ClientId) -> bool {
+        let Some(client) = self.clients.get_mut(id).filter(|client| client.is_in_handshake()) else {
+            return true;
+        };
+        self.handshakes.wait_for(id, client);
+        self.handshakes.tidy(&self.clients);
         while self.handshakes.open > self.most_handshakes() {
-            let Some(oldest) = self.handshakes.young.pop_front() else { break };
-            if self.clients.get(oldest).is_some_and(|client| client.half_open && client.is_in_handshake()) {
-                self.note_end_of(oldest, &Reason::TooManyHandshakes);
-                self.cut(oldest);
+            let is_flooded = self.handshakes.ready > self.handshakes.open / 2;
+            let longest = if is_flooded { None } else { self.handshakes.take_awaited(&self.clients) };
+            let surplus = longest.unwrap_or(id);
+            self.give_up_handshake(surplus);
+            if surplus == id {
+                return false;
             }
         }
-        // What is over stays behind those that are not.
-        if self.handshakes.young.len() > 2 * self.handshakes.open + SOME {
-            let clients = &self.clients;
-            self.handshakes.young.retain(|id| clients.get(*id).is_some_and(|client| client.half_open));
-        }
+        true
     }
 
     /// Counts a handshake no longer that is finished, or whose client is gone.
     pub(super) fn end_handshake<S>(client: &mut Client<S>, handshakes: &mut Handshakes) {
-        if std::mem::take(&mut client.half_open) {
-            handshakes.open -= 1;
-        }
+        handshakes.end(client);
     }
 
     /// How many there may be in this worker.
@@ -110,12 +179,43 @@ impl<N: Net> Worker<N> {
         set.unwrap_or(USUAL.min(clients / 2)).div_ceil(self.peers.all.len().max(1)).max(1)
     }
 
-    fn step(&mut self, id: ClientId) {
+    /// Takes a step. `since`: it is the first one, and was waited for since then. Where half of its time has gone by, the rest
+    /// may not do for what follows, and all of it would have been in vain.
+    fn step(&mut self, id: ClientId, since: Option<Instant>) {
+        let limit = self.core.plan.policy().timeouts.handshake;
+        if since.is_some_and(|since| self.core.net.now().saturating_duration_since(since) > limit / 2) {
+            return self.give_up_handshake(id);
+        }
         let Some(client) = self.clients.get_mut(id) else { return };
-        client.queued = false;
+        self.handshakes.wait_for(id, client);
         let key = id.key();
         self.client_ready(id, Ready { key, readable: true, writable: true, hangup: false });
     }
+
+    #[cold]
+    fn give_up_handshake(&mut self, id: ClientId) {
+        self.note_end_of(id, &Reason::TooManyHandshakes);
+        self.cut(id);
+    }
+}
+
+/// The next one of a list that is still in it.
+fn next<T>(list: &mut VecDeque<T>, is_in: impl Fn(&T) -> bool) -> Option<T> {
+    loop {
+        let entry = list.pop_front()?;
+        if is_in(&entry) {
+            return Some(entry);
+        }
+    }
+}
+
+fn is_ready<S>(id: ClientId, clients: &Store<OfClient, Client<S>>) -> bool {
+    clients.get(id).is_some_and(|client| client.handshake == Handshake::Ready)
+}
+
+fn is_awaited<S: Socket>((id, number): (ClientId, u32), clients: &Store<OfClient, Client<S>>) -> bool {
+    let client = clients.get(id);
+    client.is_some_and(|client| client.handshake == Handshake::Awaited(number) && client.is_in_handshake())
 }
 
 /// Steps of a turn that may cost next to nothing: bytes that complete no message.

@@ -4,8 +4,9 @@ use super::{Control, Worker};
 use crate::admission::Crowd;
 use crate::keys::{ServerId, ServiceId, UpstreamId};
 use crate::resources::{Descriptor, Descriptors, Memory};
-use crate::upstream::{Job, Life, Server, Slot, Slots, Upstream};
+use crate::upstream::{Job, Life, Patience, Server, Slot, Slots, Upstream};
 use std::sync::Arc;
+use std::time::Instant;
 use weir_reactor::Net;
 use weir_reactor::mailbox::Sender;
 use weir_transport::Transport;
@@ -29,6 +30,8 @@ pub(crate) struct Handed<S> {
     slot: Slot,
     life: Life,
     descriptor: Option<Descriptor>,
+    /// When it will have been idle for too long, if it has been idle: its server knows nothing of the move.
+    idle_until: Option<Instant>,
 }
 
 impl<S> Peers<S> {
@@ -100,11 +103,16 @@ impl<N: Net> Worker<N> {
     /// Another worker gives a connection away.
     pub(super) fn take_over(&mut self, handed: Handed<N::Socket>) {
         let Some(server) = self.server_with(handed.slot.slots()) else { return };
-        let Handed { transport, slot, life, descriptor } = handed;
+        let Handed { transport, slot, life, descriptor, idle_until } = handed;
         let mut upstream = Upstream::new(transport, server, life);
         upstream.slot = Some(slot);
         upstream.descriptor = descriptor;
         let id = self.upstreams.insert(upstream);
+        if let Some(until) = idle_until
+            && let Some(upstream) = self.upstreams.get_mut(id)
+        {
+            upstream.timer.set(until, Patience::Pooled, self.core.net.wheel(), id.key());
+        }
         self.core.counters.taken_over += 1;
         if !self.servers.get(server).is_some_and(Server::is_open) {
             // It was drained meanwhile.
@@ -146,12 +154,22 @@ impl<N: Net> Worker<N> {
     fn hand_over(&mut self, id: UpstreamId, worker: usize) {
         self.assign(id, Job::Idle);
         let Some(mut upstream) = self.upstreams.remove(id) else { return };
+        let idle = upstream.timer.pending().filter(|(_, why)| *why == Patience::Pooled);
+        let idle_until = idle.map(|(until, _)| until);
         upstream.timer.cancel(self.core.net.wheel());
         let (Some(worker), Some(slot)) = (self.peers.all.get(worker), upstream.slot) else { return };
         let mut transport = upstream.transport;
         let Upstream { life, descriptor, .. } = upstream;
         match transport.unwatch(&self.core.net) {
-            Ok(()) => worker.send(Control::Take(Box::new(Handed { transport, slot, life, descriptor }))),
+            Ok(()) => {
+                worker.send(Control::Take(Box::new(Handed {
+                    transport,
+                    slot,
+                    life,
+                    descriptor,
+                    idle_until,
+                })));
+            }
             Err(_) => {
                 drop(slot);
                 worker.send(Control::Room);

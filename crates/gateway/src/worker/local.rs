@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::config::{Action, Route};
-use crate::downstream::{Client, Phase};
+use crate::downstream::Client;
 use crate::exchange::RequestLine;
 use crate::heads::hops::Hops;
 use crate::heads::own::{self, Own};
@@ -91,8 +91,7 @@ impl<N: Net> Worker<N> {
         let date = core.date.line(core.net.now());
         own::respond(&own, is_head, connection, edits, date, client.transport.stage(&mut core.wire));
         core.counters.requests += 1;
-        client.phase = Phase::Head { started: false };
-        client.moved = true;
+        client.request_is_over();
         if let Some(reason) = &reason {
             let line = RequestLine::of(head, buf);
             let context = Context { client: client.peer, request: Some(line.as_str()), times: None };

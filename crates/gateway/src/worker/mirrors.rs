@@ -165,6 +165,7 @@ impl<N: Net> Worker<N> {
         if let Some(upstream) = self.upstreams.get_mut(from)
             && !rest.is_empty()
         {
+            upstream.part = self.core.note_part(rest);
             upstream.held = rest.to_vec();
         }
     }

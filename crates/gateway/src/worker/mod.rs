@@ -31,7 +31,7 @@ use drain::services_of;
 pub(crate) use lending::Peers;
 
 use crate::config::Snapshot;
-use crate::downstream::{Client, Frontend};
+use crate::downstream::{Client, Frontend, Handshake};
 use crate::exchange::Exchange;
 use crate::keys::{
     ClientId, ExchangeId, FRONTEND, OfClient, OfExchange, OfMirror, OfServer, OfService, OfTunnel,
@@ -97,7 +97,7 @@ impl<N: Net> Worker<N> {
         let listeners = listeners.into_iter().map(|(site, listener)| (listener, frontend(site))).collect();
         let frontends = Frontends::new(listeners, FRONTEND, &net)?;
         let peers = Peers::none();
-        peers.descriptors.allow(plan.snapshot.connections);
+        peers.descriptors.allow(plan.snapshot.connections, plan.snapshot.health_checks());
         let mut worker = Self {
             core: Core::new(net, plan, log, access),
             clients: Store::new(),
@@ -127,7 +127,8 @@ impl<N: Net> Worker<N> {
 
     /// As one of several.
     pub(crate) fn among(self, peers: Peers<N::Socket>) -> Self {
-        peers.descriptors.allow(self.core.plan.snapshot.connections);
+        let snapshot = &self.core.plan.snapshot;
+        peers.descriptors.allow(snapshot.connections, snapshot.health_checks());
         Self { peers, ..self }
     }
 
@@ -174,7 +175,10 @@ impl<N: Net> Worker<N> {
             let Some(id) = ClientId::of(ready.key) else { continue };
             match self.clients.get(id) {
                 // One that is gone is not read any more, and is reported until it is dropped.
-                Some(client) if client.is_in_handshake() && !(client.queued && ready.hangup) => {
+                Some(client)
+                    if client.is_in_handshake()
+                        && !(client.handshake == Handshake::Ready && ready.hangup) =>
+                {
                     self.queue_handshake(id);
                 }
                 Some(_) => self.client_ready(id, ready),

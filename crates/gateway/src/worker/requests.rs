@@ -91,6 +91,11 @@ impl<N: Net> Worker<N> {
         if matches!(client.phase, Phase::Preface(_)) {
             return self.read_preface(id);
         }
+        if client.phase == (Phase::Head { started: true }) {
+            let Client { transport, held, part, frontend, .. } = client;
+            let (inbox, received) = self.core.receive_more(transport, held, *part, &frontend.limits);
+            return self.received(id, received, inbox);
+        }
         let mut inbox = self.core.take_inbox(&mut client.held);
         let received = client.transport.receive(&mut self.core.wire, &mut inbox);
         self.received(id, received, inbox);
@@ -132,6 +137,9 @@ impl<N: Net> Worker<N> {
         let at = self.take_some(id, input, at);
         let Some(client) = self.clients.get_mut(id) else { return };
         if at < input.len() && client.phase != Phase::Closing {
+            if client.phase == (Phase::Head { started: true }) {
+                client.part = self.core.note_part(&input[at..]);
+            }
             client.held.extend_from_slice(&input[at..]);
         }
         if client.ended {

@@ -3,7 +3,7 @@
 use super::{Control, Worker};
 use crate::downstream::{Client, Patience, Why};
 use crate::keys::{ClientId, ServerId, UpstreamId};
-use crate::resources::{Descriptor, Kind, Scarce};
+use crate::resources::{Descriptor, Kind, SCARCE, Scarce};
 use std::io;
 use std::time::{Duration, Instant};
 use weir_reactor::{Net, Socket, frontends};
@@ -17,6 +17,45 @@ pub(super) struct Lack {
     said: Option<Instant>,
     /// When idle clients were looked for last.
     swept: Option<Instant>,
+    /// How many connections are to be closed at once, and since when it is so many.
+    need: Option<(Instant, usize)>,
+    /// When other workers were asked for room last, for each cause.
+    asked: [Option<Instant>; SCARCE.len()],
+}
+
+/// Another worker needs room for connections, and closes none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shed {
+    scarce: Scarce,
+    /// How many.
+    need: usize,
+    /// That worker.
+    from: usize,
+}
+
+impl Lack {
+    /// How many connections to close: few for somebody who is alone, more each time while others follow.
+    fn need(&mut self, now: Instant) -> usize {
+        let since = self.need.map(|(at, need)| (now.saturating_duration_since(at), need));
+        match since {
+            Some((since, need)) if since < frontends::REST => return need,
+            Some((since, need)) if since < 3 * frontends::REST => {
+                self.need = Some((now, (2 * need).min(MOST_AT_ONCE)));
+            }
+            Some(_) | None => self.need = Some((now, LEAST_AT_ONCE)),
+        }
+        self.need.map_or(LEAST_AT_ONCE, |(_, need)| need)
+    }
+
+    /// Whether to ask other workers for room. To look for it costs them something, and what they have found comes within a rest.
+    fn may_ask(&mut self, scarce: Scarce, now: Instant) -> bool {
+        let asked = &mut self.asked[scarce as usize];
+        let may = asked.is_none_or(|asked| now.saturating_duration_since(asked) >= frontends::REST);
+        if may {
+            *asked = Some(now);
+        }
+        may
+    }
 }
 
 impl<N: Net> Worker<N> {
@@ -27,7 +66,8 @@ impl<N: Net> Worker<N> {
             Ok(descriptor) => return Some(descriptor),
             Err(scarce) => scarce,
         };
-        self.make_room(scarce);
+        let need = self.lack.need(self.core.net.now());
+        self.make_room(scarce, need);
         match self.peers.descriptors.client() {
             Ok(descriptor) if !self.core.is_short => Some(descriptor),
             found => {
@@ -41,7 +81,8 @@ impl<N: Net> Worker<N> {
     /// A connection could not be accepted; whether it may succeed now.
     pub(super) fn accept_failed(&mut self, index: u32, error: &io::Error) -> bool {
         let is_scarce = Scarce::is(error);
-        if is_scarce && self.make_room(Scarce::System) {
+        let need = self.lack.need(self.core.net.now());
+        if is_scarce && self.make_room(Scarce::System, need) > 0 {
             return true;
         }
         self.frontends.rest(index, &mut self.core.net);
@@ -51,7 +92,7 @@ impl<N: Net> Worker<N> {
             self.core.log.line(format_args!("weir: accept: {error}; retrying in {pause} ms"));
         }
         if is_scarce {
-            self.peers.tell(|| Control::Shed(Scarce::System));
+            self.ask_for_room(Scarce::System);
         }
         false
     }
@@ -61,16 +102,48 @@ impl<N: Net> Worker<N> {
     #[cold]
     pub(super) fn place_for_upstream(&mut self) -> Result<Descriptor, Scarce> {
         if !self.evict_upstream(Scarce::Descriptors) {
-            self.peers.tell(|| Control::Shed(Scarce::Descriptors));
+            self.ask_for_room(Scarce::Descriptors);
         }
         // While some of those that are kept are in use, the place of an idle one is one of them, too.
         self.peers.descriptors.one_more()
     }
 
-    /// Closes idle connections: to servers, the oldest first, and if there are none, those of clients. Whether there were any.
-    pub(super) fn make_room(&mut self, scarce: Scarce) -> bool {
+    /// Asks the other workers to close idle connections.
+    #[cold]
+    pub(super) fn ask_for_room(&mut self, scarce: Scarce) {
+        let now = self.core.net.now();
+        if self.lack.may_ask(scarce, now) {
+            let need = self.lack.need(now);
+            self.pass_shed(Shed { scarce, need, from: self.peers.own });
+        }
+    }
+
+    /// Another worker asks for room: closes what is idle, and asks the next one for the rest.
+    pub(super) fn shed(&mut self, shed: Shed) {
+        let closed = self.make_room(shed.scarce, shed.need);
+        if closed < shed.need {
+            self.pass_shed(Shed { need: shed.need - closed, ..shed });
+        }
+    }
+
+    fn pass_shed(&self, shed: Shed) {
+        let all = &self.peers.all;
+        let next = (self.peers.own + 1) % all.len().max(1);
+        if next != shed.from
+            && let Some(worker) = all.get(next)
+        {
+            worker.send(Control::Shed(shed));
+        }
+    }
+
+    /// Closes at most so many idle connections: to servers, the oldest first, and if there are none, those of clients. Returns
+    /// how many.
+    fn make_room(&mut self, scarce: Scarce, need: usize) -> usize {
         let more = |_: &usize| scarce != Scarce::Connections && self.evict_upstream(scarce);
-        (0..UPSTREAMS_AT_ONCE).take_while(more).count() > 0 || self.evict_clients(scarce) > 0
+        match (0..need.min(UPSTREAMS_AT_ONCE)).take_while(more).count() {
+            0 => self.evict_clients(scarce, need),
+            closed => closed,
+        }
     }
 
     /// Closes the connection to a server that has been idle longest; whether there was one.
@@ -106,7 +179,7 @@ impl<N: Net> Worker<N> {
         self.core.counters.rested(scarce);
         self.lack.resting = Some(scarce);
         self.peers.descriptors.want();
-        self.peers.tell(|| Control::Shed(scarce));
+        self.ask_for_room(scarce);
         if self.is_news() {
             let open = self.peers.descriptors.open();
             let log = &mut self.core.log;
@@ -141,8 +214,9 @@ impl<N: Net> Worker<N> {
         is_news
     }
 
-    /// Closes the clients' connections that have been idle longest, some at once since looking for them takes a while; how many.
-    fn evict_clients(&mut self, scarce: Scarce) -> usize {
+    /// Closes the clients' connections that have been idle longest, at most so many. Looking for them takes a while, so that is
+    /// not done often. Returns how many.
+    fn evict_clients(&mut self, scarce: Scarce, need: usize) -> usize {
         let now = self.core.net.now();
         if self.lack.swept.is_some_and(|swept| now.saturating_duration_since(swept) < frontends::REST) {
             return 0;
@@ -154,7 +228,7 @@ impl<N: Net> Worker<N> {
         let ids = self.clients.ids().into_iter();
         let mut idle: Vec<_> = ids.filter_map(until).filter(|(until, _)| *until <= latest).collect();
         idle.sort_unstable_by_key(|(until, _)| *until);
-        idle.truncate(CLIENTS_AT_ONCE);
+        idle.truncate(need);
         let mut closed = 0;
         for (_, id) in idle {
             let Some(client) = self.clients.get_mut(id) else { continue };
@@ -181,11 +255,41 @@ fn idle_until<S: Socket>(client: &Client<S>) -> Option<Instant> {
 /// Enough for what is accepted in a few turns.
 const UPSTREAMS_AT_ONCE: usize = 8;
 
-/// Likewise, until they are looked for again.
-const CLIENTS_AT_ONCE: usize = 64;
+/// Likewise: a client that finds no room is rarely alone.
+const LEAST_AT_ONCE: usize = 8;
+
+/// As many as a listener accepts in a turn.
+const MOST_AT_ONCE: usize = frontends::PER_TURN;
 
 /// A client that was answered just now is about to ask again.
 const LEAST_IDLE: Duration = Duration::from_secs(1);
 
 /// Lines about one lack are few.
 const SAID_EVERY: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_workers_are_asked_once_in_a_while_for_each_cause() {
+        let (mut lack, start) = (Lack::default(), Instant::now());
+        let mut asked = [0; 2];
+        for ms in 0..1000 {
+            let now = start + Duration::from_millis(ms);
+            for (asked, scarce) in asked.iter_mut().zip([Scarce::Descriptors, Scarce::System]) {
+                *asked += u32::from(lack.may_ask(scarce, now));
+            }
+        }
+        assert_eq!(asked, [10, 10]);
+    }
+
+    #[test]
+    fn who_is_alone_costs_few_connections_and_a_crowd_more() {
+        let (mut lack, start) = (Lack::default(), Instant::now());
+        let mut need = |ms| lack.need(start + Duration::from_millis(ms));
+        let crowd = [0, 99, 100, 199, 200, 300, 400, 500].map(&mut need);
+        assert_eq!(crowd, [8, 8, 16, 16, 32, 64, 64, 64]);
+        assert_eq!([800, 1100, 1200].map(need), [8, 8, 16]);
+    }
+}

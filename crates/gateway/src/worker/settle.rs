@@ -1,7 +1,7 @@
 //! The end of a turn: output leaves, the poller and the timers are told, once for each connection that was touched.
 
 use super::Worker;
-use crate::downstream::{LEAST_BUFFER, MAX_PENDING, Patience, Phase, Upward, Why};
+use crate::downstream::{Handshake, LEAST_BUFFER, MAX_PENDING, Patience, Phase, Upward, Why};
 use crate::exchange::Exchange;
 use crate::exchange::Replay;
 use crate::keys::{ClientId, UpstreamId};
@@ -123,7 +123,9 @@ impl<N: Net> Worker<N> {
         let moved = std::mem::take(&mut client.moved);
         let is_answering = exchange.is_some_and(|exchange| !exchange.answer.is_awaiting());
         let has_body = want == Some(Patience::Body) || is_answering || client.transport.pending() > 0;
-        if (has_body || client.tempo.is_some()) && !matches!(client.phase, Phase::Tunnel(_)) {
+        // What waits for the client before is of its handshake.
+        let is_judged = client.transport.is_open() && !matches!(client.phase, Phase::Tunnel(_));
+        if is_judged && (has_body || client.tempo.is_some()) {
             self.time_slow_client(id, want, moved);
             return self.watch_reading(id, read);
         }
@@ -145,9 +147,9 @@ impl<N: Net> Worker<N> {
                 client.timer.set(at, Why::Waited(want), self.core.net.wheel(), id.key());
             }
         }
-        let watched = match client.queued {
-            true => client.transport.pause(&self.core.net, id.key()),
-            false => client.transport.watch(&self.core.net, id.key(), read),
+        let watched = match client.handshake {
+            Handshake::Ready => client.transport.pause(&self.core.net, id.key()),
+            Handshake::Over | Handshake::Awaited(_) => client.transport.watch(&self.core.net, id.key(), read),
         };
         if let Err(error) = watched {
             self.lose_client(id, Fault::Socket(error));

@@ -1,0 +1,242 @@
+//! Gateways and their guests, step by step: for rules about connections rather than exchanges. They answer everything themselves,
+//! or have one server, which may have one connection.
+
+use crate::net::{SimListener, SimNet};
+use crate::peer::Peer;
+use crate::setting::origin;
+use crate::tls;
+use crate::world::{Weather, World};
+use std::cell::RefCell;
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+use std::time::Duration;
+use weir_gateway::bare::{Bare, Bound, Census, Role};
+use weir_gateway::document::{Limits, Listener, Respond, Route, Server, Service};
+use weir_gateway::{Config, Counters, Timeouts};
+
+/// The workers of a gateway with one route, over a network on which everything is at once.
+#[derive(Debug)]
+pub struct Host {
+    world: Rc<RefCell<World>>,
+    workers: Vec<Bare<SimNet>>,
+    guests: Vec<Guest>,
+    letters: u64,
+    holds_letters: bool,
+    /// Connections to the server, and what came on each.
+    servers: Vec<(usize, Vec<u8>)>,
+}
+
+/// One connection of a client.
+#[derive(Debug)]
+struct Guest {
+    peer: Peer,
+    reads: bool,
+}
+
+impl Host {
+    /// So many workers, which say 200 to each request, with these settings; `over_tls`: clients begin with a handshake.
+    #[must_use]
+    pub fn new(workers: usize, limits: Limits, timeouts: Timeouts, over_tls: bool) -> Self {
+        let respond = Some(Respond { status: 200, body: None, content_type: None });
+        let route = Route { respond, ..Route::default() };
+        let config = Config { routes: vec![route], limits, timeouts, ..Config::default() };
+        Self::of(workers, config, over_tls)
+    }
+
+    /// So many workers, which pass each request on.
+    #[must_use]
+    pub fn with_server(workers: usize, timeouts: Timeouts) -> Self {
+        let url = format!("http://{}:80", Ipv4Addr::from(origin(0, 0)));
+        let server = Server::new(url.parse().expect("a valid URL"));
+        let service = Service { max_connections: Some(1), ..Service::new(vec![server]) };
+        let config = Config {
+            services: [("app".to_owned(), service)].into(),
+            routes: vec![Route { service: Some("app".to_owned()), ..Route::default() }],
+            timeouts,
+            ..Config::default()
+        };
+        Self::of(workers, config, false)
+    }
+
+    fn of(workers: usize, config: Config, over_tls: bool) -> Self {
+        let weather = Weather { rough: false, tiny: false, refusals: 0, shortages: 0, corrupts: false };
+        let world = Rc::new(RefCell::new(World::new(0, weather, workers)));
+        let parts =
+            (0..workers).map(|nth| (SimNet::new(Rc::clone(&world), nth), vec![SimListener])).collect();
+        let bound = bound(config, over_tls);
+        let workers = Bare::several(parts, &bound).expect("there are some descriptors");
+        Self { world, workers, guests: Vec::new(), letters: 0, holds_letters: false, servers: Vec::new() }
+    }
+
+    /// A client connects to a worker; returns its number. It says nothing in the clear, and its first message over TLS.
+    pub fn connect(&mut self, worker: usize, over_tls: bool) -> usize {
+        let link = self.world.borrow_mut().connect_to(worker);
+        let session = over_tls.then(|| tls::client_session(false));
+        self.guests.push(Guest { peer: Peer::new(link, session), reads: true });
+        self.guests.len() - 1
+    }
+
+    /// A client says something.
+    pub fn say(&mut self, guest: usize, bytes: &[u8]) {
+        self.guests[guest].peer.say(bytes);
+    }
+
+    /// A client sends bytes as they are, also before its handshake is done.
+    pub fn send(&mut self, guest: usize, bytes: &[u8]) {
+        self.guests[guest].peer.announce(bytes);
+    }
+
+    /// Whether the gateway wants to hear of bytes that a client sends.
+    #[must_use]
+    pub fn is_read(&self, guest: usize) -> bool {
+        let link = &self.world.borrow().links[self.guests[guest].peer.link];
+        link.watched.is_some_and(|(_, interest)| interest.read)
+    }
+
+    /// So many bytes for a client fit on their way.
+    pub fn narrow(&mut self, guest: usize, bytes: usize) {
+        self.world.borrow_mut().pipe(self.guests[guest].peer.link, false).capacity = bytes;
+    }
+
+    /// From now on a client reads, or does not.
+    pub fn read(&mut self, guest: usize, reads: bool) {
+        self.guests[guest].reads = reads;
+    }
+
+    /// Takes what a client has got.
+    pub fn take(&mut self, guest: usize) -> Vec<u8> {
+        std::mem::take(&mut self.guests[guest].peer.input)
+    }
+
+    /// Whether the gateway has ended a client's connection.
+    #[must_use]
+    pub fn has_ended(&self, guest: usize) -> bool {
+        self.guests[guest].peer.ended.is_some()
+    }
+
+    /// Whether all that a client says has left it, its part of a handshake before that.
+    #[must_use]
+    pub fn has_said_all(&self, guest: usize) -> bool {
+        self.guests[guest].peer.is_flushed()
+    }
+
+    /// A client closes its connection.
+    pub fn leave(&mut self, guest: usize) {
+        self.world.borrow_mut().close_peer(self.guests[guest].peer.link);
+    }
+
+    /// A client's connection is reset.
+    pub fn reset(&mut self, guest: usize) {
+        let link = self.guests[guest].peer.link;
+        let mut world = self.world.borrow_mut();
+        world.reset(link, true);
+        world.links[link].peer_gone = true;
+    }
+
+    /// From now on letters between workers wait, or do not.
+    pub fn hold_letters(&mut self, holds: bool) {
+        self.holds_letters = holds;
+    }
+
+    /// One turn: what these clients have to say arrives, and each worker turns and gets its mail.
+    pub fn turn(&mut self, guests: impl IntoIterator<Item = usize>) {
+        let mut world = self.world.borrow_mut();
+        for guest in guests {
+            let Guest { peer, reads } = &mut self.guests[guest];
+            if !world.links[peer.link].peer_gone {
+                peer.poll(&mut world, *reads);
+            }
+        }
+        self.servers.extend(std::mem::take(&mut world.dialled).into_iter().map(|link| (link, Vec::new())));
+        for (link, got) in &mut self.servers {
+            world.pipe(*link, false).take(usize::MAX, false, got);
+            if got.ends_with(b"\r\n\r\n") {
+                got.clear();
+                world.send(*link, true, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+            }
+        }
+        world.arrive();
+        drop(world);
+        for worker in 0..self.workers.len() {
+            self.workers[worker].turn().expect("nothing here can fail");
+            for to in (0..self.workers.len()).filter(|_| !self.holds_letters) {
+                for letter in self.workers[to].letters() {
+                    self.letters += 1;
+                    self.workers[to].receive(letter);
+                }
+            }
+        }
+    }
+
+    /// Turns until nothing moves; returns how many turns that took.
+    pub fn settle(&mut self) -> usize {
+        let mut still = 0;
+        for turn in 0..MOST_TURNS {
+            let before = self.world.borrow().moves;
+            self.turn(0..self.guests.len());
+            // A rest ends in one turn, the listener is reported in the next, and the net learns of the next rest in the third.
+            still = if self.world.borrow().moves == before { still + 1 } else { 0 };
+            if still == 3 {
+                return turn;
+            }
+        }
+        panic!("the gateway turns without an end");
+    }
+
+    /// Time passes, with all timers in it.
+    pub fn pass(&mut self, time: Duration) {
+        let end = self.world.borrow().now + time;
+        for _ in 0..MOST_TURNS {
+            let mut world = self.world.borrow_mut();
+            let timers = world.listeners.iter().filter_map(|listener| listener.timer);
+            let next = timers.min().map_or(end, |next| next.min(end));
+            world.now = world.now.max(next);
+            drop(world);
+            self.settle();
+            if next >= end {
+                return;
+            }
+        }
+        panic!("timers come without an end");
+    }
+
+    /// The clock goes on, and nobody looks at it yet.
+    pub fn tick(&mut self, time: Duration) {
+        self.world.borrow_mut().now += time;
+    }
+
+    /// Letters between workers so far.
+    #[must_use]
+    pub fn letters(&self) -> u64 {
+        self.letters
+    }
+
+    /// What lives in a worker.
+    #[must_use]
+    pub fn census(&self, worker: usize) -> Census {
+        self.workers[worker].census()
+    }
+
+    /// Bytes of heads that a worker has parsed in vain, counted each time.
+    #[must_use]
+    pub fn parsed_in_vain(&self, worker: usize) -> u64 {
+        self.workers[worker].parsed_in_vain()
+    }
+
+    /// What a worker has counted.
+    #[must_use]
+    pub fn counters(&self, worker: usize) -> &Counters {
+        self.workers[worker].counters()
+    }
+}
+
+fn bound(config: Config, over_tls: bool) -> Bound {
+    let listener = Listener::new(vec!["192.0.2.1:443".parse().expect("a valid address")]);
+    let listeners = [("web".to_owned(), listener)].into();
+    let server = over_tls.then(|| tls::server().clone());
+    let config = Config { workers: Some(1), listeners, ..config };
+    Bound::new(Role::Gateway, &config, server, None).expect("a valid configuration")
+}
+
+/// More than anything here takes.
+const MOST_TURNS: usize = 10_000;

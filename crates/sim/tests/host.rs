@@ -1,0 +1,143 @@
+//! What holds for connections that ask nothing of a server.
+
+use std::time::Duration;
+use weir_gateway::Timeouts;
+use weir_gateway::document::Limits;
+use weir_sim::Host;
+
+const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+
+/// Sends the rest of a request and the beginning of the next.
+fn ask(host: &mut Host, guest: usize, bytes: &[u8]) {
+    host.say(guest, bytes);
+    host.settle();
+    let answer = host.take(guest);
+    assert!(answer.starts_with(b"HTTP/1.1 200 "), "{}", answer.escape_ascii());
+}
+
+#[test]
+fn who_is_answered_has_all_the_time_for_the_next_request() {
+    let timeouts =
+        Timeouts { idle: Duration::from_secs(10), head: Duration::from_secs(5), ..Timeouts::default() };
+    let mut host = Host::new(1, Limits::default(), timeouts, false);
+    let (whole, parts) = (host.connect(0, false), host.connect(0, false));
+    host.say(parts, &GET[..3]);
+    for _ in 0..12 {
+        ask(&mut host, whole, GET);
+        ask(&mut host, parts, &[&GET[3..], &GET[..3]].concat());
+        host.pass(Duration::from_secs(4));
+    }
+    assert!(!host.has_ended(whole) && !host.has_ended(parts));
+    host.pass(Duration::from_secs(2));
+    assert!(!host.has_ended(whole) && host.take(parts).starts_with(b"HTTP/1.1 408 "));
+    host.pass(Duration::from_secs(5));
+    assert!(host.has_ended(whole));
+}
+
+#[test]
+fn who_has_asked_just_now_is_not_closed_for_another() {
+    let limits = Limits { connections: Some(2), ..Limits::default() };
+    let mut host = Host::new(1, limits, Timeouts::default(), false);
+    let asking = host.connect(0, false);
+    host.settle();
+    let silent = host.connect(0, false);
+    for _ in 0..10 {
+        ask(&mut host, asking, GET);
+        host.pass(Duration::from_millis(900));
+    }
+    let new = host.connect(0, false);
+    ask(&mut host, new, GET);
+    assert!(host.has_ended(silent) && !host.has_ended(asking));
+    ask(&mut host, asking, GET);
+}
+
+/// The worker of the new client has no idle one, each of the others has many.
+#[test]
+fn a_client_without_room_costs_few_idle_ones_of_one_other_worker() {
+    const IDLE: usize = 20;
+    let limits = Limits { connections: Some(2 * IDLE as u32 + 1), ..Limits::default() };
+    let mut host = Host::new(3, limits, Timeouts::default(), false);
+    let busy = host.connect(0, false);
+    host.say(busy, &GET[..3]);
+    for worker in [1, 2] {
+        for _ in 0..IDLE {
+            host.connect(worker, false);
+        }
+    }
+    host.settle();
+    host.pass(Duration::from_secs(2));
+    let new = host.connect(0, false);
+    ask(&mut host, new, GET);
+    assert_eq!([1, 2].map(|worker| host.census(worker).clients), [IDLE - 8, IDLE]);
+    // More of them, until nobody is idle any more.
+    host.say(new, &GET[..3]);
+    let news: Vec<_> = (0..2 * IDLE - 1).map(|_| host.connect(0, false)).collect();
+    for new in &news {
+        host.say(*new, &GET[..3]);
+    }
+    host.pass(Duration::from_secs(1));
+    assert_eq!([0, 1, 2].map(|worker| host.census(worker).clients), [2 * IDLE + 1, 0, 0]);
+    // The last client waits, and the other workers hear of it ten times a second.
+    host.connect(0, false);
+    host.pass(Duration::from_secs(1));
+    let before = host.letters();
+    host.pass(Duration::from_secs(5));
+    let letters = host.letters() - before;
+    assert!((90..=110).contains(&letters), "{letters}");
+}
+
+#[test]
+fn a_handshake_that_waits_for_its_turn_is_not_read_though_its_client_has_not_taken_all() {
+    let limits = Limits { handshakes_per_turn: 1, ..Limits::default() };
+    let mut host = Host::new(1, limits, Timeouts::default(), true);
+    let (first, second) = (host.connect(0, true), host.connect(0, true));
+    host.narrow(second, 100);
+    host.read(first, false);
+    host.read(second, false);
+    host.settle();
+    assert!(host.is_read(second));
+    // The first one ends its handshake, which is all that a turn may do.
+    host.read(first, true);
+    host.send(second, &[22]);
+    host.turn([first, second]);
+    assert!(host.is_read(first) && !host.is_read(second));
+    host.turn([]);
+    assert!(host.is_read(second));
+}
+
+#[test]
+fn what_a_trickling_client_costs_is_linear() {
+    let mut host = Host::new(1, Limits::default(), Timeouts::default(), false);
+    let guest = host.connect(0, false);
+    let start = format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}", "x".repeat(24 * 1024));
+    host.say(guest, start.as_bytes());
+    for _ in 0..4096 {
+        host.turn([guest]);
+        host.say(guest, b"y");
+    }
+    ask(&mut host, guest, b"\r\n\r\n");
+    assert!(host.parsed_in_vain(0) < 2 * start.len() as u64, "{}", host.parsed_in_vain(0));
+}
+
+/// Its borrower has left, so it is idle there, and its server counts the time since its last answer.
+#[test]
+fn a_lent_connection_is_idle_for_no_longer_than_one_that_stayed() {
+    let timeouts = Timeouts { pooled: Duration::from_secs(50), ..Timeouts::default() };
+    let mut host = Host::with_server(2, timeouts);
+    let (first, second) = (host.connect(0, false), host.connect(1, false));
+    ask(&mut host, first, GET);
+    host.pass(Duration::from_secs(30));
+    host.hold_letters(true);
+    host.say(second, GET);
+    host.settle();
+    assert_eq!(host.census(1).waiting, 1);
+    host.reset(second);
+    host.settle();
+    host.hold_letters(false);
+    host.settle();
+    assert_eq!([0, 1].map(|worker| host.census(worker).pooled), [0, 1]);
+    host.pass(Duration::from_secs(19));
+    assert_eq!(host.census(1).pooled, 1);
+    host.pass(Duration::from_secs(2));
+    assert_eq!(host.census(1).upstreams, 0);
+}
