@@ -25,6 +25,7 @@ pub use weir::{Ended, Weir};
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 use weir_reactor::limits::raise_open_files;
@@ -50,6 +51,15 @@ fn enough_files() {
     RAISED.call_once(|| {
         raise_open_files().unwrap();
     });
+}
+
+/// Says to threads that go on until it is true that all is over; at a panic, too.
+pub struct Over<'a>(pub &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 /// A program on the PATH; `None` and a line on stdout if it is absent, so that the test is skipped.

@@ -1,6 +1,6 @@
 //! A server that is killed and started again, a hundred times, under load.
 
-use crate::common::{Client, DEADLINE, Weir, poll_until};
+use crate::common::{Client, DEADLINE, Over, Weir, poll_until};
 use crate::gateway::metric;
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -56,15 +56,6 @@ impl Mortal {
         for stream in self.streams.lock().unwrap().drain(..) {
             let _ = stream.shutdown(Shutdown::Both);
         }
-    }
-}
-
-/// Tells the clients that it is over, also when the test fails: they would go on for ever.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 

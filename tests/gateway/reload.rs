@@ -2,7 +2,7 @@
 
 use super::{held_back, metric, named};
 use crate::common::sessions::{connect, connector, resumes};
-use crate::common::{Answer, Certificates, Client, DEADLINE, Peer, Switch, Upstream, Weir, poll_until};
+use crate::common::{Answer, Certificates, Client, DEADLINE, Over, Peer, Switch, Upstream, Weir, poll_until};
 use rustix::process::Signal;
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -126,6 +126,7 @@ fn reloads_under_load_fail_no_request() {
                 }
             });
         }
+        let _over = Over(&is_over);
         let only = certificates.each_ref().map(|certificates| connector(&certificates.ca, &[]));
         let mut kept = connect(address, &only[0]).unwrap();
         for reload in 1..=RELOADS {
@@ -145,7 +146,6 @@ fn reloads_under_load_fail_no_request() {
             assert!(new.ask(GET).text().starts_with(name));
             assert!(connect(address, &only[1 - now]).is_err(), "the certificate of before");
         }
-        is_over.store(true, Ordering::Relaxed);
     });
     assert_eq!((case.counted("taken"), case.counted("refused")), (RELOADS as u64, 0));
     let line = "reloaded; changed: listeners 0, certificates 1, services 2, routes 1, other settings 0";

@@ -8,7 +8,9 @@ use super::reload::with_admin;
 use super::unix::exchange;
 use super::{held_back, named};
 use crate::common::sessions::{connector, resumes};
-use crate::common::{Answer, Certificates, Client, DEADLINE, Switch, Upstream, Weir, is_gone, poll_until};
+use crate::common::{
+    Answer, Certificates, Client, DEADLINE, Over, Switch, Upstream, Weir, is_gone, poll_until,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -242,15 +244,6 @@ fn upgrades_under_load_fail_no_request() {
     assert_eq!(line.counts(), [UPGRADES as u64, 0]);
     line.stop();
     assert!(TcpStream::connect(address).is_err());
-}
-
-/// Ends the load.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 #[test]
