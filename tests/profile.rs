@@ -1,6 +1,6 @@
 //! `weir profile` as a program, with `perf`.
 
-use crate::common::{Certificates, DEADLINE, Ended, Weir, origin, peer, poll_until};
+use crate::common::{Certificates, DEADLINE, Ended, Weir, copy_program, origin, peer, poll_until};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -124,7 +124,7 @@ fn unprivileged(args: &[&str]) -> Option<Ended> {
     // The directory of the test's own program may be closed to others.
     let directory = tempfile::tempdir().unwrap();
     let weir = directory.path().join("weir");
-    fs::copy(env!("CARGO_BIN_EXE_weir"), &weir).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_weir"), &weir);
     open(directory.path());
     let output = Command::new(setpriv)
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])

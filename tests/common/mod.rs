@@ -23,8 +23,9 @@ pub use stream::{Ending, Stream};
 pub use upstream::{Message, Peer, Upstream};
 pub use weir::{Ended, Weir};
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
@@ -60,6 +61,21 @@ impl Drop for Over<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
+}
+
+/// Makes a script of `sh`. A process of its own writes it: what this one has open for writing is open in each child that another
+/// test forks, and cannot be executed until that child has become its own program (ETXTBSY).
+pub fn script(path: &Path, text: &str) {
+    let mut writer = Command::new("/bin/sh");
+    writer.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());
+    let mut writer = writer.spawn().unwrap();
+    writer.stdin.take().unwrap().write_all(format!("#!/bin/sh\n{text}\n").as_bytes()).unwrap();
+    assert!(writer.wait().unwrap().success(), "{}", path.display());
+}
+
+/// Copies a program; likewise.
+pub fn copy_program(from: impl AsRef<Path>, to: &Path) {
+    assert!(Command::new("cp").arg(from.as_ref()).arg(to).status().unwrap().success(), "{}", to.display());
 }
 
 /// A program on the PATH; `None` and a line on stdout if it is absent, so that the test is skipped.

@@ -1,7 +1,9 @@
 //! A gateway with the rights of a container does all that it does without.
 
 use super::file;
-use crate::common::{Answer, Certificates, Client, DEADLINE, Peer, Upstream, Weir, peer, poll_until};
+use crate::common::{
+    Answer, Certificates, Client, DEADLINE, Peer, Upstream, Weir, copy_program, peer, poll_until,
+};
 use rustix::process::{Signal, getuid};
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -54,7 +56,7 @@ impl Confined {
 
     /// Copies a file here.
     pub(super) fn take(&self, file: &Path, name: &str) {
-        fs::copy(file, self.path(name)).unwrap();
+        copy_program(file, &self.path(name));
     }
 
     /// `weir ARGS` with these rights.

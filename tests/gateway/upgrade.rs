@@ -9,7 +9,7 @@ use super::unix::exchange;
 use super::{held_back, named};
 use crate::common::sessions::{connector, resumes};
 use crate::common::{
-    Answer, Certificates, Client, DEADLINE, Over, Switch, Upstream, Weir, is_gone, poll_until,
+    Answer, Certificates, Client, DEADLINE, Over, Switch, Upstream, Weir, is_gone, poll_until, script,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -59,10 +59,9 @@ impl Line {
     }
 
     /// Puts a script in the place of the program.
-    fn replace(&self, script: &str) {
+    fn replace(&self, text: &str) {
         let next = self.file("next");
-        fs::write(&next, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&next, fs::Permissions::from_mode(0o755)).unwrap();
+        script(&next, text);
         fs::rename(next, self.file("weir")).unwrap();
     }
 

@@ -2,10 +2,9 @@
 
 use super::shown::Shown;
 use crate::common::engine::{RUNNER, description};
-use crate::common::{Certificates, DEADLINE, Ended, Weir, poll_until};
+use crate::common::{Certificates, DEADLINE, Ended, Weir, poll_until, script};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -316,11 +315,6 @@ fn edited(text: &str, edits: &[(&str, String)]) -> String {
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
-}
-
-fn script(path: &Path, text: &str) {
-    write(path, &format!("#!/bin/sh\n{text}\n"));
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 fn copy(from: &Path, to: &Path) {
