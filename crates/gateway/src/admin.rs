@@ -159,13 +159,17 @@ impl Admin {
             _ => return Answer::text(405, "expected GET or HEAD\n"),
         }
         match path {
-            b"/metrics" => match gather(&self.workers) {
-                Ok(report) => Answer {
-                    kind: "text/plain; version=0.0.4; charset=utf-8",
-                    ..Answer::text(200, report.metrics(&self.standing, &self.upgrades))
-                },
-                Err(partial) => partial.into(),
-            },
+            b"/metrics" => {
+                // Before the workers are asked: what they answer is of a configuration that is no older than is said here.
+                let reloads = self.standing.reloads();
+                match gather(&self.workers) {
+                    Ok(report) => Answer {
+                        kind: "text/plain; version=0.0.4; charset=utf-8",
+                        ..Answer::text(200, report.metrics(&self.standing, reloads, &self.upgrades))
+                    },
+                    Err(partial) => partial.into(),
+                }
+            }
             b"/status" => match gather(&self.workers) {
                 Ok(report) => Answer { kind: "application/json", ..Answer::text(200, report.json()) },
                 Err(partial) => partial.into(),

@@ -54,7 +54,7 @@ impl Standing {
 
     pub(crate) fn reloads(&self) -> Reloads {
         Reloads {
-            taken: self.taken.load(Ordering::Relaxed),
+            taken: self.taken.load(Ordering::Acquire),
             refused: self.refused.load(Ordering::Relaxed),
             is_stale: self.is_stale.load(Ordering::Relaxed),
         }
@@ -62,7 +62,8 @@ impl Standing {
 
     pub(crate) fn take(&self, checked: &Checked, secrets: Arc<[Arc<SecretsFile>]>) {
         *self.lock() = Current::of(checked, secrets);
-        self.taken.fetch_add(1, Ordering::Relaxed);
+        // Whoever sees it sees that the workers have mail, too.
+        self.taken.fetch_add(1, Ordering::Release);
         self.is_stale.store(false, Ordering::Relaxed);
     }
 

@@ -177,7 +177,7 @@ impl Report {
     }
 
     /// In Prometheus' text format, version 0.0.4.
-    pub(crate) fn metrics(&self, standing: &Standing, upgrades: &Upgrades) -> String {
+    pub(crate) fn metrics(&self, standing: &Standing, reloads: Reloads, upgrades: &Upgrades) -> String {
         let Current { expiry, secrets, since, .. } = standing.current();
         let mut text = Text(String::new());
         let counters = &self.counters;
@@ -278,7 +278,7 @@ impl Report {
             text.line(name, &file_label(file), &at.to_string());
         }
         secrets_metrics(&secrets, &mut text);
-        reload_metrics(standing.reloads(), since, &mut text);
+        reload_metrics(reloads, since, &mut text);
         text.family("weir_clock_steps_total", "counter", "How often the wall clock was set.");
         text.sample("weir_clock_steps_total", "", standing.clock_steps());
         let name = "weir_upgrades_total";
