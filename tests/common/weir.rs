@@ -157,6 +157,13 @@ impl Weir {
         Client::connect(self.admin(), None).ask(format!("{request} HTTP/1.1\r\nHost: a\r\n\r\n"))
     }
 
+    /// The processes that have taken its place by upgrades, as its stderr, which they share, says.
+    pub fn successors(&self) -> Vec<Pid> {
+        let stderr = self.stderr();
+        let words = stderr.lines().filter_map(|line| line.strip_prefix("weir: upgraded; process "));
+        words.filter_map(|words| Pid::from_raw(words.split(' ').next()?.parse().ok()?)).collect()
+    }
+
     /// The process ID.
     pub fn pid(&self) -> u32 {
         self.child.id()

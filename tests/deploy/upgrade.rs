@@ -4,7 +4,7 @@ use super::confined::Confined;
 use super::unit::calls;
 use super::{allowed, file};
 use crate::common::{Certificates, Client, DEADLINE, Weir, is_gone, peer, poll_until};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ struct Upgraded(Weir);
 
 impl Drop for Upgraded {
     fn drop(&mut self) {
-        for pid in pids(&self.0) {
+        for pid in self.0.successors() {
             // An error means that it has ended.
             let _ = kill_process(pid, Signal::KILL);
         }
@@ -77,13 +77,6 @@ fn get(weir: &Weir, certificates: &Certificates) -> String {
     answer.text().to_owned()
 }
 
-/// The processes that were said to go on.
-fn pids(weir: &Weir) -> Vec<Pid> {
-    let stderr = weir.stderr();
-    let words = stderr.lines().filter_map(|line| line.strip_prefix("weir: upgraded; process "));
-    words.filter_map(|words| Pid::from_raw(words.split(' ').next()?.parse().ok()?)).collect()
-}
-
 #[test]
 fn the_calls_of_the_unit_are_enough_for_an_upgrade() {
     let Some(confined) = Confined::new() else { return };
@@ -98,14 +91,14 @@ fn the_calls_of_the_unit_are_enough_for_an_upgrade() {
     assert_eq!(get(weir, &certificates), "old");
     write(&confined, "new");
     weir.signal(Signal::USR2);
-    poll_until(DEADLINE, "an upgrade", || pids(weir).len() == 1);
+    poll_until(DEADLINE, "an upgrade", || weir.successors().len() == 1);
     assert_eq!(weir.exit_code(), Some(0), "{}", weir.stderr());
     assert_eq!(get(weir, &certificates), "new");
     // The new process has the same rights.
     write(&confined, "newer");
     assert!(confined.admin("POST /upgrade").starts_with("HTTP/1.1 200"), "{}", weir.stderr());
-    poll_until(DEADLINE, "another one", || pids(weir).len() == 2);
-    let pids = pids(weir);
+    poll_until(DEADLINE, "another one", || weir.successors().len() == 2);
+    let pids = weir.successors();
     poll_until(DEADLINE, "it is gone", || is_gone(pids[0]));
     let status = fs::read_to_string(format!("/proc/{}/status", pids[1].as_raw_nonzero())).unwrap();
     assert!(status.lines().any(|line| line.split_whitespace().eq(["Seccomp:", "2"])), "{status}");

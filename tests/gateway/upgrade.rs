@@ -74,11 +74,8 @@ impl Line {
 
     /// The processes so far: the first one, and those of its upgrades.
     fn pids(&self) -> Vec<Pid> {
-        let upgraded = self.weir.stderr();
-        let words = upgraded.lines().filter_map(|line| line.strip_prefix("weir: upgraded; process "));
-        let pids = words.filter_map(|words| words.split(' ').next()?.parse().ok());
-        let first = i32::try_from(self.weir.pid()).ok();
-        first.into_iter().chain(pids).filter_map(Pid::from_raw).collect()
+        let first = i32::try_from(self.weir.pid()).ok().and_then(Pid::from_raw);
+        first.into_iter().chain(self.weir.successors()).collect()
     }
 
     fn last(&self) -> Pid {
@@ -143,7 +140,7 @@ impl Line {
 impl Drop for Line {
     fn drop(&mut self) {
         // The first one is killed by its owner. An error means that a process has ended.
-        for pid in self.pids().into_iter().skip(1) {
+        for pid in self.weir.successors() {
             let _ = kill_process(pid, Signal::KILL);
         }
     }

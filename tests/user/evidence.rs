@@ -6,6 +6,7 @@ use crate::common::{DEADLINE, Ended, Experiment, Weir, poll_until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
+use std::time::Duration;
 
 /// A target started by a shell. In the script FOLDER is the experiment's directory, and RELAY a working relay.
 fn target(script: &str) -> String {
@@ -36,8 +37,13 @@ fn experiment_of(mine: &str, good: &str, set: &[&str]) -> Experiment {
 }
 
 fn run(experiment: &Experiment, more: &[&str]) -> Ended {
+    run_within(DEADLINE, experiment, more)
+}
+
+fn run_within(deadline: Duration, experiment: &Experiment, more: &[&str]) -> Ended {
     let words = experiment.words("--out");
-    Weir::run(&words.iter().map(String::as_str).chain(more.iter().copied()).collect::<Vec<_>>())
+    let words: Vec<_> = words.iter().map(String::as_str).chain(more.iter().copied()).collect();
+    Weir::run_within(deadline, &words)
 }
 
 /// The program's last lines, without progress.
@@ -148,9 +154,7 @@ exec {{weir}} relay --workers 1 --listen http://{{listen_address}}:{{listen_port
     undisturbed("a regression", || {
         // Of an attempt before.
         let _ = fs::remove_dir_all(upgrade.file("out"));
-        let words = [upgrade.words("--out"), gate.map(str::to_owned).to_vec()].concat();
-        let words: Vec<_> = words.iter().map(String::as_str).collect();
-        let ended = Weir::run_within(4 * DEADLINE, &words);
+        let ended = run_within(4 * DEADLINE, &upgrade, &gate);
         // A machine that is too busy for a verdict supports none.
         ensure(ended.code != Some(0), || ended.stdout.clone())?;
         let text = message(&ended, 4);

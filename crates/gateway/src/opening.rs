@@ -1,4 +1,4 @@
-//! The moment in which a process begins to serve: all of it is prepared, and the one before, if there is one, has stopped.
+//! The moment in which a process begins to serve: all of it is prepared, and the one before, if there is one, hands over.
 
 use crate::gate::Gate;
 use crate::notify::Supervisor;

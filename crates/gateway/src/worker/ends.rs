@@ -190,7 +190,7 @@ impl<N: Net> Worker<N> {
         self.take_exchange(id);
         if let Some(mut client) = self.clients.remove(id) {
             client.timer.cancel(self.core.net.wheel());
-            Self::end_handshake(&mut client, &mut self.handshakes);
+            self.handshakes.end(&mut client);
             drop(client.descriptor.take());
             self.offer_descriptor();
             if let Some(waiting) = client.waiting {

@@ -64,7 +64,8 @@ impl Handshakes {
         }
     }
 
-    fn end<S>(&mut self, client: &mut Client<S>) {
+    /// Counts a handshake no longer that is finished, or whose client is gone.
+    pub(super) fn end<S>(&mut self, client: &mut Client<S>) {
         match std::mem::replace(&mut client.handshake, Handshake::Over) {
             Handshake::Over => return,
             Handshake::Awaited(_) => {}
@@ -165,11 +166,6 @@ impl<N: Net> Worker<N> {
             }
         }
         true
-    }
-
-    /// Counts a handshake no longer that is finished, or whose client is gone.
-    pub(super) fn end_handshake<S>(client: &mut Client<S>, handshakes: &mut Handshakes) {
-        handshakes.end(client);
     }
 
     /// How many there may be in this worker.

@@ -82,7 +82,7 @@ impl<N: Net> Worker<N> {
         if let Some(session) = client.frontend.tls.as_ref().map(Acceptor::accept) {
             client.transport.begin_tls(session);
         } else {
-            Self::end_handshake(client, &mut self.handshakes);
+            self.handshakes.end(client);
         }
         let mut raw = std::mem::take(&mut client.held);
         if raw.is_empty() {

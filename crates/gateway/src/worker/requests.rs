@@ -109,7 +109,7 @@ impl<N: Net> Worker<N> {
             Ok(received) => {
                 client.ended |= received.end.is_some();
                 if received.handshake_finished {
-                    Self::end_handshake(client, &mut self.handshakes);
+                    self.handshakes.end(client);
                     self.core.counters.handshake(client.transport.facts());
                     let leaf = client.transport.client_chain().and_then(<[_]>::first);
                     client.certificate = leaf.and_then(|leaf| ClientCertificate::read(leaf)).map(Box::new);

@@ -34,7 +34,7 @@ impl<N: Net> Worker<N> {
         let tunnel = self.tunnels.insert(Tunnel { client: id, upstream, service, idle, request: None });
         let Some(client) = self.clients.get_mut(id) else { return };
         client.phase = Phase::Tunnel(tunnel);
-        Self::end_handshake(client, &mut self.handshakes);
+        self.handshakes.end(client);
         let mut held = std::mem::take(&mut client.held);
         self.assign(upstream, Job::Tunnel(tunnel));
         self.core.counters.tunnels += 1;

@@ -17,6 +17,7 @@ use crate::observe::access::Format;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::time::Duration;
+use weir_http1::Limits;
 use weir_reactor::cores;
 
 /// An invalid value.
@@ -43,9 +44,9 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
     if let Some(cores) = &config.cores {
         cores.check().map_err(|error| Fault::new("cores", error))?;
     }
-    let policy = policy(config)?;
-    let finder = names::Finder::new(config)?;
     let limits = limits::compile(&config.limits, &OwnLimits::default(), "limits")?;
+    let policy = policy(config, &limits)?;
+    let finder = names::Finder::new(config)?;
     let services = services::compile(config, &finder)?;
     let listeners = listeners::compile(config, &services)?;
     let (routes, hosts) = routes::compile(config, &services, &policy)?;
@@ -121,13 +122,13 @@ fn access(log: &Log) -> Result<Option<AccessLog>, Fault> {
     Ok(Some(AccessLog { path, format, when_full: log.when_full }))
 }
 
-fn policy(config: &Config) -> Result<Policy, Fault> {
+fn policy(config: &Config, of_heads: &Limits) -> Result<Policy, Fault> {
     let limits = &config.limits;
     let interims = InterimLimits {
         answers: size("limits.interim_answers", limits.interim_answers as u64, 0, 1000)?,
         bytes: match limits.interim_bytes {
             Some(bytes) => size("limits.interim_bytes", bytes, 512, 1 << 20)?,
-            None => size("limits.head", limits.head, 512, 1 << 20)?,
+            None => of_heads.head_bytes,
         },
     };
     Ok(Policy {
