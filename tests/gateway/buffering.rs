@@ -15,13 +15,13 @@ fn a_request_reaches_a_server_when_its_body_is_here() {
     {
         for chunked in [false, true] {
             let weir = gateway_to(&upstream, setting);
+            let before = upstream.connections();
             let mut slow = Client::connect(weir.address(), None);
             let framing = if chunked { "Transfer-Encoding: chunked" } else { "Content-Length: 50000" };
             slow.send(format!("POST / HTTP/1.1\r\nHost: h\r\n{framing}\r\n\r\n"));
             if chunked {
                 slow.send("c350\r\n");
             }
-            let before = upstream.connections();
             slow.send(&body[..40_000]);
             if early {
                 poll_until(DEADLINE, "it is passed on", || upstream.connections() == before + 1);
