@@ -10,9 +10,9 @@ use std::time::Duration;
 /// A connection and its other end's address, which a Unix socket does not have; `None` if the queue is empty.
 pub type Accepted<N> = Option<(<N as Net>::Socket, Option<SocketAddr>)>;
 
-/// Maximum accepts per turn and listener. One takes about five microseconds; a full turn stays well below a
-/// millisecond, so that a burst does not delay responses.
-pub const PER_TURN: usize = 64;
+/// Maximum accepts per turn and listener. One takes some 20 microseconds, and 60 if another connection is closed for it: warm
+/// requests wait for as many of them as this allows, twice (for the request, then for its answer).
+pub const PER_TURN: usize = 4;
 
 /// How long a listener rests when the process is out of descriptors or memory: its queue would be reported in every
 /// turn. Connections wait there while others close.

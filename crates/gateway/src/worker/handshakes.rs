@@ -124,10 +124,11 @@ impl<N: Net> Worker<N> {
             return;
         }
         let before = self.core.wire.flights();
-        let most = u64::from(self.core.plan.snapshot.handshakes_per_turn);
+        let most = self.core.plan.snapshot.handshakes_per_turn;
+        let looks = LOOKS_PER_STEP * most;
         let mut upstreams = upstreams.iter();
-        for nth in 0..LOOKS {
-            if self.core.wire.flights() - before >= most {
+        for nth in 0..looks {
+            if self.core.wire.flights() - before >= u64::from(most) {
                 break;
             }
             let is_upstreams = nth % 2 == 0 || self.handshakes.ready == 0;
@@ -138,7 +139,7 @@ impl<N: Net> Worker<N> {
                     }
                 }
                 // Bytes that complete nothing use up no budget, and must not keep all others back.
-                None => match self.handshakes.take(nth < LOOKS / 2, &self.clients) {
+                None => match self.handshakes.take(nth < looks / 2, &self.clients) {
                     Some((id, since)) => self.step(id, since),
                     None => break,
                 },
@@ -214,8 +215,8 @@ fn is_awaited<S: Socket>((id, number): (ClientId, u32), clients: &Store<OfClient
     client.is_some_and(|client| client.handshake == Handshake::Awaited(number) && client.is_in_handshake())
 }
 
-/// Steps of a turn that may cost next to nothing: bytes that complete no message.
-const LOOKS: usize = 64;
+/// Looks at what has come, for each step of a turn: bytes that complete no message cost little, but are not free.
+const LOOKS_PER_STEP: u32 = 4;
 
 /// Handshakes of the process at one time: 3 s of what a core can finish, and some 200 MiB.
 const USUAL: usize = 32_768;

@@ -258,8 +258,8 @@ const UPSTREAMS_AT_ONCE: usize = 8;
 /// Likewise: a client that finds no room is rarely alone.
 const LEAST_AT_ONCE: usize = 8;
 
-/// As many as a listener accepts in a turn.
-const MOST_AT_ONCE: usize = frontends::PER_TURN;
+/// It takes some milliseconds.
+const MOST_AT_ONCE: usize = 64;
 
 /// A client that was answered just now is about to ask again.
 const LEAST_IDLE: Duration = Duration::from_secs(1);
