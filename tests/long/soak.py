@@ -70,7 +70,7 @@ def main(weir, minutes):
         crowd = [threading.Thread(target=misbehave, args=(url, over, seed)) for seed in range(4)]
         for client in crowd:
             client.start()
-        held, wrong = [], []
+        held, wrong, unsent = [], [], 0
         try:
             for minute in range(1, minutes + 1):
                 load = begin(weir, url, others, ["--rate", f"{rate:.0f}", "-d", "60s", "--error-budget", "1"])
@@ -96,8 +96,7 @@ def main(weir, minutes):
                     flush=True,
                 )
                 unexpected = {reason: count for reason, count in early.items() if reason not in EXPECTED}
-                if result["unsent"]["count"] > rate:
-                    wrong.append(f"minute {minute}: the load could not be sent: {result['unsent']}")
+                unsent += result["unsent"]["count"]
                 if unexpected:
                     wrong.append(f"minute {minute}: {unexpected}")
                 lost = sum(count for kind, count in result["errors"].items())
@@ -109,6 +108,9 @@ def main(weir, minutes):
                 client.join()
             for origin in origins:
                 origin.kill()
+        # The machine may have its pauses.
+        if unsent > 0.01 * rate * 60 * minutes:
+            wrong.append(f"of the load {unsent} requests could not be sent")
         then, now = held[min(4, len(held) // 2)], held[-1]
         # The reports of a minute catch different moments of the clients that come and go.
         for what, before, after, slack in zip(("RSS in KiB", "descriptors", "timers"), then, now, (2048, 80, 80), strict=True):
