@@ -2,7 +2,7 @@
 
 pub use crate::config::Role;
 use crate::config::document::Config;
-use crate::config::{Fault, Snapshot, UpstreamTls, compile, take_over_service};
+use crate::config::{Fault, Override, Snapshot, UpstreamTls, compile, take_over_service};
 use crate::health::Health;
 use crate::observe::journal::{Entry, Journal};
 use crate::observe::{Counters, Log};
@@ -82,7 +82,7 @@ impl Bound {
         Ok(Self(snapshot))
     }
 
-    /// As the next configuration after `before`: TLS towards servers, and what counts for their limits, go on.
+    /// As the next configuration after `before`: TLS towards servers, what counts for their limits, and what was set for them go on.
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
         for service in &mut self.0.services {
@@ -92,14 +92,26 @@ impl Bound {
             }
             take_over_service(service, old);
         }
+        self.0.take_overrides(before.0.overrides.clone());
         self
+    }
+
+    /// Drains a server beside the configuration, or lets it have requests again, by the name of its service and its number there.
+    pub fn drain(&mut self, service: &str, server: usize, is_drained: bool) {
+        if let Some(id) = self.id_of(service, server) {
+            self.0.overrides.set(service, id, Override { is_drained, ..Override::default() });
+        }
     }
 
     /// That the health of a server has changed, by the name of its service and its number there; `None`: there is no such one.
     pub fn health<S>(&self, service: &str, server: usize, up: bool) -> Option<Letter<S>> {
-        let found = self.0.services.iter().find(|found| found.name == service)?;
-        let server = found.servers.get(server)?.id;
+        let server = self.id_of(service, server)?;
         Some(Letter(Control::Health(Health { service: service.to_owned(), server, up })))
+    }
+
+    fn id_of(&self, service: &str, server: usize) -> Option<u64> {
+        let found = self.0.services.iter().find(|found| found.name == service)?;
+        Some(found.servers.get(server)?.id)
     }
 }
 

@@ -154,8 +154,9 @@ impl Gateway {
         if world.below(2) == 0 {
             let server = world.below(plan.servers as u64) as usize;
             self.setting.moves[server] = self.setting.moves[server].wrapping_add(1);
-            // Of what is elsewhere nothing is known.
+            // Of what is elsewhere nothing is known, and nothing was set for it.
             self.down[server] = false;
+            self.setting.drained[server] = false;
         } else {
             self.setting.timeouts.pooled = Duration::from_millis(1 + world.below(60_000));
         }
@@ -163,6 +164,26 @@ impl Gateway {
         let Setting { version, moves, .. } = &self.setting;
         ledger.note(|| format!("configuration {version}: the servers have moved {moves:?} times"));
         self.bound = self.setting.bound(plan).after(&self.bound);
+        self.spread();
+    }
+
+    /// A server is drained, or gets requests again. One is left.
+    pub(crate) fn drain_server(&mut self, ledger: &mut Ledger) {
+        let drained = &mut self.setting.drained;
+        let server = self.world.borrow_mut().below(drained.len() as u64) as usize;
+        if !drained[server] && drained.iter().filter(|is_drained| !**is_drained).count() == 1 {
+            return;
+        }
+        drained[server] = !drained[server];
+        let is_drained = drained[server];
+        ledger.note(|| {
+            format!("server {server} is {}", if is_drained { "drained" } else { "drained no more" })
+        });
+        self.bound.drain("upstream", server, is_drained);
+        self.spread();
+    }
+
+    fn spread(&mut self) {
         for worker in 0..self.workers.len() {
             let news = News::Setting(Box::new(self.setting.clone()));
             self.post(worker, Letter::adopt(&self.bound), news);
@@ -229,8 +250,8 @@ impl Gateway {
             match news {
                 News::Theirs | News::Drain => {}
                 News::Setting(setting) => {
-                    let Setting { version, moves, .. } = *setting;
-                    self.standing.moved(worker, &moves, now);
+                    let Setting { version, moves, drained, .. } = *setting;
+                    self.standing.adopted(worker, &moves, &drained, now);
                     self.world.borrow_mut().listeners[worker].version = version;
                 }
                 News::Health { server, moves, is_down } => {

@@ -58,6 +58,8 @@ pub struct Plan {
     pub outages: u64,
     /// Servers are said to be down, and up again.
     pub health: bool,
+    /// Servers are drained while all others go on, and get requests again.
+    pub drains_servers: bool,
     /// Copies of the requests go to another server.
     pub mirrors: bool,
     /// Clients come through a proxy that says so at the begin of each connection.
@@ -106,6 +108,7 @@ impl Plan {
             retry_percent: 10,
             outages: 0,
             health: false,
+            drains_servers: false,
             mirrors: false,
             announced: false,
             announces: None,
@@ -176,6 +179,7 @@ impl Plan {
         plans.push(Self { servers: 1, ..self.clone() });
         plans.push(Self { outages: 0, ..self.clone() });
         plans.push(Self { health: false, ..self.clone() });
+        plans.push(Self { drains_servers: false, ..self.clone() });
         plans.push(Self { mirrors: false, ..self.clone() });
         plans.push(Self { announced: false, ..self.clone() });
         plans.push(Self { announces: None, ..self.clone() });

@@ -186,6 +186,9 @@ impl<'a> Run<'a> {
             if self.plan.health && chance(self, 10) {
                 self.gateway.turn_health(&mut self.ledger);
             }
+            if self.plan.drains_servers && chance(self, 10) {
+                self.gateway.drain_server(&mut self.ledger);
+            }
             if self.plan.outages > 0 && chance(self, self.plan.outages) {
                 self.black_out();
             }

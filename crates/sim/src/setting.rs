@@ -11,20 +11,22 @@ use weir_gateway::document::{
 };
 use weir_gateway::{Config, Timeouts};
 
-/// What changes from one configuration to the next.
+/// What changes from one configuration to the next, and beside it.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
     /// Its number, from 0.
     pub(crate) version: u32,
     /// How often each server of the upstream has moved.
     pub(crate) moves: Vec<u8>,
+    /// Whether each of them is drained.
+    pub(crate) drained: Vec<bool>,
     pub(crate) timeouts: Timeouts,
 }
 
 impl Setting {
     /// The first one of a plan.
     pub(crate) fn new(plan: &Plan, timeouts: Timeouts) -> Self {
-        Self { version: 0, moves: vec![0; plan.servers], timeouts }
+        Self { version: 0, moves: vec![0; plan.servers], drained: vec![false; plan.servers], timeouts }
     }
 
     /// The gateway's configuration.

@@ -14,8 +14,9 @@ struct Known {
     /// How often it has moved.
     moves: u8,
     is_down: bool,
+    is_drained: bool,
     ejected_until: Duration,
-    /// When that was heard, and when it was down or up again.
+    /// When the last of that was heard.
     since: Duration,
 }
 
@@ -25,11 +26,14 @@ impl Standing {
         Self(vec![vec![Known::default(); servers]; workers])
     }
 
-    /// A worker follows another configuration: of what has moved, nothing is known.
-    pub(crate) fn moved(&mut self, worker: usize, moves: &[u8], now: Duration) {
-        for (known, moves) in self.0[worker].iter_mut().zip(moves) {
+    /// A worker follows another configuration, and what was set beside it: of what has moved, nothing is known.
+    pub(crate) fn adopted(&mut self, worker: usize, moves: &[u8], drained: &[bool], now: Duration) {
+        for ((known, moves), is_drained) in self.0[worker].iter_mut().zip(moves).zip(drained) {
             if known.moves != *moves {
                 *known = Known { moves: *moves, since: now, ..Known::default() };
+            }
+            if known.is_drained != *is_drained {
+                (known.is_drained, known.since) = (*is_drained, now);
             }
         }
     }
@@ -51,8 +55,8 @@ impl Standing {
         }
     }
 
-    /// Why a worker may not begin a connection to a server now: it knows that the server is down or ejected, while others are
-    /// neither. Of those, one may be what it has just failed at.
+    /// Why a worker may not begin a connection to a server now: it knows that the server is drained; or down or ejected, while
+    /// others are neither. Of those, one may be what it has just failed at.
     pub(crate) fn wrong_connection(&self, worker: usize, to: [u8; 4], world: &World) -> Option<String> {
         self.wrong(worker, to, world.now, world)
     }
@@ -75,13 +79,16 @@ impl Standing {
     fn wrong(&self, worker: usize, to: [u8; 4], begun: Duration, world: &World) -> Option<String> {
         let (server, moves) = server_at(to)?;
         let known = self.0[worker].get(server).filter(|known| known.moves == moves)?;
+        if known.is_drained {
+            return Some(format!("server {server} is drained for worker {worker}"));
+        }
         if !known.is_down && known.ejected_until <= world.now {
             return None;
         }
         let is_good = |other: &usize| {
             let known = &self.0[worker][*other];
             let was_good = known.ejected_until <= begun && known.since <= begun;
-            *other != server && !known.is_down && was_good
+            *other != server && !known.is_down && !known.is_drained && was_good
         };
         let good: Vec<_> = (0..self.0[worker].len()).filter(is_good).collect();
         let has_failed = |other: usize| {

@@ -127,6 +127,19 @@ fn servers_that_fail_get_no_requests() {
 }
 
 #[test]
+fn a_drained_server_gets_nothing_new_and_nothing_is_lost() {
+    for seed in seeds(20) {
+        let servers = 2 + (seed % 3) as usize;
+        let with = |plan| Plan { servers, requests: 30, drains_servers: true, ..plan };
+        assert_eq!(well(seed, &with(Plan::plain())).outcomes[0], 120, "seed {seed}");
+        well(seed, &with(Plan { workers: 1 + (seed % 2) as usize, buffers: seed % 3 == 0, ..Plan::rough() }));
+        well(seed, &with(Plan { adopts: seed % 2 == 0, ..Plan::lending() }));
+        well(seed, &with(Plan::failing()));
+        well(seed, &with(Plan { mirrors: seed % 2 == 0, ..Plan::drained() }));
+    }
+}
+
+#[test]
 fn what_may_be_repeated_is_a_setting() {
     let mut retries = [0; 4];
     for seed in seeds(10) {
