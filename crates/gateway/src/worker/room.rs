@@ -81,9 +81,11 @@ impl<N: Net> Worker<N> {
     /// A connection could not be accepted; whether it may succeed now.
     pub(super) fn accept_failed(&mut self, index: u32, error: &io::Error) -> bool {
         let is_scarce = Scarce::is(error);
-        let need = self.lack.need(self.core.net.now());
-        if is_scarce && self.make_room(Scarce::System, need) > 0 {
-            return true;
+        if is_scarce {
+            let need = self.lack.need(self.core.net.now());
+            if self.make_room(Scarce::System, need) > 0 {
+                return true;
+            }
         }
         self.frontends.rest(index, &mut self.core.net);
         self.core.counters.rested(Scarce::System);
