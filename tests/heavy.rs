@@ -96,7 +96,8 @@ fn slow_readers(mode: Mode) {
     for second in 1..=6 {
         for client in &clients {
             // From the socket: only the speed of reading matters, not the content.
-            client.tcp().read_exact(&mut kilobyte).unwrap();
+            let read = client.tcp().read_exact(&mut kilobyte);
+            read.unwrap_or_else(|error| panic!("{error} in second {second}: {}", weir.stderr()));
         }
         thread::sleep((begin + Duration::from_secs(second)).saturating_duration_since(Instant::now()));
     }

@@ -56,7 +56,7 @@ impl Worker {
             self.context.now = self.reactor.now();
             for ready in events.ready() {
                 match ready.key.tag() {
-                    LISTENER => self.accept(ready.key.index(), frontends::PER_TURN),
+                    LISTENER => {}
                     MAILBOX => {
                         for stop in self.mailbox.take() {
                             self.stop(stop);
@@ -72,6 +72,10 @@ impl Worker {
             }
             for key in std::mem::take(&mut self.again) {
                 self.visit(key, |connection, context| connection.visit(false, false, context));
+            }
+            for ready in events.ready().filter(|ready| ready.key.tag() == LISTENER) {
+                let most = frontends::accepts(self.reactor.spent());
+                self.accept(ready.key.index(), most);
             }
             for key in events.due() {
                 match key.tag() {

@@ -1,6 +1,7 @@
 //! A worker's listeners: what it accepts, when it rests, and how it stops without a reset.
 
 use crate::net::Net;
+use crate::share::share;
 use crate::slab::Key;
 use std::io;
 use std::net::SocketAddr;
@@ -10,9 +11,15 @@ use std::time::Duration;
 /// A connection and its other end's address, which a Unix socket does not have; `None` if the queue is empty.
 pub type Accepted<N> = Option<(<N as Net>::Socket, Option<SocketAddr>)>;
 
-/// Maximum accepts per turn and listener. One takes some 20 microseconds, and 60 if another connection is closed for it: warm
-/// requests wait for as many of them as this allows, twice (for the request, then for its answer).
-pub const PER_TURN: usize = 4;
+/// Accepts that a turn has for each listener, however short it is: warm requests wait for as many of them as this allows, twice
+/// (for the request, then for its answer).
+const LEAST: usize = 4;
+
+/// How many connections a turn may accept from a listener, after all else, for which it has `spent` this time.
+#[must_use]
+pub fn accepts(spent: Duration) -> usize {
+    share(spent, LEAST)
+}
 
 /// How long a listener rests when the process is out of descriptors or memory: its queue would be reported in every
 /// turn. Connections wait there while others close.

@@ -14,6 +14,7 @@ pub mod stop;
 
 mod address;
 mod net;
+mod share;
 mod slab;
 mod timer;
 mod turn;

@@ -11,7 +11,7 @@ use crate::wheel::Wheel;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A poller with its clock and timers, and the connections and listeners that it watches.
 pub trait Net: fmt::Debug {
@@ -22,6 +22,9 @@ pub trait Net: fmt::Debug {
 
     /// The loop's time: read once per turn, after the wait.
     fn now(&self) -> Instant;
+
+    /// How long the turn has taken so far.
+    fn spent(&self) -> Duration;
 
     /// The loop's timers.
     fn wheel(&mut self) -> &mut Wheel;

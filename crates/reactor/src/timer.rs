@@ -100,7 +100,7 @@ mod tests {
         fn run(&mut self, timer: &mut Timer<char>) -> (Option<(u64, char)>, u32) {
             let (mut due, mut empty, mut came) = (Vec::new(), 0, None);
             while let Some(now) = self.wheel.next() {
-                self.wheel.expire(now, &mut due);
+                self.wheel.expire(now, Duration::ZERO, &mut due);
                 for key in due.drain(..) {
                     assert_eq!(key, KEY);
                     match timer.due(now, &mut self.wheel, key) {
@@ -176,7 +176,7 @@ mod tests {
             let (mut clock, mut timer, mut due) = (Clock::new(), Timer::default(), Vec::new());
             clock.set(&mut timer, 10, 'a');
             let now = clock.at(10);
-            clock.wheel.expire(now, &mut due);
+            clock.wheel.expire(now, Duration::ZERO, &mut due);
             timer.set(clock.at(ms), why, &mut clock.wheel, KEY);
             assert_eq!(timer.due(now, &mut clock.wheel, KEY), expected);
             assert_eq!(clock.wheel.len(), usize::from(expected.is_none()), "no entry without an owner");

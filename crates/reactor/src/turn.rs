@@ -88,6 +88,11 @@ impl Reactor {
         self.now
     }
 
+    /// How long the turn has taken so far.
+    pub fn spent(&self) -> Duration {
+        self.now.elapsed()
+    }
+
     /// Schedules `key` for `deadline`. What may have to be cancelled is armed in the [`Wheel`] itself: see
     /// [`Net::wheel`].
     pub fn arm(&mut self, deadline: Instant, key: Key) {
@@ -106,14 +111,15 @@ impl Reactor {
             (Some(timer), Some(until)) => Some(timer.min(until)),
             (timer, until) => timer.or(until),
         };
-        let timeout = wake.map(|wake| timespec(wake.saturating_duration_since(Instant::now())));
+        let (began, ended) = (self.now, Instant::now());
+        let timeout = wake.map(|wake| timespec(wake.saturating_duration_since(ended)));
         match epoll::wait(&self.epoll, spare_capacity(&mut events.raw), timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         events.is_partial = events.raw.len() >= EVENTS_PER_TURN;
         self.now = Instant::now();
-        self.wheel.expire(self.now, &mut events.due);
+        self.wheel.expire(self.now, ended - began, &mut events.due);
         Ok(())
     }
 }
@@ -125,6 +131,10 @@ impl Net for Reactor {
     #[inline]
     fn now(&self) -> Instant {
         self.now
+    }
+
+    fn spent(&self) -> Duration {
+        Self::spent(self)
     }
 
     #[inline]

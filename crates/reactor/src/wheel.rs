@@ -3,6 +3,7 @@
 //! The owner of a deadline that moves on with each request need not touch the wheel each time: see
 //! [`Timer`](crate::Timer). When the owner goes, it cancels its entry, which takes the same few stores as arming it.
 
+use crate::share::share;
 use crate::slab::Key;
 use std::time::{Duration, Instant};
 
@@ -110,22 +111,22 @@ impl Wheel {
         self.soonest
     }
 
-    /// Appends the keys that are due at `now` to `due`. Once those are enough for a turn, the others are left to the next call, and
-    /// [`Wheel::next`] has passed.
+    /// Appends the keys that are due at `now` to `due`. Once those are enough for a turn, of which the last took `spent`, the
+    /// others are left to the next call, and [`Wheel::next`] has passed.
     #[inline]
-    pub fn expire(&mut self, now: Instant, due: &mut Vec<Key>) {
+    pub fn expire(&mut self, now: Instant, spent: Duration, due: &mut Vec<Key>) {
         match self.soonest {
-            Some(soonest) if soonest <= now => self.expire_some(now, due),
+            Some(soonest) if soonest <= now => self.expire_some(now, share(spent, LEAST), due),
             _ => self.latest = self.latest.max(now),
         }
     }
 
-    fn expire_some(&mut self, now: Instant, due: &mut Vec<Key>) {
+    fn expire_some(&mut self, now: Instant, most: usize, due: &mut Vec<Key>) {
         let target = self.tick(now);
         let mut next = self.next_tick();
-        while let Some(tick) = next.filter(|tick| *tick <= target && due.len() < ENOUGH) {
+        while let Some(tick) = next.filter(|tick| *tick <= target && due.len() < most) {
             self.done = tick;
-            if !self.open(tick, due) {
+            if !self.open(tick, most, due) {
                 self.done = tick - 1;
             }
             next = self.next_tick();
@@ -144,7 +145,7 @@ impl Wheel {
 
     /// Empties the slots that start at `tick`: due keys fire, the rest moves to a finer level. Returns false if some are left, as
     /// enough have fired.
-    fn open(&mut self, tick: u64, due: &mut Vec<Key>) -> bool {
+    fn open(&mut self, tick: u64, most: usize, due: &mut Vec<Key>) -> bool {
         for level in (0..LEVELS).rev() {
             let width = SLOT_BITS * level as u32;
             if tick & ((1 << width) - 1) != 0 {
@@ -160,7 +161,7 @@ impl Wheel {
                 let Node { tick: own, key, after, .. } = self.nodes[index as usize];
                 if own > tick {
                     self.place(index);
-                } else if due.len() < ENOUGH {
+                } else if due.len() < most {
                     due.push(key);
                     self.release(index);
                 } else {
@@ -239,9 +240,9 @@ const fn head(level: usize, slot: usize) -> u32 {
     (level * SLOTS + slot) as u32
 }
 
-/// Keys of a turn. What is due is often a connection to be closed, which takes some 40 microseconds, and all others wait for it: of
-/// 20 000 that a client opened in a second, more than a hundred are due at once.
-const ENOUGH: usize = 8;
+/// Keys of a turn, however short it is. What is due is often a connection to be closed, which takes some 40 microseconds, and all
+/// others wait for it: of 20 000 that a client opened in a second, more than a hundred are due at once.
+const LEAST: usize = 8;
 
 /// One millisecond: the finest deadline of a gateway is a connect time-out of some ten milliseconds.
 const TICK_MS: u64 = 1;
@@ -276,7 +277,7 @@ mod tests {
             if ms > until_ms {
                 break;
             }
-            wheel.expire(next, &mut due);
+            wheel.expire(next, Duration::ZERO, &mut due);
             seen.extend(due.drain(..).map(|key| (key.index(), ms)));
             turns += 1;
             assert!(turns < 1000, "the wheel keeps waking up");
@@ -305,8 +306,8 @@ mod tests {
             let now = start + Duration::from_millis(u64::from(late));
             let (mut due, mut all) = (Vec::new(), Vec::new());
             while wheel.next().is_some_and(|next| next <= now) {
-                wheel.expire(now, &mut due);
-                assert!(due.len() <= ENOUGH);
+                wheel.expire(now, Duration::ZERO, &mut due);
+                assert!(due.len() <= LEAST);
                 // What is due meanwhile is last.
                 if all.is_empty() {
                     wheel.arm(now, key(5000));
@@ -323,10 +324,10 @@ mod tests {
         let start = Instant::now();
         let mut wheel = Wheel::new(start);
         let mut due = Vec::new();
-        wheel.expire(start + Duration::from_secs(100), &mut due);
+        wheel.expire(start + Duration::from_secs(100), Duration::ZERO, &mut due);
         wheel.arm(start, key(7));
         assert!(wheel.next().unwrap() <= start + Duration::from_millis(100_001));
-        wheel.expire(start + Duration::from_millis(100_001), &mut due);
+        wheel.expire(start + Duration::from_millis(100_001), Duration::ZERO, &mut due);
         assert_eq!(due, [key(7)]);
     }
 
@@ -336,9 +337,9 @@ mod tests {
         let mut wheel = Wheel::new(start);
         wheel.arm(start + Duration::from_micros(1500), key(1));
         let mut due = Vec::new();
-        wheel.expire(start + Duration::from_micros(1999), &mut due);
+        wheel.expire(start + Duration::from_micros(1999), Duration::ZERO, &mut due);
         assert_eq!(due, []);
-        wheel.expire(start + Duration::from_micros(2000), &mut due);
+        wheel.expire(start + Duration::from_micros(2000), Duration::ZERO, &mut due);
         assert_eq!(due, [key(1)]);
     }
 
@@ -360,7 +361,7 @@ mod tests {
         }
         assert_eq!(wheel.nodes.len(), storage);
         let mut due = Vec::new();
-        wheel.expire(at(74_999), &mut due);
+        wheel.expire(at(74_999), Duration::ZERO, &mut due);
         assert_eq!(due, []);
         wheel.cancel(kept);
         assert!(wheel.is_empty());
@@ -377,12 +378,12 @@ mod tests {
         wheel.cancel(cancelled);
         let fired = wheel.arm(at(10), key(2));
         wheel.cancel(cancelled);
-        wheel.expire(at(10), &mut due);
+        wheel.expire(at(10), Duration::ZERO, &mut due);
         wheel.arm(at(20), key(3));
         wheel.cancel(fired);
         wheel.cancel(cancelled);
         assert_eq!(wheel.nodes.len(), HEADS as usize + 1, "all used the same storage");
-        wheel.expire(at(20), &mut due);
+        wheel.expire(at(20), Duration::ZERO, &mut due);
         assert_eq!(due, [key(2), key(3)]);
     }
 
@@ -438,10 +439,10 @@ mod tests {
                     }
                 }
                 let now = start + Duration::from_micros(now_us);
-                wheel.expire(now, &mut due);
+                wheel.expire(now, Duration::ZERO, &mut due);
                 while wheel.next().is_some_and(|next| next <= now) {
                     let mut more = Vec::new();
-                    wheel.expire(now, &mut more);
+                    wheel.expire(now, Duration::ZERO, &mut more);
                     due.append(&mut more);
                 }
                 waiting.sort_unstable();

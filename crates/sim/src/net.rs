@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use weir_reactor::socket::Read;
 use weir_reactor::{Address, Events, Interest, Key, Net, Ready, Socket, Wheel};
 
@@ -49,6 +49,11 @@ impl Net for SimNet {
         self.now
     }
 
+    /// Nothing takes time here but waiting.
+    fn spent(&self) -> Duration {
+        Duration::ZERO
+    }
+
     fn wheel(&mut self) -> &mut Wheel {
         &mut self.wheel
     }
@@ -76,7 +81,7 @@ impl Net for SimNet {
             }
         }
         ready.into_iter().for_each(|ready| events.push(ready));
-        self.wheel.expire(self.now, events.due_mut());
+        self.wheel.expire(self.now, Duration::ZERO, events.due_mut());
         let next = [self.wheel.next(), until].into_iter().flatten().min();
         let next = next.map(|at| at.saturating_duration_since(world.base));
         let listener = &mut world.listeners[self.worker];

@@ -118,7 +118,8 @@ impl<N: Net> Worker<N> {
     }
 
     /// Takes steps of handshakes within the budget, in turns with servers (`upstreams`, whom the poller reports again) and with
-    /// clients.
+    /// clients. A turn that has taken long already goes on with them for a quarter of that time: few steps in each of a hundred
+    /// large answers' turns would be as good as none.
     pub(super) fn take_handshakes(&mut self, upstreams: &[Ready]) {
         if upstreams.is_empty() && self.handshakes.ready == 0 {
             return;
@@ -126,9 +127,11 @@ impl<N: Net> Worker<N> {
         let before = self.core.wire.flights();
         let most = self.core.plan.snapshot.handshakes_per_turn;
         let looks = LOOKS_PER_STEP * most;
+        let end = self.core.net.spent() * 5 / 4;
         let mut upstreams = upstreams.iter();
-        for nth in 0..looks {
-            if self.core.wire.flights() - before >= u64::from(most) {
+        for nth in 0.. {
+            let is_used_up = nth >= looks || self.core.wire.flights() - before >= u64::from(most);
+            if is_used_up && self.core.net.spent() >= end {
                 break;
             }
             let is_upstreams = nth % 2 == 0 || self.handshakes.ready == 0;
@@ -139,7 +142,7 @@ impl<N: Net> Worker<N> {
                     }
                 }
                 // Bytes that complete nothing use up no budget, and must not keep all others back.
-                None => match self.handshakes.take(nth < looks / 2, &self.clients) {
+                None => match self.handshakes.take(nth % looks < looks / 2, &self.clients) {
                     Some((id, since)) => self.step(id, since),
                     None => break,
                 },

@@ -199,7 +199,8 @@ impl<N: Net> Worker<N> {
             }
         }
         for ready in events.ready().filter(|ready| ready.key.tag() == FRONTEND) {
-            self.accept(ready.key.index(), frontends::PER_TURN);
+            let most = frontends::accepts(self.core.net.spent());
+            self.accept(ready.key.index(), most);
         }
         while let Some(id) = self.resumable.pop() {
             self.resume_client(id);
