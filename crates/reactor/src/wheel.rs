@@ -295,6 +295,20 @@ mod tests {
     }
 
     #[test]
+    fn after_a_long_turn_more_is_due_at_once() {
+        let start = Instant::now();
+        let mut wheel = Wheel::new(start);
+        for n in 0..100 {
+            wheel.arm(start, key(n));
+        }
+        let mut due = Vec::new();
+        for (spent_ms, expected) in [(0, 8), (1, 8), (6, 25), (1000, 59)] {
+            wheel.expire(start + Duration::from_millis(1), Duration::from_millis(spent_ms), &mut due);
+            assert_eq!(due.drain(..).len(), expected, "after a turn of {spent_ms} ms");
+        }
+    }
+
+    #[test]
     fn a_loop_that_comes_late_gets_all_that_is_due_in_turns_and_no_more() {
         for in_a_tick in [1, 3, 30] {
             let start = Instant::now();

@@ -133,6 +133,11 @@ impl Host {
         world.links[link].peer_gone = true;
     }
 
+    /// From now on a turn takes so long without anything that may wait for the next.
+    pub fn lengthen_turns(&mut self, time: Duration) {
+        self.world.borrow_mut().turn = time;
+    }
+
     /// From now on letters between workers wait, or do not.
     pub fn hold_letters(&mut self, holds: bool) {
         self.holds_letters = holds;

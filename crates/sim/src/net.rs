@@ -49,9 +49,8 @@ impl Net for SimNet {
         self.now
     }
 
-    /// Nothing takes time here but waiting.
     fn spent(&self) -> Duration {
-        Duration::ZERO
+        self.world.borrow().turn
     }
 
     fn wheel(&mut self) -> &mut Wheel {
@@ -81,7 +80,7 @@ impl Net for SimNet {
             }
         }
         ready.into_iter().for_each(|ready| events.push(ready));
-        self.wheel.expire(self.now, Duration::ZERO, events.due_mut());
+        self.wheel.expire(self.now, world.turn, events.due_mut());
         let next = [self.wheel.next(), until].into_iter().flatten().min();
         let next = next.map(|at| at.saturating_duration_since(world.base));
         let listener = &mut world.listeners[self.worker];

@@ -13,6 +13,8 @@ pub(crate) struct World {
     pub(crate) base: Instant,
     /// The clock.
     pub(crate) now: Duration,
+    /// What a turn takes without anything that may wait for the next.
+    pub(crate) turn: Duration,
     /// All links, dead ones too: the index is a link's name.
     pub(crate) links: Vec<Link>,
     /// Those that not both ends have closed, in their order.
@@ -211,6 +213,7 @@ impl World {
         Self {
             base: Instant::now(),
             now: Duration::ZERO,
+            turn: Duration::ZERO,
             links: Vec::new(),
             live: Vec::new(),
             listeners: (0..workers).map(|_| Listening::default()).collect(),

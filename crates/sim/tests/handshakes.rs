@@ -1,15 +1,9 @@
-//! How many handshakes a worker begins in a turn, and in which order: over real sockets, whose bytes are all there before.
+//! How many connections a worker accepts in a turn, how many handshakes it begins, and in which order.
 
-use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
-use weir_gateway::Config;
-use weir_gateway::bare::{Bare, Bound, Role};
-use weir_gateway::document::{Limits, Listener as Site, Respond, Route};
-use weir_reactor::{Listener, Reactor};
-use weir_sim::{Storm, Toll};
-use weir_tls::issue::{KeyKind, issue};
-use weir_tls::{Client, ClientSettings, Roots, Server, ServerSettings};
+use weir_gateway::Timeouts;
+use weir_gateway::document::Limits;
+use weir_sim::{Host, Storm, Toll};
 
 const CLIENTS: usize = 12;
 
@@ -17,59 +11,46 @@ const CLIENTS: usize = 12;
 fn as_many_as_are_set_in_a_turn_and_in_their_order() {
     for most in [1, 3, 64] {
         assert_eq!(
-            answered_by_turns(most),
+            answered_by_turns(most, Duration::ZERO),
             (0..CLIENTS).collect::<Vec<_>>().chunks(most as usize).map(<[_]>::to_vec).collect::<Vec<_>>()
         );
     }
 }
 
-/// Which clients have got an answer to their ClientHello, turn by turn.
-fn answered_by_turns(handshakes_per_turn: u32) -> Vec<Vec<usize>> {
-    let issued = issue(&["a.example"], KeyKind::EcdsaP256).unwrap();
-    let server = Server::new(&ServerSettings::new(issued.identity())).unwrap();
-    let config = Config {
-        listeners: [("web".to_owned(), Site::new(vec!["127.0.0.1:0".parse().unwrap()]))].into(),
-        routes: vec![Route {
-            respond: Some(Respond { status: 200, body: None, content_type: None }),
-            ..Route::default()
-        }],
-        limits: Limits { handshakes_per_turn, ..Limits::default() },
-        ..Config::default()
-    };
-    let bound = Bound::new(Role::Gateway, &config, Some(server), None).unwrap();
-    let listener = Listener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 1).unwrap().remove(0);
-    let address = listener.address().tcp().unwrap();
-    let mut bare = Bare::new(Reactor::new().unwrap(), bound, vec![listener]).unwrap();
-    let settings = ClientSettings { roots: Roots::DangerouslyNone, ..ClientSettings::default() };
-    let client = Client::new(&settings).unwrap().core();
-    let mut clients = Vec::new();
-    while clients.len() < CLIENTS {
-        let stream = TcpStream::connect(address).unwrap();
-        stream.set_nonblocking(true).unwrap();
-        clients.push(Some(stream));
-        bare.turn().unwrap();
-        assert_eq!(bare.census().clients, clients.len());
-    }
-    // All have asked before the next turn.
-    for stream in &mut clients {
-        let mut hello = Vec::new();
-        client.connect(&"a.example".parse().unwrap()).receive(&mut [], &mut Vec::new(), &mut hello).unwrap();
-        stream.as_mut().unwrap().write_all(&hello).unwrap();
-    }
-    let (mut by_turns, mut done) = (Vec::new(), Vec::new());
-    while clients.iter().any(Option::is_some) {
-        assert!(by_turns.len() <= CLIENTS, "{by_turns:?}");
-        bare.turn().unwrap();
-        let mut answered = Vec::new();
-        for (index, client) in clients.iter_mut().enumerate() {
-            if client.as_mut().is_some_and(|stream| stream.read(&mut [0; 64]).is_ok_and(|read| read > 0)) {
-                answered.push(index);
-                done.extend(client.take());
-            }
+/// A hundred large answers made turns of more than 100 ms, of which each accepted four connections and took four steps: new clients
+/// waited for longer than a handshake may take.
+#[test]
+fn a_turn_that_takes_long_goes_on_with_newcomers() {
+    assert_eq!(answered_by_turns(1, Duration::from_millis(100)), [(0..CLIENTS).collect::<Vec<_>>()]);
+    for (turn, accepted) in [(0, 4), (1, 4), (6, 25), (1000, 50)] {
+        let mut host = Host::new(1, Limits::default(), Timeouts::default(), false);
+        host.lengthen_turns(Duration::from_millis(turn));
+        for _ in 0..50 {
+            host.connect(0, false);
         }
-        if !answered.is_empty() {
-            by_turns.push(answered);
-        }
+        host.turn([]);
+        assert_eq!(host.census(0).clients, accepted, "turns of {turn} ms");
+    }
+}
+
+/// Which clients have got an answer to their ClientHello, turn by turn: while one waits for its turn it is not read.
+fn answered_by_turns(handshakes_per_turn: u32, turn: Duration) -> Vec<Vec<usize>> {
+    let limits = Limits { handshakes_per_turn, ..Limits::default() };
+    let mut host = Host::new(1, limits, Timeouts::default(), true);
+    let mut waiting: Vec<_> = (0..CLIENTS).map(|_| host.connect(0, true)).collect();
+    for _ in 0..CLIENTS {
+        host.turn([]);
+    }
+    assert!(waiting.iter().all(|guest| host.is_read(*guest)), "all are accepted");
+    host.lengthen_turns(turn);
+    host.turn(waiting.clone());
+    let mut by_turns = Vec::new();
+    while !waiting.is_empty() {
+        assert!(by_turns.len() < CLIENTS, "{by_turns:?}");
+        let (answered, others) = waiting.into_iter().partition(|guest| host.is_read(*guest));
+        by_turns.push(answered);
+        waiting = others;
+        host.turn([]);
     }
     by_turns
 }
