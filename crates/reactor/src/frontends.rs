@@ -13,7 +13,7 @@ pub type Accepted<N> = Option<(<N as Net>::Socket, Option<SocketAddr>)>;
 
 /// Accepts that a turn has for each listener, however short it is: warm requests wait for as many of them as this allows, twice
 /// (for the request, then for its answer).
-const LEAST: usize = 2;
+const LEAST: usize = 4;
 
 /// How many connections a turn may accept from a listener, after all else, for which it has `spent` this time.
 #[must_use]

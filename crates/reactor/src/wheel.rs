@@ -242,7 +242,7 @@ const fn head(level: usize, slot: usize) -> u32 {
 
 /// Keys of a turn, however short it is. What is due is often a connection to be closed, which takes some 40 microseconds, and all
 /// others wait for it: of 20 000 that a client opened in a second, more than a hundred are due at once.
-const LEAST: usize = 4;
+const LEAST: usize = 8;
 
 /// One millisecond: the finest deadline of a gateway is a connect time-out of some ten milliseconds.
 const TICK_MS: u64 = 1;
@@ -302,7 +302,7 @@ mod tests {
             wheel.arm(start, key(n));
         }
         let mut due = Vec::new();
-        for (spent_ms, expected) in [(0, 4), (1, 4), (6, 25), (1000, 64)] {
+        for (spent_ms, expected) in [(0, 8), (1, 8), (6, 25), (1000, 59)] {
             wheel.expire(start + Duration::from_millis(1), Duration::from_millis(spent_ms), &mut due);
             assert_eq!(due.drain(..).len(), expected, "after a turn of {spent_ms} ms");
         }
