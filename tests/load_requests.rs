@@ -154,7 +154,8 @@ fn echoes(address: SocketAddr) {
         [("length", ["--expect-length", "9999"]), ("digest", ["--expect-sha256", BODIES[1].1])]
     {
         let wrong = load(&[&echo[..], &SHORT, &flags].concat()).result;
-        let expected = BTreeMap::from([(class.to_owned(), EACH)]);
+        // A machine that pauses may leave some unsent.
+        let expected = BTreeMap::from([(class.to_owned(), EACH - wrong.unsent.count)]);
         assert_eq!((wrong.errors, wrong.requests), (expected, 0), "{:?}", wrong.error_examples);
     }
 }
