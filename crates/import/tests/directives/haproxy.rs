@@ -1,6 +1,6 @@
 //! HAProxy's rules and servers.
 
-use super::{assert_all, translated};
+use super::{assert_all, assert_settings, translated};
 use weir_import::Kind;
 
 /// A frontend with these lines, and two backends.
@@ -97,16 +97,7 @@ fn rules_of_haproxy() {
         ("use_backend none; default_backend a", &["service = \"a\""], &["5: use_backend none"]),
         ("frob x; default_backend a", &[], &["5: frob x"]),
     ] {
-        let (toml, found) = translated(&frontend(lines), Kind::Haproxy);
-        for part in parts {
-            let plain: String =
-                toml.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
-            match part.strip_prefix('!') {
-                Some(absent) => assert!(!plain.contains(absent), "{lines}: {toml}"),
-                None => assert!(plain.contains(part), "{lines}: no `{part}` in\n{toml}"),
-            }
-        }
-        assert_eq!(found, losses, "{lines}\n{toml}");
+        assert_settings(Kind::Haproxy, &frontend(lines), parts, losses);
     }
 }
 

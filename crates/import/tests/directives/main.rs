@@ -47,6 +47,21 @@ fn assert_all(kind: Kind, cases: &[(&str, &[&str], &[&str])]) {
     }
 }
 
+/// As [`assert_all`], for one text, of what is no comment: `service = ` in a comment is not a route's.
+#[track_caller]
+fn assert_settings(kind: Kind, text: &str, parts: &[&str], losses: &[&str]) {
+    let (toml, found) = translated(text, kind);
+    let plain: String =
+        toml.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+    for part in parts {
+        match part.strip_prefix('!') {
+            Some(absent) => assert!(!plain.contains(absent), "{text}: {toml}"),
+            None => assert!(plain.contains(part), "{text}: no `{part}` in\n{toml}"),
+        }
+    }
+    assert_eq!(found, losses, "{text}\n{toml}");
+}
+
 /// A server with these directives.
 fn server(inner: &str) -> String {
     format!("server {{ {inner} }}")
@@ -174,18 +189,7 @@ fn locations_of_nginx() {
             &["1: auth_request /auth"],
         ),
     ] {
-        let losses: Vec<_> = losses.to_vec();
-        // `service = ` in a comment is not a route's.
-        let (toml, found) = translated(&server(&inner.replace("TO", to)), Kind::Nginx);
-        let plain: String =
-            toml.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
-        for part in parts {
-            match part.strip_prefix('!') {
-                Some(absent) => assert!(!plain.contains(absent), "{inner}: {toml}"),
-                None => assert!(plain.contains(part), "{inner}: no `{part}` in\n{toml}"),
-            }
-        }
-        assert_eq!(found, losses, "{inner}\n{toml}");
+        assert_settings(Kind::Nginx, &server(&inner.replace("TO", to)), parts, losses);
     }
 }
 
@@ -247,15 +251,7 @@ fn fields_of_nginx() {
         ("proxy_read_timeout 90;", &["timeouts.response = \"90s\""], &[]),
     ] {
         let inner = format!("server_name n.org; location / {{ proxy_pass http://h:1; {inner} }}");
-        let (toml, found) = translated(&server(&inner), Kind::Nginx);
-        for part in parts {
-            let plain: Vec<_> = toml.lines().filter(|line| !line.starts_with('#')).collect();
-            match part.strip_prefix('!') {
-                Some(absent) => assert!(!plain.iter().any(|line| line.contains(absent)), "{inner}: {toml}"),
-                None => assert!(toml.contains(part), "{inner}: no `{part}` in\n{toml}"),
-            }
-        }
-        assert_eq!(found, losses, "{inner}");
+        assert_settings(Kind::Nginx, &server(&inner), parts, losses);
     }
 }
 
