@@ -283,6 +283,9 @@ impl Gateway {
 
     /// Judges what a worker has begun and said.
     fn judge(&mut self, worker: usize, ledger: &mut Ledger) {
+        let lines = self.workers[worker].as_mut().map_or_else(Vec::new, |bare| bare.lines());
+        let now = self.world.borrow().now;
+        let ejections: Vec<_> = lines.iter().filter_map(|line| ejected(line, now)).collect();
         let attempts = std::mem::take(&mut self.world.borrow_mut().attempts);
         for link in attempts {
             let world = self.world.borrow();
@@ -294,19 +297,17 @@ impl Gateway {
                 ledger.violation(format!("{open} connections to {to:?}, and {most} are allowed"));
             }
             if self.most_connections == usize::MAX
-                && let Some(why) = self.standing.wrong_connection(worker, to, &world)
+                && let Some(why) = self.standing.wrong_connection(worker, to, &ejections, &world)
             {
                 ledger.violation(format!("a connection to {to:?}: {why}"));
             }
         }
-        let Some(bare) = &mut self.workers[worker] else { return };
-        let now = self.world.borrow().now;
-        for line in bare.lines() {
+        for (address, until) in ejections {
+            self.standing.ejected(worker, address, until, now);
+        }
+        for line in lines {
             if line.contains("internal_error") {
                 ledger.violation(line.clone());
-            }
-            if let Some((address, until)) = ejected(&line, now) {
-                self.standing.ejected(worker, address, until, now);
             }
             ledger.note(|| line.clone());
             self.log.push(line);

@@ -4,6 +4,9 @@ use crate::setting::{origin, server_at};
 use crate::world::World;
 use std::time::Duration;
 
+/// The address of a server, and until when a worker says that it gets no requests.
+pub(crate) type Ejection = ([u8; 4], Duration);
+
 /// What each worker knows of the upstream's servers.
 #[derive(Debug)]
 pub(crate) struct Standing(Vec<Vec<Known>>);
@@ -56,9 +59,16 @@ impl Standing {
     }
 
     /// Why a worker may not begin a connection to a server now: it knows that the server is drained; or down or ejected, while
-    /// others are neither. Of those, one may be what it has just failed at.
-    pub(crate) fn wrong_connection(&self, worker: usize, to: [u8; 4], world: &World) -> Option<String> {
-        self.wrong(worker, to, world.now, world)
+    /// others are neither. Of those, one may be what it has just failed at, and all that were ejected in the `turn` in which it
+    /// began may have been ejected before it.
+    pub(crate) fn wrong_connection(
+        &self,
+        worker: usize,
+        to: [u8; 4],
+        turn: &[Ejection],
+        world: &World,
+    ) -> Option<String> {
+        self.wrong(worker, to, world.now, turn, world)
     }
 
     /// Likewise why a request that was asked at `begun` must not have come to a server.
@@ -73,10 +83,17 @@ impl Standing {
         // What was heard at the same instant may have been heard later.
         let before = begun.checked_sub(Duration::from_nanos(1))?;
         let is_known = self.0[worker].get(server)?.since <= before;
-        is_known.then(|| self.wrong(worker, to, before, world)).flatten()
+        is_known.then(|| self.wrong(worker, to, before, &[], world)).flatten()
     }
 
-    fn wrong(&self, worker: usize, to: [u8; 4], begun: Duration, world: &World) -> Option<String> {
+    fn wrong(
+        &self,
+        worker: usize,
+        to: [u8; 4],
+        begun: Duration,
+        turn: &[Ejection],
+        world: &World,
+    ) -> Option<String> {
         let (server, moves) = server_at(to)?;
         let known = self.0[worker].get(server).filter(|known| known.moves == moves)?;
         if known.is_drained {
@@ -87,7 +104,9 @@ impl Standing {
         }
         let is_good = |other: &usize| {
             let known = &self.0[worker][*other];
-            let was_good = known.ejected_until <= begun && known.since <= begun;
+            let at = origin(*other, known.moves);
+            let was_ejected = turn.iter().any(|(address, _)| *address == at);
+            let was_good = known.ejected_until <= begun && known.since <= begun && !was_ejected;
             *other != server && !known.is_down && !known.is_drained && was_good
         };
         let good: Vec<_> = (0..self.0[worker].len()).filter(is_good).collect();
