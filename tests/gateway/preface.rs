@@ -2,7 +2,9 @@
 //! is passed on without being decrypted.
 
 use super::named;
-use crate::common::{Answer, Certificates, Client, DEADLINE, Peer, Stream, Upstream, Weir, poll_until};
+use crate::common::{
+    Answer, Certificates, Client, DEADLINE, Ending, Peer, Stream, Upstream, Weir, poll_until,
+};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use weir_http1::Method;
@@ -120,7 +122,8 @@ fn a_connection_that_does_not_say_whose_it_is_ends_in_time() {
         "proxy_protocol = '127.0.0.1'",
         &format!("{}[timeouts]\nhandshake = '100ms'\n", service("app", upstream.address)),
     );
-    announced(weir.address(), b"PROXY TCP4 ", None).expect_end();
+    let (answer, ending) = announced(weir.address(), b"PROXY TCP4 ", None).read_to_end();
+    assert_eq!((answer.as_slice(), ending), (&b""[..], Ending::Reset));
     weir.wait_for_stderr(&["handshake_timeout"]);
 }
 

@@ -47,6 +47,7 @@ impl<N: Net> Worker<N> {
                 Some(reason) => self.end_tunnel(tunnel, reason),
                 None => self.cut(id),
             },
+            (Patience::Handshake, _) => self.give_up_handshake(id, &Reason::HandshakeTimeout),
             (Patience::Body, Phase::Exchange(exchange)) => {
                 let upstream = self.exchanges.get(exchange).map(|exchange| exchange.attempt.upstream);
                 let taken = upstream

@@ -164,7 +164,7 @@ impl<N: Net> Worker<N> {
             let is_flooded = self.handshakes.ready > self.handshakes.open / 2;
             let longest = if is_flooded { None } else { self.handshakes.take_awaited(&self.clients) };
             let surplus = longest.unwrap_or(id);
-            self.give_up_handshake(surplus);
+            self.give_up_handshake(surplus, &Reason::TooManyHandshakes);
             if surplus == id {
                 return false;
             }
@@ -184,7 +184,7 @@ impl<N: Net> Worker<N> {
     fn step(&mut self, id: ClientId, since: Option<Instant>) {
         let limit = self.core.plan.policy().timeouts.handshake;
         if since.is_some_and(|since| self.core.net.now().saturating_duration_since(since) > limit / 2) {
-            return self.give_up_handshake(id);
+            return self.give_up_handshake(id, &Reason::TooManyHandshakes);
         }
         let Some(client) = self.clients.get_mut(id) else { return };
         self.handshakes.wait_for(id, client);
@@ -192,10 +192,15 @@ impl<N: Net> Worker<N> {
         self.client_ready(id, Ready { key, readable: true, writable: true, hangup: false });
     }
 
+    /// Ends a client that is not through its handshake, with a reset: nothing that it was sent is of use to it. A clean close
+    /// leaves a socket in TIME-WAIT for a minute, and in a flood the kernel ends some hundred of those at a time.
     #[cold]
-    fn give_up_handshake(&mut self, id: ClientId) {
-        self.note_end_of(id, &Reason::TooManyHandshakes);
-        self.cut(id);
+    pub(super) fn give_up_handshake(&mut self, id: ClientId, reason: &Reason) {
+        self.note_end_of(id, reason);
+        if let Some(client) = self.clients.get(id) {
+            client.transport.reset();
+        }
+        self.drop_client(id);
     }
 }
 
