@@ -283,7 +283,7 @@ impl Gateway {
 
     /// Judges what a worker has begun and said.
     fn judge(&mut self, worker: usize, ledger: &mut Ledger) {
-        let lines = self.workers[worker].as_mut().map_or_else(Vec::new, |bare| bare.lines());
+        let lines = self.workers[worker].as_mut().map_or_else(Vec::new, weir_gateway::bare::Bare::lines);
         let now = self.world.borrow().now;
         let ejections: Vec<_> = lines.iter().filter_map(|line| ejected(line, now)).collect();
         let attempts = std::mem::take(&mut self.world.borrow_mut().attempts);
