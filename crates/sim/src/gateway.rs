@@ -302,8 +302,8 @@ impl Gateway {
                 ledger.violation(format!("a connection to {to:?}: {why}"));
             }
         }
-        for (address, until) in ejections {
-            self.standing.ejected(worker, address, until, now);
+        for ejection in ejections {
+            self.standing.ejected(worker, ejection, now);
         }
         for line in lines {
             if line.contains("internal_error") {

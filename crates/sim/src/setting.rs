@@ -136,8 +136,11 @@ pub(crate) fn server_at(address: [u8; 4]) -> Option<(usize, u8)> {
     Some((usize::from(server), moves))
 }
 
-/// The server in a line of the log that tells of its ejection, and until when it gets no requests.
-pub(crate) fn ejected(line: &str, now: Duration) -> Option<([u8; 4], Duration)> {
+/// The address of a server, and until when a worker says that it gets no requests.
+pub(crate) type Ejection = ([u8; 4], Duration);
+
+/// The ejection of which a line of the log tells.
+pub(crate) fn ejected(line: &str, now: Duration) -> Option<Ejection> {
     let (place, period) = line.split_once("://")?.1.split_once(" keeps failing; it gets no requests for ")?;
     let address: Ipv4Addr = place.split(':').next()?.parse().ok()?;
     let period: f64 = period.strip_suffix(" s")?.parse().ok()?;

@@ -1,11 +1,8 @@
 //! Which servers may get requests, as far as anybody outside of the gateway can know.
 
-use crate::setting::{origin, server_at};
+use crate::setting::{Ejection, origin, server_at};
 use crate::world::World;
 use std::time::Duration;
-
-/// The address of a server, and until when a worker says that it gets no requests.
-pub(crate) type Ejection = ([u8; 4], Duration);
 
 /// What each worker knows of the upstream's servers.
 #[derive(Debug)]
@@ -50,7 +47,7 @@ impl Standing {
     }
 
     /// A worker says that it has ejected the server at this address.
-    pub(crate) fn ejected(&mut self, worker: usize, address: [u8; 4], until: Duration, now: Duration) {
+    pub(crate) fn ejected(&mut self, worker: usize, (address, until): Ejection, now: Duration) {
         let Some((server, moves)) = server_at(address) else { return };
         let known = &mut self.0[worker][server];
         if known.moves == moves {
