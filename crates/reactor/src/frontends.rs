@@ -11,14 +11,10 @@ use std::time::Duration;
 /// A connection and its other end's address, which a Unix socket does not have; `None` if the queue is empty.
 pub type Accepted<N> = Option<(<N as Net>::Socket, Option<SocketAddr>)>;
 
-/// Accepts that a turn has for each listener, however short it is: warm requests wait for as many of them as this allows, twice
-/// (for the request, then for its answer).
-const LEAST: usize = 4;
-
 /// How many connections a turn may accept from a listener, after all else, for which it has `spent` this time.
 #[must_use]
 pub fn accepts(spent: Duration) -> usize {
-    share(spent, LEAST)
+    share(spent)
 }
 
 /// How long a listener rests when the process is out of descriptors or memory: its queue would be reported in every

@@ -223,8 +223,9 @@ fn is_awaited<S: Socket>((id, number): (ClientId, u32), clients: &Store<OfClient
     client.is_some_and(|client| client.handshake == Handshake::Awaited(number) && client.is_in_handshake())
 }
 
-/// Looks at what has come, for each step of a turn: bytes that complete no message cost little, but are not free.
-const LOOKS_PER_STEP: u32 = 4;
+/// Looks at what has come, for each step of a turn: one for each of the two that take turns. Bytes that complete no message cost
+/// little, but are not free.
+const LOOKS_PER_STEP: u32 = 2;
 
 /// Handshakes of the process at one time: 3 s of what a core can finish, and some 200 MiB.
 const USUAL: usize = 32_768;
