@@ -141,7 +141,7 @@ def report(name, phases):
     """Prints what the attack costs, and returns the upper end of the rise's interval."""
     print(name)
     for phase, times in phases.items():
-        every = sorted(time for seconds in times for time in seconds)
+        every = [time for seconds in times for time in seconds]
         low, middle, high = statistics.quantiles(every, n=4)
         print(f"  {phase:10} p99 {middle:.0f} us, a half of {len(every)} seconds {low:.0f} to {high:.0f}")
     rounds = range(len(phases["attack"]))
