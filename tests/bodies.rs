@@ -1,6 +1,8 @@
 //! Bodies of every framing, in both directions, and sides that are slower than the other or close too early.
 
-use crate::common::{Case, DEADLINE, Ending, MODES, Peer, Switch, pattern, poll_until, until_still};
+use crate::common::{
+    Case, DEADLINE, Ending, MODES, Peer, Switch, most_in_flight, pattern, poll_until, until_still,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use weir_http1::Method;
@@ -173,15 +175,11 @@ fn an_echo_streams_both_ways_at_once() {
     }
 }
 
-/// Maximum bytes in flight between client and upstream: send and receive buffers in the kernel of at most 4 and 6 MiB,
-/// on each of the two connections, and the buffers of the gateway, the client and the upstream.
-const IN_FLIGHT: usize = 24 << 20;
-
 #[test]
 fn a_client_that_does_not_read_stops_the_upstream() {
     for mode in MODES {
         let written = Arc::new(AtomicUsize::new(0));
-        let (count, total) = (Arc::clone(&written), 64 << 20);
+        let (count, total) = (Arc::clone(&written), 2 * most_in_flight());
         let case = Case::new(mode, &[], move |peer| {
             peer.request();
             peer.answer(format!("HTTP/1.1 200 OK\r\nContent-Length: {total}\r\n\r\n"));
@@ -197,7 +195,7 @@ fn a_client_that_does_not_read_stops_the_upstream() {
         client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
         let stopped_at = until_still(&written);
         assert!(
-            stopped_at < IN_FLIGHT,
+            stopped_at < most_in_flight(),
             "{mode:?}: the gateway took {stopped_at} bytes for a client that reads none"
         );
         let memory = case.weir.memory_kib("VmHWM");
@@ -214,12 +212,13 @@ fn a_client_that_does_not_read_stops_the_upstream() {
 #[test]
 fn an_upstream_that_does_not_read_stops_the_client() {
     for mode in MODES {
+        let total = 2 * most_in_flight();
         let proceed = Arc::new(AtomicBool::new(false));
         let gate = Arc::clone(&proceed);
         let case = Case::new(mode, &[], move |peer| {
             let _ = peer.head();
             poll_until(DEADLINE, "the test to continue", || gate.load(Ordering::SeqCst));
-            let mut left = 64 << 20;
+            let mut left = total;
             let mut bytes = Vec::new();
             while left > 0 {
                 bytes.clear();
@@ -229,7 +228,6 @@ fn an_upstream_that_does_not_read_stops_the_client() {
             peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nread");
         });
         let mut client = case.client();
-        let total = 64 << 20;
         client.send(format!("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: {total}\r\n\r\n"));
         let written = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&written);
@@ -242,7 +240,10 @@ fn an_upstream_that_does_not_read_stops_the_client() {
             client
         });
         let stopped_at = until_still(&written);
-        assert!(stopped_at < IN_FLIGHT, "{mode:?}: the gateway took {stopped_at} bytes that are not read");
+        assert!(
+            stopped_at < most_in_flight(),
+            "{mode:?}: the gateway took {stopped_at} bytes that are not read"
+        );
         let memory = case.weir.memory_kib("VmHWM");
         assert!(memory < 64 << 10, "{mode:?}: {memory} KiB");
         proceed.store(true, Ordering::SeqCst);

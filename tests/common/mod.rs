@@ -18,7 +18,7 @@ mod weir;
 pub use client::{Answer, Client};
 pub use experiment::{Experiment, all_count, is_gone, pid_in};
 pub use fixture::{Case, Certificates, MODES, Mode, origin, serve};
-pub use signals::{Switch, until_still};
+pub use signals::{Switch, most_in_flight, until_still};
 pub use stream::{Ending, Stream};
 pub use upstream::{Message, Peer, Upstream};
 pub use weir::{Ended, Weir};

@@ -31,3 +31,17 @@ pub fn until_still(sent: &AtomicUsize) -> usize {
     });
     last
 }
+
+/// The bytes that may be on the way between client, gateway and upstream when one of them reads nothing: at most what the
+/// kernel keeps for the ends of two connections, and what the three hold. In whole pieces of 64 KiB.
+pub fn most_in_flight() -> usize {
+    const HELD: usize = 4 << 20;
+    let kept = 2 * (largest_buffer("tcp_rmem") + largest_buffer("tcp_wmem"));
+    (kept + HELD).next_multiple_of(1 << 16)
+}
+
+/// The size up to which the kernel lets a socket's buffer grow.
+fn largest_buffer(name: &str) -> usize {
+    let sizes = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap();
+    sizes.split_whitespace().nth(2).and_then(|size| size.parse().ok()).unwrap()
+}

@@ -3,7 +3,10 @@
 use super::{
     GET, STRICT, configuration, counting, expect_length, gateway, in_two_parts, let_a_window_pass, trickle,
 };
-use crate::common::{Client, DEADLINE, Ending, Peer, Stream, Switch, Upstream, Weir, pattern, poll_until};
+use crate::common::{
+    Client, DEADLINE, Ending, Peer, Stream, Switch, Upstream, Weir, most_in_flight, pattern, poll_until,
+    until_still,
+};
 use crate::gateway::metric;
 use std::io::Read;
 use std::net::TcpListener;
@@ -129,8 +132,7 @@ fn a_route_lets_uploads_trickle() {
 
 #[test]
 fn a_server_that_takes_nothing_is_not_the_clients_fault() {
-    // The gateway's buffer for what comes grows to 32 MiB, say, while it reads, and others to 4 MiB.
-    const BODY: usize = 64 << 20;
+    let body = 2 * most_in_flight();
     let switch = Switch::default();
     let reads = switch.clone();
     let upstream = Upstream::start(None, move |peer: &mut Peer| {
@@ -146,17 +148,17 @@ fn a_server_that_takes_nothing_is_not_the_clients_fault() {
     let so_far = Arc::clone(&sent);
     let sender = std::thread::spawn(move || {
         sending
-            .send(format!("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {BODY}\r\n\r\n").as_bytes())
+            .send(format!("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {body}\r\n\r\n").as_bytes())
             .unwrap();
-        for _ in 0..BODY >> 16 {
+        for _ in 0..body >> 16 {
             sending.send(&[b'x'; 1 << 16]).unwrap();
             so_far.fetch_add(1 << 16, Ordering::SeqCst);
         }
     });
-    assert!(crate::common::until_still(&sent) < BODY, "the server's reluctance reaches the client");
+    assert!(until_still(&sent) < body, "the server's reluctance reaches the client");
     let_a_window_pass(&weir);
     switch.throw();
-    expect_length(&mut client, BODY);
+    expect_length(&mut client, body);
     sender.join().unwrap();
 }
 
