@@ -23,6 +23,7 @@ import pathlib
 import random
 import resource
 import selectors
+import shutil
 import socket
 import statistics
 import struct
@@ -49,6 +50,8 @@ OTHERS = 1000
 # Load and origin do not wait for the attackers on their core. (Attackers in SCHED_IDLE would not be enough: even they get their
 # share of it, for a millisecond at a time.)
 AHEAD = ["chrt", "--fifo", "1"]
+# Program -> its Debian package.
+TOOLS = {"slowhttptest": "slowhttptest", "chrt": "util-linux"}
 
 CONFIG = """
 workers = 1
@@ -266,5 +269,9 @@ if __name__ == "__main__":
         hold_half_open(sys.argv[2], *map(int, sys.argv[3:]))
     elif len(sys.argv) not in (2, 3, 4):
         fail(__doc__)
+    elif os.geteuid() != 0:
+        fail("attacks.py needs root, for SCHED_FIFO: run it with sudo")
+    elif missing := [name for name in TOOLS if not shutil.which(name)]:
+        fail(f"not installed: {', '.join(missing)}; run apt-get install {' '.join(TOOLS.values())}")
     else:
         main(sys.argv[1], *map(int, sys.argv[2:3]), *sys.argv[3:])
