@@ -48,7 +48,7 @@ HANDSHAKE = 10
 # Descriptors of the gateway for all but half-open handshakes: other clients, servers, and its own.
 OTHERS = 1000
 # Load and origin do not wait for the attackers on their core. (Attackers in SCHED_IDLE would not be enough: even they get their
-# share of it, for a millisecond at a time.)
+# share of it, for up to half a millisecond at a time.)
 AHEAD = ["chrt", "--fifo", "1"]
 # Program -> its Debian package.
 TOOLS = {"slowhttptest": "slowhttptest", "chrt": "util-linux"}
