@@ -189,6 +189,62 @@ fn some_requests_are_answered_at_once() {
     assert_eq!((answer.status, answer.says_close()), (200, true));
 }
 
+/// Regression test: `//evil.example/..` became a `Location` that browsers take for another host's, and requests without a host got
+/// one that is no URI.
+#[test]
+fn redirects_lead_where_the_operator_says() {
+    let config = "workers = 1
+        [listener.web]
+        bind = '127.0.0.1:0'
+        accept = ['empty-host']
+        [[route]]
+        path = '/slash/*'
+        redirect.to = '{path}/'
+        [[route]]
+        path = '/query/*'
+        redirect.to = '/{target}'
+        [[route]]
+        path = '/here'
+        redirect.to = '/there'
+        [[route]]
+        redirect.to = 'https://{host}{target}'";
+    let weir = Weir::configured(config, 1);
+    for (request, expected) in [
+        ("GET /slash/x HTTP/1.1\r\nHost: h", Ok("/slash/x/")),
+        ("GET //evil.example/../slash/x HTTP/1.1\r\nHost: h", Ok("/evil.example/../slash/x/")),
+        ("GET /\\evil.example/../slash/x HTTP/1.1\r\nHost: h", Ok("/evil.example/../slash/x/")),
+        ("GET http://h//evil.example/../slash/x HTTP/1.1\r\nHost: h", Ok("/evil.example/../slash/x/")),
+        ("GET /query/x?y HTTP/1.1\r\nHost: h", Ok("/query/x?y")),
+        ("GET //evil.example/../query/x?y HTTP/1.1\r\nHost: h", Ok("/evil.example/../query/x?y")),
+        ("GET /here HTTP/1.0", Ok("/there")),
+        ("GET /x HTTP/1.0", Err("missing_host")),
+        ("GET /x HTTP/1.1\r\nHost:", Err("missing_host")),
+        ("OPTIONS * HTTP/1.0", Err("missing_host")),
+        ("GET /x HTTP/1.0\r\nHost: h:81", Ok("https://h/x")),
+        ("OPTIONS * HTTP/1.1\r\nHost: h:81", Ok("https://h")),
+        ("OPTIONS http://h HTTP/1.1\r\nHost: h", Ok("https://h")),
+        ("GET http://h HTTP/1.1\r\nHost: h", Ok("https://h/")),
+        ("GET http://h?x HTTP/1.1\r\nHost: other", Ok("https://h/?x")),
+        ("GET http://h:81/x HTTP/1.0", Ok("https://h/x")),
+        ("GET /x HTTP/1.1\r\nHost: [::1]:81", Ok("https://[::1]/x")),
+    ] {
+        let answer = ask(&weir, &format!("{request}\r\n\r\n"));
+        match expected {
+            Ok(location) => {
+                assert_eq!((answer.status, answer.fields("location")), (308, vec![location]), "{request}");
+            }
+            Err(reason) => {
+                assert_eq!((answer.status, answer.fields("location")), (400, vec![]), "{request}");
+                assert!(answer.text().contains(reason), "{request}: {}", answer.text());
+            }
+        }
+    }
+    super::check::refused(
+        "[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nredirect.to = '//{host}{target}'\n",
+        "route.0.redirect.to: invalid value `//{host}{target}`: expected `https://` and a host, or a path",
+    );
+}
+
 /// Requests that the gateway answers itself are not taken faster than their client reads the answers.
 #[test]
 fn a_client_that_does_not_read_stops_being_answered() {

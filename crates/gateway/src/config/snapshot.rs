@@ -8,7 +8,7 @@ use crate::exchange::InterimLimits;
 use crate::heads::forwarded::Forms;
 use crate::mirror::MirrorTo;
 use crate::observe::access::Format;
-use crate::route::{Edits, Hosts, PathEdit, PathPattern, Template};
+use crate::route::{Edits, Hosts, Location, PathEdit, PathPattern};
 use crate::upstream::Slots;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -224,7 +224,7 @@ pub(crate) enum Action {
     /// It is passed on to a service, by its place in [`Snapshot::services`].
     Pass { service: usize },
     /// It is sent elsewhere.
-    Redirect { status: u16, to: Template },
+    Redirect { status: u16, to: Location },
     /// It is answered; without a body, with the status in words.
     Respond { status: u16, content_type: Box<str>, body: Option<Box<[u8]>> },
 }

@@ -2,11 +2,13 @@
 
 mod edits;
 mod hosts;
+mod location;
 mod paths;
 mod pattern;
 mod template;
 
 pub(crate) use edits::{Edits, PathEdit};
 pub(crate) use hosts::Hosts;
+pub(crate) use location::Location;
 pub use pattern::PathPattern;
 pub(crate) use template::{Template, Values};

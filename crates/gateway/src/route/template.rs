@@ -13,8 +13,15 @@ use weir_tls::{CertificateDer, ClientCertificate};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template(Vec<Piece>);
 
+/// A piece of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Part<'a> {
+    Text(&'a str),
+    Variable(Variable),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Variable {
+pub(super) enum Variable {
     ClientIp,
     ClientPort,
     Scheme,
@@ -105,6 +112,14 @@ impl Template {
                 }
             }
         }
+    }
+
+    /// What it consists of.
+    pub(super) fn parts(&self) -> impl DoubleEndedIterator<Item = Part<'_>> {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Text(text) => Some(Part::Text(text)),
+            Piece::Variable(at) => VARIABLES.get(*at).map(|(_, variable)| Part::Variable(*variable)),
+        })
     }
 
     /// Whether it names the server.

@@ -50,7 +50,9 @@ impl<N: Net> Worker<N> {
         let own = match answer {
             Answer::Set(route) => match &route.action {
                 Action::Redirect { status, to } => {
-                    to.write(&values(client, head, buf, b""), &mut location);
+                    if let Err(error) = to.write(&values(client, head, buf, b""), &mut location) {
+                        return self.refuse(id, buf, Reason::BadRequest(error, None));
+                    }
                     let field = Some(("Location", &location[..]));
                     Own { status: *status, content_type: own::PLAIN, body: None, field }
                 }
