@@ -90,3 +90,48 @@ fn proxies_in_front_are_believed_in_one_field() {
         "listener.web.proxy_field: needs `trusted_proxies`",
     );
 }
+
+/// Regression test: a client opened a quote that the element of the proxy behind it was a part of, and was trusted.
+#[test]
+fn a_client_cannot_quote_what_a_proxy_adds() {
+    let upstream = named("app");
+    let listener = "trusted_proxies = '127.0.0.1'\nproxy_field = 'forwarded'";
+    let weir = gateway("client_fields = ['x-forwarded', 'forwarded']", listener, &upstream);
+    for (fields, x, rfc) in [
+        ("Forwarded: for=10.1.1.1;by=\"x, for=203.0.113.7\r\n", "127.0.0.1", "for=127.0.0.1;proto=http"),
+        (
+            "Forwarded: for=10.1.1.1;by=\"x\r\nForwarded: for=203.0.113.7\r\n",
+            "203.0.113.7, 127.0.0.1",
+            "for=203.0.113.7, for=127.0.0.1;proto=http",
+        ),
+    ] {
+        let told = told(&weir, fields);
+        assert_eq!(
+            (told.first().unwrap().as_str(), told.last().unwrap().as_str()),
+            (&*format!("X-Forwarded-For: {x}"), &*format!("Forwarded: {rfc}")),
+            "{fields}"
+        );
+    }
+}
+
+/// Regression test: the empty element after the last comma made the proxy the client.
+#[test]
+fn empty_elements_hide_no_client() {
+    let upstream = named("app");
+    let config = format!(
+        "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\ntrusted_proxies = ['127.0.0.1', '10.0.0.0/8']\n[service.app]\n\
+         servers = 'http://{}'\n[[route]]\nservice = 'app'\nrequest_headers.set = {{ X-Seen = 'seen {{client_ip}}' }}\n",
+        upstream.address
+    );
+    let weir = Weir::configured(&config, 1);
+    for (fields, client) in [
+        ("X-Forwarded-For: 203.0.113.7,10.0.0.1,\r\n", "203.0.113.7"),
+        ("X-Forwarded-For: 203.0.113.7\r\nX-Forwarded-For: ,\r\nX-Forwarded-For:\r\n", "203.0.113.7"),
+        ("X-Forwarded-For: 203.0.113.7,\t, 10.0.0.1:443\r\n", "203.0.113.7"),
+        ("X-Forwarded-For: 203.0.113.7, unknown, 10.0.0.1\r\n", "10.0.0.1"),
+        ("X-Forwarded-For: ,\r\n", "127.0.0.1"),
+    ] {
+        let answer = ask(&weir, &format!("GET / HTTP/1.1\r\nHost: a.example\r\n{fields}\r\n"));
+        assert!(answer.text().contains(&format!("X-Seen: seen {client}\r\n")), "{fields}: {}", answer.text());
+    }
+}

@@ -1,5 +1,6 @@
 //! Who sent a request, as proxies in front say and as servers are told: `X-Forwarded-*`, `Forwarded` (RFC 7239), or both.
 
+use super::elements::{self, Hop};
 use super::origin::address;
 use crate::config::document::ProxyField;
 use std::net::IpAddr;
@@ -26,15 +27,6 @@ pub(crate) struct Proxy {
     pub client: Option<IpAddr>,
     /// Where it says who the client is.
     pub field: ProxyField,
-}
-
-/// One element of a `Forwarded` field: a hop on the way of a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Hop<'a> {
-    /// Who sent the request to this hop.
-    pub sender: Option<&'a [u8]>,
-    pub proto: Option<&'a [u8]>,
-    pub host: Option<&'a [u8]>,
 }
 
 /// What is known of a request's client.
@@ -79,7 +71,7 @@ pub(crate) fn lines(
     if forms.forwarded {
         let verbatim = matches!(proxy, Some(Proxy { field: ProxyField::Forwarded, .. }));
         let mut elements: Vec<Vec<u8>> = match verbatim {
-            true => values(head, buf, FieldName::Forwarded).map(<[u8]>::to_vec).collect(),
+            true => elements::lines(head, buf).iter().map(|(line, _)| line.to_vec()).collect(),
             false => Vec::new(),
         };
         let own = if verbatim { known.senders.len().saturating_sub(1) } else { 0 };
@@ -103,12 +95,6 @@ pub(crate) fn lines(
     out
 }
 
-/// The hops that the request's `Forwarded` fields name, the client's first.
-pub(crate) fn hops<'a>(head: &'a RequestHead, buf: &'a [u8]) -> Vec<Hop<'a>> {
-    let elements = values(head, buf, FieldName::Forwarded).flat_map(|value| split(value, b','));
-    elements.filter(|element| !element.is_empty()).map(hop).collect()
-}
-
 fn said_in_x_forwarded<'a>(head: &'a RequestHead, buf: &'a [u8]) -> Known<'a> {
     let joined = |name| {
         let values: Vec<_> = values(head, buf, name).collect();
@@ -125,7 +111,7 @@ fn said_in_x_forwarded<'a>(head: &'a RequestHead, buf: &'a [u8]) -> Known<'a> {
 
 /// Scheme and host are those of the client's hop and of the trusted ones after it: what stands before was written by the client.
 fn said_in_forwarded<'a>(head: &'a RequestHead, buf: &'a [u8], client: Option<IpAddr>) -> Known<'a> {
-    let hops = hops(head, buf);
+    let hops: Vec<_> = elements::lines(head, buf).into_iter().flat_map(|(_, hops)| hops).collect();
     let is_clients = |hop: &Hop<'a>| client.is_some() && hop.sender.and_then(address) == client;
     let known = &hops[hops.iter().rposition(is_clients).unwrap_or(hops.len())..];
     let said = |of: fn(&Hop<'a>) -> Option<&'a [u8]>| known.iter().find_map(of).map(<[u8]>::to_vec);
@@ -138,46 +124,6 @@ fn said_in_forwarded<'a>(head: &'a RequestHead, buf: &'a [u8], client: Option<Ip
 
 fn values<'a>(head: &'a RequestHead, buf: &'a [u8], name: FieldName) -> impl Iterator<Item = &'a [u8]> {
     head.fields.iter().filter(move |field| field.known == name).map(move |field| field.value.of(buf))
-}
-
-/// `for=192.0.2.1;proto=https`, in any order.
-fn hop(element: &[u8]) -> Hop<'_> {
-    let mut hop = Hop::default();
-    for pair in split(element, b';') {
-        let Some(equals) = pair.iter().position(|byte| *byte == b'=') else { continue };
-        let (name, value) = (pair[..equals].trim_ascii(), unquoted(pair[equals + 1..].trim_ascii()));
-        let place = match () {
-            () if name.eq_ignore_ascii_case(b"for") => &mut hop.sender,
-            () if name.eq_ignore_ascii_case(b"proto") => &mut hop.proto,
-            () if name.eq_ignore_ascii_case(b"host") => &mut hop.host,
-            () => continue,
-        };
-        *place = value;
-    }
-    hop
-}
-
-/// Splits outside quotes.
-fn split(value: &[u8], at: u8) -> impl Iterator<Item = &[u8]> {
-    let (mut quoted, mut escaped) = (false, false);
-    value
-        .split(move |byte| {
-            let ends = *byte == at && !quoted;
-            quoted ^= *byte == b'"' && !escaped;
-            escaped = quoted && *byte == b'\\' && !escaped;
-            ends
-        })
-        .map(<[u8]>::trim_ascii)
-}
-
-/// A value without its quotes; `None` with escapes, which no address, scheme or host needs.
-fn unquoted(value: &[u8]) -> Option<&[u8]> {
-    let inner = match value {
-        [b'"', inner @ .., b'"'] => inner,
-        [b'"', ..] => return None,
-        value => value,
-    };
-    (!inner.is_empty() && !inner.contains(&b'\\')).then_some(inner)
 }
 
 /// An address as RFC 7239 section 6 writes it.
@@ -277,18 +223,16 @@ mod tests {
         );
     }
 
+    /// Regression test: what the client had quoted reached servers in front of the proxy's element.
     #[test]
-    fn elements_end_outside_quotes() {
-        let (head, buf) = parsed(
-            "Forwarded: for=\"a,b;c\";proto=https , , For = 1.1.1.1; by=x\r\nforwarded: proto=\"a\\\"b\"\r\n",
-        );
+    fn lines_that_are_no_lists_go_no_further() {
+        let quoted = "Forwarded: for=9.9.9.9\r\nForwarded: for=10.1.1.1;by=\"x, for=203.0.113.7\r\n";
+        let by = Some(ProxyField::Forwarded);
+        assert_eq!(written(quoted, RFC, by, "10.0.0.1"), "Forwarded: for=10.0.0.1;proto=http\r\n");
         assert_eq!(
-            hops(&head, &buf),
-            [
-                Hop { sender: Some(b"a,b;c"), proto: Some(b"https"), host: None },
-                Hop { sender: Some(b"1.1.1.1"), ..Hop::default() },
-                Hop::default(),
-            ]
+            written(&format!("{quoted}Forwarded: for=1.1.1.1\r\n"), RFC, by, "10.0.0.1"),
+            "Forwarded: for=1.1.1.1, for=10.0.0.1;proto=http\r\n"
         );
+        assert!(written(quoted, Forms::USUAL, by, "10.0.0.1").starts_with("X-Forwarded-For: 10.0.0.1\r\n"));
     }
 }

@@ -1,6 +1,7 @@
 //! Heads as the gateway writes them: those that it passes on, and those of its own responses.
 
 pub(crate) mod date;
+mod elements;
 pub(crate) mod forwarded;
 pub(crate) mod hops;
 pub(crate) mod ids;

@@ -1,6 +1,6 @@
 //! Who sent a request that came through proxies.
 
-use super::forwarded::hops;
+use super::elements;
 use crate::config::document::ProxyField;
 use crate::downstream::Frontend;
 use std::net::{IpAddr, SocketAddr};
@@ -14,16 +14,31 @@ pub(crate) fn origin(
     peer: Option<SocketAddr>,
     frontend: &Frontend,
 ) -> Option<SocketAddr> {
-    let senders: Vec<_> = match frontend.proxy_field {
+    match frontend.proxy_field {
         ProxyField::XForwardedFor => {
-            let fields = head.fields.iter().filter(|field| field.known == FieldName::XForwardedFor);
-            fields.flat_map(|field| field.value.of(buf).split(|byte| *byte == b',')).map(Some).collect()
+            let fields = head.fields.iter().rev().filter(|field| field.known == FieldName::XForwardedFor);
+            let elements = fields.flat_map(|field| field.value.of(buf).rsplit(|byte| *byte == b','));
+            // Empty ones are ignored (RFC 9110 section 5.6.1.2).
+            let senders = elements.map(<[u8]>::trim_ascii).filter(|sender| !sender.is_empty());
+            last_foreign(senders.map(Some), peer, frontend)
         }
-        ProxyField::Forwarded => hops(head, buf).into_iter().map(|hop| hop.sender).collect(),
-    };
+        ProxyField::Forwarded => {
+            let lines = elements::lines(head, buf).into_iter().rev();
+            let hops = lines.flat_map(|(_, hops)| hops.into_iter().rev());
+            last_foreign(hops.map(|hop| hop.sender), peer, frontend)
+        }
+    }
+}
+
+/// The first of `senders`, the last one first, that is no trusted proxy; none is beyond one that is no address.
+fn last_foreign<'a>(
+    senders: impl Iterator<Item = Option<&'a [u8]>>,
+    peer: Option<SocketAddr>,
+    frontend: &Frontend,
+) -> Option<SocketAddr> {
     let mut found = peer;
-    for text in senders.into_iter().rev() {
-        let Some(address) = text.and_then(|text| address(text.trim_ascii())) else { break };
+    for text in senders {
+        let Some(address) = text.and_then(address) else { break };
         found = Some(SocketAddr::new(address, 0));
         if !frontend.trusts(Some(address)) {
             break;
@@ -78,6 +93,24 @@ mod tests {
             ("X-Forwarded-For: 203.0.113.7:4711\r\n", "203.0.113.7"),
             ("X-Forwarded-For: [2001:db8::7]:4711\r\n", "2001:db8::7"),
             ("X-Forwarded-For: [2001:db8::7]\r\n", "2001:db8::7"),
+            // Regression test: the element after the last comma was no address, so the proxy was the client.
+            ("X-Forwarded-For: 203.0.113.7,10.0.0.1,\r\n", "203.0.113.7"),
+            ("X-Forwarded-For: 203.0.113.7, ,\t,10.1.1.1\r\n", "203.0.113.7"),
+            ("X-Forwarded-For: ,203.0.113.7\r\nX-Forwarded-For:\r\nX-Forwarded-For: ,\r\n", "203.0.113.7"),
+            ("X-Forwarded-For: 203.0.113.7\r\nX-Forwarded-For: 10.1.1.1,\r\n", "203.0.113.7"),
+            ("X-Forwarded-For:\r\n", "10.0.0.1"),
+            ("X-Forwarded-For: ,,\r\n", "10.0.0.1"),
+            ("X-Forwarded-For:  203.0.113.7 \t,\t10.1.1.1 \r\n", "203.0.113.7"),
+            ("X-Forwarded-For: 203.0.113.7:80,::ffff:10.1.1.1\r\n", "203.0.113.7"),
+            ("X-Forwarded-For: 1.1.1.1, [2001:db8::7]:80, 10.1.1.1:443,\r\n", "2001:db8::7"),
+            // What is no address hides all before it.
+            ("X-Forwarded-For: 203.0.113.7, unknown, 10.1.1.1\r\n", "10.1.1.1"),
+            ("X-Forwarded-For: 203.0.113.7, _hidden\r\n", "10.0.0.1"),
+            ("X-Forwarded-For: 203.0.113.7 10.1.1.1\r\n", "10.0.0.1"),
+            ("X-Forwarded-For: 203.0.113.7, \"10.1.1.1\"\r\n", "10.0.0.1"),
+            ("X-Forwarded-For: 203.0.113.7, 010.1.1.1\r\n", "10.0.0.1"),
+            ("X-Forwarded-For: 203.0.113.7, 10.1.1.1;x, 10.2.2.2\r\n", "10.2.2.2"),
+            ("X-Forwarded-For: 203.0.113.7, 10.1.1.1:99999\r\n", "10.0.0.1"),
         ] {
             let buf = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
             let mut head = RequestHead::new();
@@ -90,6 +123,16 @@ mod tests {
             ("X-Forwarded-For: 203.0.113.7\r\n", "10.0.0.1"),
             ("Forwarded: for=1.1.1.1, for=\"203.0.113.7:1\";proto=https, for=10.1.1.1\r\n", "203.0.113.7"),
             ("Forwarded: for=203.0.113.7, proto=https\r\n", "10.0.0.1"),
+            ("Forwarded: for=203.0.113.7,, for=10.1.1.1,\r\n", "203.0.113.7"),
+            ("Forwarded: for=203.0.113.7, for=unknown, for=10.1.1.1\r\n", "10.1.1.1"),
+            // Regression test: the client opened a quote, so the proxy's element was a part of it.
+            ("Forwarded: for=203.0.113.7;by=\"x\r\n", "10.0.0.1"),
+            ("Forwarded: for=203.0.113.7;by=\"x, for=192.0.2.7\r\n", "10.0.0.1"),
+            ("Forwarded: for=203.0.113.7;by=\"x, for=\"[2001:db8::7]\"\r\n", "10.0.0.1"),
+            ("Forwarded: for=203.0.113.7;by=\"x\r\nForwarded: for=192.0.2.7\r\n", "192.0.2.7"),
+            ("Forwarded: for=203.0.113.7;by=\"x\r\nForwarded: for=10.1.1.1\r\n", "10.1.1.1"),
+            ("Forwarded: for=203.0.113.7\r\nForwarded: for=10.1.1.1;by=\"\r\n", "10.0.0.1"),
+            ("Forwarded: for=203.0.113.7\r\nForwarded: for=10.1.1.1\r\n", "203.0.113.7"),
         ] {
             let buf = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
             let mut head = RequestHead::new();
