@@ -10,5 +10,6 @@ mod template;
 pub(crate) use edits::{Edits, PathEdit};
 pub(crate) use hosts::Hosts;
 pub(crate) use location::Location;
+pub(crate) use pattern::End;
 pub use pattern::PathPattern;
 pub(crate) use template::{Template, Values};

@@ -1,11 +1,11 @@
 //! Routes of one host by path: a tree of segments, so that ten thousand cost little more than one.
 
-use super::pattern::{PathPattern, Segment};
+use super::pattern::{End, PathPattern, Segment};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Routes by path. The deepest that fits comes first; a literal segment comes before any segment, and a path alone before
-/// everything below it.
+/// Routes by path. The deepest that fits comes first; a literal segment comes before the beginning of one (of those, the
+/// longest first) and that before any segment; a path alone comes before everything below it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Paths {
     root: Node,
@@ -14,6 +14,8 @@ pub(crate) struct Paths {
 #[derive(Clone, Debug, Default)]
 struct Node {
     literal: HashMap<Box<[u8]>, Node>,
+    /// Routes for all that begins so, the longest beginning first.
+    starts: Vec<(Box<[u8]>, Vec<usize>)>,
     any: Option<Box<Node>>,
     /// Routes for this path alone, in their order.
     exact: Vec<usize>,
@@ -31,7 +33,12 @@ impl Paths {
                 Segment::Any => node.any.get_or_insert_default(),
             };
         }
-        if pattern.is_prefix { &mut node.prefix } else { &mut node.exact }.push(route);
+        match &pattern.end {
+            End::Alone => &mut node.exact,
+            End::Below => &mut node.prefix,
+            End::Starts(start) => node.starting(start),
+        }
+        .push(route);
     }
 
     /// The route for a path in normal form that `fits`.
@@ -42,22 +49,41 @@ impl Paths {
 
     /// Whether every request takes the same look here, whatever its path.
     pub(crate) fn ignores_path(&self) -> bool {
-        self.root.literal.is_empty() && self.root.any.is_none()
+        self.root.literal.is_empty() && self.root.starts.is_empty() && self.root.any.is_none()
     }
 }
 
 impl Node {
+    /// The routes for all that begins so.
+    fn starting(&mut self, start: &[u8]) -> &mut Vec<usize> {
+        let at = match self.starts.iter().position(|(known, _)| **known == *start) {
+            Some(at) => at,
+            None => {
+                let at = self.starts.partition_point(|(known, _)| known.len() > start.len());
+                self.starts.insert(at, (start.into(), Vec::new()));
+                at
+            }
+        };
+        &mut self.starts[at].1
+    }
+
     /// `rest`: the segments that follow; `None` after the last one.
     fn find(&self, rest: Option<&[u8]>, fits: &impl Fn(usize) -> bool) -> Option<usize> {
         let first = |routes: &[usize]| routes.iter().copied().find(|route| fits(*route));
-        let Some(rest) = rest else { return first(&self.exact).or_else(|| first(&self.prefix)) };
-        let (segment, rest) = match memchr::memchr(b'/', rest) {
-            Some(at) => (&rest[..at], Some(&rest[at + 1..])),
-            None => (rest, None),
+        let Some(below) = rest else { return first(&self.exact).or_else(|| first(&self.prefix)) };
+        let (segment, rest) = match memchr::memchr(b'/', below) {
+            Some(at) => (&below[..at], Some(&below[at + 1..])),
+            None => (below, None),
         };
         let literal = if self.literal.is_empty() { None } else { self.literal.get(segment) };
         literal
             .and_then(|node| node.find(rest, fits))
+            .or_else(|| {
+                self.starts
+                    .iter()
+                    .filter(|(start, _)| below.starts_with(start))
+                    .find_map(|(_, routes)| first(routes))
+            })
             .or_else(|| self.any.as_ref().filter(|_| !segment.is_empty())?.find(rest, fits))
             .or_else(|| first(&self.prefix))
     }
@@ -155,6 +181,31 @@ mod tests {
         }
         assert_eq!(found(&["/a"], "/b"), None);
         assert_eq!(found(&["/a"], "/a/"), None);
+    }
+
+    #[test]
+    fn a_path_may_be_the_beginning_of_a_segment() {
+        let patterns = ["/*", "/wp-*", "/wp-admin/*", "/wp-ad*", "/{any}/c", "/a/.*", "/a/*", "/wp-json"];
+        for (path, route) in [
+            ("/", 0),
+            ("/wp", 0),
+            ("/wp-", 1),
+            ("/wp-x/y", 1),
+            ("/wp-x/c", 1),
+            ("/wp-admin", 2),
+            ("/wp-admin/x", 2),
+            ("/wp-add", 3),
+            ("/wp-json", 7),
+            ("/wp-json/x", 1),
+            ("/WP-x", 0),
+            ("/%77p-x", 1),
+            ("/x/../wp-x", 1),
+            ("/x/c", 4),
+            ("/a/.git/config", 5),
+            ("/a/git", 6),
+        ] {
+            assert_eq!(found(&patterns, path), Some(route), "{path}");
+        }
     }
 
     #[test]

@@ -3,12 +3,22 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// `/a` alone, `/a/*` for it and everything below, `/a/{id}/b` with any segment in one place.
+/// `/a` alone, `/a/*` for it and everything below, `/a*` for all that begins so, `/a/{id}/b` with any segment in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPattern {
     pub(crate) segments: Vec<Segment>,
+    pub(crate) end: End,
+}
+
+/// What follows the segments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Nothing: this path alone.
+    Alone,
     /// Everything below belongs to it, too.
-    pub(crate) is_prefix: bool,
+    Below,
+    /// A segment that begins so, and everything below it.
+    Starts(Box<[u8]>),
 }
 
 /// A part between slashes.
@@ -21,7 +31,7 @@ pub(crate) enum Segment {
 impl PathPattern {
     /// Every path.
     pub(crate) fn all() -> Self {
-        Self { segments: Vec::new(), is_prefix: true }
+        Self { segments: Vec::new(), end: End::Below }
     }
 }
 
@@ -29,25 +39,31 @@ impl FromStr for PathPattern {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            |why: &str| format!("invalid path `{text}`: {why}: expected one such as /a, /a/* or /a/{{id}}/b");
-        let rest = text.strip_prefix('/').ok_or_else(|| wrong("no `/` at its beginning"))?;
-        let (rest, is_prefix) = match rest.strip_suffix('*') {
-            Some("") => ("", true),
-            Some(rest) => (rest.strip_suffix('/').ok_or_else(|| wrong("`*` beside a `/` only"))?, true),
-            None => (rest, false),
+        let wrong = |why: &str| {
+            format!("invalid path `{text}`: {why}: expected one such as /a, /a/*, /a* or /a/{{id}}/b")
         };
-        if is_prefix && rest.is_empty() {
-            return Ok(Self::all());
-        }
+        let rest = text.strip_prefix('/').ok_or_else(|| wrong("no `/` at its beginning"))?;
+        let (rest, end) = match rest.strip_suffix('*') {
+            Some("") => return Ok(Self::all()),
+            Some(rest) => match (rest.strip_suffix('/'), rest.rsplit_once('/').unwrap_or(("", rest))) {
+                (Some(rest), _) => (Some(rest), End::Below),
+                (None, (_, start)) if !start.bytes().all(is_plain) => {
+                    return Err(wrong(&format!("invalid segment `{start}*`")));
+                }
+                (None, (before, start)) => {
+                    (rest.contains('/').then_some(before), End::Starts(start.as_bytes().into()))
+                }
+            },
+            None => (Some(rest), End::Alone),
+        };
         let segment = |segment: &str| match segment.strip_prefix('{').and_then(|name| name.strip_suffix('}'))
         {
             Some(name) if !name.is_empty() && !name.contains(['{', '}']) => Ok(Segment::Any),
             None if is_literal(segment) => Ok(Segment::Literal(segment.as_bytes().into())),
             Some(_) | None => Err(wrong(&format!("invalid segment `{segment}`"))),
         };
-        let segments = rest.split('/').map(segment).collect::<Result<_, _>>()?;
-        Ok(Self { segments, is_prefix })
+        let segments = rest.into_iter().flat_map(|rest| rest.split('/')).map(segment);
+        Ok(Self { segments: segments.collect::<Result<_, _>>()?, end })
     }
 }
 
@@ -59,14 +75,21 @@ impl fmt::Display for PathPattern {
                 Segment::Any => f.write_str("/{..}")?,
             }
         }
-        if self.is_prefix { f.write_str("/*") } else { Ok(()) }
+        match &self.end {
+            End::Alone => Ok(()),
+            End::Below => f.write_str("/*"),
+            End::Starts(start) => write!(f, "/{}*", String::from_utf8_lossy(start)),
+        }
     }
 }
 
 /// What a path may have between slashes (RFC 3986 section 3.3), in the form that requests are compared in.
 fn is_literal(segment: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()+,;=:@%".contains(&byte);
-    segment.bytes().all(allowed) && segment != "." && segment != ".."
+    segment.bytes().all(is_plain) && segment != "." && segment != ".."
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~!$&'()+,;=:@%".contains(&byte)
 }
 
 #[cfg(test)]
@@ -76,18 +99,27 @@ mod tests {
     #[test]
     fn patterns() {
         let literal = |text: &str| Segment::Literal(text.as_bytes().into());
-        for (text, segments, is_prefix) in [
-            ("/", vec![literal("")], false),
-            ("/*", vec![], true),
-            ("/a", vec![literal("a")], false),
-            ("/a/", vec![literal("a"), literal("")], false),
-            ("/a/*", vec![literal("a")], true),
-            ("/a/{id}/b", vec![literal("a"), Segment::Any, literal("b")], false),
-            ("/{any}/*", vec![Segment::Any], true),
+        let starts = |text: &str| End::Starts(text.as_bytes().into());
+        for (text, segments, end) in [
+            ("/", vec![literal("")], End::Alone),
+            ("/*", vec![], End::Below),
+            ("/a", vec![literal("a")], End::Alone),
+            ("/a/", vec![literal("a"), literal("")], End::Alone),
+            ("/a/*", vec![literal("a")], End::Below),
+            ("/a*", vec![], starts("a")),
+            ("/a/wp-*", vec![literal("a")], starts("wp-")),
+            ("/{id}/.*", vec![Segment::Any], starts(".")),
+            ("/a/{id}/b", vec![literal("a"), Segment::Any, literal("b")], End::Alone),
+            ("/{any}/*", vec![Segment::Any], End::Below),
         ] {
-            assert_eq!(text.parse(), Ok(PathPattern { segments, is_prefix }), "{text}");
+            let pattern = PathPattern { segments, end };
+            assert_eq!(text.parse(), Ok(pattern.clone()), "{text}");
+            assert_eq!(pattern.to_string().replace("{..}", "{id}").parse(), Ok(pattern), "{text}");
         }
-        for text in ["", "a", "*", "/a*", "/*/b", "/{}", "/{a", "/a/../b", "/a b", "/a?b", "/{a}{b}"] {
+        for text in [
+            "", "a", "*", "a*", "/**", "/*/b", "/a*b", "/{a}*", "/{}", "/{a", "/a/../b", "/a/../b*", "/a b",
+            "/a?b", "/{a}{b}",
+        ] {
             let error = text.parse::<PathPattern>().unwrap_err();
             assert!(error.starts_with(&format!("invalid path `{text}`")), "{error}");
         }

@@ -6,7 +6,7 @@ use crate::config::document::{self, Config, RateBy};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Service, Wanted};
 use crate::downstream::{LEAST_BUFFER, MAX_PENDING};
 use crate::mirror::MirrorTo;
-use crate::route::{Edits, Hosts, PathEdit, PathPattern, Template};
+use crate::route::{Edits, End, Hosts, PathEdit, PathPattern, Template};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_http1::{FieldName, is_token, may_be_trailer};
@@ -267,7 +267,7 @@ fn path_edit(route: &document::Route, key: &str) -> Result<Option<PathEdit>, Fau
     let prefix = |name: &str, prefix: &Option<String>| match prefix.as_deref() {
         None => Ok(Box::default()),
         Some(text) => match text.parse::<PathPattern>() {
-            Ok(PathPattern { is_prefix: false, .. }) if !text.contains('{') => {
+            Ok(PathPattern { end: End::Alone, .. }) if !text.contains('{') => {
                 Ok(text.trim_end_matches('/').as_bytes().into())
             }
             _ => {

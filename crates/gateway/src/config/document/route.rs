@@ -16,7 +16,8 @@ pub struct Route {
     /// Hosts: `example.org`, or `*.example.org` for all names below it; default: any.
     #[serde(deserialize_with = "texts")]
     pub host: Vec<String>,
-    /// Paths: `/a` alone, `/a/*` for it and everything below, `/a/{id}/b` with any segment; default: any.
+    /// Paths: `/a` alone, `/a/*` for it and everything below, `/a*` for all that begins so, `/a/{id}/b` with any segment;
+    /// default: any.
     #[serde(deserialize_with = "texts")]
     pub path: Vec<PathPattern>,
     /// Methods; default: any.
