@@ -13,6 +13,7 @@ mod health;
 mod import;
 mod mirror;
 mod observe;
+mod paths;
 mod preface;
 mod queue;
 mod records;

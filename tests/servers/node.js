@@ -14,7 +14,17 @@ function* pattern(length) {
 const done = () => {};
 let connections = 0;
 
+// How programs read a path: as it is, decoded, or resolved.
+const readings = {
+  raw: (url) => url,
+  decoded: (url) => decodeURIComponent(url),
+  resolved: (url) => require('path').posix.normalize(decodeURIComponent(url)),
+  url: (url) => (URL.canParse(url, 'http://h') ? new URL(url, 'http://h').pathname : 'not a URL'),
+};
+
 function answer(request, response) {
+  const reading = readings[request.headers['x-read-path']];
+  if (reading) return response.end(reading(request.url));
   const [, name, size] = request.url.split('/');
   switch (name) {
     case 'bytes':

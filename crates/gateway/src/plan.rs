@@ -1,8 +1,10 @@
 //! The configuration as one worker uses it.
 
-use crate::config::{Policy, Route, Snapshot};
+use crate::config::document::AmbiguousPaths;
+use crate::config::{Action, Policy, Route, Snapshot};
 use crate::keys::ServiceId;
-use crate::route::Edits;
+use crate::route::{Edits, Routes, is_ambiguous, is_unusual};
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use weir_http1::RequestHead;
@@ -13,6 +15,15 @@ pub(crate) struct Plan {
     pub snapshot: Arc<Snapshot>,
     /// In the order of [`Snapshot::services`].
     pub services: Vec<ServiceId>,
+}
+
+/// Why a request has no route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unrouted {
+    /// None is for it.
+    NoRoute,
+    /// Servers may read its path as that of another route.
+    Ambiguous,
 }
 
 impl Plan {
@@ -41,15 +52,49 @@ impl Plan {
         buf: &[u8],
         client: Option<&SocketAddr>,
         listener: &str,
-    ) -> Option<(usize, &Route)> {
-        let routes = &self.snapshot.routes;
-        if let Some(only) = self.snapshot.hosts.catch_all() {
-            return Some((only, routes.get(only)?));
+    ) -> Result<(usize, &Route), Unrouted> {
+        let Snapshot { routes, hosts, .. } = &*self.snapshot;
+        if let Some(only) = hosts.catch_all() {
+            return routes.get(only).map(|route| (only, route)).ok_or(Unrouted::NoRoute);
         }
         let client = client.map(SocketAddr::ip);
         let fits = |route: usize| routes[route].conditions.fit(head, buf, client, listener);
         let host = head.host.map_or(&b""[..], |host| host.of(buf));
-        let found = self.snapshot.hosts.find(host, head.path.of(buf), &fits)?;
-        Some((found, &routes[found]))
+        let target = head.path.of(buf);
+        let path = hosts.path_in(target);
+        let find = |path: &[u8]| hosts.find(host, path, &fits);
+        let found = find(&path).ok_or(Unrouted::NoRoute)?;
+        let route = &routes[found];
+        if let Cow::Owned(_) = path
+            && let Action::Pass { .. } = route.action
+        {
+            let is_refused = match route.ambiguous_paths {
+                AmbiguousPaths::Pass => false,
+                AmbiguousPaths::Strict if is_unusual(target) => true,
+                AmbiguousPaths::Strict | AmbiguousPaths::Refuse => {
+                    is_ambiguous(target, found, route.path.as_ref(), &ByPath { routes, find })
+                }
+            };
+            if is_refused {
+                return Err(Unrouted::Ambiguous);
+            }
+        }
+        Ok((found, route))
+    }
+}
+
+/// The routes of one request.
+struct ByPath<'a, F> {
+    routes: &'a [Route],
+    find: F,
+}
+
+impl<F: Fn(&[u8]) -> Option<usize>> Routes for ByPath<'_, F> {
+    fn of(&self, path: &[u8]) -> Option<usize> {
+        (self.find)(path)
+    }
+
+    fn is_answered(&self, route: usize) -> bool {
+        self.routes.get(route).is_none_or(|route| !matches!(route.action, Action::Pass { .. }))
     }
 }

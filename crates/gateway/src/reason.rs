@@ -17,6 +17,8 @@ pub enum Reason {
     BodyTooLarge,
     /// No route is for this request.
     NoRoute,
+    /// Servers may read its path as that of another route.
+    AmbiguousPath,
     /// `CONNECT`: this gateway opens no tunnels.
     ConnectMethod,
     /// `TRACE`, on a route that does not let it through.
@@ -114,7 +116,7 @@ impl Reason {
     /// or could not read it.
     pub fn status(&self) -> Option<u16> {
         Some(match self {
-            Self::NotTls | Self::BadMaxForwards => 400,
+            Self::NotTls | Self::BadMaxForwards | Self::AmbiguousPath => 400,
             Self::BadRequest(error, _) => error.status(),
             Self::BadRequestBody(error) => error.status(),
             Self::BodyTooLarge => 413,
@@ -169,6 +171,7 @@ impl Reason {
             Self::BadRequestBody(error) => error.reason(),
             Self::BodyTooLarge => "body_too_large",
             Self::NoRoute => "no_route",
+            Self::AmbiguousPath => "ambiguous_path",
             Self::ConnectMethod => "connect_not_supported",
             Self::TraceMethod => "trace_not_allowed",
             Self::BadMaxForwards => "bad_max_forwards",
@@ -273,7 +276,7 @@ impl Reason {
 }
 
 /// All codes, by which the workers count. `internal_error` comes last.
-pub(crate) const CODES: [&str; 86] = [
+pub(crate) const CODES: [&str; 87] = [
     "body_too_large",
     "no_server",
     "queue_full",
@@ -281,6 +284,7 @@ pub(crate) const CODES: [&str; 86] = [
     "no_descriptors",
     "no_memory",
     "no_route",
+    "ambiguous_path",
     "connect_not_supported",
     "trace_not_allowed",
     "bad_max_forwards",

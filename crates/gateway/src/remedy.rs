@@ -32,6 +32,9 @@ impl Reason {
                 _ => return None,
             },
             Self::BodyTooLarge => "limits.body and the max_body of a route set how large a body may be",
+            Self::AmbiguousPath => {
+                "servers may read the path as that of another route; a route can accept it: ambiguous_paths = 'pass'"
+            }
             Self::TooManyInterims => {
                 "limits.interim_answers and limits.interim_bytes set how many there may be"
             }

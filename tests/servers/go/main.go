@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"strconv"
 	"sync/atomic"
 )
@@ -89,12 +90,21 @@ func main() {
 	})
 	mux.HandleFunc("/silent", func(w http.ResponseWriter, r *http.Request) { hijack(w, "") })
 
+	// Of a request with this field, the path as http.FileServer and most routers read it.
+	reader := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Read-Path") == "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		io.WriteString(w, path.Clean(r.URL.Path))
+	})
+
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
-	server := &http.Server{Handler: mux, ConnState: func(_ net.Conn, state http.ConnState) {
+	server := &http.Server{Handler: reader, ConnState: func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			connections.Add(1)
 		}

@@ -1,6 +1,8 @@
 //! The configuration as the workers see it: checked, immutable, replaced as a whole.
 
-use super::document::{Balance, Dns, Eject, HashOn, Health, Pool, ProxyField, Retry, Timeouts, WhenFull};
+use super::document::{
+    AmbiguousPaths, Balance, Dns, Eject, HashOn, Health, Pool, ProxyField, Retry, Timeouts, WhenFull,
+};
 use super::{Network, Overrides};
 use crate::admission::Rate;
 use crate::downstream::MinRates;
@@ -186,6 +188,8 @@ pub(crate) struct Route {
     pub action: Action,
     pub policy: Policy,
     pub path: Option<PathEdit>,
+    /// What becomes of paths that servers may read otherwise.
+    pub ambiguous_paths: AmbiguousPaths,
     /// How many requests a client may make; all workers count together.
     pub rate: Option<Arc<Rate>>,
     /// TRACE requests pass.

@@ -1,7 +1,7 @@
 //! What a route changes about a message.
 
 use super::hosts::path_of;
-use super::paths::normal;
+use super::readings::normal;
 use super::template::{Template, Values};
 use crate::heads::imitations::reads_as;
 use weir_http1::Field;
@@ -72,18 +72,27 @@ impl PathEdit {
     pub(crate) fn write(&self, target: &[u8], out: &mut Vec<u8>) {
         let path = path_of(target);
         let query = &target[path.len()..];
-        let normal = normal(path);
-        let below = normal.strip_prefix(&*self.strip);
-        let rest = match below {
+        self.write_path(&normal(path), out);
+        out.extend_from_slice(query);
+    }
+
+    /// A path in normal form, changed.
+    pub(super) fn changed(&self, normal: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.write_path(normal, &mut out);
+        out
+    }
+
+    fn write_path(&self, normal: &[u8], out: &mut Vec<u8>) {
+        let rest = match normal.strip_prefix(&*self.strip) {
             Some(rest) if rest.is_empty() || rest.starts_with(b"/") => rest,
-            Some(_) | None => &normal[..],
+            Some(_) | None => normal,
         };
         out.extend_from_slice(&self.add);
         if rest.is_empty() && self.add.is_empty() {
             out.push(b'/');
         }
         out.extend_from_slice(rest);
-        out.extend_from_slice(query);
     }
 }
 

@@ -1,7 +1,9 @@
 //! Routes by host, then by path.
 
-use super::paths::{Paths, normal};
+use super::paths::Paths;
 use super::pattern::PathPattern;
+use super::readings::normal;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Routes by host. A host alone comes before the longest domain that it is in, and that before any host.
@@ -11,8 +13,8 @@ pub(crate) struct Hosts {
     /// By what follows the `*.`.
     below: HashMap<Box<[u8]>, Paths>,
     any: Paths,
-    /// Some routes have paths.
-    has_paths: bool,
+    /// Paths matter: some routes have one, or look at it.
+    reads_paths: bool,
     /// The one route, if it is for everything.
     catch_all: Option<usize>,
 }
@@ -26,7 +28,12 @@ impl Hosts {
             Some((None, host)) => self.exact.entry(host.as_bytes().into()).or_default(),
         };
         paths.insert(pattern, route);
-        self.has_paths |= !paths.ignores_path();
+        self.reads_paths |= !paths.ignores_path();
+    }
+
+    /// Notes that a route looks at paths.
+    pub(crate) fn set_reads_paths(&mut self) {
+        self.reads_paths = true;
     }
 
     /// Notes that this route is the only one, and for everything.
@@ -40,27 +47,23 @@ impl Hosts {
         self.catch_all
     }
 
-    /// The most specific route that `fits`. `authority` may have a port; `target` a query.
-    pub(crate) fn find(
-        &self,
-        authority: &[u8],
-        target: &[u8],
-        fits: &impl Fn(usize) -> bool,
-    ) -> Option<usize> {
-        let path = match self.has_paths {
-            true => normal(path_of(target)),
-            false => (&b"/"[..]).into(),
-        };
+    /// The path to find a route by. Borrowed if servers read it as routes do, or if paths do not matter.
+    pub(crate) fn path_in<'a>(&self, target: &'a [u8]) -> Cow<'a, [u8]> {
+        if self.reads_paths { normal(path_of(target)) } else { Cow::Borrowed(b"/") }
+    }
+
+    /// The most specific route that `fits`, of a path in normal form. `authority` may have a port.
+    pub(crate) fn find(&self, authority: &[u8], path: &[u8], fits: &impl Fn(usize) -> bool) -> Option<usize> {
         if self.exact.is_empty() && self.below.is_empty() {
-            return self.any.find(&path, fits);
+            return self.any.find(path, fits);
         }
         let mut lower = [0; LONGEST];
         let host = host_of(authority, &mut lower);
         self.exact
             .get(host)
-            .and_then(|paths| paths.find(&path, fits))
-            .or_else(|| self.find_below(host, &path, fits))
-            .or_else(|| self.any.find(&path, fits))
+            .and_then(|paths| paths.find(path, fits))
+            .or_else(|| self.find_below(host, path, fits))
+            .or_else(|| self.any.find(path, fits))
     }
 
     fn find_below(&self, host: &[u8], path: &[u8], fits: &impl Fn(usize) -> bool) -> Option<usize> {
@@ -131,7 +134,7 @@ mod tests {
             ("c.org", "/c?x=/d", 4),
             ("c.org", "/d", 0),
         ] {
-            let found = hosts.find(authority.as_bytes(), target.as_bytes(), &|_| true);
+            let found = hosts.find(authority.as_bytes(), &hosts.path_in(target.as_bytes()), &|_| true);
             assert_eq!(found, Some(route), "{authority}{target}");
         }
     }

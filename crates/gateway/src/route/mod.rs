@@ -5,6 +5,7 @@ mod hosts;
 mod location;
 mod paths;
 mod pattern;
+mod readings;
 mod template;
 
 pub(crate) use edits::{Edits, PathEdit};
@@ -12,4 +13,5 @@ pub(crate) use hosts::Hosts;
 pub(crate) use location::Location;
 pub(crate) use pattern::End;
 pub use pattern::PathPattern;
+pub(crate) use readings::{Routes, is_ambiguous, is_unusual};
 pub(crate) use template::{Template, Values};

@@ -14,7 +14,7 @@ use crate::exchange::{
 use crate::heads::origin::origin;
 use crate::heads::rewrite::{self, Along};
 use crate::keys::{ClientId, ExchangeId, ServiceId};
-use crate::plan::Plan;
+use crate::plan::{Plan, Unrouted};
 use crate::reason::Reason;
 use crate::upstream::{Job, Wish};
 use std::io::ErrorKind;
@@ -202,9 +202,10 @@ impl<N: Net> Worker<N> {
             client.origin = origin(head, buf, client.peer, &client.frontend);
         }
         let plan = Rc::clone(&self.core.plan);
-        let Some((route, found)) = plan.route(head, buf, client.origin.as_ref(), &client.frontend.name)
-        else {
-            return self.answer_self(id, buf, Answer::NoRoute);
+        let (route, found) = match plan.route(head, buf, client.origin.as_ref(), &client.frontend.name) {
+            Ok(found) => found,
+            Err(Unrouted::NoRoute) => return self.answer_self(id, buf, Answer::NoRoute),
+            Err(Unrouted::Ambiguous) => return self.refuse(id, buf, Reason::AmbiguousPath),
         };
         if let Some(rate) = &found.rate
             && past.is_none()

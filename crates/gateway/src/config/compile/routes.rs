@@ -2,7 +2,7 @@
 
 use super::{Fault, listed, min_rates, size};
 use crate::admission::Rate;
-use crate::config::document::{self, Config, RateBy};
+use crate::config::document::{self, AmbiguousPaths, Config, RateBy};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Service, Wanted};
 use crate::downstream::{LEAST_BUFFER, MAX_PENDING};
 use crate::mirror::MirrorTo;
@@ -44,6 +44,7 @@ pub(super) fn compile(
             trace: trace(route, &key)?,
             mirror: mirror(config, services, route, &key)?,
             path: path_edit(route, &key)?,
+            ambiguous_paths: ambiguous_paths(route, &key)?,
             rate: rate(route.rate, &key)?,
             request: traced(config, edits(&route.request_headers, &format!("{key}.request_headers"), true)?)?,
             request_trailers: trailers(&route.request_trailers, &key)?,
@@ -51,10 +52,15 @@ pub(super) fn compile(
         });
         place(&mut hosts, route, index, &key)?;
     }
+    let reads_path = |route: &Route| route.path.is_some() || route.ambiguous_paths == AmbiguousPaths::Strict;
+    if routes.iter().any(reads_path) {
+        hosts.set_reads_paths();
+    }
     if let ([only], [written]) = (&routes[..], &config.routes[..])
         && written.host.is_empty()
         && written.path.is_empty()
         && only.conditions.are_none()
+        && !reads_path(only)
     {
         hosts.set_catch_all(0);
     }
@@ -190,6 +196,14 @@ fn trace(route: &document::Route, key: &str) -> Result<bool, Fault> {
         return Err(Fault::new(format!("{key}.trace"), why));
     }
     Ok(route.trace)
+}
+
+fn ambiguous_paths(route: &document::Route, key: &str) -> Result<AmbiguousPaths, Fault> {
+    if route.ambiguous_paths != AmbiguousPaths::default() && route.service.is_none() {
+        let why = "only requests to a service are read by others: needs `service` beside it";
+        return Err(Fault::new(format!("{key}.ambiguous_paths"), why));
+    }
+    Ok(route.ambiguous_paths)
 }
 
 fn mirror(

@@ -20,7 +20,7 @@ pub use listener::{
 };
 pub use log::{Admin, Log, WhenFull};
 pub use min_rate::{MinRate, RouteMinRate};
-pub use route::{Edits, Mirror, Rate, RateBy, Redirect, Respond, Retry, Route};
+pub use route::{AmbiguousPaths, Edits, Mirror, Rate, RateBy, Redirect, Respond, Retry, Route};
 pub use service::{Balance, Eject, HashOn, Health, Pool, ProxyProtocol, Server, Service, ServiceTls};
 pub use timeouts::{RouteTimeouts, Timeouts};
 pub use tracing::Tracing;

@@ -43,6 +43,8 @@ pub struct Route {
     pub strip_prefix: Option<String>,
     /// Adds this at the beginning of the path, after `strip_prefix`.
     pub add_prefix: Option<String>,
+    /// Requests whose path servers may read as that of another route; default: they are refused.
+    pub ambiguous_paths: AmbiguousPaths,
     /// Changes to the request's fields.
     pub request_headers: Edits,
     /// Trailers of requests that are passed on, by name; default: none. Those of answers are, to clients that take them.
@@ -72,6 +74,19 @@ pub struct Route {
     pub timeouts: RouteTimeouts,
     /// How fast clients must be here, where that differs from `min_rate`.
     pub min_rate: RouteMinRate,
+}
+
+/// What becomes of requests whose path servers may read as another one, as where `%2F` is a slash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AmbiguousPaths {
+    /// Those of which a reading belongs to another route are refused.
+    #[default]
+    Refuse,
+    /// None is refused: for servers that read paths as the gateway does.
+    Pass,
+    /// All are refused, whatever their readings belong to.
+    Strict,
 }
 
 /// Which requests are sent once more, on a new connection, when a pooled connection closes before a byte of the answer.

@@ -1,7 +1,7 @@
 //! Routes in words.
 
 use crate::config::document::{
-    Edits, Mirror, Rate, RateBy, Retry, Route as Written, RouteMinRate, RouteTimeouts,
+    AmbiguousPaths, Edits, Mirror, Rate, RateBy, Retry, Route as Written, RouteMinRate, RouteTimeouts,
 };
 use crate::config::snapshot::{Action, Route, Service};
 use std::fmt::{self, Display, Write};
@@ -58,6 +58,11 @@ fn changes(route: &Written) -> Vec<String> {
     }
     if let Some(prefix) = &route.add_prefix {
         parts.push(format!("adds {prefix}"));
+    }
+    match route.ambiguous_paths {
+        AmbiguousPaths::Refuse => {}
+        AmbiguousPaths::Pass => parts.push("ambiguous paths pass".to_owned()),
+        AmbiguousPaths::Strict => parts.push("no unusual paths".to_owned()),
     }
     for (of, Edits { set, add, remove }) in
         [("request", &route.request_headers), ("response", &route.response_headers)]

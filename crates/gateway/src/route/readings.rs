@@ -1,0 +1,468 @@
+//! What path a server may read where routes read another.
+
+use super::edits::PathEdit;
+use super::hosts::path_of;
+use std::borrow::Cow;
+
+/// The path in the form that routes are compared in: what the percent-encoding need not hide is plain, dot segments are
+/// resolved (RFC 3986 section 6.2.2), and several slashes are one. Borrowed if every server reads it the same.
+pub(crate) fn normal(path: &[u8]) -> Cow<'_, [u8]> {
+    let is_plain = path.first() == Some(&b'/')
+        && memchr::memchr3(b'%', b';', b'\\', path).is_none()
+        && !path.windows(2).any(|pair| pair == b"//" || pair == b"/.");
+    if is_plain { Cow::Borrowed(path) } else { Cow::Owned(Reading::OF_ROUTES.of(path)) }
+}
+
+/// A way to read a path.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    /// An encoded slash is one.
+    slashes: bool,
+    /// A backslash, encoded or not, is a slash.
+    backslashes: bool,
+    /// A segment ends at a semicolon: parameters follow.
+    parameters: bool,
+    dots: Dots,
+}
+
+/// What becomes of dot segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dots {
+    /// They are resolved when several slashes are one.
+    Resolved,
+    /// They are resolved, and `..` takes an empty segment back, too (RFC 3986 section 5.2.4).
+    ResolvedFirst,
+    /// They are segments as others.
+    Kept,
+}
+
+impl Reading {
+    const OF_ROUTES: Self =
+        Self { slashes: false, backslashes: false, parameters: false, dots: Dots::Resolved };
+
+    /// All that differ for this path in what ends a segment; the first is that of routes.
+    fn all_of(path: &[u8]) -> impl Iterator<Item = Self> {
+        let has =
+            |digits: [&[u8; 3]; 2]| path.windows(3).any(|text| digits.iter().any(|digits| text == *digits));
+        let slashes = has([b"%2F", b"%2f"]);
+        let backslashes = path.contains(&b'\\') || has([b"%5C", b"%5c"]);
+        let parameters = path.contains(&b';');
+        (0..8)
+            .map(|bits| Self {
+                slashes: bits & 1 != 0,
+                backslashes: bits & 2 != 0,
+                parameters: bits & 4 != 0,
+                ..Self::OF_ROUTES
+            })
+            .filter(move |reading| {
+                (slashes || !reading.slashes)
+                    && (backslashes || !reading.backslashes)
+                    && (parameters || !reading.parameters)
+            })
+    }
+
+    fn of(self, path: &[u8]) -> Vec<u8> {
+        let path = self.decoded(path);
+        let is_end = |byte: &u8| *byte == b'/' || self.backslashes && *byte == b'\\';
+        let below = if path.first().is_some_and(is_end) { &path[1..] } else { &path[..] };
+        let mut segments: Vec<&[u8]> = Vec::new();
+        let mut ends_in_slash = false;
+        for segment in below.split(is_end) {
+            let end = if self.parameters { memchr::memchr(b';', segment) } else { None };
+            let segment = &segment[..end.unwrap_or(segment.len())];
+            let is_dots = self.dots != Dots::Kept && matches!(segment, b"." | b"..");
+            ends_in_slash = is_dots || segment.is_empty();
+            match segment {
+                b"" if self.dots != Dots::ResolvedFirst => {}
+                b"." if is_dots => {}
+                b".." if is_dots => drop(segments.pop()),
+                segment => segments.push(segment),
+            }
+        }
+        if self.dots == Dots::ResolvedFirst {
+            segments.retain(|segment| !segment.is_empty());
+        }
+        let mut out = Vec::with_capacity(path.len() + 2);
+        for segment in &segments {
+            out.push(b'/');
+            out.extend_from_slice(segment);
+        }
+        if ends_in_slash || segments.is_empty() {
+            out.push(b'/');
+        }
+        out
+    }
+
+    /// With what is plain in this reading decoded, once, and the rest encoded in upper case.
+    fn decoded(self, path: &[u8]) -> Vec<u8> {
+        let is_plain = |byte: u8| match byte {
+            b'/' => self.slashes,
+            b'\\' => self.backslashes,
+            byte => byte.is_ascii_alphanumeric() || b"-._~".contains(&byte),
+        };
+        let mut out = Vec::with_capacity(path.len());
+        let mut rest = path;
+        while let Some(at) = memchr::memchr(b'%', rest) {
+            out.extend_from_slice(&rest[..at]);
+            rest = &rest[at..];
+            let Some(byte) = rest.get(1..3).and_then(hex) else {
+                out.push(b'%');
+                rest = &rest[1..];
+                continue;
+            };
+            if is_plain(byte) {
+                out.push(byte);
+            } else {
+                out.extend_from_slice(&rest[..3].to_ascii_uppercase());
+            }
+            rest = &rest[3..];
+        }
+        out.extend_from_slice(rest);
+        out
+    }
+}
+
+fn hex(digits: &[u8]) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    Some((digit(digits[0])? * 16 + digit(digits[1])?) as u8)
+}
+
+/// The routes of one request, by the path that a server may read.
+pub(crate) trait Routes {
+    /// The route of a path in normal form.
+    fn of(&self, path: &[u8]) -> Option<usize>;
+    /// Whether requests on a route reach no server.
+    fn is_answered(&self, route: usize) -> bool;
+}
+
+/// Whether a server may read the target as a path of another route than `found`, or as one that `edit` keeps from it:
+///
+/// - An encoded slash, a backslash and parameters must leave the route as it is, and what is changed about the path.
+/// - A server that leaves dot segments as they are, or doubled slashes, must not read a path that reaches no server.
+/// - Nor must one for which `//name` at the beginning is a host.
+/// - Some end a path at an encoded NUL.
+#[cold]
+pub(crate) fn is_ambiguous(
+    target: &[u8],
+    found: usize,
+    edit: Option<&PathEdit>,
+    routes: &impl Routes,
+) -> bool {
+    let path = path_of(target);
+    if path.windows(3).any(|text| text == b"%00") {
+        return true;
+    }
+    let normal = normal(path);
+    // Where a path is changed, servers get it in normal form.
+    let sent = if edit.is_some() { &normal } else { path };
+    let is_kept = |path: &[u8]| routes.of(path).is_none_or(|route| routes.is_answered(route));
+    let is_another = |reading: Reading| {
+        let read = reading.of(sent);
+        routes.of(&read) != Some(found)
+            || edit.is_some_and(|edit| reading.of(&edit.changed(&normal)) != edit.changed(&read))
+            || [Dots::ResolvedFirst, Dots::Kept].into_iter().any(|dots| {
+                let other = Reading { dots, ..reading }.of(sent);
+                other != read && is_kept(&other)
+            })
+    };
+    let below = below_host(sent);
+    let is_below_host = |reading: Reading| {
+        let read = below.map(|path| reading.of(path));
+        read.and_then(|path| routes.of(&path)).is_some_and(|route| routes.is_answered(route))
+    };
+    Reading::all_of(sent).any(|reading| is_another(reading) || is_below_host(reading))
+}
+
+/// The path of what a server may read as `//host/path`, as browsers and Node.js do a reference (whatwg.org, URL).
+fn below_host(path: &[u8]) -> Option<&[u8]> {
+    let is_slash = |byte: &u8| b"/\\".contains(byte);
+    let host = path.iter().position(|byte| !is_slash(byte)).filter(|slashes| *slashes > 1)?;
+    let rest = &path[host..];
+    Some(rest.iter().position(is_slash).map_or(b"/", |at| &rest[at..]))
+}
+
+/// Whether servers are known to read the target's path in more than one way, whatever the routes are.
+#[cold]
+pub(crate) fn is_unusual(target: &[u8]) -> bool {
+    let path = path_of(target);
+    let is_dots = |segment: &[u8]| matches!(segment, b"." | b"..");
+    let encodes_unusual = |text: &[u8]| {
+        text[0] == b'%'
+            && hex(&text[1..]).is_none_or(|byte| byte.is_ascii_control() || b"/\\;%".contains(&byte))
+    };
+    path.iter().any(|byte| b";\\".contains(byte))
+        || path.windows(2).any(|pair| pair == b"//")
+        || path.windows(3).any(encodes_unusual)
+        || path.iter().rev().take(2).any(|byte| *byte == b'%')
+        || Reading::OF_ROUTES.decoded(path).split(|byte| *byte == b'/').any(is_dots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::route::{Hosts, PathPattern};
+    use proptest::prelude::*;
+
+    #[test]
+    fn spellings_of_a_path_have_one_form() {
+        for (path, form) in [
+            ("/a/b", "/a/b"),
+            ("/a.b/c.d", "/a.b/c.d"),
+            ("/%61/b", "/a/b"),
+            ("/a%2fb", "/a%2Fb"),
+            ("/a%252fb", "/a%252fb"),
+            ("/a;b/c", "/a;b/c"),
+            ("/a\\b", "/a\\b"),
+            ("/a/./b", "/a/b"),
+            ("/x/../a", "/a"),
+            ("/x/%2e%2E/a", "/a"),
+            ("/../../a", "/a"),
+            ("//a///b", "/a/b"),
+            ("/a/..", "/"),
+            ("/a/b/..", "/a/"),
+            ("/a/.", "/a/"),
+            ("/a//", "/a/"),
+            ("/%", "/%"),
+            ("/%zz%4", "/%zz%4"),
+            ("/.hidden", "/.hidden"),
+            ("", "/"),
+            ("*", "/*"),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&normal(path.as_bytes())), form, "{path}");
+        }
+    }
+
+    /// Routes by path; those whose number is in the list are answered by the gateway.
+    struct Table(Hosts, Vec<usize>);
+
+    impl Routes for Table {
+        fn of(&self, path: &[u8]) -> Option<usize> {
+            self.0.find(b"", path, &|_| true)
+        }
+
+        fn is_answered(&self, route: usize) -> bool {
+            self.1.contains(&route)
+        }
+    }
+
+    /// Routes with these paths; `!` before one denies it.
+    fn table(patterns: &[&str]) -> Table {
+        let mut table = Table(Hosts::default(), Vec::new());
+        for (route, pattern) in patterns.iter().enumerate() {
+            let path: PathPattern = pattern.trim_start_matches('!').parse().unwrap();
+            table.0.insert(None, &path, route);
+            if pattern.starts_with('!') {
+                table.1.push(route);
+            }
+        }
+        table
+    }
+
+    /// The route of a target if a request reaches a server by it.
+    fn accepted(table: &Table, target: &str, edit: Option<&PathEdit>) -> Option<usize> {
+        let target = target.as_bytes();
+        let found = table.of(&normal(path_of(target)))?;
+        (!table.is_answered(found) && !is_ambiguous(target, found, edit, table)).then_some(found)
+    }
+
+    #[test]
+    fn a_path_reaches_a_server_if_all_readings_are_on_one_route() {
+        let site = &["!/admin/*", "/*", "/pub/*", "/projects/{id}/tree/*"][..];
+        let closed = &["/pub/*", "/x/y"][..];
+        for (patterns, target, route) in [
+            // Encoded slashes.
+            (site, "/admin%2fsecret", None),
+            (site, "/admin%2Fsecret", None),
+            (site, "/x/..%2fadmin/secret", None),
+            (site, "/x%2f..%2fadmin", None),
+            (site, "/%2fadmin/x", None),
+            (site, "/pub/..%2f", None),
+            (site, "/pub/..%2fx", None),
+            (site, "/pub%2fx", None),
+            (site, "/pub/a%2f..%2f..%2fadmin", None),
+            (site, "/%2e%2e%2fadmin", None),
+            (site, "/projects/a%2fb/tree/x", None),
+            (site, "/@scope%2fname", Some(1)),
+            (site, "/projects/a%2Fb", Some(1)),
+            (site, "/pub/a%2fb", Some(2)),
+            (site, "/pub/..%2fpub/x", Some(2)),
+            (site, "/pub/x?next=/..%2fadmin", Some(2)),
+            (closed, "/pub/..%2fadmin", None),
+            (closed, "/x%2fy", None),
+            (closed, "/pub/a%2fb", Some(0)),
+            // They are decoded once.
+            (site, "/admin%252fsecret", Some(1)),
+            (site, "/%2561dmin/x", Some(1)),
+            // Dot segments that a server leaves as they are, or resolves by the RFC.
+            (site, "/admin/../x", None),
+            (site, "/admin/%2e%2e/x", None),
+            (site, "/admin//../x", None),
+            (site, "/admin///../../x", None),
+            (site, "/x/../pub/y", Some(2)),
+            (site, "/%2e%2e/%2e/x", Some(1)),
+            (closed, "/x/../pub/y", None),
+            (closed, "/pub/x/../y", Some(0)),
+            // Several slashes.
+            (site, "//admin/x", None),
+            (site, "//x/admin/secret", None),
+            (site, "///x/admin", None),
+            (site, "//pub/x", Some(2)),
+            (site, "/x//y", Some(1)),
+            (closed, "//pub//x", Some(0)),
+            // Backslashes.
+            (site, "/admin\\x", None),
+            (site, "/admin%5cx", None),
+            (site, "/x\\..\\admin", None),
+            (site, "/x/..%5Cadmin", None),
+            (site, "/\\x\\admin", None),
+            (site, "/pub/a%5cb", Some(2)),
+            // Parameters.
+            (site, "/admin;x/y", None),
+            (site, "/admin;/y", None),
+            (site, "/x/..;/admin", None),
+            (site, "/x/..;a=b%2fadmin", None),
+            (site, "/pub/x;v=1/y", Some(2)),
+            // NUL.
+            (site, "/pub/x%00", None),
+            (site, "/pub/x?%00", Some(2)),
+        ] {
+            assert_eq!(accepted(&table(patterns), target, None), route, "{patterns:?} {target}");
+        }
+    }
+
+    #[test]
+    fn what_is_changed_about_a_path_is_the_same_in_all_readings() {
+        let any = &["/*"][..];
+        for (patterns, strip, add, target, passes) in [
+            (&["/pub/*", "/*"][..], "/pub", "", "/pub/..%2fx", false),
+            (any, "", "/files", "/..%2fx", false),
+            (any, "", "/files", "/a%2f..%2f..%2fx", false),
+            (any, "", "/files", "/..;/x", false),
+            (any, "", "/files", "/..\\x", false),
+            (any, "", "/files", "/a%2fb", true),
+            (any, "", "/files", "/../x", true),
+            (any, "/pub", "/files", "/pub%2fx", false),
+            (any, "/pub", "/files", "/pub/..%2f..%2fx", false),
+            (any, "/pub", "/files", "/pub/a%2f..%2fx", true),
+            (any, "/pub", "", "/pub/a%2fb", true),
+        ] {
+            let edit = PathEdit { strip: strip.as_bytes().into(), add: add.as_bytes().into() };
+            let found = accepted(&table(patterns), target, Some(&edit));
+            assert_eq!(found.is_some(), passes, "{patterns:?} {strip} {add} {target}");
+        }
+    }
+
+    #[test]
+    fn unusual_paths() {
+        for target in [
+            "/a%2fb",
+            "/a\\b",
+            "/a%5Cb",
+            "/a;b",
+            "/a%3bb",
+            "/a/../b",
+            "/a/%2e./b",
+            "/.",
+            "//a",
+            "/a//",
+            "/%00",
+            "/%7f",
+            "/%0a",
+            "/%2541",
+            "/%",
+            "/a%4",
+            "/%zz",
+        ] {
+            assert!(is_unusual(target.as_bytes()), "{target}");
+        }
+        for target in ["/", "/a/b.c/..d/.e", "/%20/%C3%A9/%61", "/a?b//c;d/../%2f", "/a/"] {
+            assert!(!is_unusual(target.as_bytes()), "{target}");
+        }
+    }
+
+    fn percent_decoded(path: &str, keeps: &str) -> String {
+        let mut out = String::new();
+        let mut chars = path.chars();
+        while let Some(char) = chars.next() {
+            let code = if char == '%' { chars.as_str().get(..2) } else { None };
+            match code.and_then(|code| u8::from_str_radix(code, 16).ok()).map(char::from) {
+                Some(byte) if !keeps.contains(byte) => {
+                    out.push(byte);
+                    chars.nth(1);
+                }
+                _ => out.push(char),
+            }
+        }
+        out
+    }
+
+    /// The segments that a server reads, if it resolves dot segments with or without empty ones in between.
+    fn resolved(path: &str, merges: bool) -> Vec<&str> {
+        let mut out = Vec::new();
+        for segment in path.split('/').skip(1) {
+            match segment {
+                "." => {}
+                "" if merges => {}
+                ".." => drop(out.pop()),
+                segment => out.push(segment),
+            }
+        }
+        out.retain(|segment| !segment.is_empty());
+        out
+    }
+
+    fn without_parameters(path: &str) -> String {
+        let segments = path.split('/').map(|segment| segment.split(';').next().unwrap_or_default());
+        segments.collect::<Vec<_>>().join("/")
+    }
+
+    /// The first segment in the eyes of servers, as their documents and trials have it.
+    fn first_segments(path: &str) -> Vec<String> {
+        let decoded = percent_decoded(path, "");
+        let first = |segments: &[&str]| segments.first().copied().unwrap_or_default().to_owned();
+        let kept = |path: &str| first(&path.split('/').filter(|part| !part.is_empty()).collect::<Vec<_>>());
+        let backslashes = |path: &str| path.replace('\\', "/");
+        let url = backslashes(&percent_decoded(path, "/\\;%"));
+        let of_url = match url.starts_with("//") {
+            true => url
+                .trim_start_matches('/')
+                .split_once('/')
+                .map_or(String::new(), |(_, rest)| format!("/{rest}")),
+            false => url,
+        };
+        vec![
+            // nginx and Go, Express, Flask and Django.
+            first(&resolved(&decoded, true)),
+            kept(path),
+            kept(&decoded),
+            // Jetty, and Tomcat, which decodes a slash if that is set.
+            first(&resolved(&percent_decoded(&without_parameters(path), "/"), false)),
+            first(&resolved(&percent_decoded(&without_parameters(path), ""), true)),
+            // IIS, and `new URL(..)` of Node.js.
+            first(&resolved(&backslashes(&decoded), true)),
+            first(&resolved(&of_url, false)),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+        /// No spelling leads around a route: what reaches a server is to none of them what the gateway denies.
+        #[test]
+        fn no_path_that_reaches_a_server_is_a_denied_one_to_it(
+            parts in proptest::collection::vec(
+                proptest::sample::select(vec![
+                    "/", "//", "%2f", "%2F", "\\", "%5c", ";", ";a=b", ".", "..", "%2e", "%2E%2e", "%25", "%00", "%",
+                    "admin", "%61dmin", "admi%6E", "x", "pub", "2f", "5c",
+                ]),
+                0..9,
+            )
+        ) {
+            let target = format!("/{}", parts.concat());
+            let table = table(&["!/admin/*", "/*", "/pub/*"]);
+            if accepted(&table, &target, None).is_some() {
+                prop_assert!(!first_segments(&target).contains(&"admin".to_owned()), "{}", target);
+            }
+        }
+    }
+}
