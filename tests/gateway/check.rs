@@ -54,6 +54,88 @@ fn a_valid_file_is_explained_and_a_fault_is_located() {
     assert!(ended.code == Some(2) && ended.stderr.contains("--config"), "{}", ended.stderr);
 }
 
+/// Regression test: only the first fault was reported, and warnings had no line.
+#[test]
+fn all_findings_are_reported_at_once_in_the_order_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.toml");
+    let path = file.to_str().unwrap();
+    let faulty = "workers = 0\nlimits = { head = 1, connections = 0 }\n\
+        [service.app]\nservers = ['http://127.0.0.1:0', 'https://127.0.0.1:1']\nhash = 'client'\n\
+        [service.partner]\nservers = 'https://127.0.0.1:1'\ntls.insecure = true\n\
+        [listener.web]\nbind = []\nmode = '600'\n\
+        [[route]]\nhost = ['a:1', 'b:2']\nmethod = 'G T'\nservice = 'ap'\nresponse_headers.set = { A = '{x}', TE = 'x' }\n\
+        [[route]]\nservice = 'app'\nstrip_prefix = 'x'\nmax_body = 1\nrequest_buffer = 1\n";
+    fs::write(&file, faulty).unwrap();
+    let ended = Weir::run(&["check", "--config", path]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{}", ended.stderr);
+    let lines: Vec<_> = ended.stderr.lines().collect();
+    let expected = [
+        "1: workers: invalid value `0`",
+        "2: limits.connections: invalid value `0`",
+        "2: limits.head: invalid value `1`",
+        "4: service.app.servers.0: http://127.0.0.1:0: invalid port 0",
+        "4: service.app.servers.1: `https://127.0.0.1:1`: expected the scheme of the first",
+        "5: service.app.hash: needs `balance",
+        "8: warning: service.partner.tls.insecure: the certificate of https://127.0.0.1:1 is not verified",
+        "10: listener.web.bind: empty",
+        "11: listener.web.mode: no Unix socket",
+        "13: route.0.host.0: invalid host `a:1`",
+        "13: route.0.host.1: invalid host `b:2`",
+        "14: route.0.method.0: invalid method `G T`",
+        "15: route.0.service: unknown service `ap`",
+        "16: route.0.response_headers.set.A: unknown variable `{x}`",
+        "16: route.0.response_headers.set.TE: `TE` frames the message",
+        "19: route.1.strip_prefix: invalid value `x`",
+        "21: route.1.request_buffer: invalid value `1`",
+    ];
+    for (at, part) in expected.iter().enumerate() {
+        let part = format!("weir: {path}:{part}");
+        assert!(lines.iter().any(|line| line.starts_with(&part)), "{at}: no `{part}` in\n{}", ended.stderr);
+    }
+    assert_eq!(lines.len(), expected.len(), "{}", ended.stderr);
+    let numbers = lines.iter().map(|line| line[path.len() + 7..].split(':').next().unwrap());
+    let numbers: Vec<u32> = numbers.map(|number| number.parse().unwrap()).collect();
+    assert!(numbers.is_sorted(), "{numbers:?}");
+    // A start names the faults alone.
+    let ended = Weir::run(&["serve", "--config", path]);
+    assert_eq!((ended.code, ended.stderr.lines().count()), (Some(2), expected.len() - 1));
+}
+
+#[test]
+fn warnings_fail_a_check_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.toml");
+    let path = file.to_str().unwrap();
+    let plain = "[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\nservers = 'https://127.0.0.1:1'\n\
+        [[route]]\nservice = 'app'\n";
+    for (more, warning) in [
+        ("", None),
+        (
+            "[service.app.tls]\ninsecure = true\n",
+            Some("8: warning: service.app.tls.insecure: the certificate"),
+        ),
+    ] {
+        fs::write(&file, format!("{plain}{more}")).unwrap();
+        let ended = Weir::run(&["check", "--config", path]);
+        let valid = if warning.is_some() { "valid, with warnings" } else { "valid" };
+        assert_eq!(ended.code, Some(0));
+        assert!(ended.stdout.ends_with(&format!("{path}: {valid}\n")), "{}", ended.stdout);
+        let denied = Weir::run(&["check", "--config", path, "--deny-warnings"]);
+        assert_eq!(denied.code, Some(if warning.is_some() { 2 } else { 0 }), "{}", denied.stderr);
+        if let Some(part) = warning {
+            let part = format!("{path}:{part}");
+            assert!(ended.stdout.starts_with(&part), "{}", ended.stdout);
+            assert!(denied.stderr.starts_with(&format!("weir: {part}")), "{}", denied.stderr);
+            assert!(
+                denied.stderr.ends_with("rejected by --deny-warnings: warnings 1\n"),
+                "{}",
+                denied.stderr
+            );
+        }
+    }
+}
+
 const COSTS: &str = include_str!("../../crates/gateway/src/config/costs.csv");
 
 /// A figure as it was measured.

@@ -163,7 +163,10 @@ fn a_broken_file_keeps_the_old_and_mending_it_clears_the_metric() {
     let since = metric(&case.weir, "weir_configuration_since_seconds");
     for (index, (broken, why)) in [
         ("[[route]]\nrespond.status = ", "weir.toml:1"),
-        ("workers = 0", "weir.toml:1: workers: invalid value `0`: expected at least 1"),
+        (
+            "workers = 0\n[listener.web]\nbind = '127.0.0.1:0'",
+            "weir.toml:1: workers: invalid value `0`: expected at least 1",
+        ),
         (
             "[listener.web]\nbind = '127.0.0.1:0'\ntls = {}",
             "weir.toml:3: listener.web.tls: a listener with TLS needs",

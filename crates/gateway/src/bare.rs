@@ -2,7 +2,7 @@
 
 pub use crate::config::Role;
 use crate::config::document::Config;
-use crate::config::{Fault, Override, Snapshot, UpstreamTls, compile, take_over_service};
+use crate::config::{Findings, Override, Snapshot, UpstreamTls, compile, take_over_service};
 use crate::health::Health;
 use crate::observe::journal::{Entry, Journal};
 use crate::observe::{Counters, Log};
@@ -58,14 +58,15 @@ pub struct Bound(Snapshot);
 
 impl Bound {
     /// Checks the configuration. `server` and `client` take the place of what it says about TLS, for all listeners and
-    /// services. Errors: its first fault.
+    /// services. Errors: all that was found, if there is a fault.
     pub fn new(
         role: Role,
         config: &Config,
         server: Option<Server>,
         client: Option<(Client, PeerName)>,
-    ) -> Result<Self, Fault> {
-        let mut snapshot = compile(config)?;
+    ) -> Result<Self, Findings> {
+        let mut findings = Findings::default();
+        let Some(mut snapshot) = compile(config, &mut findings) else { return Err(findings) };
         for listener in &mut snapshot.listeners {
             listener.role = role;
             listener.tls.clone_from(&server);

@@ -1,7 +1,7 @@
 //! The configuration is read again while the gateway runs: checked as at the start, and taken as a whole or not at all.
 
 use crate::config::document::Reload;
-use crate::config::{Changes, Checked, OnDisk, Snapshot, restart};
+use crate::config::{Changes, Checked, Finding, OnDisk, Snapshot, restart};
 use crate::control::gather;
 use crate::in_force::InForce;
 use crate::names::Keeping;
@@ -21,7 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use weir_reactor::mailbox;
 
-/// Reads and checks the configuration again. Errors: the words in which the start would have said why it is refused.
+/// Reads and checks the configuration again. Errors: in the words of the start, its faults, a line each.
 pub type Again = Box<dyn Fn() -> Result<Checked, String> + Send>;
 
 /// A wish, and who wants to know what became of it. One is fulfilled after the other, so an upgrade and a reload never meet.
@@ -149,8 +149,12 @@ impl Running {
             }
             Err(error) => {
                 standing.refuse();
-                supervisor.ready(format_args!("serving; the last reload was refused: {error}"));
-                journal.line(format_args!("weir: reload refused: {error}; the configuration in use stays"));
+                let first = error.lines().next().unwrap_or_default();
+                supervisor.ready(format_args!("serving; the last reload was refused: {first}"));
+                for line in error.lines() {
+                    journal
+                        .line(format_args!("weir: reload refused: {line}; the configuration in use stays"));
+                }
                 self.refused = Some(Refused { why: error.clone(), again_at: Instant::now() + AGAIN });
                 Outcome::Refused { error }
             }
@@ -166,11 +170,11 @@ impl Reloader {
         let listeners = std::mem::take(&mut checked.snapshot.listeners);
         let arranged = restart::check(&checked.config, &self.checked.config)
             .and_then(|()| restart::arrange(listeners, &bound.listeners));
-        checked.snapshot.listeners = arranged.map_err(|fault| checked.in_words(&fault))?;
+        checked.snapshot.listeners = arranged.map_err(|fault| checked.in_words(fault))?;
         let changes = Changes::between(&checked, &self.checked);
-        let known = self.checked.config.warnings();
-        for fault in checked.config.warnings().iter().filter(|fault| !known.contains(fault)) {
-            self.journal.line(format_args!("weir: warning: {fault}"));
+        let is_new = |warning: &&Finding| !self.checked.warnings().any(|known| known.is_same(warning));
+        for warning in checked.warnings().filter(is_new) {
+            self.journal.line(format_args!("weir: {warning}"));
         }
         let checks = checked.snapshot.health_checks();
         if let Some(fault) = self.descriptors.fault(checked.snapshot.connections, checks)

@@ -3,7 +3,7 @@
 mod place;
 mod words;
 
-pub use place::line_at;
+pub use place::{line_at, line_of};
 pub use words::{in_words, message_of};
 
 use place::{key_at, offset_of};

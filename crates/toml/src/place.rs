@@ -15,6 +15,8 @@ pub(crate) fn offset_of(table: &DeTable<'_>, key: &str) -> Option<usize> {
             let inside = item.get_ref().as_table().and_then(|table| offset_of(table, rest));
             Some(inside.unwrap_or(item.span().start))
         }
+        // A value alone is in place of a list.
+        (Some("0"), _) => Some(found.span().start),
         (Some(_), _) => None,
     }
 }
@@ -47,6 +49,12 @@ fn below(value: &DeValue<'_>, offset: usize) -> Option<String> {
     }
 }
 
+/// The line of a key, counted from 1; `None`: the text does not set it.
+pub fn line_of(text: &str, key: &str) -> Option<usize> {
+    let table = DeTable::parse(text).ok()?;
+    offset_of(table.get_ref(), key).map(|offset| line_at(text, offset))
+}
+
 /// The line of a byte offset, counted from 1.
 pub fn line_at(text: &str, offset: usize) -> usize {
     text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
@@ -69,6 +77,9 @@ mod tests {
             assert_eq!(line, Some(line_at(text, at)), "{key}");
         }
         assert_eq!(key_at(table.get_ref(), text.len()), None);
+        // A value alone is in place of a list.
+        assert_eq!(line_of(text, "f.1.h.0"), Some(7));
+        assert_eq!(line_of(text, "f.2"), None);
     }
 
     #[test]

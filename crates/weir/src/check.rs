@@ -11,7 +11,8 @@ Examples:
   weir check --config /etc/weir/weir.toml
   weir check --config weir.toml --explain
 
-A fault is reported with file, line, key, value and what was expected; the exit code is 2.")]
+All faults and warnings are reported at once, each with file, line, key and what to do. The exit
+code is 2 if there is a fault.")]
 pub(crate) struct CheckArgs {
     /// The configuration (TOML)
     #[arg(long, value_name = "FILE")]
@@ -19,17 +20,24 @@ pub(crate) struct CheckArgs {
     /// Print the effective configuration, and what its choices about TLS cost
     #[arg(long)]
     explain: bool,
+    /// Exit with 2 if there is a warning, for CI
+    #[arg(long)]
+    deny_warnings: bool,
 }
 
 pub(crate) fn run(args: &CheckArgs) -> Outcome {
     let checked = weir_gateway::read(&args.config).map_err(Failure::usage)?;
     let file = args.config.display();
-    let warnings = checked.config.warnings();
     if args.explain {
         say(checked.explain())?;
     }
-    for fault in &warnings {
-        say(format_args!("{file}: warning: {fault}\n"))?;
+    let warnings: Vec<_> = checked.warnings().map(ToString::to_string).collect();
+    if args.deny_warnings && !warnings.is_empty() {
+        let denied = format!("{file}: rejected by --deny-warnings: warnings {}", warnings.len());
+        return Err(Failure::usage(format!("{}\n{denied}", warnings.join("\n"))));
+    }
+    for warning in &warnings {
+        say(format_args!("{warning}\n"))?;
     }
     say(format_args!("{file}: valid{}\n", if warnings.is_empty() { "" } else { ", with warnings" }))
 }

@@ -76,7 +76,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // If stderr is closed, the exit code still reports the failure.
-            let _ = writeln!(io::stderr(), "weir: {}", failure.message);
+            let _ = writeln!(io::stderr(), "weir: {}", failure.message.replace('\n', "\nweir: "));
             ExitCode::from(failure.code)
         }
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use weir_gateway::document::{
     Bind, Certificate, Limits, Listener, ListenerTls, Route, Server, Service, ServiceTls,
 };
-use weir_gateway::{Checked, Config, Fault, GatewayError, Inherited, Timeouts};
+use weir_gateway::{Checked, Config, Fault, Finding, Findings, GatewayError, Inherited, Timeouts};
 use weir_reactor::cores::Cores;
 use weir_tls::Offer;
 use weir_transport::{Endpoint, Place};
@@ -152,20 +152,19 @@ fn run_flags(args: ServeArgs, inherited: Inherited) -> Outcome {
         drain: args.drain_timeout,
         ..Timeouts::default()
     };
-    flags.warn(&config);
-    let checked = Checked::new(config.clone()).map_err(|fault| flags.blame(fault))?;
+    let checked = flags.check(config.clone())?;
     let blaming = flags.clone();
-    let again = move || Checked::new(config.clone()).map_err(|fault| blaming.blame(fault).message);
+    let again = move || Checked::new(config.clone()).map_err(|found| blaming.blame_all(&found).message);
     weir_gateway::serve(checked, inherited, Box::new(again)).map_err(|error| flags.failure(error))
 }
 
 fn run_file(file: &Path, inherited: Inherited) -> Outcome {
-    let checked = weir_gateway::read(file).map_err(Failure::usage)?;
-    for fault in checked.config.warnings() {
-        warn(&fault.key, &fault.message);
+    let checked = weir_gateway::read(file).map_err(|found| Failure::usage(found.faults_in_words()))?;
+    for warning in checked.warnings() {
+        warn(warning);
     }
     let path = file.to_owned();
-    let again = move || weir_gateway::read(&path).map_err(|error| error.to_string());
+    let again = move || weir_gateway::read(&path).map_err(|found| found.faults_in_words());
     weir_gateway::serve(checked, inherited, Box::new(again)).map_err(|error| match error {
         GatewayError::Config(fault) => Failure::usage(format!("{}: {fault}", file.display())),
         error => Failure::run(error),
@@ -175,8 +174,7 @@ fn run_file(file: &Path, inherited: Inherited) -> Outcome {
 pub(crate) fn relay(args: RelayArgs) -> Outcome {
     let flags = args.gateway.flags();
     let config = args.gateway.config()?;
-    flags.warn(&config);
-    let checked = Checked::new(config).map_err(|fault| flags.blame(fault))?;
+    let checked = flags.check(config)?;
     weir_gateway::relay(checked).map_err(|error| flags.failure(error))
 }
 
@@ -272,33 +270,44 @@ impl Flags {
         self.keys.iter().find(|(prefix, _)| key.starts_with(prefix)).map(|(_, flag)| *flag)
     }
 
-    fn warn(&self, config: &Config) {
-        for Fault { key, message } in config.warnings() {
-            warn(self.of(&key).unwrap_or(&key), &message);
+    /// Checks the configuration, and prints its warnings.
+    fn check(&self, config: Config) -> Result<Checked, Failure> {
+        let checked = Checked::new(config).map_err(|found| self.blame_all(&found))?;
+        for warning in checked.warnings() {
+            let key = self.of(&warning.key).map_or_else(|| warning.key.clone(), str::to_owned);
+            warn(&Finding { key, ..warning.clone() });
         }
+        Ok(checked)
     }
 
     fn failure(&self, error: GatewayError) -> Failure {
         match error {
-            GatewayError::Config(fault) => self.blame(fault),
+            GatewayError::Config(Fault { key, message }) => self.blame(&key, &message),
             error => Failure::run(error),
         }
     }
 
+    /// The faults, a line each.
+    fn blame_all(&self, found: &Findings) -> Failure {
+        let lines: Vec<_> =
+            found.faults().map(|fault| self.blame(&fault.key, &fault.message).message).collect();
+        Failure::usage(lines.join("\n"))
+    }
+
     /// Names the flag, or the flag whose file is at fault.
-    fn blame(&self, Fault { key, message }: Fault) -> Failure {
+    fn blame(&self, key: &str, message: &str) -> Failure {
         let files = self.files.each_ref().map(|(flag, file)| (*flag, file.as_deref()));
-        let of_file = Failure::blame(true, &message, &files);
-        match self.of(&key) {
+        let of_file = Failure::blame(true, message, &files);
+        match self.of(key) {
             Some(flag) if of_file.message == message => Failure::usage(format!("{flag}: {message}")),
             _ => of_file,
         }
     }
 }
 
-fn warn(place: &str, message: &str) {
+fn warn(warning: &Finding) {
     // A closed stderr must not stop the gateway.
-    let _ = writeln!(io::stderr(), "weir: warning: {place}: {message}");
+    let _ = writeln!(io::stderr(), "weir: {warning}");
 }
 
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {

@@ -24,9 +24,10 @@ pub fn configuration(input: &[u8]) -> bool {
     }
     match Checked::new(config.clone()) {
         Ok(_) => true,
-        Err(fault) => {
-            assert!(!fault.key.is_empty() && !fault.message.is_empty());
-            assert_eq!(Checked::new(config).err(), Some(fault));
+        Err(findings) => {
+            assert!(findings.faults().next().is_some());
+            assert!(findings.iter().all(|finding| !finding.key.is_empty() && !finding.message.is_empty()));
+            assert_eq!(Checked::new(config).err(), Some(findings));
             false
         }
     }

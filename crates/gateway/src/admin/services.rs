@@ -244,7 +244,7 @@ mod tests {
         let text = "[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\n\
             servers = ['http://192.0.2.1', 'http://192.0.2.2:81', 'http://[::1]:82', 'unix:/run/a.sock', \
                        'http://192.0.2.9', 'http://192.0.2.9']\n[service.tls]\nservers = 'https://192.0.2.1'";
-        config::compile(&toml::from_str(text).unwrap()).unwrap()
+        config::compile(&toml::from_str(text).unwrap(), &mut config::Findings::default()).unwrap()
     }
 
     fn found(service: &str, server: &str) -> Result<String, String> {

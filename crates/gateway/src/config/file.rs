@@ -1,12 +1,13 @@
 //! A configuration file.
 
+use super::compile;
 use super::document::Config;
 use super::files::{Files, OnDisk};
+use super::finding::{Fault, Finding, Findings, Location};
 use super::snapshot::Snapshot;
-use super::{Fault, compile};
 use std::fs;
 use std::path::{Path, PathBuf};
-pub use weir_toml::ConfigError;
+use weir_toml::{ConfigError, line_of};
 
 /// A configuration without a fault, with all files that it names, and its names resolved.
 #[derive(Debug)]
@@ -15,6 +16,7 @@ pub struct Checked {
     pub config: Config,
     pub(crate) snapshot: Snapshot,
     pub(crate) files: Files,
+    findings: Findings,
     source: Option<Source>,
 }
 
@@ -26,12 +28,20 @@ struct Source {
 }
 
 impl Checked {
-    /// Checks a configuration. Errors: its first fault.
-    pub fn new(config: Config) -> Result<Self, Fault> {
+    /// Checks a configuration. Errors: all that was found, if there is a fault.
+    pub fn new(config: Config) -> Result<Self, Findings> {
         // Before they are used: one that changes meanwhile is another one at the next look.
         let files = Files::read(&config);
-        let snapshot = compile(&config)?;
-        Ok(Self { config, snapshot, files, source: None })
+        let mut findings = Findings::default();
+        match compile(&config, &mut findings) {
+            Some(snapshot) => Ok(Self { config, snapshot, files, findings, source: None }),
+            None => Err(findings),
+        }
+    }
+
+    /// What is valid, and rarely meant.
+    pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.warnings()
     }
 
     /// The file that it was read from; `None`: from none.
@@ -54,33 +64,50 @@ impl Checked {
     }
 
     /// A fault of it in words: with file and line, if it has a file.
-    pub(crate) fn in_words(&self, fault: &Fault) -> String {
-        match &self.source {
-            Some(Source { path, text }) => located(&path.display().to_string(), text, fault).to_string(),
-            None => fault.to_string(),
+    pub(crate) fn in_words(&self, fault: Fault) -> String {
+        let mut findings = Findings::from(fault);
+        if let Some(source) = &self.source {
+            findings.locate(|key| source.locate(key));
         }
+        findings.to_string()
     }
 }
 
-/// Reads and checks a configuration. Errors: the file, the line, the key and what was expected.
-pub fn read(path: &Path) -> Result<Checked, ConfigError> {
-    let source = path.display().to_string();
-    let text = fs::read_to_string(path)
-        .map_err(|error| ConfigError::new(&source, format!("cannot read: {error}")))?;
-    let checked = parse(&source, &text)?;
-    Ok(Checked { source: Some(Source { path: path.to_owned(), text }), ..checked })
+impl Source {
+    /// The line of the key, or of what it is missing in.
+    fn locate(&self, key: &str) -> Location {
+        let mut places = std::iter::successors(Some(key), |key| Some(key.rsplit_once('.')?.0));
+        let line = places.find_map(|key| line_of(&self.text, key));
+        Location { file: self.path.display().to_string(), line }
+    }
 }
 
-fn parse(source: &str, text: &str) -> Result<Checked, ConfigError> {
-    let config = toml::from_str(text).map_err(|error| ConfigError::toml_at_key(source, text, &error))?;
-    Checked::new(config).map_err(|fault| located(source, text, &fault))
+/// Reads and checks a configuration. Errors: all that was found, if there is a fault: file, line, key and what was expected.
+pub fn read(path: &Path) -> Result<Checked, Findings> {
+    let file = || Location { file: path.display().to_string(), line: None };
+    let text =
+        fs::read_to_string(path).map_err(|error| Findings::at(file(), format!("cannot read: {error}")))?;
+    let source = Source { path: path.to_owned(), text };
+    parse(source)
 }
 
-/// With the line of the key, or of what it is missing in.
-fn located(source: &str, text: &str, fault: &Fault) -> ConfigError {
-    let inner = std::iter::successors(Some(fault.key.as_str()), |key| Some(key.rsplit_once('.')?.0));
-    let places: Vec<_> = inner.map(str::to_owned).collect();
-    ConfigError::one_of_keys(source, text, &places, &fault.key, &fault.message)
+fn parse(source: Source) -> Result<Checked, Findings> {
+    let file = source.path.display().to_string();
+    let config = toml::from_str(&source.text).map_err(|error| {
+        let ConfigError { source: file, line, message } =
+            ConfigError::toml_at_key(file, &source.text, &error);
+        Findings::at(Location { file, line }, message)
+    })?;
+    match Checked::new(config) {
+        Ok(mut checked) => {
+            checked.findings.locate(|key| source.locate(key));
+            Ok(Checked { source: Some(source), ..checked })
+        }
+        Err(mut findings) => {
+            findings.locate(|key| source.locate(key));
+            Err(findings)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -88,7 +115,8 @@ mod tests {
     use super::*;
 
     fn fault(text: &str) -> String {
-        parse("weir.toml", text).err().map(|error| error.to_string()).unwrap_or_default()
+        let source = Source { path: "weir.toml".into(), text: text.to_owned() };
+        parse(source).err().map(|error| error.to_string()).unwrap_or_default()
     }
 
     const LISTENER: &str = "[listener.web]\nbind = '127.0.0.1:0'\n";

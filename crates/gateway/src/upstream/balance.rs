@@ -170,7 +170,7 @@ mod tests {
             services: [("app".to_owned(), written)].into(),
             ..Config::default()
         };
-        let snapshot = config::compile(&config).unwrap();
+        let snapshot = config::compile(&config, &mut config::Findings::default()).unwrap();
         let mut store = Store::new();
         let service = Service::new(&snapshot.services[0], None, &mut store);
         (service, store)

@@ -1,16 +1,16 @@
 //! Listeners and their TLS.
 
 use super::routes::{HOST, host_name, service_named};
-use super::{Fault, check_name, limits, record_size};
+use super::{Fault, Findings, check_name, limits, record_size};
 use crate::config::document::{self, Bind, Certificate, ClientCertificates, Config, ListenerTls, SuiteOrder};
-use crate::config::snapshot::{Listener, Passthrough, Role, Service};
+use crate::config::snapshot::{Listener, Passthrough, Role};
 use std::sync::Arc;
 use weir_tls::{ClientAuth, Identity, Offer, Server, ServerSettings};
 use weir_transport::{Endpoint, Place};
 
-pub(super) fn compile(config: &Config, services: &[Service]) -> Result<Vec<Listener>, Fault> {
+pub(super) fn compile(config: &Config, findings: &mut Findings) -> Vec<Listener> {
     if config.listeners.is_empty() {
-        return Err(Fault::new(
+        findings.fault(Fault::new(
             "listener",
             "missing: expected at least one, such as [listener.web] with bind = \"0.0.0.0:80\"",
         ));
@@ -18,22 +18,16 @@ pub(super) fn compile(config: &Config, services: &[Service]) -> Result<Vec<Liste
     let mut listeners = Vec::new();
     for (name, listener) in &config.listeners {
         let key = format!("listener.{name}");
-        check_name(&key, name)?;
-        if listener.bind.is_empty() {
-            return Err(Fault::new(format!("{key}.bind"), "empty: expected at least one address"));
-        }
-        if listener.mode.is_some() && !listener.bind.iter().any(|bind| matches!(bind, Bind::Unix(_))) {
-            return Err(Fault::new(format!("{key}.mode"), "no Unix socket in `bind` has permissions"));
-        }
-        if listener.proxy_field.is_some() && listener.trusted_proxies.is_empty() {
-            return Err(Fault::new(format!("{key}.proxy_field"), "needs `trusted_proxies`"));
-        }
+        findings.keep(check_name(&key, name));
+        check(listener, &key, findings);
         let tls = match &listener.tls {
-            Some(tls) => Some(server(config, tls, &format!("{key}.tls"))?),
+            Some(tls) => findings.keep(server(config, tls, &format!("{key}.tls"))),
             None => None,
         };
-        let limits = limits::compile(&config.limits, &listener.limits, &format!("{key}.limits"))?;
-        let passthrough = Arc::new(passthrough(config, listener, services, &key)?);
+        let limits = limits::compile(&config.limits, &listener.limits, &format!("{key}.limits"));
+        let limits = findings.keep(limits);
+        let passthrough = Arc::new(passthrough(config, listener, &key, findings));
+        let Some(limits) = limits else { continue };
         for (index, bind) in listener.bind.iter().enumerate() {
             let key = format!("{key}.bind.{index}");
             let place = match bind {
@@ -63,42 +57,62 @@ pub(super) fn compile(config: &Config, services: &[Service]) -> Result<Vec<Liste
             });
         }
     }
-    Ok(listeners)
+    listeners
+}
+
+fn check(listener: &document::Listener, key: &str, findings: &mut Findings) {
+    if listener.bind.is_empty() {
+        findings.fault(Fault::new(format!("{key}.bind"), "empty: expected at least one address"));
+    }
+    if listener.mode.is_some() && !listener.bind.iter().any(|bind| matches!(bind, Bind::Unix(_))) {
+        findings.fault(Fault::new(format!("{key}.mode"), "no Unix socket in `bind` has permissions"));
+    }
+    if listener.proxy_field.is_some() && listener.trusted_proxies.is_empty() {
+        findings.fault(Fault::new(format!("{key}.proxy_field"), "needs `trusted_proxies`"));
+    }
+    if listener.tls.as_ref().is_some_and(|tls| tls.key_log.is_some()) {
+        findings.warn(
+            format!("{key}.tls.key_log"),
+            "the secrets of all sessions are written to a file; who reads it can decrypt the traffic",
+            "remove it when you are done debugging",
+        );
+    }
 }
 
 fn passthrough(
     config: &Config,
     listener: &document::Listener,
-    services: &[Service],
     key: &str,
-) -> Result<Passthrough, Fault> {
+    findings: &mut Findings,
+) -> Passthrough {
     let mut compiled = Passthrough::default();
     for (index, written) in listener.passthrough.iter().enumerate() {
         let key = format!("{key}.passthrough.{index}");
-        let service = service_named(config, services, &written.service, &format!("{key}.service"))?;
-        if services[service].tls.is_some() {
+        let service = findings.keep(service_named(config, &written.service, &format!("{key}.service")));
+        let servers = config.services.get(&written.service).map(|service| &service.servers[..]);
+        if servers.and_then(<[_]>::first).is_some_and(|server| server.url.tls()) {
             let why = format!(
                 "the servers of `{}` are https, and get TLS of the client already: expected http",
                 written.service
             );
-            return Err(Fault::new(format!("{key}.service"), why));
+            findings.fault(Fault::new(format!("{key}.service"), why));
         }
         for (at, name) in written.name.iter().enumerate() {
-            let key = format!("{key}.name.{at}");
+            let wrong =
+                || Fault::new(format!("{key}.name.{at}"), format!("invalid name `{name}`: {HOST}, or `*`"));
             let host = match name.as_str() {
-                "*" => None,
-                name => Some(
-                    host_name(name)
-                        .ok_or_else(|| Fault::new(key, format!("invalid name `{name}`: {HOST}, or `*`")))?,
-                ),
+                "*" => Some(None),
+                name => findings.keep(host_name(name).ok_or_else(wrong)).map(Some),
             };
-            compiled.insert(host.as_deref(), service);
+            if let Some((host, service)) = host.zip(service) {
+                compiled.insert(host.as_deref(), service);
+            }
         }
         if written.name.is_empty() {
-            return Err(Fault::new(format!("{key}.name"), "empty: expected at least one name"));
+            findings.fault(Fault::new(format!("{key}.name"), "empty: expected at least one name"));
         }
     }
-    Ok(compiled)
+    compiled
 }
 
 fn server(config: &Config, tls: &ListenerTls, key: &str) -> Result<Server, Fault> {

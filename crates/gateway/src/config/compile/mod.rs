@@ -7,9 +7,9 @@ mod pages;
 mod routes;
 mod services;
 
-use super::Overrides;
 use super::document::{self, ClientField, Config, Log, OwnLimits};
 use super::snapshot::{AccessLog, Policy, Snapshot, Tracing};
+use super::{Fault, Findings, Overrides};
 use crate::downstream::{MAX_PENDING, MinRate, MinRates};
 use crate::exchange::InterimLimits;
 use crate::heads::forwarded::Forms;
@@ -20,59 +20,34 @@ use std::time::Duration;
 use weir_http1::Limits;
 use weir_reactor::cores;
 
-/// An invalid value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {message}")]
-pub struct Fault {
-    /// Its key in the document, such as `service.api.servers.0`.
-    pub key: String,
-    /// What is wrong, and what was expected.
-    pub message: String,
-}
-
-impl Fault {
-    fn new(key: impl Into<String>, message: impl ToString) -> Self {
-        Self { key: key.into(), message: message.to_string() }
-    }
-}
-
-/// Checks a configuration, reads the files that it names and resolves its names. Errors: the first fault.
-pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
-    if config.workers == Some(0) {
-        return Err(Fault::new("workers", "invalid value `0`: expected at least 1"));
-    }
+/// Checks a configuration, reads the files that it names and resolves its names. `None`: there is a fault among the findings.
+pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapshot> {
+    at_least_one(config, findings);
     if let Some(cores) = &config.cores {
-        cores.check().map_err(|error| Fault::new("cores", error))?;
+        findings.keep(cores.check().map_err(|error| Fault::new("cores", error)));
     }
-    let limits = limits::compile(&config.limits, &OwnLimits::default(), "limits")?;
-    let policy = policy(config, &limits)?;
-    let finder = names::Finder::new(config)?;
-    let services = services::compile(config, &finder)?;
-    let listeners = listeners::compile(config, &services)?;
-    let (routes, hosts) = routes::compile(config, &services, &policy)?;
-    let access = access(&config.log)?;
-    let (pages, tracing) = (pages::compile(config)?, tracing(config));
+    let limits = findings.keep(limits::compile(&config.limits, &OwnLimits::default(), "limits"));
+    let policy = findings.keep(policy(config, limits.as_ref()));
+    let services = services::compile(config, findings);
+    let listeners = listeners::compile(config, findings);
+    let routes = routes::compile(config, policy.as_ref(), findings);
+    let access = findings.keep(access(&config.log));
+    let pages = pages::compile(config, findings);
     let forms = Forms {
         x_forwarded: config.client_fields.contains(&ClientField::XForwarded),
         forwarded: config.client_fields.contains(&ClientField::Forwarded),
     };
-    let read_size = size("buffers.read", config.buffers.read, 4096, 1 << 20)?;
-    let names = finder.finish();
+    let read_size = findings.keep(size("buffers.read", config.buffers.read, 4096, 1 << 20));
     let memory = |bytes| size("limits.memory", bytes, 1 << 20, 1 << 40);
-    let memory = config.limits.memory.map(memory).transpose()?;
+    let memory = findings.keep(config.limits.memory.map(memory).transpose());
     let steps = u64::from(config.limits.handshakes_per_turn);
-    let handshakes_per_turn = size("limits.handshakes_per_turn", steps, 1, 64)?;
-    for (key, most) in [
-        ("limits.connections", config.limits.connections),
-        ("limits.handshakes", config.limits.handshakes),
-        ("limits.connections_per_client", config.limits.connections_per_client),
-    ] {
-        if most == Some(0) {
-            return Err(Fault::new(key, "invalid value `0`: expected at least 1"));
-        }
+    let handshakes_per_turn = findings.keep(size("limits.handshakes_per_turn", steps, 1, 64));
+    if findings.faults().next().is_some() {
+        return None;
     }
-    Ok(Snapshot {
-        limits,
+    let ((services, names), (routes, hosts)) = (services?, routes?);
+    Some(Snapshot {
+        limits: limits?,
         listeners,
         services,
         overrides: Overrides::default(),
@@ -80,17 +55,31 @@ pub(crate) fn compile(config: &Config) -> Result<Snapshot, Fault> {
         routes,
         hosts,
         forms,
-        tracing,
+        tracing: tracing(config),
         pages,
-        access,
+        access: access?,
         connections: config.limits.connections,
-        memory,
+        memory: memory?,
         handshakes: config.limits.handshakes,
-        handshakes_per_turn: handshakes_per_turn as u32,
+        handshakes_per_turn: handshakes_per_turn? as u32,
         connections_per_client: config.limits.connections_per_client,
-        read_size,
-        policy,
+        read_size: read_size?,
+        policy: policy?,
     })
+}
+
+/// Settings of which 0 would be none.
+fn at_least_one(config: &Config, findings: &mut Findings) {
+    for (key, is_zero) in [
+        ("workers", config.workers == Some(0)),
+        ("limits.connections", config.limits.connections == Some(0)),
+        ("limits.handshakes", config.limits.handshakes == Some(0)),
+        ("limits.connections_per_client", config.limits.connections_per_client == Some(0)),
+    ] {
+        if is_zero {
+            findings.fault(Fault::new(key, "invalid value `0`: expected at least 1"));
+        }
+    }
 }
 
 /// How many workers there are. Errors: the system does not say how many cores there are.
@@ -122,13 +111,14 @@ fn access(log: &Log) -> Result<Option<AccessLog>, Fault> {
     Ok(Some(AccessLog { path, format, when_full: log.when_full }))
 }
 
-fn policy(config: &Config, of_heads: &Limits) -> Result<Policy, Fault> {
+/// `of_heads`: `None`: they are at fault.
+fn policy(config: &Config, of_heads: Option<&Limits>) -> Result<Policy, Fault> {
     let limits = &config.limits;
     let interims = InterimLimits {
         answers: size("limits.interim_answers", limits.interim_answers as u64, 0, 1000)?,
         bytes: match limits.interim_bytes {
             Some(bytes) => size("limits.interim_bytes", bytes, 512, 1 << 20)?,
-            None => of_heads.head_bytes,
+            None => of_heads.map_or(0, |limits| limits.head_bytes),
         },
     };
     Ok(Policy {

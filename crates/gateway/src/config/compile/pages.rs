@@ -1,39 +1,50 @@
 //! Error pages.
 
-use super::Fault;
+use super::{Fault, Findings};
 use crate::config::document::Config;
 use crate::config::snapshot::{Page, Pages};
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Reads the pages; a status alone comes before its class.
-pub(super) fn compile(config: &Config) -> Result<Pages, Fault> {
+pub(super) fn compile(config: &Config, findings: &mut Findings) -> Pages {
     let mut pages = Pages::default();
     let mut written: Vec<_> = config.error_pages.iter().collect();
     // Classes first: what is more specific replaces them.
     written.sort_by_key(|(statuses, _)| !statuses.ends_with("xx"));
     for (statuses, path) in written {
         let key = format!("error_pages.{statuses}");
-        let range = match (statuses.as_str(), statuses.parse::<u16>()) {
-            ("4xx", _) => 400..=499,
-            ("5xx", _) => 500..=599,
-            (_, Ok(status @ 400..=599)) => status..=status,
-            _ => {
-                let why = "expected a status of 400 to 599, or one of `4xx`, `5xx`";
-                return Err(Fault::new(key, format!("invalid status `{statuses}`: {why}")));
-            }
-        };
-        let body = fs::read(path)
-            .map_err(|error| Fault::new(&key, format!("cannot read {}: {error}", path.display())))?;
-        if body.len() > LARGEST {
-            let why = format!("{} has {} bytes: expected at most {LARGEST}", path.display(), body.len());
-            return Err(Fault::new(key, why));
+        let found = findings.keep(range(statuses, &key)).zip(findings.keep(page(path, &key)));
+        if let Some((range, page)) = found {
+            pages.extend(range.map(|status| (status, Arc::clone(&page))));
         }
-        let page = Arc::new(Page { content_type: content_type(path), body });
-        pages.extend(range.map(|status| (status, Arc::clone(&page))));
     }
-    Ok(pages)
+    pages
+}
+
+/// The statuses that a page is for.
+fn range(statuses: &str, key: &str) -> Result<RangeInclusive<u16>, Fault> {
+    match (statuses, statuses.parse::<u16>()) {
+        ("4xx", _) => Ok(400..=499),
+        ("5xx", _) => Ok(500..=599),
+        (_, Ok(status @ 400..=599)) => Ok(status..=status),
+        _ => {
+            let why = "expected a status of 400 to 599, or one of `4xx`, `5xx`";
+            Err(Fault::new(key, format!("invalid status `{statuses}`: {why}")))
+        }
+    }
+}
+
+fn page(path: &Path, key: &str) -> Result<Arc<Page>, Fault> {
+    let body = fs::read(path)
+        .map_err(|error| Fault::new(key, format!("cannot read {}: {error}", path.display())))?;
+    if body.len() > LARGEST {
+        let why = format!("{} has {} bytes: expected at most {LARGEST}", path.display(), body.len());
+        return Err(Fault::new(key, why));
+    }
+    Ok(Arc::new(Page { content_type: content_type(path), body }))
 }
 
 fn content_type(path: &Path) -> &'static str {

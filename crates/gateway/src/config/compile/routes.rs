@@ -1,9 +1,9 @@
 //! Routes.
 
-use super::{Fault, listed, min_rates, size};
+use super::{Fault, Findings, listed, min_rates, size};
 use crate::admission::Rate;
 use crate::config::document::{self, AmbiguousPaths, Config, RateBy};
-use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Service, Wanted};
+use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Wanted};
 use crate::downstream::{LEAST_BUFFER, MAX_PENDING};
 use crate::mirror::MirrorTo;
 use crate::route::{Edits, End, Hosts, PathEdit, PathPattern, Template};
@@ -11,47 +11,20 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_http1::{FieldName, is_token, may_be_trailer};
 
-/// The routes in their order, and how they are found.
+/// The routes in their order, and how they are found. `policy`: that of all; `None`: it is at fault. `None`: a route is.
 pub(super) fn compile(
     config: &Config,
-    services: &[Service],
-    policy: &Policy,
-) -> Result<(Vec<Route>, Hosts), Fault> {
+    policy: Option<&Policy>,
+    findings: &mut Findings,
+) -> Option<(Vec<Route>, Hosts)> {
     let mut routes = Vec::new();
     let mut hosts = Hosts::default();
     for (index, route) in config.routes.iter().enumerate() {
         let key = format!("route.{index}");
-        let timeouts = route.timeouts.over(policy.timeouts);
-        let min_rates = min_rates(route.min_rate.over(config.min_rate), &format!("{key}.min_rate"))?;
-        routes.push(Route {
-            conditions: conditions(config, route, &key)?,
-            action: action(config, services, route, &key)?,
-            policy: Policy {
-                max_body: route.max_body.unwrap_or(policy.max_body),
-                timeouts,
-                min_rates,
-                has_own_answers: (timeouts.stall, timeouts.answer, min_rates.answer)
-                    != (policy.timeouts.stall, policy.timeouts.answer, policy.min_rates.answer),
-                retry: route.retry,
-                request_buffer: buffer(route.request_buffer, 0, &format!("{key}.request_buffer"))?,
-                response_buffer: buffer(
-                    route.response_buffer,
-                    MAX_PENDING,
-                    &format!("{key}.response_buffer"),
-                )?,
-                ..policy.clone()
-            },
-            trace: trace(route, &key)?,
-            mirror: mirror(config, services, route, &key)?,
-            path: path_edit(route, &key)?,
-            ambiguous_paths: ambiguous_paths(route, &key)?,
-            rate: rate(route.rate, &key)?,
-            request: traced(config, edits(&route.request_headers, &format!("{key}.request_headers"), true)?)?,
-            request_trailers: trailers(&route.request_trailers, &key)?,
-            response: edits(&route.response_headers, &format!("{key}.response_headers"), false)?,
-        });
-        place(&mut hosts, route, index, &key)?;
+        routes.push(compile_one(config, route, policy, &key, findings));
+        place(&mut hosts, route, index, &key, findings);
     }
+    let routes: Vec<_> = routes.into_iter().collect::<Option<_>>()?;
     let reads_path = |route: &Route| route.path.is_some() || route.ambiguous_paths == AmbiguousPaths::Strict;
     if routes.iter().any(reads_path) {
         hosts.set_reads_paths();
@@ -64,7 +37,70 @@ pub(super) fn compile(
     {
         hosts.set_catch_all(0);
     }
-    Ok((routes, hosts))
+    Some((routes, hosts))
+}
+
+/// Each part is checked, whatever is wrong with another one.
+fn compile_one(
+    config: &Config,
+    route: &document::Route,
+    policy: Option<&Policy>,
+    key: &str,
+    findings: &mut Findings,
+) -> Option<Route> {
+    let conditions = conditions(config, route, key, findings);
+    let action = findings.keep(action(config, route, key));
+    let own = own_policy(config, route, policy, key, findings);
+    let trace = findings.keep(trace(route, key));
+    let mirror = findings.keep(mirror(config, route, key));
+    let path = findings.keep(path_edit(route, key));
+    let ambiguous_paths = findings.keep(ambiguous_paths(route, key));
+    let rate = findings.keep(rate(route.rate, key));
+    let request = edits(&route.request_headers, &format!("{key}.request_headers"), true, findings);
+    let request = findings.keep(traced(config, request));
+    let request_trailers = findings.keep(trailers(&route.request_trailers, key));
+    let response = edits(&route.response_headers, &format!("{key}.response_headers"), false, findings);
+    Some(Route {
+        conditions,
+        action: action?,
+        policy: own?,
+        trace: trace?,
+        mirror: mirror?,
+        path: path?,
+        ambiguous_paths: ambiguous_paths?,
+        rate: rate?,
+        request: request?,
+        request_trailers: request_trailers?,
+        response,
+    })
+}
+
+fn own_policy(
+    config: &Config,
+    route: &document::Route,
+    policy: Option<&Policy>,
+    key: &str,
+    findings: &mut Findings,
+) -> Option<Policy> {
+    let min_rates = min_rates(route.min_rate.over(config.min_rate), &format!("{key}.min_rate"));
+    let min_rates = findings.keep(min_rates);
+    let request_buffer = buffer(route.request_buffer, 0, &format!("{key}.request_buffer"));
+    let request_buffer = findings.keep(request_buffer);
+    let response_buffer = buffer(route.response_buffer, MAX_PENDING, &format!("{key}.response_buffer"));
+    let response_buffer = findings.keep(response_buffer);
+    let (policy, min_rates) = (policy?, min_rates?);
+    let timeouts = route.timeouts.over(policy.timeouts);
+    Some(Policy {
+        max_body: route.max_body.unwrap_or(policy.max_body),
+        timeouts,
+        min_rates,
+        has_own_answers: (timeouts.stall, timeouts.answer, min_rates.answer)
+            != (policy.timeouts.stall, policy.timeouts.answer, policy.min_rates.answer),
+        retry: route.retry,
+        request_buffer: request_buffer?,
+        response_buffer: response_buffer?,
+        ..policy.clone()
+    })
 }
 
 /// A number of bytes to hold for one message.
@@ -83,16 +119,18 @@ fn buffer(bytes: Option<u64>, default: usize, key: &str) -> Result<usize, Fault>
 const MOST_BUFFER: u64 = 256 * 1024 * 1024;
 
 /// Enters a route under each of its hosts and paths.
-fn place(hosts: &mut Hosts, route: &document::Route, index: usize, key: &str) -> Result<(), Fault> {
+fn place(hosts: &mut Hosts, route: &document::Route, index: usize, key: &str, findings: &mut Findings) {
     let all = [PathPattern::all()];
     let paths = if route.path.is_empty() { &all[..] } else { &route.path };
     let mut names = Vec::new();
     for (at, host) in route.host.iter().enumerate() {
-        names.push(Some(host_name(host).ok_or_else(|| {
-            Fault::new(format!("{key}.host.{at}"), format!("invalid host `{host}`: {HOST}"))
-        })?));
+        match host_name(host) {
+            Some(name) => names.push(Some(name)),
+            None => findings
+                .fault(Fault::new(format!("{key}.host.{at}"), format!("invalid host `{host}`: {HOST}"))),
+        }
     }
-    if names.is_empty() {
+    if route.host.is_empty() {
         names.push(None);
     }
     for name in &names {
@@ -100,7 +138,6 @@ fn place(hosts: &mut Hosts, route: &document::Route, index: usize, key: &str) ->
             hosts.insert(name.as_deref(), path, index);
         }
     }
-    Ok(())
 }
 
 /// What a name in a route or a listener looks like.
@@ -118,11 +155,11 @@ pub(super) fn host_name(host: &str) -> Option<String> {
     (is_name || is_ipv6() == Some(true)).then(|| host.to_ascii_lowercase())
 }
 
-fn conditions(config: &Config, route: &document::Route, key: &str) -> Result<Conditions, Fault> {
+fn conditions(config: &Config, route: &document::Route, key: &str, findings: &mut Findings) -> Conditions {
     for (at, method) in route.method.iter().enumerate() {
         if !is_token(method.as_bytes()) {
             let why = format!("invalid method `{method}`: expected a token such as GET");
-            return Err(Fault::new(format!("{key}.method.{at}"), why));
+            findings.fault(Fault::new(format!("{key}.method.{at}"), why));
         }
     }
     let mut listeners = Vec::new();
@@ -130,7 +167,7 @@ fn conditions(config: &Config, route: &document::Route, key: &str) -> Result<Con
         if !config.listeners.contains_key(name) {
             let why =
                 format!("unknown listener `{name}`: expected one of {}", listed(config.listeners.keys()));
-            return Err(Fault::new(format!("{key}.listener.{at}"), why));
+            findings.fault(Fault::new(format!("{key}.listener.{at}"), why));
         }
         listeners.push(name.as_str().into());
     }
@@ -138,29 +175,24 @@ fn conditions(config: &Config, route: &document::Route, key: &str) -> Result<Con
     for (name, value) in &route.headers {
         if !is_token(name.as_bytes()) {
             let why = format!("invalid field name `{name}`");
-            return Err(Fault::new(format!("{key}.headers.{name}"), why));
+            findings.fault(Fault::new(format!("{key}.headers.{name}"), why));
         }
         let value = (value != "*").then(|| value.as_bytes().into());
         headers.push(Wanted { name: name.as_bytes().into(), value });
     }
-    Ok(Conditions {
+    Conditions {
         methods: route.method.iter().map(|method| method.as_bytes().into()).collect(),
         headers,
         clients: route.client.clone(),
         listeners,
-    })
+    }
 }
 
-fn action(
-    config: &Config,
-    services: &[Service],
-    route: &document::Route,
-    key: &str,
-) -> Result<Action, Fault> {
+fn action(config: &Config, route: &document::Route, key: &str) -> Result<Action, Fault> {
     const ACTIONS: &str = "expected one of `service`, `redirect`, `respond`";
     match (&route.service, &route.redirect, &route.respond) {
         (Some(name), None, None) => {
-            Ok(Action::Pass { service: service_named(config, services, name, &format!("{key}.service"))? })
+            Ok(Action::Pass { service: service_named(config, name, &format!("{key}.service"))? })
         }
         (None, Some(redirect), None) => {
             let status = redirect.status.unwrap_or(308);
@@ -178,13 +210,8 @@ fn action(
 }
 
 /// The place of a service among all.
-pub(super) fn service_named(
-    config: &Config,
-    services: &[Service],
-    name: &str,
-    key: &str,
-) -> Result<usize, Fault> {
-    services.iter().position(|service| service.name == *name).ok_or_else(|| {
+pub(super) fn service_named(config: &Config, name: &str, key: &str) -> Result<usize, Fault> {
+    config.services.keys().position(|known| known == name).ok_or_else(|| {
         let known = listed(config.services.keys());
         Fault::new(key, format!("unknown service `{name}`: expected one of {known}"))
     })
@@ -206,12 +233,7 @@ fn ambiguous_paths(route: &document::Route, key: &str) -> Result<AmbiguousPaths,
     Ok(route.ambiguous_paths)
 }
 
-fn mirror(
-    config: &Config,
-    services: &[Service],
-    route: &document::Route,
-    key: &str,
-) -> Result<Option<MirrorTo>, Fault> {
+fn mirror(config: &Config, route: &document::Route, key: &str) -> Result<Option<MirrorTo>, Fault> {
     const MOST_BODY: u64 = 16 * 1024 * 1024;
     let Some(document::Mirror { service, percent, max_body, max_in_flight }) = &route.mirror else {
         return Ok(None);
@@ -232,7 +254,7 @@ fn mirror(
         return Err(Fault::new(format!("{key}.max_in_flight"), "invalid value `0`: expected at least 1"));
     }
     Ok(Some(MirrorTo {
-        service: service_named(config, services, service, &format!("{key}.service"))?,
+        service: service_named(config, service, &format!("{key}.service"))?,
         share: percent / 100.0,
         max_body: *max_body as usize,
         most: *max_in_flight,
@@ -297,41 +319,49 @@ fn path_edit(route: &document::Route, key: &str) -> Result<Option<PathEdit>, Fau
     Ok((edit != PathEdit::default()).then_some(edit))
 }
 
-/// `of_request`: variables are known.
-fn edits(edits: &document::Edits, key: &str, of_request: bool) -> Result<Edits, Fault> {
+/// `of_request`: variables are known. Without those that are at fault.
+fn edits(edits: &document::Edits, key: &str, of_request: bool, findings: &mut Findings) -> Edits {
     let mut compiled = Edits::default();
     for name in &edits.remove {
-        compiled.remove.push(field_name(name, &format!("{key}.remove"))?);
+        compiled.remove.extend(findings.keep(field_name(name, &format!("{key}.remove"))));
     }
     for (kind, fields) in [("set", &edits.set), ("add", &edits.add)] {
         for (name, value) in fields {
-            let key = format!("{key}.{kind}.{name}");
-            let bytes = field_name(name, &key)?;
-            let value: Template = value.parse().map_err(|why| Fault::new(&key, why))?;
-            if !of_request && !value.is_constant() {
-                return Err(Fault::new(
-                    &key,
-                    "variables are for requests and redirects: expected a fixed value",
-                ));
-            }
+            let edit = edit(kind, name, value, &format!("{key}.{kind}.{name}"), of_request);
+            let Some((name, value)) = findings.keep(edit) else { continue };
             if kind == "set" {
-                compiled.remove.push(bytes.clone());
-            } else if name.eq_ignore_ascii_case("host") {
-                return Err(Fault::new(&key, "a request has one Host: expected `set` in place of `add`"));
+                compiled.remove.push(name.clone());
             }
-            compiled.add.push((bytes, value));
+            compiled.add.push((name, value));
         }
     }
     if of_request
         && compiled.drops_name(b"host")
         && !edits.set.keys().any(|name| name.eq_ignore_ascii_case("host"))
     {
-        return Err(Fault::new(
-            format!("{key}.remove"),
-            "a request has a Host: expected `set` with another one",
-        ));
+        let why = "a request has a Host: expected `set` with another one";
+        findings.fault(Fault::new(format!("{key}.remove"), why));
     }
-    Ok(compiled)
+    compiled
+}
+
+/// A field to set or to add.
+fn edit(
+    kind: &str,
+    name: &str,
+    value: &str,
+    key: &str,
+    of_request: bool,
+) -> Result<(Box<[u8]>, Template), Fault> {
+    let bytes = field_name(name, key)?;
+    let value: Template = value.parse().map_err(|why| Fault::new(key, why))?;
+    if !of_request && !value.is_constant() {
+        return Err(Fault::new(key, "variables are for requests and redirects: expected a fixed value"));
+    }
+    if kind == "add" && name.eq_ignore_ascii_case("host") {
+        return Err(Fault::new(key, "a request has one Host: expected `set` in place of `add`"));
+    }
+    Ok((bytes, value))
 }
 
 fn trailers(names: &[String], key: &str) -> Result<Option<FieldNames>, Fault> {

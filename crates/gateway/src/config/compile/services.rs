@@ -2,9 +2,9 @@
 
 use super::listeners::HTTP_1_1;
 use super::names::Finder;
-use super::{Fault, check_name, limits, record_size};
+use super::{Fault, Findings, check_name, limits, record_size};
 use crate::config::document::{self, Balance, Config, HashOn, Health, ProxyProtocol, ServiceTls};
-use crate::config::snapshot::{Server, Service, UpstreamTls};
+use crate::config::snapshot::{Names, Server, Service, UpstreamTls};
 use crate::upstream::{Slots, hash_of};
 use std::sync::Arc;
 use weir_http1::is_token;
@@ -12,48 +12,59 @@ use weir_preface::proxy;
 use weir_tls::{Client, ClientSettings, Identity, Offer, PeerName, Roots};
 use weir_transport::{Endpoint, Place};
 
-pub(super) fn compile(config: &Config, finder: &Finder) -> Result<Vec<Service>, Fault> {
-    let one =
-        |(name, service): (&String, &document::Service)| compile_one(name, service, &config.limits, finder);
-    config.services.iter().map(one).collect()
+/// All of them, and what their names are. `None`: the name servers do not allow to find their addresses.
+pub(super) fn compile(config: &Config, findings: &mut Findings) -> Option<(Vec<Service>, Names)> {
+    let finder = findings.keep(Finder::new(config));
+    let one = |(name, service): (&String, &document::Service)| {
+        compile_one(name, service, &config.limits, finder.as_ref(), findings)
+    };
+    let services = config.services.iter().filter_map(one).collect();
+    Some((services, finder?.finish()))
 }
 
 fn compile_one(
     name: &str,
     service: &document::Service,
     general: &document::Limits,
-    finder: &Finder,
-) -> Result<Service, Fault> {
+    finder: Option<&Finder>,
+    findings: &mut Findings,
+) -> Option<Service> {
     let key = format!("service.{name}");
-    check_name(&key, name)?;
+    findings.keep(check_name(&key, name));
     let Some(first) = service.servers.first() else {
-        return Err(Fault::new(format!("{key}.servers"), "empty: expected at least one URL"));
+        findings.fault(Fault::new(format!("{key}.servers"), "empty: expected at least one URL"));
+        return None;
     };
     let first = &first.url;
-    check(service, &key)?;
+    check(service, &key, findings);
     let tls = match first.tls() {
-        true => Some(Arc::new(UpstreamTls { client: client(&service.tls, &format!("{key}.tls"))? })),
+        true => {
+            warn_insecure(service, &key, findings);
+            let client = findings.keep(client(&service.tls, &format!("{key}.tls")));
+            client.map(|client| Arc::new(UpstreamTls { client }))
+        }
         false => None,
     };
     if !first.tls() && service.tls.is_set() {
         let why = format!("{first} is not https, so there is no certificate to verify");
-        return Err(Fault::new(format!("{key}.tls"), why));
+        findings.fault(Fault::new(format!("{key}.tls"), why));
     }
-    let limits = limits::compile(general, &service.limits, &format!("{key}.limits"))?;
+    let limits = findings.keep(limits::compile(general, &service.limits, &format!("{key}.limits")));
     let mut servers = Vec::new();
     for (index, written) in service.servers.iter().enumerate() {
         let (key, place) = (format!("{key}.servers.{index}"), &written.url);
         if !(1..=1000).contains(&written.weight) {
             let why = format!("invalid value `{}`: expected 1 to 1000", written.weight);
-            return Err(Fault::new(format!("{key}.weight"), why));
+            findings.fault(Fault::new(format!("{key}.weight"), why));
         }
         if place.tls() != first.tls() {
             let why = format!("`{place}`: expected the scheme of the first server, {first}");
-            return Err(Fault::new(key, why));
+            findings.fault(Fault::new(key, why));
+        } else if let Some(finder) = finder {
+            servers.extend(findings.keep(server(written, service, finder, &key)));
         }
-        servers.push(server(written, service, finder, &key)?);
     }
-    Ok(Service {
+    Some(Service {
         name: name.to_owned(),
         servers,
         balance: service.balance,
@@ -64,34 +75,48 @@ fn compile_one(
         max_waiting: service.max_waiting,
         retry_percent: service.retry_percent,
         accept: service.accept.iter().map(|rule| rule.0).collect(),
-        limits,
+        limits: limits?,
         tls,
     })
 }
 
-fn check(service: &document::Service, key: &str) -> Result<(), Fault> {
+fn warn_insecure(service: &document::Service, key: &str, findings: &mut Findings) {
+    if !service.tls.insecure {
+        return;
+    }
+    let servers: Vec<_> = service.servers.iter().map(|server| server.url.to_string()).collect();
+    let servers = servers.join(", ");
+    findings.warn(
+        format!("{key}.tls.insecure"),
+        format!(
+            "the certificate of {servers} is not verified; a man in the middle can read and change everything"
+        ),
+        "name their CA with `ca`",
+    );
+}
+
+fn check(service: &document::Service, key: &str, findings: &mut Findings) {
     if service.hash.is_some() && service.balance != Balance::Hash {
-        return Err(Fault::new(format!("{key}.hash"), "needs `balance = \"hash\"`"));
+        findings.fault(Fault::new(format!("{key}.hash"), "needs `balance = \"hash\"`"));
     }
     if let Some(most) = service.max_connections
         && !(1..=1_000_000).contains(&most)
     {
         let why = format!("invalid value `{most}`: expected 1 to 1000000");
-        return Err(Fault::new(format!("{key}.max_connections"), why));
+        findings.fault(Fault::new(format!("{key}.max_connections"), why));
     }
     if let percent @ 101.. = service.retry_percent {
         let why = format!("invalid value `{percent}`: expected 0 to 100");
-        return Err(Fault::new(format!("{key}.retry_percent"), why));
+        findings.fault(Fault::new(format!("{key}.retry_percent"), why));
     }
     if let Some(health) = &service.health {
-        check_health(health, &format!("{key}.health"))?;
+        findings.keep(check_health(health, &format!("{key}.health")));
     }
-    match &service.sticky {
-        Some(name) if !is_token(name.as_bytes()) => Err(Fault::new(
-            format!("{key}.sticky"),
-            format!("invalid value `{name}`: expected the name of a cookie"),
-        )),
-        _ => Ok(()),
+    if let Some(name) = &service.sticky
+        && !is_token(name.as_bytes())
+    {
+        let why = format!("invalid value `{name}`: expected the name of a cookie");
+        findings.fault(Fault::new(format!("{key}.sticky"), why));
     }
 }
 

@@ -25,7 +25,6 @@ pub use service::{Balance, Eject, HashOn, Health, Pool, ProxyProtocol, Server, S
 pub use timeouts::{RouteTimeouts, Timeouts};
 pub use tracing::Tracing;
 
-use super::Fault;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -107,34 +106,6 @@ pub struct Buffers {
     /// Bytes of the buffer for reads, which all connections of a worker share: about the most that is read at once.
     #[serde(deserialize_with = "size")]
     pub read: u64,
-}
-
-impl Config {
-    /// What is valid, and rarely meant: the key, and what follows from it.
-    pub fn warnings(&self) -> Vec<Fault> {
-        let insecure = self.services.iter().filter(|(_, service)| service.tls.insecure);
-        let warning = |(name, service): (&String, &Service)| {
-            let servers: Vec<_> = service.servers.iter().map(|server| server.url.to_string()).collect();
-            Fault {
-                key: format!("service.{name}.tls.insecure"),
-                message: format!(
-                    "the certificate of {} is not verified; a man in the middle can read and change everything",
-                    servers.join(", ")
-                ),
-            }
-        };
-        let logged = self
-            .listeners
-            .iter()
-            .filter(|(_, listener)| listener.tls.as_ref().is_some_and(|tls| tls.key_log.is_some()));
-        let logged = logged.map(|(name, _)| Fault {
-            key: format!("listener.{name}.tls.key_log"),
-            message:
-                "the secrets of all sessions are written to a file; who reads it can decrypt the traffic"
-                    .to_owned(),
-        });
-        insecure.map(warning).chain(logged).collect()
-    }
 }
 
 impl Default for Config {
