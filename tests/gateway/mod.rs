@@ -2,6 +2,7 @@
 
 mod accept;
 mod activation;
+mod addresses;
 mod admission;
 mod buffering;
 mod check;

@@ -129,13 +129,12 @@ fn wanted(site: &Site) -> Result<Wanted, Fault> {
 
 fn wanted_admin(admin: &document::Admin) -> Result<Wanted, Fault> {
     let place = admin.address();
-    let found = match &admin.bind {
-        Some(Bind::Unix(path)) => Ok(Address::Unix(path.clone())),
-        Some(Bind::Tcp { .. }) | None => format!("http://{place}")
-            .parse::<Place>()
-            .and_then(|place| place.resolve().map_err(|error| error.to_string())),
+    let found = match admin.bind() {
+        Bind::Unix(path) => Ok(Address::Unix(path)),
+        Bind::Tcp { host, port } => Endpoint { tls: false, host, port }.resolve().map(Address::Tcp),
     };
-    let address = found.map_err(|message| Fault { key: "admin.bind".to_owned(), message })?;
+    let address =
+        found.map_err(|error| Fault { key: "admin.bind".to_owned(), message: error.to_string() })?;
     Ok(Wanted { admin: true, name: "admin".to_owned(), place, address })
 }
 

@@ -299,7 +299,10 @@ impl Flags {
         let files = self.files.each_ref().map(|(flag, file)| (*flag, file.as_deref()));
         let of_file = Failure::blame(true, message, &files);
         match self.of(key) {
-            Some(flag) if of_file.message == message => Failure::usage(format!("{flag}: {message}")),
+            Some(flag) if of_file.message == message => {
+                let words = message.split('`').map(|word| self.of(word).unwrap_or(word));
+                Failure::usage(format!("{flag}: {}", words.collect::<Vec<_>>().join("`")))
+            }
             _ => of_file,
         }
     }

@@ -1,5 +1,6 @@
 //! From the document to a snapshot: everything that can be wrong is found here, off the data path.
 
+mod addresses;
 mod limits;
 mod listeners;
 mod names;
@@ -26,6 +27,7 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
     if let Some(cores) = &config.cores {
         findings.keep(cores.check().map_err(|error| Fault::new("cores", error)));
     }
+    addresses::check(config, findings);
     let limits = findings.keep(limits::compile(&config.limits, &OwnLimits::default(), "limits"));
     let policy = findings.keep(policy(config, limits.as_ref()));
     let services = services::compile(config, findings);

@@ -41,8 +41,14 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// The address in words: where it is not set, for this machine alone.
+    /// The address: where it is not set, for this machine alone.
+    pub(crate) fn bind(&self) -> Bind {
+        let usual = || Bind::Tcp { host: "127.0.0.1".to_owned(), port: 9901 };
+        self.bind.clone().unwrap_or_else(usual)
+    }
+
+    /// The address in words.
     pub(crate) fn address(&self) -> String {
-        self.bind.as_ref().map_or_else(|| "127.0.0.1:9901".to_owned(), ToString::to_string)
+        self.bind().to_string()
     }
 }
