@@ -1,5 +1,6 @@
 //! Routes: which requests, what changes about them, and what is answered at once.
 
+use super::check::refused;
 use super::{ask, get, named};
 use crate::common::{Client, Weir};
 
@@ -48,6 +49,55 @@ fn hosts_and_paths_choose_the_service() {
         let answer = get(&weir, host, target);
         assert_eq!(answer.fields("x-server"), [server], "{host}{target}");
         assert!(answer.text().contains(&format!("GET {target} HTTP/1.1\r\n")), "{}", answer.text());
+    }
+}
+
+/// Regression test: a host that was written in another form than its shortest had no requests.
+#[test]
+fn hosts_are_the_same_in_each_of_their_forms() {
+    for (written, requested, is_same) in [
+        ("[0:0:0:0:0:0:0:1]", "[::1]", true),
+        ("[::1]", "[0:0:0:0:0:0:0:1]:8080", true),
+        ("[2001:DB8::A]", "[2001:db8:0::000a]", true),
+        ("[::ffff:127.0.0.1]", "[::FFFF:7f00:1]:80", true),
+        ("[::FFFF:7F00:1]", "[::ffff:127.0.0.1]", true),
+        ("[::1]", "[::2]", false),
+        ("a.example.", "A.Example", true),
+        ("A.EXAMPLE", "a.example.:80", true),
+        ("*.example.", "x.EXAMPLE.", true),
+        ("*.example", "example.", false),
+        ("127.0.0.1", "127.0.0.1.:80", true),
+    ] {
+        let config = format!("{LISTENER}[[route]]\nhost = '{written}'\nrespond.status = 200\n");
+        let weir = Weir::configured(&config, 1);
+        let status = if is_same { 200 } else { 404 };
+        assert_eq!(get(&weir, requested, "/").status, status, "{written} {requested}");
+    }
+    for host in [
+        "[fe80::1%eth0]",
+        "[fe80::1%25eth0]",
+        "::1",
+        "[::1",
+        "[::g]",
+        "[127.0.0.1]",
+        "a..b",
+        "a.example..",
+        ".",
+        "*.",
+        "*.[::1]",
+        "[::1]:80",
+    ] {
+        let config = format!("{LISTENER}[[route]]\nhost = '{host}'\nrespond.status = 200\n");
+        refused(&config, &format!("route.0.host.0: invalid host `{host}`: expected a name without port"));
+    }
+    for name in ["127.0.0.1", "[::1]", "[0::1]"] {
+        let config = format!(
+            "{LISTENER}passthrough = [{{ name = '{name}', service = 'a' }}]\n[service.a]\nservers = 'http://127.0.0.1:1'\n"
+        );
+        refused(
+            &config,
+            &format!("passthrough.0.name.0: invalid name `{name}`: no client asks for an address"),
+        );
     }
 }
 

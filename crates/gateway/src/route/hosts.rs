@@ -5,6 +5,8 @@ use super::pattern::PathPattern;
 use super::readings::normal;
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::io::Write as _;
+use std::net::Ipv6Addr;
 
 /// Routes by host. A host alone comes before the longest domain that it is in, and that before any host.
 #[derive(Clone, Debug, Default)]
@@ -57,8 +59,8 @@ impl Hosts {
         if self.exact.is_empty() && self.below.is_empty() {
             return self.any.find(path, fits);
         }
-        let mut lower = [0; LONGEST];
-        let host = host_of(authority, &mut lower);
+        let mut buffer = [0; LONGEST];
+        let host = host_of(authority, &mut buffer);
         self.exact
             .get(host)
             .and_then(|paths| paths.find(path, fits))
@@ -81,23 +83,37 @@ pub(crate) fn path_of(target: &[u8]) -> &[u8] {
     memchr::memchr(b'?', target).map_or(target, |query| &target[..query])
 }
 
-/// The host in lower case, without port and final dot.
-fn host_of<'a>(authority: &'a [u8], lower: &'a mut [u8; LONGEST]) -> &'a [u8] {
-    let end = match authority.first() {
-        Some(b'[') => memchr::memchr(b']', authority).map_or(authority.len(), |end| end + 1),
-        _ => memchr::memchr(b':', authority).unwrap_or(authority.len()),
-    };
+/// The host in lower case, without port and final dot, an IPv6 address at its shortest.
+fn host_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST]) -> &'a [u8] {
+    if authority.first() == Some(&b'[') {
+        return address_of(authority, buffer);
+    }
+    let end = memchr::memchr(b':', authority).unwrap_or(authority.len());
     let host = &authority[..end];
     let host = host.strip_suffix(b".").unwrap_or(host);
-    match lower.get_mut(..host.len()) {
-        Some(lower) if host.iter().any(u8::is_ascii_uppercase) => {
-            lower.copy_from_slice(host);
-            lower.make_ascii_lowercase();
-            lower
-        }
-        // A name that is longer is no DNS name, and is in no route.
-        _ => host,
+    if !host.iter().any(u8::is_ascii_uppercase) {
+        return host;
     }
+    // Of what is too long for a DNS name, the end alone can be in a route, by its domain.
+    let host = &host[host.len().saturating_sub(LONGEST)..];
+    let lower = &mut buffer[..host.len()];
+    lower.copy_from_slice(host);
+    lower.make_ascii_lowercase();
+    lower
+}
+
+/// The IPv6 address in brackets at its shortest (RFC 5952).
+#[cold]
+fn address_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST]) -> &'a [u8] {
+    let address =
+        memchr::memchr(b']', authority).and_then(|end| std::str::from_utf8(&authority[1..end]).ok());
+    let address: Option<Ipv6Addr> = address.and_then(|address| address.parse().ok());
+    let Some(address) = address else { return authority };
+    let mut rest = &mut buffer[..];
+    // Its text has at most 45 bytes.
+    let _ = write!(rest, "[{address}]");
+    let left = rest.len();
+    &buffer[..LONGEST - left]
 }
 
 /// RFC 1035 section 2.3.4.
@@ -116,6 +132,9 @@ mod tests {
             (Some("*.a.org"), "/*"),
             (Some("*.b.a.org"), "/*"),
             (Some("c.org"), "/c"),
+            (Some("[::1]"), "/*"),
+            (Some("[::ffff:192.0.2.1]"), "/*"),
+            (Some("[2001:db8::a]"), "/*"),
         ];
         for (route, (host, path)) in routes.into_iter().enumerate() {
             hosts.insert(host, &path.parse().unwrap(), route);
@@ -130,12 +149,28 @@ mod tests {
             ("x.y.b.a.org:1", "/", 3),
             ("xa.org", "/", 0),
             ("", "/", 0),
-            ("[::1]:80", "/", 0),
+            ("[::2]:80", "/", 0),
+            ("[::1", "/", 0),
+            ("[::1]:80", "/", 5),
+            ("[0:0:0:0:0:0:0:1]", "/", 5),
+            ("[0000:0000::0001]:8080", "/", 5),
+            ("[0::0.0.0.1]", "/", 5),
+            ("[::ffff:192.0.2.1]", "/", 6),
+            ("[::FFFF:c000:201]:80", "/", 6),
+            ("[0:0:0:0:0:ffff:c000:0201]", "/", 6),
+            ("[2001:DB8::A]", "/", 7),
+            ("[2001:db8:0:0::000A]:1", "/", 7),
+            ("A.ORG.:80", "/", 1),
+            ("X.A.ORG.", "/", 2),
             ("c.org", "/c?x=/d", 4),
             ("c.org", "/d", 0),
         ] {
             let found = hosts.find(authority.as_bytes(), &hosts.path_in(target.as_bytes()), &|_| true);
             assert_eq!(found, Some(route), "{authority}{target}");
+        }
+        // Longer than a DNS name may be: in any case the same.
+        for authority in [format!("{}.a.org", "x".repeat(300)), format!("{}.A.Org:80", "X".repeat(300))] {
+            assert_eq!(hosts.find(authority.as_bytes(), b"/", &|_| true), Some(2), "{authority}");
         }
     }
 }

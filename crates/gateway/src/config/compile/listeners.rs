@@ -4,6 +4,7 @@ use super::routes::{HOST, host_name, service_named};
 use super::{Fault, Findings, check_name, limits, record_size};
 use crate::config::document::{self, Bind, Certificate, ClientCertificates, Config, ListenerTls, SuiteOrder};
 use crate::config::snapshot::{Listener, Passthrough, Role};
+use std::net::IpAddr;
 use std::sync::Arc;
 use weir_tls::{ClientAuth, Identity, Offer, Server, ServerSettings};
 use weir_transport::{Endpoint, Place};
@@ -98,11 +99,9 @@ fn passthrough(
             findings.fault(Fault::new(format!("{key}.service"), why));
         }
         for (at, name) in written.name.iter().enumerate() {
-            let wrong =
-                || Fault::new(format!("{key}.name.{at}"), format!("invalid name `{name}`: {HOST}, or `*`"));
             let host = match name.as_str() {
                 "*" => Some(None),
-                name => findings.keep(host_name(name).ok_or_else(wrong)).map(Some),
+                name => findings.keep(passed_name(name, &format!("{key}.name.{at}"))).map(Some),
             };
             if let Some((host, service)) = host.zip(service) {
                 compiled.insert(host.as_deref(), service);
@@ -113,6 +112,17 @@ fn passthrough(
         }
     }
     compiled
+}
+
+/// A name that a client may ask for.
+fn passed_name(name: &str, key: &str) -> Result<String, Fault> {
+    if name.starts_with('[') || name.parse::<IpAddr>().is_ok() {
+        let why = format!(
+            "invalid name `{name}`: no client asks for an address (RFC 6066 section 3): expected a name, or `*`"
+        );
+        return Err(Fault::new(key, why));
+    }
+    host_name(name).ok_or_else(|| Fault::new(key, format!("invalid name `{name}`: {HOST}, or `*`")))
 }
 
 fn server(config: &Config, tls: &ListenerTls, key: &str) -> Result<Server, Fault> {

@@ -7,6 +7,7 @@ use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Wan
 use crate::downstream::{LEAST_BUFFER, MAX_PENDING};
 use crate::mirror::MirrorTo;
 use crate::route::{Edits, End, Hosts, PathEdit, PathPattern, Template};
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_http1::{FieldName, is_token, may_be_trailer};
@@ -141,18 +142,20 @@ fn place(hosts: &mut Hosts, route: &document::Route, index: usize, key: &str, fi
 }
 
 /// What a name in a route or a listener looks like.
-pub(super) const HOST: &str =
-    "expected a name without port, or all names of a domain, such as example.org or *.example.org";
+pub(super) const HOST: &str = "expected a name without port, all names of a domain, or an IPv6 address in brackets, such as \
+     example.org, *.example.org or [2001:db8::1]";
 
-/// A name in lower case, if it is one.
+/// A name in the form that requests are compared in, if it is one: in lower case, without a final dot, an address at its shortest.
 pub(super) fn host_name(host: &str) -> Option<String> {
+    if let Some(address) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        return address.parse::<Ipv6Addr>().ok().map(|address| format!("[{address}]"));
+    }
+    let host = host.strip_suffix('.').unwrap_or(host);
     let name = host.strip_prefix("*.").unwrap_or(host);
     let label = |label: &str| {
         !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
     };
-    let is_name = name.len() <= 253 && name.split('.').all(label);
-    let is_ipv6 = || Some(host.strip_prefix('[')?.strip_suffix(']')?.parse::<std::net::Ipv6Addr>().is_ok());
-    (is_name || is_ipv6() == Some(true)).then(|| host.to_ascii_lowercase())
+    (name.len() <= 253 && name.split('.').all(label)).then(|| host.to_ascii_lowercase())
 }
 
 fn conditions(config: &Config, route: &document::Route, key: &str, findings: &mut Findings) -> Conditions {
