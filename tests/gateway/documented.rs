@@ -12,6 +12,52 @@ fn examples() -> Vec<&'static str> {
     DOCUMENT.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }
 
+/// Listener, host and target, and what the response to it is: its status, and its `Location` or body. Listeners are in the order of
+/// their names.
+type Exchange = (usize, (&'static str, &'static str), u16, &'static str);
+
+/// What each example does with requests.
+const EXPECTED: [&[Exchange]; 7] = [
+    &[
+        (0, ("example.org", "/api/x"), 308, "https://example.org/api/x"),
+        (0, ("other.example:80", "/?q"), 308, "https://other.example/?q"),
+        (
+            0,
+            ("example.org", "/.well-known/acme-challenge/x"),
+            308,
+            "https://example.org/.well-known/acme-challenge/x",
+        ),
+        (1, ("example.org", "/api/x"), 200, "ok"),
+    ],
+    &[
+        (0, ("example.org", "/api/x"), 200, "ok"),
+        (0, ("www.example.org", "/"), 200, "ok"),
+        (0, ("example.org", "/robots.txt"), 200, "User-agent: *"),
+        (0, ("www.example.org", "/robots.txt"), 200, "User-agent: *"),
+        (0, ("other.example", "/"), 404, "404 Not Found\n"),
+    ],
+    // This client has no certificate.
+    &[],
+    &[(0, ("example.org", "/"), 200, "ok")],
+    &[(0, ("example.org", "/"), 200, "ok"), (1, ("example.org", "/"), 200, "ok")],
+    &[(0, ("h", "/"), 200, "ok")],
+    // Its cases are in the document.
+    &[],
+];
+
+/// The table of worked cases: listener, host, path, and the route.
+fn worked_cases() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
+    let rows = DOCUMENT.split("| listener | request | takes |").nth(1).unwrap().lines().skip(2);
+    let cases = rows.map_while(|row| {
+        let cells: Vec<_> = row.strip_prefix("| ")?.split(" | ").map(|cell| cell.trim_matches('`')).collect();
+        let (host, path) = cells[1].split_at(cells[1].find('/')?);
+        Some((cells[0], host, path, cells[2]))
+    });
+    let cases: Vec<_> = cases.collect();
+    assert!(cases.len() >= 8, "{cases:?}");
+    cases
+}
+
 #[test]
 fn the_examples_serve_requests() {
     let certificates = Certificates::for_names(&["127.0.0.1", "app.internal"]);
@@ -32,8 +78,9 @@ fn the_examples_serve_requests() {
         ),
         1,
     );
-    assert_eq!(examples().len(), 6);
-    for example in examples() {
+    let examples = examples();
+    assert_eq!(examples.len(), EXPECTED.len());
+    for (example, expected) in examples.into_iter().zip(EXPECTED) {
         let config = example
             .replace("0.0.0.0:80", "127.0.0.1:0")
             .replace("0.0.0.0:443", "127.0.0.1:0")
@@ -51,32 +98,31 @@ fn the_examples_serve_requests() {
         let binds = ["bind = \"127.0.0.1:0\"", "bind = \"unix:"].map(|bind| config.matches(bind).count());
         let listeners = binds.iter().sum::<usize>() - config.matches("[admin]").count();
         let weir = Weir::configured(&config, listeners);
-        for (index, url) in weir.urls.iter().enumerate() {
-            if config.contains("client_ca") {
-                // This client has no certificate.
-                continue;
-            }
+        let asked = |listener: usize, (host, target): (&str, &str)| {
+            let url = &weir.urls[listener];
+            let request = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
             if let Some(path) = url.strip_prefix("unix:") {
-                let answer =
-                    exchange(path.as_ref(), "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
-                assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\nok"), "{answer}");
-                continue;
+                let answer = exchange(path.as_ref(), &request);
+                return (answer[9..12].parse().unwrap(), answer.rsplit("\r\n").next().unwrap().to_owned());
             }
             let session = url.starts_with("https").then(|| certificates.session());
             let mut client = match config.contains("proxy_protocol = \"127.0.0.0/8\"") && session.is_none() {
-                true => announced(weir.address_of(index), b"PROXY UNKNOWN\r\n", None),
-                false => Client::connect(weir.address_of(index), session),
+                true => announced(weir.address_of(listener), b"PROXY UNKNOWN\r\n", None),
+                false => Client::connect(weir.address_of(listener), session),
             };
-            let answer = client.ask("GET /api/x HTTP/1.1\r\nHost: example.org\r\n\r\n");
-            match answer.status {
-                200 => assert_eq!(answer.text(), "ok", "{url} of {example}"),
-                status => {
-                    assert_eq!(
-                        (status, answer.fields("location")),
-                        (308, vec!["https://example.org/api/x"]),
-                        "{example}"
-                    );
-                }
+            let answer = client.ask(request);
+            let text = answer.fields("location").first().copied().unwrap_or(answer.text());
+            (answer.status, text.to_owned())
+        };
+        for (listener, request, status, text) in expected.iter() {
+            assert_eq!(asked(*listener, *request), (*status, (*text).to_owned()), "{request:?} of {example}");
+        }
+        if example.contains("[listener.internal]") {
+            for (listener, host, path, route) in worked_cases() {
+                let listener = usize::from(listener == "public");
+                let (status, text) = asked(listener, (host, path));
+                let taken = if status == 404 { "-" } else { &text };
+                assert_eq!(taken, route, "{listener} {host}{path}");
             }
         }
         weir.stop();
@@ -95,6 +141,7 @@ fn every_setting_is_documented() {
         ("", "[listener.a]\nx = 1"),
         ("", "[listener.a]\nbind = 'a:1'\npassthrough = [{ x = 1 }]"),
         ("tls.", "[listener.a]\nbind = 'a:1'\ntls.x = 1"),
+        ("redirect.", "[listener.a]\nbind = 'a:1'\nredirect.x = 1"),
         ("", "[[certificate]]\nx = 1"),
         ("", "[service.a]\nx = 1"),
         ("", "[service.a]\nservers = { x = 1 }"),

@@ -11,6 +11,7 @@ pub(crate) mod dns;
 mod documented;
 mod forwarded;
 mod health;
+mod https_only;
 mod import;
 mod mirror;
 mod observe;

@@ -1,13 +1,21 @@
 //! The configuration as one worker uses it.
 
 use crate::config::document::AmbiguousPaths;
-use crate::config::{Action, Policy, Route, Snapshot};
+use crate::config::{Action, Policy, Redirect, Route, Snapshot};
 use crate::keys::ServiceId;
 use crate::route::{Edits, Routes, is_ambiguous, is_unusual};
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use weir_http1::RequestHead;
+
+/// The routes that a request may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Among {
+    All,
+    /// Those that come before a listener's redirect.
+    Challenges,
+}
 
 /// A snapshot, with this worker's ids of its services.
 #[derive(Debug)]
@@ -45,20 +53,32 @@ impl Plan {
         self.snapshot.routes.get(route).map(|route| &route.response).filter(|edits| !edits.is_empty())
     }
 
-    /// The route of a request, whose head was parsed from `buf`, and its place among all.
+    /// What becomes of all requests to a listener, but for challenges of ACME.
+    #[inline]
+    pub(crate) fn redirect(&self, listener: &str) -> Option<&Redirect> {
+        let redirects = &self.snapshot.redirects;
+        redirects.iter().find(|(name, _)| **name == *listener).map(|(_, redirect)| redirect)
+    }
+
+    /// The route of a request, whose head was parsed from `buf`, and its place among all, or among those for challenges.
     pub(crate) fn route(
         &self,
         head: &RequestHead,
         buf: &[u8],
         client: Option<&SocketAddr>,
         listener: &str,
+        among: Among,
     ) -> Result<(usize, &Route), Unrouted> {
         let Snapshot { routes, hosts, .. } = &*self.snapshot;
-        if let Some(only) = hosts.catch_all() {
+        if let (Some(only), Among::All) = (hosts.catch_all(), among) {
             return routes.get(only).map(|route| (only, route)).ok_or(Unrouted::NoRoute);
         }
         let client = client.map(SocketAddr::ip);
-        let fits = |route: usize| routes[route].conditions.fit(head, buf, client, listener);
+        let fits = |route: usize| {
+            let route = &routes[route];
+            (among == Among::All || route.is_for_challenges)
+                && route.conditions.fit(head, buf, client, listener)
+        };
         let host = head.host.map_or(&b""[..], |host| host.of(buf));
         let target = head.path.of(buf);
         let path = hosts.path_in(target);

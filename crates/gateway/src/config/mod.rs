@@ -27,7 +27,7 @@ pub(crate) use network::mapped;
 pub(crate) use overrides::{Override, Overrides, Setting};
 pub use snapshot::Role;
 pub(crate) use snapshot::{
-    AccessLog, Action, FieldNames, Listener, Names, Pages, Passthrough, Policy, Route, Server, Service,
-    Snapshot, Tracing, UpstreamTls,
+    AccessLog, Action, FieldNames, Listener, Names, Pages, Passthrough, Policy, Redirect, Route, Server,
+    Service, Snapshot, Tracing, UpstreamTls,
 };
 pub(crate) use take_over::take_over_service;

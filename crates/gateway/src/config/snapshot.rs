@@ -33,6 +33,8 @@ pub(crate) struct Snapshot {
     /// What was set for servers at run time.
     pub overrides: Overrides,
     pub names: Names,
+    /// What becomes of all requests to some listeners, by name, before any route.
+    pub redirects: Vec<(Arc<str>, Redirect)>,
     pub routes: Vec<Route>,
     /// How a route is found.
     pub hosts: Hosts,
@@ -185,6 +187,8 @@ pub enum Role {
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     pub conditions: Conditions,
+    /// All that it is for are challenges of ACME, which come before a listener's redirect.
+    pub is_for_challenges: bool,
     pub action: Action,
     pub policy: Policy,
     pub path: Option<PathEdit>,
@@ -228,9 +232,18 @@ pub(crate) enum Action {
     /// It is passed on to a service, by its place in [`Snapshot::services`].
     Pass { service: usize },
     /// It is sent elsewhere.
-    Redirect { status: u16, to: Location },
+    Redirect(Redirect),
     /// It is answered; without a body, with the status in words.
     Respond { status: u16, content_type: Box<str>, body: Option<Box<[u8]>> },
+}
+
+/// Where a request is sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Redirect {
+    pub status: u16,
+    pub to: Location,
+    /// `to` as a text.
+    pub written: Box<str>,
 }
 
 impl Conditions {

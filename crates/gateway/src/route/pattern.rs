@@ -33,6 +33,16 @@ impl PathPattern {
     pub(crate) fn all() -> Self {
         Self { segments: Vec::new(), end: End::Below }
     }
+
+    /// Whether all its paths are below the one of these segments.
+    pub(crate) fn is_below(&self, segments: &[&[u8]]) -> bool {
+        let is_literal = |(segment, text): (&Segment, &&[u8])| match segment {
+            Segment::Literal(literal) => **literal == **text,
+            Segment::Any => false,
+        };
+        self.segments.len() + usize::from(self.end != End::Alone) > segments.len()
+            && self.segments.iter().zip(segments).all(is_literal)
+    }
 }
 
 impl FromStr for PathPattern {

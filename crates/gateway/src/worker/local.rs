@@ -1,7 +1,7 @@
 //! Answers of the gateway's own: redirects, fixed ones, that nothing is here, and those to requests that go no further.
 
 use super::Worker;
-use crate::config::{Action, Route};
+use crate::config::{Action, Redirect, Route};
 use crate::downstream::Client;
 use crate::exchange::RequestLine;
 use crate::heads::hops::Hops;
@@ -20,6 +20,8 @@ use weir_reactor::{Net, Socket};
 pub(super) enum Answer<'a> {
     /// What is set for the route.
     Set(&'a Route),
+    /// That it is elsewhere, before any route.
+    Elsewhere(&'a Redirect),
     /// That no route is for the request.
     NoRoute,
     /// That the client has made as many requests as it may; the time until the next one.
@@ -48,18 +50,19 @@ impl<N: Net> Worker<N> {
         let (methods, body, seconds, words);
         let mut location = Vec::new();
         let own = match answer {
-            Answer::Set(route) => match &route.action {
-                Action::Redirect { status, to } => {
-                    if let Err(error) = to.write(&values(client, head, buf, b""), &mut location) {
-                        return self.refuse(id, buf, Reason::BadRequest(error, None));
-                    }
-                    let field = Some(("Location", &location[..]));
-                    Own { status: *status, content_type: own::PLAIN, body: None, field }
+            Answer::Elsewhere(Redirect { status, to, .. })
+            | Answer::Set(Route { action: Action::Redirect(Redirect { status, to, .. }), .. }) => {
+                if let Err(error) = to.write(&values(client, head, buf, b""), &mut location) {
+                    return self.refuse(id, buf, Reason::BadRequest(error, None));
                 }
+                let field = Some(("Location", &location[..]));
+                Own { status: *status, content_type: own::PLAIN, body: None, field }
+            }
+            Answer::Set(route) => match &route.action {
                 Action::Respond { status, content_type, body } => {
                     Own { status: *status, content_type, body: body.as_deref(), field: None }
                 }
-                Action::Pass { .. } => Own::error(404, pages, None),
+                Action::Pass { .. } | Action::Redirect(_) => Own::error(404, pages, None),
             },
             Answer::NoRoute => Own::error(404, pages, None),
             Answer::TooMany(wait) => {
@@ -86,6 +89,7 @@ impl<N: Net> Worker<N> {
             Answer::Set(route) | Answer::Allowed(route) | Answer::Reflected(route) => {
                 (Some(&route.response), None)
             }
+            Answer::Elsewhere(_) => (None, None),
             Answer::NoRoute => (None, Some(Reason::NoRoute)),
             Answer::TooMany(wait) => (None, Some(Reason::RateLimited(wait))),
             Answer::NoTrace(_) => (None, Some(Reason::TraceMethod)),

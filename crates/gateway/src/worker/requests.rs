@@ -14,7 +14,7 @@ use crate::exchange::{
 use crate::heads::origin::origin;
 use crate::heads::rewrite::{self, Along};
 use crate::keys::{ClientId, ExchangeId, ServiceId};
-use crate::plan::{Plan, Unrouted};
+use crate::plan::{Among, Plan, Unrouted};
 use crate::reason::Reason;
 use crate::upstream::{Job, Wish};
 use std::io::ErrorKind;
@@ -202,9 +202,14 @@ impl<N: Net> Worker<N> {
             client.origin = origin(head, buf, client.peer, &client.frontend);
         }
         let plan = Rc::clone(&self.core.plan);
-        let (route, found) = match plan.route(head, buf, client.origin.as_ref(), &client.frontend.name) {
+        let listener = &client.frontend.name;
+        let redirect = plan.redirect(listener);
+        let among = if redirect.is_none() { Among::All } else { Among::Challenges };
+        let (route, found) = match plan.route(head, buf, client.origin.as_ref(), listener, among) {
             Ok(found) => found,
-            Err(Unrouted::NoRoute) => return self.answer_self(id, buf, Answer::NoRoute),
+            Err(Unrouted::NoRoute) => {
+                return self.answer_self(id, buf, redirect.map_or(Answer::NoRoute, Answer::Elsewhere));
+            }
             Err(Unrouted::Ambiguous) => return self.refuse(id, buf, Reason::AmbiguousPath),
         };
         if let Some(rate) = &found.rate
@@ -232,7 +237,7 @@ impl<N: Net> Worker<N> {
                 Some(service) => self.pass_on(id, buf, (&plan, route, found), *service, past),
                 None => self.broken(id, "a route without its service"),
             },
-            Action::Redirect { .. } | Action::Respond { .. } => {
+            Action::Redirect(_) | Action::Respond { .. } => {
                 self.answer_self(id, buf, Answer::Set(found));
             }
         }

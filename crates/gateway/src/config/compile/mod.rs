@@ -5,6 +5,7 @@ mod limits;
 mod listeners;
 mod names;
 mod pages;
+mod redirects;
 mod routes;
 mod services;
 
@@ -32,6 +33,7 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
     let policy = findings.keep(policy(config, limits.as_ref()));
     let services = services::compile(config, findings);
     let listeners = listeners::compile(config, findings);
+    let redirects = redirects::of_listeners(config, findings);
     let routes = routes::compile(config, policy.as_ref(), findings);
     let access = findings.keep(access(&config.log));
     let pages = pages::compile(config, findings);
@@ -54,6 +56,7 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
         services,
         overrides: Overrides::default(),
         names,
+        redirects,
         routes,
         hosts,
         forms,

@@ -1,6 +1,6 @@
 //! Routes.
 
-use super::{Fault, Findings, listed, min_rates, size};
+use super::{Fault, Findings, listed, min_rates, redirects, size};
 use crate::admission::Rate;
 use crate::config::document::{self, AmbiguousPaths, Config, RateBy};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Wanted};
@@ -49,6 +49,7 @@ fn compile_one(
     key: &str,
     findings: &mut Findings,
 ) -> Option<Route> {
+    redirects::check_listeners(config, route, key, findings);
     let conditions = conditions(config, route, key, findings);
     let action = findings.keep(action(config, route, key));
     let own = own_policy(config, route, policy, key, findings);
@@ -63,6 +64,7 @@ fn compile_one(
     let response = edits(&route.response_headers, &format!("{key}.response_headers"), false, findings);
     Some(Route {
         conditions,
+        is_for_challenges: redirects::is_for_challenges(route),
         action: action?,
         policy: own?,
         trace: trace?,
@@ -198,13 +200,8 @@ fn action(config: &Config, route: &document::Route, key: &str) -> Result<Action,
             Ok(Action::Pass { service: service_named(config, name, &format!("{key}.service"))? })
         }
         (None, Some(redirect), None) => {
-            let status = redirect.status.unwrap_or(308);
-            if ![301, 302, 303, 307, 308].contains(&status) {
-                let why = format!("invalid value `{status}`: expected 301, 302, 303, 307 or 308");
-                return Err(Fault::new(format!("{key}.redirect.status"), why));
-            }
-            let to = redirect.to.parse().map_err(|why| Fault::new(format!("{key}.redirect.to"), why))?;
-            Ok(Action::Redirect { status, to })
+            redirects::redirect(&redirect.to, redirect.status, &format!("{key}.redirect"))
+                .map(Action::Redirect)
         }
         (None, None, Some(respond)) => fixed(respond, &format!("{key}.respond")),
         (None, None, None) => Err(Fault::new(key, format!("missing action: {ACTIONS}"))),

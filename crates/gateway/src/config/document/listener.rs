@@ -4,8 +4,9 @@ use super::accept::RequestRule;
 use super::limits::OwnLimits;
 use super::values::{duration, size, text, texts};
 use crate::config::Network;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error};
 use std::fmt;
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -44,6 +45,9 @@ pub struct Listener {
     /// Limits of its requests; default: the general ones.
     #[serde(default)]
     pub limits: OwnLimits,
+    /// Redirects all requests to `https`, before any route; default: routes decide.
+    #[serde(default, deserialize_with = "secured")]
+    pub redirect: Option<Secured>,
     /// TLS connections that are passed on without being decrypted, by the name that the client asks for.
     #[serde(default)]
     pub passthrough: Vec<Passthrough>,
@@ -61,6 +65,28 @@ pub enum ProxyField {
     XForwardedFor,
     /// `Forwarded` (RFC 7239).
     Forwarded,
+}
+
+/// A redirect to the same host and target by `https`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Secured {
+    /// The scheme.
+    pub to: SecureScheme,
+    /// The port for clients; default: that of the listener with TLS.
+    #[serde(default)]
+    pub port: Option<NonZeroU16>,
+    /// 301, 302, 303, 307 or 308; default: 308, which keeps method and body.
+    #[serde(default)]
+    pub status: Option<u16>,
+}
+
+/// The scheme of a redirect to TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SecureScheme {
+    /// HTTP over TLS.
+    Https,
 }
 
 /// Where to listen: `HOST:PORT`, or `unix:PATH`.
@@ -181,9 +207,23 @@ impl Listener {
             deny: Vec::new(),
             accept: Vec::new(),
             limits: OwnLimits::default(),
+            redirect: None,
             passthrough: Vec::new(),
             tls: None,
         }
+    }
+}
+
+/// `"https"`, or a table.
+fn secured<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Secured>, D::Error> {
+    let message = |error: &toml::de::Error| D::Error::custom(weir_toml::message_of(error));
+    match toml::Value::deserialize(deserializer)? {
+        value @ toml::Value::String(_) => {
+            let to = value.try_into().map_err(|error| message(&error))?;
+            Ok(Some(Secured { to, port: None, status: None }))
+        }
+        value @ toml::Value::Table(_) => value.try_into().map(Some).map_err(|error| message(&error)),
+        other => Err(D::Error::custom(format!("expected `https` or a table with `to`, found {other}"))),
     }
 }
 

@@ -29,6 +29,7 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         listeners,
         services,
         names,
+        redirects,
         routes,
         policy,
         connections,
@@ -54,6 +55,9 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         if !listener.accept.is_empty() {
             let names: Vec<_> = listener.accept.iter().map(|rule| rule.0.name()).collect();
             writeln!(out, "  {name:<16} accepts {}", names.join(" "))?;
+        }
+        if let Some((_, redirect)) = redirects.iter().find(|(of, _)| **of == **name) {
+            writeln!(out, "  {name:<16} redirects {} to {}", redirect.status, redirect.written)?;
         }
         let limits = listeners.iter().find(|of| *of.name == **name).map(|of| of.limits);
         if let Some(limits) = limits.filter(|own| own != general) {

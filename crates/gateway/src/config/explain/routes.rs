@@ -3,7 +3,7 @@
 use crate::config::document::{
     AmbiguousPaths, Edits, Mirror, Rate, RateBy, Retry, Route as Written, RouteMinRate, RouteTimeouts,
 };
-use crate::config::snapshot::{Action, Route, Service};
+use crate::config::snapshot::{Action, Redirect, Route, Service};
 use std::fmt::{self, Display, Write};
 
 pub(super) fn write(
@@ -18,10 +18,7 @@ pub(super) fn write(
         let paths = if written.path.is_empty() { "/*".to_owned() } else { joined(&written.path) };
         let action = match &route.action {
             Action::Pass { service } => format!("service {}", services[*service].name),
-            Action::Redirect { status, .. } => {
-                let to = written.redirect.as_ref().map_or("", |redirect| redirect.to.as_str());
-                format!("redirect {status} to {to}")
-            }
+            Action::Redirect(Redirect { status, written, .. }) => format!("redirect {status} to {written}"),
             Action::Respond { status, .. } => format!("respond {status}"),
         };
         writeln!(out, "  {index:<3} {hosts} {paths} -> {action}")?;

@@ -1,0 +1,93 @@
+//! Redirects: where they lead, and those that a listener has before any route.
+
+use super::{Fault, Findings};
+use crate::config::document::{self, Bind, Config, Listener, Secured};
+use crate::config::snapshot::Redirect;
+use crate::route::PathPattern;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A redirect with its status, if one was set. Errors: `key` names which of both is invalid.
+pub(super) fn redirect(to: &str, status: Option<u16>, key: &str) -> Result<Redirect, Fault> {
+    // It keeps method and body (RFC 9110 section 15.4.9).
+    let status = status.unwrap_or(308);
+    if ![301, 302, 303, 307, 308].contains(&status) {
+        let why = format!("invalid value `{status}`: expected 301, 302, 303, 307 or 308");
+        return Err(Fault::new(format!("{key}.status"), why));
+    }
+    let written = to.into();
+    let to = to.parse().map_err(|why| Fault::new(format!("{key}.to"), why))?;
+    Ok(Redirect { status, to, written })
+}
+
+/// The listeners that redirect all requests, by name.
+pub(super) fn of_listeners(config: &Config, findings: &mut Findings) -> Vec<(Arc<str>, Redirect)> {
+    let redirecting = config.listeners.iter().filter_map(|(name, of)| Some((name, of, of.redirect?)));
+    let one = |(name, listener, Secured { port, status, .. }): (&String, &Listener, Secured)| {
+        let key = format!("listener.{name}.redirect");
+        if has_tls(listener) {
+            let why = "this listener has TLS already: expected it on a cleartext listener; remove it here";
+            return Err(Fault::new(key, why));
+        }
+        let port = match port {
+            Some(port) => port.get(),
+            None => secure_port(config, &key)?,
+        };
+        let port = if port == HTTPS { String::new() } else { format!(":{port}") };
+        Ok((name.as_str().into(), redirect(&format!("https://{{host}}{port}{{target}}"), status, &key)?))
+    };
+    redirecting.filter_map(|listener| findings.keep(one(listener))).collect()
+}
+
+/// The port that clients find TLS at. Errors: it may be one of several.
+fn secure_port(config: &Config, key: &str) -> Result<u16, Fault> {
+    let binds =
+        config.listeners.values().filter(|listener| has_tls(listener)).flat_map(|listener| &listener.bind);
+    let port = |bind: &Bind| match bind {
+        // Which one it is, the configuration does not say.
+        Bind::Tcp { port: 0, .. } | Bind::Unix(_) => None,
+        Bind::Tcp { port, .. } => Some(*port),
+    };
+    let ports: BTreeSet<u16> = binds.filter_map(port).collect();
+    match ports.first() {
+        Some(only) if ports.len() == 1 => Ok(*only),
+        Some(_) if !ports.contains(&HTTPS) => {
+            let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
+            let why = format!(
+                "listeners with TLS have the ports {}: expected one that clients are sent to; write {{ to = \"https\", port = {} }}",
+                ports.join(", "),
+                ports[0],
+            );
+            Err(Fault::new(key, why))
+        }
+        Some(_) | None => Ok(HTTPS),
+    }
+}
+
+fn has_tls(listener: &Listener) -> bool {
+    listener.tls.is_some() || !listener.passthrough.is_empty()
+}
+
+/// Whether all paths of a route are challenges of ACME, which a CA asks for in cleartext (RFC 8555 section 8.3).
+pub(super) fn is_for_challenges(route: &document::Route) -> bool {
+    let is_one = |path: &PathPattern| path.is_below(&[b".well-known", b"acme-challenge"]);
+    !route.path.is_empty() && route.path.iter().all(is_one)
+}
+
+/// Checks that requests come to a route from each listener that it names, and are not all redirected there.
+pub(super) fn check_listeners(config: &Config, route: &document::Route, key: &str, findings: &mut Findings) {
+    if is_for_challenges(route) {
+        return;
+    }
+    for (at, name) in route.listener.iter().enumerate() {
+        if config.listeners.get(name).is_some_and(|listener| listener.redirect.is_some()) {
+            let why = format!(
+                "`{name}` redirects all requests before any route, except for challenges of ACME (path = \
+                 \"/.well-known/acme-challenge/*\"): expected another listener; remove the route, or the listener's `redirect`"
+            );
+            findings.fault(Fault::new(format!("{key}.listener.{at}"), why));
+        }
+    }
+}
+
+const HTTPS: u16 = 443;
