@@ -84,7 +84,7 @@ fn all_findings_are_reported_at_once_in_the_order_of_the_file() {
         "13: route.0.host.1: invalid host `b:2`",
         "14: route.0.method.0: invalid method `G T`",
         "15: route.0.service: unknown service `ap`",
-        "16: route.0.response_headers.set.A: unknown variable `{x}`",
+        "16: route.0.response_headers.set.A: invalid value `{x}`: unknown variable `{x}`",
         "16: route.0.response_headers.set.TE: `TE` frames the message",
         "19: route.1.strip_prefix: invalid value `x`",
         "21: route.1.request_buffer: invalid value `1`",
