@@ -204,7 +204,9 @@ impl Watched {
         if upstream.upstreams.is_empty() || *requests == 0 {
             return None;
         }
-        let ratio = |count: u64, of: u64| (count as f64 / of.max(1) as f64, of);
+        // Fewer may be a pool that grows.
+        let beyond = |count: u64| if count > GROWTH as u64 { count } else { 0 };
+        let ratio = |count: u64, of: u64| (beyond(count) as f64 / of.max(1) as f64, of);
         // An open connection that was seen works for a request: as many requests have a new one.
         let seen = (upstream.new_share().unwrap_or(0.0), *requests);
         let counts = [
@@ -221,7 +223,7 @@ impl Watched {
     /// Whether connections are not pooled.
     fn churns(&self) -> bool {
         self.upstream.new_share().is_some_and(|share| share > CHURN)
-            || self.new_sockets() as f64 > self.requests as f64 * NEW_SOCKETS
+            || self.new_sockets() as f64 > GROWTH as f64 + self.requests as f64 * NEW_SOCKETS
     }
 
     /// The processes' new sockets, without the accepted ones.
@@ -374,7 +376,23 @@ mod tests {
         for _ in 0..10 {
             upstream.look_at(&all, &[1, 2, 3].into());
         }
-        assert_eq!(per_request(upstream, 500), Some(0.1));
+        assert_eq!(per_request(upstream, 500), Some(0.0));
+    }
+
+    /// Regression test: a busy machine left 18 requests in which a pool grew to its eight connections, and it was advised to
+    /// keep them alive.
+    #[test]
+    fn a_growing_pool_opens_no_connection_per_request() {
+        let listener = socket_of("a:1", "0:0", 1);
+        for (connections, ratio) in [(1, 0.0), (7, 0.0), (8, 0.0), (9, 0.9), (20, 2.0)] {
+            let mut upstream = Upstream::watch(&[]);
+            let mut all = vec![listener.clone()];
+            for port in 70..70 + connections {
+                all.push(socket_of(&format!("a:{port}"), "u:2", port));
+                upstream.look_at(&all, &(1..100).collect());
+            }
+            assert_eq!(per_request(upstream, 0), Some(ratio), "{connections}");
+        }
     }
 
     #[test]
@@ -391,12 +409,12 @@ mod tests {
     #[test]
     fn sockets_between_looks_at_the_table_count_if_there_is_an_upstream() {
         let mut upstream = Upstream::watch(&[]);
-        upstream.own.extend(100..107);
+        upstream.own.extend(100..117);
         assert_eq!(per_request(upstream, 10), None);
         let mut upstream = Upstream::watch(&[]);
-        upstream.own.extend(100..107);
+        upstream.own.extend(100..117);
         upstream.look_at(&[socket_of("a:1", "0:0", 1), socket_of("a:70", "u:2", 100)], &[1, 100].into());
-        assert_eq!(per_request(upstream, 0), Some(0.6));
+        assert_eq!(per_request(upstream, 0), Some(1.6));
     }
 
     #[test]
@@ -405,12 +423,15 @@ mod tests {
         let listener = socket_of("a:1", "0:0", 1);
         let pair = |local: &str, remote: &str| (local.to_owned(), remote.to_owned());
         upstream.look_at(&[listener.clone(), socket_of("a:70", "u:2", 2)], &[1, 2].into());
-        upstream.ended =
-            [pair("a:70", "u:2"), pair("u:2", "a:71"), pair("a:1", "c:9"), pair("a:72", "v:2")].into();
+        upstream.ended = [pair("a:1", "c:9"), pair("a:72", "v:2")].into();
+        for port in 80..90 {
+            let local = format!("a:{port}");
+            upstream.ended.insert(if port % 2 == 0 { pair(&local, "u:2") } else { pair("u:2", &local) });
+        }
         assert!(!upstream.closes(), "another process may have had the ended ones");
         upstream.look_at(&[listener], &[1].into());
         assert!(upstream.closes());
-        assert_eq!(per_request(upstream, 0), Some(0.2));
+        assert_eq!(per_request(upstream, 0), Some(1.0));
     }
 
     #[test]
