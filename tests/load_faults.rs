@@ -12,9 +12,10 @@ use weir_load::result::LoadResult;
 /// enough time to act.
 const PLANNED: u64 = 100;
 const CONNECTIONS: u64 = 16;
+const FAULTS: u64 = PLANNED / 5;
 const PACED: [&str; 8] = ["-c", "16", "--rate", "200", "-d", "500ms", "--warmup", "0s"];
 
-/// A server that replaces every fifth response with a fault, and counts the faults.
+/// A server that replaces a fifth of the responses with a fault, and counts the faults.
 struct Faulty {
     upstream: Upstream,
     faults: Arc<AtomicU64>,
@@ -27,9 +28,11 @@ impl Faulty {
         let counted = Arc::clone(&faults);
         let upstream = Upstream::start(tls.map(|tls| tls.server().core()), move |peer| {
             let mut first = (peer.index as u64) < CONNECTIONS + TRIAL;
+            // Early ones, so that the engine has time to replace lost connections.
+            let is_faulty = |number: u64| number % 4 == 3 && number < 4 * FAULTS;
             while peer.request().is_some() {
                 // Each of the first connections has one request before the run starts.
-                if std::mem::take(&mut first) || seen.fetch_add(1, Ordering::SeqCst) % 5 != 4 {
+                if std::mem::take(&mut first) || !is_faulty(seen.fetch_add(1, Ordering::SeqCst)) {
                     peer.answer(OK);
                     continue;
                 }
@@ -48,13 +51,13 @@ impl Faulty {
         let loaded = load(&[&[url.as_str()], &PACED[..], flags].concat());
         let result = &loaded.result;
         let faults = self.faults.load(Ordering::SeqCst);
-        assert_eq!(faults, PLANNED / 5, "the server's own count");
+        assert_eq!(faults, FAULTS, "the server's own count");
         let expected = BTreeMap::from([(class.to_owned(), faults)]);
         assert_eq!(result.errors, expected, "{:?}", result.error_examples);
         assert!(!result.error_examples[class].is_empty());
         // On a busy machine the last responses arrive after the window.
         assert_eq!((correct(result), result.unsent.count), (PLANNED - faults, 0));
-        assert!((0.19..0.22).contains(&result.error_ratio), "{}", result.error_ratio);
+        assert!(result.error_ratio >= 0.2, "{}", result.error_ratio);
         let expected = format!("{faults} {class}");
         assert!(
             result.validity.starts_with("invalid: ") && result.validity.contains(&expected),
@@ -113,7 +116,7 @@ fn a_reset_instead_of_a_response_is_counted_as_reset() {
         false
     });
     let result = server.counted_as("reset", &[]).result;
-    assert_eq!(result.connections_opened, CONNECTIONS + PLANNED / 5, "each lost connection is replaced");
+    assert_eq!(result.connections_opened, CONNECTIONS + FAULTS, "each lost connection is replaced");
 }
 
 #[test]
@@ -167,7 +170,7 @@ fn bytes_other_than_http_are_counted_as_malformed() {
 fn bytes_after_a_response_are_counted_as_malformed() {
     let server = Faulty::start(None, |peer| peer.answer(format!("{OK}more")));
     let result = server.counted_as("malformed", &[]).result;
-    assert_eq!(result.connections_opened, CONNECTIONS + PLANNED / 5, "such a connection is not reused");
+    assert_eq!(result.connections_opened, CONNECTIONS + FAULTS, "such a connection is not reused");
 }
 
 #[test]
@@ -189,9 +192,10 @@ fn missing_responses_are_timeouts_and_censored() {
     });
     let result = server.counted_as("timeout", &["--timeout", "300ms"]).result;
     let response = &result.response;
-    assert_eq!((response.censored, response.count), (PLANNED / 5, PLANNED));
+    assert_eq!((response.censored, response.count), (FAULTS, PLANNED));
     let from = response.censored_from_us.expect("the shortest censored time");
-    assert!(from >= 300_000.0, "{from}");
+    // The histogram stores times with three digits.
+    assert!(from >= 0.999 * 300_000.0, "{from}");
     // One request in five is censored, so the 90th percentile is as well.
     let p90 = response.p90_us.unwrap();
     assert!(p90 >= 0.999 * from && response.max_us >= from, "p90 {p90}, censored from {from}");
@@ -199,16 +203,17 @@ fn missing_responses_are_timeouts_and_censored() {
     assert!(table.contains(">="), "the table marks lower bounds: {table}");
 }
 
-/// One request in five has no response. How many of the others complete within the window depends on the machine.
+/// One request in five has no response. How many of the others complete within the window, and so how large the share
+/// is, depends on the machine.
 #[test]
 fn an_error_budget_allows_a_share_of_requests_without_a_response() {
-    for (budget, within) in [("25", true), ("15", false)] {
+    for (budget, within) in [("90", true), ("15", false)] {
         let server = Faulty::start(None, |_| false);
         let url = url(false, &server.upstream);
         let result = load_well(&[&[url.as_str(), "--error-budget", budget], &PACED[..]].concat());
         assert_eq!(
             result.errors,
-            counts("closed", PLANNED / 5),
+            counts("closed", FAULTS),
             "they still count: {:?}",
             result.error_examples
         );
