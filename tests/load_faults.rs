@@ -211,12 +211,7 @@ fn an_error_budget_allows_a_share_of_requests_without_a_response() {
         let server = Faulty::start(None, |_| false);
         let url = url(false, &server.upstream);
         let result = load_well(&[&[url.as_str(), "--error-budget", budget], &PACED[..]].concat());
-        assert_eq!(
-            result.errors,
-            counts("closed", FAULTS),
-            "they still count: {:?}",
-            result.error_examples
-        );
+        assert_eq!(result.errors, counts("closed", FAULTS), "they still count: {:?}", result.error_examples);
         assert_eq!(result.asked.error_budget_percent.to_string(), budget);
         let table = weir_load::table(&result);
         assert!(table.contains(&format!("budget {budget} % without a response")), "{table}");

@@ -1,5 +1,6 @@
 //! docs/TUTORIAL.md, pasted block by block into a shell, with ports that are free.
 
+use crate::common::load::{ATTEMPTS, undisturbed};
 use crate::common::{DEADLINE, peer, poll_until};
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -9,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// The longest block: an experiment, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A shell that runs one block after the other; when dropped, all that it started is gone.
 struct Shell {
@@ -43,14 +44,26 @@ impl Shell {
         fs::read_to_string(self.folder.join("output")).unwrap()
     }
 
-    /// Pastes a block, and waits for its last command.
-    fn paste(&mut self, block: &str) {
+    /// Pastes a block, waits for its last command, and returns that one's exit code.
+    fn paste(&mut self, block: &str) -> String {
         self.blocks += 1;
         let code = self.folder.join(format!("code-{}", self.blocks));
         let text = format!("{block}\necho $? > {0}.new && mv {0}.new {0}\n", code.display());
         self.child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
         poll_until(PATIENCE, block, || code.exists());
-        assert_eq!(fs::read_to_string(&code).unwrap().trim(), "0", "{block}:\n{}", self.output());
+        fs::read_to_string(&code).unwrap().trim().to_owned()
+    }
+
+    /// Pastes a block whose last command succeeds. On a busy machine it may find no evidence: then it gets more time.
+    fn paste_well(&mut self, block: &str) {
+        let mut block = block.to_owned();
+        for _ in 1..ATTEMPTS {
+            match self.paste(&block).as_str() {
+                NO_EVIDENCE => block = with_more_time(&block),
+                code => return assert_eq!(code, "0", "{block}:\n{}", self.output()),
+            }
+        }
+        panic!("no evidence: {block}:\n{}", self.output());
     }
 }
 
@@ -64,6 +77,20 @@ impl Drop for Shell {
     }
 }
 
+/// The exit code of a measurement that found none.
+const NO_EVIDENCE: &str = "3";
+
+/// With each `-d 3s` twice as long.
+fn with_more_time(block: &str) -> String {
+    let mut parts = block.split("-d ");
+    let mut longer = parts.next().unwrap().to_owned();
+    for part in parts {
+        let (seconds, rest) = part.split_once('s').unwrap();
+        longer += &format!("-d {}s{rest}", 2 * seconds.parse::<u32>().unwrap());
+    }
+    longer
+}
+
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
@@ -72,6 +99,31 @@ fn free_port() -> u16 {
 fn blocks(page: &str) -> Vec<String> {
     let parts = page.split("```sh\n").skip(1);
     parts.map(|part| part.split("```").next().unwrap().to_owned()).collect()
+}
+
+/// Runs the experiment and the proof. An error: the lab says that the machine disturbed them; the next attempt has longer
+/// windows.
+fn experiment_and_proof(shell: &mut Shell, blocks: &[String]) -> Result<(), String> {
+    // Of an attempt before.
+    let _ = fs::remove_dir_all(shell.folder.join("out"));
+    let before = shell.output().len();
+    let has_failed = blocks.iter().any(|block| shell.paste(block) != "0");
+    let output = shell.output()[before..].to_owned();
+    let is_proved = !has_failed && output.contains(": proved.");
+    if !is_proved && output.contains("BUSY: foreign load took ") {
+        double_windows(&shell.folder.join("service.toml"));
+        return Err(output);
+    }
+    assert!(is_proved, "{output}");
+    Ok(())
+}
+
+/// Windows of 1 s to 8 s.
+fn double_windows(experiment: &Path) {
+    let text = fs::read_to_string(experiment).unwrap();
+    let (before, after) = text.split_once("window_ms = ").unwrap();
+    let milliseconds: u32 = after.trim().parse().unwrap();
+    fs::write(experiment, format!("{before}window_ms = {}\n", (2 * milliseconds).min(8000))).unwrap();
 }
 
 #[test]
@@ -89,15 +141,23 @@ fn the_tutorial_ends_with_a_proof() {
     let ports = [free_port(), free_port()];
     let page = fs::read_to_string(docs.join("TUTORIAL.md")).unwrap();
     let page = page.replace("9443", &ports[0].to_string()).replace("9080", &ports[1].to_string());
+    let blocks: Vec<String> = blocks(&page).into_iter().filter(|block| !block.starts_with("cd ")).collect();
+    let experiment = blocks.iter().position(|block| block.starts_with("weir run ")).unwrap();
+    let (before, rest) = blocks.split_at(experiment);
+    let (measured, after) = rest.split_at(2);
     let mut shell = Shell::new(folder.path());
-    for block in blocks(&page).iter().filter(|block| !block.starts_with("cd ")) {
-        shell.paste(block);
+    for block in before {
+        shell.paste_well(block);
         for (port, start) in ports.iter().zip(["weir origin", "node service.js"]) {
             if block.starts_with(start) {
                 let is_up = || TcpStream::connect(("127.0.0.1", *port)).is_ok();
                 poll_until(DEADLINE, &format!("{start}: {}", shell.output()), is_up);
             }
         }
+    }
+    undisturbed("the tutorial's experiment", || experiment_and_proof(&mut shell, measured));
+    for block in after {
+        shell.paste_well(block);
     }
     let output = shell.output();
     println!("{output}");

@@ -156,9 +156,13 @@ fn invalid_requests_are_rejected_with_the_next_step() {
 
 /// Whether loads are invalid because the time was short, and for no other reason.
 fn needs_more_time(ended: &Ended) -> bool {
+    let is_short = |line: &str| {
+        ["too few for a median; measure longer with -d ", "no correct response within the window"]
+            .iter()
+            .any(|reason| line.contains(reason))
+    };
     let mut missing = ended.stderr.lines().filter(|line| line.contains("not measured: ")).peekable();
-    missing.peek().is_some()
-        && missing.all(|line| line.contains("too few for a median; measure longer with -d "))
+    missing.peek().is_some() && missing.all(is_short)
 }
 
 /// The report of one run.
@@ -179,17 +183,15 @@ impl Report {
         undisturbed("cost of TLS", || {
             let duration = format!("{seconds}s");
             seconds *= 2;
-            let ended = Weir::run_within(
-                10 * DEADLINE,
-                &[&["cost"], args, &own[..], &["-d", &duration]].concat(),
-            );
+            let ended =
+                Weir::run_within(10 * DEADLINE, &[&["cost"], args, &own[..], &["-d", &duration]].concat());
             let too_few = needs_more_time(&ended);
             last = Some(ended);
             ensure(!too_few, || format!("too few responses in {duration}"))
         });
         let ended = last.unwrap();
         assert_eq!(ended.code, Some(0), "{args:?}: {}{}", ended.stderr, ended.stdout);
-        let json: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let json: Value = serde_json::from_str(&std::fs::read_to_string(file.path()).unwrap()).unwrap();
         let lines: Vec<String> = ended.stdout.lines().skip(1).take(5).map(str::to_owned).collect();
         for (at, line) in lines.iter().enumerate() {
             assert!(line.starts_with(&format!("{}. ", at + 1)) && line.chars().count() <= 100, "{line}");
