@@ -165,6 +165,25 @@ fn needs_more_time(ended: &Ended) -> bool {
     missing.peek().is_some() && missing.all(is_short)
 }
 
+/// Whether a round has too few responses, or too few handshakes of its kind, for the median that the report is made of.
+fn lacks_median(json: &str) -> bool {
+    let json: Value = serde_json::from_str(json).unwrap_or_default();
+    let lacks = |case: &Value, round: &Value| {
+        let is_of_its_kind = |kind: &str| match case.as_str().unwrap() {
+            "new-full" => kind == "full",
+            "new-resumed" => kind != "full",
+            _ => false,
+        };
+        let handshakes = round["handshake"].as_object().unwrap().iter();
+        let mut of_its_kind = handshakes.filter(|(kind, _)| is_of_its_kind(kind));
+        round["response"]["p50_us"].is_null() || of_its_kind.any(|(_, times)| times["p50_us"].is_null())
+    };
+    json["phases"].as_array().into_iter().flatten().any(|phase| {
+        phase["outcome"] == "measured"
+            && phase["rounds"].as_array().unwrap().iter().any(|round| lacks(&phase["case"], round))
+    })
+}
+
 /// The report of one run.
 struct Report {
     text: String,
@@ -185,13 +204,14 @@ impl Report {
             seconds *= 2;
             let ended =
                 Weir::run_within(10 * DEADLINE, &[&["cost"], args, &own[..], &["-d", &duration]].concat());
-            let too_few = needs_more_time(&ended);
-            last = Some(ended);
+            let json = std::fs::read_to_string(file.path()).unwrap_or_default();
+            let too_few = needs_more_time(&ended) || lacks_median(&json);
+            last = Some((ended, json));
             ensure(!too_few, || format!("too few responses in {duration}"))
         });
-        let ended = last.unwrap();
+        let (ended, json) = last.unwrap();
         assert_eq!(ended.code, Some(0), "{args:?}: {}{}", ended.stderr, ended.stdout);
-        let json: Value = serde_json::from_str(&std::fs::read_to_string(file.path()).unwrap()).unwrap();
+        let json: Value = serde_json::from_str(&json).unwrap();
         let lines: Vec<String> = ended.stdout.lines().skip(1).take(5).map(str::to_owned).collect();
         for (at, line) in lines.iter().enumerate() {
             assert!(line.starts_with(&format!("{}. ", at + 1)) && line.chars().count() <= 100, "{line}");
