@@ -162,10 +162,7 @@ fn a_request_that_breaks_off_has_no_copy() {
 #[test]
 fn mirrors_that_cannot_be_are_refused() {
     for (route, expected) in [
-        (
-            "respond.status = 200\nmirror = { service = 'a' }",
-            "route.0.mirror: only requests to a service are copied",
-        ),
+        ("respond.status = 200\nmirror = { service = 'a' }", "route.0.mirror: no effect beside `respond`"),
         (
             "service = 'a'\nmirror = { service = 'b' }",
             "route.0.mirror.service: unknown service `b`: expected one of `a`",

@@ -15,6 +15,7 @@ mod https_only;
 mod import;
 mod mirror;
 mod observe;
+mod pairs;
 mod paths;
 mod preface;
 mod queue;

@@ -83,7 +83,7 @@ fn a_route_may_pass_ambiguous_paths_or_refuse_unusual_ones() {
     }
     super::check::refused(
         "[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nrespond.status = 200\nambiguous_paths = 'pass'\n",
-        "route.0.ambiguous_paths: only requests to a service",
+        "route.0.ambiguous_paths: no effect beside `respond`",
     );
 }
 

@@ -63,7 +63,7 @@ fn trace_passes_where_that_is_set() {
 
     super::check::refused(
         "[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nrespond.status = 200\ntrace = true\n",
-        "route.0.trace: only requests to a service",
+        "route.0.trace: no effect beside `respond`",
     );
 }
 

@@ -45,7 +45,7 @@ impl Setting {
         let upstream = of(origins.collect());
         let upstream = Service {
             max_connections: plan.most_connections,
-            max_waiting: plan.most_waiting.unwrap_or(upstream.max_waiting),
+            max_waiting: plan.most_waiting.filter(|_| plan.most_connections.is_some()),
             retry_percent: plan.retry_percent,
             proxy_protocol: plan.announces,
             eject: Eject { failures: 2, ..Eject::default() },

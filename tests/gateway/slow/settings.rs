@@ -90,7 +90,8 @@ fn rates_and_windows_have_a_range_and_are_explained() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("weir.toml");
     let explain = |more: &str| {
-        fs::write(&file, format!("{base}{more}")).unwrap();
+        let base = base.replace("respond.status = 200", "service = 'app'");
+        fs::write(&file, format!("{base}{more}\n[service.app]\nservers = 'http://127.0.0.1:1'\n")).unwrap();
         Weir::run(&["check", "--config", file.to_str().unwrap(), "--explain"]).stdout
     };
     let text = explain("");

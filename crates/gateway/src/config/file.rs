@@ -211,8 +211,8 @@ mod tests {
                 "route.0.redirect.to: invalid value `{hots}`: unknown variable `{hots}`",
             ),
             (
-                "[[route]]\nrespond.status = 200\nrequest_headers.set.TE = 'x'",
-                "route.0.request_headers.set.TE: `TE` frames the message",
+                "[[route]]\nrespond.status = 200\nresponse_headers.set.TE = 'x'",
+                "route.0.response_headers.set.TE: `TE` frames the message",
             ),
             (
                 "[[route]]\nrespond.status = 200\nresponse_headers.set.A = '{host}'",

@@ -1,7 +1,7 @@
 //! Listeners and their TLS.
 
 use super::routes::{HOST, host_name, service_named};
-use super::{Fault, Findings, check_name, limits, record_size};
+use super::{Fault, Findings, beside, check_name, limits, record_size};
 use crate::config::document::{self, Bind, Certificate, ClientCertificates, Config, ListenerTls, SuiteOrder};
 use crate::config::snapshot::{Listener, Passthrough, Role};
 use std::net::IpAddr;
@@ -21,6 +21,7 @@ pub(super) fn compile(config: &Config, findings: &mut Findings) -> Vec<Listener>
         let key = format!("listener.{name}");
         findings.keep(check_name(&key, name));
         check(listener, &key, findings);
+        beside::of_listener(listener, &key, findings);
         let tls = match &listener.tls {
             Some(tls) => findings.keep(server(config, tls, &format!("{key}.tls"))),
             None => None,

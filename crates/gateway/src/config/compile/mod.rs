@@ -1,6 +1,7 @@
 //! From the document to a snapshot: everything that can be wrong is found here, off the data path.
 
 mod addresses;
+mod beside;
 mod limits;
 mod listeners;
 mod names;

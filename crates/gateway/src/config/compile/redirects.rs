@@ -64,7 +64,8 @@ fn secure_port(config: &Config, key: &str) -> Result<u16, Fault> {
     }
 }
 
-fn has_tls(listener: &Listener) -> bool {
+/// Whether clients speak TLS to it.
+pub(super) fn has_tls(listener: &Listener) -> bool {
     listener.tls.is_some() || !listener.passthrough.is_empty()
 }
 

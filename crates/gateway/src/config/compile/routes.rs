@@ -1,6 +1,6 @@
 //! Routes.
 
-use super::{Fault, Findings, listed, min_rates, redirects, size};
+use super::{Fault, Findings, beside, listed, min_rates, redirects, size};
 use crate::admission::Rate;
 use crate::config::document::{self, AmbiguousPaths, Config, RateBy};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Wanted};
@@ -49,14 +49,13 @@ fn compile_one(
     key: &str,
     findings: &mut Findings,
 ) -> Option<Route> {
+    beside::of_route(route, key, findings);
     redirects::check_listeners(config, route, key, findings);
     let conditions = conditions(config, route, key, findings);
     let action = findings.keep(action(config, route, key));
     let own = own_policy(config, route, policy, key, findings);
-    let trace = findings.keep(trace(route, key));
     let mirror = findings.keep(mirror(config, route, key));
     let path = findings.keep(path_edit(route, key));
-    let ambiguous_paths = findings.keep(ambiguous_paths(route, key));
     let rate = findings.keep(rate(route.rate, key));
     let request = edits(&route.request_headers, &format!("{key}.request_headers"), true, findings);
     let request = findings.keep(traced(config, request));
@@ -67,10 +66,10 @@ fn compile_one(
         is_for_challenges: redirects::is_for_challenges(route),
         action: action?,
         policy: own?,
-        trace: trace?,
+        trace: route.trace,
         mirror: mirror?,
         path: path?,
-        ambiguous_paths: ambiguous_paths?,
+        ambiguous_paths: route.ambiguous_paths,
         rate: rate?,
         request: request?,
         request_trailers: request_trailers?,
@@ -217,31 +216,12 @@ pub(super) fn service_named(config: &Config, name: &str, key: &str) -> Result<us
     })
 }
 
-fn trace(route: &document::Route, key: &str) -> Result<bool, Fault> {
-    if route.trace && route.service.is_none() {
-        let why = "only requests to a service are passed on: needs `service` beside it";
-        return Err(Fault::new(format!("{key}.trace"), why));
-    }
-    Ok(route.trace)
-}
-
-fn ambiguous_paths(route: &document::Route, key: &str) -> Result<AmbiguousPaths, Fault> {
-    if route.ambiguous_paths != AmbiguousPaths::default() && route.service.is_none() {
-        let why = "only requests to a service are read by others: needs `service` beside it";
-        return Err(Fault::new(format!("{key}.ambiguous_paths"), why));
-    }
-    Ok(route.ambiguous_paths)
-}
-
 fn mirror(config: &Config, route: &document::Route, key: &str) -> Result<Option<MirrorTo>, Fault> {
     const MOST_BODY: u64 = 16 * 1024 * 1024;
     let Some(document::Mirror { service, percent, max_body, max_in_flight }) = &route.mirror else {
         return Ok(None);
     };
     let key = format!("{key}.mirror");
-    if route.service.is_none() {
-        return Err(Fault::new(key, "only requests to a service are copied: needs `service` beside it"));
-    }
     if !(0.0..=100.0).contains(percent) {
         let why = format!("invalid value `{percent}`: expected 0.0 to 100.0");
         return Err(Fault::new(format!("{key}.percent"), why));
@@ -288,9 +268,6 @@ fn fixed(respond: &document::Respond, key: &str) -> Result<Action, Fault> {
     if content_type.chars().any(char::is_control) {
         let why = format!("invalid value {content_type:?}: control characters end a field");
         return Err(Fault::new(format!("{key}.content_type"), why));
-    }
-    if matches!(status, 204 | 304) && respond.body.as_ref().is_some_and(|body| !body.is_empty()) {
-        return Err(Fault::new(format!("{key}.body"), format!("an answer with status {status} has no body")));
     }
     Ok(Action::Respond {
         status,

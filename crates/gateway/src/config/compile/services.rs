@@ -2,7 +2,7 @@
 
 use super::listeners::HTTP_1_1;
 use super::names::Finder;
-use super::{Fault, Findings, check_name, limits, record_size};
+use super::{Fault, Findings, beside, check_name, limits, record_size};
 use crate::config::document::{self, Balance, Config, HashOn, Health, ProxyProtocol, ServiceTls};
 use crate::config::snapshot::{Names, Server, Service, UpstreamTls};
 use crate::upstream::{Slots, hash_of};
@@ -37,6 +37,7 @@ fn compile_one(
     };
     let first = &first.url;
     check(service, &key, findings);
+    beside::of_service(service, &key, findings);
     let tls = match first.tls() {
         true => {
             warn_insecure(service, &key, findings);
@@ -72,7 +73,7 @@ fn compile_one(
         sticky: service.sticky.as_ref().map(|name| name.as_bytes().into()),
         eject: service.eject,
         health: service.health.clone(),
-        max_waiting: service.max_waiting,
+        max_waiting: service.max_waiting.unwrap_or(document::Service::MAX_WAITING),
         retry_percent: service.retry_percent,
         accept: service.accept.iter().map(|rule| rule.0).collect(),
         limits: limits?,

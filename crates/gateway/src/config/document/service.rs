@@ -37,8 +37,8 @@ pub struct Service {
     #[serde(default)]
     pub max_connections: Option<usize>,
     /// The most requests that wait in each worker while all servers have their connections in use.
-    #[serde(default = "max_waiting")]
-    pub max_waiting: usize,
+    #[serde(default)]
+    pub max_waiting: Option<usize>,
     /// Retries for each hundred requests, 0 to 100; default: 10.
     #[serde(default = "retry_percent")]
     pub retry_percent: u32,
@@ -210,6 +210,9 @@ impl Server {
 }
 
 impl Service {
+    /// A second's requests of a busy worker: what waits longer is seldom wanted any more.
+    pub(crate) const MAX_WAITING: usize = 1000;
+
     /// A service of these servers, with the defaults.
     pub fn new(servers: Vec<Server>) -> Self {
         Self {
@@ -220,7 +223,7 @@ impl Service {
             eject: Eject::default(),
             health: None,
             max_connections: None,
-            max_waiting: max_waiting(),
+            max_waiting: None,
             retry_percent: retry_percent(),
             proxy_protocol: None,
             accept: Vec::new(),
@@ -258,13 +261,8 @@ impl FromStr for HashOn {
     }
 }
 
-/// A second's requests of a busy worker: what waits longer is seldom wanted any more.
 fn retry_percent() -> u32 {
     10
-}
-
-fn max_waiting() -> usize {
-    1000
 }
 
 fn one() -> u32 {

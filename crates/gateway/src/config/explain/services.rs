@@ -75,7 +75,7 @@ fn lines(service: &Written) -> Vec<String> {
     }
     lines.push(line);
     if let Some(most) = service.max_connections {
-        let waiting = service.max_waiting;
+        let waiting = service.max_waiting.unwrap_or(Written::MAX_WAITING);
         lines.push(format!("{most} connections to each server, {waiting} waiting requests in each worker"));
     }
     let mut line = format!("retries for {} % of requests", service.retry_percent);

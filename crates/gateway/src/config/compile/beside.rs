@@ -1,0 +1,159 @@
+//! Keys that have an effect only beside others. One that has none is a fault: an operator meant something by it.
+
+use super::{Fault, Findings};
+use crate::config::Network;
+use crate::config::document::{
+    AmbiguousPaths, Bind, Edits, Health, Listener, ListenerTls, OwnLimits, Pool, Respond, Retry, Route,
+    RouteMinRate, RouteTimeouts, Service,
+};
+use weir_tls::Version;
+
+/// What is beside the action of a route, of which most is for requests to a service.
+pub(super) fn of_route(route: &Route, key: &str, findings: &mut Findings) {
+    let Route {
+        host: _,
+        path: _,
+        method: _,
+        headers: _,
+        client: _,
+        listener: _,
+        service,
+        redirect,
+        respond,
+        strip_prefix,
+        add_prefix,
+        ambiguous_paths,
+        request_headers,
+        request_trailers,
+        response_headers: _,
+        trace,
+        mirror,
+        rate: _,
+        retry,
+        max_body,
+        request_buffer,
+        response_buffer,
+        timeouts,
+        min_rate,
+    } = route;
+    if let Some(Respond { status: status @ (204 | 304), body, content_type }) = respond {
+        let is_set = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+        let set = [("body", is_set(body)), ("content_type", content_type.is_some())];
+        let why = format!("beside `status = {status}`: such a response has no body");
+        without_effect(&format!("{key}.respond"), &set, &why, findings);
+    }
+    if service.is_some() {
+        return;
+    }
+    let set = [
+        ("strip_prefix", strip_prefix.is_some()),
+        ("add_prefix", add_prefix.is_some()),
+        ("ambiguous_paths", *ambiguous_paths != AmbiguousPaths::default()),
+        ("request_headers", *request_headers != Edits::default()),
+        ("request_trailers", !request_trailers.is_empty()),
+        ("trace", *trace),
+        ("mirror", mirror.is_some()),
+        ("retry", *retry != Retry::default()),
+        ("max_body", max_body.is_some()),
+        ("request_buffer", request_buffer.is_some()),
+        ("response_buffer", response_buffer.is_some()),
+        ("timeouts", *timeouts != RouteTimeouts::default()),
+        ("min_rate", *min_rate != RouteMinRate::default()),
+    ];
+    let action = if redirect.is_some() { "redirect" } else { "respond" };
+    without_effect(key, &set, &format!("beside `{action}`: it is for requests to a `service`"), findings);
+}
+
+/// What a listener has beside its addresses, `passthrough` and `tls`.
+pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Findings) {
+    let Listener {
+        bind,
+        mode: _,
+        trusted_proxies,
+        proxy_field,
+        proxy_protocol,
+        allow,
+        deny,
+        accept,
+        limits,
+        redirect: _,
+        passthrough,
+        tls,
+    } = listener;
+    if tls.is_none() && !passthrough.is_empty() {
+        let of_http = [
+            ("trusted_proxies", !trusted_proxies.is_empty()),
+            ("proxy_field", proxy_field.is_some()),
+            ("accept", !accept.is_empty()),
+            ("limits", *limits != OwnLimits::default()),
+        ];
+        let why =
+            "beside `passthrough` without `tls`: it is for HTTP, and all connections are passed on unread";
+        without_effect(key, &of_http, why, findings);
+    }
+    if let Some(tls) = tls {
+        of_tls(tls, &format!("{key}.tls"), findings);
+    }
+    let is_unix = |bind: &Bind| matches!(bind, Bind::Unix(_));
+    let (some_unix, some_tcp) = (bind.iter().any(is_unix), !bind.iter().all(is_unix));
+    // A PROXY protocol header may say either of clients.
+    let lists = match proxy_protocol.is_empty() {
+        true => vec![("trusted_proxies", trusted_proxies), ("allow", allow), ("deny", deny)],
+        false => vec![("proxy_protocol", proxy_protocol)],
+    };
+    for (name, networks) in lists {
+        for (at, network) in networks.iter().enumerate() {
+            let why = match network {
+                Network::Unix if !some_unix => "no client comes by a Unix socket, as `bind` has none",
+                Network::Addresses { .. } if !some_tcp => {
+                    "no client has an address, as `bind` has Unix sockets alone; write \"unix\" for all of them"
+                }
+                Network::Unix | Network::Addresses { .. } => continue,
+            };
+            let why = format!("invalid network `{network}`: {why}");
+            findings.fault(Fault::new(format!("{key}.{name}.{at}"), why));
+        }
+    }
+}
+
+/// Tickets and sessions, beside what turns them off.
+fn of_tls(tls: &ListenerTls, key: &str, findings: &mut Findings) {
+    if tls.tickets == Some(0) {
+        let set = [("ticket_secrets", tls.ticket_secrets.is_some())];
+        without_effect(key, &set, "beside `tickets = 0`: there are no tickets", findings);
+    }
+    let is_old = |version: &Version| *version == Version::Tls12;
+    let has_old = match tls.versions.is_empty() {
+        false => tls.versions.iter().any(is_old),
+        true => tls.suites.is_empty() || tls.suites.iter().any(|suite| is_old(&suite.version())),
+    };
+    if !has_old {
+        let set = [("sessions", tls.sessions.is_some())];
+        without_effect(key, &set, "without TLS 1.2: other clients' sessions are in their tickets", findings);
+    }
+}
+
+/// What a service has beside its balancing, its limits and its PROXY protocol.
+pub(super) fn of_service(service: &Service, key: &str, findings: &mut Findings) {
+    if service.max_connections.is_none() {
+        let set = [("max_waiting", service.max_waiting.is_some())];
+        without_effect(key, &set, "without `max_connections`: no request waits", findings);
+    }
+    if service.proxy_protocol.is_some() {
+        let set = [("pool", service.pool != Pool::default())];
+        let why = "beside `proxy_protocol`: each request has its own connection";
+        without_effect(key, &set, why, findings);
+    }
+    if let Some(Health { path: None, host, status, .. }) = &service.health {
+        let set = [("host", host.is_some()), ("status", *status != Health::default().status)];
+        let why = "without `path`: a check is no more than a connection";
+        without_effect(&format!("{key}.health"), &set, why, findings);
+    }
+}
+
+/// A fault for each that is set.
+fn without_effect(key: &str, set: &[(&str, bool)], why: &str, findings: &mut Findings) {
+    for (name, _) in set.iter().filter(|(_, is_set)| *is_set) {
+        findings.fault(Fault::new(format!("{key}.{name}"), format!("no effect {why}; remove it")));
+    }
+}
