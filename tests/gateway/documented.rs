@@ -130,6 +130,28 @@ fn the_examples_serve_requests() {
     assert!(fs::read_to_string(log).unwrap().contains("\"service\":\"api\""));
 }
 
+/// Of what operators begin with, nothing is warned about: neither examples, nor what packages install.
+#[test]
+fn the_examples_have_no_warnings() {
+    let certificates = Certificates::for_names(&["example.org", "app.internal"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.toml");
+    let path = |path: &std::path::Path| path.display().to_string();
+    for example in examples().into_iter().chain([include_str!("../../deploy/weir.toml")]) {
+        let config = [
+            ("/etc/weir/fullchain.pem", &certificates.cert),
+            ("/etc/weir/privkey.pem", &certificates.key),
+            ("/etc/weir/clients.pem", &certificates.ca),
+            ("/etc/weir/internal-ca.pem", &certificates.ca),
+        ]
+        .into_iter()
+        .fold(example.to_owned(), |config, (name, file)| config.replace(name, &path(file)));
+        fs::write(&file, config).unwrap();
+        let ended = Weir::run(&["check", "--deny-warnings", "--config", file.to_str().unwrap()]);
+        assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{example}");
+    }
+}
+
 /// What is accepted in each table, by the error that an unknown key gets.
 #[test]
 fn every_setting_is_documented() {

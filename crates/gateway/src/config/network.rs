@@ -28,6 +28,17 @@ impl Network {
         }
     }
 
+    /// Whether all of another one belongs to it.
+    pub(crate) fn includes(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Addresses { bits, mask }, Self::Addresses { bits: inner, mask: longer }) => {
+                longer & mask == mask && inner & mask == bits
+            }
+            (Self::Unix, Self::Unix) => true,
+            (Self::Addresses { .. }, Self::Unix) | (Self::Unix, Self::Addresses { .. }) => false,
+        }
+    }
+
     /// Whether the address belongs to any of these.
     #[inline]
     pub(crate) fn any_contains(networks: &[Self], address: Option<IpAddr>) -> bool {

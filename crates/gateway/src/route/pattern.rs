@@ -1,5 +1,6 @@
 //! Paths as operators write them.
 
+use super::readings::normal;
 use std::fmt;
 use std::str::FromStr;
 
@@ -42,6 +43,37 @@ impl PathPattern {
         };
         self.segments.len() + usize::from(self.end != End::Alone) > segments.len()
             && self.segments.iter().zip(segments).all(is_literal)
+    }
+}
+
+/// For warnings.
+impl PathPattern {
+    /// The form that paths are compared in, if it is another one, so that no request is for this.
+    pub(crate) fn in_usual_form(&self) -> Option<String> {
+        let text = self.to_string();
+        let (path, end) = match self.end {
+            End::Alone => (&*text, ""),
+            End::Below => (text.strip_suffix("/*")?, "/*"),
+            // What follows is a part of its last segment.
+            End::Starts(_) => return None,
+        };
+        let usual = normal(path.as_bytes());
+        (!path.is_empty() && *usual != *path.as_bytes())
+            .then(|| format!("{}{end}", String::from_utf8_lossy(&usual).trim_end_matches('/')))
+    }
+
+    /// Whether some of its paths begin with the segments of another one.
+    pub(crate) fn may_begin_with(&self, prefix: &Self) -> bool {
+        for (at, wanted) in prefix.segments.iter().enumerate() {
+            match (self.segments.get(at), wanted, &self.end) {
+                (Some(Segment::Any), ..) | (_, Segment::Any, _) => {}
+                (Some(Segment::Literal(own)), Segment::Literal(wanted), _) if own == wanted => {}
+                (Some(_), ..) | (None, _, End::Alone) => return false,
+                (None, Segment::Literal(wanted), End::Starts(start)) => return wanted.starts_with(start),
+                (None, _, End::Below) => return true,
+            }
+        }
+        true
     }
 }
 

@@ -6,6 +6,7 @@ mod limits;
 mod listeners;
 mod names;
 mod pages;
+mod reach;
 mod redirects;
 mod routes;
 mod services;
@@ -36,6 +37,7 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
     let listeners = listeners::compile(config, findings);
     let redirects = redirects::of_listeners(config, findings);
     let routes = routes::compile(config, policy.as_ref(), findings);
+    reach::warn(config, findings);
     let access = findings.keep(access(&config.log));
     let pages = pages::compile(config, findings);
     let forms = Forms {
