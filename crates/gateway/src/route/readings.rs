@@ -22,6 +22,8 @@ struct Reading {
     backslashes: bool,
     /// A segment ends at a semicolon: parameters follow.
     parameters: bool,
+    /// The path ends at an encoded NUL.
+    nul: bool,
     dots: Dots,
 }
 
@@ -38,31 +40,27 @@ enum Dots {
 
 impl Reading {
     const OF_ROUTES: Self =
-        Self { slashes: false, backslashes: false, parameters: false, dots: Dots::Resolved };
+        Self { slashes: false, backslashes: false, parameters: false, nul: false, dots: Dots::Resolved };
 
-    /// All that differ for this path in what ends a segment; the first is that of routes.
+    /// All that differ for this path, but for dot segments; the first is that of routes.
     fn all_of(path: &[u8]) -> impl Iterator<Item = Self> {
-        let has =
-            |digits: [&[u8; 3]; 2]| path.windows(3).any(|text| digits.iter().any(|digits| text == *digits));
-        let slashes = has([b"%2F", b"%2f"]);
-        let backslashes = path.contains(&b'\\') || has([b"%5C", b"%5c"]);
-        let parameters = path.contains(&b';');
-        (0..8)
-            .map(|bits| Self {
-                slashes: bits & 1 != 0,
-                backslashes: bits & 2 != 0,
-                parameters: bits & 4 != 0,
-                ..Self::OF_ROUTES
-            })
-            .filter(move |reading| {
-                (slashes || !reading.slashes)
-                    && (backslashes || !reading.backslashes)
-                    && (parameters || !reading.parameters)
-            })
+        let has = |encoded: &[u8]| path.windows(3).any(|text| text.eq_ignore_ascii_case(encoded));
+        let present =
+            [has(b"%2f"), path.contains(&b'\\') || has(b"%5c"), path.contains(&b';'), nul(path).is_some()];
+        let all = (0..16).map(|bits: u8| [0, 1, 2, 3].map(|bit| bits >> bit & 1 != 0));
+        let differs = move |chosen: &[bool; 4]| chosen.iter().zip(present).all(|(chosen, is)| is || !chosen);
+        all.filter(differs).map(|[slashes, backslashes, parameters, nul]| Self {
+            slashes,
+            backslashes,
+            parameters,
+            nul,
+            ..Self::OF_ROUTES
+        })
     }
 
     fn of(self, path: &[u8]) -> Vec<u8> {
-        let path = self.decoded(path);
+        let end = if self.nul { nul(path) } else { None };
+        let path = self.decoded(&path[..end.unwrap_or(path.len())]);
         let is_end = |byte: &u8| *byte == b'/' || self.backslashes && *byte == b'\\';
         let below = if path.first().is_some_and(is_end) { &path[1..] } else { &path[..] };
         let mut segments: Vec<&[u8]> = Vec::new();
@@ -122,6 +120,11 @@ impl Reading {
     }
 }
 
+/// Where a path has an encoded NUL.
+fn nul(path: &[u8]) -> Option<usize> {
+    path.windows(3).position(|text| text == b"%00")
+}
+
 fn hex(digits: &[u8]) -> Option<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     Some((digit(digits[0])? * 16 + digit(digits[1])?) as u8)
@@ -137,10 +140,9 @@ pub(crate) trait Routes {
 
 /// Whether a server may read the target as a path of another route than `found`, or as one that `edit` keeps from it:
 ///
-/// - An encoded slash, a backslash and parameters must leave the route as it is, and what is changed about the path.
+/// - An encoded slash, a backslash, parameters and an encoded NUL must leave the route as it is, and what is changed about the path.
 /// - A server that leaves dot segments as they are, or doubled slashes, must not read a path that reaches no server.
 /// - Nor must one for which `//name` at the beginning is a host.
-/// - Some end a path at an encoded NUL.
 #[cold]
 pub(crate) fn is_ambiguous(
     target: &[u8],
@@ -149,9 +151,6 @@ pub(crate) fn is_ambiguous(
     routes: &impl Routes,
 ) -> bool {
     let path = path_of(target);
-    if path.windows(3).any(|text| text == b"%00") {
-        return true;
-    }
     let normal = normal(path);
     // Where a path is changed, servers get it in normal form.
     let sent = if edit.is_some() { &normal } else { path };
@@ -323,8 +322,11 @@ mod tests {
             (site, "/x/..;a=b%2fadmin", None),
             (site, "/pub/x;v=1/y", Some(2)),
             // NUL.
-            (site, "/pub/x%00", None),
-            (site, "/pub/x?%00", Some(2)),
+            (site, "/admin%00x", None),
+            (site, "/x/..%2fadmin%00/../../y", None),
+            (site, "/pub%00x", None),
+            (site, "/pub/x%00", Some(2)),
+            (site, "/x%0d%0a%00", Some(1)),
         ] {
             assert_eq!(accepted(&table(patterns), target, None), route, "{patterns:?} {target}");
         }
@@ -441,6 +443,8 @@ mod tests {
             // IIS, and `new URL(..)` of Node.js.
             first(&resolved(&backslashes(&decoded), true)),
             first(&resolved(&of_url, false)),
+            // A library in C.
+            first(&resolved(decoded.split('\0').next().unwrap_or_default(), true)),
         ]
     }
 
