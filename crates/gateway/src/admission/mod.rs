@@ -16,6 +16,13 @@ use std::net::IpAddr;
 pub(crate) struct Origin(u128);
 
 impl Origin {
+    /// The network that it is in, if all cannot be told apart: of 24 bits for IPv4, of 48 for IPv6, as sites have them.
+    fn network(self) -> Self {
+        let is_ipv4 = self.0 >> 32 == 0xffff;
+        let host = if is_ipv4 { 8 } else { 80 };
+        Self(self.0 >> host << host)
+    }
+
     pub(crate) fn of(address: Option<IpAddr>) -> Self {
         Self(match address.map(|address| address.to_canonical()) {
             Some(address @ IpAddr::V4(_)) => mapped(address),
@@ -37,5 +44,14 @@ mod tests {
         assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:2:ffff::"));
         assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
         assert_ne!(Origin::of(None), of("0.0.0.0"));
+    }
+
+    #[test]
+    fn clients_of_one_site_have_one_network() {
+        let of = |text: &str| Origin::of(Some(text.parse().unwrap())).network();
+        assert_eq!(of("192.0.2.1"), of("192.0.2.255"));
+        assert_ne!(of("192.0.2.1"), of("192.0.3.1"));
+        assert_eq!(of("2001:db8:1:2::1"), of("2001:db8:1:ffff::1"));
+        assert_ne!(of("2001:db8:1::1"), of("2001:db8:2::1"));
     }
 }

@@ -3,6 +3,8 @@
 use super::Origin;
 use super::shards::{SHARDS, Shards};
 use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The token buckets of one route. A bucket is one instant, at which it will be full again; a full one takes no room.
@@ -15,6 +17,14 @@ pub(crate) struct Rate {
     /// All clients have one bucket together.
     in_common: bool,
     shards: Shards<Shard>,
+    networks: Networks,
+}
+
+/// The buckets of networks, for clients beyond those that can be told apart. Several networks may share one.
+#[derive(Debug, Default)]
+struct Networks {
+    full_at: Mutex<HashMap<u64, Instant>>,
+    key: RandomState,
 }
 
 #[derive(Debug, Default)]
@@ -28,7 +38,13 @@ impl Rate {
     /// `requests` in the time `per`, and `burst` of them at once; both are at least 1. With `in_common`, of all clients together.
     pub(crate) fn new(requests: u32, per: Duration, burst: u32, in_common: bool) -> Self {
         let every = per / requests.max(1);
-        Self { every, depth: every * burst.max(1), in_common, shards: Shards::default() }
+        Self {
+            every,
+            depth: every * burst.max(1),
+            in_common,
+            shards: Shards::default(),
+            networks: Networks::default(),
+        }
     }
 
     /// Takes a token. Errors: the bucket is empty; the time until the next token.
@@ -36,19 +52,34 @@ impl Rate {
         let origin = if self.in_common { Origin::of(None) } else { origin };
         let mut shard = self.shards.of(origin);
         let known = shard.full_at.get(&origin).copied();
-        let full_at = known.unwrap_or(now).max(now) + self.every;
-        let empty_for = full_at.saturating_duration_since(now).saturating_sub(self.depth);
-        if !empty_for.is_zero() {
-            return Err(empty_for);
-        }
+        let full_at = self.less_one(known, now)?;
         if known.is_none() && shard.full_at.len() >= MOST / SHARDS {
             shard.sweep(now, self.every);
             if shard.full_at.len() >= MOST / SHARDS {
-                // More clients than can be told apart: those that are new are let in.
-                return Ok(());
+                self.take_of_network(origin, now)?;
+                shard.drop_one();
             }
         }
         shard.full_at.insert(origin, full_at);
+        Ok(())
+    }
+
+    /// When a bucket will be full with a token less.
+    fn less_one(&self, full_at: Option<Instant>, now: Instant) -> Result<Instant, Duration> {
+        let full_at = full_at.unwrap_or(now).max(now) + self.every;
+        let empty_for = full_at.saturating_duration_since(now).saturating_sub(self.depth);
+        if empty_for.is_zero() { Ok(full_at) } else { Err(empty_for) }
+    }
+
+    /// There are more clients than can be told apart. One that takes turns with its neighbours would have a new bucket each
+    /// time; their network has one that lasts.
+    #[cold]
+    fn take_of_network(&self, origin: Origin, now: Instant) -> Result<(), Duration> {
+        let Networks { full_at, key } = &self.networks;
+        let place = key.hash_one(origin.network()) % MOST_NETWORKS;
+        let mut buckets = full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let full_at = self.less_one(buckets.get(&place).copied(), now)?;
+        buckets.insert(place, full_at);
         Ok(())
     }
 }
@@ -61,10 +92,20 @@ impl Shard {
             self.full_at.retain(|_, full_at| *full_at > now);
         }
     }
+
+    /// Drops, of a few, the bucket that is full first: its client loses least by that, and gains least.
+    fn drop_one(&mut self) {
+        let first = self.full_at.iter().take(8).min_by_key(|(_, full_at)| **full_at);
+        if let Some(origin) = first.map(|(origin, _)| *origin) {
+            self.full_at.remove(&origin);
+        }
+    }
 }
 
 /// Clients that a route tells apart at one time: 2 MiB.
 const MOST: usize = 32_768;
+/// Buckets of networks: a site of 2^16 of them gets no more than this many.
+const MOST_NETWORKS: u64 = 1024;
 
 #[cfg(test)]
 mod tests {
@@ -104,15 +145,39 @@ mod tests {
     fn full_buckets_make_room_for_new_ones_and_memory_has_a_bound() {
         let (rate, start) = (Rate::new(1, Duration::from_secs(1), 1, false), Instant::now());
         let known = |rate: &Rate| -> usize { rate.shards.all().map(|shard| shard.full_at.len()).sum() };
-        for client in 0..2 * MOST as u32 {
-            assert_eq!(rate.take(origin(client), start), Ok(()));
+        for round in 0..2 {
+            let at = start + Duration::from_secs(2 * round);
+            for client in 0..2 * MOST as u32 {
+                let taken = rate.take(origin((round as u32) << 24 | client), at);
+                assert!(taken.is_ok() || client as usize > MOST / 2);
+            }
+            assert_eq!(known(&rate), MOST);
         }
-        assert_eq!(known(&rate), MOST);
-        let later = start + Duration::from_secs(2);
-        for client in 0..2 * MOST as u32 {
-            assert_eq!(rate.take(origin(client + (1 << 24)), later), Ok(()));
+    }
+
+    /// Regression test: 2060 networks of one site filled a part, and all other clients that fell to it had no limit.
+    #[test]
+    fn beyond_the_clients_that_can_be_told_apart_networks_have_a_limit() {
+        let (rate, now) = (Rate::new(2, Duration::from_secs(3600), 2, false), Instant::now());
+        let ipv6 = |site: u128, network: u128| {
+            let bits = (0x2001_0db8 << 96) + (site << 80) + (network << 64);
+            Origin::of(Some(std::net::Ipv6Addr::from_bits(bits).into()))
+        };
+        let passed =
+            |site: u128| (0..1 << 16).filter(|network| rate.take(ipv6(site, *network), now).is_ok()).count();
+        // Those that can be told apart, and two of the site beyond.
+        assert_eq!(passed(1).saturating_sub(MOST), 2);
+        // All that are new share their network's; those that are known have a token left.
+        for _ in 0..3 {
+            assert!(passed(1) <= MOST);
         }
-        assert_eq!(known(&rate), MOST);
-        assert!(rate.take(origin(1 << 24), later).is_err(), "the newer ones are known");
+        assert_eq!(passed(1), 0);
+        // Other sites are not concerned, but for one in a thousand.
+        let others = (2..102).filter(|site| rate.take(ipv6(*site, 0), now).is_ok()).count();
+        assert!(others >= 95, "{others}");
+        // A client that is known is limited, as ever.
+        let known = ipv6(7, 0);
+        let more = (0..3).filter(|_| rate.take(known, now).is_ok()).count();
+        assert!(more <= 2, "{more}");
     }
 }

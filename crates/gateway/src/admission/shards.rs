@@ -1,44 +1,57 @@
 //! What is kept of clients, for all workers: in parts, of which they seldom want the same one at the same time.
 
 use super::Origin;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The parts, each with the clients that fall to it.
+/// The parts, each with the clients that fall to it. Which one that is depends on a random key: nobody fills one on purpose.
 #[derive(Debug, Default)]
-pub(super) struct Shards<T>([Mutex<T>; SHARDS]);
+pub(super) struct Shards<T> {
+    parts: [Mutex<T>; SHARDS],
+    key: RandomState,
+}
 
 impl<T> Shards<T> {
     /// The part that a client falls to.
     pub(super) fn of(&self, origin: Origin) -> MutexGuard<'_, T> {
-        self.0[index(origin)].lock().unwrap_or_else(PoisonError::into_inner)
+        self.parts[self.index(origin)].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All parts, one after the other.
     #[cfg(test)]
     pub(super) fn all(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
-        self.0.iter().map(|shard| shard.lock().unwrap())
+        self.parts.iter().map(|shard| shard.lock().unwrap())
+    }
+
+    fn index(&self, origin: Origin) -> usize {
+        self.key.hash_one(origin) as usize % SHARDS
     }
 }
 
 /// How many parts there are.
 pub(super) const SHARDS: usize = 16;
 
-fn index(Origin(bits): Origin) -> usize {
-    // Neighbours come together: the low bits of an IPv4 address and those of an IPv6 network.
-    let mixed = ((bits >> 64) as u64 ^ bits as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (mixed >> 32) as usize % SHARDS
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
-    use std::net::Ipv4Addr;
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
     #[test]
-    fn neighbours_do_not_crowd_in_one_part() {
-        let address = |last| Some(Ipv4Addr::new(192, 0, 2, last).into());
-        let indexes: BTreeSet<_> = (0..=255).map(|last| index(Origin::of(address(last)))).collect();
-        assert_eq!(indexes.len(), SHARDS);
+    fn which_part_a_client_falls_to_cannot_be_foreseen() {
+        let neighbours: [fn(u128) -> IpAddr; 3] = [
+            |number| Ipv4Addr::from_bits(0xc000_0200 + number as u32).into(),
+            |number| Ipv6Addr::from_bits((0x2001_0db8 << 96) + (number << 64)).into(),
+            // These filled one part before it depended on a key.
+            |number| Ipv6Addr::from_bits((0x2001_0db8 << 96) + (number * 0x1_1b1b << 64)).into(),
+        ];
+        for neighbour in neighbours {
+            let (one, other) = (Shards::<()>::default(), Shards::<()>::default());
+            let of = |shards: &Shards<()>| -> Vec<_> {
+                (0..=255).map(|number| shards.index(Origin::of(Some(neighbour(number))))).collect()
+            };
+            assert_eq!(of(&one).into_iter().collect::<BTreeSet<_>>().len(), SHARDS);
+            assert_ne!(of(&one), of(&other));
+        }
     }
 }
