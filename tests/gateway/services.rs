@@ -1,7 +1,7 @@
 //! Services with several servers: who gets a request, and what happens when a server fails.
 
 use super::{ask, get, named};
-use crate::common::{Client, DEADLINE, Ending, Peer, Upstream, Weir, poll_until};
+use crate::common::{Answer, Certificates, Client, DEADLINE, Ending, Peer, Upstream, Weir, poll_until};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -102,6 +102,67 @@ fn a_cookie_brings_a_client_back_to_its_server() {
     }
     let forged = ask(&weir, "GET / HTTP/1.1\r\nHost: h\r\nCookie: SRV=nonsense\r\n\r\n");
     assert_eq!(forged.fields("set-cookie").len(), 1);
+}
+
+/// Regression test: the cookie was a hash of the server's URL, which a client finds by trying.
+#[test]
+fn a_cookie_counts_where_its_secret_is_known() {
+    let [a, b] = ["a", "b"].map(named);
+    let certificates = Certificates::new();
+    let folder = tempfile::tempdir().unwrap();
+    let secrets = |name: &str, lines: [&str; 2]| {
+        let path = folder.path().join(name);
+        let lines = lines.map(|digits| digits.repeat(16)).join("\n");
+        std::fs::write(&path, lines).unwrap();
+        format!("tls.ticket_secrets = '{}'", path.display())
+    };
+    let [fleet, rotated, other] = [
+        secrets("fleet", ["0011", "2233"]),
+        secrets("rotated", ["4455", "0011"]),
+        secrets("other", ["6677", "8899"]),
+    ];
+    let start = |tls: &str| {
+        let config = format!(
+            "{LISTENER}[service.app]
+            {}
+            sticky = 'SRV'
+            [admin]
+            bind = '127.0.0.1:0'
+            [listener.z]
+            bind = '127.0.0.1:0'
+            {tls}
+            [[certificate]]
+            chain = '{}'
+            key = '{}'",
+            urls(&[a.address, b.address]),
+            certificates.cert.display(),
+            certificates.key.display()
+        );
+        Weir::configured(&config, 2)
+    };
+    let weirs = [&fleet, &rotated, &other, "tls = {}"].map(start);
+    let cookie = |answer: &Answer| {
+        answer.fields("set-cookie").first().map(|cookie| cookie.split(';').next().unwrap().to_owned())
+    };
+    let first = get(&weirs[0], "h", "/");
+    let server = first.fields("x-server");
+    let request = format!("GET / HTTP/1.1\r\nHost: h\r\nCookie: {}\r\n\r\n", cookie(&first).unwrap());
+    // Where its secret is the first one, it stays; where it is another one, it is replaced.
+    for (weir, counts, stays) in [
+        (&weirs[0], true, true),
+        (&weirs[1], true, false),
+        (&weirs[2], false, false),
+        (&weirs[3], false, false),
+    ] {
+        let answers: Vec<_> = (0..4).map(|_| ask(weir, &request)).collect();
+        assert_eq!(answers.iter().all(|answer| answer.fields("x-server") == server), counts);
+        assert!(answers.iter().all(|answer| cookie(answer).is_none() == stays));
+    }
+    let weir = &weirs[3];
+    let own = cookie(&get(weir, "h", "/")).unwrap();
+    assert_eq!(weir.ask_admin("POST /reload").status, 200);
+    let request = format!("GET / HTTP/1.1\r\nHost: h\r\nCookie: {own}\r\n\r\n");
+    assert_eq!(cookie(&ask(weir, &request)), None, "a reload keeps the secret");
 }
 
 /// Nothing of the request has left, so it may go to another server whatever its method; its body goes along.

@@ -52,7 +52,7 @@ impl TicketSecrets {
     }
 
     /// The random secret of this process. None if the system has no randomness.
-    pub(crate) fn of_process() -> Option<Self> {
+    pub fn of_process() -> Option<Self> {
         let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, b"weir tickets").extract(&secret_of_process()?);
         Some(Self { keys: [prk].into(), digest: [0; 32] })
     }
@@ -62,8 +62,27 @@ impl TicketSecrets {
         self.keys.len()
     }
 
+    /// Numbers that only those who have the secrets can derive from `what`: one for each secret.
+    pub fn derive(&self, what: &[&[u8]]) -> Vec<u64> {
+        let number = |secret: &hkdf::Prk| {
+            let mut bytes = [0; 8];
+            secret.expand(what, Number).and_then(|okm| okm.fill(&mut bytes)).ok()?;
+            Some(u64::from_be_bytes(bytes))
+        };
+        self.keys.iter().filter_map(number).collect()
+    }
+
     pub(crate) fn keys(&self) -> &[hkdf::Prk] {
         &self.keys
+    }
+}
+
+/// The length of a number.
+struct Number;
+
+impl hkdf::KeyType for Number {
+    fn len(&self) -> usize {
+        size_of::<u64>()
     }
 }
 
@@ -143,6 +162,16 @@ mod tests {
         for other in [of(&[b"c", b"ab"]), of(&[b"a", b"bc"]), of(&[b"abc"]), of(&[b"ab"])] {
             assert_ne!(of(&[b"ab", b"c"]), other);
         }
+    }
+
+    #[test]
+    fn what_is_derived_depends_on_the_secret_and_on_all_of_what_it_is_for() {
+        let of = |secrets: &[&[u8]], what: &[&[u8]]| TicketSecrets::of(secrets.iter().copied()).derive(what);
+        let both = of(&[b"new", b"old"], &[b"cookie", b"a"]);
+        assert_eq!(both, [of(&[b"new"], &[b"cookie", b"a"]), of(&[b"old"], &[b"cookie", b"a"])].concat());
+        assert!(both[0] != both[1] && both != of(&[b"new", b"old"], &[b"cookie", b"b"]));
+        let ours = TicketSecrets::of_process().unwrap();
+        assert_eq!(ours.derive(&[b"a"]), TicketSecrets::of_process().unwrap().derive(&[b"a"]));
     }
 
     #[test]

@@ -274,8 +274,8 @@ pub(crate) struct Service {
     pub servers: Vec<Server>,
     pub balance: Balance,
     pub hash: HashOn,
-    /// The name of the cookie.
-    pub sticky: Option<Box<[u8]>>,
+    /// The cookie that brings clients back to their servers.
+    pub sticky: Option<Sticky>,
     pub eject: Eject,
     pub health: Option<Health>,
     /// Retries per hundred requests.
@@ -297,6 +297,26 @@ impl Service {
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         }
+    }
+}
+
+/// The cookie of a service.
+#[derive(Clone, Debug)]
+pub(crate) struct Sticky {
+    pub name: Box<[u8]>,
+    /// Its values for each server, in the order of [`Service::servers`]: the first one is set, all of them count.
+    pub values: Vec<Vec<u64>>,
+}
+
+impl Sticky {
+    /// The place of the server that a value leads to.
+    pub(crate) fn server(&self, value: u64) -> Option<usize> {
+        self.values.iter().position(|values| values.contains(&value))
+    }
+
+    /// The value that leads to the server in this place.
+    pub(crate) fn value(&self, server: usize) -> Option<u64> {
+        self.values.get(server)?.first().copied()
     }
 }
 
@@ -324,7 +344,7 @@ pub(crate) struct Server {
     pub slots: Option<Arc<Slots>>,
     /// The header that each connection begins with.
     pub announces: Option<proxy::Version>,
-    /// The same in every worker and process, for hashes and cookies.
+    /// The same in every worker and process, for hashes.
     pub id: u64,
 }
 

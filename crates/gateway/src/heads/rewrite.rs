@@ -176,8 +176,8 @@ impl Connection {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cookie<'a> {
     pub name: &'a [u8],
-    /// The server's id.
-    pub server: u64,
+    /// What leads back to the server.
+    pub value: u64,
     /// The client came over TLS.
     pub secure: bool,
 }
@@ -224,11 +224,11 @@ pub(crate) fn response(buf: &[u8], head: &ResponseHead, back: Back<'_>, out: &mu
     if let Some(edits) = edits {
         edits.write_fixed(out);
     }
-    if let Some(Cookie { name, server, secure }) = cookie {
+    if let Some(Cookie { name, value, secure }) = cookie {
         out.extend_from_slice(b"Set-Cookie: ");
         out.extend_from_slice(name);
         let secure = if secure { "; Secure" } else { "" };
-        line(format!("={server:016x}; Path=/; HttpOnly; SameSite=Lax{secure}").as_bytes(), b"", out);
+        line(format!("={value:016x}; Path=/; HttpOnly; SameSite=Lax{secure}").as_bytes(), b"", out);
     }
     via(head.version, out);
 }

@@ -10,7 +10,7 @@ use std::time::Instant;
 pub(crate) struct Wish {
     /// The hash of what it is told apart by.
     pub key: u64,
-    /// The server that its cookie names.
+    /// The value of its cookie.
     pub sticky: Option<u64>,
     /// The server that it has failed at.
     pub avoid: Option<ServerId>,
@@ -44,16 +44,10 @@ impl Service {
     }
 
     fn choose_of_many(&mut self, servers: &mut Servers, now: Instant, wish: Wish) -> Option<ServerId> {
-        if let Some(wanted) = wish.sticky {
-            let is_wanted = |id: &ServerId| {
-                servers.get_mut(*id).is_some_and(|server| {
-                    server.config.id == wanted && server.has_room() && server.is_available_to_bound(now)
-                })
-            };
-            let found = self.servers.iter().copied().find(is_wanted);
-            if found.is_some() && found != wish.avoid {
-                return found;
-            }
+        if let Some(found) = wish.sticky.and_then(|value| self.bound(servers, now, value))
+            && Some(found) != wish.avoid
+        {
+            return Some(found);
         }
         for tier in [Tier::Regular, Tier::Backup, Tier::Any] {
             self.round.clear();
@@ -76,6 +70,28 @@ impl Service {
         let is_left =
             |id: &ServerId| servers.get(*id).is_some_and(|server| server.is_open() && server.has_room());
         wish.avoid.filter(is_left)
+    }
+
+    /// The server that a cookie leads to, while it may get requests: a backup only if no other server does.
+    fn bound(&self, servers: &mut Servers, now: Instant, cookie: u64) -> Option<ServerId> {
+        let bound = self.servers.get(self.config.sticky.as_ref()?.server(cookie)?).copied()?;
+        let server = servers.get_mut(bound)?;
+        let is_backup = server.config.backup;
+        if !server.has_room() || !server.is_available_to_bound(now) {
+            return None;
+        }
+        let mut is_other = |id: &ServerId| {
+            let server = servers.get_mut(*id);
+            server
+                .is_some_and(|server| !server.config.backup && server.has_room() && server.is_available(now))
+        };
+        (!is_backup || !self.servers.iter().any(&mut is_other)).then_some(bound)
+    }
+
+    /// The cookie that leads back to a server.
+    pub(crate) fn cookie_of(&self, server: ServerId) -> Option<u64> {
+        let place = self.servers.iter().position(|known| *known == server)?;
+        self.config.sticky.as_ref()?.value(place)
     }
 
     fn choose_in_round(&mut self, servers: &mut Servers, wish: Wish) -> Option<ServerId> {
@@ -164,7 +180,8 @@ mod tests {
             ..document::Server::new(format!("http://192.0.2.{at}").parse().unwrap())
         };
         let servers = weights.iter().enumerate().map(entry).collect();
-        let written = document::Service { balance, ..document::Service::new(servers) };
+        let sticky = Some("SRV".to_owned());
+        let written = document::Service { balance, sticky, ..document::Service::new(servers) };
         let config = Config {
             listeners: [("web".to_owned(), toml::from_str("bind = '127.0.0.1:0'").unwrap())].into(),
             services: [("app".to_owned(), written)].into(),
@@ -261,11 +278,30 @@ mod tests {
     #[test]
     fn a_cookie_leads_to_its_server_unless_that_has_failed() {
         let (mut service, mut servers) = service(Balance::RoundRobin, &[1, 1, 1]);
-        let sticky = servers.get(service.servers[1]).map(|server| server.config.id);
+        let sticky = service.cookie_of(service.servers[1]);
         let wish = Wish { sticky, ..Wish::default() };
         assert_eq!(shares(&mut service, &mut servers, std::iter::repeat_n(wish, 10)), [0, 10, 0]);
         let wish = Wish { avoid: Some(service.servers[1]), ..wish };
         assert_eq!(shares(&mut service, &mut servers, std::iter::repeat_n(wish, 10)), [5, 0, 5]);
+    }
+
+    /// Regression test: a cookie was a hash of the server's URL, so a client could make up that of a backup.
+    #[test]
+    fn no_cookie_leads_to_a_backup_while_others_are_there_nor_is_one_made_up() {
+        let (mut service, mut servers) = service(Balance::RoundRobin, &[1, 1, -1]);
+        let wish = |sticky: Option<u64>| Wish { sticky, ..Wish::default() };
+        for at in 0..3 {
+            let forged = servers.get(service.servers[at]).map(|server| server.config.id);
+            let wishes = std::iter::repeat_n(wish(forged), 10);
+            assert_eq!(shares(&mut service, &mut servers, wishes), [5, 5, 0]);
+        }
+        let bound = wish(service.cookie_of(service.servers[2]));
+        assert!(bound.sticky.is_some());
+        assert_eq!(shares(&mut service, &mut servers, std::iter::repeat_n(bound, 10)), [5, 5, 0]);
+        set(&service, &mut servers, 0, true, None);
+        assert_eq!(shares(&mut service, &mut servers, std::iter::repeat_n(bound, 10)), [0, 10, 0]);
+        set(&service, &mut servers, 1, true, None);
+        assert_eq!(shares(&mut service, &mut servers, std::iter::repeat_n(bound, 10)), [0, 0, 10]);
     }
 
     fn set(service: &Service, servers: &mut Servers, at: usize, is_drained: bool, weight: Option<u32>) {
@@ -276,7 +312,7 @@ mod tests {
     #[test]
     fn a_drained_server_gets_only_those_whom_its_cookie_leads_to_it() {
         let (mut service, mut servers) = service(Balance::RoundRobin, &[1, 1, -1]);
-        let sticky = servers.get(service.servers[1]).map(|server| server.config.id);
+        let sticky = service.cookie_of(service.servers[1]);
         let bound = Wish { sticky, ..Wish::default() };
         set(&service, &mut servers, 1, true, None);
         assert_eq!(shares(&mut service, &mut servers, any(10)), [10, 0, 0]);

@@ -18,7 +18,7 @@ impl Wish {
             Balance::Hash => key(&service.hash, head, buf, client),
             Balance::RoundRobin | Balance::LeastInFlight | Balance::TwoChoices => 0,
         };
-        let sticky = service.sticky.as_ref().and_then(|name| cookie(name, head, buf));
+        let sticky = service.sticky.as_ref().and_then(|sticky| cookie(&sticky.name, head, buf));
         let sticky = sticky.and_then(|value| u64::from_str_radix(std::str::from_utf8(value).ok()?, 16).ok());
         Self { key, sticky, avoid: None }
     }

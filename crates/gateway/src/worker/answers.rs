@@ -280,14 +280,11 @@ impl<N: Net> Worker<N> {
                 let cookie = match exchange.sets_cookie {
                     true => {
                         let upstream = self.upstreams.get(exchange.attempt.upstream);
-                        let server = upstream.and_then(|upstream| self.servers.get(upstream.server));
-                        let name = self.services.get(exchange.service);
-                        let name = name.and_then(|service| service.config.sticky.as_deref());
+                        let service = self.services.get(exchange.service);
                         let secure = client.frontend.tls.is_some();
-                        name.zip(server).map(|(name, server)| Cookie {
-                            name,
-                            server: server.config.id,
-                            secure,
+                        service.zip(upstream).and_then(|(service, upstream)| {
+                            let name = &service.config.sticky.as_ref()?.name;
+                            Some(Cookie { name, value: service.cookie_of(upstream.server)?, secure })
                         })
                     }
                     false => None,

@@ -307,7 +307,9 @@ impl<N: Net> Worker<N> {
         let Some(server) = self.servers.get(upstream.server) else {
             return self.broken(id, "a connection without its server");
         };
-        let sets_cookie = sticky && wish.sticky != Some(server.config.id);
+        let chosen = self.services.get(service).filter(|_| sticky);
+        let sets_cookie = chosen
+            .is_some_and(|chosen| wish.sticky.is_none() || wish.sticky != chosen.cookie_of(upstream.server));
         let mut values = values(client, head, buf, server.config.authority.as_bytes());
         let made;
         if let Some(tracing) = &plan.snapshot.tracing {

@@ -10,6 +10,7 @@ mod reach;
 mod redirects;
 mod routes;
 mod services;
+mod sticky;
 
 use super::document::{self, ClientField, Config, Log, OwnLimits};
 use super::snapshot::{AccessLog, Policy, Snapshot, Tracing};
@@ -52,7 +53,8 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
     if findings.faults().next().is_some() {
         return None;
     }
-    let ((services, names), (routes, hosts)) = (services?, routes?);
+    let ((mut services, names), (routes, hosts)) = (services?, routes?);
+    findings.keep(sticky::compile(config, &listeners, &mut services))?;
     Some(Snapshot {
         limits: limits?,
         listeners,

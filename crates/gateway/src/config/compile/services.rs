@@ -70,7 +70,8 @@ fn compile_one(
         servers,
         balance: service.balance,
         hash: service.hash.clone().unwrap_or(HashOn::Client),
-        sticky: service.sticky.as_ref().map(|name| name.as_bytes().into()),
+        // It is known when listeners are.
+        sticky: None,
         eject: service.eject,
         health: service.health.clone(),
         max_waiting: service.max_waiting.unwrap_or(document::Service::MAX_WAITING),
