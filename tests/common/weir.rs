@@ -154,7 +154,7 @@ impl Weir {
 
     /// Asks the admin address, such as `GET /ready`.
     pub fn ask_admin(&self, request: &str) -> Answer {
-        Client::connect(self.admin(), None).ask(format!("{request} HTTP/1.1\r\nHost: a\r\n\r\n"))
+        Client::connect(self.admin(), None).ask(format!("{request} HTTP/1.1\r\nHost: localhost\r\n\r\n"))
     }
 
     /// The processes that have taken its place by upgrades, as its stderr, which they share, says.

@@ -79,7 +79,7 @@ impl Confined {
 
     pub(super) fn admin(&self, request: &str) -> String {
         let mut stream = UnixStream::connect(self.path("admin.sock")).unwrap();
-        write!(stream, "{request} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+        write!(stream, "{request} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer

@@ -3,6 +3,7 @@
 mod accept;
 mod activation;
 mod addresses;
+mod admin_requests;
 mod admission;
 mod buffering;
 mod check;

@@ -290,7 +290,7 @@ fn what_is_no_change_is_refused_in_words_and_changes_nothing() {
             answer.text()
         );
     }
-    let server = format!("/services/app/servers/{other}?state=drain HTTP/1.1\r\nHost: admin\r\n");
+    let server = format!("/services/app/servers/{other}?state=drain HTTP/1.1\r\nHost: localhost\r\n");
     let mut head = Client::connect(weir.admin(), None);
     head.send(format!("HEAD {server}\r\n"));
     assert_eq!(head.answer(Method::Head).status, 405);
@@ -314,7 +314,7 @@ fn all_views_agree_and_a_socket_is_as_good_as_a_port() {
     let _weir = Weir::configured(&config, 1);
     let fetch = |request: &str| {
         let answer =
-            exchange(&path, &format!("{request} HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n"));
+            exchange(&path, &format!("{request} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
         body.to_owned()

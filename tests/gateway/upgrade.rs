@@ -22,8 +22,8 @@ use tempfile::TempDir;
 use weir_http1::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-const RELOAD: &str = "POST /reload HTTP/1.1\r\nHost: a\r\n\r\n";
-const UPGRADE: &str = "POST /upgrade HTTP/1.1\r\nHost: a\r\n\r\n";
+const RELOAD: &str = "POST /reload HTTP/1.1\r\nHost: localhost\r\n\r\n";
+const UPGRADE: &str = "POST /upgrade HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// A gateway, its configuration file and its program, which can be replaced.
 struct Line {
@@ -94,7 +94,7 @@ impl Line {
     }
 
     fn metric(&self, name: &str) -> u64 {
-        let metrics = self.ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+        let metrics = self.ask("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
         let line = metrics.text().lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
         line.unwrap_or_else(|| panic!("no {name} in {}", metrics.text()))
     }
@@ -211,7 +211,8 @@ fn upgrades_under_load_fail_no_request() {
         scope.spawn(load(2, true, true));
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                let answer = Client::connect(admin, None).ask("GET /ready HTTP/1.1\r\nHost: a\r\n\r\n");
+                let answer =
+                    Client::connect(admin, None).ask("GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n");
                 assert_eq!((answer.status, answer.text()), (200, "ready\n"));
                 served[3].fetch_add(1, Ordering::Relaxed);
             }

@@ -148,7 +148,8 @@ impl Reasons {
     }
 
     fn now(&self) -> BTreeMap<String, u64> {
-        let answer = Client::connect(self.admin, None).ask("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+        let answer =
+            Client::connect(self.admin, None).ask("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
         let mut counts = BTreeMap::new();
         for line in answer.text().lines() {
             let ended = line.strip_prefix("weir_ended_early_total{reason=\"").map(|rest| ("", rest));

@@ -3,6 +3,7 @@
 
 mod answer;
 mod change;
+mod connections;
 mod door;
 mod services;
 
@@ -16,16 +17,16 @@ use crate::standing::Standing;
 use crate::upgrade::{self, Upgrades};
 use crate::worker::Control;
 use answer::Answer;
+use connections::{Connections, Entered};
 use door::Counted;
 pub(crate) use door::Door;
 use services::Target;
-use socket2::Socket;
-use std::io::{self, Read as _, Write as _};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::IpAddr;
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
-use weir_http1::{Field, Limits, Method, Parse, RequestHead};
+use std::time::{Duration, Instant};
+use weir_http1::{Authority, Field, Limits, Method, Parse, RequestHead};
 use weir_reactor::mailbox::Sender;
 use weir_reactor::{Address, Listener};
 
@@ -40,8 +41,10 @@ pub(crate) struct Admin {
     /// Who reloads; `None`: nobody does.
     pub reload: Option<mpsc::Sender<Ask>>,
     pub upgrades: Arc<Upgrades>,
-    /// Connections at one time, of which there are at most [`MOST`]; more are closed.
+    /// Connections at one time, of which there are at most [`MOST`].
     pub most: usize,
+    /// Names that requests may be for; `None`: any, as on a Unix socket.
+    pub hosts: Option<Arc<[String]>>,
 }
 
 /// In words: a URL, or `unix:PATH`.
@@ -52,7 +55,7 @@ pub(crate) fn place(listener: &Listener) -> String {
     }
 }
 
-/// Requests are short, and so are those who ask.
+/// Requests are short, and so are those who ask: for a whole head, and for each step of an answer.
 const WITHIN: Duration = Duration::from_secs(5);
 
 /// A reload resolves names, which takes up to half a minute.
@@ -63,7 +66,8 @@ const MOST: usize = 32;
 
 /// Starts to serve once the gate is open, until the door is closed. Errors: no thread can be started.
 pub(crate) fn start(listener: Listener, door: &Arc<Door>, gate: &Arc<Gate>, admin: Admin) -> io::Result<()> {
-    let (open, ours, gate) = (Arc::new(AtomicUsize::new(0)), Arc::clone(door), Arc::clone(gate));
+    let connections = Connections::new(admin.most.min(MOST));
+    let (ours, gate) = (Arc::clone(door), Arc::clone(gate));
     let thread = thread::Builder::new().name("admin".into()).spawn(move || {
         if !gate.pass() {
             return;
@@ -78,19 +82,13 @@ pub(crate) fn start(listener: Listener, door: &Arc<Door>, gate: &Arc<Gate>, admi
                     continue;
                 }
             };
-            if open.fetch_add(1, Ordering::Relaxed) >= admin.most.min(MOST) {
-                open.fetch_sub(1, Ordering::Relaxed);
-                continue;
-            }
-            let (admin, count, owed) = (admin.clone(), Arc::clone(&open), Counted::owed(&ours));
-            let spawned = thread::Builder::new().name("admin".into()).spawn(move || {
+            let Some(entered) = connections.enter(stream) else { continue };
+            let (admin, owed) = (admin.clone(), Counted::owed(&ours));
+            // Without a thread, it is closed.
+            let _ = thread::Builder::new().name("admin".into()).spawn(move || {
                 // A client that goes away is no fault of ours.
-                let _ = admin.serve(Socket::from(stream), owed);
-                count.fetch_sub(1, Ordering::Relaxed);
+                let _ = admin.serve(&entered, owed);
             });
-            if spawned.is_err() {
-                open.fetch_sub(1, Ordering::Relaxed);
-            }
         }
     })?;
     door.opened_by(thread);
@@ -98,11 +96,12 @@ pub(crate) fn start(listener: Listener, door: &Arc<Door>, gate: &Arc<Gate>, admi
 }
 
 impl Admin {
-    fn serve(&self, mut stream: Socket, owed: Counted) -> io::Result<()> {
-        stream.set_read_timeout(Some(WITHIN))?;
+    fn serve(&self, entered: &Entered, owed: Counted) -> io::Result<()> {
+        let mut stream = entered.stream();
         stream.set_write_timeout(Some(WITHIN))?;
         let (door, mut owed) = (Arc::clone(owed.door()), Some(owed));
         let (mut bytes, mut head, mut some) = (Vec::new(), RequestHead::new(), [0; 4096]);
+        let mut until = Instant::now() + WITHIN;
         loop {
             match head.parse(&bytes, &Limits::default()) {
                 Ok(Parse::Complete(len)) => {
@@ -115,7 +114,7 @@ impl Admin {
                         }
                         _ => first.or_else(|| Some(Counted::owed(&door))),
                     };
-                    let answer = self.answer(&head, &bytes);
+                    let answer = entered.answering(|| self.answer(&head, &bytes));
                     bytes.drain(..len);
                     // A body would be taken for the next request.
                     let persists = head.persistent && head.framing.is_empty();
@@ -124,11 +123,22 @@ impl Admin {
                     if !persists {
                         return Ok(());
                     }
+                    until = Instant::now() + WITHIN;
                 }
-                Ok(Parse::Partial) => match stream.read(&mut some)? {
-                    0 => return Ok(()),
-                    read => bytes.extend_from_slice(&some[..read]),
-                },
+                Ok(Parse::Partial) => {
+                    let left = until.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        let late = Answer::text(408, "a request takes too long\n").bytes(false, false);
+                        return if bytes.is_empty() { Ok(()) } else { stream.write_all(&late) };
+                    }
+                    stream.set_read_timeout(Some(left))?;
+                    match stream.read(&mut some) {
+                        Ok(0) => return Ok(()),
+                        Ok(read) => bytes.extend_from_slice(&some[..read]),
+                        Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                        Err(error) => return Err(error),
+                    }
+                }
                 Err(error) => {
                     return stream.write_all(&Answer::text(400, format!("{error}\n")).bytes(false, false));
                 }
@@ -138,12 +148,19 @@ impl Admin {
 
     fn answer(&self, head: &RequestHead, buf: &[u8]) -> Answer {
         let (path, query) = path_and_query(head, buf);
-        if head.method == Method::Post {
-            let is_origin = |field: &Field| field.name.of(buf).eq_ignore_ascii_case(b"origin");
-            if head.fields.iter().any(is_origin) {
-                // A browser on this machine reaches the loopback interface, and lets any page send a POST there.
-                return Answer::text(403, "a web page cannot change anything\n");
-            }
+        let host = head.host.map(|host| host.of(buf));
+        if let Some(host) = host.filter(|host| !self.is_own(host)) {
+            return Answer::text(
+                421,
+                format!(
+                    "unknown host `{}`: expected an address, `localhost`, or one of `hosts` in the [admin] table\n",
+                    String::from_utf8_lossy(host)
+                ),
+            );
+        }
+        if head.method == Method::Post && head.fields.iter().any(|field| is_of_page(field, buf)) {
+            // A browser on this machine reaches the loopback interface, and lets any page send a POST there.
+            return Answer::text(403, "a web page cannot change anything\n");
         }
         if let Some(target) = Target::of(path) {
             if !head.framing.is_empty() {
@@ -196,6 +213,19 @@ impl Admin {
         }
     }
 
+    /// Whether a request for this host is meant for the admin address. A page of another one can get here, if its name server
+    /// has the browser's machine for an address; no page has an address of its own in place of a name without being there.
+    fn is_own(&self, host: &[u8]) -> bool {
+        let Some(hosts) = &self.hosts else { return true };
+        let host = Authority::parse(host).and_then(|authority| std::str::from_utf8(authority.host).ok());
+        let Some(host) = host else { return false };
+        let name = host.strip_suffix('.').unwrap_or(host);
+        let address = name.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(name);
+        address.parse::<IpAddr>().is_ok()
+            || name.eq_ignore_ascii_case("localhost")
+            || hosts.iter().any(|own| own.eq_ignore_ascii_case(name))
+    }
+
     /// Reloads the configuration, and waits for what becomes of it.
     fn reload(&self) -> Answer {
         let (reply, outcome) = mpsc::channel();
@@ -231,6 +261,14 @@ impl Admin {
             Err(_) => Answer::text(504, "the outcome of the upgrade will be in the log\n"),
         }
     }
+}
+
+/// Whether this field says that a web page sends the request (fetch.spec.whatwg.org, Fetch Metadata): what a user asks for
+/// has the site `none`.
+fn is_of_page(field: &Field, buf: &[u8]) -> bool {
+    let name = field.name.of(buf);
+    name.eq_ignore_ascii_case(b"origin")
+        || name.eq_ignore_ascii_case(b"sec-fetch-site") && !field.value.of(buf).eq_ignore_ascii_case(b"none")
 }
 
 /// The path of a request, and what stands behind its `?`.

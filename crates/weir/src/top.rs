@@ -78,7 +78,7 @@ fn fetch(admin: &Place) -> Result<Vec<u8>, String> {
         };
         let stream = Socket::from(stream);
         stream.set_read_timeout(Some(WITHIN))?;
-        (&stream).write_all(b"GET /status HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n")?;
+        (&stream).write_all(b"GET /status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
         let mut answer = Vec::new();
         (&stream).take(LARGEST).read_to_end(&mut answer)?;
         std::io::Result::Ok(answer)

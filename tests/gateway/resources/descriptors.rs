@@ -270,7 +270,7 @@ fn whatever_finds_no_descriptor_is_done_later() {
     weir.wait_for_stderr(&["weir: reload refused: ", "Too many open files"]);
     fs::rename(&log, folder.path().join("old")).unwrap();
     let mut admin = Client::connect(weir.admin(), None);
-    admin.send("GET /ready HTTP/1.1\r\nHost: a\r\n\r\n");
+    admin.send("GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n");
     for _ in 0..20 {
         known.send(rest);
         assert_eq!(known.answer(Method::Get).status, 200, "what is open goes on");

@@ -24,8 +24,8 @@ fn config(servers: &[&Upstream]) -> String {
 
 /// The status and text of an answer about a server.
 fn server(line: &Line, method: &str, service: &str, server: &str) -> (u16, String) {
-    let answer =
-        line.ask(&format!("{method} /services/{service}/servers/{server} HTTP/1.1\r\nHost: a\r\n\r\n"));
+    let answer = line
+        .ask(&format!("{method} /services/{service}/servers/{server} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
     (answer.status, answer.text().to_owned())
 }
 

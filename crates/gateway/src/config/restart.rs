@@ -22,7 +22,9 @@ pub(crate) fn check(now: &Config, before: &Config) -> Result<(), Fault> {
         let mode = config.admin.as_ref()?.mode?;
         Some(format!("{:o}", mode.0))
     };
-    same("admin.mode", mode(now), mode(before))
+    same("admin.mode", mode(now), mode(before))?;
+    let hosts = |config: &Config| config.admin.as_ref().map(|admin| admin.hosts.join(", "));
+    same("admin.hosts", hosts(now), hosts(before))
 }
 
 /// Brings listeners into the order of those that are bound. Errors: an address was added or is gone, or a mode is another one.

@@ -12,7 +12,7 @@ mod routes;
 mod services;
 mod sticky;
 
-use super::document::{self, ClientField, Config, Log, OwnLimits};
+use super::document::{self, Admin, ClientField, Config, Log, OwnLimits};
 use super::snapshot::{AccessLog, Policy, Snapshot, Tracing};
 use super::{Fault, Findings, Overrides};
 use crate::downstream::{MAX_PENDING, MinRate, MinRates};
@@ -28,6 +28,7 @@ use weir_reactor::cores;
 /// Checks a configuration, reads the files that it names and resolves its names. `None`: there is a fault among the findings.
 pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapshot> {
     at_least_one(config, findings);
+    admin(config, findings);
     if let Some(cores) = &config.cores {
         findings.keep(cores.check().map_err(|error| Fault::new("cores", error)));
     }
@@ -76,6 +77,22 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
         read_size: read_size?,
         policy: policy?,
     })
+}
+
+/// The names of the admin address.
+fn admin(config: &Config, findings: &mut Findings) {
+    let Some(Admin { hosts, .. }) = &config.admin else { return };
+    for (at, host) in hosts.iter().enumerate() {
+        if host.contains('*') || routes::host_name(host).is_none() {
+            let why =
+                format!("invalid host `{host}`: expected a name without port, such as admin.example.org");
+            findings.fault(Fault::new(format!("admin.hosts.{at}"), why));
+        }
+    }
+    if !hosts.is_empty() && config.admin.as_ref().is_some_and(|admin| admin.own_hosts().is_none()) {
+        let why = "requests on a Unix socket may be for any host: expected a port in `bind` beside it";
+        findings.fault(Fault::new("admin.hosts", why));
+    }
 }
 
 /// Settings of which 0 would be none.

@@ -1,7 +1,7 @@
 //! Logs, and the admin address.
 
 use super::listener::{Bind, Mode};
-use super::values::text;
+use super::values::{text, texts};
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -38,6 +38,9 @@ pub struct Admin {
     /// Permissions of a Unix socket, in octal; default: `660`.
     #[serde(deserialize_with = "text")]
     pub mode: Option<Mode>,
+    /// Names that requests may be for, besides `localhost` and addresses; default: that of `bind`.
+    #[serde(deserialize_with = "texts")]
+    pub hosts: Vec<String>,
 }
 
 impl Admin {
@@ -45,6 +48,14 @@ impl Admin {
     pub(crate) fn bind(&self) -> Bind {
         let usual = || Bind::Tcp { host: "127.0.0.1".to_owned(), port: 9901 };
         self.bind.clone().unwrap_or_else(usual)
+    }
+
+    /// The names that requests may be for; `None`: any, as no browser reaches a Unix socket.
+    pub(crate) fn own_hosts(&self) -> Option<Vec<String>> {
+        match self.bind() {
+            Bind::Unix(_) => None,
+            Bind::Tcp { host, .. } => Some([&self.hosts[..], &[host]].concat()),
+        }
     }
 
     /// The address in words.

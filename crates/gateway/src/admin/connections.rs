@@ -1,0 +1,110 @@
+//! Connections to the admin address, of which only so many have a thread.
+
+use socket2::Socket;
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Those that are open, the oldest first.
+#[derive(Debug)]
+pub(super) struct Connections {
+    most: usize,
+    open: Mutex<Vec<Arc<Connection>>>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    stream: Socket,
+    /// What happens next is the client's turn.
+    awaits_client: AtomicBool,
+}
+
+/// One of them, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Entered {
+    connections: Arc<Connections>,
+    connection: Arc<Connection>,
+}
+
+impl Connections {
+    pub(super) fn new(most: usize) -> Arc<Self> {
+        Arc::new(Self { most, open: Mutex::default() })
+    }
+
+    /// Takes one more. If there are as many as there may be, the oldest of those that wait for their client has to go. None:
+    /// all have a request that is being answered.
+    pub(super) fn enter(self: &Arc<Self>, stream: OwnedFd) -> Option<Entered> {
+        let mut open = self.lock();
+        if open.len() >= self.most {
+            let awaits = |known: &Arc<Connection>| known.awaits_client.load(Ordering::Relaxed);
+            let at = open.iter().position(awaits)?;
+            let oldest = open.remove(at);
+            // Its thread sees the end. An error means that it has.
+            let _ = oldest.stream.shutdown(Shutdown::Both);
+        }
+        let connection =
+            Arc::new(Connection { stream: Socket::from(stream), awaits_client: AtomicBool::new(true) });
+        open.push(Arc::clone(&connection));
+        Some(Entered { connections: Arc::clone(self), connection })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Connection>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entered {
+    pub(super) fn stream(&self) -> &Socket {
+        &self.connection.stream
+    }
+
+    /// Answers a request, which nobody takes the place of until then.
+    pub(super) fn answering<T>(&self, answer: impl FnOnce() -> T) -> T {
+        self.connection.awaits_client.store(false, Ordering::Relaxed);
+        let answer = answer();
+        self.connection.awaits_client.store(true, Ordering::Relaxed);
+        answer
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.connections.lock().retain(|known| !Arc::ptr_eq(known, &self.connection));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{ErrorKind, Read as _};
+    use std::os::unix::net::UnixStream;
+
+    fn pair() -> (UnixStream, OwnedFd) {
+        let (client, server) = UnixStream::pair().unwrap();
+        client.set_nonblocking(true).unwrap();
+        (client, server.into())
+    }
+
+    /// Whether its connection is still there.
+    fn is_open(client: &mut UnixStream) -> bool {
+        matches!(client.read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock)
+    }
+
+    #[test]
+    fn the_oldest_that_waits_for_its_client_makes_room() {
+        let connections = Connections::new(2);
+        let (mut clients, servers): (Vec<_>, Vec<_>) = (0..5).map(|_| pair()).unzip();
+        let mut entered = servers.into_iter().map(|server| connections.enter(server));
+        let first = entered.next().flatten().unwrap();
+        let second = entered.next().flatten().unwrap();
+        let third = first.answering(|| entered.next().flatten()).unwrap();
+        let open: Vec<_> = clients.iter_mut().take(3).map(is_open).collect();
+        assert_eq!(open, [true, false, true], "the first one is being answered");
+        assert!(first.answering(|| third.answering(|| entered.next().flatten())).is_none());
+        drop(third);
+        assert!(entered.next().flatten().is_some() && is_open(&mut clients[0]), "there is room");
+        drop((first, second));
+        assert!(connections.lock().is_empty());
+    }
+}
