@@ -1,5 +1,7 @@
 //! `weir import`: what it translates serves requests as nginx or HAProxy would.
 
+mod closed;
+
 use super::{get, named};
 use crate::common::{Certificates, Client, DEADLINE, Peer, Upstream, Weir, poll_until};
 use std::fs;

@@ -4,7 +4,8 @@ use crate::common::{Certificates, DEADLINE, go_program, peer, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -71,19 +72,25 @@ impl Server {
     /// HAProxy in cleartext, in front of a cleartext upstream.
     pub(crate) fn haproxy_before(upstream: SocketAddr) -> Option<Self> {
         let program = peer("haproxy")?;
+        let template = fs::read_to_string(adjacent("haproxy-proxy.cfg")).unwrap();
+        Some(Self::haproxy_with(&program, &template.replace("@TO@", &upstream.to_string())))
+    }
+
+    /// HAProxy with a configuration whose placeholder @PORT@ is filled in.
+    pub(crate) fn haproxy_with(program: &Path, template: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_owned();
-        let template = fs::read_to_string(adjacent("haproxy-proxy.cfg")).unwrap();
-        let template = template.replace("@TO@", &upstream.to_string());
         let start = |port: u16, _| {
             let file = path.join("haproxy.cfg");
-            fs::write(&file, template.replace("@PORT@", &port.to_string())).unwrap();
-            let mut command = Command::new(&program);
+            let ready = format!("global\n    stats socket {}/ready\n", path.display());
+            fs::write(&file, ready + &template.replace("@PORT@", &port.to_string())).unwrap();
+            let mut command = Command::new(program);
             // In the foreground, as one process.
             command.arg("-db").arg("-f").arg(file);
             command
         };
-        Some(Self::on_free_ports(folder, start, |port| TcpStream::connect(("127.0.0.1", port)).is_ok()))
+        // Its socket is there once it has bound the port: another program may have taken that.
+        Self::on_free_ports(folder, start, |_| UnixStream::connect(path.join("ready")).is_ok())
     }
 
     /// nginx with a configuration whose placeholders @..@ are filled in.

@@ -9,6 +9,7 @@ mod nginx;
 mod note;
 mod pattern;
 mod reader;
+mod regex;
 mod tls;
 mod values;
 mod write;
@@ -86,19 +87,43 @@ pub fn import(
     Ok(Imported { toml, losses: notes.into_losses() })
 }
 
-/// The kind of a configuration: HAProxy's sections are lines that begin with one of a few words, nginx has braces.
+/// The kind of a configuration. HAProxy's begins with a section, and its lines have no end of their own; nginx's end with `;`
+/// or a brace. `listen` is a word of both, and what is behind a `#` of neither.
 fn recognized(text: &str) -> Option<Kind> {
-    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    // `.if` and the like are HAProxy's own.
+    let lines =
+        || text.lines().map(without_comment).filter(|line| !(line.is_empty() || line.starts_with('.')));
+    let is_nginx = |line: &str| line.ends_with([';', '{']) || line == "}";
     let is_section = |line: &str| {
         let first = line.split_whitespace().next().unwrap_or_default();
-        haproxy::SECTIONS.contains(&first) && !line.ends_with(['{', ';'])
+        haproxy::SECTIONS.contains(&first) && !is_nginx(line)
     };
+    // A directive of nginx may go on in the next line.
+    let goes_on = || lines().nth(1).is_some_and(|line| line.starts_with(['{', ';']));
     match lines().next() {
-        None => None,
-        Some(_) if lines().any(is_section) => Some(Kind::Haproxy),
-        Some(_) if text.contains(['{', ';']) => Some(Kind::Nginx),
-        Some(_) => None,
+        Some(first) if is_section(first) && !goes_on() => Some(Kind::Haproxy),
+        _ if lines().any(is_nginx) => Some(Kind::Nginx),
+        _ if lines().any(is_section) => Some(Kind::Haproxy),
+        _ => text.contains(['{', ';']).then_some(Kind::Nginx),
     }
+}
+
+/// A line without its comment, which begins at a `#` outside of quotes that is a word's first character.
+fn without_comment(line: &str) -> &str {
+    let (mut quote, mut before) = (None, ' ');
+    for (at, c) in line.char_indices() {
+        match (c, quote) {
+            ('#', None) if before.is_whitespace() || matches!(before, ';' | '{' | '}') => {
+                return line[..at].trim();
+            }
+            (c, Some(open)) if c == open && before != '\\' => quote = None,
+            ('"' | '\'', None) if before != '\\' => quote = Some(c),
+            _ => {}
+        }
+        before = c;
+    }
+    line.trim()
 }
 
 impl ImportError {

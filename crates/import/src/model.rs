@@ -105,9 +105,17 @@ pub(crate) struct Handler {
     pub request: Edits,
     pub response: Edits,
     pub max_body: Option<u64>,
+    pub rate: Option<Rate>,
     /// `stall`, `response`, `tunnel`.
     pub timeouts: Table,
     pub notes: Vec<String>,
+}
+
+/// How many requests each client may make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rate {
+    pub requests: u64,
+    pub per_ms: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

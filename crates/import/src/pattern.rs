@@ -1,14 +1,17 @@
-//! Paths as Weir matches them, from prefixes and from regular expressions that are no more than that.
+//! Paths as Weir matches them.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// A path pattern of Weir: `/a` alone, or `/a` with everything below it. Segments may be `{any}`.
+/// A path pattern of Weir: `/a` alone, `/a/*` with everything below it, `/a*` for all that begins so. Segments may be `{any}`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pattern {
     /// This path alone.
     Exact(String),
     /// This path, without a slash at its end, and all below it.
     Below(String),
+    /// All that begins so; the last segment may go on.
+    Starts(String),
 }
 
 impl Pattern {
@@ -23,22 +26,131 @@ impl Pattern {
         path.starts_with('/').then_some(Self::Exact(path))
     }
 
-    /// A path and what is below it: a prefix, cut at its last segment.
+    /// All that begins so. Behind a slash it is for the path without that, too, as patterns have no other such.
     pub(crate) fn prefix(path: &str) -> Option<Self> {
         let path = encoded(path)?;
-        let path = path.strip_suffix('/').unwrap_or(&path);
-        (path.is_empty() || path.starts_with('/')).then(|| Self::Below(path.to_owned()))
+        match path.strip_suffix('/').or_else(|| path.ends_with(ANY).then_some(&path)) {
+            Some(path) if path.is_empty() || path.starts_with('/') => Some(Self::Below(path.to_owned())),
+            None if path.is_empty() => Some(Self::all()),
+            None if path.starts_with('/') => Some(Self::Starts(path)),
+            _ => None,
+        }
     }
 
     /// Whether all paths of `other` are of this one.
     pub(crate) fn covers(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Exact(a), Self::Exact(b)) => a == b,
-            (Self::Exact(_), Self::Below(_)) => false,
-            (Self::Below(a), Self::Exact(b) | Self::Below(b)) => {
-                b.strip_prefix(a.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        let (mut own, mut theirs) =
+            (self.path().split('/').skip(1).peekable(), other.path().split('/').skip(1).peekable());
+        while let Some(segment) = own.next() {
+            let Some(their) = theirs.next() else { return false };
+            if matches!(self, Self::Starts(_)) && own.peek().is_none() {
+                return their.starts_with(segment);
+            }
+            // The last segment of a beginning may go on.
+            let goes_on = matches!(other, Self::Starts(_)) && theirs.peek().is_none();
+            let is_covered = if segment == ANY { !their.is_empty() } else { segment == their && !goes_on };
+            if !is_covered {
+                return false;
             }
         }
+        match self {
+            Self::Exact(_) => theirs.next().is_none() && matches!(other, Self::Exact(_)),
+            Self::Below(_) | Self::Starts(_) => true,
+        }
+    }
+
+    /// Of two patterns for a path, Weir takes the one with the smaller rank: it goes by segments, and takes literal ones first.
+    pub(crate) fn rank(&self) -> (Vec<u8>, Reverse<usize>) {
+        let count = self.path().matches('/').count();
+        let mut ranks: Vec<_> =
+            self.path().split('/').skip(1).map(|segment| if segment == ANY { 3 } else { 1 }).collect();
+        match self {
+            Self::Exact(_) => ranks.push(0),
+            Self::Below(_) => ranks.push(4),
+            Self::Starts(_) => ranks.splice(count.saturating_sub(1).., [2]).for_each(drop),
+        }
+        (ranks, Reverse(self.path().len()))
+    }
+
+    /// The paths of both, if there are any; or a few more, where no pattern is for them alone.
+    pub(crate) fn meet(&self, other: &Self) -> Option<Self> {
+        if self.covers(other) {
+            return Some(other.clone());
+        }
+        if other.covers(self) {
+            return Some(self.clone());
+        }
+        // What is left in common is behind a segment that is `{any}` in one of them.
+        let (mut a, mut b) =
+            (self.path().split('/').skip(1).peekable(), other.path().split('/').skip(1).peekable());
+        let mut path = String::new();
+        loop {
+            let (left, right) = (a.next(), b.next());
+            let (one, next, is_last) = match (left, right) {
+                (Some(left), Some(right)) => {
+                    // The last segment of a beginning may go on.
+                    let open_left = a.peek().is_none() && matches!(self, Self::Starts(_));
+                    let open_right = b.peek().is_none() && matches!(other, Self::Starts(_));
+                    let is_met = left == right
+                        || left == ANY
+                        || right == ANY
+                        || (open_left && right.starts_with(left))
+                        || (open_right && left.starts_with(right));
+                    is_met.then_some(())?;
+                    let segment = match (left, right) {
+                        (ANY, segment) | (segment, ANY) => segment,
+                        (left, right) if left.len() >= right.len() => left,
+                        (_, right) => right,
+                    };
+                    (segment, None, open_left || open_right)
+                }
+                (Some(rest), None) => (rest, Some((self, other)), false),
+                (None, Some(rest)) => (rest, Some((other, self)), false),
+                (None, None) => break,
+            };
+            if let Some((_, shorter)) = next {
+                matches!(shorter, Self::Below(_)).then_some(())?;
+            }
+            path.push('/');
+            path.push_str(one);
+            if is_last {
+                return Some(Self::Starts(path));
+            }
+        }
+        Some(match (self, other) {
+            (Self::Exact(_), _) | (_, Self::Exact(_)) => Self::Exact(path),
+            _ => Self::Below(path),
+        })
+    }
+
+    /// The same in all mixtures of upper and lower case; and whether there are no more than these. Of a long one, its first letters.
+    pub(crate) fn in_any_case(&self) -> (Vec<Self>, bool) {
+        let (mut texts, mut rest) = (vec![String::new()], self.path());
+        let mut is_whole = true;
+        while let Some(c) = rest.chars().next() {
+            let fixed = if rest.starts_with(ANY) { ANY.len() } else { 3 * usize::from(c == '%') };
+            if let Some((fixed, after)) = rest.split_at_checked(fixed).filter(|(fixed, _)| !fixed.is_empty())
+            {
+                texts.iter_mut().for_each(|text| text.push_str(fixed));
+                rest = after;
+                continue;
+            }
+            if c.is_ascii_alphabetic() && texts.len() >= MOST_CASES {
+                is_whole = false;
+                break;
+            }
+            let cases = BTreeSet::from([c.to_ascii_lowercase(), c.to_ascii_uppercase()]);
+            texts = texts.iter().flat_map(|text| cases.iter().map(move |c| format!("{text}{c}"))).collect();
+            rest = &rest[c.len_utf8()..];
+        }
+        let pattern = |text: String| match self {
+            _ if !is_whole && text.ends_with('/') => Self::Below(text.trim_end_matches('/').to_owned()),
+            _ if !is_whole => Self::Starts(text),
+            Self::Exact(_) => Self::Exact(text),
+            Self::Below(_) => Self::Below(text),
+            Self::Starts(_) => Self::Starts(text),
+        };
+        (texts.into_iter().map(pattern).collect(), is_whole)
     }
 
     /// In Weir's spelling.
@@ -46,15 +158,19 @@ impl Pattern {
         match self {
             Self::Exact(path) => path.clone(),
             Self::Below(path) => format!("{path}/*"),
+            Self::Starts(path) => format!("{path}*"),
         }
     }
 
     pub(crate) fn path(&self) -> &str {
         match self {
-            Self::Exact(path) | Self::Below(path) => path,
+            Self::Exact(path) | Self::Below(path) | Self::Starts(path) => path,
         }
     }
 }
+
+/// The most mixtures of upper and lower case that are written: of five letters.
+const MOST_CASES: usize = 32;
 
 /// Percent-encodes what a pattern may not have. `None`: a segment `.` or `..`, or an empty one.
 fn encoded(path: &str) -> Option<String> {
@@ -83,175 +199,11 @@ fn encoded(path: &str) -> Option<String> {
 }
 
 /// Any segment.
-const ANY: &str = "{any}";
-
-/// The most patterns that an expression may become.
-const MOST: usize = 64;
-
-/// The patterns of a regular expression on the path that begins with `^`; `None` if it is more than prefixes and whole
-/// paths.
-pub(crate) fn of_regex(regex: &str) -> Option<Vec<Pattern>> {
-    let inner = regex.strip_prefix('^')?;
-    let (texts, rest) = sequence(inner, 0)?;
-    if !rest.is_empty() {
-        return None;
-    }
-    let mut found = BTreeSet::new();
-    for Text { text, end } in &texts {
-        let is_whole = *end == End::Whole;
-        if !text.starts_with('/') && (!text.is_empty() || is_whole) {
-            return None;
-        }
-        // `{any}` stands for a whole segment.
-        if text.split('/').any(|segment| segment.contains(ANY) && segment != ANY) {
-            return None;
-        }
-        found.insert(if is_whole { Pattern::exact(text)? } else { Pattern::prefix(text)? });
-    }
-    let covered = |pattern: &Pattern| found.iter().any(|other| other != pattern && other.covers(pattern));
-    Some(found.iter().filter(|pattern| !covered(pattern)).cloned().collect())
-}
-
-/// What an expression matches.
-#[derive(Clone, Debug)]
-struct Text {
-    text: String,
-    end: End,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    /// More may follow.
-    None,
-    /// A path that begins with it, as `.*` came behind it.
-    Open,
-    /// A path that is no longer.
-    Whole,
-}
-
-impl Text {
-    fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), end: End::None }
-    }
-}
-
-/// The texts of a sequence up to its end, or to a `)` or `|` that is not its own; and the rest.
-fn sequence(regex: &str, depth: usize) -> Option<(Vec<Text>, &str)> {
-    let mut texts = vec![Text::new("")];
-    let mut rest = regex;
-    loop {
-        let first = match rest.chars().next() {
-            None | Some(')' | '|') => return Some((texts, rest)),
-            Some(first) => first,
-        };
-        if let Some(after) = rest.strip_prefix('$') {
-            let ended = texts.iter_mut().filter(|text| text.end == End::None);
-            ended.for_each(|text| text.end = End::Whole);
-            rest = after;
-            continue;
-        }
-        let (atoms, after) = match first {
-            '(' => group(rest, depth)?,
-            '[' => (vec![Text::new(ANY)], rest.strip_prefix("[^/]+")?),
-            '\\' => {
-                let escaped = rest[1..].chars().next().filter(|c| !c.is_alphanumeric())?;
-                (vec![Text::new(escaped.to_string())], &rest[1 + escaped.len_utf8()..])
-            }
-            '.' => {
-                let open = Text { text: String::new(), end: End::Open };
-                (vec![open], rest.strip_prefix(".*")?)
-            }
-            '*' | '+' | '?' | '{' | '}' | ']' | '^' => return None,
-            plain => (vec![Text::new(plain.to_string())], &rest[plain.len_utf8()..]),
-        };
-        let (is_optional, after) = match after.chars().next() {
-            Some('?') => (true, &after[1..]),
-            Some('*' | '+' | '{') => return None,
-            _ => (false, after),
-        };
-        let mut next = Vec::new();
-        for text in &texts {
-            if text.end != End::None {
-                return None;
-            }
-            for atom in &atoms {
-                next.push(Text { text: format!("{}{}", text.text, atom.text), end: atom.end });
-            }
-            if is_optional {
-                next.push(text.clone());
-            }
-        }
-        if next.len() > MOST {
-            return None;
-        }
-        (texts, rest) = (next, after);
-    }
-}
-
-/// `(a|b)`, `(?:a|b)`, `(?<name>a|b)`.
-fn group(regex: &str, depth: usize) -> Option<(Vec<Text>, &str)> {
-    const DEEPEST: usize = 8;
-    if depth > DEEPEST {
-        return None;
-    }
-    let mut rest = regex.strip_prefix('(')?;
-    if let Some(after) = rest.strip_prefix("?:") {
-        rest = after;
-    } else if let Some(named) = rest.strip_prefix("?<").or_else(|| rest.strip_prefix("?P<")) {
-        rest = named.split_once('>').filter(|(name, _)| name.chars().all(char::is_alphanumeric))?.1;
-    } else if rest.starts_with('?') {
-        return None;
-    }
-    let mut all = Vec::new();
-    loop {
-        let (texts, after) = sequence(rest, depth + 1)?;
-        all.extend(texts);
-        match after.chars().next()? {
-            '|' => rest = &after[1..],
-            ')' => return Some((all, &after[1..])),
-            _ => return None,
-        }
-    }
-}
+pub(crate) const ANY: &str = "{any}";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn plain_expressions_become_patterns() {
-        for (regex, patterns) in [
-            ("^/api/", "/api/*"),
-            ("^/api", "/api/*"),
-            ("^/api(/|$)", "/api/*"),
-            ("^/(?:a|b)/", "/a/* /b/*"),
-            ("^/health$", "/health"),
-            ("^/v1\\.0/(x|y)?$", "/v1.0/ /v1.0/x /v1.0/y"),
-            ("^/users/[^/]+/posts$", "/users/{any}/posts"),
-            ("^/app/.*", "/app/*"),
-            ("^/app/(.*)$", "/app/*"),
-            ("^", "/*"),
-            ("^/?$", "?"),
-            ("\\.php$", "?"),
-            ("^/a[0-9]+", "?"),
-            ("^/a.b", "?"),
-            ("^/(a", "?"),
-            ("^/a)", "?"),
-            ("^/x[^/]+$", "?"),
-            ("^/a$b", "?"),
-            ("^/a+", "?"),
-            ("^/\\d", "?"),
-            ("^/(?=a)", "?"),
-        ] {
-            let found =
-                of_regex(regex).map(|found| found.iter().map(Pattern::text).collect::<Vec<_>>().join(" "));
-            assert_eq!(found.as_deref().unwrap_or("?"), patterns, "{regex}");
-        }
-        // As many alternatives as there may be, and more.
-        assert!(of_regex(&format!("^/{}", "(a|b)".repeat(6))).is_some());
-        assert!(of_regex(&format!("^/{}", "(a|b)".repeat(60))).is_none());
-        assert!(of_regex(&format!("^{}", "(".repeat(100_000))).is_none());
-    }
 
     #[test]
     fn patterns_are_encoded_and_compared() {
@@ -265,5 +217,67 @@ mod tests {
         let below = Pattern::Below("/a".into());
         assert!(below.covers(&Pattern::Exact("/a".into())) && below.covers(&Pattern::Below("/a/b".into())));
         assert!(!below.covers(&Pattern::Exact("/ab".into())) && Pattern::all().covers(&below));
+        for (a, b, covers) in [
+            ("/a*", "/ab/*", true),
+            ("/a*", "/a", true),
+            ("/a/*", "/a*", false),
+            ("/a/*", "/a/b*", true),
+            ("/a", "/a/*", false),
+            ("/{any}/*", "/a", true),
+            ("/{any}/*", "/wp-*", true),
+            ("/{any}/b", "/a/b", true),
+            ("/{any}/b", "/a/b*", false),
+            ("/a/{any}", "/a/", false),
+            ("/a/b", "/{any}/b", false),
+        ] {
+            assert_eq!(pattern(a).covers(&pattern(b)), covers, "{a} {b}");
+        }
+    }
+
+    fn pattern(text: &str) -> Pattern {
+        match (text.strip_suffix("/*"), text.strip_suffix('*')) {
+            (Some(path), _) => Pattern::Below(path.into()),
+            (None, Some(path)) => Pattern::Starts(path.into()),
+            (None, None) => Pattern::Exact(text.into()),
+        }
+    }
+
+    #[test]
+    fn patterns_meet_where_both_match() {
+        for (a, b, both) in [
+            ("/*", "/a", "/a"),
+            ("/a/*", "/a*", "/a/*"),
+            ("/a*", "/ab/*", "/ab/*"),
+            ("/a*", "/ab*", "/ab*"),
+            ("/a/*", "/ab*", "-"),
+            ("/a", "/a/*", "/a"),
+            ("/a", "/b", "-"),
+            ("/a", "/a/b", "-"),
+            ("/{any}/b", "/a/*", "/a/b"),
+            ("/{any}/*", "/a", "/a"),
+            ("/{any}/*", "/wp-*", "/wp-*"),
+            ("/{any}/b", "/wp-*", "/wp-*"),
+            ("/u/{any}/c", "/u/me/*", "/u/me/c"),
+            ("/u/{any}", "/u/me/c", "-"),
+        ] {
+            for (a, b) in [(a, b), (b, a)] {
+                let found = pattern(a).meet(&pattern(b)).map_or("-".into(), |both| both.text());
+                assert_eq!(found, both, "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn letters_are_in_any_case_up_to_a_number() {
+        let texts = |text: &str| {
+            let (patterns, is_whole) = pattern(text).in_any_case();
+            let texts: Vec<_> = patterns.iter().map(Pattern::text).collect();
+            (texts.len(), texts.first().cloned().unwrap_or_default(), is_whole)
+        };
+        assert_eq!(texts("/1/ab/*"), (4, "/1/AB/*".into(), true));
+        assert_eq!(texts("/admin*"), (32, "/ADMIN*".into(), true));
+        assert_eq!(texts("/wp-login.php"), (32, "/WP-LOG*".into(), false));
+        assert_eq!(texts("/hello/there/*"), (32, "/HELLO/*".into(), false));
+        assert_eq!(texts("/{any}/%c3/*"), (1, "/{any}/%c3/*".into(), true));
     }
 }

@@ -134,7 +134,8 @@ fn server(server: &Server) -> Value {
 
 fn write_route(route: &Route, out: &mut String) {
     let Route { host, path, when, then, from } = route;
-    let Handler { action, strip_prefix, add_prefix, request, response, max_body, timeouts, notes } = then;
+    let Handler { action, strip_prefix, add_prefix, request, response, max_body, rate, timeouts, notes } =
+        then;
     let mut comments: Vec<&str> = notes.iter().map(String::as_str).collect();
     comments.push(from);
     section("[[route]]", &comments, out);
@@ -180,6 +181,12 @@ fn write_route(route: &Route, out: &mut String) {
     edits("response_headers", response, out);
     if let Some(bytes) = max_body {
         key("max_body", &Value::Text(values::size(*bytes)), out);
+    }
+    if let Some(rate) = rate {
+        let mut table = Table::default();
+        table.number("requests", rate.requests);
+        table.texts("per", values::duration(rate.per_ms));
+        key("rate", &Value::Table(table), out);
     }
     dotted("timeouts", timeouts, out);
 }

@@ -3,7 +3,8 @@
 use super::Config;
 use super::parser::{Line, Section};
 use crate::note::Notes;
-use crate::pattern::{Pattern, of_regex};
+use crate::pattern::Pattern;
+use crate::regex::{around_regex, of_regex};
 use crate::values;
 
 /// Something that a route can ask.
@@ -12,6 +13,8 @@ pub(super) enum Atom {
     /// A name, or `*.` and a domain.
     Host(String),
     Path(Pattern),
+    /// Below a path, and not that alone.
+    Under(Pattern),
     /// One of these.
     Methods(Vec<String>),
     /// In one of these networks.
@@ -26,13 +29,59 @@ pub(super) enum Atom {
     Never,
 }
 
-/// One of its atoms holds; or none of them, if it is negated. `None`: it has no counterpart.
+/// What of a question routes can ask.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Meaning {
+    /// It is whether one of these holds, but for upper and lower case; `None`: it has no counterpart.
+    pub any: Option<Vec<Atom>>,
+    /// One of these holds where it does, and perhaps elsewhere; `None`: it may hold anywhere.
+    pub most: Option<Vec<Atom>>,
+    /// Where one of these holds, it does.
+    pub least: Vec<Atom>,
+}
+
+/// It holds, or does not, if it is negated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Literal {
-    pub any: Option<Vec<Atom>>,
+    pub means: Meaning,
     pub is_negated: bool,
     /// As written.
     pub text: String,
+    /// As written, with the ACL that it names.
+    pub asks: String,
+}
+
+impl Literal {
+    /// One without a counterpart.
+    pub(super) fn unknown(text: &str) -> Self {
+        let [text, asks] = [text, text].map(str::to_owned);
+        Self { means: Meaning::default(), is_negated: false, text, asks }
+    }
+}
+
+impl Meaning {
+    pub(super) fn exact(atoms: Vec<Atom>) -> Self {
+        Self { any: Some(atoms.clone()), most: Some(atoms.clone()), least: atoms }
+    }
+
+    /// No more is known than that there may be more of them.
+    fn at_least(atoms: Option<Vec<Atom>>) -> Self {
+        Self { least: atoms.clone().unwrap_or_default(), any: atoms, most: None }
+    }
+
+    pub(super) fn is_exact(&self) -> bool {
+        self.any.is_some() && self.any == self.most
+    }
+
+    /// One of both holds.
+    fn or(self, other: Self) -> Self {
+        let both = |a: Option<Vec<Atom>>, b: Option<Vec<Atom>>| a.zip(b).map(|(a, b)| [a, b].concat());
+        Self {
+            any: both(self.any, other.any),
+            most: both(self.most, other.most),
+            least: [self.least, other.least].concat(),
+        }
+    }
 }
 
 /// One of its lists holds; within a list all do.
@@ -59,14 +108,16 @@ pub(super) fn condition(
                 let end = rest.iter().position(|word| word == "}").unwrap_or(rest.len());
                 let (inner, after) = rest.split_at(end);
                 rest = after.get(1..).unwrap_or_default();
-                let any = atoms(inner, config, notes, line);
-                push(&mut lists, any, negated != (word == "!{"), inner.join(" "));
+                let means = meaning(inner, config, notes, line);
+                push(&mut lists, means, negated != (word == "!{"), inner.join(" "), inner.join(" "));
                 negated = false;
             }
             name => {
                 let (name, is_not) = name.strip_prefix('!').map_or((name, false), |name| (name, true));
-                let any = named(name, section, config, notes, line);
-                push(&mut lists, any, negated != is_not, name.to_owned());
+                let means = named(name, section, config, notes, line);
+                let acls = section.lines.iter().filter(|acl| acl.word(0) == "acl" && acl.word(1) == name);
+                let asks: Vec<_> = acls.map(Line::text).collect();
+                push(&mut lists, means, negated != is_not, name.to_owned(), asks.join(" "));
                 negated = false;
             }
         }
@@ -75,13 +126,13 @@ pub(super) fn condition(
     Some(if keyword == "unless" { inverted(&lists) } else { lists })
 }
 
-fn push(lists: &mut Condition, any: Option<Vec<Atom>>, is_negated: bool, text: String) {
+fn push(lists: &mut Condition, means: Meaning, is_negated: bool, text: String, asks: String) {
     if let Some(list) = lists.last_mut() {
-        list.push(Literal { any, is_negated, text });
+        list.push(Literal { means, is_negated, text, asks });
     }
 }
 
-/// None of the lists holds: of each, one literal does not. Far more lists than a person writes are cut.
+/// None of the lists holds: of each, one literal does not. Far more lists than a person writes have no counterpart.
 fn inverted(lists: &Condition) -> Condition {
     const MOST: usize = 256;
     let mut out: Condition = vec![Vec::new()];
@@ -94,44 +145,37 @@ fn inverted(lists: &Condition) -> Condition {
                 next.push(longer);
             }
         }
-        next.truncate(MOST);
+        if next.len() > MOST {
+            return vec![vec![Literal::unknown("unless")]];
+        }
         out = next;
     }
     out
 }
 
 /// An ACL by name: those of one name are alternatives.
-fn named(
-    name: &str,
-    section: &Section,
-    config: &Config<'_>,
-    notes: &mut Notes,
-    line: &Line,
-) -> Option<Vec<Atom>> {
-    let lines: Vec<_> =
-        section.lines.iter().filter(|acl| acl.word(0) == "acl" && acl.word(1) == name).collect();
-    if lines.is_empty() {
-        return match name {
-            "TRUE" | "HTTP" | "HTTP_1.1" | "REQ_CONTENT" => Some(vec![Atom::Always]),
-            "FALSE" => Some(vec![Atom::Never]),
-            "LOCALHOST" => Some(vec![Atom::Clients(vec!["127.0.0.0/8".into(), "::1".into()])]),
-            "METH_GET" => Some(vec![Atom::Methods(vec!["GET".into(), "HEAD".into()])]),
-            name => {
-                let method = name.strip_prefix("METH_").filter(|method| values::is_token(method))?;
-                Some(vec![Atom::Methods(vec![method.to_owned()])])
-            }
-        };
+fn named(name: &str, section: &Section, config: &Config<'_>, notes: &mut Notes, line: &Line) -> Meaning {
+    let lines = section.lines.iter().filter(|acl| acl.word(0) == "acl" && acl.word(1) == name);
+    let meanings = lines.map(|acl| meaning(&acl.words[2..], config, notes, line));
+    if let Some(found) = meanings.reduce(Meaning::or) {
+        return found;
     }
-    let mut all = Vec::new();
-    for acl in lines {
-        all.extend(atoms(&acl.words[2..], config, notes, line)?);
-    }
-    Some(all)
+    let atom = match name {
+        "TRUE" | "HTTP" | "REQ_CONTENT" => Atom::Always,
+        "FALSE" => Atom::Never,
+        "LOCALHOST" => Atom::Clients(vec!["127.0.0.0/8".into(), "::1".into()]),
+        "METH_GET" => Atom::Methods(vec!["GET".into(), "HEAD".into()]),
+        name => match name.strip_prefix("METH_").filter(|method| values::is_token(method)) {
+            Some(method) => Atom::Methods(vec![method.to_owned()]),
+            None => return Meaning::default(),
+        },
+    };
+    Meaning::exact(vec![atom])
 }
 
 /// A fetch with its flags and values.
-fn atoms(words: &[String], config: &Config<'_>, notes: &mut Notes, line: &Line) -> Option<Vec<Atom>> {
-    let (fetch, rest) = words.split_first()?;
+fn meaning(words: &[String], config: &Config<'_>, notes: &mut Notes, line: &Line) -> Meaning {
+    let Some((fetch, rest)) = words.split_first() else { return Meaning::default() };
     let mut flags = Flags::default();
     let mut values: Vec<String> = Vec::new();
     let mut rest = rest.iter();
@@ -139,8 +183,12 @@ fn atoms(words: &[String], config: &Config<'_>, notes: &mut Notes, line: &Line) 
         match word.as_str() {
             "-i" => flags.ignores_case = true,
             "-m" => flags.method = rest.next().cloned().unwrap_or_default(),
-            "-f" => values.extend(file(rest.next()?, config, notes, line)?),
-            "-n" | "-u" | "-M" => {}
+            "-f" => match rest.next().and_then(|name| file(name, config, notes, line)) {
+                Some(lines) => values.extend(lines),
+                None => return Meaning::default(),
+            },
+            "-n" | "-M" => {}
+            "-u" => drop(rest.next()),
             "--" => values.extend(rest.by_ref().cloned()),
             value => values.push(value.to_owned()),
         }
@@ -149,14 +197,12 @@ fn atoms(words: &[String], config: &Config<'_>, notes: &mut Notes, line: &Line) 
     // A host without its port, of old.
     let converters = converters.replace("field(1,:)", "host_only");
     for converter in converters.split(',').filter(|converter| !converter.is_empty()) {
-        // These change nothing that routes compare.
-        if !matches!(converter, "lower" | "host_only" | "url_dec" | "port_only") {
-            return None;
+        match converter {
+            "lower" => flags.ignores_case = true,
+            // These change nothing that routes compare.
+            "host_only" | "url_dec" | "port_only" => {}
+            _ => return Meaning::default(),
         }
-    }
-    let is_host = argument.eq_ignore_ascii_case("host") || name.contains("sni");
-    if flags.ignores_case && !is_host {
-        notes.remark("paths and values of fields are compared with their case, also where HAProxy has -i");
     }
     let (base, suffix) = match name.rsplit_once('_') {
         Some((
@@ -166,25 +212,33 @@ fn atoms(words: &[String], config: &Config<'_>, notes: &mut Notes, line: &Line) 
         _ => (name, ""),
     };
     let how = if suffix.is_empty() { flags.method.as_str() } else { suffix };
+    let is_plain = matches!(how, "" | "str" | "ip" | "bool" | "int");
+    let exact = |atoms: Option<Vec<Atom>>| atoms.map_or_else(Meaning::default, Meaning::exact);
     match base {
         "hdr" | "req.hdr" | "req.fhdr" | "hdr_host" if argument.eq_ignore_ascii_case("host") => {
             hosts(how, &values)
         }
-        "req.ssl_sni" | "req_ssl_sni" | "ssl_fc_sni" => hosts(how, &values),
-        "hdr" | "req.hdr" | "req.fhdr" if values::is_token(argument) => headers(argument, how, &values),
-        "path" | "url" | "uri" | "capture.req.uri" => paths(how, &values, notes),
-        "method" if values.iter().all(|value| values::is_token(value)) => Some(vec![Atom::Methods(values)]),
-        "src" => {
+        // A client may ask for another host than it named at first.
+        "req.ssl_sni" | "req_ssl_sni" => hosts(how, &values),
+        "ssl_fc_sni" => Meaning { any: hosts(how, &values).any, ..Meaning::default() },
+        "hdr" | "req.hdr" | "req.fhdr" if values::is_token(argument) => {
+            headers(argument, how, &values, flags.ignores_case)
+        }
+        "path" | "url" | "uri" | "capture.req.uri" => paths(how, &values, flags.ignores_case),
+        "method" if is_plain && values.iter().all(|value| values::is_token(value)) => {
+            Meaning::exact(vec![Atom::Methods(values)])
+        }
+        "src" if is_plain => {
             let networks: Option<Vec<_>> = values.iter().map(|value| values::network(value)).collect();
-            Some(vec![Atom::Clients(networks?)])
+            exact(networks.map(|networks| vec![Atom::Clients(networks)]))
         }
-        "ssl_fc" => Some(vec![Atom::Tls]),
-        "dst_port" | "fc_dst_port" => {
-            values.iter().map(|value| Some(Atom::Port(value.parse().ok()?))).collect()
+        "ssl_fc" => Meaning::exact(vec![Atom::Tls]),
+        "dst_port" | "fc_dst_port" if is_plain => {
+            exact(values.iter().map(|value| Some(Atom::Port(value.parse().ok()?))).collect())
         }
-        "always_true" | "req_ssl_hello_type" | "req.ssl_hello_type" => Some(vec![Atom::Always]),
-        "always_false" => Some(vec![Atom::Never]),
-        _ => None,
+        "always_true" | "req_ssl_hello_type" | "req.ssl_hello_type" => Meaning::exact(vec![Atom::Always]),
+        "always_false" => Meaning::exact(vec![Atom::Never]),
+        _ => Meaning::default(),
     }
 }
 
@@ -229,58 +283,84 @@ fn file(name: &str, config: &Config<'_>, notes: &mut Notes, line: &Line) -> Opti
     }
 }
 
-fn hosts(how: &str, values: &[String]) -> Option<Vec<Atom>> {
-    let mut atoms = Vec::new();
+fn hosts(how: &str, values: &[String]) -> Meaning {
+    let (mut atoms, mut is_exact) = (Vec::new(), true);
     for value in values {
         let value = value.to_ascii_lowercase();
         let value = value.split_once(':').map_or(value.as_str(), |(host, _)| host);
         let names = match how {
-            "" | "str" => vec![value.to_owned()],
-            "end" => match value.strip_prefix('.') {
-                Some(domain) => vec![format!("*.{domain}")],
-                None => vec![value.to_owned(), format!("*.{value}")],
-            },
-            "dom" => vec![value.to_owned(), format!("*.{value}")],
-            "reg" => crate::nginx::host_of_regex(value)?,
-            _ => return None,
+            "" | "str" => Some(vec![value.to_owned()]),
+            "end" if value.starts_with('.') => Some(vec![format!("*{value}")]),
+            // There may be something else before the name, or behind it.
+            "end" | "dom" => {
+                is_exact = false;
+                Some(vec![value.to_owned(), format!("*.{value}")])
+            }
+            "reg" => {
+                is_exact &= !value.contains("[^");
+                crate::nginx::host_of_regex(value)
+            }
+            _ => None,
         };
-        for name in names {
-            if !values::is_host(&name) {
-                return None;
-            }
-            atoms.push(Atom::Host(name));
+        match names.filter(|names| names.iter().all(|name| values::is_host(name))) {
+            Some(names) => atoms.extend(names.into_iter().map(Atom::Host)),
+            None => return Meaning::at_least(None),
         }
     }
-    Some(atoms)
-}
-
-fn headers(name: &str, how: &str, values: &[String]) -> Option<Vec<Atom>> {
     match how {
-        "found" => Some(vec![Atom::Header(name.to_owned(), "*".to_owned())]),
-        "" | "str" if !values.is_empty() && values.iter().all(|value| value != "*") => {
-            Some(values.iter().map(|value| Atom::Header(name.to_owned(), value.clone())).collect())
-        }
-        _ => None,
+        _ if is_exact => Meaning::exact(atoms),
+        "reg" => Meaning { least: Vec::new(), ..Meaning::exact(atoms) },
+        _ => Meaning::at_least(Some(atoms)),
     }
 }
 
-fn paths(how: &str, values: &[String], notes: &mut Notes) -> Option<Vec<Atom>> {
-    let mut atoms = Vec::new();
-    for value in values {
-        match how {
-            "" | "str" => atoms.push(Atom::Path(Pattern::exact(value)?)),
-            "beg" => {
-                notes.remark(match value.ends_with('/') && value != "/" {
-                    true => "a path such as /app/* is also for /app itself, as path_beg /app/ is not",
-                    false => {
-                        "a path such as /app/* is for /app and what is below it, by whole segments: not for /apple, as path_beg /app is"
-                    }
-                });
-                atoms.push(Atom::Path(Pattern::prefix(value)?));
+fn headers(name: &str, how: &str, values: &[String], ignores_case: bool) -> Meaning {
+    let there = vec![Atom::Header(name.to_owned(), "*".to_owned())];
+    match how {
+        "found" => Meaning::exact(there),
+        "" | "str" if !values.is_empty() && values.iter().all(|value| value != "*") => {
+            let own: Vec<_> =
+                values.iter().map(|value| Atom::Header(name.to_owned(), value.clone())).collect();
+            match ignores_case {
+                true => Meaning { any: Some(own.clone()), most: Some(there), least: own },
+                false => Meaning::exact(own),
             }
-            "reg" => atoms.extend(of_regex(value)?.into_iter().map(Atom::Path)),
-            _ => return None,
         }
+        // Nothing matches in a field that is not there, but a number or a length of 0.
+        "beg" | "dir" | "dom" | "end" | "reg" | "sub" | "bool" => {
+            Meaning { any: None, most: Some(there), least: Vec::new() }
+        }
+        _ => Meaning::default(),
     }
-    Some(atoms)
+}
+
+fn paths(how: &str, values: &[String], ignores_case: bool) -> Meaning {
+    // What ends with a slash is not for the path without it.
+    let atom = |pattern: Pattern| match pattern {
+        Pattern::Below(ref path) if !path.is_empty() => Atom::Under(pattern),
+        pattern => Atom::Path(pattern),
+    };
+    let mut all = Meaning::exact(Vec::new());
+    for value in values {
+        let (own, most) = match how {
+            "" | "str" => (Pattern::exact(value).map(|own| vec![own]), None),
+            "beg" => (Pattern::prefix(value).map(|own| vec![own]), None),
+            "reg" => (of_regex(value), Some(around_regex(value, ignores_case))),
+            _ => return Meaning::default(),
+        };
+        let in_any_case = |own: &Vec<Pattern>| own.iter().flat_map(|own| own.in_any_case().0).collect();
+        let most = match (&own, most) {
+            (Some(own), _) if ignores_case => Some(in_any_case(own)),
+            (Some(own), _) => Some(own.clone()),
+            (None, most) => most,
+        };
+        // An expression that ends with a slash may be for the path without it, too.
+        let is_exact = own.is_some() && !ignores_case;
+        let around = |patterns: Vec<Pattern>| patterns.into_iter().map(Atom::Path).collect::<Vec<_>>();
+        let least: Vec<_> = own.clone().unwrap_or_default().into_iter().map(atom).collect();
+        let own = own.map(|own| if how == "reg" { around(own) } else { least.clone() });
+        all =
+            all.or(Meaning { least, most: if is_exact { own.clone() } else { most.map(around) }, any: own });
+    }
+    all
 }

@@ -1,7 +1,7 @@
 //! Every keyword is translated, needs no counterpart, or is reported: none is dropped silently.
 
-use super::Config;
 use super::parser::{Line, Section};
+use super::{Config, rules};
 use crate::note::Notes;
 
 /// Whether a section has nothing but HAProxy's own statistics.
@@ -66,10 +66,11 @@ fn global(line: &Line, notes: &mut Notes) {
 }
 
 fn proxy(line: &Line, notes: &mut Notes) {
-    const READ: [&str; 28] = [
+    const READ: [&str; 34] = [
         "acl",
         "balance",
         "bind",
+        "block",
         "cookie",
         "default-server",
         "default_backend",
@@ -82,7 +83,11 @@ fn proxy(line: &Line, notes: &mut Notes) {
         "redirect",
         "reqadd",
         "reqdel",
+        "reqdeny",
         "reqidel",
+        "reqideny",
+        "reqitarpit",
+        "reqtarpit",
         "rspadd",
         "rspdel",
         "rspidel",
@@ -90,6 +95,7 @@ fn proxy(line: &Line, notes: &mut Notes) {
         "server-template",
         "stick",
         "tcp-request",
+        "tcp-response",
         "timeout",
         "unique-id-header",
         "use_backend",
@@ -120,8 +126,7 @@ fn proxy(line: &Line, notes: &mut Notes) {
         "unique-id-format",
         "load-server-state-from-file",
     ];
-    const LOSSES: [(&str, &str); 13] = [
-        ("block", "write a [[route]] with `respond` and the same condition"),
+    const LOSSES: [(&str, &str); 12] = [
         ("compression", "Weir does not compress; let the service compress its responses"),
         ("filter", "Weir has no filters"),
         ("errorfile", "Weir has bodies alone: take the head off the file, and name it in error_pages"),
@@ -186,6 +191,9 @@ fn option(line: &Line, notes: &mut Notes) {
 fn tcp_request(line: &Line, notes: &mut Notes) {
     let text = line.text();
     let is_hello = text.contains("req_ssl_hello_type") || text.contains("req.ssl_hello_type");
+    if rules::rejects_connections(line) {
+        return;
+    }
     if line.word(1) == "inspect-delay" || is_hello || text.contains("WAIT_END") {
         return notes.quiet("tcp-request for TLS");
     }

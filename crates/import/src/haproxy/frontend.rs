@@ -1,13 +1,13 @@
 //! Frontends as routes: their rules, and those of the backends that they lead to, evaluated for each host and path.
 
-use super::acl::{Atom, Condition};
-use super::format::PORT;
+use super::acl::Atom;
 use super::parser::Section;
-use super::region::{Entry, Found, Region, host_covers};
-use super::rules::{Rule, Then, rules};
+use super::region::{Entry, Region, host_covers};
+use super::rules::{Then, rules};
+use super::run::{Leaf, Program, Run, Target};
 use super::{Config, backend, bind};
-use crate::model::{Action, Conditions, Document, Handler, Route, Table as Keys};
-use crate::note::{At, Notes};
+use crate::model::{Document, Handler, Route, Table as Keys};
+use crate::note::Notes;
 use crate::pattern::Pattern;
 use crate::values;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,33 +36,8 @@ pub(super) fn prepare<'a>(
     entries.into_iter().map(|entry| Prepared { entry, section }).collect()
 }
 
-/// What the rules of a frontend lead to.
-struct Program<'a> {
-    name: &'a str,
-    rules: Vec<Rule>,
-    default: Option<&'a str>,
-    at: &'a At,
-}
-
-/// A backend, as rules see it.
-struct Target {
-    service: Option<String>,
-    rules: Vec<Rule>,
-    timeouts: Keys,
-    at: At,
-}
-
-/// A route to be, without host and path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Leaf {
-    when: Conditions,
-    then: Handler,
-    from: String,
-}
-
 /// More than these, and the configuration is no longer one that a person could read.
 const MOST_REGIONS: usize = 20_000;
-const MOST_LEAVES: usize = 200;
 
 pub(super) fn translate(
     prepared: &[Prepared<'_>],
@@ -77,7 +52,8 @@ pub(super) fn translate(
             continue;
         }
         let rules = rules(section, config, notes);
-        let has_servers = section.lines.iter().any(|line| line.word(0) == "server");
+        let is_listen = section.kind == "listen";
+        let has_servers = is_listen && section.lines.iter().any(|line| line.word(0).starts_with("server"));
         let named = config.find(section, &["default_backend"]).map(|line| line.word(1));
         let default = named.or(has_servers.then_some(section.name.as_str()));
         let used = rules.iter().filter_map(|rule| match &rule.then {
@@ -91,7 +67,10 @@ pub(super) fn translate(
                 targets.insert(name.to_owned(), target);
             }
         }
-        programs.insert(&section.name, Program { name: &section.name, rules, default, at: &section.at });
+        programs.insert(
+            &section.name,
+            Program { name: &section.name, is_listen, rules, default, at: &section.at },
+        );
     }
     let all = || {
         programs
@@ -101,14 +80,18 @@ pub(super) fn translate(
     };
     let (mut hosts, mut paths) = (BTreeSet::new(), BTreeSet::from([Pattern::all()]));
     for literal in all().filter_map(|rule| rule.condition.as_ref()).flatten().flatten() {
-        for atom in literal.any.iter().flatten() {
+        for atom in literal.means.any.iter().flatten() {
             match atom {
                 Atom::Host(host) => drop(hosts.insert(host.clone())),
                 Atom::Path(pattern) => drop(paths.insert(pattern.clone())),
+                Atom::Under(pattern) => {
+                    paths.extend([pattern.clone(), Pattern::Exact(pattern.path().to_owned())]);
+                }
                 _ => {}
             }
         }
     }
+    common(&mut paths);
     if (hosts.len() + 1).saturating_mul(paths.len()).saturating_mul(prepared.len()) > MOST_REGIONS {
         if let Some(Prepared { section, .. }) = prepared.first() {
             let message = "too many hosts and paths; split the configuration, and import its parts";
@@ -118,6 +101,13 @@ pub(super) fn translate(
     }
     let table = Evaluated::new(prepared, &programs, &targets, &hosts, &paths, document, notes);
     table.write(prepared.len(), document);
+}
+
+/// Adds the paths that several patterns have in common, where one of them has any segment.
+fn common(paths: &mut BTreeSet<Pattern>) {
+    let all: Vec<_> = paths.iter().cloned().collect();
+    let with_any = all.iter().filter(|path| path.path().contains('{'));
+    paths.extend(with_any.flat_map(|path| all.iter().filter_map(|other| path.meet(other))));
 }
 
 fn target(
@@ -176,10 +166,8 @@ impl Evaluated {
         });
         names.push(None);
         let mut paths: Vec<Pattern> = paths.iter().cloned().collect();
-        // The deepest first, so that what is above a path comes behind it.
-        paths.sort_by_key(|path| {
-            std::cmp::Reverse((path.path().matches('/').count(), matches!(path, Pattern::Exact(_))))
-        });
+        // So that behind a path is what Weir takes without it.
+        paths.sort_by_key(Pattern::rank);
         let mut leaves = BTreeMap::new();
         for (host, name) in names.iter().enumerate() {
             for (path, pattern) in paths.iter().enumerate() {
@@ -292,193 +280,4 @@ impl Evaluated {
             }
         }
     }
-}
-
-/// An evaluation for one region.
-struct Run<'a> {
-    program: &'a Program<'a>,
-    targets: &'a BTreeMap<String, Target>,
-    entry: &'a Entry,
-    out: Vec<Leaf>,
-    document: &'a mut Document,
-    notes: &'a mut Notes,
-}
-
-impl Run<'_> {
-    /// From rule number `from` of the frontend.
-    fn frontend(&mut self, region: Region<'_>, from: usize, mut handler: Handler) {
-        let program = self.program;
-        for (index, rule) in program.rules.iter().enumerate().skip(from) {
-            match self.asked(&region, rule.condition.as_ref()) {
-                Found::Fails => continue,
-                Found::Depends(atom) => {
-                    for part in region.split(&atom) {
-                        self.frontend(part, index, handler.clone());
-                    }
-                    return;
-                }
-                Found::Holds => {}
-            }
-            match &rule.then {
-                Then::Use(name) => return self.backend(region, name, 0, handler, &rule.at),
-                then => {
-                    if self.apply(then, &rule.at, &mut handler) {
-                        return self.leaf(&region, handler, &rule.at);
-                    }
-                }
-            }
-        }
-        match program.default {
-            Some(name) => self.backend(region, name, 0, handler, program.at),
-            None => {
-                handler.action = Action::status(503);
-                handler.notes.push("HAProxy has no backend for this".to_owned());
-                self.leaf(&region, own(handler), program.at);
-            }
-        }
-    }
-
-    fn backend(&mut self, region: Region<'_>, name: &str, from: usize, mut handler: Handler, at: &At) {
-        let targets = self.targets;
-        let Some(target) = targets.get(name) else {
-            handler.action = Action::status(503);
-            return self.leaf(&region, own(handler), at);
-        };
-        // A `listen` has had its rules as a frontend.
-        let rules = if name == self.program.name { &[] } else { &target.rules[..] };
-        for (index, rule) in rules.iter().enumerate().skip(from) {
-            match self.asked(&region, rule.condition.as_ref()) {
-                Found::Fails => continue,
-                Found::Depends(atom) => {
-                    for part in region.split(&atom) {
-                        self.backend(part, name, index, handler.clone(), at);
-                    }
-                    return;
-                }
-                Found::Holds => {}
-            }
-            if self.apply(&rule.then, &rule.at, &mut handler) {
-                return self.leaf(&region, handler, &rule.at);
-            }
-        }
-        match &target.service {
-            Some(service) => {
-                handler.action = Action::Service(service.clone());
-                handler.timeouts = target.timeouts.clone();
-                self.leaf(&region, handler, at);
-            }
-            None => {
-                let message = "it has no server that is up, so this answers 503; set `service`";
-                self.notes.loss(&target.at, format!("backend {name}"), message);
-                handler.action = Action::status(503);
-                self.leaf(&region, own(handler), &target.at);
-            }
-        }
-    }
-
-    fn asked(&mut self, region: &Region<'_>, condition: Option<&Condition>) -> Found {
-        match region.evaluate(condition) {
-            Found::Depends(_) if self.out.len() >= MOST_LEAVES => {
-                let message = "its conditions are too many for routes; write [[route]]s by hand";
-                self.notes.loss_once("too many conditions", self.program.at, "frontend", message);
-                Found::Fails
-            }
-            found => found,
-        }
-    }
-
-    fn leaf(&mut self, region: &Region<'_>, handler: Handler, at: &At) {
-        if let Some(when) = region.conditions() {
-            self.out.push(Leaf { when, then: handler, from: at.to_string() });
-        }
-    }
-
-    /// Applies a rule; returns whether it answers.
-    fn apply(&mut self, then: &Then, at: &At, handler: &mut Handler) -> bool {
-        match then {
-            Then::SetRequest(name, value) | Then::AddRequest(name, value) => {
-                let Some(value) = self.with_port(value, at) else { return false };
-                let scheme = if self.entry.is_tls { "https" } else { "http" };
-                // What Weir sends anyway.
-                let is_own = match name.to_ascii_lowercase().as_str() {
-                    "x-forwarded-proto" => value == scheme || value == "{scheme}",
-                    "x-forwarded-for" => value == "{client_ip}",
-                    "x-forwarded-host" | "host" => value == "{authority}",
-                    _ => false,
-                };
-                if value.contains("{request_id}") && self.document.request_id.is_none() {
-                    self.document.request_id = Some("X-Request-Id".to_owned());
-                }
-                let is_set = matches!(then, Then::SetRequest(..)) || is_single(name);
-                match (is_own, is_set) {
-                    (true, _) => handler.request.forget(name),
-                    (false, true) => handler.request.put(name, value),
-                    (false, false) => drop(handler.request.add.insert(name.clone(), value)),
-                }
-                false
-            }
-            Then::DropRequest(name) if name.eq_ignore_ascii_case("host") => {
-                self.notes.loss(at, "del-header host", "a request has a Host; set another one");
-                false
-            }
-            Then::DropRequest(name) => {
-                // Weir drops what the client says of these, and writes its own.
-                let own = ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "forwarded"];
-                if !own.iter().any(|own| own.eq_ignore_ascii_case(name)) {
-                    handler.request.drop(name);
-                }
-                false
-            }
-            Then::SetResponse(name, value) => {
-                handler.response.put(name, value.clone());
-                false
-            }
-            Then::AddResponse(name, value) => {
-                handler.response.add.insert(name.clone(), value.clone());
-                false
-            }
-            Then::DropResponse(name) => {
-                handler.response.drop(name);
-                false
-            }
-            Then::Path(strip, add) => {
-                let edit = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-                (handler.strip_prefix, handler.add_prefix) = (edit(strip), edit(add));
-                false
-            }
-            Then::Answer(action, notes) => {
-                handler.action = action.clone();
-                handler.notes.extend(notes.iter().cloned());
-                *handler = own(std::mem::take(handler));
-                true
-            }
-            Then::Use(_) => false,
-        }
-    }
-
-    /// With the listener's port in the place of its variable; `None`: it has several.
-    fn with_port(&mut self, value: &str, at: &At) -> Option<String> {
-        if !value.contains(PORT) {
-            return Some(value.to_owned());
-        }
-        match self.entry.ports[..] {
-            [port] => Some(value.replace(PORT, &port.to_string())),
-            _ => {
-                self.notes.loss(at, "dst_port", "the port has no variable; write it in request_headers");
-                None
-            }
-        }
-    }
-}
-
-/// Fields of which a request has one.
-fn is_single(name: &str) -> bool {
-    ["host", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-for"]
-        .iter()
-        .any(|single| name.eq_ignore_ascii_case(single))
-}
-
-/// An answer of the gateway's own has no request to change; HAProxy's rules about responses are not for it.
-fn own(handler: Handler) -> Handler {
-    Handler { action: handler.action, notes: handler.notes, ..Handler::default() }
 }

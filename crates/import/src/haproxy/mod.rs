@@ -7,8 +7,10 @@ mod bind;
 mod format;
 mod frontend;
 mod parser;
+mod rate;
 mod region;
 mod rules;
+mod run;
 mod tcp;
 
 use crate::ImportError;
@@ -155,18 +157,27 @@ impl<'a> Config<'a> {
 
     /// The last line of a section that begins with these words, or of the defaults that it inherits.
     fn find(&self, section: &'a Section, words: &[&str]) -> Option<&'a Line> {
-        let mut section = Some(section);
+        let find = |section: &'a Section| section.lines.iter().rfind(|line| line.begins(words));
+        self.lineage(section).into_iter().rev().find_map(find)
+    }
+
+    /// The sections that a section's rules are of: the defaults that it inherits, the outermost first, then itself.
+    fn lineage(&self, section: &'a Section) -> Vec<&'a Section> {
+        let mut sections = vec![section];
         // Defaults may inherit from earlier ones alone.
         let mut before = self.sections.len();
-        while let Some(here) = section {
-            if let Some(line) = here.lines.iter().rfind(|line| line.begins(words)) {
-                return Some(line);
-            }
-            let inherited = here.defaults.filter(|index| *index < before)?;
-            before = inherited;
-            section = self.sections.get(inherited);
+        while let Some(index) = sections.last().and_then(|last| last.defaults).filter(|index| *index < before)
+        {
+            before = index;
+            sections.extend(self.sections.get(index));
         }
-        None
+        sections.reverse();
+        sections
+    }
+
+    /// All lines of a section, those that it inherits first.
+    fn all(&self, section: &'a Section) -> impl Iterator<Item = &'a Line> {
+        self.lineage(section).into_iter().flat_map(|section| &section.lines)
     }
 
     /// A line of `global`.

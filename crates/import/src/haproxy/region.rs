@@ -32,6 +32,8 @@ pub(super) enum Found {
     Fails,
     /// It depends on this.
     Depends(Atom),
+    /// On more than routes can say.
+    Unclear,
 }
 
 impl<'a> Region<'a> {
@@ -84,7 +86,7 @@ impl<'a> Region<'a> {
         for list in lists {
             match self.all(list) {
                 Found::Holds => return Found::Holds,
-                Found::Fails => {}
+                Found::Fails | Found::Unclear => {}
                 Found::Depends(atom) => depends = depends.or(Some(atom)),
             }
         }
@@ -96,7 +98,7 @@ impl<'a> Region<'a> {
         for literal in list {
             match self.literal(literal) {
                 Found::Holds => {}
-                Found::Fails => return Found::Fails,
+                Found::Fails | Found::Unclear => return Found::Fails,
                 Found::Depends(atom) => depends = depends.or(Some(atom)),
             }
         }
@@ -106,7 +108,7 @@ impl<'a> Region<'a> {
     fn literal(&self, literal: &Literal) -> Found {
         let mut depends = None;
         let mut holds = false;
-        for atom in literal.any.iter().flatten() {
+        for atom in literal.means.any.iter().flatten() {
             match self.atom(atom) {
                 Some(true) => holds = true,
                 Some(false) => {}
@@ -129,6 +131,10 @@ impl<'a> Region<'a> {
             Atom::Port(port) => Some(self.entry.ports.contains(port)),
             Atom::Host(host) => Some(self.host.is_some_and(|own| host_covers(host, own))),
             Atom::Path(pattern) => Some(pattern.covers(self.path)),
+            Atom::Under(pattern) => {
+                let is_alone = matches!(self.path, Pattern::Exact(path) if path == pattern.path());
+                Some(pattern.covers(self.path) && !is_alone)
+            }
             atom => {
                 if let Some((_, holds)) = self.known.iter().find(|(known, _)| known == atom) {
                     return Some(*holds);

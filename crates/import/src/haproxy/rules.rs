@@ -1,10 +1,10 @@
 //! Rules of a frontend or a backend, in the order in which HAProxy applies them.
 
-use super::Config;
-use super::acl::{Atom, Condition, Literal, condition};
+use super::acl::{Atom, Condition, Literal, Meaning, condition};
 use super::format::template;
 use super::parser::{Line, Section};
-use crate::model::Action;
+use super::{Config, rate};
+use crate::model::{Action, Rate};
 use crate::note::{At, Notes};
 use crate::pattern::Pattern;
 use crate::values::{is_framing, is_token};
@@ -14,6 +14,8 @@ use crate::values::{is_framing, is_token};
 pub(super) struct Rule {
     pub condition: Option<Condition>,
     pub then: Then,
+    /// It keeps requests out.
+    pub denies: bool,
     pub at: At,
 }
 
@@ -27,82 +29,169 @@ pub(super) enum Then {
     DropResponse(String),
     /// Takes off a prefix, and puts another one in its place.
     Path(String, String),
+    /// Turns away those with too many requests.
+    Limit(Rate),
     Answer(Action, Vec<String>),
     Use(String),
 }
 
+/// The rules of a section, and before them those of the defaults that it inherits.
 pub(super) fn rules(section: &Section, config: &Config<'_>, notes: &mut Notes) -> Vec<Rule> {
-    // Fields and answers come first, then redirects, then the choice of a backend.
-    let order: [&[&str]; 3] = [
+    // Connections come first, then fields and answers, then redirects, then the choice of a backend.
+    let order: [&[&str]; 5] = [
+        &["tcp-request"],
+        &["monitor-uri"],
         &[
+            "block",
             "http-request",
             "http-response",
             "http-after-response",
+            "tcp-response",
             "reqadd",
-            "rspadd",
-            "rspidel",
-            "rspdel",
-            "reqidel",
             "reqdel",
-            "monitor-uri",
+            "reqdeny",
+            "reqidel",
+            "reqideny",
+            "reqitarpit",
+            "reqtarpit",
+            "rspadd",
+            "rspdel",
+            "rspidel",
         ],
         &["redirect"],
         &["use_backend"],
     ];
     let mut rules = Vec::new();
     for keywords in order {
-        for line in section.lines.iter().filter(|line| keywords.contains(&line.word(0))) {
-            rules.extend(rule(line, section, config, notes));
+        for part in config.lineage(section) {
+            for line in part.lines.iter().filter(|line| keywords.contains(&line.word(0))) {
+                rules.extend(rule(line, part, config, notes));
+            }
         }
     }
     rules
 }
 
+/// Whether a line closes connections.
+pub(super) fn rejects_connections(line: &Line) -> bool {
+    line.word(0) == "tcp-request" && line.word(2) == "reject"
+}
+
+/// Whether a line keeps requests out, or runs what may.
+pub(super) fn keeps_out(line: &Line) -> bool {
+    match (line.word(0), line.word(1)) {
+        ("http-request", "deny" | "tarpit" | "reject" | "silent-drop" | "auth") => true,
+        ("http-request", action) => action.starts_with("lua."),
+        ("http-response" | "http-after-response", "deny") | ("tcp-response", "content") => true,
+        ("block" | "reqdeny" | "reqideny" | "reqtarpit" | "reqitarpit", _) => true,
+        _ => rejects_connections(line),
+    }
+}
+
 fn rule(line: &Line, section: &Section, config: &Config<'_>, notes: &mut Notes) -> Option<Rule> {
     if line.word(0) == "monitor-uri" {
-        let any = Pattern::exact(line.word(1)).map(|pattern| vec![Atom::Path(pattern)]);
-        let literal = Literal { any, is_negated: false, text: line.text() };
+        let means = Pattern::exact(line.word(1)).map(|pattern| Meaning::exact(vec![Atom::Path(pattern)]));
+        let literal = Literal { means: means.unwrap_or_default(), ..Literal::unknown(&line.text()) };
         let condition = Some(known(vec![vec![literal]], false, line, notes)?);
-        return Some(Rule {
-            condition,
-            then: Then::Answer(Action::status(200), Vec::new()),
-            at: line.at.clone(),
-        });
+        let then = Then::Answer(Action::status(200), Vec::new());
+        return Some(Rule { condition, then, denies: false, at: line.at.clone() });
     }
     let words = &line.words;
     let at_if = words.iter().position(|word| matches!(word.as_str(), "if" | "unless")).unwrap_or(words.len());
     let (said, asked) = words.split_at(at_if);
-    let then = match translated(said, section, config, notes, line) {
+    let mut then = match translated(said, section, config, notes, line) {
         Ok(then) => then?,
         Err(why) => {
             notes.loss(&line.at, line.text(), why);
             return None;
         }
     };
-    let is_denial = matches!(&then, Then::Answer(Action::Respond { status, .. }, _) if *status >= 400);
     let asked = condition(asked, section, config, notes, line);
+    let mut denies =
+        keeps_out(line) || matches!(&then, Then::Answer(Action::Respond { status: 400..=499, .. }, _));
+    if !denies && asked.as_ref().is_some_and(|asked| guards(&then, asked, config)) {
+        let message = "it may keep requests out, SO ALL THAT IT COULD BE ABOUT IS DENIED; write a [[route]]";
+        notes.loss(&line.at, line.text(), message);
+        let note = format!("HAProxy may send these elsewhere: {}", line.text());
+        (then, denies) = (Then::Answer(Action::status(403), vec![note]), true);
+    }
+    let limit = asked.as_ref().filter(|_| denies).and_then(|asked| rate::limit(asked, section, config));
+    let asked = match limit {
+        Some((rate, rest)) => {
+            notes.remark("limits of rates hold for each route, and are answered with 429");
+            then = Then::Limit(rate);
+            Some(vec![rest])
+        }
+        None => asked,
+    };
     let condition = match asked {
         None => None,
-        Some(condition) => Some(known(condition, is_denial, line, notes)?),
+        Some(condition) => Some(known(condition, denies, line, notes)?),
     };
-    Some(Rule { condition, then, at: line.at.clone() })
+    Some(Rule { condition, then, denies, at: line.at.clone() })
 }
 
-/// What of a condition has a counterpart. Who is turned away *unless* something unknown holds, is turned away.
-fn known(condition: Condition, is_denial: bool, line: &Line, notes: &mut Notes) -> Option<Condition> {
+/// Whether a rule with a condition that routes do not have sends those elsewhere that are not to come in.
+fn guards(then: &Then, asked: &Condition, config: &Config<'_>) -> bool {
+    let lost = || asked.iter().flatten().filter(|literal| literal.means.any.is_none());
+    let knows_client = ["var(", "http_auth", "ssl_c_", "_gpc", "_gpt", "in_table", "lua."];
+    let asks_who = lost().any(|literal| knows_client.iter().any(|fetch| literal.asks.contains(fetch)));
+    let is_closed = |text: &str| {
+        let places = ["login", "signin", "auth", "sso", "denied", "deny", "forbidden", "block", "ban"];
+        places.iter().any(|place| text.to_ascii_lowercase().contains(place))
+    };
+    lost().next().is_some()
+        && match then {
+            Then::Use(name) => {
+                let target = config.section("backend", name);
+                let is_guarded = |target| {
+                    let serves = |line: &Line| line.word(0).starts_with("server");
+                    config.all(target).any(keeps_out) || !config.all(target).any(serves)
+                };
+                asks_who || is_closed(name) || target.is_none_or(is_guarded)
+            }
+            Then::Answer(Action::Redirect { to, .. }, _) => asks_who || is_closed(to),
+            _ => false,
+        }
+}
+
+/// What of a condition has a counterpart. Where that is unknown, who may be turned away is turned away, and other rules are left
+/// out.
+fn known(condition: Condition, denies: bool, line: &Line, notes: &mut Notes) -> Option<Condition> {
     let mut lists: Condition = Vec::new();
     for list in condition {
-        let unknown: Vec<_> = list.iter().filter(|literal| literal.any.is_none()).collect();
-        let stays = is_denial && unknown.iter().all(|literal| literal.is_negated);
-        for literal in &unknown {
-            let what = if stays { "taken as not so, to be safe" } else { "the rule is left out" };
-            let message =
-                format!("routes have no condition like `{}`; {what}; write a [[route]]", literal.text);
+        for literal in list.iter().filter(|literal| !literal.means.is_exact()) {
+            let message = match (denies, &literal.means.any) {
+                (true, _) => format!(
+                    "routes have no condition like `{}`, SO MORE IS DENIED: all that the rest of the rule is about; write a [[route]]",
+                    literal.text
+                ),
+                (false, None) => {
+                    format!(
+                        "routes have no condition like `{}`; the rule is left out; write a [[route]]",
+                        literal.text
+                    )
+                }
+                (false, Some(_)) => format!(
+                    "`{}` is compared with its case, and whole names; write a [[route]] for others",
+                    literal.text
+                ),
+            };
             notes.loss(&line.at, line.text(), message);
         }
-        if unknown.is_empty() || stays {
-            lists.push(list.into_iter().filter(|literal| literal.any.is_some()).collect());
+        let atoms = |literal: &Literal| match (denies, literal.is_negated) {
+            (false, _) => literal.means.any.clone(),
+            (true, false) => literal.means.most.clone(),
+            (true, true) => Some(literal.means.least.clone()),
+        };
+        if !denies && list.iter().any(|literal| literal.means.any.is_none()) {
+            continue;
         }
+        let known = list.into_iter().filter_map(|literal| {
+            let means = Meaning::exact(atoms(&literal)?);
+            Some(Literal { means, ..literal })
+        });
+        lists.push(known.collect());
     }
     (!lists.is_empty()).then_some(lists)
 }
@@ -138,8 +227,25 @@ fn translated(
         ("rspidel" | "rspdel", regex) => name(field_of(regex)?, Then::DropResponse),
         ("http-request", "redirect") => redirect(&words[2..]).map(Some),
         ("redirect", _) => redirect(&words[1..]).map(Some),
-        ("http-request", "deny" | "tarpit" | "reject" | "silent-drop") => {
-            if word(1) != "deny" {
+        ("tcp-request", _) if !rejects_connections(line) => Ok(None),
+        ("tcp-response", said) if said != "content" => Ok(None),
+        ("tcp-response", _) | ("http-response" | "http-after-response", "deny") => {
+            let message = "routes know no responses, SO ALL REQUESTS ARE DENIED; let the service answer so";
+            notes.loss(&line.at, line.text(), message);
+            Ok(Some(Then::Answer(Action::status(403), Vec::new())))
+        }
+        ("reqdeny" | "reqideny" | "reqtarpit" | "reqitarpit", _) => {
+            let message = "routes have no regular expressions, SO MORE IS DENIED; write a [[route]]";
+            notes.loss(&line.at, line.text(), message);
+            Ok(Some(Then::Answer(Action::status(403), Vec::new())))
+        }
+        ("http-request", script) if script.starts_with("lua.") => {
+            let message = "Weir runs no scripts, and this may deny, SO ALL IS DENIED; let a service do it";
+            notes.loss(&line.at, line.text(), message);
+            Ok(Some(Then::Answer(Action::status(403), Vec::new())))
+        }
+        ("block" | "tcp-request", _) | ("http-request", "deny" | "tarpit" | "reject" | "silent-drop") => {
+            if !matches!((word(0), word(1)), ("block", _) | (_, "deny")) {
                 let message = "Weir answers at once: with 403, or the status that is named";
                 notes.loss(&line.at, line.text(), message);
             }
@@ -176,6 +282,8 @@ fn translated(
             notes.quiet(&format!("{} {}", word(0), word(1)));
             Ok(None)
         }
+        // The rules that ask for a rate have it.
+        ("http-request", said) if said.starts_with("track-sc") && word(2) == "src" => Ok(None),
         ("http-request", said) if said.starts_with("track-sc") => {
             Err("Weir counts no rates; let the service limit them, or max_connections their number".into())
         }

@@ -1,8 +1,8 @@
 //! `mode tcp`: connections that are passed on by the name that the client asks for.
 
 use super::acl::{Atom, condition};
-use super::parser::Section;
-use super::{Config, backend, bind};
+use super::parser::{Line, Section};
+use super::{Config, backend, bind, rules};
 use crate::model::{Document, Passthrough};
 use crate::note::Notes;
 use crate::values;
@@ -22,6 +22,13 @@ pub(super) fn translate(section: &Section, config: &Config<'_>, document: &mut D
         let message =
             "Weir passes on TLS by name (req.ssl_sni) and HTTP, no other TCP; keep HAProxy for this";
         return notes.loss(&section.at, format!("{} {}", section.kind, section.name), message);
+    }
+    let keeps_out =
+        |line: &&Line| rules::rejects_connections(line) && !line.text().contains("ssl_hello_type");
+    if let Some(line) = config.all(section).find(keeps_out) {
+        let message =
+            "Weir passes on the connections of all clients, so this section is left out; keep HAProxy for it";
+        return notes.loss(&line.at, line.text(), message);
     }
     let mut passthrough: Vec<Passthrough> = Vec::new();
     let add = |names: Vec<String>, service: String, passthrough: &mut Vec<Passthrough>| match passthrough
@@ -96,7 +103,7 @@ pub(super) fn translate(section: &Section, config: &Config<'_>, document: &mut D
 fn names_of(list: &[super::acl::Literal]) -> Option<Vec<String>> {
     let mut names = None;
     for literal in list {
-        let atoms = literal.any.as_ref().filter(|_| !literal.is_negated)?;
+        let atoms = literal.means.any.as_ref().filter(|_| !literal.is_negated)?;
         if atoms.contains(&Atom::Always) {
             continue;
         }

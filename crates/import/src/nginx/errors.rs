@@ -3,7 +3,8 @@
 use super::http::Context;
 use super::parser::Directive;
 use super::scope::Scope;
-use crate::pattern::{Pattern, of_regex};
+use crate::pattern::Pattern;
+use crate::regex::of_regex;
 use std::collections::BTreeSet;
 
 /// The pages of all servers.

@@ -1,5 +1,6 @@
 //! What is decided before a location is: `if`, `allow` and `deny`, `limit_except`, passwords.
 
+use super::closed::{self, closed};
 use super::http::Context;
 use super::location::{Part, answer};
 use super::parser::Directive;
@@ -7,18 +8,29 @@ use super::scope::Scope;
 use super::variables::Known;
 use crate::model::{Action, Conditions, Handler};
 use crate::pattern::Pattern;
+use crate::regex::{around_regex, of_regex};
 use crate::values;
 
-/// The routes of the block's own `if`s, which come before its others.
-pub(super) fn ifs(scope: &Scope<'_>, known: &Known, context: &mut Context<'_>) -> Vec<Part> {
-    let mut parts = Vec::new();
+/// The routes of the block's own `if`s, which come before its others; and the one that has no counterpart and keeps requests
+/// out.
+pub(super) fn ifs<'a>(
+    scope: &Scope<'a>,
+    known: &Known,
+    context: &mut Context<'_>,
+) -> (Vec<Part>, Option<&'a Directive>) {
+    let (mut parts, mut lost) = (Vec::new(), None);
     for directive in scope.own().iter().filter(|directive| directive.is("if")) {
         match part(directive, scope, known, context) {
             Ok(part) => parts.push(part),
+            Err(why) if closed::denies(directive) => {
+                let message = format!("{why}. IT MAY TURN REQUESTS AWAY, SO ALL ARE DENIED until then");
+                context.notes.loss(&directive.at, directive.text(), message);
+                lost = lost.or(Some(directive));
+            }
             Err(why) => context.notes.loss(&directive.at, directive.text(), why),
         }
     }
-    parts
+    (parts, lost)
 }
 
 fn part(
@@ -35,7 +47,11 @@ fn part(
     let answers = answers.filter(|_| !does_more);
     let answers =
         answers.ok_or("only `return` and redirects are translated; write a [[route]] with the condition")?;
-    let mut part = condition(&directive.args)?;
+    let (mut part, is_more) = condition(&directive.args, closed::denies(directive))?;
+    if is_more {
+        let message = "routes have no regular expressions, so MORE IS DENIED: all that this could be for; see the routes that name this line";
+        context.notes.loss(&directive.at, directive.text(), message);
+    }
     let then = match answers.name.as_str() {
         "return" => answer(answers, &inner, known, context),
         _ => super::location::redirect_of_all(answers, &inner, known, context),
@@ -45,8 +61,8 @@ fn part(
     Ok(part)
 }
 
-/// The condition in parentheses. Errors: why Weir has none such.
-fn condition(args: &[String]) -> Result<Part, String> {
+/// The condition in parentheses, and whether it holds for more paths, as it may if it denies. Errors: why Weir has none such.
+fn condition(args: &[String], denies: bool) -> Result<(Part, bool), String> {
     let text = args.join(" ");
     let inner = text.trim().strip_prefix('(').and_then(|text| text.trim().strip_suffix(')')).unwrap_or(&text);
     let words: Vec<&str> = inner.split_whitespace().collect();
@@ -55,7 +71,7 @@ fn condition(args: &[String]) -> Result<Part, String> {
     };
     let [variable, operator, value] = words[..] else { return Err(none()) };
     let value = value.trim_matches(['"', '\'']);
-    let mut part = Part::default();
+    let (mut part, mut is_more) = (Part::default(), false);
     match (variable.trim_start_matches('$'), operator) {
         ("host" | "http_host", "=") if values::is_host(value) => {
             part.host = vec![value.to_ascii_lowercase()];
@@ -75,6 +91,11 @@ fn condition(args: &[String]) -> Result<Part, String> {
             if !names.iter().all(|name| values::is_token(name) && !name.contains(['.', '*', '+', '^'])) {
                 return Err(none());
             }
+            // Of other names, `~` is also for those that it is a part of, and `~*` for those in other letters.
+            let is_whole = operator == "~" && value.starts_with('^') && value.ends_with('$');
+            if denies && !is_whole {
+                return Err(none());
+            }
             part.when.method = names;
         }
         ("remote_addr", "=") => part.when.client = vec![values::network(value).ok_or_else(none)?],
@@ -82,7 +103,13 @@ fn condition(args: &[String]) -> Result<Part, String> {
             part.patterns = Some(vec![Pattern::exact(value).ok_or_else(none)?]);
         }
         ("request_uri" | "uri" | "document_uri", "~") => {
-            part.patterns = Some(crate::pattern::of_regex(value).ok_or_else(none)?);
+            let exact = of_regex(value);
+            is_more = exact.is_none();
+            let patterns = exact.or_else(|| denies.then(|| around_regex(value, false)));
+            part.patterns = Some(patterns.ok_or_else(none)?);
+        }
+        ("request_uri" | "uri" | "document_uri", "~*") if denies => {
+            (part.patterns, is_more) = (Some(around_regex(value, true)), true);
         }
         (name, "=") if name.starts_with("http_") && !value.is_empty() => {
             let field = name.trim_start_matches("http_").replace('_', "-");
@@ -93,16 +120,13 @@ fn condition(args: &[String]) -> Result<Part, String> {
         }
         _ => return Err(none()),
     }
-    Ok(part)
+    Ok((part, is_more))
 }
 
 /// A location's handler behind its rules about clients, methods and passwords.
 pub(super) fn guarded(scope: &Scope<'_>, then: Handler, context: &mut Context<'_>) -> Vec<Part> {
     let rules = scope.all_of(&["allow", "deny"]);
-    let password = ["auth_basic", "auth_request", "auth_jwt"]
-        .iter()
-        .filter_map(|name| scope.find(name))
-        .find(|directive| directive.arg() != "off");
+    let password = closed::guard(scope);
     let is_any = scope.arg("satisfy") == "any" && !rules.is_empty();
     let is_service = matches!(then.action, Action::Service(_));
     let mut handler = then;
@@ -110,22 +134,12 @@ pub(super) fn guarded(scope: &Scope<'_>, then: Handler, context: &mut Context<'_
         let message = "Weir does not check credentials, so this answers 403; let the service ask for them, then set `service`";
         context.notes.loss(&directive.at, directive.text(), message);
         if !is_any {
-            let service = match &handler.action {
-                Action::Service(name) => name.clone(),
-                _ => String::new(),
-            };
-            handler.action = Action::status(403);
-            handler.notes.push(format!("nginx asks for credentials here; then: service = \"{service}\""));
-            handler.strip_prefix = None;
-            handler.add_prefix = None;
-            handler.request = Default::default();
-            handler.timeouts = Default::default();
-            handler.max_body = None;
+            handler = closed(handler, directive);
         }
     }
     let mut parts = Vec::new();
     for directive in rules {
-        let forbidden = Handler::new(Action::status(403));
+        let forbidden = denied(directive);
         let is_allowed = directive.is("allow");
         let then = if is_allowed { handler.clone() } else { forbidden };
         if directive.arg() == "all" {
@@ -140,10 +154,17 @@ pub(super) fn guarded(scope: &Scope<'_>, then: Handler, context: &mut Context<'_
             }
             None => {
                 context.notes.loss(&directive.at, directive.text(), "expected a network; name its addresses");
+                if !is_allowed {
+                    parts.push(Part { then: closed(handler, directive), ..Part::default() });
+                    return methods(scope, parts, context);
+                }
             }
         }
     }
-    let rest = if is_any { Handler::new(Action::status(403)) } else { handler };
+    let rest = match password.filter(|_| is_any) {
+        Some(directive) => closed(handler, directive),
+        None => handler,
+    };
     parts.push(Part { then: rest, ..Part::default() });
     methods(scope, parts, context)
 }
@@ -165,19 +186,30 @@ fn methods(scope: &Scope<'_>, parts: Vec<Part>, context: &mut Context<'_>) -> Ve
     for part in &mut limited {
         part.when.method = names.clone();
     }
-    limited.push(Part { then: Handler::new(Action::status(403)), ..Part::default() });
+    limited.push(Part { then: denied(directive), ..Part::default() });
     limited
+}
+
+/// What a line denies.
+fn denied(line: &Directive) -> Handler {
+    Handler::new(Action::status(403)).noted(format!("{}: {}", line.at, line.text()))
 }
 
 /// Neighbours that differ in their clients alone become one.
 fn merged(parts: Vec<Part>) -> Vec<Part> {
+    let plain = |then: &Handler| Handler { notes: Vec::new(), ..then.clone() };
+    let is_alike = |a: &Handler, b: &Handler| plain(a) == plain(b);
     let mut out: Vec<Part> = Vec::new();
     for part in parts {
         match out.last_mut() {
             Some(last)
-                if last.then == part.then && !last.when.client.is_empty() && !part.when.client.is_empty() =>
+                if is_alike(&last.then, &part.then)
+                    && !last.when.client.is_empty()
+                    && !part.when.client.is_empty() =>
             {
                 last.when.client.extend(part.when.client);
+                last.then.notes.extend(part.then.notes);
+                last.then.notes.dedup();
             }
             _ => out.push(part),
         }

@@ -30,6 +30,8 @@ pub(super) struct Place {
     pub port: Option<u16>,
     pub is_tls: bool,
     pub is_default: bool,
+    /// The server asks for client certificates, and the listener does not.
+    pub lacks_certificates: bool,
     /// All servers of the listener, by their numbers.
     pub servers: Vec<usize>,
 }
@@ -168,6 +170,7 @@ pub(super) fn listeners(
                 port: socket.port,
                 is_tls: socket.is_tls,
                 is_default: socket.default == *number,
+                lacks_certificates: socket.is_tls && lacks_certificates(*number, socket.default, servers),
                 servers: socket.servers.clone(),
             });
         }
@@ -253,11 +256,18 @@ fn listener_tls(
         if client_settings(server) != own
             && let Some(directive) = server.find("ssl_verify_client")
         {
-            let message = "client certificates are a listener's setting in Weir, not a name's; give it an address of its own";
+            let message = "client certificates are a listener's setting in Weir, not a name's, so this server answers 403; give it an address of its own";
             notes.loss(&directive.at, directive.text(), message);
         }
     }
     table
+}
+
+/// Whether a server asks its clients for certificates in another way than the default one.
+fn lacks_certificates(number: usize, default: usize, servers: &[Scope<'_>]) -> bool {
+    let (Some(own), Some(default)) = (servers.get(number), servers.get(default)) else { return false };
+    let asks = !matches!(own.arg("ssl_verify_client"), "" | "off");
+    asks && client_settings(own) != client_settings(default)
 }
 
 fn client_settings<'a>(scope: &Scope<'a>) -> [&'a str; 2] {

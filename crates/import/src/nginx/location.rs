@@ -1,5 +1,6 @@
 //! What becomes of a request in a location.
 
+use super::closed::{closed, closing};
 use super::guards;
 use super::headers;
 use super::http::Context;
@@ -9,7 +10,8 @@ use super::time;
 use super::upstream;
 use super::variables::{Known, line, template};
 use crate::model::{Action, Conditions, Handler, Table};
-use crate::pattern::{Pattern, of_regex};
+use crate::pattern::Pattern;
+use crate::regex::of_regex;
 use crate::values;
 use std::collections::BTreeMap;
 
@@ -38,10 +40,18 @@ pub(super) fn parts(
     named: &Named<'_>,
     context: &mut Context<'_>,
 ) -> Vec<Part> {
-    let mut parts = Vec::new();
-    parts.extend(guards::ifs(scope, known, context));
+    if let Some(directive) = scope.find("internal") {
+        let then = Handler::new(Action::status(404))
+            .noted(format!("{}: only nginx itself may ask for it", directive.at));
+        return vec![Part { then, ..Part::default() }];
+    }
+    let (mut parts, lost) = guards::ifs(scope, known, context);
     parts.extend(moved(scope, known, context));
     let then = handler(scope, prefix, known, named, context);
+    if let Some(directive) = lost {
+        parts.push(Part { then: closed(then, directive), ..Part::default() });
+        return parts;
+    }
     match scope.here("return") {
         // nginx answers before it asks who the client is.
         Some(_) => parts.push(Part { then, ..Part::default() }),
@@ -140,7 +150,7 @@ pub(super) fn redirect_of_all(
 }
 
 /// What answers in place of what cannot be translated.
-fn untranslated(directive: &Directive) -> Handler {
+pub(super) fn untranslated(directive: &Directive) -> Handler {
     Handler::new(Action::status(501)).noted(format!("not translated: {}", directive.text()))
 }
 
@@ -204,7 +214,15 @@ fn handler(
         let message =
             "Weir serves no files; all requests go to the service, so let it or another one serve them";
         context.notes.loss(&directive.at, directive.text(), message);
-        return handler(inner, None, known, &Named::new(), context);
+        let then = handler(inner, None, known, &Named::new(), context);
+        return match closing(inner, inner.depth() - 1) {
+            Some(why) => {
+                let message = "it keeps requests out of a named location, so all of this answers 403; write a [[route]]";
+                context.notes.loss(&why.at, why.text(), message);
+                closed(then, why)
+            }
+            None => then,
+        };
     }
     files(scope, prefix, context)
 }
@@ -248,9 +266,20 @@ pub(super) fn answer(
             Action::status(404)
         }
         (200..=599, text) => {
-            let text = text.map(|text| template(text, known)).transpose().ok()?;
+            let text = text.map(|text| template(text, known)).transpose();
             // A body is not a template: it has no variables, and its braces are alone.
-            let is_constant = text.as_ref().is_none_or(|text| !text.replace("{{", "").contains('{'));
+            let is_constant = text
+                .as_ref()
+                .is_ok_and(|text| text.as_ref().is_none_or(|text| !text.replace("{{", "").contains('{')));
+            let text = match text {
+                Ok(text) if is_constant => text,
+                _ if status >= 400 => {
+                    let message = "the text depends on variables, and is left out; see `respond`";
+                    context.notes.loss(&directive.at, directive.text(), message);
+                    None
+                }
+                _ => return None,
+            };
             let body = text.map(|text| text.replace("{{", "{").replace("}}", "}"));
             let body = body.filter(|body| !(body.is_empty() || matches!(status, 204 | 304)));
             let default = scope.arg("default_type");
@@ -259,7 +288,6 @@ pub(super) fn answer(
             .then(|| default.to_owned());
             let content_type =
                 content_type.or(default).filter(|kind| body.is_some() && !kind.contains(char::is_control));
-            is_constant.then_some(())?;
             Action::Respond { status, body, content_type }
         }
         _ => return None,

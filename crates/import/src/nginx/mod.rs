@@ -1,6 +1,7 @@
 //! nginx.
 
 mod audit;
+mod closed;
 mod errors;
 mod guards;
 mod headers;

@@ -37,6 +37,16 @@ impl<'a> Scope<'a> {
         self.blocks.last().copied().unwrap_or_default()
     }
 
+    /// How many blocks there are.
+    pub(super) fn depth(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// The directives of the blocks from number `depth` on, from outside.
+    pub(super) fn from(&self, depth: usize) -> impl Iterator<Item = &'a Directive> {
+        self.blocks.iter().skip(depth).flat_map(|block| block.iter())
+    }
+
     /// A directive of the innermost block.
     pub(super) fn here(&self, name: &str) -> Option<&'a Directive> {
         self.own().iter().find(|directive| directive.is(name))

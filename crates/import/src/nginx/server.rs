@@ -1,18 +1,21 @@
 //! A server: its names, its locations, and the routes of both.
 
+use super::closed;
 use super::errors;
 use super::guards;
 use super::headers;
 use super::http::Context;
 use super::listen::Place;
-use super::location::{Named, Part, answer, moved, parts, redirect_of_all};
+use super::location::{Named, Part, answer, moved, parts, redirect_of_all, untranslated};
 use super::parser::Directive;
 use super::scope::Scope;
 use super::variables::Known;
 use crate::model::{Action, Handler, Route};
 use crate::note::{At, Notes};
-use crate::pattern::{Pattern, of_regex};
+use crate::pattern::Pattern;
+use crate::regex::{around_regex, of_regex};
 use crate::values;
+use std::collections::BTreeSet;
 
 /// The server's names, as hosts of routes.
 pub(super) fn names(server: &Scope<'_>, notes: &mut Notes) -> Vec<String> {
@@ -38,7 +41,7 @@ pub(super) fn names(server: &Scope<'_>, notes: &mut Notes) -> Vec<String> {
             }
         }
     }
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));
     names
 }
@@ -67,13 +70,39 @@ struct Scoped {
     cleartext: Vec<String>,
 }
 
+/// How a location is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `=`
+    Exact,
+    /// By what a path begins with.
+    Prefix,
+    /// Likewise, and before expressions: `^~`.
+    Final,
+    /// `~` or `~*`
+    Regex,
+}
+
 /// A location with its patterns.
-struct Location<'a> {
-    scope: Scope<'a>,
-    patterns: Vec<Pattern>,
+#[derive(Clone, Debug)]
+pub(super) struct Location<'a> {
+    pub scope: Scope<'a>,
+    pub kind: Kind,
+    /// The paths that it is for, but for those that patterns cannot say.
+    pub patterns: Vec<Pattern>,
+    /// Patterns that those are of.
+    pub around: Vec<Pattern>,
+    /// What it keeps requests out by, if it does.
+    pub closes: Option<&'a Directive>,
+    /// Paths that another location may keep out.
+    pub closed: Vec<(&'a Directive, Vec<Pattern>)>,
     /// As written, if it is a prefix or a path alone.
-    prefix: Option<&'a str>,
-    directive: &'a Directive,
+    pub prefix: Option<&'a str>,
+    /// None: what is left of the server.
+    pub directive: Option<&'a Directive>,
+    /// Of expressions, the first is taken.
+    pub order: usize,
+    pub is_nested: bool,
 }
 
 pub(super) fn translate(
@@ -93,14 +122,21 @@ pub(super) fn translate(
         }
         return;
     }
-    let ports: std::collections::BTreeSet<_> = places.iter().map(|place| place.port).collect();
+    let ports: BTreeSet<_> = places.iter().map(|place| place.port).collect();
     let known = Known {
         set: server.variables.clone(),
         server_name: names.iter().find(|name| !name.starts_with("*.")).cloned(),
         port: if ports.len() == 1 { ports.first().copied().flatten() } else { None },
         proxy_host: None,
     };
-    let routes = routes(server, &known, at, context);
+    let mut routes = routes(server, &known, at, context);
+    let asks =
+        server.find("ssl_verify_client").filter(|_| places.iter().any(|place| place.lacks_certificates));
+    if let Some(why) = asks {
+        for (part, ..) in &mut routes {
+            part.then = closed::closed(std::mem::take(&mut part.then), why);
+        }
+    }
     let all: usize =
         context.document.listeners.iter().filter(|listener| listener.passthrough.is_empty()).count();
     for scope in &scoped {
@@ -169,7 +205,7 @@ type Parts = Vec<(Part, Vec<Pattern>, String)>;
 
 /// The routes of the server: those of its own block first, for all of its paths.
 fn routes(server: &Scope<'_>, known: &Known, at: &At, context: &mut Context<'_>) -> Parts {
-    let mut first = guards::ifs(server, known, context);
+    let (mut first, lost) = guards::ifs(server, known, context);
     first.extend(moved(server, known, context));
     let mut whole: Option<Handler> = None;
     for directive in server.own() {
@@ -185,8 +221,10 @@ fn routes(server: &Scope<'_>, known: &Known, at: &At, context: &mut Context<'_>)
             let message = "routes have no such rewriting; write a [[route]] with `redirect`, strip_prefix or add_prefix";
             context.notes.loss(&directive.at, directive.text(), message);
         }
+        // No location comes behind a `return`.
+        let answers = answers.or_else(|| directive.is("return").then(|| untranslated(directive)));
         if let Some(mut handler) = answers {
-            handler.notes.clear();
+            handler.notes.retain(|_| is_lost);
             whole = Some(handler);
             break;
         }
@@ -197,6 +235,7 @@ fn routes(server: &Scope<'_>, known: &Known, at: &At, context: &mut Context<'_>)
     } else {
         locations_of(server, known, at, &mut routes, context);
     }
+    routes.retain(|(_, patterns, _)| !patterns.is_empty());
     let mut patterns: Vec<_> = routes.iter().flat_map(|(_, patterns, _)| patterns.clone()).collect();
     patterns.sort();
     patterns.dedup();
@@ -204,42 +243,73 @@ fn routes(server: &Scope<'_>, known: &Known, at: &At, context: &mut Context<'_>)
         patterns.push(Pattern::all());
     }
     let first = first.into_iter().map(|part| {
-        let patterns = part.patterns.clone().unwrap_or_else(|| patterns.clone());
+        // The server's own come before any location, also before those of longer paths.
+        let patterns = match &part.patterns {
+            Some(own) => {
+                let inner = own.iter().flat_map(|own| patterns.iter().filter_map(|inner| own.meet(inner)));
+                let all: BTreeSet<_> = own.iter().cloned().chain(inner).collect();
+                all.into_iter().collect()
+            }
+            None => patterns.clone(),
+        };
         let from = part.from.clone();
         (part, patterns, from)
     });
-    first.chain(routes.clone()).collect()
+    let mut all: Parts = first.chain(routes.clone()).collect();
+    if let Some(why) = lost {
+        for (part, ..) in &mut all {
+            part.then = closed::closed(std::mem::take(&mut part.then), why);
+        }
+    }
+    all
 }
 
 fn locations_of(server: &Scope<'_>, known: &Known, at: &At, routes: &mut Parts, context: &mut Context<'_>) {
     let (mut locations, mut named) = (Vec::new(), Named::new());
-    collect(server, &mut locations, &mut named, context);
+    collect(server, None, server.depth(), &mut locations, &mut named, context);
+    if !locations.iter().any(|location| location.patterns.contains(&Pattern::all())) {
+        locations.push(Location::rest(server));
+    }
     distinct(&mut locations);
-    shadowed(&locations, context.notes);
+    closed::in_order(&mut locations);
+    closed::without_slash(&mut locations);
+    routes.extend(closed::moved(server.own(), &locations));
+    routes.extend(closed::around(&mut locations));
     let prefixes: Vec<_> = locations.iter().flat_map(|location| location.patterns.clone()).collect();
     for location in &locations {
-        if location.patterns.is_empty() || is_silent(location, context) {
+        if (location.patterns.is_empty() && location.closed.is_empty()) || is_silent(location, context) {
             continue;
         }
         let known = Known { set: location.scope.variables.clone(), ..known.clone() };
-        let from = location.directive.at.to_string();
+        let from = location.directive.map_or(at, |directive| &directive.at).to_string();
+        for (part, patterns, from) in closed::moved(location.scope.own(), &locations) {
+            routes.push((part, meet(&patterns, &location.patterns), from));
+        }
+        let mut last = Handler::default();
         for mut part in parts(&location.scope, location.prefix, &known, &named, context) {
-            let patterns = part.patterns.take().unwrap_or_else(|| location.patterns.clone());
-            if location.directive.args.first().is_some_and(|modifier| modifier == "~*") {
-                context.notes.remark("paths are compared with their case, also where nginx has `~*`");
-            }
+            let patterns = match part.patterns.take() {
+                Some(own) => meet(&own, &location.patterns),
+                None => location.patterns.clone(),
+            };
             let from = if part.from.is_empty() { from.clone() } else { part.from.clone() };
+            last = part.then.clone();
             routes.push((part, patterns, from));
+        }
+        for (why, patterns) in &location.closed {
+            let part = Part { then: closed::closed(last.clone(), why), ..Part::default() };
+            routes.push((part, patterns.clone(), why.at.to_string()));
         }
         if let Some((part, pattern)) = with_slash(location, &prefixes, &known, context) {
             routes.push((part, vec![pattern], from));
         }
     }
-    if !prefixes.contains(&Pattern::all()) {
-        for part in parts(&Scope::within(server, &[]), None, known, &named, context) {
-            routes.push((part, vec![Pattern::all()], at.to_string()));
-        }
-    }
+}
+
+/// The paths of both.
+fn meet(own: &[Pattern], outer: &[Pattern]) -> Vec<Pattern> {
+    let all: BTreeSet<_> =
+        own.iter().flat_map(|own| outer.iter().filter_map(|outer| own.meet(outer))).collect();
+    all.into_iter().collect()
 }
 
 /// nginx redirects `/app` to `/app/` where `location /app/` passes requests on.
@@ -249,9 +319,9 @@ fn with_slash(
     known: &Known,
     context: &mut Context<'_>,
 ) -> Option<(Part, Pattern)> {
-    let is_prefix = location.directive.args.len() == 1 || location.directive.arg() == "^~";
+    let is_prefix = matches!(location.kind, Kind::Prefix | Kind::Final);
     let path = location.prefix.filter(|path| is_prefix && path.len() > 1)?.strip_suffix('/')?;
-    location.scope.here("proxy_pass")?;
+    location.scope.here("proxy_pass").filter(|_| location.closed.is_empty())?;
     let pattern = Pattern::exact(path)?;
     if patterns.contains(&pattern) || pattern.path().contains(['{', '%']) {
         return None;
@@ -262,28 +332,34 @@ fn with_slash(
     Some((Part { then, ..Part::default() }, pattern))
 }
 
-/// Locations that need no route: pages of errors, and those that only nginx itself asks for.
+/// Locations that need no route: pages of errors, whose files Weir reads itself.
 fn is_silent(location: &Location<'_>, context: &Context<'_>) -> bool {
     let is_page = location.prefix.is_some_and(|path| context.pages.uris.iter().any(|uri| uri == path));
     let answers =
         ["proxy_pass", "return", "fastcgi_pass"].iter().any(|name| location.scope.here(name).is_some());
-    location.scope.here("internal").is_some() || (is_page && !answers)
+    is_page && !answers && location.closes.is_none()
 }
 
+/// `outer`: the location that the scope is of. `depth`: how many blocks are around the server's locations.
 fn collect<'a>(
-    outer: &Scope<'a>,
+    scope: &Scope<'a>,
+    outer: Option<&Location<'a>>,
+    depth: usize,
     locations: &mut Vec<Location<'a>>,
     named: &mut Named<'a>,
     context: &mut Context<'_>,
 ) {
-    for directive in outer.own().iter().filter(|directive| directive.is("location")) {
-        let scope = outer.within(directive.block());
+    for directive in scope.own().iter().filter(|directive| directive.is("location")) {
+        let inner = scope.within(directive.block());
         let (modifier, path) = match &directive.args[..] {
-            [path] => match path.chars().next() {
+            [path] => match path.as_bytes().first() {
                 // nginx takes `=/path` and `~regex` without a space, too.
-                Some('=') => ("=", &path[1..]),
-                Some('@') => {
-                    named.insert(path, scope);
+                Some(b'=') => ("=", &path[1..]),
+                Some(b'~') if path.starts_with("~*") => ("~*", &path[2..]),
+                Some(b'~') => ("~", &path[1..]),
+                Some(b'^') if path.starts_with("^~") => ("^~", &path[2..]),
+                Some(b'@') => {
+                    named.insert(path, inner);
                     continue;
                 }
                 _ => ("", path.as_str()),
@@ -294,37 +370,92 @@ fn collect<'a>(
                 continue;
             }
         };
-        let (patterns, prefix) = match modifier {
-            "=" => (Pattern::exact(path).map(|pattern| vec![pattern]), Some(path)),
-            "" | "^~" => (Pattern::prefix(path).map(|pattern| vec![pattern]), Some(path)),
-            "~" | "~*" => (of_regex(path), None),
-            _ => (None, None),
+        let (kind, is_regex) = match modifier {
+            "=" => (Kind::Exact, false),
+            "^~" => (Kind::Final, false),
+            "~" | "~*" => (Kind::Regex, true),
+            _ => (Kind::Prefix, false),
         };
-        if modifier != "=" && prefix.is_some_and(|path| !path.ends_with('/')) {
-            context.notes.remark(
-                "a path such as /app/* is for /app and what is below it, by whole segments: not for /apple, as `location /app` is",
-            );
+        let closes = closed::closing(&inner, depth);
+        let (mut patterns, mut around) = match kind {
+            Kind::Exact => (Pattern::exact(path).map(|pattern| vec![pattern]), Vec::new()),
+            Kind::Prefix | Kind::Final => (Pattern::prefix(path).map(|pattern| vec![pattern]), Vec::new()),
+            Kind::Regex => of_expression(path, modifier == "~*", closes.is_some()),
+        };
+        if let Some(outer) = outer.filter(|outer| is_regex && !outer.patterns.is_empty()) {
+            patterns = patterns.map(|patterns| meet(&patterns, &outer.patterns));
+            around = meet(&around, &outer.patterns);
         }
-        if patterns.is_none() {
-            context.notes.loss(&directive.at, directive.text(), lost_location(directive));
+        let is_lost = patterns.is_none() || (modifier == "~*" && (closes.is_none() || !around.is_empty()));
+        if is_lost {
+            let message = lost_location(directive, closes.is_some(), patterns.is_some());
+            context.notes.loss(&directive.at, directive.text(), message);
         }
-        collect(&scope, locations, named, context);
-        locations.push(Location { scope, patterns: patterns.unwrap_or_default(), prefix, directive });
+        let order = locations.len();
+        let location = Location {
+            scope: inner,
+            kind,
+            patterns: patterns.unwrap_or_default(),
+            around,
+            closes,
+            closed: Vec::new(),
+            prefix: (!is_regex).then_some(path),
+            directive: Some(directive),
+            order,
+            is_nested: outer.is_some(),
+        };
+        locations.push(location.clone());
+        collect(&location.scope, Some(&location), depth, locations, named, context);
     }
 }
 
-fn lost_location(directive: &Directive) -> &'static str {
-    let inner = directive.block();
-    if inner.iter().any(|inner| inner.is("fastcgi_pass")) {
-        return "Weir speaks HTTP to services, not FastCGI; put an HTTP server before it. The path's other route is taken";
+/// The patterns of an expression, if it has such, and those around it, if there is more to it. What it closes is closed in any
+/// case.
+fn of_expression(regex: &str, ignores_case: bool, closes: bool) -> (Option<Vec<Pattern>>, Vec<Pattern>) {
+    let patterns = of_regex(regex);
+    let Some(own) = &patterns else { return (None, around_regex(regex, ignores_case)) };
+    if !(ignores_case && closes) {
+        return (patterns, Vec::new());
     }
-    if inner.iter().any(|inner| inner.is("deny") || inner.is("return")) {
-        return "routes have no regular expressions, so THIS IS NOT DENIED; write a [[route]] with `respond` for each path";
+    let all: Vec<_> = own.iter().map(Pattern::in_any_case).collect();
+    match all.iter().all(|(_, is_whole)| *is_whole) {
+        true => (Some(all.into_iter().flat_map(|(patterns, _)| patterns).collect()), Vec::new()),
+        false => (patterns, around_regex(regex, true)),
+    }
+}
+
+fn lost_location(directive: &Directive, closes: bool, has_patterns: bool) -> &'static str {
+    if closes {
+        return "routes have no regular expressions, so MORE IS DENIED: all that this could be for; see the routes that name this line";
+    }
+    if has_patterns {
+        return "paths are compared with their case, also where nginx has `~*`; add others to `path`";
+    }
+    if directive.block().iter().any(|inner| inner.is("fastcgi_pass")) {
+        return "Weir speaks HTTP to services, not FastCGI; put an HTTP server before it. The path's other route is taken";
     }
     "routes have no regular expressions; write a [[route]] for each path. Its other route is taken"
 }
 
-/// `/app` and `/app/` are one pattern: the first is then for the path alone.
+impl<'a> Location<'a> {
+    /// What no location is for.
+    fn rest(server: &Scope<'a>) -> Self {
+        Self {
+            scope: server.within(&[]),
+            kind: Kind::Prefix,
+            patterns: vec![Pattern::all()],
+            around: Vec::new(),
+            closes: None,
+            closed: Vec::new(),
+            prefix: None,
+            directive: None,
+            order: usize::MAX,
+            is_nested: false,
+        }
+    }
+}
+
+/// `/app` and `/app/` are one pattern: the first is then for the path alone, and for what goes on within the segment.
 fn distinct(locations: &mut [Location<'_>]) {
     let with_slash: Vec<_> = locations
         .iter()
@@ -332,32 +463,9 @@ fn distinct(locations: &mut [Location<'_>]) {
         .filter_map(|path| path.strip_suffix('/'))
         .map(str::to_owned)
         .collect();
-    for location in locations.iter_mut() {
-        let path = location.prefix.filter(|path| !path.ends_with('/') && location.directive.arg() != "=");
-        if let Some(path) = path.filter(|path| with_slash.iter().any(|known| known == path)) {
-            location.patterns = Pattern::exact(path).into_iter().collect();
-        }
-    }
-}
-
-/// An expression comes before a longer prefix in nginx, and after it here.
-fn shadowed(locations: &[Location<'_>], notes: &mut Notes) {
-    for regex in locations.iter().filter(|location| location.prefix.is_none()) {
-        let longer = locations.iter().find(|location| {
-            location.prefix.is_some()
-                && !matches!(location.directive.arg(), "=" | "^~")
-                && location
-                    .patterns
-                    .iter()
-                    .any(|inner| regex.patterns.iter().any(|outer| outer.covers(inner) && outer != inner))
-        });
-        if let Some(longer) = longer {
-            let message = format!(
-                "in nginx it comes before `{}`, here after it; check which is meant",
-                longer.directive.text()
-            );
-            notes.loss(&regex.directive.at, regex.directive.text(), message);
-        }
+    for location in locations.iter_mut().filter(|location| location.kind != Kind::Exact) {
+        let path = location.prefix.filter(|path| with_slash.iter().any(|known| known == path));
+        location.patterns.extend(path.and_then(Pattern::exact));
     }
 }
 

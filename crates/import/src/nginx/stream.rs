@@ -34,6 +34,11 @@ fn server(
             "Weir passes on TLS by name (ssl_preread) and HTTP, no other TCP or UDP; keep nginx for this";
         return notes.loss(&directive.at, pass.text(), message);
     }
+    if let Some(denial) = scope.all_of(&["allow", "deny"]).into_iter().find(|rule| rule.is("deny")) {
+        let message =
+            "Weir passes on the connections of all clients, so this server is left out; keep nginx for it";
+        return notes.loss(&denial.at, denial.text(), message);
+    }
     let mut bind = Vec::new();
     for listen in &listens {
         bind.extend(listen::addresses(listen.arg()).into_iter().map(|(bind, _)| bind));

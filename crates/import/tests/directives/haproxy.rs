@@ -28,7 +28,7 @@ fn rules_of_haproxy() {
         (
             "use_backend a if { hdr_dom(host) a.org }; default_backend b",
             &["host = [\"a.org\", \"*.a.org\"]"],
-            &[],
+            &["5: use_backend a if { hdr_dom(host) a.org }"],
         ),
         ("use_backend a if { path /x }; default_backend b", &["path = \"/x\"\nservice = \"a\""], &[]),
         (
@@ -86,7 +86,7 @@ fn rules_of_haproxy() {
         ),
         (
             "http-request deny if { nbsrv(a) gt 1 }; default_backend a",
-            &["!403"],
+            &["status = 403"],
             &["5: http-request deny if { nbsrv(a) gt 1 }"],
         ),
         (
@@ -111,7 +111,7 @@ fn the_order_of_rules_holds_across_hosts_and_paths() {
         Kind::Haproxy,
     );
     assert!(toml.contains("host = \"h.org\"\npath = \"/p/*\"\nservice = \"a\""), "{toml}");
-    assert!(toml.contains("host = \"h.org\"\nservice = \"b\""), "{toml}");
+    assert!(toml.contains("host = \"h.org\"\npath = [\"/p\", \"/*\"]\nservice = \"b\""), "{toml}");
 }
 
 /// Regression test: a `listen` that another frontend uses as its backend lost its own rules, and so its denials.

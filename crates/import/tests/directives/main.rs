@@ -160,15 +160,23 @@ fn locations_of_nginx() {
     let to = "proxy_pass http://127.0.0.1:1; proxy_set_header Host $host;";
     for (inner, parts, losses) in [
         ("location = /a { TO }", &["path = \"/a\"\nservice"][..], &[][..]),
+        ("location /a { TO }", &["path = \"/a*\"\nservice"], &[]),
         (
             "location /a { TO } location /a/ { TO }",
-            &["path = \"/a\"\nservice", "path = \"/a/*\"\nservice"],
+            &["path = [\"/a\", \"/a*\"]\nservice", "path = \"/a/*\"\nservice"],
             &[],
         ),
         ("location ^~ /a/ { TO }", &["path = \"/a/*\"\nservice"], &[]),
         ("location ~ ^/(a|b)/ { TO }", &["path = [\"/a/*\", \"/b/*\"]\nservice"], &[]),
         ("location ~ ^/a[0-9] { TO }", &["!service ="], &["1: location ~ ^/a[0-9]"]),
-        ("location ~ ^/a/ { TO } location /a/b/ { TO }", &["path = \"/a/b/*\""], &["1: location ~ ^/a/"]),
+        // nginx takes the expression for what is below the longer prefix, too.
+        ("location ~ ^/a/ { TO } location /a/b/ { TO }", &["path = \"/a/*\"\nservice", "!/a/b"], &[]),
+        ("location ~* ^/a/ { TO }", &["path = \"/a/*\"\nservice"], &["1: location ~* ^/a/"]),
+        (
+            "location ~* ^/a/ { TO deny all; }",
+            &["path = [\"/A/*\", \"/a/*\"]\nrespond = { status = 403 }"],
+            &[],
+        ),
         ("location /a/ { TO location /a/b/ { TO } }", &["path = \"/a/b/*\"\nservice"], &[]),
         ("location /a/../b { TO }", &[], &["1: location /a/../b"]),
         ("location / { try_files $uri @b; } location @b { TO }", &["service ="], &["1: try_files $uri @b"]),
@@ -286,7 +294,7 @@ fn answers_of_nginx() {
         ("if ($scheme = http) { return 301 /s; } return 200;", &["redirect = { to = \"/s\""], &[]),
         (
             "if ($http_user_agent ~ bot) { return 403; } return 200;",
-            &["!403"],
+            &["status = 403"],
             &["1: if ($http_user_agent ~ bot)"],
         ),
         ("error_page 404 @x; return 200;", &[], &["1: error_page 404 @x"]),
@@ -358,6 +366,46 @@ fn broken_configurations_are_located() {
     for text in ["", "hello", "# frontend x"] {
         let error = import(text, Path::new("x"), None, &Memory::default()).unwrap_err();
         assert_eq!(error, ImportError::UnknownKind { file: "x".into() });
+    }
+}
+
+/// Regression test: `listen 443 ssl; # managed by Certbot` was taken for a section of HAProxy's.
+#[test]
+fn kinds_are_recognized() {
+    let proxy = "mode http\n bind :80\n server s 127.0.0.1:1\n";
+    for (text, kind) in [
+        ("server {\n  listen 443 ssl; # managed by Certbot\n  return 200;\n}\n", Kind::Nginx),
+        ("server {\n  listen [::]:80 # both\n    default_server;\n  return 200;\n}\n", Kind::Nginx),
+        ("server\n{\n  listen 80 ; # frontend\n  return 200;\n}\n", Kind::Nginx),
+        ("\u{feff}# frontend x\r\nserver {\r\n  listen 80;\r\n  return 200;\r\n}\r\n", Kind::Nginx),
+        (
+            "upstream backend { server a:1; }\nserver { location / { proxy_pass http://backend; } }\n",
+            Kind::Nginx,
+        ),
+        ("map $host $x {\n  default a; # }\n  backend b; # {\n}\nserver { return 200; }\n", Kind::Nginx),
+        (
+            "server {\n  location / {\n    content_by_lua_block {\n      frontend = 1\n      global x\n    }\n  }\n}\n",
+            Kind::Nginx,
+        ),
+        ("server { return 200 'a # b'; } # listen x\n", Kind::Nginx),
+        (&format!("listen a # {{ for nginx; }}\n {proxy}"), Kind::Haproxy),
+        (&format!("# server {{ }}\nlisten a\n {proxy} acl x path /a;b\n"), Kind::Haproxy),
+        (
+            &format!("\u{feff}defaults\n mode http\nlisten a\n {proxy} http-request deny if {{ path /x }}\n"),
+            Kind::Haproxy,
+        ),
+        (
+            &format!(
+                "global\n log stdout format raw local0\nlisten a\n {proxy} http-request return string \"{{a;}}\"\n"
+            ),
+            Kind::Haproxy,
+        ),
+    ] {
+        let found = import(text, Path::new("x"), None, &Memory::default());
+        let found = found.unwrap_or_else(|error| panic!("{error}: {text}"));
+        let expected = import(text, Path::new("x"), Some(kind), &Memory::default()).unwrap();
+        assert_eq!(found.toml, expected.toml, "{text}");
+        assert!(found.toml.contains("[[route]]"), "{text}\n{}", found.toml);
     }
 }
 

@@ -1,0 +1,58 @@
+//! Limits of rates: a table of clients with their requests, and a rule that turns away those with too many.
+
+use super::Config;
+use super::acl::{Condition, Literal};
+use super::parser::Section;
+use crate::model::Rate;
+use crate::values;
+
+/// The limit that a rule's condition is about, and what else it asks. `None`: it is about no limit that routes have.
+pub(super) fn limit(
+    asked: &Condition,
+    section: &Section,
+    config: &Config<'_>,
+) -> Option<(Rate, Vec<Literal>)> {
+    let [list] = &asked[..] else { return None };
+    let at = list.iter().position(|literal| !literal.is_negated && fetched(literal).is_some())?;
+    let requests = fetched(list.get(at)?)?;
+    let per_ms = window(section, config)?;
+    let rest = list.iter().enumerate().filter(|(index, _)| *index != at).map(|(_, literal)| literal.clone());
+    let fits = (1..=1_000_000).contains(&requests) && (1..=3_600_000).contains(&per_ms);
+    fits.then(|| (Rate { requests, per_ms }, rest.collect()))
+}
+
+/// How many requests are too many, in `sc_http_req_rate(0) gt 100`, `sc0_http_req_rate gt 100` and `src_http_req_rate gt 100`.
+fn fetched(literal: &Literal) -> Option<u64> {
+    let asks = literal.asks.split(' ').skip_while(|word| !word.contains("http_req_rate"));
+    let words: Vec<_> = asks.collect();
+    let [fetch, comparison, number] = words[..] else { return None };
+    let counter = fetch.replace(|c: char| c.is_ascii_digit(), "");
+    let is_rate = ["sc_http_req_rate()", "sc_http_req_rate", "src_http_req_rate"].contains(&counter.as_str());
+    let number = number.parse::<u64>().ok().filter(|_| is_rate)?;
+    match comparison {
+        "gt" => Some(number),
+        "ge" => number.checked_sub(1),
+        _ => None,
+    }
+}
+
+/// The time that the section's table counts requests for, if those of a client are counted together.
+fn window(section: &Section, config: &Config<'_>) -> Option<u64> {
+    let tracks = config
+        .all(section)
+        .filter(|line| line.word(0) == "http-request" && line.word(1).starts_with("track-sc"));
+    let tracks: Vec<_> = tracks.collect();
+    let [track] = tracks[..] else { return None };
+    let home = match &track.words[2..] {
+        [key, ..] if key != "src" => return None,
+        [_, table, name, ..] if table == "table" => config.section("backend", name)?,
+        _ => section,
+    };
+    let table = config.find(home, &["stick-table"])?;
+    let is_of_addresses = table.words.windows(2).any(|pair| pair[0] == "type" && pair[1].starts_with("ip"));
+    let stored = table.words.iter().flat_map(|word| word.split(','));
+    // `http_req_rate(10s)`
+    let stored = stored.filter_map(|word| word.strip_prefix("http_req_rate(")?.strip_suffix(')'));
+    let per_ms = stored.filter_map(|time| values::time(time, 1)).next();
+    per_ms.filter(|_| is_of_addresses)
+}
