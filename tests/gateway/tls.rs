@@ -1,9 +1,12 @@
 //! TLS towards clients: certificates by name, and certificates of clients.
 
 use super::{metric, named};
-use crate::common::{Certificates, Client, Weir, peer};
+use crate::common::{Certificates, Client, Stream, Weir, peer};
 use std::process::{Command, Stdio};
-use weir_tls::{Client as TlsClient, ClientSettings, Identity, Offer, PeerName, Roots, Session, Suite};
+use weir_tls::issue::{Authority, Issued, KeyKind};
+use weir_tls::{
+    Client as TlsClient, ClientSettings, Identity, Offer, PeerName, Roots, Session, Suite, Version,
+};
 
 /// A client's session for a name, with a certificate or without.
 fn session(ca: &Certificates, name: &str, identity: Option<&Certificates>) -> Session {
@@ -36,7 +39,7 @@ fn a_client_gets_the_certificate_of_its_name() {
         assert_eq!(client.ask(GET).status, 200);
     }
     let strict = Weir::configured(&config.replace("tls = {}", "tls.strict_names = true"), 1);
-    let refused = crate::common::Stream::connect(strict.address(), Some(session(&a, "c.example", None)));
+    let refused = Stream::connect(strict.address(), Some(session(&a, "c.example", None)));
     assert!(refused.is_err());
     strict.wait_for_stderr(&["client_tls"]);
 }
@@ -114,6 +117,67 @@ fn what_cannot_be_served_is_refused_with_its_key() {
     std::fs::write(&file, twice).unwrap();
     let ended = Weir::run(&["check", "--config", file.to_str().unwrap()]);
     assert!(ended.stderr.contains("with the same kind of key: expected one of them"), "{}", ended.stderr);
+}
+
+/// Regression test: of two revocation lists joined without a line break, the second was skipped, and `weir check` and a
+/// reload said that all was well while a client revoked in it got in.
+#[test]
+fn a_client_in_the_second_list_of_a_file_is_revoked_or_the_file_is_refused() {
+    let own = Certificates::new();
+    let authorities = [0; 2].map(|_| Authority::new().unwrap());
+    let clients =
+        authorities.each_ref().map(|authority| authority.issue(&["c"], KeyKind::EcdsaP256).unwrap());
+    let lists = [0, 1].map(|nth| authorities[nth].revocation_list(&[&clients[nth]], (2020, 2049)).unwrap());
+    let spared = authorities[1].issue(&["c"], KeyKind::EcdsaP256).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let [ca, crl] = ["ca.pem", "crl.pem"].map(|name| folder.path().join(name));
+    std::fs::write(&ca, authorities[0].ca_pem().to_owned() + authorities[1].ca_pem()).unwrap();
+    let lines = lists[0].lines().count();
+    let joined = lists[0].trim_end().to_owned() + &lists[1];
+    let config = format!(
+        "[listener.web]
+        bind = '127.0.0.1:0'
+        tls = {{ client_ca = '{}', client_crl = ['{}'] }}
+        [[route]]
+        respond.status = 200
+        [admin]
+        bind = '127.0.0.1:0'
+        {}",
+        ca.display(),
+        crl.display(),
+        certificate(&own)
+    );
+    let file = folder.path().join("weir.toml");
+    std::fs::write(&file, &config).unwrap();
+    std::fs::write(&crl, &joined).unwrap();
+    let ended = Weir::run(&["check", "--config", file.to_str().unwrap()]);
+    let fault = format!(
+        "{}: not a certificate revocation list: line {lines}: more than one boundary of a block",
+        crl.display()
+    );
+    assert!(ended.code == Some(2) && ended.stderr.contains(&fault), "{}", ended.stderr);
+    std::fs::write(&crl, lists.concat()).unwrap();
+    let weir = Weir::configured(&config, 1);
+    let status = |client: &Issued| {
+        // In TLS 1.2 a client's handshake ends behind the verification of its certificate.
+        let Offer { versions, suites, groups } =
+            Offer { versions: vec![Version::Tls12], ..Offer::default() }.complete();
+        let settings = ClientSettings {
+            roots: Roots::File(own.ca.clone()),
+            identity: Some(client.identity()),
+            versions,
+            suites,
+            groups,
+            ..ClientSettings::default()
+        };
+        let session = TlsClient::new(&settings).unwrap().core().connect(&"127.0.0.1".parse().unwrap());
+        let stream = Stream::connect(weir.address(), Some(session)).ok()?;
+        Some(Client { stream }.ask(GET).status)
+    };
+    assert_eq!([&clients[0], &clients[1], &spared].map(status), [None, None, Some(200)]);
+    std::fs::write(&crl, &joined).unwrap();
+    assert_eq!(weir.ask_admin("POST /reload").status, 409);
+    assert_eq!([&clients[0], &clients[1], &spared].map(status), [None, None, Some(200)]);
 }
 
 #[test]

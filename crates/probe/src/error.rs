@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use weir_tls::FileError;
 
 /// Why a probe failed.
 #[derive(Debug, thiserror::Error)]
@@ -46,13 +46,8 @@ pub enum ProbeError {
         detail: String,
     },
     /// A certificate or key file is invalid.
-    #[error("{path}: {detail}", path = path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it, and what was expected.
-        detail: String,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// An invalid server name.
     #[error("invalid name `{0}`: expected a DNS name or an IP address")]
     Name(String),

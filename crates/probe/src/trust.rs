@@ -7,12 +7,11 @@ use rustls::client::{ResolvesClientCert, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::sign::CertifiedKey;
 use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use weir_tls::{Roots, Suite, TlsError};
+use weir_tls::{FileError, Roots, Suite, TlsError};
 
 /// The verdict on the server's certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -230,39 +229,19 @@ fn detail(error: &Error) -> String {
 
 fn roots_in(path: &Path) -> Result<RootCertStore, ProbeError> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates_in(path)? {
-        roots.add(certificate).map_err(|error| not_usable(path, "certificate", &error.to_string()))?;
+    for authority in weir_tls::authorities_in(path)? {
+        roots.add(authority).map_err(|error| ProbeError::Internal(error.to_string()))?;
     }
     Ok(roots)
 }
 
 fn identity(certificates: &Path, key: &Path, provider: &CryptoProvider) -> Result<CertifiedKey, ProbeError> {
-    let chain = certificates_in(certificates)?;
-    let der = PrivateKeyDer::from_pem_slice(&content_of(key)?);
-    let der = der.map_err(|error| not_usable(key, "private key", &error.to_string()))?;
-    CertifiedKey::from_der(chain, der, provider)
-        .map_err(|error| not_usable(key, "private key for that certificate", &error.to_string()))
-}
-
-fn certificates_in(path: &Path) -> Result<Vec<CertificateDer<'static>>, ProbeError> {
-    let content = content_of(path)?;
-    let certificates = CertificateDer::pem_slice_iter(&content).collect::<Result<Vec<_>, _>>();
-    let certificates = certificates.map_err(|error| not_usable(path, "certificate", &error.to_string()))?;
-    match certificates.is_empty() {
-        true => Err(not_usable(path, "certificate", "the file contains none")),
-        false => Ok(certificates),
-    }
-}
-
-fn content_of(path: &Path) -> Result<Vec<u8>, ProbeError> {
-    std::fs::read(path).map_err(|error| ProbeError::File {
-        path: path.to_owned(),
-        detail: format!("cannot be read: {error}"),
+    let (chain, der) = weir_tls::chain_and_key(certificates, key, provider)?;
+    CertifiedKey::from_der(chain, der, provider).map_err(|error| {
+        let detail = error.to_string();
+        FileError::Bad { origin: key.display().to_string(), what: "no key for that certificate", detail }
+            .into()
     })
-}
-
-fn not_usable(path: &Path, what: &str, why: &str) -> ProbeError {
-    ProbeError::File { path: path.to_owned(), detail: format!("no usable {what}: {why}: expected PEM") }
 }
 
 #[cfg(test)]

@@ -1,19 +1,16 @@
 //! Certificates and keys from PEM: loaded and checked against each other.
 
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::crypto::CryptoProvider;
 use rustls::sign::{CertifiedKey, Signer, SigningKey};
-use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore, SignatureAlgorithm, SignatureScheme};
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{
-    CertificateDer, CertificateRevocationListDer, PrivateKeyDer, SubjectPublicKeyInfoDer,
-};
+use rustls::{Error, InconsistentKeys, RootCertStore, SignatureAlgorithm, SignatureScheme};
+use rustls_pki_types::SubjectPublicKeyInfoDer;
 
-use crate::{FileError, SettingsError, notes, pem};
+use crate::pem::{self, File, Item};
+use crate::{FileError, SettingsError, notes};
 
 /// A certificate chain, leaf first, and the leaf's private key.
 #[derive(Clone)]
@@ -61,17 +58,17 @@ impl Identity {
     /// Reads the identity and checks that key and certificate belong together.
     pub(crate) fn load(&self, provider: &CryptoProvider) -> Result<CertifiedKey, SettingsError> {
         let (certificates, key) = match self {
-            Self::Files { certificates, key, .. } => (Source::read(certificates)?, Source::read(key)?),
+            Self::Files { certificates, key, .. } => (File::read(certificates)?, File::read(key)?),
             Self::Pem { certificates, key } => (
-                Source {
+                File {
                     origin: "the given certificates".to_owned(),
-                    pem: certificates.clone().into_bytes(),
+                    content: certificates.clone().into_bytes(),
                 },
-                Source { origin: "the given key".to_owned(), pem: key.clone().into_bytes() },
+                File { origin: "the given key".to_owned(), content: key.clone().into_bytes() },
             ),
         };
-        let chain = certificates.certificates()?;
-        let signing_key = key.signing_key(provider)?;
+        let chain = certificates.chain(&key)?;
+        let signing_key = signing_key(&key, &certificates, provider)?;
         let mut certified = CertifiedKey::new(chain, signing_key);
         if let Self::Files { ocsp: Some(path), .. } = self {
             certified.ocsp = Some(ocsp_response(path)?);
@@ -81,15 +78,15 @@ impl Identity {
             Err(Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
                 Err(FileError::KeyMismatch { certificates: certificates.origin, key: key.origin }.into())
             }
-            Err(error) => Err(certificates.bad(CERTIFICATE, unreadable(&error))),
+            Err(error) => Err(certificates.bad(pem::CERTIFICATE, error.to_string()).into()),
         }
     }
 }
 
 /// A good OCSP response in DER. Who signed it, and for which certificate, the clients verify.
-fn ocsp_response(path: &Path) -> Result<Vec<u8>, SettingsError> {
-    let source = Source::read(path)?;
-    let body = match &source.pem[..] {
+fn ocsp_response(path: &Path) -> Result<Vec<u8>, FileError> {
+    let source = File::read(path)?;
+    let body = match &source.content[..] {
         [0x30, len, body @ ..] if *len < 0x80 && body.len() == usize::from(*len) => Some(body),
         [0x30, 0x81, len, body @ ..] if body.len() == usize::from(*len) => Some(body),
         [0x30, 0x82, high, low, body @ ..]
@@ -100,7 +97,7 @@ fn ocsp_response(path: &Path) -> Result<Vec<u8>, SettingsError> {
         _ => None,
     };
     match body {
-        Some([0x0a, 1, 0, _, ..]) => Ok(source.pem),
+        Some([0x0a, 1, 0, _, ..]) => Ok(source.content),
         Some([0x0a, 1, status, ..]) => {
             Err(source
                 .bad(OCSP, format!("the responder refused, with status {status} (RFC 6960 section 4.2.1)")))
@@ -109,43 +106,30 @@ fn ocsp_response(path: &Path) -> Result<Vec<u8>, SettingsError> {
     }
 }
 
-/// The file's certificates as trust anchors, with their DER bytes, to distinguish policies.
-pub(crate) fn load_roots(
-    path: &Path,
-) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), SettingsError> {
-    let source = Source::read(path)?;
-    let certificates = source.certificates()?;
-    let mut roots = RootCertStore::empty();
-    for certificate in &certificates {
-        let bad = |error| source.bad(CERTIFICATE, unreadable(&error));
-        roots.add(certificate.clone()).map_err(bad)?;
-    }
-    Ok((roots, certificates))
-}
-
-/// The certificate revocation lists of a PEM file.
-pub(crate) fn load_crls(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>, SettingsError> {
-    let source = Source::read(path)?;
-    let lists = CertificateRevocationListDer::pem_slice_iter(&source.pem).collect::<Result<Vec<_>, _>>();
-    let lists = lists.map_err(|error| source.bad(CRL, pem::why_damaged(&error)))?;
-    match lists.is_empty() {
-        true => Err(source.bad(CRL, "expected `-----BEGIN X509 CRL-----`".to_owned())),
-        false => Ok(lists),
-    }
+/// The key of a file, ready to sign.
+fn signing_key(
+    key: &File,
+    certificates: &File,
+    provider: &CryptoProvider,
+) -> Result<Arc<dyn SigningKey>, FileError> {
+    let Item { der, line } = key.key(certificates, provider)?;
+    let expected = "expected an RSA key of at least 2048 bits, or an ECDSA or Ed25519 key";
+    let unusable = |_| key.bad_line("no usable private key", line, expected.to_owned());
+    provider.key_provider.load_private_key(der).map_err(unusable)
 }
 
 /// The secrets in a file: one in a line, in hexadecimal. Empty lines and those that begin with `#` are skipped.
-pub(crate) fn load_secrets(path: &Path) -> Result<Vec<Vec<u8>>, SettingsError> {
-    let source = Source::read(path)?;
+pub(crate) fn load_secrets(path: &Path) -> Result<Vec<Vec<u8>>, FileError> {
+    let source = File::read(path)?;
     let mut secrets = Vec::new();
-    let lines = source.pem.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).enumerate();
+    let lines = source.content.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).enumerate();
     for (index, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with(b"#")) {
         let digits = line.iter().map(|digit| char::from(*digit).to_digit(16)).collect::<Option<Vec<_>>>();
         let digits = digits.filter(|digits| digits.len() >= 64 && digits.len() % 2 == 0);
         // The line itself is a secret, so the message does not have it.
         let digits = digits.ok_or_else(|| {
             let expected = "expected at least 64 hexadecimal digits, as `openssl rand -hex 32` prints them";
-            source.bad(SECRETS, format!("line {}: {expected}", index + 1))
+            source.bad_line(SECRETS, index + 1, expected.to_owned())
         })?;
         secrets.push(digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect());
     }
@@ -167,60 +151,8 @@ pub(crate) fn native_roots() -> Result<RootCertStore, SettingsError> {
     Ok(roots)
 }
 
-struct Source {
-    origin: String,
-    pem: Vec<u8>,
-}
-
-const CERTIFICATE: &str = "not a valid certificate";
 const OCSP: &str = "not a good OCSP response";
 const SECRETS: &str = "not a file of secrets";
-const CRL: &str = "not a certificate revocation list";
-
-impl Source {
-    fn read(path: &Path) -> Result<Self, SettingsError> {
-        match fs::read(path) {
-            Ok(pem) => Ok(Self { origin: path.display().to_string(), pem }),
-            Err(source) => Err(FileError::System { what: "read", path: path.to_owned(), source }.into()),
-        }
-    }
-
-    fn bad(&self, what: &'static str, detail: String) -> SettingsError {
-        FileError::Bad { origin: self.origin.clone(), what, detail }.into()
-    }
-
-    fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, SettingsError> {
-        let chain = CertificateDer::pem_slice_iter(&self.pem)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| self.bad(CERTIFICATE, pem::why_damaged(&error)))?;
-        if chain.is_empty() {
-            return Err(
-                self.bad("it contains no certificate", pem::why_no_certificate(&self.origin, &self.pem))
-            );
-        }
-        Ok(chain)
-    }
-
-    fn signing_key(&self, provider: &CryptoProvider) -> Result<Arc<dyn SigningKey>, SettingsError> {
-        let bad = |detail| self.bad("no usable private key", detail);
-        let der = PrivateKeyDer::from_pem_slice(&self.pem).map_err(|error| match error {
-            pem::Error::NoItemsFound => bad(pem::why_no_key(&self.origin, &self.pem, provider)),
-            damage => bad(pem::why_damaged(&damage)),
-        })?;
-        let unusable =
-            |_| bad("expected an RSA key of at least 2048 bits, or an ECDSA or Ed25519 key".to_owned());
-        provider.key_provider.load_private_key(der).map_err(unusable)
-    }
-}
-
-/// Why the decoded bytes are not a certificate.
-fn unreadable(error: &Error) -> String {
-    match error {
-        Error::InvalidCertificate(CertificateError::BadEncoding) => "its content is not X.509".to_owned(),
-        other => other.to_string(),
-    }
-}
-
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

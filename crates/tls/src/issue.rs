@@ -1,5 +1,5 @@
-//! A private CA and its certificates, for the test server and for tests. Not for production: the
-//! CA's key is discarded, and nothing can be revoked.
+//! A private CA, its certificates and revocation lists, for the test server and for tests. Not for production: the
+//! CA's key is discarded.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,9 +8,13 @@ use std::path::{Path, PathBuf};
 
 use aws_lc_rs::digest;
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, RsaKeySize, date_time_ymd,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, ExtendedKeyUsagePurpose,
+    IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, RsaKeySize, SerialNumber,
+    date_time_ymd,
 };
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject as _;
+use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::Identity;
 
@@ -120,6 +124,35 @@ impl Authority {
         self.issued(names, kind).map_err(|error| refused(names, &error))
     }
 
+    /// A revocation list (PEM) with these certificates of this CA, and the years at whose beginning it was issued and the next
+    /// one is due.
+    pub fn revocation_list(
+        &self,
+        revoked: &[&Issued],
+        (this_update, next_update): (i32, i32),
+    ) -> Result<String, IssueError> {
+        let list = || {
+            let revoked = revoked.iter().map(|issued| {
+                Ok(RevokedCertParams {
+                    serial_number: SerialNumber::from_slice(&issued.serial()?),
+                    revocation_time: date_time_ymd(2020, 1, 1),
+                    reason_code: None,
+                    invalidity_date: None,
+                })
+            });
+            let list = CertificateRevocationListParams {
+                this_update: date_time_ymd(this_update, 1, 1),
+                next_update: date_time_ymd(next_update, 1, 1),
+                crl_number: SerialNumber::from(1),
+                issuing_distribution_point: None,
+                revoked_certs: revoked.collect::<Result<_, rcgen::Error>>()?,
+                key_identifier_method: KeyIdMethod::Sha256,
+            };
+            list.signed_by(&self.issuer)?.pem()
+        };
+        list().map_err(|error| refused(&["a revocation list"], &error))
+    }
+
     fn issued(&self, names: &[&str], kind: KeyKind) -> Result<Issued, rcgen::Error> {
         let names = names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let mut params = CertificateParams::new(names.clone())?;
@@ -163,6 +196,13 @@ impl Issued {
     /// The certificate and key as an identity to present.
     pub fn identity(&self) -> Identity {
         Identity::Pem { certificates: self.certificates.clone(), key: self.key.clone() }
+    }
+
+    fn serial(&self) -> Result<Vec<u8>, rcgen::Error> {
+        let leaf = CertificateDer::from_pem_slice(self.certificates.as_bytes());
+        let leaf = leaf.map_err(|_| rcgen::Error::CouldNotParseCertificate)?;
+        let parsed = X509Certificate::from_der(&leaf);
+        Ok(parsed.map_err(|_| rcgen::Error::CouldNotParseCertificate)?.1.raw_serial().to_vec())
     }
 
     /// Writes `ca.pem`, `cert.pem` and `key.pem` (mode 0600) to an existing directory, over files of these names.

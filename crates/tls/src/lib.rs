@@ -45,6 +45,7 @@ pub use names::UnknownName;
 pub use offer::Offer;
 pub use parameters::{Group, Suite, Version};
 pub use presented::{KeyName, Presented};
+pub use pem::{authorities_in, chain_and_key};
 pub use rustls::time_provider::{DefaultTimeProvider as SystemTime, TimeProvider};
 pub use rustls_pki_types::{CertificateDer, UnixTime};
 pub use server::{Acceptor, ClientAuth, Server, ServerSettings};

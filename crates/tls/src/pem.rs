@@ -1,113 +1,183 @@
-//! Diagnosing PEM files: why they lack a certificate or key, and what to do.
+//! PEM files (RFC 7468), read strictly: every block of a file is used, or the file is rejected.
+//!
+//! A parser that skips what it does not recognise ignores half of a revocation list's file that was joined without a line
+//! break. So this one rejects each line that looks like the boundary of a block and is none, and each block that its reader
+//! has no use for. Text around blocks is allowed.
+
+mod blocks;
+mod diagnosis;
+
+use std::fs;
+use std::path::Path;
 
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
+use x509_parser::prelude::{CertificateRevocationList, FromDer as _, X509Certificate};
 
-pub(crate) use rustls_pki_types::pem::Error;
+use crate::FileError;
+use blocks::Block;
 
-/// Why `origin` contains no certificate.
-pub(crate) fn why_no_certificate(origin: &str, content: &[u8]) -> String {
-    if is_certificate(content) {
-        return format!(
-            "it is DER: expected PEM; `openssl x509 -inform der -in {origin} -out {origin}.pem` converts it"
-        );
-    }
-    match PrivateKeyDer::from_pem_slice(content) {
-        Ok(_) => format!("it contains a private key: expected {CERTIFICATE}"),
-        Err(_) => format!("{}: expected {CERTIFICATE}", shape(content)),
-    }
+pub(crate) const CERTIFICATE: &str = "not a valid certificate";
+pub(crate) const LIST: &str = "not a certificate revocation list";
+const KEY: &str = "no usable private key";
+
+/// The CAs in a PEM file, to trust: it has nothing but them.
+pub fn authorities_in(path: &Path) -> Result<Vec<CertificateDer<'static>>, FileError> {
+    Ok(File::read(path)?.authorities()?.1)
 }
 
-/// Why `origin` contains no private key.
-pub(crate) fn why_no_key(origin: &str, content: &[u8], provider: &CryptoProvider) -> String {
-    if is_key(content, provider) {
-        return format!(
-            "it is DER: expected PEM; `openssl pkey -inform der -in {origin} -out {origin}.pem` converts it"
-        );
-    }
-    if ENCRYPTED.iter().any(|mark| contains(content, mark)) {
-        return format!("it is encrypted; `openssl pkey -in {origin} -out {origin}.plain` decrypts it");
-    }
-    match CertificateDer::from_pem_slice(content) {
-        Ok(_) => format!("it contains a certificate: expected {KEY}"),
-        Err(_) => format!("{}: expected {KEY}", shape(content)),
-    }
+/// A certificate chain, leaf first, and its private key from PEM files, or from one that has both.
+pub fn chain_and_key(
+    chain: &Path,
+    key: &Path,
+    provider: &CryptoProvider,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), FileError> {
+    let [chain, key] = [File::read(chain)?, File::read(key)?];
+    Ok((chain.chain(&key)?, key.key(&chain, provider)?.der))
 }
 
-/// What is wrong with a section.
-pub(crate) fn why_damaged(error: &Error) -> String {
-    match error {
-        Error::MissingSectionEnd { end_marker } => {
-            format!("missing line -----END {}-----", String::from_utf8_lossy(end_marker))
-        }
-        Error::IllegalSectionStart { line } => {
-            format!("damaged line {}", line.escape_ascii())
-        }
-        Error::Base64Decode(_) => "the content between its BEGIN and END lines is not base64".to_owned(),
-        other => other.to_string(),
-    }
+/// A file's content.
+pub(crate) struct File {
+    /// Its path, or its substitute.
+    pub(crate) origin: String,
+    pub(crate) content: Vec<u8>,
 }
 
-const CERTIFICATE: &str = "PEM: text that starts with -----BEGIN CERTIFICATE-----";
-const KEY: &str =
-    "PEM: text that starts with -----BEGIN PRIVATE KEY-----, PKCS#8, PKCS#1 or SEC1, not encrypted";
-
-/// PKCS#8 encryption and the older one of RFC 1421.
-const ENCRYPTED: [&[u8]; 2] = [b"-----BEGIN ENCRYPTED PRIVATE KEY-----", b"Proc-Type: 4,ENCRYPTED"];
-
-fn is_certificate(der: &[u8]) -> bool {
-    RootCertStore::empty().add(CertificateDer::from(der)).is_ok()
+/// A block of a file, decoded.
+pub(crate) struct Item<T> {
+    pub(crate) der: T,
+    /// The line of its `-----BEGIN`.
+    pub(crate) line: usize,
 }
 
-fn is_key(der: &[u8], provider: &CryptoProvider) -> bool {
-    PrivateKeyDer::try_from(der)
-        .is_ok_and(|key| provider.key_provider.load_private_key(key.clone_key()).is_ok())
-}
-
-fn shape(content: &[u8]) -> &'static str {
-    match content {
-        [] => "it is empty",
-        _ if contains(content, b"-----BEGIN ") => "it contains other PEM",
-        _ if std::str::from_utf8(content).is_ok_and(|text| !text.contains('\0')) => "it is other text",
-        _ => "it is binary",
-    }
-}
-
-fn contains(content: &[u8], part: &[u8]) -> bool {
-    content.windows(part.len()).any(|window| window == part)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_file_is_instead() {
-        for (content, shape) in [
-            (&b""[..], "it is empty"),
-            (b"no PEM at all", "it is other text"),
-            (b"\x7fELF\x02\x01\x01\0", "it is binary"),
-            (b"text\0", "it is binary"),
-            (b"-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n", "it contains other PEM"),
-        ] {
-            let expected = format!("{shape}: expected {CERTIFICATE}");
-            assert_eq!(why_no_certificate("f", content), expected);
+impl File {
+    pub(crate) fn read(path: &Path) -> Result<Self, FileError> {
+        match fs::read(path) {
+            Ok(content) => Ok(Self { origin: path.display().to_string(), content }),
+            Err(source) => Err(FileError::System { what: "read", path: path.to_owned(), source }),
         }
     }
 
-    #[test]
-    fn damage_is_described() {
-        let damage = |pem: &str| match CertificateDer::from_pem_slice(pem.as_bytes()) {
-            Ok(_) => panic!("{pem} is a certificate"),
-            Err(error) => why_damaged(&error),
-        };
-        assert_eq!(damage("-----BEGIN CERTIFICATE-----\nAAAA\n"), "missing line -----END CERTIFICATE-----");
-        assert_eq!(
-            damage("-----BEGIN CERTIFICATE-----\n?\n-----END CERTIFICATE-----\n"),
-            "the content between its BEGIN and END lines is not base64"
-        );
-        assert_eq!(damage("-----BEGIN CERTIFICATE\n"), "damaged line -----BEGIN CERTIFICATE");
+    /// The CAs of a file that has nothing but them. A CA's private key does not belong on a machine that only verifies.
+    pub(crate) fn authorities(&self) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), FileError> {
+        let mut roots = RootCertStore::empty();
+        let mut authorities = Vec::new();
+        for block in self.blocks(CERTIFICATE)? {
+            self.expect_label(&block, CERTIFICATE, blocks::CERTIFICATE)?;
+            let der: CertificateDer<'static> = self.decoded(&block, CERTIFICATE)?;
+            let why = |error| self.bad_line(CERTIFICATE, block.line, diagnosis::unreadable(&error));
+            roots.add(der.clone()).map_err(why)?;
+            authorities.push(der);
+        }
+        match authorities.is_empty() {
+            true => Err(self.no_certificate()),
+            false => Ok((roots, authorities)),
+        }
+    }
+
+    /// A chain, leaf first. The file may be the key's, too, as HAProxy's are.
+    pub(crate) fn chain(&self, key: &Self) -> Result<Vec<CertificateDer<'static>>, FileError> {
+        let is_combined = self.content == key.content;
+        let mut chain = Vec::new();
+        for block in self.blocks(CERTIFICATE)? {
+            if is_combined && (block.is_key() || block.is_parameters()) {
+                continue;
+            }
+            self.expect_label(&block, CERTIFICATE, blocks::CERTIFICATE)?;
+            let der: CertificateDer<'static> = self.decoded(&block, CERTIFICATE)?;
+            if !matches!(X509Certificate::from_der(&der), Ok(([], _))) {
+                return Err(self.bad_line(CERTIFICATE, block.line, diagnosis::NOT_X509.to_owned()));
+            }
+            chain.push(der);
+        }
+        match chain.is_empty() {
+            true => Err(self.no_certificate()),
+            false => Ok(chain),
+        }
+    }
+
+    /// The only key of a file, which may be the chain's, too. `openssl ecparam` writes the curve before the key, which names
+    /// it as well; and of the ephemeral Diffie-Hellman over finite fields there is none.
+    pub(crate) fn key(
+        &self,
+        chain: &Self,
+        provider: &CryptoProvider,
+    ) -> Result<Item<PrivateKeyDer<'static>>, FileError> {
+        let is_combined = self.content == chain.content;
+        let mut found: Option<Item<_>> = None;
+        for block in self.blocks(KEY)? {
+            if block.is_parameters() || is_combined && block.label == blocks::CERTIFICATE {
+                continue;
+            }
+            if block.is_encrypted() {
+                return Err(self.bad_line(KEY, block.line, diagnosis::encrypted(&self.origin)));
+            }
+            if !block.is_key() {
+                self.expect_label(&block, KEY, blocks::KEY)?;
+            }
+            if let Some(first) = &found {
+                let why = format!("a second private key, after that of line {}: expected one", first.line);
+                return Err(self.bad_line(KEY, block.line, why));
+            }
+            found = Some(Item { der: self.decoded(&block, KEY)?, line: block.line });
+        }
+        found.ok_or_else(|| self.bad(KEY, diagnosis::why_no_key(&self.origin, &self.content, provider)))
+    }
+
+    /// The revocation lists of a file that has nothing but them.
+    pub(crate) fn lists(&self) -> Result<Vec<Item<CertificateRevocationListDer<'static>>>, FileError> {
+        let mut lists = Vec::new();
+        for block in self.blocks(LIST)? {
+            self.expect_label(&block, LIST, blocks::LIST)?;
+            let der: CertificateRevocationListDer<'static> = self.decoded(&block, LIST)?;
+            if !matches!(CertificateRevocationList::from_der(&der), Ok(([], _))) {
+                return Err(self.bad_line(LIST, block.line, diagnosis::NOT_X509.to_owned()));
+            }
+            lists.push(Item { der, line: block.line });
+        }
+        match lists.is_empty() {
+            true => Err(self.bad(LIST, diagnosis::why_no_list(&self.origin, &self.content))),
+            false => Ok(lists),
+        }
+    }
+
+    pub(crate) fn bad(&self, what: &'static str, detail: String) -> FileError {
+        FileError::Bad { origin: self.origin.clone(), what, detail }
+    }
+
+    pub(crate) fn bad_line(&self, what: &'static str, line: usize, why: String) -> FileError {
+        self.bad(what, format!("line {line}: {why}"))
+    }
+
+    fn blocks(&self, what: &'static str) -> Result<Vec<Block<'_>>, FileError> {
+        blocks::read(&self.content).map_err(|damage| self.bad_line(what, damage.line, damage.why))
+    }
+
+    fn expect_label(
+        &self,
+        block: &Block<'_>,
+        what: &'static str,
+        expected: &'static str,
+    ) -> Result<(), FileError> {
+        match block.label == expected {
+            true => Ok(()),
+            false => {
+                Err(self.bad_line(what, block.line, diagnosis::why_not_used(&self.origin, block, expected)))
+            }
+        }
+    }
+
+    fn decoded<T: rustls_pki_types::pem::PemObject>(
+        &self,
+        block: &Block<'_>,
+        what: &'static str,
+    ) -> Result<T, FileError> {
+        T::from_pem_slice(block.text)
+            .map_err(|error| self.bad_line(what, block.line, diagnosis::why_damaged(&error)))
+    }
+
+    fn no_certificate(&self) -> FileError {
+        self.bad("it contains no certificate", diagnosis::why_no_certificate(&self.origin, &self.content))
     }
 }

@@ -12,9 +12,10 @@ use rustls::sign::CertifiedKey;
 use rustls::{NoKeyLog, RootCertStore, SignatureAlgorithm};
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer};
 
-use crate::identity::{self, NotingKey};
+use crate::identity::NotingKey;
 use crate::key_log::KeyLogFile;
 use crate::names::joined;
+use crate::pem::File;
 use crate::policy::{Parameters, checked_alpn, record_size, refused};
 use crate::resolver::Resolver;
 use crate::server_sessions::{self, SessionStore};
@@ -279,10 +280,10 @@ struct Trusted {
 
 impl Trusted {
     fn read(auth: &ClientAuth) -> Result<Self, SettingsError> {
-        let (roots, certificates) = identity::load_roots(&auth.roots)?;
+        let (roots, certificates) = File::read(&auth.roots)?.authorities()?;
         let mut crls = Vec::new();
         for path in &auth.crls {
-            crls.append(&mut identity::load_crls(path)?);
+            crls.extend(File::read(path)?.lists()?.into_iter().map(|list| list.der));
         }
         Ok(Self { roots, certificates, crls, required: auth.required })
     }

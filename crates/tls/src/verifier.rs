@@ -11,6 +11,7 @@ use rustls::crypto::{
 use rustls::{DigitallySignedStruct, Error, PeerMisbehaved, RootCertStore, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
+use crate::pem::File;
 use crate::{SettingsError, identity, notes};
 
 /// The CAs a client trusts.
@@ -76,7 +77,7 @@ impl Verifier {
     ) -> Result<Self, SettingsError> {
         let trusted = match roots {
             Roots::Native => Some(identity::native_roots()?),
-            Roots::File(path) => Some(identity::load_roots(path)?.0),
+            Roots::File(path) => Some(File::read(path)?.authorities()?.0),
             Roots::DangerouslyNone => None,
         };
         let webpki = |roots: RootCertStore| {

@@ -10,5 +10,6 @@ mod handshake;
 mod names;
 mod openssl;
 mod reconnect;
+mod pem;
 mod resumption;
 mod settings;

@@ -1,0 +1,127 @@
+//! Why a PEM file lacks what its reader needs, and what to do.
+
+use rustls::crypto::CryptoProvider;
+use rustls::{CertificateError, Error, RootCertStore};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem};
+use x509_parser::prelude::{CertificateRevocationList, FromDer as _};
+
+use super::blocks::{self, Block, contains};
+
+pub(super) const NOT_X509: &str = "its content is not X.509";
+
+/// Why `origin` contains no certificate.
+pub(super) fn why_no_certificate(origin: &str, content: &[u8]) -> String {
+    if is_certificate(content) {
+        return format!(
+            "it is DER: expected PEM; `openssl x509 -inform der -in {origin} -out {origin}.pem` converts it"
+        );
+    }
+    format!("{}: expected {CERTIFICATE}", shape(content))
+}
+
+/// Why `origin` contains no private key.
+pub(super) fn why_no_key(origin: &str, content: &[u8], provider: &CryptoProvider) -> String {
+    if is_key(content, provider) {
+        return format!(
+            "it is DER: expected PEM; `openssl pkey -inform der -in {origin} -out {origin}.pem` converts it"
+        );
+    }
+    format!("{}: expected {KEY}", shape(content))
+}
+
+/// Why `origin` contains no revocation list.
+pub(super) fn why_no_list(origin: &str, content: &[u8]) -> String {
+    if CertificateRevocationList::from_der(content).is_ok() {
+        return format!(
+            "it is DER: expected PEM; `openssl crl -inform der -in {origin} -out {origin}.pem` converts it"
+        );
+    }
+    format!("{}: expected {LIST}", shape(content))
+}
+
+/// How to decrypt the key in `origin`.
+pub(super) fn encrypted(origin: &str) -> String {
+    format!("it is encrypted; `openssl pkey -in {origin} -out {origin}.plain` decrypts it")
+}
+
+/// Why a block cannot be used where blocks with the label `expected` are.
+pub(super) fn why_not_used(origin: &str, block: &Block<'_>, expected: &str) -> String {
+    let label = block.label;
+    let next = match (label, expected) {
+        ("TRUSTED CERTIFICATE", blocks::CERTIFICATE) => {
+            format!("; `openssl x509 -in {origin} -out {origin}.pem` converts one")
+        }
+        ("X509 CERTIFICATE", blocks::CERTIFICATE) => "; change its label".to_owned(),
+        ("PKCS7", blocks::CERTIFICATE) => {
+            format!("; `openssl pkcs7 -print_certs -in {origin} -out {origin}.pem` converts it")
+        }
+        (blocks::LIST, blocks::CERTIFICATE) => "; revocation lists have a file of their own".to_owned(),
+        (blocks::CERTIFICATE, blocks::LIST) => "; CAs have a file of their own".to_owned(),
+        (blocks::CERTIFICATE, blocks::KEY) => {
+            "; give the key a file of its own, or name the same file as the chain's".to_owned()
+        }
+        (_, blocks::CERTIFICATE) if block.is_key() || block.is_encrypted() => {
+            "; a private key has a file of its own, or a chain's and its key's file are the same".to_owned()
+        }
+        _ => String::new(),
+    };
+    format!("-----BEGIN {label}----- has no use here: expected -----BEGIN {expected}-----{next}")
+}
+
+/// What is wrong with a block's content.
+pub(super) fn why_damaged(error: &pem::Error) -> String {
+    match error {
+        pem::Error::Base64Decode(_) => "the content between its BEGIN and END lines is not base64".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Why the decoded bytes are not a certificate.
+pub(super) fn unreadable(error: &Error) -> String {
+    match error {
+        Error::InvalidCertificate(CertificateError::BadEncoding) => NOT_X509.to_owned(),
+        other => other.to_string(),
+    }
+}
+
+const CERTIFICATE: &str = "PEM: text that starts with -----BEGIN CERTIFICATE-----";
+const KEY: &str =
+    "PEM: text that starts with -----BEGIN PRIVATE KEY-----, PKCS#8, PKCS#1 or SEC1, not encrypted";
+const LIST: &str = "PEM: text that starts with -----BEGIN X509 CRL-----";
+
+fn is_certificate(der: &[u8]) -> bool {
+    RootCertStore::empty().add(CertificateDer::from(der)).is_ok()
+}
+
+fn is_key(der: &[u8], provider: &CryptoProvider) -> bool {
+    PrivateKeyDer::try_from(der)
+        .is_ok_and(|key| provider.key_provider.load_private_key(key.clone_key()).is_ok())
+}
+
+fn shape(content: &[u8]) -> &'static str {
+    match content {
+        [] => "it is empty",
+        _ if contains(content, b"-----BEGIN ") => "it contains other PEM",
+        _ if std::str::from_utf8(content).is_ok_and(|text| !text.contains('\0')) => "it is other text",
+        _ => "it is binary",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_file_is_instead() {
+        for (content, shape) in [
+            (&b""[..], "it is empty"),
+            (b"no PEM at all", "it is other text"),
+            (b"\x7fELF\x02\x01\x01\0", "it is binary"),
+            (b"text\0", "it is binary"),
+            (b"-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n", "it contains other PEM"),
+        ] {
+            let expected = format!("{shape}: expected {CERTIFICATE}");
+            assert_eq!(why_no_certificate("f", content), expected);
+        }
+    }
+}
