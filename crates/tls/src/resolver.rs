@@ -1,13 +1,13 @@
-//! Which certificate a client gets: by the name that it asks for, then by what it can verify, then by cost.
+//! Which certificate a client gets: of those that it can verify, one for the most specific name, and of these the cheapest.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use rustls::{CipherSuite, SignatureAlgorithm};
+use rustls::{SignatureAlgorithm, SignatureScheme};
 
-use crate::{FileError, Presented, SettingsError};
+use crate::{FileError, Presented, SettingsError, Suite, Version};
 
 /// The certificates of a server by name, shared by all cores.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub(crate) struct Resolver {
     /// For clients that ask for no name, or for an unknown one.
     default: Choices,
     strict: bool,
+    /// The suites accepted.
+    suites: Vec<Suite>,
 }
 
 /// Certificates for one name, the cheapest to sign with first; each has another kind of key.
@@ -38,9 +40,15 @@ impl Resolver {
     pub(crate) fn new(
         certificates: &[(CertifiedKey, Presented)],
         strict: bool,
+        suites: &[Suite],
     ) -> Result<Self, SettingsError> {
-        let mut resolver =
-            Self { exact: HashMap::new(), below: HashMap::new(), default: Choices::default(), strict };
+        let mut resolver = Self {
+            exact: HashMap::new(),
+            below: HashMap::new(),
+            default: Choices::default(),
+            strict,
+            suites: suites.to_vec(),
+        };
         for (certified, presented) in certificates {
             let choice = Choice {
                 certified: Arc::new(certified.clone()),
@@ -60,35 +68,53 @@ impl Resolver {
             }
         }
         let names = certificates.first().map(|(_, presented)| &presented.names[..]).unwrap_or_default();
-        if let Some(choices) = names.first().and_then(|name| resolver.named(name)) {
+        let named = names.first().and_then(|name| match name.strip_prefix("*.") {
+            Some(domain) => resolver.below.get(domain),
+            None => resolver.exact.get(name.as_str()),
+        });
+        if let Some(choices) = named {
             resolver.default = choices.clone();
         }
         Ok(resolver)
     }
 
+    /// The certificates for `name`, and those of the default if there need be none for it, the most specific name first.
     /// RFC 6066 section 3 does not say what a wildcard covers; RFC 9525 section 6.3 does: one label.
-    fn named(&self, name: &str) -> Option<&Choices> {
-        let below = || self.below.get(name.split_once('.')?.1);
-        match name.strip_prefix("*.") {
-            Some(domain) => self.below.get(domain),
-            None => self.exact.get(name).or_else(below),
+    fn candidates(&self, name: Option<&str>) -> impl Iterator<Item = &Choices> {
+        let exact = name.and_then(|name| self.exact.get(name));
+        let below = name.and_then(|name| self.below.get(name.split_once('.')?.1));
+        exact.into_iter().chain(below).chain((!self.strict).then_some(&self.default))
+    }
+
+    /// Whether the client can verify the certificate's signature, and has a suite for it.
+    fn is_usable(&self, choice: &Choice, hello: &ClientHello<'_>) -> bool {
+        let Some(signer) = choice.certified.key.choose_scheme(hello.signature_schemes()) else {
+            return false;
+        };
+        let common =
+            || self.suites.iter().filter(|suite| hello.cipher_suites().contains(&suite.rustls().suite()));
+        if common().any(|suite| suite.version() == Version::Tls13) {
+            // PKCS#1 1.5 is for certificates alone there (RFC 8446 section 4.2.3).
+            use SignatureScheme as S;
+            return !matches!(
+                signer.scheme(),
+                S::RSA_PKCS1_SHA256 | S::RSA_PKCS1_SHA384 | S::RSA_PKCS1_SHA512
+            );
         }
+        // In TLS 1.2 the suite names the kind of key (RFC 5246 section 7.4.2).
+        common().any(|suite| suite.rustls().usable_for_signature_algorithm(choice.algorithm))
     }
 }
 
 impl ResolvesServerCert for Resolver {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         // rustls gives the name in lower case.
-        let named = hello.server_name().and_then(|name| self.named(name));
-        let choices = match named {
-            None if self.strict => return None,
-            named => named.unwrap_or(&self.default),
-        };
-        if let [only] = &choices.0[..] {
-            return Some(Arc::clone(&only.certified));
-        }
-        let fitting = choices.0.iter().find(|choice| choice.fits(&hello)).or_else(|| choices.0.first());
-        fitting.map(|choice| Arc::clone(&choice.certified))
+        let choices = || self.candidates(hello.server_name()).flat_map(|choices| &choices.0);
+        let first = choices().next()?;
+        let is_only = || choices().all(|choice| Arc::ptr_eq(&choice.certified, &first.certified));
+        let usable = || choices().find(|choice| self.is_usable(choice, &hello));
+        let chosen = if is_only() { first } else { usable().unwrap_or(first) };
+        Some(Arc::clone(&chosen.certified))
     }
 }
 
@@ -105,30 +131,5 @@ impl Choices {
         self.0.push(choice);
         self.0.sort_by_key(|choice| choice.cost);
         Ok(())
-    }
-}
-
-impl Choice {
-    /// Whether the client can verify its signature, and has a suite for it.
-    fn fits(&self, hello: &ClientHello<'_>) -> bool {
-        self.certified.key.choose_scheme(hello.signature_schemes()).is_some()
-            && hello.cipher_suites().iter().any(|suite| self.has_suite(*suite))
-    }
-
-    /// In TLS 1.2 the suite names the kind of key (RFC 5246 section 7.4.2).
-    fn has_suite(&self, suite: CipherSuite) -> bool {
-        use CipherSuite as C;
-        match suite {
-            C::TLS13_AES_128_GCM_SHA256 | C::TLS13_AES_256_GCM_SHA384 | C::TLS13_CHACHA20_POLY1305_SHA256 => {
-                true
-            }
-            C::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256
-            | C::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384
-            | C::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 => self.algorithm == SignatureAlgorithm::RSA,
-            C::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256
-            | C::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384
-            | C::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 => self.algorithm != SignatureAlgorithm::RSA,
-            _ => false,
-        }
     }
 }

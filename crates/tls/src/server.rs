@@ -35,9 +35,9 @@ const LIFETIMES: RangeInclusive<Duration> = Duration::from_secs(60)..=Duration::
 /// What a server presents and accepts.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
-    /// The certificate chains and their keys, at least one. A client gets the one for the name that it asks for (an exact
-    /// name before a wildcard), else the first. Of several for one name, with different kinds of keys, it gets the
-    /// cheapest that it can verify.
+    /// The certificate chains and their keys, at least one. Of those that it can verify, a client gets the one with the most
+    /// specific name: exactly the one that it asks for, a wildcard for it, or else the first certificate. Of several for one
+    /// name, with different kinds of keys, it gets the cheapest.
     pub identities: Vec<Identity>,
     /// Reject clients that ask for no known name, in place of presenting the first certificate. Default: false.
     pub strict_names: bool,
@@ -178,7 +178,7 @@ impl Server {
             None => builder.with_no_client_auth(),
             Some(trusted) => builder.with_client_cert_verifier(trusted.verifier(provider)?),
         };
-        let resolver = Resolver::new(&certificates, settings.strict_names)?;
+        let resolver = Resolver::new(&certificates, settings.strict_names, &settings.suites)?;
         let mut config = builder.with_cert_resolver(Arc::new(resolver));
         let presented = certificates.into_iter().map(|(_, presented)| presented).collect();
         config.alpn_protocols = checked_alpn(&settings.alpn)?;

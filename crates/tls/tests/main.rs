@@ -5,11 +5,12 @@
 mod common;
 
 mod bytes;
+mod choice;
 mod client;
 mod handshake;
 mod names;
 mod openssl;
-mod reconnect;
 mod pem;
+mod reconnect;
 mod resumption;
 mod settings;
