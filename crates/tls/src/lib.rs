@@ -10,6 +10,7 @@
 mod client;
 mod client_certificate;
 mod client_sessions;
+mod early_data;
 mod error;
 mod facts;
 mod hello;
@@ -44,8 +45,8 @@ pub use identity::Identity;
 pub use names::UnknownName;
 pub use offer::Offer;
 pub use parameters::{Group, Suite, Version};
-pub use presented::{KeyName, Presented};
 pub use pem::{authorities_in, chain_and_key};
+pub use presented::{KeyName, Presented};
 pub use rustls::time_provider::{DefaultTimeProvider as SystemTime, TimeProvider};
 pub use rustls_pki_types::{CertificateDer, UnixTime};
 pub use server::{Acceptor, ClientAuth, Server, ServerSettings};

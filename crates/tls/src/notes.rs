@@ -8,6 +8,8 @@ use std::cell::Cell;
 
 use rustls::SignatureScheme;
 
+use crate::early_data::EarlyData;
+
 /// Where a TLS 1.2 session that might be resumed came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
@@ -33,10 +35,14 @@ pub(crate) struct Notes {
     pub(crate) origin: Option<Origin>,
     /// The session from the client's store.
     pub(crate) lent: Option<Lent>,
+    /// Whether the peer may be sending early data.
+    pub(crate) early_data: EarlyData,
 }
 
 thread_local! {
-    static NOTES: Cell<Notes> = const { Cell::new(Notes { signature: None, origin: None, lent: None }) };
+    static NOTES: Cell<Notes> = const {
+        Cell::new(Notes { signature: None, origin: None, lent: None, early_data: EarlyData::Over })
+    };
 }
 
 /// Runs `drive` with `notes` as the current notes, and updates them.
@@ -65,4 +71,9 @@ pub(crate) fn origin(origin: Origin) {
 /// Records the session from the client's store.
 pub(crate) fn lent(lent: Lent) {
     NOTES.set(Notes { lent: Some(lent), ..NOTES.get() });
+}
+
+/// Records whether the peer may be sending early data.
+pub(crate) fn early_data(early_data: EarlyData) {
+    NOTES.set(Notes { early_data, ..NOTES.get() });
 }

@@ -351,8 +351,6 @@ mod tests {
     use rustls::server::ServerConnection;
     use std::io::{Read as _, Write as _};
 
-    const EARLY: &[u8] = b"GET /early";
-
     /// Carries bytes until the client has nothing more to send.
     fn settle(client: &mut ClientConnection, mut server: impl FnMut(&mut Vec<u8>) -> Vec<u8>) {
         loop {
@@ -372,11 +370,41 @@ mod tests {
         }
     }
 
+    /// Regression test: beyond 5 461 bytes of early data, the handshake failed; when they arrived in pieces, beyond fewer.
     #[test]
     fn early_data_of_a_ticket_of_ours_is_rejected_and_the_client_works() {
+        for asks_certificate in [false, true] {
+            for (records, piece, fault) in [
+                (&[10][..], usize::MAX, None),
+                (&[5_462], usize::MAX, None),
+                (&[5_462], 1_000, None),
+                (&[16_367], usize::MAX, None),
+                (&[16_367], 100, None),
+                (&[8_000, 8_000], 1_460, None),
+                (&[1_000; 16], usize::MAX, None),
+                (&[1_000; 16], 1_460, None),
+                (&[1_000; 16], 1, None),
+                (&[1; 900], 1_460, None),
+                (&[1_000; 17], 1_460, Some("bad_record")),
+                (&[1_000; 17], usize::MAX, Some("bad_record")),
+                (&[16_000, 1_000], 100, Some("bad_record")),
+            ] {
+                let reason = reject_early_data(asks_certificate, records, piece);
+                assert_eq!(reason, fault, "{} records in pieces of {piece}", records.len());
+            }
+        }
+    }
+
+    /// Connects with records of early data, of which the server gets so many bytes at a time. Why it failed.
+    fn reject_early_data(asks_certificate: bool, records: &[usize], piece: usize) -> Option<&'static str> {
         let issued = issue(&["localhost"], KeyKind::EcdsaP256).unwrap();
         // Of stored sessions alone does the TLS library take early data at all.
-        let settings = ServerSettings { stateful: true, ..ServerSettings::new(issued.identity()) };
+        let files = tempfile::tempdir().unwrap();
+        let ca = issued.write_to(files.path()).unwrap().ca;
+        let client_auth =
+            asks_certificate.then(|| ClientAuth { required: false, ..ClientAuth::required(ca) });
+        let settings =
+            ServerSettings { stateful: true, client_auth, ..ServerSettings::new(issued.identity()) };
         let server = Server::new(&settings).unwrap();
         let mut roots = RootCertStore::empty();
         let ca = issued.ca.into_bytes();
@@ -394,7 +422,7 @@ mod tests {
         // What no setting leads to: the same sessions, and a ticket that allows early data.
         let acceptor = server.core();
         let mut permissive = ServerConfig::clone(&acceptor.config);
-        permissive.max_early_data_size = 1000;
+        permissive.max_early_data_size = 1 << 20;
         let mut issuing = ServerConnection::new(Arc::new(permissive)).unwrap();
         let mut client = connect();
         settle(&mut client, |bytes| {
@@ -408,14 +436,32 @@ mod tests {
         });
 
         let mut client = connect();
-        client.early_data().expect("the ticket allows early data").write_all(EARLY).unwrap();
+        let mut flight = Vec::new();
+        for bytes in records {
+            let early = vec![b'e'; *bytes];
+            client.early_data().expect("the ticket allows early data").write_all(&early).unwrap();
+            client.write_tls(&mut flight).unwrap();
+        }
         let mut session = acceptor.accept();
         let mut received = Vec::new();
-        settle(&mut client, |bytes| {
+        let mut failed = None;
+        let mut receive = |bytes: &mut [u8]| {
             let mut reply = Vec::new();
-            session.receive(bytes, &mut received, &mut reply).unwrap();
+            for piece in bytes.chunks_mut(piece) {
+                if let Err(error) = session.receive(piece, &mut received, &mut reply) {
+                    failed = failed.or(Some(error.reason()));
+                }
+            }
             reply
-        });
+        };
+        let reply = receive(&mut flight);
+        client.read_tls(&mut reply.as_slice()).unwrap();
+        if client.process_new_packets().is_ok() {
+            settle(&mut client, |bytes| receive(bytes));
+        }
+        if failed.is_some() {
+            return failed;
+        }
         assert!(!client.is_handshaking() && !client.is_early_data_accepted());
         assert!(session.facts().unwrap().kind.is_resumption(), "the rest of the ticket holds");
         assert_eq!(received, b"", "early data never arrives");
@@ -430,5 +476,6 @@ mod tests {
         assert_eq!(received, b"GET /again");
         let _ = client.reader().read_to_end(&mut answer);
         assert_eq!(answer, b"answer");
+        None
     }
 }

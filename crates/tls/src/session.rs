@@ -8,6 +8,7 @@ use rustls::server::{ServerConfig, UnbufferedServerConnection};
 use rustls::{CommonState, Error, InvalidMessage};
 use rustls_pki_types::{CertificateDer, ServerName};
 
+use crate::early_data::EarlyData;
 use crate::hello::{self, FirstBytes};
 use crate::notes::{self, Lent, Notes, Origin};
 use crate::unbuffered::{self, RECORD_HEADER, RECORD_PLAINTEXT, Sink};
@@ -73,7 +74,10 @@ impl Session {
         match UnbufferedServerConnection::new(config) {
             Ok(connection) => Self::new(
                 Side::Server(Box::new(connection)),
-                Phase::Handshaking(Handshaking::default()),
+                Phase::Handshaking(Handshaking {
+                    notes: Notes { early_data: EarlyData::Possible { skipped: 0 }, ..Notes::default() },
+                    ..Handshaking::default()
+                }),
                 record_size,
             ),
             Err(error) => Self::stillborn(error),

@@ -10,6 +10,8 @@ use rustls::unbuffered::{
     WriteTraffic,
 };
 
+use crate::early_data;
+
 /// RFC 8446 5.1: type, version and length.
 pub(crate) const RECORD_HEADER: usize = 5;
 /// Maximum expansion of a record: header, explicit nonce (TLS 1.2) or content type (TLS 1.3), tag.
@@ -69,6 +71,7 @@ pub(crate) fn receive(conn: &mut impl Records, tls: &mut [u8], sink: &mut Sink<'
             }
             Ok(ConnectionState::TransmitTlsData(data)) => {
                 data.done();
+                extra = early_data::take_skipped();
                 Next::Turn
             }
             // Anything after a close_notify is ignored (RFC 8446 6.1).
@@ -76,7 +79,11 @@ pub(crate) fn receive(conn: &mut impl Records, tls: &mut [u8], sink: &mut Sink<'
                 *sink.peer_closed = true;
                 return Ok(tls.len());
             }
-            Ok(ConnectionState::BlockedHandshake | ConnectionState::WriteTraffic(_)) => Next::Stop,
+            Ok(ConnectionState::BlockedHandshake) => {
+                extra = early_data::take_skipped();
+                Next::Stop
+            }
+            Ok(ConnectionState::WriteTraffic(_)) => Next::Stop,
             Ok(_) => return Err(Error::General("early data, which is never enabled".to_owned())),
             Err(error) => {
                 send_pending(conn, sink.reply);
