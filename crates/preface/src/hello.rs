@@ -20,6 +20,15 @@ pub enum HelloError {
     /// The message is no ClientHello, or its lengths contradict each other.
     #[error("an invalid ClientHello")]
     Invalid,
+    /// Two extensions of a kind, or two names.
+    #[error("a ClientHello with two extensions of a kind or two names")]
+    TwoOfAKind,
+    /// The name is none of DNS.
+    #[error("a ClientHello with an invalid name")]
+    Name,
+    /// In more than [`MOST_RECORDS`].
+    #[error("a ClientHello in more than {MOST_RECORDS} records")]
+    TooManyRecords,
     /// Longer than [`LONGEST`].
     #[error("a ClientHello of more than {LONGEST} bytes")]
     TooLong,
@@ -27,21 +36,34 @@ pub enum HelloError {
 
 /// Reads the ClientHello at the beginning of `bytes`, which may come in several records: with a hybrid key share it is
 /// larger than a packet. Errors: they cannot begin with one.
+///
+/// Until it is complete, this walks the headers of its records, of which there are few, and copies nothing.
 pub fn read(bytes: &[u8]) -> Result<Look<Hello>, HelloError> {
-    let mut records = Records { bytes };
-    let mut message = Vec::new();
-    loop {
-        match wanted(&message)? {
-            Some(len) if message.len() >= len => return parse(&message[HEADER..len]).map(Look::Complete),
-            _ => {}
+    let (mut records, mut header, mut come) = (Records { bytes }, Vec::with_capacity(HEADER), 0);
+    for nth in 0.. {
+        let Some(fragment) = records.next()? else { return Ok(Look::Partial) };
+        if nth == MOST_RECORDS {
+            return Err(HelloError::TooManyRecords);
         }
-        match records.next()? {
-            Some(fragment) => message.extend_from_slice(fragment),
-            None => {
-                return Ok(Look::Partial);
-            }
+        come += fragment.len();
+        header.extend(fragment.iter().take(HEADER - header.len()));
+        if let Some(len) = wanted(&header)?.filter(|len| come >= *len) {
+            return parse(&message(bytes, len)?[HEADER..]).map(Look::Complete);
         }
     }
+    Ok(Look::Partial)
+}
+
+/// A message of `len` bytes, all of which have come.
+fn message(bytes: &[u8], len: usize) -> Result<Vec<u8>, HelloError> {
+    let (mut records, mut message) = (Records { bytes }, Vec::with_capacity(len));
+    while let Some(fragment) = records.next()? {
+        message.extend(&fragment[..fragment.len().min(len - message.len())]);
+        if message.len() == len {
+            break;
+        }
+    }
+    Ok(message)
 }
 
 /// The length of the message, with its header, once that has come.
@@ -93,37 +115,58 @@ fn parse(body: &[u8]) -> Result<Hello, HelloError> {
         // TLS 1.2 has no extensions as a rule of its own.
         return Ok(hello);
     }
-    let mut extensions = Reader { rest: body.vector(2)? };
+    let mut extensions = body.last()?;
+    let mut kinds = Vec::new();
     while !extensions.rest.is_empty() {
         let kind = extensions.number(2)?;
         let data = Reader { rest: extensions.vector(2)? };
+        kinds.push(kind);
         match kind {
             SERVER_NAME => hello.server_name = server_name(data)?,
             ALPN => hello.alpn = protocols(data)?,
             _ => {}
         }
     }
+    // RFC 8446 section 4.2. Servers differ in which of two they take, so what is routed by one may be served by the other.
+    kinds.sort_unstable();
+    if kinds.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(HelloError::TwoOfAKind);
+    }
     Ok(hello)
 }
 
 fn server_name(mut data: Reader<'_>) -> Result<Option<String>, HelloError> {
-    let mut names = Reader { rest: data.vector(2)? };
+    let mut names = data.last()?;
+    let mut found = None;
     while !names.rest.is_empty() {
         let kind = names.number(1)?;
         let name = names.vector(2)?;
-        if kind == HOST_NAME {
-            let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b".-_".contains(byte);
-            if name.is_empty() || name.len() > LONGEST_NAME || !name.iter().all(is_plain) {
-                return Err(HelloError::Invalid);
-            }
-            return Ok(Some(String::from_utf8_lossy(name).to_ascii_lowercase()));
+        if kind != HOST_NAME {
+            continue;
         }
+        // RFC 6066 section 3.
+        if found.is_some() {
+            return Err(HelloError::TwoOfAKind);
+        }
+        found = Some(host_name(name)?);
     }
-    Ok(None)
+    Ok(found)
+}
+
+/// A name as in DNS (RFC 1035 section 2.3.4), in lower case. RFC 6066 section 3 has it without a dot at its end, which some
+/// clients send and which changes nothing.
+fn host_name(name: &[u8]) -> Result<String, HelloError> {
+    let name = name.strip_suffix(b".").unwrap_or(name);
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
+    let is_label = |label: &[u8]| (1..=LONGEST_LABEL).contains(&label.len()) && label.iter().all(is_plain);
+    match name.len() <= LONGEST_NAME && name.split(|byte| *byte == b'.').all(is_label) {
+        true => Ok(String::from_utf8_lossy(name).to_ascii_lowercase()),
+        false => Err(HelloError::Name),
+    }
 }
 
 fn protocols(mut data: Reader<'_>) -> Result<Vec<Vec<u8>>, HelloError> {
-    let mut list = Reader { rest: data.vector(2)? };
+    let mut list = data.last()?;
     let mut protocols = Vec::new();
     while !list.rest.is_empty() {
         protocols.push(list.vector(1)?.to_vec());
@@ -147,6 +190,12 @@ impl<'a> Reader<'a> {
         Ok(self.take(bytes)?.iter().fold(0, |number, byte| number << 8 | usize::from(*byte)))
     }
 
+    /// A list behind its length of 2 bytes, which must be all that is left.
+    fn last(&mut self) -> Result<Self, HelloError> {
+        let list = Self { rest: self.vector(2)? };
+        if self.rest.is_empty() { Ok(list) } else { Err(HelloError::Invalid) }
+    }
+
     /// Bytes behind their length, which has so many bytes itself.
     fn vector(&mut self, bytes: usize) -> Result<&'a [u8], HelloError> {
         let len = self.number(bytes)?;
@@ -156,6 +205,9 @@ impl<'a> Reader<'a> {
 
 /// A message with its header. Real ones have up to 2 KiB with a hybrid key share, some more with many tickets.
 pub const LONGEST: usize = 16 * 1024;
+
+/// Records of a ClientHello. Libraries make one of it, and tools against censorship some more.
+pub const MOST_RECORDS: usize = 64;
 
 const RECORD_HEADER: usize = 5;
 const LARGEST_RECORD: usize = 1 << 14;
@@ -167,5 +219,5 @@ const VERSION_AND_RANDOM: usize = 2 + 32;
 const SERVER_NAME: usize = 0;
 const ALPN: usize = 16;
 const HOST_NAME: usize = 0;
-/// RFC 1035 section 2.3.4.
-const LONGEST_NAME: usize = 255;
+const LONGEST_NAME: usize = 253;
+const LONGEST_LABEL: usize = 63;

@@ -178,6 +178,9 @@ pub enum TlsError {
     /// The peer sent a fatal alert (RFC 8446 6.2).
     #[error("the peer sent alert {}", alert_name(*.0))]
     PeerAlert(u8),
+    /// A client's hello is too long, or in too many records.
+    #[error("a ClientHello of more than 16 KiB or 64 records")]
+    HelloTooLong,
     /// The peer violated the protocol.
     #[error("the peer violated the protocol: {0}")]
     PeerMisbehaved(String),
@@ -216,7 +219,9 @@ impl TlsError {
     /// Whose fault it was.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::NotTls { .. } | Self::PeerMisbehaved(_) | Self::BadRecord => Fault::Peer,
+            Self::NotTls { .. } | Self::HelloTooLong | Self::PeerMisbehaved(_) | Self::BadRecord => {
+                Fault::Peer
+            }
             Self::PeerAlert(_)
             | Self::Incompatible(_)
             | Self::NoApplicationProtocol
@@ -227,7 +232,7 @@ impl TlsError {
     }
 
     /// A stable name in snake case, for logs and metrics: `not_tls`, `not_tls_http`, `alert_` and the alert's name,
-    /// `peer_misbehaved`, `bad_record`, `incompatible`, `no_application_protocol`, `certificate_` and one of `expired`,
+    /// `hello_too_long`, `peer_misbehaved`, `bad_record`, `incompatible`, `no_application_protocol`, `certificate_` and one of `expired`,
     /// `not_valid_yet`, `unknown_issuer`, `wrong_name`, `revoked`, `bad_signature`, `bad_encoding`, `wrong_purpose`,
     /// `missing`, `other`; `handshaking`, `closed`, `internal`.
     pub fn reason(&self) -> &'static str {
@@ -235,6 +240,7 @@ impl TlsError {
             Self::NotTls { http: true } => "not_tls_http",
             Self::NotTls { http: false } => "not_tls",
             Self::PeerAlert(alert) => alert_reason(*alert),
+            Self::HelloTooLong => "hello_too_long",
             Self::PeerMisbehaved(_) => "peer_misbehaved",
             Self::BadRecord => "bad_record",
             Self::Incompatible(_) => "incompatible",

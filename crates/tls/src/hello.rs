@@ -65,10 +65,54 @@ pub(crate) fn missing(partial: &[u8]) -> Option<usize> {
     wanted.checked_sub(partial.len()).filter(|missing| *missing > 0)
 }
 
+/// A ClientHello's bytes with the headers of its records. Real ones have up to 2 KiB with a hybrid key share, some more with
+/// many tickets.
+const MOST_BYTES: usize = 16 * 1024 + MOST_RECORDS * RECORD_HEADER;
+/// A ClientHello's records. Libraries make one of it, and tools against censorship some more.
+const MOST_RECORDS: usize = 64;
+
+/// The handshake records that a server has received since its last hello, by their headers.
+#[derive(Default)]
+pub(crate) struct Received {
+    records: usize,
+    bytes: usize,
+    /// Of the header that has begun.
+    header: [u8; RECORD_HEADER],
+    have: usize,
+    /// What is missing of the record behind the last header.
+    missing: usize,
+}
+
+impl Received {
+    /// Counts what has come. Whether it may still be a ClientHello.
+    pub(crate) fn is_bounded_with(&mut self, mut input: &[u8]) -> bool {
+        loop {
+            let body = self.missing.min(input.len());
+            self.missing -= body;
+            let [byte, rest @ ..] = &input[body..] else { break };
+            input = rest;
+            self.header[self.have] = *byte;
+            self.have += 1;
+            if self.have == RECORD_HEADER {
+                self.have = 0;
+                self.missing = usize::from(u16::from_be_bytes([self.header[3], self.header[4]]));
+                // Early data may follow, which is no part of it.
+                if self.header[0] == HANDSHAKE {
+                    self.records += 1;
+                    self.bytes += RECORD_HEADER + self.missing;
+                }
+            }
+        }
+        self.records <= MOST_RECORDS && self.bytes <= MOST_BYTES
+    }
+}
+
 /// The hellos sent by this side.
 #[derive(Default)]
 pub(crate) struct Sent {
     client_hellos: u8,
+    /// A ServerHello that is no HelloRetryRequest.
+    pub(crate) server_hello: bool,
     retry_request: bool,
     /// The ClientHello offered a TLS 1.2 ticket.
     pub(crate) offered_ticket: bool,
@@ -86,7 +130,9 @@ impl Sent {
                     self.offered_ticket |= offer(record).is_some_and(|offer| offer.ticket);
                 }
                 [HANDSHAKE, _, _, _, _, SERVER_HELLO, _, _, _, _, _, random @ ..] => {
-                    self.retry_request |= random.starts_with(&RETRY_RANDOM);
+                    let is_retry = random.starts_with(&RETRY_RANDOM);
+                    self.retry_request |= is_retry;
+                    self.server_hello |= !is_retry;
                 }
                 // For middlebox compatibility, between two hellos (RFC 8446 D.4).
                 [CHANGE_CIPHER_SPEC, ..] => {}

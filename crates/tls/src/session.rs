@@ -62,6 +62,8 @@ struct Handshaking {
     notes: Notes,
     /// Our hellos.
     hellos: hello::Sent,
+    /// What a server has received since its last hello.
+    received: hello::Received,
     /// Whether the peer's first bytes were TLS.
     is_tls: bool,
     /// Output created in advance.
@@ -285,12 +287,19 @@ impl Session {
         reply: &mut Vec<u8>,
     ) -> Result<Received, TlsError> {
         let Phase::Handshaking(handshaking) = &mut self.phase else { return Ok(Received::default()) };
+        let awaits_hello = matches!(self.side, Side::Server(_)) && !handshaking.hellos.server_hello;
+        if awaits_hello && !handshaking.received.is_bounded_with(ciphertext) {
+            return Err(self.fail(TlsError::HelloTooLong));
+        }
         reply.append(&mut handshaking.first_flight);
         let mut notes = handshaking.notes;
         let start = reply.len();
         let taken = notes::recorded(&mut notes, || self.take(ciphertext, plaintext, reply));
         let Phase::Handshaking(handshaking) = &mut self.phase else { return Ok(Received::default()) };
         handshaking.hellos.see(&reply[start..]);
+        if reply.len() > start {
+            handshaking.received = hello::Received::default();
+        }
         if handshaking.hellos.offered_ticket {
             notes.origin = Some(Origin::Ticket);
         }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use crate::common::{Pair, Pki, localhost, without_chain};
 use proptest::prelude::*;
 use weir_tls::issue::KeyKind;
-use weir_tls::{Acceptor, Connector, Fault, Session, TlsError, Version};
+use weir_tls::{Acceptor, Connector, Fault, Group, Session, TlsError, Version};
 
 struct Sides {
     acceptor: Acceptor,
@@ -167,20 +167,80 @@ fn a_partial_record_is_kept_and_freed() {
 /// A hello in records of one byte each makes a server buffer six bytes for each byte of it.
 #[test]
 fn an_endless_hello_is_rejected_and_its_bytes_freed() {
-    let mut server = sides().acceptor.accept();
-    let (mut plaintext, mut reply) = (Vec::new(), Vec::new());
-    let mut receive = |bytes: &[u8]| server.receive(&mut bytes.to_vec(), &mut plaintext, &mut reply);
-    // A ClientHello with a declared length of 65 000 bytes.
-    for byte in [1, 0, 0xfd, 0xe8] {
-        receive(&[22, 3, 1, 0, 1, byte]).unwrap();
+    // A ClientHello with a declared length of 65 000 bytes, however long its records are and the parts that arrive.
+    for size in [1, 7, 256, 1000, 16_384] {
+        for piece in [1, 5, 6, 1460, 1 << 20] {
+            let message = [&[1, 0, 0xfd, 0xe8][..], &[0; 65_000]].concat();
+            let mut bytes = in_records(&message, size);
+            let mut server = sides().acceptor.accept();
+            let (mut most, mut taken) = (0, 0);
+            let error = bytes.chunks_mut(piece).find_map(|part| {
+                taken += part.len();
+                let received = server.receive(part, &mut Vec::new(), &mut Vec::new());
+                most = most.max(server.partial_bytes());
+                received.err()
+            });
+            let error = error.unwrap();
+            assert_eq!((error.reason(), error.fault()), ("hello_too_long", Fault::Peer), "{size}, {piece}");
+            assert!(taken <= (16 * 1024 + 65 * 5 + 16_384).max(piece), "{size}, {piece}: {taken}");
+            // A vector may have twice the room that it needs.
+            assert!(most <= 2 * (16 * 1024 + 65 * 5), "{size}, {piece}: {most}");
+            assert_eq!(server.partial_bytes(), 0);
+        }
     }
-    let error = (0..65_000).find_map(|_| receive(&[22, 3, 1, 0, 1, 0]).err()).unwrap();
-    assert_eq!((error.reason(), error.fault()), ("peer_misbehaved", Fault::Peer));
-    assert_eq!(server.partial_bytes(), 0);
 
+    let (mut plaintext, mut reply) = (Vec::new(), Vec::new());
     let mut server = sides().acceptor.accept();
     let error = server.receive(&mut [22, 3, 1, 0, 4, 1, 1, 0, 0], &mut plaintext, &mut reply).unwrap_err();
     assert_eq!(error.reason(), "peer_misbehaved", "a declared length of 65 536 bytes is rejected");
+}
+
+#[test]
+fn each_hello_may_be_in_64_records_and_no_more() {
+    // A group that the server has, but without a key share: a HelloRetryRequest follows, and a second hello.
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    let acceptor = pki.acceptor(|settings| settings.groups = vec![Group::P256]);
+    for groups in [vec![Group::P256], vec![Group::X25519, Group::P256]] {
+        for (records, reason) in [(1, None), (64, None), (65, Some("hello_too_long"))] {
+            for hello in 0..groups.len() {
+                let connector = pki.connector(|settings| settings.groups = groups.clone());
+                let mut pair = Pair::new(&connector, &acceptor);
+                let mut failed = None;
+                pair.client.receive(&mut [], &mut Vec::new(), &mut pair.to_server).unwrap();
+                for nth in 0..groups.len() {
+                    let mut bytes = std::mem::take(&mut pair.to_server);
+                    if nth == hello {
+                        let start = bytes.windows(3).position(|part| part[0] == 22 && part[1] == 3).unwrap();
+                        let message = bytes.split_off(start + 5);
+                        bytes.truncate(start);
+                        bytes.extend(split_in(&message, records));
+                    }
+                    let received = pair.server.receive(&mut bytes, &mut Vec::new(), &mut pair.to_client);
+                    failed = failed.or(received.err());
+                    let _ = pair.client.receive(&mut pair.to_client, &mut Vec::new(), &mut pair.to_server);
+                    pair.to_client.clear();
+                }
+                assert_eq!(
+                    failed.map(|error| error.reason()),
+                    reason,
+                    "{groups:?}, hello {hello}, {records}"
+                );
+            }
+        }
+    }
+}
+
+/// A handshake message in so many records, the last of which may be the longest.
+fn split_in(message: &[u8], records: usize) -> Vec<u8> {
+    let size = message.len() / records;
+    let (even, last) = message.split_at(size * (records - 1));
+    [in_records(even, size), in_records(last, last.len())].concat()
+}
+
+/// A handshake message in records of so many bytes.
+fn in_records(message: &[u8], size: usize) -> Vec<u8> {
+    let record = |part: &[u8]| [&[22, 3, 1][..], &(part.len() as u16).to_be_bytes(), part].concat();
+    message.chunks(size.max(1)).flat_map(record).collect()
 }
 
 #[test]
