@@ -10,6 +10,7 @@
 mod client;
 mod client_certificate;
 mod client_sessions;
+mod distinguished_name;
 mod early_data;
 mod error;
 mod facts;
