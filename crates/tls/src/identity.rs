@@ -113,8 +113,8 @@ fn signing_key(
     provider: &CryptoProvider,
 ) -> Result<Arc<dyn SigningKey>, FileError> {
     let Item { der, line } = key.key(certificates, provider)?;
-    let expected = "expected an RSA key of at least 2048 bits, or an ECDSA or Ed25519 key";
-    let unusable = |_| key.bad_line("no usable private key", line, expected.to_owned());
+    let unusable = pem::why_unusable(der.secret_der());
+    let unusable = |_| key.bad_line("no usable private key", line, unusable);
     provider.key_provider.load_private_key(der).map_err(unusable)
 }
 

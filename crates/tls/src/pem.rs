@@ -17,6 +17,7 @@ use x509_parser::prelude::{CertificateRevocationList, FromDer as _, X509Certific
 
 use crate::FileError;
 use blocks::Block;
+pub(crate) use diagnosis::why_unusable;
 
 pub(crate) const CERTIFICATE: &str = "not a valid certificate";
 pub(crate) const LIST: &str = "not a certificate revocation list";

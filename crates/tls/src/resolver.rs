@@ -108,8 +108,10 @@ impl Resolver {
 
 impl ResolvesServerCert for Resolver {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        // rustls gives the name in lower case.
-        let choices = || self.candidates(hello.server_name()).flat_map(|choices| &choices.0);
+        // rustls gives the name in lower case, and with a dot at its end if the client sends one: a name of DNS means the same
+        // with it, though RFC 6066 section 3 has it without.
+        let name = hello.server_name().map(|name| name.strip_suffix('.').unwrap_or(name));
+        let choices = || self.candidates(name).flat_map(|choices| &choices.0);
         let first = choices().next()?;
         let is_only = || choices().all(|choice| Arc::ptr_eq(&choice.certified, &first.certified));
         let usable = || choices().find(|choice| self.is_usable(choice, &hello));

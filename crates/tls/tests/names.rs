@@ -1,6 +1,6 @@
 //! Which certificate a client gets, and what a server knows of the client's.
 
-use crate::common::{Pair, handshake, only};
+use crate::common::{Pair, client_hello, handshake, only};
 use weir_tls::issue::{Authority, Issued, KeyKind};
 use weir_tls::{
     Acceptor, Client, ClientAuth, ClientCertificate, ClientSettings, Connector, HandshakeKind, Identity,
@@ -66,6 +66,32 @@ fn each_name_has_its_certificate() {
     Pair::to(&name("a.example"), &connector, &strict).exchange();
     let (client, _) = Pair::to(&name("other.test"), &connector, &strict).settle();
     assert!(client.unwrap().reason().starts_with("alert_"));
+}
+
+#[test]
+fn a_dot_at_the_end_of_a_name_changes_nothing() {
+    let names = Names::new(&[
+        (&["default.example"], KeyKind::EcdsaP256),
+        (&["a.example", "*.b.example"], KeyKind::EcdsaP256),
+    ]);
+    let strict = Server::new(&ServerSettings { strict_names: true, ..names.settings() }).unwrap().core();
+    for (asked, is_known) in [
+        ("a.example.", true),
+        ("A.EXAMPLE.", true),
+        ("x.b.example.", true),
+        ("other.test.", false),
+        (".b.example.", false),
+        ("a.example..", false),
+    ] {
+        // Our client leaves the dot out, so it asks for a name of that length, which is then replaced.
+        let stand_in = "y".repeat(asked.len());
+        let mut session = names.connector(|_| {}).connect(&name(&stand_in));
+        let mut hello = client_hello(&mut session);
+        let at = hello.windows(asked.len()).position(|part| part == stand_in.as_bytes()).unwrap();
+        hello[at..at + asked.len()].copy_from_slice(asked.as_bytes());
+        let answered = strict.accept().receive(&mut hello, &mut Vec::new(), &mut Vec::new());
+        assert_eq!(answered.is_ok(), is_known, "{asked}: {answered:?}");
+    }
 }
 
 #[test]

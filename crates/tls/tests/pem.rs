@@ -159,6 +159,35 @@ fn every_reader_accepts_text_around_blocks_and_rejects_a_damaged_boundary() {
     }
 }
 
+/// Regression test: the error of an RSA-PSS key spoke of its size.
+#[test]
+fn a_key_that_cannot_sign_is_called_what_it_is() {
+    let files = Files::new();
+    for (args, kind) in [
+        (
+            &["-algorithm", "RSA-PSS", "-pkeyopt", "rsa_keygen_bits:2048"][..],
+            "an RSA-PSS key (id-RSASSA-PSS)",
+        ),
+        (&["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024"], "an RSA key of an unsupported size"),
+        (
+            &["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:secp256k1"],
+            "an ECDSA key on an unsupported curve",
+        ),
+        (&["-algorithm", "ED448"], "an Ed448 key"),
+        (&["-algorithm", "X25519"], "an X25519 key"),
+    ] {
+        let made = std::process::Command::new("openssl").arg("genpkey").args(args).output();
+        let Ok(made) = made else {
+            println!("not tested: openssl is missing");
+            return;
+        };
+        let key = String::from_utf8(made.stdout).unwrap();
+        let error = Reader::Key.read(&files, &key).unwrap_err();
+        let expected = format!("no usable private key: line 1: {kind}");
+        assert!(error.contains(&expected) && error.contains("expected an RSA key of 2048"), "{error}");
+    }
+}
+
 #[test]
 fn a_block_of_another_kind_is_rejected_with_the_next_step() {
     let files = Files::new();

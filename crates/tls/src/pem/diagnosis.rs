@@ -39,6 +39,27 @@ pub(super) fn why_no_list(origin: &str, content: &[u8]) -> String {
     format!("{}: expected {LIST}", shape(content))
 }
 
+/// Why the library cannot sign with a key (DER): by the kind that it names.
+pub(crate) fn why_unusable(der: &[u8]) -> String {
+    let kind = KINDS.iter().find(|(oid, _)| contains(der, oid)).map_or("", |(_, kind)| kind);
+    format!(
+        "{kind}expected an RSA key of 2048 to 8192 bits, or an ECDSA key on P-256, P-384 or P-521, or an Ed25519 key"
+    )
+}
+
+/// The encoded object identifiers of kinds of keys that cannot be used, or not in any size.
+const KINDS: [(&[u8], &str); 6] = [
+    (
+        b"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0a",
+        "an RSA-PSS key (id-RSASSA-PSS), which is not supported; RSA keys sign with PSS, too: ",
+    ),
+    (b"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01", "an RSA key of an unsupported size: "),
+    (b"\x06\x07\x2a\x86\x48\xce\x3d\x02\x01", "an ECDSA key on an unsupported curve: "),
+    (b"\x06\x03\x2b\x65\x71", "an Ed448 key, which is not supported: "),
+    (b"\x06\x03\x2b\x65\x6e", "an X25519 key, which cannot sign: "),
+    (b"\x06\x07\x2a\x86\x48\xce\x38\x04\x01", "a DSA key, which is not supported: "),
+];
+
 /// How to decrypt the key in `origin`.
 pub(super) fn encrypted(origin: &str) -> String {
     format!("it is encrypted; `openssl pkey -in {origin} -out {origin}.plain` decrypts it")
