@@ -3,7 +3,7 @@
 use super::{metric, named};
 use crate::common::{Certificates, Client, Stream, Weir, peer};
 use std::process::{Command, Stdio};
-use weir_tls::issue::{Authority, Issued, KeyKind};
+use weir_tls::issue::{Authority, Issued, KeyKind, Signer, Status};
 use weir_tls::{
     Client as TlsClient, ClientSettings, Identity, Offer, PeerName, Roots, Session, Suite, Version,
 };
@@ -99,6 +99,11 @@ fn what_cannot_be_served_is_refused_with_its_key() {
     for (lines, fault) in [
         ("tls.tickets = 9\n", "listener.web.tls.tickets: invalid value `9`: expected 0 to 8"),
         ("tls.versions = '1.1'\n", "listener.web.tls.versions: unknown TLS version \"1.1\""),
+        ("tls.client_crl_expired = 'use'\n", "listener.web.tls.client_crl_expired: needs `client_crl`"),
+        (
+            "tls.client_crl_expired = 'ignore'\n",
+            "listener.web.tls.client_crl_expired: unknown variant `ignore`",
+        ),
         (
             "tls.client_crl = '/x'\n",
             "listener.web.tls: `client_certificates` and `client_crl` need `client_ca`",
@@ -196,36 +201,139 @@ fn a_key_log_comes_with_a_warning() {
     weir.wait_for_stderr(&["warning: listener.web.tls.key_log: the secrets of all sessions"]);
 }
 
-/// A response of an OCSP responder, made by hand; clients see it, and verify it themselves.
+/// A response is stapled if clients would accept it; another is not, with a warning, and does not keep the gateway from
+/// starting, as one that is none does.
 #[test]
-fn an_ocsp_response_is_stapled() {
+fn a_good_ocsp_response_is_stapled_and_another_is_warned_of() {
     let Some(openssl) = peer("openssl") else { return };
-    let own = Certificates::new();
+    let authority = Authority::new().unwrap().intermediate().unwrap();
+    let own = authority.issue(&["127.0.0.1"], KeyKind::EcdsaP256).unwrap();
     let folder = tempfile::tempdir().unwrap();
+    let files = own.write_to(folder.path()).unwrap();
     let response = folder.path().join("ocsp.der");
     let config = format!(
-        "[listener.web]\nbind = '127.0.0.1:0'\ntls = {{}}\n[[route]]\nrespond.status = 200\n{}ocsp = '{}'\n",
-        certificate(&own),
+        "[listener.web]
+        bind = '127.0.0.1:0'
+        tls = {{}}
+        [[route]]
+        respond.status = 200
+        [admin]
+        bind = '127.0.0.1:0'
+        [[certificate]]
+        chain = '{}'
+        key = '{}'
+        ocsp = '{}'\n",
+        files.certificates.display(),
+        files.key.display(),
         response.display()
     );
     let file = folder.path().join("weir.toml");
     std::fs::write(&file, &config).unwrap();
+    let check = || Weir::run(&["check", "--config", file.to_str().unwrap()]);
     for (bytes, fault) in [
         (&b"-----BEGIN"[..], "not a good OCSP response: expected DER"),
         (b"\x30\x03\x0a\x01\x06", "the responder refused, with status 6"),
-        (b"\x30\x06\x0a\x01\x00\xa0\x00", "expected DER"),
+        (b"\x30\x05\x0a\x01\x00\xa0\x00", "expected DER"),
     ] {
         std::fs::write(&response, bytes).unwrap();
-        let ended = Weir::run(&["check", "--config", file.to_str().unwrap()]);
+        let ended = check();
         assert!(ended.code == Some(2) && ended.stderr.contains(fault), "{}", ended.stderr);
     }
-    std::fs::write(&response, b"\x30\x05\x0a\x01\x00\xa0\x00").unwrap();
+    let long = ("20200101000000Z", Some("20491231000000Z"));
+    for (status, valid, why) in [
+        (Status::Good, long, None),
+        (
+            Status::Good,
+            ("20200101000000Z", Some("20200108000000Z")),
+            Some("it has expired on Wed, 08 Jan 2020"),
+        ),
+        (Status::Good, ("20480101000000Z", Some("20490101000000Z")), Some("it is valid only from")),
+        (Status::Good, ("20200101000000Z", None), Some("it does not say when the next one is due")),
+        (Status::Revoked, long, Some("it says that the certificate is revoked")),
+        (Status::Unknown, long, Some("its responder does not know the certificate")),
+    ] {
+        let der = authority.ocsp_response(&own, status, valid, Signer::Issuer).unwrap();
+        std::fs::write(&response, der).unwrap();
+        let ended = check();
+        let warning = format!("{}: the OCSP response is not stapled: ", response.display());
+        let expected = why.map_or(warning.clone(), |why| warning.clone() + why);
+        let said = ended.stdout + &ended.stderr;
+        assert!(ended.code == Some(0) && said.contains(&expected) == why.is_some(), "{expected}: {said}");
+        let weir = Weir::configured(&config, 1);
+        if why.is_some() {
+            weir.wait_for_stderr(&["warning", "certificate.0.ocsp", "the OCSP response is not stapled: "]);
+        }
+        let is_stapled = u64::from(why.is_none());
+        assert_eq!(metric(&weir, "weir_ocsp_stapled"), is_stapled, "{why:?}");
+        let mut client = Command::new(&openssl);
+        client.args(["s_client", "-status", "-connect", &weir.address().to_string()]);
+        let said = client.stdin(Stdio::null()).output().unwrap().stdout;
+        let said = String::from_utf8_lossy(&said);
+        let expected = if why.is_none() { "OCSP Response Status: successful" } else { "no response sent" };
+        assert!(said.contains(expected), "{why:?}: {said}");
+    }
+}
+
+#[test]
+fn an_overdue_revocation_list_and_a_ca_without_one_are_warned_of() {
+    let own = Certificates::new();
+    let authorities = [0; 2].map(|_| Authority::new().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let [ca, crl, file] = ["ca.pem", "crl.pem", "weir.toml"].map(|name| folder.path().join(name));
+    std::fs::write(&ca, authorities[0].ca_pem().to_owned() + authorities[1].ca_pem()).unwrap();
+    let config = format!(
+        "[listener.web]
+        bind = '127.0.0.1:0'
+        [listener.web.tls]
+        client_ca = '{}'
+        client_crl = ['{}']
+        [[route]]
+        respond.status = 200
+        [admin]
+        bind = '127.0.0.1:0'
+        {}",
+        ca.display(),
+        crl.display(),
+        certificate(&own)
+    );
+    std::fs::write(&file, &config).unwrap();
+    let [first, second] = authorities.each_ref();
+    let list = |authority: &Authority, years| authority.revocation_list(&[], years).unwrap();
+    for (lists, warnings) in [
+        (list(first, (2020, 2049)) + &list(second, (2020, 2049)), &[][..]),
+        (list(first, (2020, 2049)), &["no revocation list of CN=Weir test authority "]),
+        (
+            list(first, (2020, 2021)) + &list(second, (2020, 2049)),
+            &[
+                "line 1: the revocation list of CN=Weir test authority ",
+                "is expired: the next one was due on Fri, 01 Jan 2021",
+            ],
+        ),
+        (list(first, (2048, 2049)) + &list(second, (2020, 2049)), &["is of the future"]),
+    ] {
+        std::fs::write(&crl, lists).unwrap();
+        let ended = Weir::run(&["check", "--config", file.to_str().unwrap()]);
+        let said = ended.stdout + &ended.stderr;
+        assert_eq!(ended.code, Some(0), "{said}");
+        assert_eq!(said.matches("listener.web.tls.client_crl: ").count(), warnings.len().min(1), "{said}");
+        assert!(warnings.iter().all(|warning| said.contains(warning)), "{warnings:?}: {said}");
+    }
+    std::fs::write(&crl, list(first, (2020, 2021)) + &list(second, (2020, 2049))).unwrap();
     let weir = Weir::configured(&config, 1);
-    let mut client = Command::new(openssl);
-    client.args(["s_client", "-status", "-connect", &weir.address().to_string()]);
-    let said = client.stdin(Stdio::null()).output().unwrap().stdout;
-    let said = String::from_utf8_lossy(&said);
-    assert!(said.contains("OCSP response:") && !said.contains("no response sent"), "{said}");
+    weir.wait_for_stderr(&["warning", "listener.web.tls.client_crl", "is expired"]);
+    let due = |line| {
+        metric(
+            &weir,
+            &format!(
+                "weir_revocation_list_next_update_seconds{{file=\"{}\",line=\"{line}\"}}",
+                crl.display()
+            ),
+        )
+    };
+    assert_eq!(due(1), 1_609_459_200);
+    let lines = list(first, (2020, 2021)).lines().count();
+    assert_eq!(due(lines + 1), 2_493_072_000);
+    assert_eq!(weir.ask_admin("POST /reload").status, 200);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::secrets::SecretsFile;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
+use weir_tls::{RevocationList, Staple};
 
 /// Written by the threads that reload and watch the clock, read by those of the admin address.
 #[derive(Debug)]
@@ -22,6 +23,10 @@ pub(crate) struct Current {
     pub in_words: Arc<str>,
     /// The files of certificates, and when they expire, in seconds since 1970.
     pub expiry: Arc<[(String, i64)]>,
+    /// The revocation lists of listeners.
+    pub lists: Arc<[RevocationList]>,
+    /// The OCSP responses of certificates.
+    pub staples: Arc<[Staple]>,
     /// The files of ticket secrets.
     pub secrets: Arc<[Arc<SecretsFile>]>,
     /// Since when, in seconds since 1970.
@@ -89,12 +94,24 @@ impl Standing {
 
 impl Current {
     fn of(checked: &Checked, secrets: Arc<[Arc<SecretsFile>]>) -> Self {
+        let servers = checked.snapshot.listeners.iter().filter_map(|listener| listener.tls.as_ref());
+        let mut lists: Vec<RevocationList> = Vec::new();
+        for list in servers.flat_map(|server| &server.revocation().lists) {
+            if !lists.contains(list) {
+                lists.push(list.clone());
+            }
+        }
         let presented = checked.snapshot.listeners.iter().find_map(|listener| listener.tls.as_ref());
-        let certificates = presented.into_iter().flat_map(weir_tls::Server::certificates);
+        let certificates = presented.map(weir_tls::Server::certificates).unwrap_or_default();
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             in_words: checked.explain().into(),
-            expiry: certificates.map(|presented| (presented.origin.clone(), presented.not_after)).collect(),
+            expiry: certificates
+                .iter()
+                .map(|presented| (presented.origin.clone(), presented.not_after))
+                .collect(),
+            lists: lists.into(),
+            staples: certificates.iter().filter_map(|presented| presented.ocsp.clone()).collect(),
             secrets,
             since: since.as_secs(),
         }

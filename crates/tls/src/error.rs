@@ -176,7 +176,7 @@ pub enum TlsError {
         http: bool,
     },
     /// The peer sent a fatal alert (RFC 8446 6.2).
-    #[error("the peer sent alert {}", alert_name(*.0))]
+    #[error("the peer sent alert {}{}", alert_name(*.0), alert_hint(*.0))]
     PeerAlert(u8),
     /// A client's hello is too long, or in too many records.
     #[error("a ClientHello of more than 16 KiB or 64 records")]
@@ -234,7 +234,7 @@ impl TlsError {
     /// A stable name in snake case, for logs and metrics: `not_tls`, `not_tls_http`, `alert_` and the alert's name,
     /// `hello_too_long`, `peer_misbehaved`, `bad_record`, `incompatible`, `no_application_protocol`, `certificate_` and one of `expired`,
     /// `not_valid_yet`, `unknown_issuer`, `wrong_name`, `revoked`, `bad_signature`, `bad_encoding`, `wrong_purpose`,
-    /// `missing`, `other`; `handshaking`, `closed`, `internal`.
+    /// `list_expired`, `is_a_ca`, `missing`, `other`; `handshaking`, `closed`, `internal`.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::NotTls { http: true } => "not_tls_http",
@@ -291,6 +291,9 @@ fn certificate_reason(why: &CertificateError) -> &'static str {
             "certificate_wrong_name"
         }
         CertificateError::Revoked => "certificate_revoked",
+        CertificateError::ExpiredRevocationList | CertificateError::ExpiredRevocationListContext { .. } => {
+            "certificate_list_expired"
+        }
         CertificateError::BadSignature => "certificate_bad_signature",
         CertificateError::BadEncoding => "certificate_bad_encoding",
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
@@ -302,6 +305,10 @@ fn certificate_reason(why: &CertificateError) -> &'static str {
 }
 
 fn certificate_detail(why: &CertificateError) -> String {
+    use CertificateError::{ExpiredRevocationList, ExpiredRevocationListContext};
+    if matches!(why, ExpiredRevocationList | ExpiredRevocationListContext { .. }) {
+        return "the next revocation list of its CA is overdue".to_owned();
+    }
     match is_ca_as_server(why) {
         true => "it is marked as a CA, as `openssl req -x509` makes it unless told otherwise; issue it with \
                  `-addext basicConstraints=critical,CA:FALSE`"
@@ -335,6 +342,17 @@ fn alert_name(alert: u8) -> String {
     match alert_reason(alert) {
         "alert_unknown" => format!("number {alert}"),
         known => known.trim_start_matches("alert_").to_owned(),
+    }
+}
+
+/// What an alert means that says little, and is sent for much.
+fn alert_hint(alert: u8) -> &'static str {
+    match AlertDescription::from(alert) {
+        AlertDescription::HandshakeFailure => {
+            ": it found no version, suite, group or signature in common; in TLS 1.2, the curve of a server's ECDSA \
+             certificate must be a group, too, which P-521 is not here"
+        }
+        _ => "",
     }
 }
 

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use rustls::crypto::CryptoProvider;
 use rustls::sign::{CertifiedKey, Signer, SigningKey};
 use rustls::{Error, InconsistentKeys, RootCertStore, SignatureAlgorithm, SignatureScheme};
-use rustls_pki_types::SubjectPublicKeyInfoDer;
+use rustls_pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
 
+use crate::ocsp::{self, Malformed, Staple};
 use crate::pem::{self, File, Item};
 use crate::{FileError, SettingsError, notes};
 
@@ -69,10 +70,7 @@ impl Identity {
         };
         let chain = certificates.chain(&key)?;
         let signing_key = signing_key(&key, &certificates, provider)?;
-        let mut certified = CertifiedKey::new(chain, signing_key);
-        if let Self::Files { ocsp: Some(path), .. } = self {
-            certified.ocsp = Some(ocsp_response(path)?);
-        }
+        let certified = CertifiedKey::new(chain, signing_key);
         match certified.keys_match() {
             Ok(()) => Ok(certified),
             Err(Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
@@ -81,28 +79,25 @@ impl Identity {
             Err(error) => Err(certificates.bad(pem::CERTIFICATE, error.to_string()).into()),
         }
     }
-}
 
-/// A good OCSP response in DER. Who signed it, and for which certificate, the clients verify.
-fn ocsp_response(path: &Path) -> Result<Vec<u8>, FileError> {
-    let source = File::read(path)?;
-    let body = match &source.content[..] {
-        [0x30, len, body @ ..] if *len < 0x80 && body.len() == usize::from(*len) => Some(body),
-        [0x30, 0x81, len, body @ ..] if body.len() == usize::from(*len) => Some(body),
-        [0x30, 0x82, high, low, body @ ..]
-            if body.len() == usize::from(u16::from_be_bytes([*high, *low])) =>
-        {
-            Some(body)
-        }
-        _ => None,
-    };
-    match body {
-        Some([0x0a, 1, 0, _, ..]) => Ok(source.content),
-        Some([0x0a, 1, status, ..]) => {
-            Err(source
-                .bad(OCSP, format!("the responder refused, with status {status} (RFC 6960 section 4.2.1)")))
-        }
-        _ => Err(source.bad(OCSP, "expected DER, as `openssl ocsp -respout FILE` writes it".to_owned())),
+    /// The OCSP response about the leaf of `chain`, if there is one, and what becomes of it.
+    pub(crate) fn staple(
+        &self,
+        chain: &[CertificateDer<'_>],
+        provider: &CryptoProvider,
+        now: i64,
+    ) -> Result<Option<(Vec<u8>, Staple)>, SettingsError> {
+        let Self::Files { ocsp: Some(path), .. } = self else { return Ok(None) };
+        let file = File::read(path)?;
+        let algorithms = &provider.signature_verification_algorithms;
+        let why = match ocsp::judge(file.origin.clone(), &file.content, chain, algorithms, now) {
+            Ok(staple) => return Ok(Some((file.content, staple))),
+            Err(Malformed::NotDer) => "expected DER, as `openssl ocsp -respout FILE` writes it".to_owned(),
+            Err(Malformed::Status(status)) => {
+                format!("the responder refused, with status {status} (RFC 6960 section 4.2.1)")
+            }
+        };
+        Err(file.bad("not a good OCSP response", why).into())
     }
 }
 
@@ -151,7 +146,6 @@ pub(crate) fn native_roots() -> Result<RootCertStore, SettingsError> {
     Ok(roots)
 }
 
-const OCSP: &str = "not a good OCSP response";
 const SECRETS: &str = "not a file of secrets";
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

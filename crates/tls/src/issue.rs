@@ -1,6 +1,8 @@
 //! A private CA, its certificates and revocation lists, for the test server and for tests. Not for production: the
 //! CA's key is discarded.
 
+mod ocsp;
+
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -17,6 +19,7 @@ use rustls_pki_types::pem::PemObject as _;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::Identity;
+pub use ocsp::{Signer, Status};
 
 /// The kind of a certificate's key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

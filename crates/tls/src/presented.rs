@@ -6,6 +6,8 @@ use rustls_pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 use x509_parser::public_key::PublicKey;
 
+use crate::Staple;
+
 /// A certificate that a server presents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presented {
@@ -19,6 +21,8 @@ pub struct Presented {
     pub not_before: i64,
     /// The last second of its validity, since the epoch.
     pub not_after: i64,
+    /// Its OCSP response, if there is one.
+    pub ocsp: Option<Staple>,
 }
 
 /// The kind of a key.
@@ -44,6 +48,7 @@ impl Presented {
                 key: KeyName::Other,
                 not_before: 0,
                 not_after: i64::MAX,
+                ocsp: None,
             };
         };
         let names = leaf.subject_alternative_name().ok().flatten();
@@ -58,6 +63,7 @@ impl Presented {
             key: KeyName::of(&leaf),
             not_before: leaf.validity().not_before.timestamp(),
             not_after: leaf.validity().not_after.timestamp(),
+            ocsp: None,
         }
     }
 }

@@ -7,7 +7,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{SignatureAlgorithm, SignatureScheme};
 
-use crate::{FileError, Presented, SettingsError, Suite, Version};
+use crate::{FileError, Presented, SettingsError, Staple, Suite, TimeProvider, Version};
 
 /// The certificates of a server by name, shared by all cores.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub(crate) struct Resolver {
     strict: bool,
     /// The suites accepted.
     suites: Vec<Suite>,
+    /// For OCSP responses.
+    time: Arc<dyn TimeProvider>,
 }
 
 /// Certificates for one name, the cheapest to sign with first; each has another kind of key.
@@ -29,6 +31,8 @@ struct Choices(Vec<Choice>);
 #[derive(Clone, Debug)]
 struct Choice {
     certified: Arc<CertifiedKey>,
+    /// The same with an OCSP response, for the time of its validity.
+    stapled: Option<(Arc<CertifiedKey>, Staple)>,
     algorithm: SignatureAlgorithm,
     cost: u32,
     /// Its file, for messages.
@@ -41,6 +45,7 @@ impl Resolver {
         certificates: &[(CertifiedKey, Presented)],
         strict: bool,
         suites: &[Suite],
+        time: Arc<dyn TimeProvider>,
     ) -> Result<Self, SettingsError> {
         let mut resolver = Self {
             exact: HashMap::new(),
@@ -48,10 +53,14 @@ impl Resolver {
             default: Choices::default(),
             strict,
             suites: suites.to_vec(),
+            time,
         };
         for (certified, presented) in certificates {
+            let bare = CertifiedKey { ocsp: None, ..certified.clone() };
+            let stapled = presented.ocsp.clone().filter(|staple| staple.rejected.is_none());
             let choice = Choice {
-                certified: Arc::new(certified.clone()),
+                certified: Arc::new(bare),
+                stapled: stapled.map(|staple| (Arc::new(certified.clone()), staple)),
                 algorithm: certified.key.algorithm(),
                 cost: presented.key.cost(),
                 origin: presented.origin.clone(),
@@ -86,6 +95,15 @@ impl Resolver {
         exact.into_iter().chain(below).chain((!self.strict).then_some(&self.default))
     }
 
+    /// With its OCSP response if that is valid now.
+    fn now_of(&self, choice: &Choice) -> Arc<CertifiedKey> {
+        let now = || self.time.current_time().map_or(0, |now| now.as_secs() as i64);
+        match &choice.stapled {
+            Some((stapled, staple)) if staple.is_stapled_at(now()) => Arc::clone(stapled),
+            _ => Arc::clone(&choice.certified),
+        }
+    }
+
     /// Whether the client can verify the certificate's signature, and has a suite for it.
     fn is_usable(&self, choice: &Choice, hello: &ClientHello<'_>) -> bool {
         let Some(signer) = choice.certified.key.choose_scheme(hello.signature_schemes()) else {
@@ -116,7 +134,7 @@ impl ResolvesServerCert for Resolver {
         let is_only = || choices().all(|choice| Arc::ptr_eq(&choice.certified, &first.certified));
         let usable = || choices().find(|choice| self.is_usable(choice, &hello));
         let chosen = if is_only() { first } else { usable().unwrap_or(first) };
-        Some(Arc::clone(&chosen.certified))
+        Some(self.now_of(chosen))
     }
 }
 

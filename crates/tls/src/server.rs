@@ -22,8 +22,8 @@ use crate::server_sessions::{self, SessionStore};
 use crate::ticket_secrets::TicketSecrets;
 use crate::tickets::{self, CoreTickets, KeySpace, TicketCounts};
 use crate::{
-    Group, Identity, OfferError, Presented, Session, SettingsError, Suite, SystemTime, TimeProvider, Version,
-    unbuffered,
+    Group, Identity, OfferError, Presented, Revocation, Session, SettingsError, Suite, SystemTime,
+    TimeProvider, Version, unbuffered,
 };
 
 /// More than any client stores, and few enough for one flight.
@@ -91,6 +91,9 @@ pub struct ClientAuth {
     pub roots: PathBuf,
     /// PEM files with revocation lists: certificates in them are rejected.
     pub crls: Vec<PathBuf>,
+    /// Accept certificates also where the next revocation list of their CA is overdue. If not, they are rejected, as by
+    /// OpenSSL's servers: a certificate may be revoked that the list does not have.
+    pub expired_crls: bool,
     /// Reject clients without one.
     pub required: bool,
 }
@@ -98,7 +101,7 @@ pub struct ClientAuth {
 impl ClientAuth {
     /// Every client needs a certificate of the CAs in this file.
     pub fn required(roots: impl Into<PathBuf>) -> Self {
-        Self { roots: roots.into(), crls: Vec::new(), required: true }
+        Self { roots: roots.into(), crls: Vec::new(), expired_crls: false, required: true }
     }
 }
 
@@ -140,6 +143,7 @@ pub struct Server {
     /// Complete except for the per-core part.
     template: Arc<ServerConfig>,
     presented: Arc<[Presented]>,
+    revocation: Arc<Revocation>,
     tickets: Option<(KeySpace, Arc<dyn TimeProvider>)>,
     ticket_file: Option<PathBuf>,
 }
@@ -151,11 +155,14 @@ impl Server {
         if settings.tickets > MAX_TICKETS {
             return Err(OfferError::TooManyTickets { tickets: settings.tickets, most: MAX_TICKETS }.into());
         }
+        let now = settings.time.current_time().map_or(0, |now| now.as_secs() as i64);
         let mut certificates = Vec::with_capacity(settings.identities.len());
         for identity in &settings.identities {
-            let CertifiedKey { cert, key, ocsp } = identity.load(&parameters.provider)?;
+            let CertifiedKey { cert, key, .. } = identity.load(&parameters.provider)?;
             let leaf = cert.first().ok_or(OfferError::Empty { what: "certificate" })?;
-            let presented = Presented::of(identity.origin(), leaf);
+            let mut presented = Presented::of(identity.origin(), leaf);
+            let (ocsp, staple) = identity.staple(&cert, &parameters.provider, now)?.unzip();
+            presented.ocsp = staple;
             certificates.push((CertifiedKey { cert, key: Arc::new(NotingKey(key)), ocsp }, presented));
         }
         let Some((first, _)) = certificates.first() else {
@@ -174,11 +181,16 @@ impl Server {
         let builder = ServerConfig::builder_with_details(provider.clone(), settings.time.clone())
             .with_protocol_versions(&parameters.versions)
             .map_err(refused)?;
+        let mut revocation = Revocation::default();
         let builder = match client_auth {
             None => builder.with_no_client_auth(),
-            Some(trusted) => builder.with_client_cert_verifier(trusted.verifier(provider)?),
+            Some(trusted) => {
+                revocation = trusted.revocation.clone();
+                builder.with_client_cert_verifier(trusted.verifier(provider)?)
+            }
         };
-        let resolver = Resolver::new(&certificates, settings.strict_names, &settings.suites)?;
+        let resolver =
+            Resolver::new(&certificates, settings.strict_names, &settings.suites, settings.time.clone())?;
         let mut config = builder.with_cert_resolver(Arc::new(resolver));
         let presented = certificates.into_iter().map(|(_, presented)| presented).collect();
         config.alpn_protocols = checked_alpn(&settings.alpn)?;
@@ -204,6 +216,7 @@ impl Server {
         Ok(Self {
             template: Arc::new(config),
             presented,
+            revocation: Arc::new(revocation),
             ticket_file: settings.ticket_secrets.clone().filter(|_| stateless),
             tickets: stateless.then(|| (key_space, settings.time.clone())),
         })
@@ -230,6 +243,11 @@ impl Server {
     /// The certificates, in the order of the settings.
     pub fn certificates(&self) -> &[Presented] {
         &self.presented
+    }
+
+    /// The revocation lists for clients' certificates.
+    pub fn revocation(&self) -> &Revocation {
+        &self.revocation
     }
 
     /// One core's part, with its own snapshot of the ticket keys.
@@ -275,6 +293,8 @@ struct Trusted {
     roots: RootCertStore,
     certificates: Vec<CertificateDer<'static>>,
     crls: Vec<CertificateRevocationListDer<'static>>,
+    revocation: Revocation,
+    expired_crls: bool,
     required: bool,
 }
 
@@ -282,10 +302,17 @@ impl Trusted {
     fn read(auth: &ClientAuth) -> Result<Self, SettingsError> {
         let (roots, certificates) = File::read(&auth.roots)?.authorities()?;
         let mut crls = Vec::new();
+        let mut revocation = Revocation::default();
         for path in &auth.crls {
-            crls.extend(File::read(path)?.lists()?.into_iter().map(|list| list.der));
+            let file = File::read(path)?;
+            for list in file.lists()? {
+                revocation.add(&file, &list);
+                crls.push(list.der);
+            }
         }
-        Ok(Self { roots, certificates, crls, required: auth.required })
+        revocation.compare(&certificates);
+        let &ClientAuth { required, expired_crls, .. } = auth;
+        Ok(Self { roots, certificates, crls, revocation, expired_crls, required })
     }
 
     fn verifier(self, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ClientCertVerifier>, SettingsError> {
@@ -293,6 +320,9 @@ impl Trusted {
         if !self.crls.is_empty() {
             // A list of one CA says nothing about certificates of another.
             builder = builder.with_crls(self.crls).allow_unknown_revocation_status();
+            if !self.expired_crls {
+                builder = builder.enforce_revocation_expiration();
+            }
         }
         if !self.required {
             builder = builder.allow_unauthenticated();
@@ -311,8 +341,10 @@ fn key_space<'a>(
 ) -> Result<KeySpace, SettingsError> {
     let policy: &[u8] = match client_auth {
         None => b"",
-        Some(Trusted { required: false, .. }) => b"client certificate optional",
-        Some(Trusted { required: true, .. }) => b"client certificate required",
+        Some(Trusted { required: false, expired_crls: false, .. }) => b"client certificate optional",
+        Some(Trusted { required: true, expired_crls: false, .. }) => b"client certificate required",
+        Some(Trusted { required: false, expired_crls: true, .. }) => b"optional, list may be expired",
+        Some(Trusted { required: true, expired_crls: true, .. }) => b"required, list may be expired",
     };
     let roots = client_auth.iter().flat_map(|trusted| &trusted.certificates).map(AsRef::as_ref);
     let crls = client_auth.iter().flat_map(|trusted| &trusted.crls).map(AsRef::as_ref);

@@ -11,7 +11,8 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use weir_tls::TicketCounts;
+use std::time::{SystemTime, UNIX_EPOCH};
+use weir_tls::{RevocationList, Staple, TicketCounts};
 
 /// One worker's state, or that of all.
 #[derive(Clone, Debug, Default)]
@@ -178,7 +179,7 @@ impl Report {
 
     /// In Prometheus' text format, version 0.0.4.
     pub(crate) fn metrics(&self, standing: &Standing, reloads: Reloads, upgrades: &Upgrades) -> String {
-        let Current { expiry, secrets, since, .. } = standing.current();
+        let Current { expiry, lists, staples, secrets, since, .. } = standing.current();
         let mut text = Text(String::new());
         let counters = &self.counters;
         text.family("weir_connections_total", "counter", "Connections of clients.");
@@ -277,6 +278,7 @@ impl Report {
         for (file, at) in &*expiry {
             text.line(name, &file_label(file), &at.to_string());
         }
+        validity_metrics(&lists, &staples, &mut text);
         secrets_metrics(&secrets, &mut text);
         reload_metrics(reloads, since, &mut text);
         text.family("weir_clock_steps_total", "counter", "How often the wall clock was set.");
@@ -349,6 +351,27 @@ fn reload_metrics(Reloads { taken, refused, is_stale }: Reloads, since: u64, tex
     let name = "weir_configuration_stale";
     text.family(name, "gauge", "1 while the last reload was refused, and the configuration in use is older.");
     text.sample(name, "", u64::from(is_stale));
+}
+
+fn validity_metrics(lists: &[RevocationList], staples: &[Staple], text: &mut Text) {
+    let name = "weir_revocation_list_next_update_seconds";
+    text.family(name, "gauge", "When the next revocation list is due, in seconds since 1970.");
+    for RevocationList { origin, line, next_update, .. } in lists {
+        if let Some(at) = next_update {
+            text.line(name, &format!("{},line=\"{line}\"", file_label(origin)), &at.to_string());
+        }
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let name = "weir_ocsp_stapled";
+    text.family(name, "gauge", "1 while clients get the OCSP response of a file.");
+    for staple in staples {
+        text.sample(name, &file_label(&staple.origin), u64::from(staple.is_stapled_at(now as i64)));
+    }
+    let name = "weir_ocsp_next_update_seconds";
+    text.family(name, "gauge", "When the next OCSP response is due, in seconds since 1970.");
+    for staple in staples.iter().filter(|staple| staple.next_update > i64::MIN) {
+        text.line(name, &file_label(&staple.origin), &staple.next_update.to_string());
+    }
 }
 
 fn secrets_metrics(secrets: &[Arc<SecretsFile>], text: &mut Text) {

@@ -1,8 +1,10 @@
 //! Listeners and their TLS.
 
 use super::routes::{HOST, host_name, service_named};
-use super::{Fault, Findings, beside, check_name, limits, record_size};
-use crate::config::document::{self, Bind, Certificate, ClientCertificates, Config, ListenerTls, SuiteOrder};
+use super::{Fault, Findings, beside, check_name, limits, record_size, validity};
+use crate::config::document::{
+    self, Bind, Certificate, ClientCertificates, Config, ExpiredLists, ListenerTls, SuiteOrder,
+};
 use crate::config::snapshot::{Listener, Passthrough, Role};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -26,6 +28,9 @@ pub(super) fn compile(config: &Config, findings: &mut Findings) -> Vec<Listener>
             Some(tls) => findings.keep(server(config, tls, &format!("{key}.tls"))),
             None => None,
         };
+        if let Some(server) = &tls {
+            validity::warn_of_lists(server, &format!("{key}.tls.client_crl"), findings);
+        }
         let limits = limits::compile(&config.limits, &listener.limits, &format!("{key}.limits"));
         let limits = findings.keep(limits);
         let passthrough = Arc::new(passthrough(config, listener, &key, findings));
@@ -58,6 +63,10 @@ pub(super) fn compile(config: &Config, findings: &mut Findings) -> Vec<Listener>
                 tls: tls.clone(),
             });
         }
+    }
+    // All listeners present the same certificates.
+    if let Some(server) = listeners.iter().find_map(|listener| listener.tls.as_ref()) {
+        validity::warn_of_responses(server, findings);
     }
     listeners
 }
@@ -150,10 +159,14 @@ fn server(config: &Config, tls: &ListenerTls, key: &str) -> Result<Server, Fault
         let why = format!("invalid value `{sessions}`: expected 1 to 10000000");
         return Err(Fault::new(format!("{key}.sessions"), why));
     }
+    if tls.client_crl_expired.is_some() && tls.client_crl.is_empty() {
+        return Err(Fault::new(format!("{key}.client_crl_expired"), "needs `client_crl`"));
+    }
     let client_auth = match (&tls.client_ca, tls.client_certificates) {
         (Some(roots), required) => Some(ClientAuth {
             roots: roots.clone(),
             crls: tls.client_crl.clone(),
+            expired_crls: tls.client_crl_expired == Some(ExpiredLists::Use),
             required: required.unwrap_or_default() == ClientCertificates::Required,
         }),
         (None, None) if tls.client_crl.is_empty() => None,

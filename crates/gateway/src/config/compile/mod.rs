@@ -11,6 +11,7 @@ mod redirects;
 mod routes;
 mod services;
 mod sticky;
+mod validity;
 
 use super::document::{self, Admin, ClientField, Config, Log, OwnLimits};
 use super::snapshot::{AccessLog, Policy, Snapshot, Tracing};

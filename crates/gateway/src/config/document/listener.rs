@@ -150,6 +150,8 @@ pub struct ListenerTls {
     /// PEM files with revocation lists.
     #[serde(deserialize_with = "texts")]
     pub client_crl: Vec<PathBuf>,
+    /// What becomes of clients whose CA's list is expired; default: they are rejected.
+    pub client_crl_expired: Option<ExpiredLists>,
     /// Rejects clients that ask for no known name, in place of presenting the first certificate.
     pub strict_names: bool,
     /// The most bytes of the application in a record, 512 to 16384; default: 16384.
@@ -168,6 +170,16 @@ pub enum SuiteOrder {
     Server,
     /// The client's.
     Client,
+}
+
+/// What becomes of clients whose CA has an expired revocation list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExpiredLists {
+    /// They are rejected.
+    Reject,
+    /// The list is used as it is.
+    Use,
 }
 
 /// Whether clients need a certificate.

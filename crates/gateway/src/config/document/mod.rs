@@ -16,8 +16,8 @@ pub use accept::{AnswerRule, RequestRule};
 pub use dns::{Dns, NameServer, Prefer};
 pub use limits::{Limits, OwnLimits};
 pub use listener::{
-    Bind, Certificate, ClientCertificates, Listener, ListenerTls, Mode, Passthrough, ProxyField,
-    SecureScheme, Secured, SuiteOrder,
+    Bind, Certificate, ClientCertificates, ExpiredLists, Listener, ListenerTls, Mode, Passthrough,
+    ProxyField, SecureScheme, Secured, SuiteOrder,
 };
 pub use log::{Admin, Log, WhenFull};
 pub use min_rate::{MinRate, RouteMinRate};

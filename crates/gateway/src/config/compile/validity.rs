@@ -1,0 +1,72 @@
+//! Warnings about what is signed for a time: revocation lists and OCSP responses.
+
+use super::Findings;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use weir_tls::{RevocationList, Server, Staple};
+
+/// Revocation lists that are overdue or not valid yet, and CAs that have none where others do.
+pub(super) fn warn_of_lists(server: &Server, key: &str, findings: &mut Findings) {
+    let (revocation, now) = (server.revocation(), now());
+    for list in &revocation.lists {
+        let RevocationList { origin, line, issuer, this_update, next_update } = list;
+        let of = format!("{origin}, line {line}: the revocation list of {issuer}");
+        if *this_update > now {
+            let message = format!("{of} is of the future, {}", date(*this_update));
+            findings.warn(key, message, "check this machine's clock, and fetch the CA's current list");
+        }
+        match next_update {
+            Some(at) if *at < now => findings.warn(
+                key,
+                format!("{of} is expired: the next one was due on {}", date(*at)),
+                "fetch the CA's current list",
+            ),
+            Some(_) => {}
+            None => {
+                let message = format!("{of} does not say when the next one is due, so it never expires");
+                findings.warn(
+                    key,
+                    message,
+                    "let the CA issue lists with nextUpdate (RFC 5280 section 5.1.2.5)",
+                );
+            }
+        }
+    }
+    for authority in &revocation.unlisted {
+        let message = format!("no revocation list of {authority}: none of its certificates is ever revoked");
+        findings.warn(key, message, "add the CA's list");
+    }
+}
+
+/// OCSP responses that are not stapled.
+pub(super) fn warn_of_responses(server: &Server, findings: &mut Findings) {
+    let now = now();
+    for (index, certificate) in server.certificates().iter().enumerate() {
+        let Some(staple) = &certificate.ocsp else { continue };
+        let Staple { origin, this_update, next_update, rejected } = staple;
+        let why = match rejected {
+            _ if staple.is_stapled_at(now) => continue,
+            Some(why) => why.clone(),
+            None if *next_update == i64::MIN => "it does not say when the next one is due".to_owned(),
+            None if *this_update > now => format!("it is valid only from {}", date(*this_update)),
+            None => format!("it has expired on {}", date(*next_update)),
+        };
+        findings.warn(
+            format!("certificate.{index}.ocsp"),
+            format!("{origin}: the OCSP response is not stapled: {why}"),
+            "fetch the CA's current response, as with `openssl ocsp -respout FILE`",
+        );
+    }
+}
+
+fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() as i64
+}
+
+fn date(seconds: i64) -> String {
+    // What a list can say fits into four digits of a year.
+    let since = Duration::from_secs(seconds.clamp(0, LAST) as u64);
+    httpdate::fmt_http_date(UNIX_EPOCH + since)
+}
+
+/// The last second of the year 9999.
+const LAST: i64 = 253_402_300_799;
