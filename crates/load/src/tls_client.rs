@@ -1,7 +1,7 @@
 //! The TLS client of a run, from its options.
 
 use crate::options::Options;
-use weir_tls::{Client, ClientSettings, Identity, PeerName, Roots, SettingsError, Suite, Version};
+use weir_tls::{Client, ClientSettings, Group, Identity, PeerName, Roots, SettingsError, Suite, Version};
 
 /// The client and the server name to verify; `None` in cleartext.
 pub(crate) fn client(options: &Options) -> Result<Option<(Client, PeerName)>, SettingsError> {
@@ -31,6 +31,7 @@ pub(crate) fn settings(options: &Options) -> ClientSettings {
         sni: tls.sni.as_deref() != Some(NO_SNI),
         tickets: !tls.ids_only,
         identity: tls.cert.as_ref().zip(tls.key.as_ref()).map(|(chain, key)| Identity::files(chain, key)),
+        groups: Group::CLASSICAL.to_vec(),
         ..ClientSettings::default()
     };
     settings.roots = match (&tls.ca, tls.insecure) {

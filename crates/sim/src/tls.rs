@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 use weir_tls::issue::{Authority, KeyKind, issue};
-use weir_tls::{Client, ClientSettings, PeerName, Roots, ServerSettings, Session};
+use weir_tls::{Client, ClientSettings, Group, PeerName, Roots, ServerSettings, Session};
 
 /// A client's session with the gateway, or, by the name that it asks for, with the origin behind it.
 pub(crate) fn client_session(passes: bool) -> Session {
@@ -25,7 +25,9 @@ pub(crate) fn server() -> &'static weir_tls::Server {
     static SERVER: OnceLock<weir_tls::Server> = OnceLock::new();
     SERVER.get_or_init(|| {
         let issued = issue(&[NAME], KeyKind::EcdsaP256).expect("a certificate");
-        weir_tls::Server::new(&ServerSettings::new(issued.identity())).expect("valid settings")
+        let groups = Group::CLASSICAL.to_vec();
+        let settings = ServerSettings { groups, ..ServerSettings::new(issued.identity()) };
+        weir_tls::Server::new(&settings).expect("valid settings")
     })
 }
 
@@ -55,7 +57,8 @@ pub(crate) fn client() -> &'static Client {
     static CLIENT: OnceLock<Client> = OnceLock::new();
     CLIENT.get_or_init(|| {
         // The certificates are the simulation's own, and not what it is about.
-        let settings = ClientSettings { roots: Roots::DangerouslyNone, ..ClientSettings::default() };
+        let (roots, groups) = (Roots::DangerouslyNone, Group::CLASSICAL.to_vec());
+        let settings = ClientSettings { roots, groups, ..ClientSettings::default() };
         Client::new(&settings).expect("valid settings")
     })
 }

@@ -1,6 +1,6 @@
 //! Negotiation in memory, for every version, suite, group and kind of key.
 
-use crate::common::{Clock, Pair, Pki, handshake, localhost};
+use crate::common::{Clock, Pair, Pki, client_hello, handshake, localhost};
 use weir_tls::issue::{Authority, KeyKind};
 use weir_tls::{
     Client, ClientAuth, Fault, Group, HandshakeKind, Identity, PeerName, Roots, Signature, Suite, TlsError,
@@ -8,11 +8,11 @@ use weir_tls::{
 };
 
 #[test]
-fn defaults_negotiate_tls_1_3_with_the_cheapest_parameters() {
+fn defaults_negotiate_tls_1_3_with_the_hybrid_group_and_the_cheapest_suite() {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let facts = handshake(&pki.connector(|_| {}), &pki.acceptor(|_| {}));
     let bytes = facts.chain.unwrap().bytes;
-    let expected = format!("1.3 aes128-gcm-sha256 x25519 ecdsa-p256-sha256 full chain=1/{bytes}");
+    let expected = format!("1.3 aes128-gcm-sha256 x25519mlkem768 ecdsa-p256-sha256 full chain=1/{bytes}");
     assert_eq!(facts.to_string(), expected);
 }
 
@@ -63,6 +63,41 @@ fn every_group_in_both_versions() {
             assert_eq!((facts.version, facts.group, facts.hello_retry), (version, Some(group), false));
         }
     }
+}
+
+/// By default both sides prefer the post-quantum hybrid, and nobody needs a second hello for it.
+#[test]
+fn the_hybrid_group_is_preferred_and_costs_no_client_a_retry() {
+    use Group::{P256, P384, X25519, X25519Mlkem768 as Hybrid};
+    let pki = Pki::new(KeyKind::EcdsaP256);
+    let (ours, both) = (Group::DEFAULT.to_vec(), Version::ALL.to_vec());
+    for (versions, at_client, at_server, expected) in [
+        (&both, &ours[..], &ours[..], Hybrid),
+        (&both, &Group::CLASSICAL, &ours, X25519),
+        (&both, &[X25519], &ours, X25519),
+        (&both, &[P256], &ours, P256),
+        (&both, &[P384, X25519], &ours, P384),
+        (&both, &[X25519, Hybrid], &ours, X25519),
+        (&vec![Version::Tls13], &[Hybrid], &ours, Hybrid),
+        // A server without it: the client sends a share for X25519, too.
+        (&both, &ours, &Group::CLASSICAL, X25519),
+        (&both, &ours, &[X25519], X25519),
+        (&vec![Version::Tls12], &ours, &ours, X25519),
+        (&vec![Version::Tls12], &Group::CLASSICAL, &ours, X25519),
+    ] {
+        let acceptor = pki.acceptor(|settings| settings.groups = at_server.to_vec());
+        let connector = pki.connector(|settings| {
+            settings.versions = versions.clone();
+            settings.suites.retain(|suite| versions.contains(&suite.version()));
+            settings.groups = at_client.to_vec();
+        });
+        let facts = handshake(&connector, &acceptor);
+        assert_eq!((facts.group, facts.hello_retry), (Some(expected), false), "{at_client:?}: {facts}");
+    }
+    // Its hello is one record, and far from the most that a server takes.
+    let hello = client_hello(&mut pki.connector(|_| {}).connect(&localhost()));
+    assert_eq!(usize::from(u16::from_be_bytes([hello[3], hello[4]])), hello.len() - 5);
+    assert!((1_300..2_500).contains(&hello.len()), "{} bytes", hello.len());
 }
 
 #[test]

@@ -16,7 +16,8 @@ pub(crate) struct Parameters {
     /// Cipher suite on both sides; may be repeated, most preferred first [default: all]
     #[arg(long = "suite", value_name = "SUITE")]
     suites: Vec<Suite>,
-    /// Key exchange group on both sides; may be repeated, most preferred first
+    /// Key exchange group on both sides; may be repeated, most preferred first [default: x25519mlkem768 (not of the test
+    /// server), x25519, p256, p384]
     #[arg(long = "group", value_name = "GROUP")]
     groups: Vec<Group>,
 }
@@ -30,6 +31,16 @@ impl Parameters {
             groups: self.groups.clone(),
         };
         offer.complete()
+    }
+
+    /// As [`Parameters::offer`], with post-quantum groups only where they are given: the test server is an instrument.
+    #[cfg(feature = "lab")]
+    pub(crate) fn classical_offer(&self) -> Offer {
+        let mut offer = self.offer();
+        if self.groups.is_empty() {
+            offer.groups.retain(|group| Group::CLASSICAL.contains(group));
+        }
+        offer
     }
 }
 

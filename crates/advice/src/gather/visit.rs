@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, ResponseHead};
 use weir_load::Target;
-use weir_tls::{Client, ClientSettings, Connector, PeerName, Roots, Session, SettingsError};
+use weir_tls::{Client, ClientSettings, Connector, Group, PeerName, Roots, Session, SettingsError};
 
 /// Opens connections to a service.
 pub(crate) struct Visitor {
@@ -112,6 +112,7 @@ fn client(target: &Target, roots: &Roots) -> io::Result<(Client, PeerName)> {
     let settings = ClientSettings {
         roots: roots.clone(),
         alpn: vec![b"http/1.1".to_vec()],
+        groups: Group::CLASSICAL.to_vec(),
         ..ClientSettings::default()
     };
     let client = Client::new(&settings).map_err(|error: SettingsError| io::Error::other(error))?;

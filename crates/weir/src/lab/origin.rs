@@ -51,7 +51,7 @@ SIGTERM or SIGINT drains, a second one ends it at once. SIGHUP, SIGUSR1 and SIGU
 say so on stderr.";
 
 pub(crate) fn run(args: OriginArgs) -> Outcome {
-    let weir_tls::Offer { versions, suites, groups } = args.parameters.offer();
+    let weir_tls::Offer { versions, suites, groups } = args.parameters.classical_offer();
     let settings = Settings {
         listen: args.listen,
         identity: args.cert.zip(args.key),
