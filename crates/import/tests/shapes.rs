@@ -142,6 +142,7 @@ fn a_build_server() {
             "6: return 444",
             "11: server_name ~^ci-.+\\.example\\.org$",
             "11: server_name ci.*",
+            "12: ignore_invalid_headers off",
             "24: add_header Via-Cache $upstream_cache_status",
             "27: location ~ ^/static/[0-9a-fA-F]{8}/(.*)$",
         ],

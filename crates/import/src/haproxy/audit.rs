@@ -35,6 +35,8 @@ pub(super) fn audit(config: &Config<'_>, notes: &mut Notes) {
             "log-forward" | "program" => {
                 notes.loss(&section.at, &section.kind, "no counterpart; leave it to a program of its own");
             }
+            "crt-store" => notes.loss(&section.at, "crt-store", "write a [[certificate]] for each"),
+            "mailers" => notes.loss(&section.at, "mailers", "Weir sends no mails; let your monitoring do it"),
             kind => notes.quiet(kind),
         }
     }
@@ -52,18 +54,61 @@ fn global(line: &Line, notes: &mut Notes) {
         "ssl-server-verify",
         "unique-id-header",
     ];
-    let word = line.word(0);
-    if READ.contains(&word) {
-        return;
-    }
-    match word {
+    const QUIET: [&str; 39] = [
+        "busy-polling",
+        "chroot",
+        "close-spread-time",
+        "cpu-map",
+        "daemon",
+        "debug",
+        "default-path",
+        "description",
+        "expose-experimental-directives",
+        "fd-hard-limit",
+        "gid",
+        "group",
+        "hard-stop-after",
+        "localpeer",
+        "log",
+        "log-send-hostname",
+        "log-tag",
+        "master-worker",
+        "maxconn",
+        "maxpipes",
+        "nbproc",
+        "no",
+        "node",
+        "noepoll",
+        "nosplice",
+        "numa-cpu-mapping",
+        "pidfile",
+        "quiet",
+        "server-state-base",
+        "server-state-file",
+        "set-dumpable",
+        "spread-checks",
+        "ssl-dh-param-file",
+        "stats",
+        "strict-limits",
+        "thread-groups",
+        "uid",
+        "ulimit-n",
+        "user",
+    ];
+    match line.word(0) {
+        word if READ.contains(&word) => {}
         "lua-load" | "lua-load-per-thread" => {
             notes.loss(&line.at, line.text(), "Weir runs no scripts; let a service do it");
         }
         "stats" if line.word(1) == "socket" => notes.quiet("stats socket"),
-        word => notes.quiet(word),
+        word if QUIET.contains(&word) || word.starts_with("tune.") || word.starts_with("mworker-") => {
+            notes.quiet(word);
+        }
+        _ => notes.loss(&line.at, line.text(), UNKNOWN),
     }
 }
+
+const UNKNOWN: &str = "unknown to `weir import`; look for a counterpart in docs/GATEWAY.md";
 
 fn proxy(line: &Line, notes: &mut Notes) {
     const READ: [&str; 34] = [
@@ -102,31 +147,29 @@ fn proxy(line: &Line, notes: &mut Notes) {
         "log",
         "option",
     ];
-    const QUIET: [&str; 22] = [
+    const QUIET: [&str; 16] = [
         "backlog",
         "bind-process",
         "capture",
         "declare",
         "description",
-        "dispatch-log",
         "fullconn",
         "guid",
         "hash-type",
         "http-reuse",
         "id",
-        "log-format",
-        "log-format-sd",
         "log-tag",
         "max-keep-alive-queue",
-        "maxconn",
         "no",
-        "rate-limit",
         "retries",
         "stick-table",
         "unique-id-format",
-        "load-server-state-from-file",
     ];
-    const LOSSES: [(&str, &str); 12] = [
+    const LOSSES: [(&str, &str); 16] = [
+        ("log-format", "the access log's lines are JSON objects with Weir's names; set [log] format"),
+        ("log-format-sd", "the access log's lines are JSON objects with Weir's names; set [log] format"),
+        ("maxconn", "Weir limits the connections of all listeners together; see [limits]"),
+        ("rate-limit", "Weir limits the requests of a client or of a route; set `rate`"),
         ("compression", "Weir does not compress; let the service compress its responses"),
         ("filter", "Weir has no filters"),
         ("errorfile", "Weir has bodies alone: take the head off the file, and name it in error_pages"),
@@ -146,14 +189,15 @@ fn proxy(line: &Line, notes: &mut Notes) {
     }
     match word {
         "option" => option(line, notes),
+        "timeout" => timeout(line, notes),
+        "http-check" if !["send", "expect"].contains(&line.word(1)) => {
+            notes.loss(&line.at, line.text(), "health checks are GET requests, or connections; set health");
+        }
         "tcp-request" => tcp_request(line, notes),
         "retries" | "hash-type" | "stick-table" => notes.quiet(word),
         word if READ.contains(&word) => {}
         word if QUIET.contains(&word) => notes.quiet(word),
-        _ => {
-            let message = "unknown to `weir import`; look for a counterpart in docs/GATEWAY.md";
-            notes.loss(&line.at, line.text(), message);
-        }
+        _ => notes.loss(&line.at, line.text(), UNKNOWN),
     }
 }
 
@@ -166,6 +210,49 @@ pub(super) const ACCEPTS_ANSWERS: [&str; 2] =
     ["accept-unsafe-violations-in-http-response", "accept-invalid-http-response"];
 
 fn option(line: &Line, notes: &mut Notes) {
+    const QUIET: [&str; 41] = [
+        "abortonclose",
+        "clitcpka",
+        "contstats",
+        "disable-h2-upgrade",
+        "dontlog-normal",
+        "dontlognull",
+        "forceclose",
+        "forwarded",
+        "http-ignore-probes",
+        "http-keep-alive",
+        "http-no-delay",
+        "http-pretend-keepalive",
+        "http-restrict-req-hdr-names",
+        "http-server-close",
+        "http-tunnel",
+        "http-use-htx",
+        "http-use-proxy-header",
+        "httpclose",
+        "httpslog",
+        "idle-close-on-response",
+        "independent-streams",
+        "log-health-checks",
+        "log-separate-errors",
+        "logasap",
+        "nolinger",
+        "persist",
+        "prefer-last-server",
+        "redispatch",
+        "socket-stats",
+        "splice-auto",
+        "splice-request",
+        "splice-response",
+        "srvtcpka",
+        "ssl-hello-chk",
+        "tcp-check",
+        "tcp-smart-accept",
+        "tcp-smart-connect",
+        "tcpka",
+        "tcplog",
+        "tfo-queue",
+        "use-small-buffers",
+    ];
     let name = line.word(1);
     match name {
         "httpchk" | "httplog" => {}
@@ -184,7 +271,19 @@ fn option(line: &Line, notes: &mut Notes) {
         "allbackups" => {
             notes.loss(&line.at, line.text(), "all backups are used by turns while no other server is there");
         }
-        name => notes.quiet(&format!("option {name}")),
+        name if QUIET.contains(&name) => notes.quiet(&format!("option {name}")),
+        _ => notes.loss(&line.at, line.text(), UNKNOWN),
+    }
+}
+
+fn timeout(line: &Line, notes: &mut Notes) {
+    const READ: [&str; 8] =
+        ["check", "client", "connect", "http-keep-alive", "http-request", "queue", "server", "tunnel"];
+    match line.word(1) {
+        name if READ.contains(&name) => {}
+        // Weir answers at once where HAProxy would wait, and ends a connection that is half closed by its other timeouts.
+        name @ ("client-fin" | "server-fin" | "tarpit") => notes.quiet(&format!("timeout {name}")),
+        _ => notes.loss(&line.at, line.text(), UNKNOWN),
     }
 }
 

@@ -67,17 +67,21 @@ const VALUED: [&str; 52] = [
 const VALUED_TOO: [&str; 7] = ["weight", "verifyhost", "track", "tcp-ut", "socks4", "ws", "shard"];
 
 /// Parameters that Weir needs no setting for.
-const QUIET: [&str; 27] = [
+const QUIET: [&str; 31] = [
     "alpn",
     "check",
+    "check-ssl",
     "cookie",
     "downinter",
+    "enabled",
     "fastinter",
     "guid",
     "id",
     "init-addr",
     "minconn",
     "maxqueue",
+    "no-verifyhost",
+    "pool-max-conn",
     "no-check-ssl",
     "no-ssl-reuse",
     "no-sslv3",
@@ -236,14 +240,13 @@ fn params(words: &[String]) -> Params {
 }
 
 fn unknown(params: &Params, line: &Line, notes: &mut Notes) {
-    const READ: [&str; 25] = [
+    const READ: [&str; 20] = [
         "backup",
         "ca-file",
         "ciphers",
         "ciphersuites",
         "crt",
         "disabled",
-        "enabled",
         "fall",
         "inter",
         "maxconn",
@@ -258,10 +261,6 @@ fn unknown(params: &Params, line: &Line, notes: &mut Notes) {
         "verify",
         "verifyhost",
         "weight",
-        "pool-max-conn",
-        "check-ssl",
-        "no-verifyhost",
-        "maxqueue",
     ];
     for name in params.keys() {
         if !READ.contains(&name.as_str()) && !QUIET.contains(&name.as_str()) {

@@ -44,7 +44,7 @@ const VALUED: [&str; 30] = [
 ];
 const VALUED_TOO: [&str; 6] = ["tls-ticket-keys", "uid", "user", "verify", "tcp-ut", "severity-output"];
 
-const QUIET: [&str; 26] = [
+const QUIET: [&str; 27] = [
     "allow-0rtt",
     "alpn",
     "backlog",
@@ -54,12 +54,12 @@ const QUIET: [&str; 26] = [
     "gid",
     "group",
     "id",
-    "interface",
     "level",
     "maxconn",
     "mss",
     "name",
     "nice",
+    "no-alpn",
     "no-sslv3",
     "no-tlsv10",
     "no-tlsv11",
@@ -71,6 +71,7 @@ const QUIET: [&str; 26] = [
     "thread",
     "uid",
     "user",
+    "v6only",
 ];
 
 /// Parameters, of which some may be there several times.
@@ -170,7 +171,7 @@ pub(super) fn listeners(
     out
 }
 
-const READ: [&str; 24] = [
+const READ: [&str; 19] = [
     "accept-proxy",
     "ca-file",
     "ciphers",
@@ -185,16 +186,11 @@ const READ: [&str; 24] = [
     "ssl-max-ver",
     "ssl-min-ver",
     "strict-sni",
-    "transparent",
     "v4v6",
-    "v6only",
     "verify",
     "tls-ticket-keys",
     "force-tlsv12",
     "force-tlsv13",
-    "ca-verify-file",
-    "no-alpn",
-    "ca-ignore-err",
 ];
 
 fn params(words: &[String]) -> Params {
@@ -349,6 +345,15 @@ fn listener_tls(
                 let lines =
                     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
                 for line in lines {
+                    if line.contains("verify required") || line.contains("verify optional") {
+                        let message = "client certificates are a listener's setting in Weir, not a name's, SO NO CLIENT IS ACCEPTED without one; give the name an address of its own";
+                        notes.loss(&section.at, format!("crt-list {file}: {line}"), message);
+                        let ca =
+                            line.split_once("ca-file ").and_then(|(_, rest)| rest.split([' ', ']']).next());
+                        if table.get("client_ca").is_none() {
+                            table.text("client_ca", config.path(ca.unwrap_or("clients.pem"), "ca-base"));
+                        }
+                    }
                     let file = line.split([' ', '\t', '[']).next().unwrap_or_default();
                     certificates(file, section, config, document, notes);
                 }

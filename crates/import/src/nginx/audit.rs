@@ -28,8 +28,16 @@ fn look(directive: &Directive, notes: &mut Notes) {
     if QUIET.contains(&name) || QUIET_FAMILIES.iter().any(|family| name.starts_with(family)) {
         return notes.quiet(name);
     }
+    if let Some((_, message)) = WITHOUT.iter().find(|(known, _)| *known == name) {
+        match on {
+            true => notes.quiet(name),
+            false => notes.loss_once(name, at, text, message),
+        }
+        return;
+    }
     if let Some((_, message)) = LOSSES.iter().find(|(known, _)| *known == name) {
-        if on {
+        // What is on by default in Weir is not off there.
+        if on || name == "proxy_next_upstream" {
             notes.loss_once(name, at, text, message);
         }
         return;
@@ -41,7 +49,6 @@ fn look(directive: &Directive, notes: &mut Notes) {
         return;
     }
     match name {
-        "http2" | "http3" if !on => {}
         "map" if directive.arg() == "$http_upgrade" => notes.quiet("map of $http_upgrade"),
         "map" if directive.arg() == "$ssl_preread_server_name" => {}
         "map" | "geo" | "split_clients" => {
@@ -53,20 +60,18 @@ fn look(directive: &Directive, notes: &mut Notes) {
             let message = "Weir drops fields with an underscore in their name, which servers may take for another; rename them";
             notes.loss_once(name, at, text, message);
         }
-        "merge_slashes" if !on => {
-            let message = "routes take several slashes for one; requests are passed on as they came";
+        "underscores_in_headers" => notes.quiet(name),
+        "proxy_request_buffering" if on => {
+            let message = "Weir passes bodies on as they come; set request_buffer of the [[route]]";
             notes.loss_once(name, at, text, message);
         }
-        "underscores_in_headers" | "merge_slashes" => notes.quiet(name),
-        _ if on => {
-            notes.loss(at, text, "unknown to `weir import`; look for a counterpart in docs/GATEWAY.md");
-        }
-        _ => {}
+        "proxy_request_buffering" => notes.quiet(name),
+        _ => notes.loss(at, text, "unknown to `weir import`; look for a counterpart in docs/GATEWAY.md"),
     }
 }
 
 /// What other parts of the translation read.
-const TRANSLATED: [&str; 88] = [
+const TRANSLATED: [&str; 84] = [
     "access_log",
     "add_header",
     "alias",
@@ -81,7 +86,6 @@ const TRANSLATED: [&str; 88] = [
     "default_type",
     "deny",
     "error_page",
-    "events",
     "expires",
     "fastcgi_pass",
     "grpc_pass",
@@ -109,7 +113,6 @@ const TRANSLATED: [&str; 88] = [
     "proxy_ssl_ciphers",
     "proxy_ssl_name",
     "proxy_ssl_protocols",
-    "proxy_ssl_server_name",
     "proxy_ssl_trusted_certificate",
     "proxy_ssl_verify",
     "proxy_timeout",
@@ -149,22 +152,19 @@ const TRANSLATED: [&str; 88] = [
     "health_check",
     "autoindex",
     "api",
-    "mirror",
     "js_content",
     "content_by_lua_block",
     "content_by_lua_file",
     "empty_gif",
-    "proxy_request_buffering",
 ];
 
 /// What Weir needs no setting for, or cannot differ in for a client or a server.
-const QUIET: [&str; 74] = [
+const QUIET: [&str; 73] = [
     "absolute_redirect",
     "accept_mutex",
     "aio",
     "auth_basic_user_file",
     "auth_request_set",
-    "charset",
     "chunked_transfer_encoding",
     "client_body_buffer_size",
     "client_body_in_file_only",
@@ -176,10 +176,10 @@ const QUIET: [&str; 74] = [
     "env",
     "error_log",
     "etag",
+    "events",
     "fastcgi_param",
     "fastcgi_index",
     "fastcgi_split_path_info",
-    "ignore_invalid_headers",
     "keepalive_requests",
     "keepalive_disable",
     "lingering_close",
@@ -212,8 +212,8 @@ const QUIET: [&str; 74] = [
     "proxy_http_version",
     "proxy_max_temp_file_size",
     "proxy_pass_header",
-    "proxy_pass_request_body",
     "proxy_socket_keepalive",
+    "proxy_ssl_server_name",
     "proxy_ssl_session_reuse",
     "proxy_ssl_verify_depth",
     "proxy_temp_path",
@@ -262,6 +262,17 @@ const QUIET_FAMILIES: [&str; 24] = [
     "working_directory",
 ];
 
+/// What cannot be turned off: why, and what to do instead.
+const WITHOUT: [(&str, &str); 4] = [
+    ("ignore_invalid_headers", "Weir refuses requests with such fields"),
+    ("merge_slashes", "routes take several slashes for one; requests are passed on as they came"),
+    ("proxy_pass_request_body", "Weir forwards the client's body"),
+    (
+        "proxy_pass_request_headers",
+        "Weir forwards the client's fields; drop some with request_headers.remove",
+    ),
+];
+
 /// What has no counterpart, by name: why, and what to do instead.
 const LOSSES: [(&str, &str); 21] = [
     ("http2", "Weir speaks HTTP/1.1; clients of HTTP/2 fall back to it, nothing to do"),
@@ -269,6 +280,7 @@ const LOSSES: [(&str, &str); 21] = [
     ("gzip", "Weir does not compress; let the service compress its responses"),
     ("gunzip", "Weir does not decompress; let the service send what the client accepts"),
     ("brotli", "Weir does not compress; let the service compress its responses"),
+    ("charset", "Weir leaves Content-Type as it is; let the service name the charset"),
     ("proxy_intercept_errors", "Weir replaces only its own error responses; let the service send the page"),
     ("proxy_redirect", "Weir leaves `Location` as it is; let the service use X-Forwarded-Proto and -Host"),
     ("proxy_next_upstream", "Weir retries what has not left, on up to two more servers; no setting needed"),
@@ -290,10 +302,6 @@ const LOSSES: [(&str, &str); 21] = [
     ("proxy_bind", "Weir does not choose its own address; use the routing table"),
     ("proxy_method", "Weir keeps the client's method"),
     ("proxy_set_body", "Weir keeps the client's body"),
-    (
-        "proxy_pass_request_headers",
-        "Weir forwards the client's fields; drop some with request_headers.remove",
-    ),
 ];
 
 /// As [`LOSSES`], by the beginning of the name.
@@ -303,7 +311,7 @@ const FAMILIES: [(&str, &str); 16] = [
     ("proxy_no_cache", "Weir does not cache; put a cache behind it, or leave it to clients"),
     ("proxy_ignore_headers", "Weir has no cache to steer"),
     ("proxy_cookie", "Weir leaves cookies as they are; let the service set their path and domain"),
-    ("limit_req", "Weir does not limit rates; let the service limit them, or max_connections their number"),
+    ("limit_req", "set `rate` of the [[route]]s"),
     ("limit_conn", "Weir does not limit a client's connections; max_connections limits those to a server"),
     ("limit_rate", "Weir does not limit bandwidth"),
     ("sub_filter", "Weir leaves bodies as they are"),
@@ -311,7 +319,7 @@ const FAMILIES: [(&str, &str); 16] = [
     ("fastcgi_cache", "Weir does not cache; put a cache behind it, or leave it to clients"),
     ("quic_", "Weir speaks HTTP/1.1 over TCP; clients of HTTP/3 fall back to it, nothing to do"),
     ("modsecurity", "Weir has no firewall for requests; put one behind it"),
-    ("mirror_", "Weir does not mirror requests"),
+    ("mirror", "set `mirror` of the [[route]]s"),
     ("more_", "the module headers-more is unknown; use request_headers and response_headers of a [[route]]"),
     ("proxy_ssl_conf", "Weir has no other settings of TLS; see [service.NAME] tls"),
 ];

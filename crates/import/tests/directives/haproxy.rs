@@ -165,3 +165,18 @@ fn servers_of_haproxy() {
         assert_all(Kind::Haproxy, &[(&backend(lines), &[part], losses)]);
     }
 }
+
+/// Regression test: a name whose clients need a certificate, as a list of certificates says, was open.
+#[test]
+fn a_list_of_certificates_may_ask_for_those_of_clients() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("list");
+    std::fs::write(&list, "/a.pem a.test\n/b.pem [ca-file /ca.pem verify required] b.test\n").unwrap();
+    let text = format!(
+        "defaults\n mode http\nlisten a\n bind :443 ssl crt-list {}\n server s 127.0.0.1:1\n",
+        list.display()
+    );
+    let found = weir_import::import(&text, std::path::Path::new("x"), None, &weir_import::Files).unwrap();
+    assert!(found.toml.contains("tls.client_ca = \"/ca.pem\""), "{}", found.toml);
+    assert_eq!(found.losses.len(), 1, "{:?}", found.losses);
+}
