@@ -45,10 +45,8 @@ service / on entry {
     resource function 'default [string... path](http:Request request) returns http:Response {
         // The headers that Weir adds, except X-Forwarded-For and X-Forwarded-Host.
         request.setHeader("X-Forwarded-Proto", clientSideTls ? "https" : "http");
-        request.setHeader("Via", "1.1 ballerina");
         http:Response|error answer = upstream->forward(request.rawPath, request);
         if answer is http:Response {
-            answer.setHeader("Via", "1.1 ballerina");
             return answer;
         }
         log:printError("upstream", answer);

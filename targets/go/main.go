@@ -123,11 +123,6 @@ func newProxy(s *settings, transport http.RoundTripper) *httputil.ReverseProxy {
 			r.Out.Host = r.In.Host
 			// The same headers as Weir adds, so that all targets do the same work.
 			r.SetXForwarded()
-			r.Out.Header.Add("Via", "1.1 go")
-		},
-		ModifyResponse: func(r *http.Response) error {
-			r.Header.Add("Via", "1.1 go")
-			return nil
 		},
 		// Without a pool each response allocates a 32 KiB buffer, which is most of the garbage.
 		BufferPool: &buffers{},

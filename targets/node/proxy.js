@@ -96,7 +96,7 @@ function pass(upstream, request, response) {
   const out = upstream.request({ agent, host, port, method, path, headers: requestHeaders(request) });
   out.on('response', (answer) => {
     answer.on('error', () => response.destroy());
-    response.writeHead(answer.statusCode, answer.statusMessage, answerHeaders(answer));
+    response.writeHead(answer.statusCode, answer.statusMessage, passedOn(answer.rawHeaders, ofTheConnection));
     answer.pipe(response);
   });
   out.on('error', (error) => {
@@ -125,15 +125,7 @@ function requestHeaders(request) {
     clientTls ? 'https' : 'http',
     'X-Forwarded-Host',
     request.headers.host ?? '',
-    'Via',
-    '1.1 node',
   );
-  return headers;
-}
-
-function answerHeaders(answer) {
-  const headers = passedOn(answer.rawHeaders, ofTheConnection);
-  headers.push('Via', '1.1 node');
   return headers;
 }
 

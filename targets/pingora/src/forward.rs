@@ -2,12 +2,10 @@
 
 use async_trait::async_trait;
 use pingora::Result;
-use pingora::http::{RequestHeader, ResponseHeader};
+use pingora::http::RequestHeader;
 use pingora::modules::http::HttpModules;
 use pingora::proxy::{ProxyHttp, Session};
 use pingora::upstreams::peer::HttpPeer;
-
-const VIA: &str = "1.1 pingora";
 
 /// Forwards every request to one origin.
 pub struct Forward {
@@ -58,10 +56,6 @@ impl ProxyHttp for Forward {
         if let Some(host) = request.headers.get("host").cloned() {
             request.insert_header("X-Forwarded-Host", host)?;
         }
-        request.insert_header("Via", VIA)
-    }
-
-    async fn response_filter(&self, _: &mut Session, answer: &mut ResponseHeader, _: &mut ()) -> Result<()> {
-        answer.insert_header("Via", VIA)
+        Ok(())
     }
 }

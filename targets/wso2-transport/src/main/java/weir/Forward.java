@@ -44,7 +44,6 @@ final class Forward implements HttpConnectorListener {
         if (host != null) {
             request.setHeader("X-Forwarded-Host", host);
         }
-        request.setHeader("Via", "1.1 wso2");
         // The certificate has this name in addition to the address.
         request.setProperty("host", "localhost");
         request.setProperty("port", port);
@@ -63,7 +62,6 @@ final class Forward implements HttpConnectorListener {
         origin.send(request).setHttpConnectorListener(new HttpConnectorListener() {
             @Override
             public void onMessage(HttpCarbonMessage answer) {
-                answer.setHeader("Via", "1.1 wso2");
                 respond(request, answer);
             }
 
