@@ -96,7 +96,7 @@ fn rates_and_windows_have_a_range_and_are_explained() {
     };
     let text = explain("");
     for part in [
-        "clients send at least 500 bytes/s, take 240 bytes/s, window 20s",
+        "clients send at least 500 bytes/s, take 240 bytes/s, window 75s",
         "body unlimited, answer unlimited",
     ] {
         assert!(text.contains(part), "no `{part}` in {text}");

@@ -93,6 +93,7 @@ impl MinRate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::document;
 
     /// What happens, in ms since the begin: bytes move, or the client is waited for or not.
     type Events = &'static [(u64, u64, bool)];
@@ -162,6 +163,36 @@ mod tests {
             assert!(until > end, "{lump}: ended at {until} of {end}");
             let until = ends((0..=count).map(steady(slower))).unwrap();
             assert!((10_000..=61_000).contains(&until), "{lump}: {until}");
+        }
+    }
+
+    /// A laptop may change networks, and a client that trickles to hold a connection is bound nevertheless.
+    #[test]
+    fn by_default_a_pause_of_a_minute_is_no_attack() {
+        let document::MinRate { request, window, .. } = document::MinRate::default();
+        let rate = MinRate { per_second: NonZeroU64::new(request).unwrap(), window };
+        let start = Instant::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        for first in [0, 1, 5000, 1_000_000] {
+            let mut pace = Pace::new(rate, 0);
+            pace.look(start, 0, true);
+            assert!(pace.look(after(1), first, true) > Some(after(61)), "{first}");
+            // And once more, after a stretch of 50 KB/s.
+            pace.look(after(61), first + 1000, true);
+            assert!(pace.look(after(63), first + 100_000, true) > Some(after(123)), "{first}");
+        }
+        // slowhttptest's slow bodies, by default and at their fastest.
+        for (every, bytes) in [(10, 24), (2, 64), (1, 250)] {
+            let mut pace = Pace::new(rate, 0);
+            let mut until = pace.look(start, 0, true).unwrap();
+            let trickle = (1..).map(|nth| (after(nth * every), nth * bytes));
+            for (now, total) in trickle.take_while(|(now, _)| *now < after(600)) {
+                if now >= until {
+                    break;
+                }
+                until = pace.look(now, total, true).unwrap();
+            }
+            assert!(until <= start + 2 * window, "{bytes} bytes every {every} s");
         }
     }
 

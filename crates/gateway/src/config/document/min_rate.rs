@@ -48,9 +48,10 @@ impl RouteMinRate {
 impl Default for MinRate {
     fn default() -> Self {
         Self {
-            // With these two, Apache has bound bodies for years: a phone on a bad line is faster.
+            // Apache has bound bodies so for years: a phone on a bad line is faster.
             request: 500,
-            window: Duration::from_secs(20),
+            // A laptop that changes networks is silent for a minute, which nginx allows, too.
+            window: Duration::from_secs(75),
             // As Windows' and .NET's servers have it. Less than for requests: who reads slowly costs a buffer, rarely a thread.
             answer: 240,
         }
