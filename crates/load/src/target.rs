@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
-use weir_transport::Endpoint;
+use weir_transport::{Endpoint, ascii_host};
 
 /// The target of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +93,8 @@ pub(crate) fn host_port(text: &str) -> Result<(String, u16), String> {
     if bare.is_empty() || in_brackets != bare.contains(':') || bare.contains(['/', '@', ' ', '[', ']']) {
         return Err(wrong());
     }
-    Ok((bare.to_string(), port))
+    let host = ascii_host(bare).map_err(|why| format!("`{text}`: {why}"))?;
+    Ok((host.into_owned(), port))
 }
 
 fn unbracketed(host: &str) -> &str {

@@ -1,5 +1,6 @@
 //! Endpoints to listen on or connect to: `http://host:port` or `https://host:port`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -67,7 +68,8 @@ impl FromStr for Endpoint {
         };
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         let (host, port) = host_and_port(authority).map_err(|why| wrong(&why))?;
-        let endpoint = Self { tls, host: host.to_owned(), port: port.unwrap_or(default_port(tls)) };
+        let host = ascii_host(host).map_err(|why| wrong(&why))?;
+        let endpoint = Self { tls, host: host.into_owned(), port: port.unwrap_or(default_port(tls)) };
         match path {
             "" | "/" => Ok(endpoint),
             _ => Err(format!(
@@ -76,6 +78,16 @@ impl FromStr for Endpoint {
             )),
         }
     }
+}
+
+/// A host as DNS, TLS and HTTP have it: `xn--bcher-kva.example` for `bücher.example` (UTS 46). Errors: why there is none.
+pub fn ascii_host(host: &str) -> Result<Cow<'_, str>, String> {
+    if host.is_ascii() {
+        return Ok(host.into());
+    }
+    let host_in_ascii = idna::domain_to_ascii_cow(host.as_bytes(), idna::AsciiDenyList::URL);
+    host_in_ascii
+        .map_err(|_| format!("invalid host `{host}`: it has no form in ASCII, such as xn--bcher-kva.example"))
 }
 
 /// Splits `HOST`, `HOST:PORT`, `[IPv6]` and `[IPv6]:PORT`.
@@ -139,6 +151,12 @@ mod tests {
         ok("http://[::1]:81", false, "::1", 81);
         ok("http://[::1]", false, "::1", 80);
         ok("HTTPS://a:8443", true, "a", 8443);
+        // Regression test: this name was sent as UTF-8, in `Host` and in SNI.
+        ok("http://bücher.localhost/", false, "xn--bcher-kva.localhost", 80);
+        ok("https://BÜCHER.example:81", true, "xn--bcher-kva.example", 81);
+        ok("https://例え.テスト", true, "xn--r8jz45g.xn--zckzah", 443);
+        ok("https://bücher。example", true, "xn--bcher-kva.example", 443);
+        ok("http://straße.example", false, "xn--strae-oqa.example", 80);
     }
 
     #[test]
@@ -153,6 +171,9 @@ mod tests {
             ("http://:80", "missing host: expected http://HOST:PORT"),
             ("http://a b", "invalid host `a b`: expected http://HOST:PORT"),
             ("http://a:b:80", "invalid host `a:b`: expected http://HOST:PORT"),
+            ("http://a\u{202e}b", "invalid host `a\u{202e}b`: it has no form in ASCII"),
+            ("http://ü\u{ff0f}b", "invalid host `ü\u{ff0f}b`: it has no form in ASCII"),
+            ("http://\u{301}a", "invalid host `\u{301}a`: it has no form in ASCII"),
             ("http://user:word@a:80", "a user name is not supported: expected http://HOST:PORT"),
             ("http://a:b", "invalid port `b` (0 to 65535): expected http://HOST:PORT"),
             ("http://a:", "missing port after `:`: expected http://HOST:PORT"),

@@ -10,7 +10,7 @@ mod place;
 mod sending;
 mod wire;
 
-pub use endpoint::Endpoint;
+pub use endpoint::{Endpoint, ascii_host};
 pub use place::{Place, UNIX, unix_path};
 pub use weir_reactor::Address;
 pub use wire::Wire;
