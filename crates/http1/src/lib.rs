@@ -50,6 +50,7 @@ mod span;
 mod target;
 mod trailers;
 mod version;
+mod visible;
 mod write;
 
 pub use authority::Authority;
@@ -69,4 +70,5 @@ pub use span::{Decoded, Span};
 pub use target::TargetForm;
 pub use trailers::{copy_trailers, may_be_trailer};
 pub use version::Version;
+pub use visible::{is_hidden, visible};
 pub use write::{chunk, chunk_head, copy_fields, decimal, framing_field, last_chunk, last_chunk_with};

@@ -5,6 +5,7 @@ use crate::report::{Alpn, Chain, ClientCertificate, FirstShare, Report, VersionR
 use crate::resume::Resumed;
 use crate::trust::Verification;
 use std::fmt::Write as _;
+use weir_http1::visible;
 
 /// The width of the screen.
 const WIDTH: usize = 100;
@@ -181,6 +182,8 @@ impl Page {
         let mut column = NAME;
         let _ = write!(self.0, "{name:<NAME$}");
         for part in parts {
+            // Names come from the server: nothing in them acts on the terminal.
+            let part = visible(&part).replace(['\n', '\t'], "\u{fffd}");
             let length = part.chars().count();
             if column > NAME && column + 1 + length > WIDTH {
                 let _ = write!(self.0, "\n{:NAME$}", "");
@@ -189,8 +192,7 @@ impl Page {
                 self.0.push(' ');
                 column += 1;
             }
-            // Names come from the server: strip terminal escapes.
-            self.0.extend(part.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }));
+            self.0.push_str(&part);
             column += length;
         }
         self.0.truncate(self.0.trim_end().len());
@@ -254,8 +256,17 @@ mod tests {
     #[test]
     fn names_from_the_server_cannot_control_the_terminal() {
         let mut report = report();
-        report.chains[0].certificates[0].subject = "CN=\u{1b}[2J\nverified".to_owned();
-        let text = text(&report);
-        assert!(!text.contains('\u{1b}') && !text.lines().any(|line| line.starts_with("verified")), "{text}");
+        for name in [
+            "CN=\u{1b}[2J\nverified",
+            "CN=\u{9b}2J",
+            "CN=\u{202e}gro.elpmaxe\u{2069}",
+            "CN=\u{200f}\u{61c}\r",
+        ] {
+            report.chains[0].certificates[0].subject = name.to_owned();
+            let text = text(&report);
+            let is_hidden = |char| weir_http1::is_hidden(char) && char != '\n';
+            assert!(!text.contains(is_hidden), "{}", text.escape_debug());
+            assert!(!text.lines().any(|line| line.starts_with("verified")), "{text}");
+        }
     }
 }

@@ -19,6 +19,7 @@ mod top;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use weir_http1::visible;
 
 /// An HTTP pass-through gateway over TLS, and the lab that measures it.
 #[derive(Parser, Debug)]
@@ -76,7 +77,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // If stderr is closed, the exit code still reports the failure.
-            let _ = writeln!(io::stderr(), "weir: {}", failure.message.replace('\n', "\nweir: "));
+            let _ = writeln!(io::stderr(), "weir: {}", visible(&failure.message).replace('\n', "\nweir: "));
             ExitCode::from(failure.code)
         }
     }

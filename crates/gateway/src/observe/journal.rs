@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 use std::time::Duration;
+use weir_http1::visible;
 
 /// Takes the lines of a worker to the thread that writes them; never waits.
 #[derive(Clone, Debug)]
@@ -55,9 +56,10 @@ impl Journal {
         (Self { queue, dropped: Arc::default() }, lines)
     }
 
-    /// Queues a line for stderr.
+    /// Queues a line for stderr. What a peer wrote in it does not act on terminals.
     pub(crate) fn line(&self, line: impl Display) {
-        if self.queue.try_send(Entry::Line(line.to_string())).is_err() {
+        let line = visible(&line.to_string()).into_owned();
+        if self.queue.try_send(Entry::Line(line)).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -94,5 +96,5 @@ pub(crate) fn out(line: impl Display) {
 /// Writes a line to stderr in one call, so that lines of different threads do not mix. Not for workers: it may wait for
 /// the reader.
 pub(crate) fn err(line: impl Display) {
-    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+    let _ = io::stderr().write_all(visible(&format!("{line}\n")).as_bytes());
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use weir_http1::is_hidden;
 use weir_lab::evidence::Regressions;
 
 /// Export formats.
@@ -112,9 +113,18 @@ pub(crate) fn write<const N: usize>(
     written
 }
 
-/// A result as JSON with a final newline.
+/// A result as JSON with a final newline. What a peer wrote in it does not act on terminals.
 pub(crate) fn json(result: &impl Serialize) -> Result<String, Failure> {
-    Ok(serde_json::to_string_pretty(result).map_err(Failure::run)? + "\n")
+    let text = serde_json::to_string_pretty(result).map_err(Failure::run)?;
+    // Outside of strings there is none but the ends of lines.
+    let is_hidden = |char| is_hidden(char) && char != '\n';
+    let escaped = text.split_inclusive(is_hidden).map(|part| match part.chars().next_back() {
+        Some(last) if is_hidden(last) => {
+            format!("{}\\u{:04x}", &part[..part.len() - last.len_utf8()], u32::from(last))
+        }
+        _ => part.to_owned(),
+    });
+    Ok(escaped.collect::<String>() + "\n")
 }
 
 impl FailPolicy {
@@ -159,4 +169,18 @@ fn unwritable(flag: &str, file: &Path, error: &io::Error) -> Failure {
 
 fn is_standard(file: Option<&Path>) -> bool {
     file == Some(Path::new("-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression test: a certificate's subject could turn the text around it on the terminal.
+    #[test]
+    fn json_does_not_act_on_terminals() {
+        let name = "CN=\u{202e}gro.elpmaxe\u{2069}\u{9b}2J\u{7f}\u{61c}, O=\u{fc}\n";
+        let text = json(&[name]).ok().unwrap();
+        assert_eq!(text, "[\n  \"CN=\\u202egro.elpmaxe\\u2069\\u009b2J\\u007f\\u061c, O=\u{fc}\\n\"\n]\n");
+        assert_eq!(serde_json::from_str::<[String; 1]>(&text).unwrap(), [name]);
+    }
 }

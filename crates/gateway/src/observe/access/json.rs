@@ -4,6 +4,7 @@ use super::clock::Clock;
 use super::entry::{Line, Millis, Split};
 use crate::text;
 use std::io::Write as _;
+use weir_http1::is_hidden;
 
 /// Appends the line, without its end.
 pub(super) fn write(line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
@@ -103,16 +104,42 @@ impl Object<'_> {
 
 /// RFC 8259 section 7.
 fn escape(text: &str, out: &mut Vec<u8>) {
-    let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20 | 0x7f);
-    let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(is_special) {
-        out.extend_from_slice(&rest[..at]);
-        match rest[at] {
-            byte @ (b'"' | b'\\') => out.extend_from_slice(&[b'\\', byte]),
-            // Writing to a vector does not fail.
-            byte => drop(write!(out, "\\u{byte:04x}")),
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|byte| !is_plain(&byte)) {
+        out.extend_from_slice(&rest.as_bytes()[..at]);
+        let mut chars = rest[at..].chars();
+        match chars.next() {
+            Some(char @ ('"' | '\\')) => out.extend_from_slice(&[b'\\', char as u8]),
+            // Terminals act on some. All of them are in the basic plane. Writing to a vector does not fail.
+            Some(char) if is_hidden(char) => drop(write!(out, "\\u{:04x}", u32::from(char))),
+            Some(char) => out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
+            None => {}
         }
-        rest = &rest[at + 1..];
+        rest = chars.as_str();
     }
-    out.extend_from_slice(rest);
+    out.extend_from_slice(rest.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_acts_on_terminals_is_escaped() {
+        for (text, json) in [
+            ("a\"b\\c", r#"a\"b\\c"#),
+            ("\u{1b}[2J\n", r"\u001b[2J\u000a"),
+            ("\u{7f}\u{80}\u{9b}2J", r"\u007f\u0080\u009b2J"),
+            ("ü\u{202e}\u{2069}\u{200f}\u{61c}€😀", r"ü\u202e\u2069\u200f\u061c€😀"),
+            ("plain", "plain"),
+            ("", ""),
+        ] {
+            let mut out = Vec::new();
+            escape(text, &mut out);
+            assert_eq!(String::from_utf8(out.clone()).unwrap(), json);
+            let whole = [b"\"", &out[..], b"\""].concat();
+            assert_eq!(serde_json::from_slice::<String>(&whole).unwrap(), text);
+        }
+    }
 }

@@ -6,6 +6,7 @@ use crate::text;
 use crate::variables::{self, Piece};
 use std::io::Write as _;
 use std::str::FromStr;
+use weir_http1::is_hidden;
 
 /// A text with variables such as `{status}`; `{{` is a brace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,17 +76,18 @@ fn split(line: &Line<'_>) -> Option<Split> {
     line.times.as_ref().map(|times| Split::of(times, line.now))
 }
 
-/// Control characters and quotes do not break the line or its quotes.
+/// Control characters and quotes do not break the line or its quotes, and nothing acts on a terminal.
 fn put(text: Option<&str>, out: &mut Vec<u8>) {
     match text {
         None | Some("") => out.push(b'-'),
         Some(text) => {
-            for byte in text.bytes() {
-                match byte {
-                    0..0x20 | 0x7f | b'"' | b'\\' => {
-                        let _ = write!(out, "\\x{byte:02x}");
-                    }
-                    _ => out.push(byte),
+            for char in text.chars() {
+                let mut bytes = [0; 4];
+                let bytes = char.encode_utf8(&mut bytes).as_bytes();
+                match is_hidden(char) || matches!(char, '"' | '\\') {
+                    // Writing to a vector does not fail.
+                    true => bytes.iter().for_each(|byte| drop(write!(out, "\\x{byte:02x}"))),
+                    false => out.extend_from_slice(bytes),
                 }
             }
         }
@@ -100,5 +102,25 @@ fn decimal(value: Option<Millis>, out: &mut Vec<u8>) {
     match value {
         Some(value) => value.write(out),
         None => out.push(b'-'),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_acts_on_terminals_is_escaped() {
+        for (text, written) in [
+            ("a\"b\\c", r"a\x22b\x5cc"),
+            ("\u{1b}[2J\n", r"\x1b[2J\x0a"),
+            ("\u{7f}\u{9b}2J", r"\x7f\xc2\x9b2J"),
+            ("ü\u{202e}\u{2069}\u{61c}€😀", r"ü\xe2\x80\xae\xe2\x81\xa9\xd8\x9c€😀"),
+            ("", "-"),
+        ] {
+            let mut out = Vec::new();
+            put(Some(text), &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), written);
+        }
     }
 }
