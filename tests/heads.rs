@@ -37,7 +37,7 @@ fn fields_are_copied_in_order_and_case() {
             format!(
                 "GET /a/b?c=d&e HTTP/1.1\r\nhOsT: example.org:8080\r\nUser-Agent: two  spaces\r\nX-b: 2\r\n\
                  accept: */*\r\nX-B: 1\r\nCookie: a=b\r\nX-Empty:\r\nX-Forwarded-For: 127.0.0.1\r\n\
-                 X-Forwarded-Proto: {proto}\r\nX-Forwarded-Host: example.org:8080\r\nVia: 1.1 weir\r\n\r\n"
+                 X-Forwarded-Proto: {proto}\r\nX-Forwarded-Host: example.org:8080\r\n\r\n"
             ),
             "{mode:?}"
         );
@@ -55,7 +55,7 @@ fn hop_by_hop_fields_of_a_request_are_removed() {
     assert_eq!(
         head,
         "GET / HTTP/1.1\r\nHost: h\r\nX-Kept: 1\r\nConnection: TE\r\nTE: trailers\r\nX-Forwarded-For: 127.0.0.1\r\n\
-         X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\nVia: 1.1 weir\r\n\r\n",
+         X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\n\r\n",
         "that trailers are welcome is the gateway's own wish, too: it passes them on"
     );
 }
@@ -70,7 +70,7 @@ fn forwarding_headers_of_a_client_are_replaced() {
     assert_eq!(
         head,
         "GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\n\
-         X-Forwarded-Host: h\r\nVia: 1.1 weir\r\n\r\n"
+         X-Forwarded-Host: h\r\n\r\n"
     );
 }
 
@@ -104,23 +104,8 @@ fn fields_that_servers_take_for_the_gateways_are_dropped_in_every_spelling() {
     assert_eq!(
         head,
         "GET / HTTP/1.1\r\nHost: h\r\nX-Kept: 1\r\nX.Kept: 2\r\nClient: 3\r\nX-Forwarded-For: 127.0.0.1\r\n\
-         X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\nVia: 1.1 weir\r\n\r\n"
+         X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\n\r\n"
     );
-}
-
-#[test]
-fn via_is_added_after_existing_ones() {
-    let head = forwarded(MODES[0], "GET / HTTP/1.1\r\nVia: 1.0 first\r\nHost: h\r\nVia: 1.1 second\r\n\r\n");
-    assert_eq!(
-        head,
-        "GET / HTTP/1.1\r\nVia: 1.0 first\r\nHost: h\r\nVia: 1.1 second\r\nX-Forwarded-For: 127.0.0.1\r\n\
-         X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\nVia: 1.1 weir\r\n\r\n"
-    );
-    let answer = answered(
-        "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nVia: 1.0 first\r\nContent-Length: 0\r\n\r\n",
-    );
-    assert_eq!(answer.fields("via"), ["1.0 first", "1.1 weir"]);
 }
 
 #[test]
@@ -142,7 +127,7 @@ fn targets_are_sent_in_origin_form_with_the_requested_host() {
             forwarded(MODES[0], &format!("{line}\r\n{host}\r\n")),
             format!(
                 "{first}X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\n\
-                 X-Forwarded-Host: {forwarded_host}\r\nVia: 1.1 weir\r\n\r\n"
+                 X-Forwarded-Host: {forwarded_host}\r\n\r\n"
             ),
             "{line}"
         );
@@ -154,7 +139,7 @@ fn an_http_1_0_request_needs_no_host_and_is_forwarded_as_1_1() {
     assert_eq!(
         forwarded(MODES[0], "GET /x HTTP/1.0\r\nA: b\r\n\r\n"),
         "GET /x HTTP/1.1\r\nHost: UPSTREAM\r\nA: b\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\n\
-         Via: 1.0 weir\r\n\r\n"
+         \r\n"
     );
     assert_eq!(
         forwarded(
@@ -162,7 +147,7 @@ fn an_http_1_0_request_needs_no_host_and_is_forwarded_as_1_1() {
             "POST /x HTTP/1.0\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nz"
         ),
         "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nX-Forwarded-For: 127.0.0.1\r\n\
-         X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\nVia: 1.0 weir\r\n\r\n",
+         X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\n\r\n",
         "an HTTP/1.0 client must not get a 100"
     );
 }
@@ -176,7 +161,7 @@ fn the_framing_of_a_request_is_written_once() {
     assert_eq!(
         head,
         "POST / HTTP/1.1\r\nHost: h\r\nX: 1\r\nContent-Length: 3\r\nX-Forwarded-For: 127.0.0.1\r\n\
-         X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\nVia: 1.1 weir\r\n\r\n"
+         X-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\n\r\n"
     );
     let head = forwarded(
         MODES[0],
@@ -185,7 +170,7 @@ fn the_framing_of_a_request_is_written_once() {
     assert_eq!(
         head,
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: TE\r\nTE: trailers\r\n\
-         X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\nVia: 1.1 weir\r\n\r\n"
+         X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: h\r\n\r\n"
     );
     // A length of 0 is forwarded, a missing one is not added: only that distinguishes an empty body from none.
     assert!(
@@ -208,7 +193,7 @@ fn responses_lose_hop_by_hop_fields_and_keep_the_rest() {
         assert_eq!(
             answer.head,
             "HTTP/1.1 201 Well Done\r\nserver: x\r\nSet-Cookie: a\r\nset-cookie: b\r\nX_Y: kept\r\nDate: now\r\n\
-             Content-Length: 2\r\nVia: 1.1 weir\r\n\r\n",
+             Content-Length: 2\r\n\r\n",
             "{mode:?}"
         );
         assert_eq!(answer.text(), "ok");
@@ -220,7 +205,7 @@ fn responses_lose_hop_by_hop_fields_and_keep_the_rest() {
 fn an_http_1_0_response_is_forwarded_as_1_1() {
     let answer =
         answered("GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok");
-    assert_eq!(answer.undated(), "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nVia: 1.0 weir\r\n\r\n");
+    assert_eq!(answer.undated(), "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
     assert_eq!(answer.text(), "ok");
 }
 
@@ -243,7 +228,7 @@ fn an_answer_without_a_date_gets_the_time_of_its_arrival() {
 #[test]
 fn a_status_without_reason_is_forwarded() {
     let answer = answered("GET / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 299\r\nContent-Length: 0\r\n\r\n");
-    assert_eq!(answer.undated(), "HTTP/1.1 299 \r\nContent-Length: 0\r\nVia: 1.1 weir\r\n\r\n");
+    assert_eq!(answer.undated(), "HTTP/1.1 299 \r\nContent-Length: 0\r\n\r\n");
 }
 
 #[test]
@@ -263,15 +248,12 @@ fn responses_without_a_body_keep_the_connection_and_valid_framing() {
         });
         let mut client = case.client();
         for (request, head) in [
-            ("HEAD /head", "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nVia: 1.1 weir\r\n\r\n"),
-            ("HEAD /head-twice", "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nVia: 1.1 weir\r\n\r\n"),
-            ("HEAD /head-chunked", "HTTP/1.1 200 OK\r\nVia: 1.1 weir\r\n\r\n"),
-            ("GET /204", "HTTP/1.1 204 No Content\r\nVia: 1.1 weir\r\n\r\n"),
-            (
-                "GET /304",
-                "HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nContent-Length: 1000\r\nVia: 1.1 weir\r\n\r\n",
-            ),
-            ("GET /end", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nVia: 1.1 weir\r\n\r\n"),
+            ("HEAD /head", "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"),
+            ("HEAD /head-twice", "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n"),
+            ("HEAD /head-chunked", "HTTP/1.1 200 OK\r\n\r\n"),
+            ("GET /204", "HTTP/1.1 204 No Content\r\n\r\n"),
+            ("GET /304", "HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nContent-Length: 1000\r\n\r\n"),
+            ("GET /end", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"),
         ] {
             let answer = client.ask(format!("{request} HTTP/1.1\r\nHost: h\r\n\r\n"));
             assert_eq!(answer.undated(), head, "{mode:?} {request}");
@@ -321,10 +303,7 @@ fn a_client_that_waits_for_100_gets_the_upstreams() {
         for _ in 0..2 {
             client.send("PUT / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
             let interim = client.answer(Method::Put);
-            assert_eq!(
-                interim.head, "HTTP/1.1 100 Continue\r\nX-Step: 1\r\nVia: 1.1 weir\r\n\r\n",
-                "{mode:?}"
-            );
+            assert_eq!(interim.head, "HTTP/1.1 100 Continue\r\nX-Step: 1\r\n\r\n", "{mode:?}");
             client.send("body");
             let answer = client.answer(Method::Put);
             assert_eq!((answer.status, answer.text()), (200, "body"), "{mode:?}");
@@ -343,7 +322,7 @@ fn interim_responses_are_forwarded_except_to_http_1_0() {
         let case = Case::answering(mode, ANSWERS);
         let mut client = case.client();
         let first = client.ask("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-        assert_eq!(first.head, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nVia: 1.1 weir\r\n\r\n", "{mode:?}");
+        assert_eq!(first.head, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "{mode:?}");
         assert_eq!(client.answer(Method::Get).status, 102, "{mode:?}");
         assert_eq!(client.answer(Method::Get).text(), "ok", "{mode:?}");
         let mut old = case.client();
@@ -429,11 +408,7 @@ fn a_head_sent_byte_by_byte_is_the_same_head() {
             client.send(byte);
         }
         let answer = client.answer(Method::Get);
-        assert_eq!(
-            answer.undated(),
-            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nVia: 1.1 weir\r\n\r\n",
-            "{mode:?}"
-        );
+        assert_eq!(answer.undated(), "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", "{mode:?}");
         assert!(case.upstream.requests()[0].head.starts_with("GET /x HTTP/1.1\r\nHost: h\r\n"), "{mode:?}");
         drop(client);
         case.stop();

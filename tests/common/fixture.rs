@@ -92,6 +92,33 @@ impl Case {
         Self { mode, weir, upstream, certificates }
     }
 
+    /// As [`Case::new`], by a configuration with these settings of the listener.
+    pub fn configured(
+        mode: Mode,
+        listener: &str,
+        script: impl Fn(&mut Peer) + Send + Sync + 'static,
+    ) -> Self {
+        let certificates = Certificates::new();
+        let acceptor = mode.upstream_tls.then(|| certificates.server().core());
+        let upstream = Upstream::start(acceptor, script);
+        let [cert, key, ca] =
+            [&certificates.cert, &certificates.key, &certificates.ca].map(|path| path.display());
+        let (certificate, tls) = match mode.client_tls {
+            true => (format!("[[certificate]]\nchain = '{cert}'\nkey = '{key}'\n"), "[listener.web.tls]\n"),
+            false => (String::new(), ""),
+        };
+        let (scheme, trust) = match mode.upstream_tls {
+            true => ("https", format!("tls.ca = '{ca}'\n")),
+            false => ("http", String::new()),
+        };
+        let config = format!(
+            "workers = 1\n{certificate}[listener.web]\nbind = '127.0.0.1:0'\n{listener}\n{tls}[service.app]\n\
+             servers = '{scheme}://{}'\n{trust}[[route]]\nservice = 'app'\n",
+            upstream.address
+        );
+        Self { mode, weir: Weir::configured(&config, 1), upstream, certificates }
+    }
+
     /// As [`Case::new`], with an upstream that sends `answer` to every request.
     pub fn answering(mode: Mode, answer: &'static str) -> Self {
         Self::new(mode, &[], move |peer| peer.serve(answer))

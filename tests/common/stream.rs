@@ -116,12 +116,17 @@ impl Stream {
 
     /// Closes this side's stream (with close_notify in TLS); the other side may continue.
     pub fn finish(&mut self) {
+        self.finish_tls();
+        let _ = self.tcp.shutdown(Shutdown::Write);
+    }
+
+    /// Closes this side's stream with a close_notify and no FIN.
+    pub fn finish_tls(&mut self) {
         if let Some(session) = &mut self.session {
             let mut last = Vec::new();
             session.close_sending(&mut last);
             let _ = self.tcp.write_all(&last);
         }
-        let _ = self.tcp.shutdown(Shutdown::Write);
     }
 
     /// Closes this side's stream with a FIN and no close_notify.

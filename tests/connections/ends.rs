@@ -1,9 +1,7 @@
 //! Orderly closes of a connection: announced, half-closed, or unused.
 
-use super::scripts::{GET, OK, echo_target};
-use crate::common::{Case, MODES, Switch};
-use std::io::Read;
-use weir_http1::Method;
+use super::scripts::{GET, OK};
+use crate::common::{Case, MODES};
 
 #[test]
 fn a_client_that_sends_close_gets_its_response_and_a_close() {
@@ -60,69 +58,6 @@ fn an_http_1_0_client_keeps_its_connection_on_request() {
             assert_eq!((answer.text(), answer.fields("connection")), ("ok", vec!["keep-alive"]), "{mode:?}");
         }
         drop(client);
-        case.stop();
-    }
-}
-
-#[test]
-fn a_half_closed_client_still_gets_its_response() {
-    for mode in MODES {
-        let go_on = Switch::default();
-        let gate = go_on.clone();
-        let case = Case::new(mode, &[], move |peer| {
-            peer.request();
-            gate.wait();
-            peer.answer(OK);
-            peer.read_to_end();
-        });
-        let mut client = case.client();
-        client.send(GET);
-        client.stream.finish_tcp();
-        case.upstream.wait_for_requests(1);
-        go_on.throw();
-        let answer = client.answer(Method::Get);
-        assert_eq!(answer.text(), "ok", "{mode:?}");
-        client.expect_end();
-        case.stop();
-    }
-}
-
-#[test]
-fn a_close_notify_after_a_request_does_not_lose_its_response() {
-    for mode in MODES.into_iter().filter(|mode| mode.client_tls) {
-        let body = "x".repeat(100_000);
-        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-        let case = Case::new(mode, &[], move |peer| peer.serve(&answer));
-        let mut stream = case.connect().unwrap();
-        stream.send(GET.as_bytes()).unwrap();
-        // The session reads nothing after its own close_notify, so count the encrypted bytes.
-        stream.finish();
-        let mut received = 0;
-        let mut bytes = vec![0; 1 << 16];
-        loop {
-            match stream.tcp().read(&mut bytes).unwrap() {
-                0 => break,
-                some => received += some,
-            }
-        }
-        assert!(received > body.len(), "{mode:?}: {received} bytes of a response of {}", body.len());
-        let ended = case.stop();
-        assert!(ended.stdout.contains("ended early: none"), "{mode:?}: {}", ended.stdout);
-    }
-}
-
-#[test]
-fn all_requests_before_a_half_close_get_responses() {
-    // Regression test: the end of the client's stream dropped the requests after the first one.
-    for mode in MODES {
-        let case = Case::new(mode, &[], echo_target);
-        let mut client = case.client();
-        client.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\n\r\nGET /3 HTTP/1.1\r\nHost: h\r\n\r\n");
-        client.stream.finish_tcp();
-        for n in 1..=3 {
-            assert_eq!(client.answer(Method::Get).text(), format!("/{n}"), "{mode:?}");
-        }
-        client.expect_end();
         case.stop();
     }
 }

@@ -2,6 +2,7 @@
 
 mod ends;
 mod given_up;
+mod half_close;
 mod pipelining;
 mod pool;
 mod retry;

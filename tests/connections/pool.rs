@@ -134,11 +134,7 @@ fn an_unexpected_response_body_reaches_no_other_request() {
             let mut client = case.client();
             for _ in 0..2 {
                 let answer = client.ask(request);
-                assert_eq!(
-                    (answer.body.len(), answer.fields("via")),
-                    (0, vec!["1.1 weir"]),
-                    "{mode:?} {request:?}"
-                );
+                assert_eq!(answer.body.len(), 0, "{mode:?} {request:?}");
             }
             assert_eq!(case.upstream.connections(), 2, "{mode:?} {request:?}");
             drop(client);

@@ -32,8 +32,10 @@ mod tickets;
 mod tls;
 mod tracing;
 mod trailers;
+mod underscores;
 mod unix;
 mod upgrade;
+mod via;
 
 use crate::common::{Answer, Client, Peer, Switch, Upstream, Weir};
 

@@ -111,6 +111,8 @@ const LISTENER: Table = Table {
         ("proxy_protocol", "'10.0.0.0/8'", &["bind"]),
         ("allow", "'192.0.2.0/24'", &["bind"]),
         ("deny", "'192.0.2.7'", &["bind"]),
+        ("half_close", "'serve'", &["bind"]),
+        ("underscores_in_headers", "'pass'", &["bind"]),
         ("accept", "'http-1.2'", &["bind"]),
         ("limits", "{ head = '16KiB' }", &["bind"]),
         ("redirect", "'https'", &["bind"]),
@@ -123,7 +125,7 @@ const LISTENER: Table = Table {
         (&["bind"], ALL, Independent),
         (
             &["passthrough"],
-            &["trusted_proxies", "proxy_field", "accept", "limits"],
+            &["trusted_proxies", "proxy_field", "half_close", "underscores_in_headers", "accept", "limits"],
             Refused("no effect beside `passthrough` without `tls`"),
         ),
         (
@@ -133,6 +135,11 @@ const LISTENER: Table = Table {
         ),
         (&["allow", "deny"], &["proxy_protocol"], Obeyed("the_address_that_a_proxy_header_names_counts")),
         (&["allow"], &["deny"], Obeyed("clients_are_let_in_by_their_network")),
+        (
+            &["trusted_proxies"],
+            &["underscores_in_headers"],
+            Obeyed("fields_with_an_underscore_are_dropped_passed_or_refused"),
+        ),
         (&["trusted_proxies"], &["proxy_field"], Obeyed("trusted_proxies_name_the_client")),
         (&["proxy_protocol"], &["tls", "trusted_proxies"], Obeyed("a_load_balancer_says_who_the_client_is")),
         // Who may connect, what a connection begins with, and what its requests may be.
@@ -144,6 +151,8 @@ const LISTENER: Table = Table {
                 "proxy_protocol",
                 "allow",
                 "deny",
+                "half_close",
+                "underscores_in_headers",
                 "accept",
                 "limits",
                 "redirect",
@@ -155,6 +164,8 @@ const LISTENER: Table = Table {
                 "proxy_protocol",
                 "allow",
                 "deny",
+                "half_close",
+                "underscores_in_headers",
                 "accept",
                 "limits",
                 "redirect",

@@ -239,6 +239,52 @@ fn some_requests_are_answered_at_once() {
     assert_eq!((answer.status, answer.says_close()), (200, true));
 }
 
+/// Regression test: a deny by a field missed `X.Debug`, which PHP reads as `X-Debug`.
+#[test]
+fn a_deny_by_a_field_misses_no_spelling() {
+    let app = named("app");
+    let config = format!(
+        "{LISTENER}
+        [service.app]
+        servers = 'http://{}'
+        [[route]]
+        path = '/allowed/*'
+        headers = {{ X-Verified = 'yes' }}
+        service = 'app'
+        [[route]]
+        path = '/allowed/*'
+        respond.status = 403
+        [[route]]
+        headers = {{ X-Debug = '*' }}
+        respond.status = 403
+        [[route]]
+        headers = {{ X-Stage = 'old' }}
+        redirect.to = '/new'
+        [[route]]
+        service = 'app'",
+        app.address
+    );
+    let weir = Weir::configured(&config, 1);
+    for (target, field, status) in [
+        ("/", "X-Debug: 1", 403),
+        ("/", "x-debug:", 403),
+        ("/", "X.Debug: 1", 403),
+        ("/", "X_Debug: 1", 403),
+        ("/", "X!DEBUG: 1", 403),
+        ("/", "X-Debugs: 1", 200),
+        ("/", "XDebug: 1", 200),
+        ("/", "X.Stage: old", 308),
+        ("/", "X.Stage: new", 200),
+        // What opens a route is the field itself: a proxy in front may write that one, and no other.
+        ("/allowed/x", "X-Verified: yes", 200),
+        ("/allowed/x", "X.Verified: yes", 403),
+        ("/allowed/x", "X_Verified: yes", 403),
+    ] {
+        let answer = ask(&weir, &format!("GET {target} HTTP/1.1\r\nHost: h\r\n{field}\r\n\r\n"));
+        assert_eq!(answer.status, status, "{target} {field}");
+    }
+}
+
 /// Regression test: `//evil.example/..` became a `Location` that browsers take for another host's, and requests without a host got
 /// one that is no URI.
 #[test]

@@ -59,3 +59,40 @@ fn trailers_that_frame_cannot_be_allowed() {
         "route.0.request_trailers.1: `Content-Length` cannot be a trailer",
     );
 }
+
+/// Regression test: a field that the route set for its servers came from the client, in the trailer.
+#[test]
+fn what_a_route_says_of_a_client_is_no_trailer() {
+    let config = |route: &str| {
+        format!(
+            "[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\nservers = 'http://127.0.0.1:9'\n[[route]]\nservice = 'app'\n{route}\n"
+        )
+    };
+    for (route, why) in [
+        (
+            "request_trailers = 'X-User'\nrequest_headers.set.X-User = 'a'",
+            "0: `X-User` is set, added or removed",
+        ),
+        (
+            "request_trailers = 'x-user'\nrequest_headers.add.X-User = 'a'",
+            "0: `x-user` is set, added or removed",
+        ),
+        (
+            "request_trailers = 'X-User'\nrequest_headers.remove = 'X-User'",
+            "0: `X-User` is set, added or removed",
+        ),
+        (
+            "request_trailers = ['X-Sum', 'X.User']\nrequest_headers.set.X-User = 'a'",
+            "1: `X.User` is set, added or removed",
+        ),
+        ("request_trailers = 'X.Forwarded.For'", "0: `X.Forwarded.For` says who the client is"),
+        ("request_trailers = 'Client-Cert'", "0: `Client-Cert` says who the client is"),
+        ("request_trailers = 'X-Id'\n[tracing]\nrequest_id = 'X-Id'", "0: `X-Id` is set, added or removed"),
+        (
+            "request_trailers = 'traceparent'\n[tracing]\ntraceparent = true",
+            "0: `traceparent` is set, added or removed",
+        ),
+    ] {
+        super::check::refused(&config(route), &format!("route.0.request_trailers.{why}"));
+    }
+}

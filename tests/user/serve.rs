@@ -187,7 +187,7 @@ fn forwarding_headers_are_as_documented() {
             ("X-Real-IP", &[]),
             // Unknown to the gateway, so unchanged.
             ("X-Real", &["192.0.2.1"]),
-            ("Via", &["1.1 before", "1.1 weir"]),
+            ("Via", &["1.1 before"]),
             // Hop-by-hop.
             ("Connection", &[]),
             ("X-Mine", &[]),
@@ -196,7 +196,7 @@ fn forwarding_headers_are_as_documented() {
         ] {
             assert_eq!(request.fields(field), expected, "{} {field}: {head}", mode.name);
         }
-        assert_eq!(answer.fields("Via"), ["1.1 weir"], "{}", answer.head);
+        assert_eq!(answer.fields("Via"), [] as [&str; 0], "{}", answer.head);
         case.stop();
     }
 }
@@ -216,7 +216,6 @@ fn the_host_of_an_absolute_target_and_of_a_client_without_one() {
     let hostless = find("GET /b HTTP/1.1\r\n");
     assert_eq!(hostless.fields("Host"), [authority.as_str()]);
     assert_eq!(hostless.fields("X-Forwarded-Host"), [] as [&str; 0]);
-    assert_eq!(hostless.fields("Via"), ["1.0 weir"]);
 }
 
 #[test]

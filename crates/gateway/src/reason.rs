@@ -25,6 +25,8 @@ pub enum Reason {
     TraceMethod,
     /// `Max-Forwards` is not a number.
     BadMaxForwards,
+    /// A field's name has an underscore, on a listener that refuses those.
+    UnderscoreInName,
     /// The client did not complete a request head in time.
     HeadTimeout,
     /// The client stopped sending a request body.
@@ -116,7 +118,7 @@ impl Reason {
     /// or could not read it.
     pub fn status(&self) -> Option<u16> {
         Some(match self {
-            Self::NotTls | Self::BadMaxForwards | Self::AmbiguousPath => 400,
+            Self::NotTls | Self::BadMaxForwards | Self::AmbiguousPath | Self::UnderscoreInName => 400,
             Self::BadRequest(error, _) => error.status(),
             Self::BadRequestBody(error) => error.status(),
             Self::BodyTooLarge => 413,
@@ -175,6 +177,7 @@ impl Reason {
             Self::ConnectMethod => "connect_not_supported",
             Self::TraceMethod => "trace_not_allowed",
             Self::BadMaxForwards => "bad_max_forwards",
+            Self::UnderscoreInName => "underscore_in_field_name",
             Self::HeadTimeout => "head_timeout",
             Self::BodyTimeout => "body_timeout",
             Self::BodyTooSlow => "body_too_slow",
@@ -276,7 +279,7 @@ impl Reason {
 }
 
 /// All codes, by which the workers count. `internal_error` comes last.
-pub(crate) const CODES: [&str; 87] = [
+pub(crate) const CODES: [&str; 88] = [
     "body_too_large",
     "no_server",
     "queue_full",
@@ -288,6 +291,7 @@ pub(crate) const CODES: [&str; 87] = [
     "connect_not_supported",
     "trace_not_allowed",
     "bad_max_forwards",
+    "underscore_in_field_name",
     "head_timeout",
     "body_timeout",
     "body_too_slow",

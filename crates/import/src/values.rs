@@ -149,7 +149,7 @@ pub(crate) fn is_token(text: &str) -> bool {
 
 /// Fields that frame a message or belong to one connection, which no route may change.
 pub(crate) fn is_framing(name: &str) -> bool {
-    const FRAMING: [&str; 10] = [
+    const FRAMING: [&str; 9] = [
         "connection",
         "content-length",
         "expect",
@@ -159,7 +159,6 @@ pub(crate) fn is_framing(name: &str) -> bool {
         "trailer",
         "transfer-encoding",
         "upgrade",
-        "via",
     ];
     FRAMING.iter().any(|framing| name.eq_ignore_ascii_case(framing))
 }

@@ -1,7 +1,7 @@
 //! What a run is made of, and how a failing one is made smaller.
 
 use crate::run::{Report, run};
-use weir_gateway::document::{ProxyProtocol, Retry};
+use weir_gateway::document::{HalfClose, ProxyProtocol, Retry};
 
 /// Who takes part, and what may go wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,10 @@ pub struct Plan {
     pub pipelines: bool,
     /// Per thousand: clients that go away in the middle.
     pub vanishes: u64,
+    /// Per thousand: clients that end their stream behind their last request.
+    pub half_closes: u64,
+    /// What becomes of the requests of those.
+    pub half_close: HalfClose,
     /// Per thousand: clients whose first request is none.
     pub garbage: u64,
     /// Per thousand: answers that are bad.
@@ -91,6 +95,8 @@ impl Plan {
             rough: false,
             pipelines: true,
             vanishes: 0,
+            half_closes: 0,
+            half_close: HalfClose::Abort,
             garbage: 0,
             bad_answers: 0,
             refusals: 0,
@@ -132,7 +138,7 @@ impl Plan {
 
     /// Everything goes wrong.
     pub fn faulty() -> Self {
-        let some = Self { vanishes: 150, garbage: 30, bad_answers: 200, ..Self::rough() };
+        let some = Self { vanishes: 150, half_closes: 100, garbage: 30, bad_answers: 200, ..Self::rough() };
         Self { refusals: 30, shortages: 30, speaks_first: 30, ..some }
     }
 
@@ -160,7 +166,9 @@ impl Plan {
     /// Whether nobody but the gateway ends anything early.
     pub fn is_faultless(&self) -> bool {
         let faults = self.vanishes + self.garbage + self.bad_answers + self.refusals + self.speaks_first;
+        let has_given_up = self.half_closes > 0 && self.half_close == HalfClose::Abort;
         faults + self.shortages + self.outages == 0
+            && !has_given_up
             && !self.health
             && !self.corrupts
             && self.most_waiting.is_none()
@@ -189,6 +197,7 @@ impl Plan {
         plans.push(Self { most_connections: None, ..self.clone() });
         plans.push(Self { buffers: false, ..self.clone() });
         plans.push(Self { vanishes: 0, ..self.clone() });
+        plans.push(Self { half_closes: 0, ..self.clone() });
         plans.push(Self { garbage: 0, ..self.clone() });
         plans.push(Self { refusals: 0, ..self.clone() });
         plans.push(Self { shortages: 0, ..self.clone() });

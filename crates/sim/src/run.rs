@@ -152,7 +152,7 @@ impl<'a> Run<'a> {
         let is_passed = plan.passes && world.below(3) == 0;
         let manners = Manners {
             pipelines: plan.pipelines && world.below(3) == 0,
-            half_closes: plan.vanishes > 0 && world.below(10) == 0,
+            half_closes: world.below(1000) < plan.half_closes,
             // It may take longer than a drain.
             is_slow: plan.rough && world.below(5) == 0 && !(plan.drains && plan.is_faultless()),
             vanishes_after: (world.below(1000) < plan.vanishes).then(|| world.below(200)),

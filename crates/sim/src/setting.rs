@@ -59,6 +59,7 @@ impl Setting {
             services.push(("passed".to_owned(), of(vec![at(BEHIND)])));
         }
         let mut listener = Listener::new(vec!["192.0.2.1:80".parse().expect("a valid address")]);
+        listener.half_close = plan.half_close;
         if plan.announced {
             listener.proxy_protocol = vec!["192.0.2.0/24".parse().expect("a valid network")];
         }

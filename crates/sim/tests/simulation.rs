@@ -1,6 +1,6 @@
 //! Many runs of the gateway's worker over a simulated network.
 
-use weir_gateway::document::{ProxyProtocol, Retry};
+use weir_gateway::document::{HalfClose, ProxyProtocol, Retry};
 use weir_sim::{Plan, Report, run, shrink};
 
 /// Steps that the tests with shares take together, unless `WEIR_SIM_STEPS` asks for more.
@@ -32,7 +32,10 @@ fn tunnels_pass_everything() {
         let report = well(seed, &Plan::tunnels());
         assert_eq!(report.outcomes[1..], [0, 0, 0], "seed {seed}");
         steps += report.steps;
-        well(seed, &Plan { vanishes: 150, refusals: 30, drains: seed % 3 == 0, ..Plan::tunnels() });
+        well(
+            seed,
+            &Plan { vanishes: 150, half_closes: 100, refusals: 30, drains: seed % 3 == 0, ..Plan::tunnels() },
+        );
         if steps > share(1) {
             break;
         }
@@ -56,6 +59,39 @@ fn whatever_goes_wrong_has_one_reason() {
     println!("{steps} steps, {retries} retries, slow {slow:?}");
     assert!(retries > 10, "{retries}");
     assert!(slow.iter().all(|count| *count > 0), "each of {SLOW:?} is met: {slow:?}");
+}
+
+/// Clients that end their stream while they wait have given up, or have not: by the listener's setting.
+#[test]
+fn a_half_close_is_served_or_has_a_reason() {
+    let client_closed = |report: &Report| {
+        report.counters.ended().find(|(reason, _)| *reason == "client_closed").map_or(0, |(_, count)| count)
+    };
+    let mut given_up = 0;
+    for seed in seeds(4) {
+        // A session of the simulation's clients reads nothing after its own close_notify.
+        let over_tls = |half_close| half_close == HalfClose::Abort && seed % 2 == 0;
+        let of = |half_close, plan| Plan {
+            half_closes: 700,
+            half_close,
+            client_tls: over_tls(half_close),
+            ..plan
+        };
+        for plan in [Plan::plain(), Plan::rough()] {
+            let report = well(seed, &of(HalfClose::Serve, plan.clone()));
+            assert_eq!((report.outcomes[0], client_closed(&report)), (48, 0), "seed {seed}");
+            let report = well(seed, &of(HalfClose::Abort, plan));
+            // All that is lost has a reason, which `well` compares with the log.
+            given_up += client_closed(&report);
+        }
+        let queues = Plan { most_connections: Some(2), adopts: false, ..Plan::rough() };
+        well(seed, &of(HalfClose::Serve, queues.clone()));
+        well(seed, &of(HalfClose::Abort, queues));
+        well(seed, &of(HalfClose::Abort, Plan { buffers: true, switches: true, ..Plan::rough() }));
+        well(seed, &of(HalfClose::Abort, Plan { drains: true, mirrors: true, ..Plan::rough() }));
+        well(seed, &of(HalfClose::Serve, Plan { drains: true, ..Plan::faulty() }));
+    }
+    assert!(given_up > 0, "{given_up}");
 }
 
 #[test]
@@ -190,7 +226,7 @@ fn workers_lend_each_other_what_both_want() {
         let plan = Plan { most_connections: Some(1 + (seed % 3) as usize), ..Plan::lending() };
         let plan = Plan { workers: 2 + (seed % 4 / 3) as usize, ..plan };
         lent += well(seed, &plan).counters.taken_over;
-        let faults = Plan { vanishes: 300, bad_answers: 100, refusals: 30, ..plan.clone() };
+        let faults = Plan { vanishes: 300, half_closes: 100, bad_answers: 100, refusals: 30, ..plan.clone() };
         lent += well(seed, &faults).counters.taken_over;
         well(seed, &Plan { adopts: true, drains: seed % 2 == 0, health: seed % 3 == 0, ..faults });
     }

@@ -26,7 +26,7 @@ Examples:
 
 `weir check --config FILE` validates a file. Without one, path and Host are forwarded unchanged.
 X-Forwarded-For, -Proto and -Host are set from the client connection; the client's own values, and
-Forwarded, are dropped. Via is added both ways.
+Forwarded, are dropped.
 
 SIGTERM or SIGINT drains: it stops accepting, finishes requests in flight and exits; a second
 signal exits at once. SIGHUP reloads the configuration, certificates and keys. SIGUSR2 upgrades: the

@@ -1,13 +1,15 @@
 //! The configuration as the workers see it: checked, immutable, replaced as a whole.
 
 use super::document::{
-    AmbiguousPaths, Balance, Dns, Eject, HashOn, Health, Pool, ProxyField, Retry, Timeouts, WhenFull,
+    AmbiguousPaths, Balance, Dns, Eject, HalfClose, HashOn, Health, Pool, ProxyField, Retry, Timeouts,
+    Underscores, WhenFull,
 };
 use super::{Network, Overrides};
 use crate::admission::Rate;
 use crate::downstream::MinRates;
 use crate::exchange::InterimLimits;
 use crate::heads::forwarded::Forms;
+use crate::heads::imitations::reads_as;
 use crate::mirror::MirrorTo;
 use crate::observe::access::Format;
 use crate::route::{Edits, Hosts, Location, PathEdit, PathPattern};
@@ -40,6 +42,8 @@ pub(crate) struct Snapshot {
     pub hosts: Hosts,
     /// The fields that tell servers about the client.
     pub forms: Forms,
+    /// The gateway's names in `Via`.
+    pub via: Via,
     /// What requests take along to be found again; `None`: nothing.
     pub tracing: Option<Tracing>,
     /// The bodies of the gateway's own error answers.
@@ -68,6 +72,13 @@ pub(crate) struct Names {
     pub dns: Dns,
     /// How long their addresses hold, if that was said at the start.
     pub ttls: BTreeMap<String, Duration>,
+}
+
+/// The gateway's names in the `Via` of what it forwards; `None`: it adds none.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Via {
+    pub requests: Option<Box<str>>,
+    pub responses: Option<Box<str>>,
 }
 
 /// What requests take along to be found again.
@@ -141,6 +152,8 @@ pub(crate) struct Listener {
     pub allow: Arc<[Network]>,
     /// Networks of those among them that are turned away.
     pub deny: Arc<[Network]>,
+    pub half_close: HalfClose,
+    pub underscores: Underscores,
     /// Rules that its requests need not keep.
     pub accept: Rules,
     /// Of its requests.
@@ -224,6 +237,8 @@ pub(crate) struct Wanted {
     pub name: Box<[u8]>,
     /// `None`: any will do.
     pub value: Option<Box<[u8]>>,
+    /// A field whose name servers may read as the same is it, too.
+    pub in_any_spelling: bool,
 }
 
 /// What becomes of a request.
@@ -255,8 +270,11 @@ impl Conditions {
 
     /// Whether the request, whose head was parsed from `buf`, is one of these. `client` is unknown on a Unix socket.
     pub(crate) fn fit(&self, head: &RequestHead, buf: &[u8], client: Option<IpAddr>, listener: &str) -> bool {
-        let has = |Wanted { name, value }: &Wanted| {
-            let mut named = head.fields.iter().filter(|field| field.name.of(buf).eq_ignore_ascii_case(name));
+        let has = |Wanted { name, value, in_any_spelling }: &Wanted| {
+            let mut named = head.fields.iter().filter(|field| match in_any_spelling {
+                true => reads_as(field.name.of(buf), name),
+                false => field.name.of(buf).eq_ignore_ascii_case(name),
+            });
             named.any(|field| value.as_ref().is_none_or(|value| field.value.of(buf) == &**value))
         };
         let method = head.method_span.of(buf);

@@ -1,7 +1,7 @@
 //! Where clients' connections come from.
 
 use crate::admission::{Crowd, Origin, Present};
-use crate::config::document::ProxyField;
+use crate::config::document::{HalfClose, ProxyField, Underscores};
 use crate::config::{Listener, Network, Passthrough, Role};
 use crate::keys::ServiceId;
 use crate::reason::Reason;
@@ -25,6 +25,10 @@ pub(crate) struct Frontend {
     pub allow: Arc<[Network]>,
     /// Networks of those among them that are turned away.
     pub deny: Arc<[Network]>,
+    /// What becomes of requests whose client closes its sending side while it waits.
+    pub half_close: HalfClose,
+    /// What becomes of fields whose names have an underscore.
+    pub underscores: Underscores,
     /// Rules that its requests need not keep.
     pub accept: Rules,
     /// Of its requests.
@@ -61,6 +65,8 @@ impl Frontend {
             announced_by: Arc::clone(&listener.announced_by),
             allow: Arc::clone(&listener.allow),
             deny: Arc::clone(&listener.deny),
+            half_close: listener.half_close,
+            underscores: listener.underscores,
             accept: listener.accept,
             limits: listener.limits,
             passthrough: Arc::clone(&listener.passthrough),

@@ -14,8 +14,8 @@ pub(crate) enum Event {
     UpstreamFailed { fault: Fault, partial: bool },
     /// The upstream's stream ended; likewise.
     UpstreamEnded { partial: bool },
-    /// The client ends its stream; whether requests that it sent before wait.
-    ClientEnded { pipelined: bool },
+    /// The client ends its stream. Whether requests that it sent before wait, and whether it waits for the response nevertheless.
+    ClientEnded { pipelined: bool, waits: bool },
 }
 
 /// What the worker does then.
@@ -86,7 +86,7 @@ impl Exchange {
             (Event::UpstreamFailed { .. } | Event::UpstreamEnded { .. }, _) => {
                 Step::End(Reason::UpstreamTruncated)
             }
-            (Event::ClientEnded { pipelined }, _) if self.request.is_done() => {
+            (Event::ClientEnded { pipelined, waits: true }, _) if self.request.is_done() => {
                 self.persistent &= pipelined;
                 Step::Wait
             }

@@ -3,13 +3,22 @@
 //! CGI makes variables of names, with `_` for `-` (RFC 3875 section 4.1.18), and so do WSGI, Rack, PSGI and FastCGI. Some do likewise
 //! with every character that no variable may have, and PHP with `.`. What a name is after that is what counts.
 
+use weir_http1::FieldName;
+
 /// Whether a client wrote a field, with this name, that servers may take for the gateway's. Proxies in front that are trusted
 /// (`is_trusted`) may write such fields, yet only in the usual spelling: others are from behind them.
 #[inline]
-pub(super) fn is_imitation(name: &[u8], is_trusted: bool) -> bool {
+pub(crate) fn is_imitation(name: &[u8], is_trusted: bool) -> bool {
     // Most have none that they are like.
     let known = like(name);
     !known.is_empty() && is_among(name, known) && !(is_trusted && is_usual(name))
+}
+
+/// Whether servers that make variables of names read this one as one that the protocol or the gateway acts on.
+#[cold]
+pub(super) fn is_known_when_folded(name: &[u8]) -> bool {
+    let folded: Vec<u8> = name.iter().map(|byte| folded(*byte)).collect();
+    FieldName::of(&folded) != FieldName::Other
 }
 
 /// Whether both names are the same to a server that makes variables of them.

@@ -59,6 +59,7 @@ pub(super) fn address(text: &[u8]) -> Option<IpAddr> {
 mod tests {
     use super::*;
     use crate::config::Role;
+    use crate::config::document::{HalfClose, Underscores};
     use std::sync::Arc;
     use weir_http1::{Limits, Parse, Rules};
 
@@ -74,6 +75,8 @@ mod tests {
             announced_by: [].into(),
             allow: [].into(),
             deny: [].into(),
+            half_close: HalfClose::default(),
+            underscores: Underscores::default(),
             accept: Rules::NONE,
             limits: Limits::default(),
             passthrough: Arc::default(),

@@ -2,7 +2,8 @@
 
 use super::forwarded::{self, Forms, Proxy};
 use super::hops::Hops;
-use super::imitations::is_imitation;
+use super::imitations::{is_imitation, is_known_when_folded};
+use crate::config::document::Underscores;
 use crate::route::{Edits, PathEdit, Values};
 use std::net::SocketAddr;
 use weir_http1::{
@@ -38,13 +39,17 @@ pub(crate) struct Along<'a> {
     pub was_buffered: bool,
     /// Its trailers go along, so what announces them does.
     pub announces_trailers: bool,
+    /// The gateway's name in `Via`.
+    pub via: Option<&'a str>,
+    pub underscores: Underscores,
     pub edits: &'a Edits,
     /// The upstream's authority is also for an HTTP/1.0 client without Host.
     pub values: &'a Values<'a>,
 }
 
-/// Writes the request head for the upstream. `head` was parsed from `buf`.
-pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &mut Vec<u8>) {
+/// Writes the request head for the upstream. `head` was parsed from `buf`. Returns how many fields are left out for the underscore
+/// in their name.
+pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &mut Vec<u8>) -> u64 {
     let Along { forwarded, proxy, upgrade, edits, values, .. } = *along;
     out.extend_from_slice(head.method_span.of(buf));
     out.push(b' ');
@@ -76,7 +81,12 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &m
         max_forwards: hops != Hops::Any,
     };
     let is_trusted = proxy.is_some();
+    let mut underscored = 0;
     let keep = |field: &Field| {
+        if field.underscore && drops_underscore(buf, field, along.underscores) {
+            underscored += 1;
+            return false;
+        }
         keep_in_request(buf, field, replaced, is_trusted) && !edits.drops_spelling(buf, field)
     };
     copy_fields(buf, &head.fields, keep, out);
@@ -111,7 +121,8 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &m
     } else {
         forwarded_and_edits(forwarded, host, edits, values, out);
     }
-    via(head.version, out);
+    via(along.via, head.version, Some(edits), out);
+    underscored
 }
 
 /// The route's fields come in place of the gateway's own of the same name.
@@ -130,15 +141,27 @@ fn forwarded_and_edits(forwarded: &[u8], host: &[u8], edits: &Edits, values: &Va
 }
 
 /// Writes the head of an interim response (1xx) for the client.
-pub(crate) fn interim(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
+pub(crate) fn interim(
+    buf: &[u8],
+    head: &ResponseHead,
+    name: Option<&str>,
+    edits: Option<&Edits>,
+    out: &mut Vec<u8>,
+) {
     status_line(buf, head, out);
     let keep = |field: &Field| !field.hop_by_hop && !is_for_this_hop(field.known);
     copy_fields(buf, &head.fields, keep, out);
-    via(head.version, out);
+    via(name, head.version, edits, out);
 }
 
 /// Writes the head of a response that switches protocols (101) for the client.
-pub(crate) fn switching(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
+pub(crate) fn switching(
+    buf: &[u8],
+    head: &ResponseHead,
+    name: Option<&str>,
+    edits: Option<&Edits>,
+    out: &mut Vec<u8>,
+) {
     status_line(buf, head, out);
     let keep = |field: &Field| match field.known {
         FieldName::Upgrade => true,
@@ -146,7 +169,7 @@ pub(crate) fn switching(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
     };
     copy_fields(buf, &head.fields, keep, out);
     out.extend_from_slice(b"Connection: Upgrade\r\n");
-    via(head.version, out);
+    via(name, head.version, edits, out);
 }
 
 /// How to signal the client connection's persistence.
@@ -194,11 +217,13 @@ pub(crate) struct Back<'a> {
     pub cookie: Option<Cookie<'a>>,
     /// The line with the time, for an answer without one.
     pub date: &'a [u8],
+    /// The gateway's name in `Via`.
+    pub via: Option<&'a str>,
 }
 
 /// Writes the head of a final response for the client.
 pub(crate) fn response(buf: &[u8], head: &ResponseHead, back: Back<'_>, out: &mut Vec<u8>) {
-    let Back { framing, trailers, connection, edits, cookie, date } = back;
+    let Back { framing, trailers, connection, edits, cookie, date, via: name } = back;
     status_line(buf, head, out);
     let mut is_dated = false;
     let keep = |field: &Field| {
@@ -230,7 +255,7 @@ pub(crate) fn response(buf: &[u8], head: &ResponseHead, back: Back<'_>, out: &mu
         let secure = if secure { "; Secure" } else { "" };
         line(format!("={value:016x}; Path=/; HttpOnly; SameSite=Lax{secure}").as_bytes(), b"", out);
     }
-    via(head.version, out);
+    via(name, head.version, edits, out);
 }
 
 /// What of an answer is not passed on: its length, which is written anew with the framing, and challenges for a proxy, which are for
@@ -269,7 +294,13 @@ fn keep_in_request(buf: &[u8], field: &Field, by: Replaced, is_trusted: bool) ->
         FieldName::Other => is_imitation(field.name.of(buf), is_trusted),
         _ => false,
     };
-    !(replaced || field.hop_by_hop || field.underscore)
+    !(replaced || field.hop_by_hop)
+}
+
+/// Whether a field is left out for the underscore in its name. Where such fields pass, [`is_imitation`] judges the rest.
+#[cold]
+fn drops_underscore(buf: &[u8], field: &Field, underscores: Underscores) -> bool {
+    underscores != Underscores::Pass || is_known_when_folded(field.name.of(buf))
 }
 
 fn status_line(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
@@ -278,12 +309,26 @@ fn status_line(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
     line(b" ", head.reason.of(buf), out);
 }
 
-/// RFC 9110 section 7.6.3: the received version, and the forwarder. Ends the head.
-fn via(received: Version, out: &mut Vec<u8>) {
+/// Ends the head, after the received version and the forwarder (RFC 9110 section 7.6.3), if it has a name.
+#[inline]
+fn via(name: Option<&str>, received: Version, edits: Option<&Edits>, out: &mut Vec<u8>) {
+    if let Some(name) = name {
+        named_via(name, received, edits, out);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// A route's field comes in place of it, or none.
+#[cold]
+fn named_via(name: &str, received: Version, edits: Option<&Edits>, out: &mut Vec<u8>) {
+    if edits.is_some_and(|edits| edits.drops_name(b"via")) {
+        return;
+    }
     out.extend_from_slice(match received {
-        Version::Http10 => b"Via: 1.0 weir\r\n\r\n",
-        Version::Http11 => b"Via: 1.1 weir\r\n\r\n",
+        Version::Http10 => b"Via: 1.0 ",
+        Version::Http11 => b"Via: 1.1 ",
     });
+    line(name.as_bytes(), b"", out);
 }
 
 fn line(name: &[u8], value: &[u8], out: &mut Vec<u8>) {

@@ -32,6 +32,8 @@ pub struct Counters {
     pub taken_over: u64,
     /// Requests that were passed on.
     pub requests: u64,
+    /// Fields of requests that were left out for the underscore in their name.
+    pub underscored: u64,
     /// Requests that were sent a second time, since a reused connection was closed before it answered.
     pub retries: u64,
     /// Connections that became tunnels.
@@ -65,6 +67,7 @@ impl Default for Counters {
             upstream_connections: 0,
             taken_over: 0,
             requests: 0,
+            underscored: 0,
             retries: 0,
             tunnels: 0,
             ejections: 0,
@@ -190,6 +193,7 @@ impl Counters {
         self.upstream_connections += other.upstream_connections;
         self.taken_over += other.taken_over;
         self.requests += other.requests;
+        self.underscored += other.underscored;
         self.retries += other.retries;
         self.tunnels += other.tunnels;
         self.ejections += other.ejections;

@@ -137,6 +137,7 @@ impl Report {
             connections: u64,
             clients: usize,
             requests: u64,
+            underscore_fields_dropped: u64,
             retries: u64,
             ejections: u64,
             tunnels: usize,
@@ -158,6 +159,7 @@ impl Report {
             connections: counters.connections,
             clients: self.clients,
             requests: counters.requests,
+            underscore_fields_dropped: counters.underscored,
             retries: counters.retries,
             ejections: counters.ejections,
             tunnels: self.tunnels,
@@ -256,6 +258,13 @@ impl Report {
             };
             text.sample(name, &format!("rule=\"{rule}\",{by}"), count);
         }
+        let name = "weir_underscore_fields_dropped_total";
+        text.family(
+            name,
+            "counter",
+            "Fields of requests that were left out for the underscore in their name.",
+        );
+        text.sample(name, "", counters.underscored);
         text.family("weir_retries_total", "counter", "Requests that were sent again.");
         text.sample("weir_retries_total", "", counters.retries);
         text.family("weir_ejections_total", "counter", "How often a server was ejected.");

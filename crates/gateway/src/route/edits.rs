@@ -36,6 +36,12 @@ impl Edits {
         !self.remove.is_empty() && self.remove.iter().any(|removed| reads_as(field.name.of(buf), removed))
     }
 
+    /// Whether a field of this name, in any spelling, is what it sets, adds or drops.
+    pub(crate) fn owns(&self, name: &[u8]) -> bool {
+        let mut names = self.remove.iter().chain(self.add.iter().map(|(name, _)| name));
+        names.any(|own| reads_as(name, own))
+    }
+
     /// Whether a field of this name is dropped.
     pub(crate) fn drops_name(&self, name: &[u8]) -> bool {
         self.remove.iter().any(|removed| removed.eq_ignore_ascii_case(name))

@@ -252,14 +252,17 @@ impl<N: Net> Worker<N> {
             authenticates_connection: head.authenticates_connection,
             announces_absent_body: head.announces_absent_body(exchange.method),
         };
-        match exchange.on_head(facts, core.draining) {
+        let step = exchange.on_head(facts, core.draining);
+        let via = exchange.plan.snapshot.via.responses.as_deref();
+        let edits = exchange.plan.response_edits(exchange.route);
+        match step {
             HeadStep::Skip => Passed::Interim,
             HeadStep::Interim => {
-                rewrite::interim(buf, head, client.transport.stage(&mut core.wire));
+                rewrite::interim(buf, head, via, edits, client.transport.stage(&mut core.wire));
                 Passed::Interim
             }
             HeadStep::Switch => {
-                rewrite::switching(buf, head, client.transport.stage(&mut core.wire));
+                rewrite::switching(buf, head, via, edits, client.transport.stage(&mut core.wire));
                 Passed::Switched
             }
             HeadStep::Final { framing } => {
@@ -276,7 +279,6 @@ impl<N: Net> Worker<N> {
                 if let Some(tempo) = &mut client.tempo {
                     tempo.answer_begins();
                 }
-                let edits = exchange.plan.response_edits(exchange.route);
                 let cookie = match exchange.sets_cookie {
                     true => {
                         let upstream = self.upstreams.get(exchange.attempt.upstream);
@@ -291,7 +293,7 @@ impl<N: Net> Worker<N> {
                 };
                 let trailers = exchange.accepts_trailers && framing == Framing::Chunked;
                 let date = core.date.line(core.net.now());
-                let back = Back { framing, trailers, connection, edits, cookie, date };
+                let back = Back { framing, trailers, connection, edits, cookie, date, via };
                 rewrite::response(buf, head, back, client.transport.stage(&mut core.wire));
                 Passed::Final
             }

@@ -200,10 +200,10 @@ impl<N: Net> Worker<N> {
     }
 
     /// Takes the unfinished exchange from the client and closes its upstream connection. A request that is cut off must
-    /// not end as if it were complete.
+    /// not end as if it were complete, and a server whose client has given up must not take an end for that of the request alone.
     fn take_exchange(&mut self, id: ClientId) -> Option<Exchange> {
         let client = self.clients.get_mut(id)?;
-        let exchange = client.exchange()?;
+        let (exchange, has_given_up) = (client.exchange()?, client.ended);
         client.phase = Phase::Head { started: false };
         let mut exchange = self.exchanges.remove(exchange)?;
         exchange.cancel_timer(self.core.net.wheel());
@@ -214,7 +214,7 @@ impl<N: Net> Worker<N> {
             self.core.wire.give_back(bytes);
         }
         let upstream = exchange.attempt.upstream;
-        if !exchange.request.is_done()
+        if (has_given_up || !exchange.request.is_done())
             && let Some(upstream) = self.upstreams.get(upstream)
         {
             upstream.transport.reset();

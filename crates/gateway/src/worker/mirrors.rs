@@ -57,6 +57,8 @@ impl<N: Net> Worker<N> {
             // The copy leaves when its body is here.
             was_buffered: true,
             announces_trailers: false,
+            via: self.core.plan.snapshot.via.requests.as_deref(),
+            underscores: client.frontend.underscores,
             edits: &found.request,
             values: &values,
         };

@@ -5,7 +5,7 @@ use super::attempts::Unavailable;
 use super::core::HEADROOM;
 use super::local::{Answer, stopped, values};
 use crate::admission::Origin;
-use crate::config::document::Retry;
+use crate::config::document::{HalfClose, Retry, Underscores};
 use crate::config::{Action, Route};
 use crate::downstream::{Client, MAX_PENDING, Past, Phase};
 use crate::exchange::{
@@ -116,7 +116,7 @@ impl<N: Net> Worker<N> {
                 }
                 match client.phase {
                     Phase::Tunnel(tunnel) => self.pass_up(tunnel, &mut inbox, HEADROOM),
-                    _ => self.take_requests(id, &mut inbox, HEADROOM),
+                    _ => self.take_requests(id, &mut inbox, HEADROOM, false),
                 }
             }
             Err(fault) => self.lose_client(id, fault),
@@ -128,12 +128,12 @@ impl<N: Net> Worker<N> {
     pub(super) fn resume_client(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
         let mut held = std::mem::take(&mut client.held);
-        self.take_requests(id, &mut held, 0);
+        self.take_requests(id, &mut held, 0, true);
         self.touch_client(id);
     }
 
-    /// Processes a client's input from `at` on, up to the next request that must wait.
-    fn take_requests(&mut self, id: ClientId, input: &mut [u8], at: usize) {
+    /// Processes a client's input from `at` on, up to the next request that must wait. `was_held`: it came before.
+    fn take_requests(&mut self, id: ClientId, input: &mut [u8], at: usize, was_held: bool) {
         let at = self.take_some(id, input, at);
         let Some(client) = self.clients.get_mut(id) else { return };
         if at < input.len() && client.phase != Phase::Closing {
@@ -143,7 +143,7 @@ impl<N: Net> Worker<N> {
             client.held.extend_from_slice(&input[at..]);
         }
         if client.ended {
-            self.client_ended(id);
+            self.client_ended(id, was_held);
         }
     }
 
@@ -200,6 +200,11 @@ impl<N: Net> Worker<N> {
         }
         if client.is_trusted {
             client.origin = origin(head, buf, client.peer, &client.frontend);
+        }
+        if client.frontend.underscores == Underscores::Reject
+            && head.fields.iter().any(|field| field.underscore)
+        {
+            return self.refuse(id, buf, Reason::UnderscoreInName);
         }
         let plan = Rc::clone(&self.core.plan);
         let listener = &client.frontend.name;
@@ -328,10 +333,13 @@ impl<N: Net> Worker<N> {
             path: found.path.as_ref(),
             was_buffered: past.buffered,
             announces_trailers: found.request_trailers.is_some() && head.framing == Framing::Chunked,
+            via: plan.snapshot.via.requests.as_deref(),
+            underscores: client.frontend.underscores,
             edits: &found.request,
             values: &values,
         };
-        rewrite::request(buf, head, &along, upstream.transport.stage(&mut core.wire));
+        core.counters.underscored +=
+            rewrite::request(buf, head, &along, upstream.transport.stage(&mut core.wire));
         let mut body = Body::new(head.framing, head.framing == Framing::Chunked, &client.frontend.limits);
         if let Some(names) = &found.request_trailers {
             body.pass_trailers(Trailers::Named(Arc::clone(names)));
@@ -472,19 +480,21 @@ impl<N: Net> Worker<N> {
         taken
     }
 
-    /// The client closed its sending side.
-    fn client_ended(&mut self, id: ClientId) {
+    /// The client closed its sending side. It has given up, unless it did so behind requests that are held, or were
+    /// (`was_pipelined`).
+    #[cold]
+    fn client_ended(&mut self, id: ClientId, was_pipelined: bool) {
         let Some(client) = self.clients.get_mut(id) else { return };
+        let pipelined = !client.held.is_empty();
+        let waits = pipelined || was_pipelined || client.frontend.half_close == HalfClose::Serve;
         match client.phase {
+            Phase::Queued if !waits => self.end(id, Reason::ClientClosed),
             Phase::Closing | Phase::Tunnel(_) | Phase::Preface(_) | Phase::Queued => {}
             // Its requests wait until it has read more of the answers.
-            Phase::Head { started: false } if !client.held.is_empty() => {}
+            Phase::Head { started: false } if pipelined => {}
             Phase::Head { .. } => self.close(id),
             Phase::Buffering => self.end(id, Reason::ClientClosed),
-            Phase::Exchange(exchange) => {
-                let pipelined = !client.held.is_empty();
-                self.on(exchange, Event::ClientEnded { pipelined });
-            }
+            Phase::Exchange(exchange) => self.on(exchange, Event::ClientEnded { pipelined, waits }),
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::{Fault, Findings};
 use crate::config::Network;
 use crate::config::document::{
-    AmbiguousPaths, Bind, Edits, Health, Listener, ListenerTls, OwnLimits, Pool, Respond, Retry, Route,
-    RouteMinRate, RouteTimeouts, Service,
+    AmbiguousPaths, Bind, Edits, HalfClose, Health, Listener, ListenerTls, OwnLimits, Pool, Respond, Retry,
+    Route, RouteMinRate, RouteTimeouts, Service, Underscores,
 };
 use weir_tls::Version;
 
@@ -74,6 +74,8 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
         proxy_protocol,
         allow,
         deny,
+        half_close,
+        underscores_in_headers,
         accept,
         limits,
         redirect: _,
@@ -84,6 +86,8 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
         let of_http = [
             ("trusted_proxies", !trusted_proxies.is_empty()),
             ("proxy_field", proxy_field.is_some()),
+            ("half_close", *half_close != HalfClose::default()),
+            ("underscores_in_headers", *underscores_in_headers != Underscores::default()),
             ("accept", !accept.is_empty()),
             ("limits", *limits != OwnLimits::default()),
         ];

@@ -57,6 +57,8 @@ pub(super) fn compile(config: &Config, findings: &mut Findings) -> Vec<Listener>
                 announced_by: listener.proxy_protocol.as_slice().into(),
                 allow: listener.allow.as_slice().into(),
                 deny: listener.deny.as_slice().into(),
+                half_close: listener.half_close,
+                underscores: listener.underscores_in_headers,
                 accept: listener.accept.iter().map(|rule| rule.0).collect(),
                 limits,
                 passthrough: Arc::clone(&passthrough),

@@ -14,7 +14,7 @@ mod sticky;
 mod validity;
 
 use super::document::{self, Admin, ClientField, Config, Log, OwnLimits};
-use super::snapshot::{AccessLog, Policy, Snapshot, Tracing};
+use super::snapshot::{AccessLog, Policy, Snapshot, Tracing, Via};
 use super::{Fault, Findings, Overrides};
 use crate::downstream::{MAX_PENDING, MinRate, MinRates};
 use crate::exchange::InterimLimits;
@@ -23,7 +23,7 @@ use crate::observe::access::Format;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::time::Duration;
-use weir_http1::Limits;
+use weir_http1::{Authority, Limits, is_token};
 use weir_reactor::cores;
 
 /// Checks a configuration, reads the files that it names and resolves its names. `None`: there is a fault among the findings.
@@ -43,6 +43,7 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
     reach::warn(config, findings);
     let access = findings.keep(access(&config.log));
     let pages = pages::compile(config, findings);
+    let via = findings.keep(via(&config.via));
     let forms = Forms {
         x_forwarded: config.client_fields.contains(&ClientField::XForwarded),
         forwarded: config.client_fields.contains(&ClientField::Forwarded),
@@ -68,6 +69,7 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
         hosts,
         forms,
         tracing: tracing(config),
+        via: via?,
         pages,
         access: access?,
         connections: config.limits.connections,
@@ -117,6 +119,18 @@ pub(crate) fn workers(config: &Config) -> Result<usize, Fault> {
         (None, Some(cores)) => Ok(cores.0.len()),
         (None, None) => cores::worker_count().map_err(|error| Fault::new("workers", error)),
     }
+}
+
+fn via(via: &document::Via) -> Result<Via, Fault> {
+    let name = |key: &str, name: &Option<String>| match name.as_deref() {
+        Some(name) if !is_token(name.as_bytes()) && Authority::parse(name.as_bytes()).is_none() => {
+            let why =
+                format!("invalid value {name:?}: expected a name, or a host with its port, such as weir");
+            Err(Fault::new(format!("via.{key}"), why))
+        }
+        name => Ok(name.map(Into::into)),
+    };
+    Ok(Via { requests: name("requests", &via.requests)?, responses: name("responses", &via.responses)? })
 }
 
 fn tracing(config: &Config) -> Option<Tracing> {

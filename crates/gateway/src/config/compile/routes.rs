@@ -5,6 +5,7 @@ use crate::admission::Rate;
 use crate::config::document::{self, AmbiguousPaths, Config, RateBy};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Wanted};
 use crate::downstream::{LEAST_BUFFER, MAX_PENDING};
+use crate::heads::imitations::is_imitation;
 use crate::mirror::MirrorTo;
 use crate::route::{Edits, End, Hosts, PathEdit, PathPattern, Template};
 use std::net::Ipv6Addr;
@@ -59,7 +60,7 @@ fn compile_one(
     let rate = findings.keep(rate(route.rate, key));
     let request = edits(&route.request_headers, &format!("{key}.request_headers"), true, findings);
     let request = findings.keep(traced(config, request));
-    let request_trailers = findings.keep(trailers(&route.request_trailers, key));
+    let request_trailers = findings.keep(trailers(&route.request_trailers, request.as_ref(), key));
     let response = edits(&route.response_headers, &format!("{key}.response_headers"), false, findings);
     Some(Route {
         conditions,
@@ -182,7 +183,10 @@ fn conditions(config: &Config, route: &document::Route, key: &str, findings: &mu
             findings.fault(Fault::new(format!("{key}.headers.{name}"), why));
         }
         let value = (value != "*").then(|| value.as_bytes().into());
-        headers.push(Wanted { name: name.as_bytes().into(), value });
+        // What turns a request away must miss no spelling that a server reads as this one, and what lets it reach a server must not
+        // take another field for the one that a proxy in front writes.
+        let in_any_spelling = route.service.is_none();
+        headers.push(Wanted { name: name.as_bytes().into(), value, in_any_spelling });
     }
     Conditions {
         methods: route.method.iter().map(|method| method.as_bytes().into()).collect(),
@@ -341,11 +345,24 @@ fn edit(
     Ok((bytes, value))
 }
 
-fn trailers(names: &[String], key: &str) -> Result<Option<FieldNames>, Fault> {
+/// `request`: what the route changes about heads, which a client must not write in a trailer: servers may merge the two.
+fn trailers(names: &[String], request: Option<&Edits>, key: &str) -> Result<Option<FieldNames>, Fault> {
     for (at, name) in names.iter().enumerate() {
         if !is_token(name.as_bytes()) || !may_be_trailer(name.as_bytes()) {
             let why = format!(
                 "`{name}` cannot be a trailer: expected a field that does not frame, route, authenticate or describe the message"
+            );
+            return Err(Fault::new(format!("{key}.request_trailers.{at}"), why));
+        }
+        if request.is_some_and(|request| request.owns(name.as_bytes())) {
+            let why = format!(
+                "`{name}` is set, added or removed in heads, and what a client writes in a trailer would go along: take it out of `request_trailers`, or out of `request_headers`"
+            );
+            return Err(Fault::new(format!("{key}.request_trailers.{at}"), why));
+        }
+        if is_imitation(name.as_bytes(), false) {
+            let why = format!(
+                "`{name}` says who the client is, which servers take from proxies: expected a field that clients may write"
             );
             return Err(Fault::new(format!("{key}.request_trailers.{at}"), why));
         }
@@ -375,8 +392,7 @@ fn field_name(name: &str, key: &str) -> Result<Box<[u8]>, Fault> {
         return Err(Fault::new(key, format!("invalid field name `{name}`")));
     }
     let known = FieldName::of(name.as_bytes());
-    if known.is_hop_by_hop() || matches!(known, FieldName::ContentLength | FieldName::Expect | FieldName::Via)
-    {
+    if known.is_hop_by_hop() || matches!(known, FieldName::ContentLength | FieldName::Expect) {
         let why = format!("`{name}` frames the message or belongs to one connection: expected another field");
         return Err(Fault::new(key, why));
     }

@@ -39,6 +39,12 @@ pub struct Listener {
     /// Networks of clients that are turned away, of those let in; default: none.
     #[serde(default, deserialize_with = "texts")]
     pub deny: Vec<Network>,
+    /// What becomes of requests whose client closes its sending side while it waits for the response; default: they end.
+    #[serde(default)]
+    pub half_close: HalfClose,
+    /// What becomes of fields of requests whose names have an underscore; default: they are dropped.
+    #[serde(default)]
+    pub underscores_in_headers: Underscores,
     /// Rules of HTTP that requests need not keep; default: none.
     #[serde(default, deserialize_with = "texts")]
     pub accept: Vec<RequestRule>,
@@ -87,6 +93,30 @@ pub struct Secured {
 pub enum SecureScheme {
     /// HTTP over TLS.
     Https,
+}
+
+/// What becomes of a request whose client closes its sending side while it waits for the response: most that do have given up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HalfClose {
+    /// It ends, and so does the attempt at its server.
+    #[default]
+    Abort,
+    /// It gets its response.
+    Serve,
+}
+
+/// What becomes of fields of requests whose names have an underscore: many servers read it as a hyphen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Underscores {
+    /// They are dropped, and counted.
+    #[default]
+    Drop,
+    /// They are passed on, but for those that a server may take for the gateway's.
+    Pass,
+    /// The request is refused.
+    Reject,
 }
 
 /// Where to listen: `HOST:PORT`, or `unix:PATH`.
@@ -214,6 +244,8 @@ impl Listener {
             mode: None,
             trusted_proxies: Vec::new(),
             proxy_field: None,
+            half_close: HalfClose::default(),
+            underscores_in_headers: Underscores::default(),
             proxy_protocol: Vec::new(),
             allow: Vec::new(),
             deny: Vec::new(),

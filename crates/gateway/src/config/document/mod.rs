@@ -16,8 +16,8 @@ pub use accept::{AnswerRule, RequestRule};
 pub use dns::{Dns, NameServer, Prefer};
 pub use limits::{Limits, OwnLimits};
 pub use listener::{
-    Bind, Certificate, ClientCertificates, ExpiredLists, Listener, ListenerTls, Mode, Passthrough,
-    ProxyField, SecureScheme, Secured, SuiteOrder,
+    Bind, Certificate, ClientCertificates, ExpiredLists, HalfClose, Listener, ListenerTls, Mode, Passthrough,
+    ProxyField, SecureScheme, Secured, SuiteOrder, Underscores,
 };
 pub use log::{Admin, Log, WhenFull};
 pub use min_rate::{MinRate, RouteMinRate};
@@ -60,6 +60,8 @@ pub struct Config {
     /// an empty list for none. Default: `x-forwarded`.
     #[serde(deserialize_with = "texts")]
     pub client_fields: Vec<ClientField>,
+    /// The gateway's names in `Via`; default: it adds none.
+    pub via: Via,
     /// Files with the bodies of the gateway's own error answers, by status (`502`) or class (`5xx`).
     pub error_pages: BTreeMap<String, PathBuf>,
     /// Fields by which a request is found again elsewhere.
@@ -100,6 +102,16 @@ pub enum ClientField {
     Forwarded,
 }
 
+/// The gateway's names in the `Via` of what it forwards (RFC 9110 section 7.6.3).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Via {
+    /// Of requests; default: no field is added.
+    pub requests: Option<String>,
+    /// Of responses; likewise.
+    pub responses: Option<String>,
+}
+
 /// Buffers of the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -120,6 +132,7 @@ impl Default for Config {
             dns: Dns::default(),
             routes: Vec::new(),
             client_fields: vec![ClientField::XForwarded],
+            via: Via::default(),
             error_pages: BTreeMap::new(),
             tracing: Tracing::default(),
             log: Log::default(),
