@@ -10,6 +10,7 @@ mod note;
 mod pattern;
 mod reader;
 mod regex;
+mod secured;
 mod tls;
 mod values;
 mod write;
@@ -78,10 +79,11 @@ pub fn import(
     let kind =
         kind.or_else(|| recognized(text)).ok_or_else(|| ImportError::UnknownKind { file: file.clone() })?;
     let mut notes = Notes::default();
-    let document = match kind {
+    let mut document = match kind {
         Kind::Nginx => nginx::translate(text, name, reader, &mut notes)?,
         Kind::Haproxy => haproxy::translate(text, name, reader, &mut notes)?,
     };
+    secured::listeners(&mut document);
     notes.sort();
     let toml = write::document(&document, &notes, &file);
     Ok(Imported { toml, losses: notes.into_losses() })

@@ -31,7 +31,7 @@ fn a_hub_with_websockets() {
         &[],
         &[
             "bind = [\"0.0.0.0:80\", \"[::]:80\"]",
-            "redirect = { to = \"https://{host}{target}\", status = 301 }",
+            "redirect = { to = \"https\", status = 301 }",
             "tls.sessions = 32000",
             "response_headers.add = { Strict-Transport-Security = \"max-age=15552000; includeSubDomains\" }",
             "# nginx-websocket.conf:27\n[[route]]\nlistener = \"https\"\nservice = \"127-0-0-1-8123\"\n",
@@ -179,7 +179,7 @@ fn one_door_for_several_sites() {
         &[
             "chain = \"/etc/haproxy/certs/sites.pem\"",
             "tls.tickets = 0",
-            "listener = \"doors-http\"\nredirect = { to = \"https://{authority}{target}\", status = 301 }",
+            "bind = \"0.0.0.0:80\"\nredirect = { to = \"https\", status = 301 }",
             "host = \"*.tenants.example.org\"\npath = \"/admin*\"\nclient = [\"198.51.100.0/24\", \"2001:db8:7::/48\"]\nservice = \"tenants\"",
             "host = \"wiki.example.org\"\npath = \"/admin*\"\nrespond = { status = 403 }",
             "tls.name = \"tenants.internal\"",

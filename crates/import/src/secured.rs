@@ -1,0 +1,47 @@
+//! Listeners that redirect all of their requests to https: one line of theirs, in place of a route.
+
+use crate::model::{Action, Conditions, Document, Handler, Route, Table, Value};
+
+/// Makes routes that redirect all of a cleartext listener's requests settings of that.
+pub(crate) fn listeners(document: &mut Document) {
+    let with_tls: Vec<_> = document.listeners.iter().filter(|listener| listener.tls.is_some()).collect();
+    if with_tls.is_empty() {
+        return;
+    }
+    let is_standard = with_tls.iter().flat_map(|listener| &listener.bind).any(|bind| bind.ends_with(":443"));
+    let cleartext = document
+        .listeners
+        .iter_mut()
+        .filter(|listener| listener.tls.is_none() && listener.passthrough.is_empty());
+    for listener in cleartext {
+        let comes_here =
+            |route: &&Route| route.when.listener.is_empty() || route.when.listener.contains(&listener.name);
+        let mut routes = document.routes.iter().filter(comes_here);
+        let (Some(route), None) = (routes.next(), routes.next()) else { continue };
+        let Some(status) = status_of(route) else { continue };
+        let mut redirect = Table::default();
+        redirect.text("to", "https");
+        if !is_standard {
+            redirect.number("port", 443);
+        }
+        redirect.number("status", status);
+        listener.settings.set("redirect", Value::Table(redirect));
+        listener.notes.push(format!("{}: all requests", route.from));
+        for route in &mut document.routes {
+            route.when.listener.retain(|name| *name != listener.name);
+        }
+        // It named the listener, so those without one are all that is left of it.
+        document.routes.retain(|route| !(route.when.listener.is_empty() && status_of(route).is_some()));
+    }
+}
+
+/// The status of a route that redirects all requests of the listeners that it names, and does no more.
+fn status_of(route: &Route) -> Option<u64> {
+    let Action::Redirect { to, status } = &route.then.action else { return None };
+    let then =
+        Handler { action: route.then.action.clone(), notes: route.then.notes.clone(), ..Handler::default() };
+    let when = Conditions { listener: route.when.listener.clone(), ..Conditions::default() };
+    let is_all = route.host.is_empty() && route.path.is_empty() && route.when == when && route.then == then;
+    let is_same = matches!(to.as_str(), "https://{host}{target}" | "https://{authority}{target}");
+    (is_all && is_same).then_some(*status)
+}
