@@ -4,7 +4,7 @@ use crate::common::{Certificates, DEADLINE, go_program, peer, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -89,8 +89,10 @@ impl Server {
             command.arg("-db").arg("-f").arg(file);
             command
         };
-        // Its socket is there once it has bound the port: another program may have taken that.
-        Self::on_free_ports(folder, start, |_| UnixStream::connect(path.join("ready")).is_ok())
+        // Another program may have taken the port, but not its socket.
+        Self::on_free_ports(folder, start, |port| {
+            UnixStream::connect(path.join("ready")).is_ok() && TcpStream::connect(("127.0.0.1", port)).is_ok()
+        })
     }
 
     /// nginx with a configuration whose placeholders @..@ are filled in.
