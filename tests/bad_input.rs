@@ -154,7 +154,7 @@ fn errors_in_an_experiment_file() {
     let name = file.to_str().unwrap();
     let line_of = |text: &str, part| text.lines().position(|line| line.contains(part)).unwrap() + 1;
     for (from, to, wrong, parts) in [
-        ("name = ", "nmae = ", "nmae", &["nmae", "`name`", "`factors`", "`blocks`"][..]),
+        ("name = ", "nmae = ", "nmae", &["nmae", "did you mean `name`?"][..]),
         (
             "\"nginx\", \"haproxy\"]\n",
             "\"nginx\", \"haproxy\", \"apache\"]\n",

@@ -15,6 +15,7 @@ mod health;
 mod https_only;
 mod import;
 mod mirror;
+mod newcomers;
 mod observe;
 mod pairs;
 mod paths;
@@ -36,6 +37,7 @@ mod underscores;
 mod unix;
 mod upgrade;
 mod via;
+mod written;
 
 use crate::common::{Answer, Client, Peer, Switch, Upstream, Weir};
 

@@ -218,15 +218,28 @@ fn what_needs_a_restart_is_refused_by_its_name() {
         (config.replace("'600'", "'660'"), "4: listener.web.mode: `660`, and `600` since the start"),
         (
             config.replace("'127.0.0.1:0'", "'127.0.0.1:0', '127.0.0.2:0'"),
-            "3: listener.web.bind.1: `127.0.0.2:0` is not listened on, which only an upgrade (SIGUSR2) or a restart can change: expected one of `127.0.0.1",
+            "3: listener.web.bind.1: not listened on since the start: `127.0.0.2:0`: a change of addresses needs an upgrade (SIGUSR2) or a restart",
         ),
         (
             config.replace("'127.0.0.1:0', ", ""),
-            "3: listener.web.bind.0: `127.0.0.1:0` is listened on and missing, which only an upgrade (SIGUSR2) or a restart can change",
+            "3: listener.web.bind.0: listened on and missing: `127.0.0.1:0`: a change of addresses needs",
         ),
         (
             format!("{config}[listener.b]\nbind = '127.0.0.2:0'"),
-            "8: listener.b.bind.0: `127.0.0.2:0` is not listened on",
+            "8: listener.b.bind.0: not listened on since the start: `127.0.0.2:0`: ",
+        ),
+        // Regression test: one of the new ones and all of the old ones were listed.
+        (
+            config.replace("'127.0.0.1:0'", "'127.0.0.2:0', '127.0.0.3:0'"),
+            "since the start: `127.0.0.2:0`, `127.0.0.3:0`; listened on and missing: `127.0.0.1:0`: a change of",
+        ),
+        (
+            config.replace("'127.0.0.1:0', ", "").replace("workers = 1", "workers = 2"),
+            "3: listener.web.bind.0: listened on and missing: `127.0.0.1:0`",
+        ),
+        (
+            config.replace("'127.0.0.1:0', ", "").replace("workers = 1", "workers = 2"),
+            "1: workers: `2`, and `1` since the start",
         ),
     ] {
         case.write(&change);

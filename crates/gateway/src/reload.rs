@@ -1,7 +1,7 @@
 //! The configuration is read again while the gateway runs: checked as at the start, and taken as a whole or not at all.
 
 use crate::config::document::Reload;
-use crate::config::{Changes, Checked, Finding, OnDisk, Snapshot, restart};
+use crate::config::{Changes, Checked, Finding, Findings, OnDisk, Snapshot, restart};
 use crate::control::gather;
 use crate::in_force::InForce;
 use crate::names::Keeping;
@@ -168,9 +168,13 @@ impl Reloader {
         let mut checked = self.read()?;
         let bound = self.in_force.snapshot();
         let listeners = std::mem::take(&mut checked.snapshot.listeners);
-        let arranged = restart::check(&checked.config, &self.checked.config)
-            .and_then(|()| restart::arrange(listeners, &bound.listeners));
-        checked.snapshot.listeners = arranged.map_err(|fault| checked.in_words(fault))?;
+        let mut findings = Findings::default();
+        restart::check(&checked.config, &self.checked.config, &mut findings);
+        let arranged = findings.keep(restart::arrange(listeners, &bound.listeners));
+        checked.snapshot.listeners = match arranged.filter(|_| findings.faults().next().is_none()) {
+            Some(listeners) => listeners,
+            None => return Err(checked.in_words(findings)),
+        };
         let changes = Changes::between(&checked, &self.checked);
         let is_new = |warning: &&Finding| !self.checked.warnings().any(|known| known.is_same(warning));
         for warning in checked.warnings().filter(is_new) {

@@ -3,12 +3,10 @@
 mod place;
 mod words;
 
-pub use place::{line_at, line_of};
-pub use words::{in_words, message_of};
-
-use place::{key_at, offset_of};
+pub use place::{key_at, line_at, offset_of};
 use std::fmt;
 use toml::de::DeTable;
+pub use words::{in_words, message_of, nearest};
 
 /// An invalid value, where it is and what was expected.
 #[derive(Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use toml::de::{DeTable, DeValue};
 
 /// The offset of a key; `tls.group` reaches into a table, `claims.2.cell` into a list of tables.
-pub(crate) fn offset_of(table: &DeTable<'_>, key: &str) -> Option<usize> {
+pub fn offset_of(table: &DeTable<'_>, key: &str) -> Option<usize> {
     let (first, rest) = key.split_once('.').map_or((key, None), |(first, rest)| (first, Some(rest)));
     let (found, value) = table.iter().find(|(found, _)| found.get_ref() == first)?;
     match (rest, value.get_ref()) {
@@ -22,7 +22,7 @@ pub(crate) fn offset_of(table: &DeTable<'_>, key: &str) -> Option<usize> {
 }
 
 /// The key whose value, or whose own name, is at this offset: `service.api.servers.1`.
-pub(crate) fn key_at(table: &DeTable<'_>, offset: usize) -> Option<String> {
+pub fn key_at(table: &DeTable<'_>, offset: usize) -> Option<String> {
     table.iter().find_map(|(key, value)| {
         // First: the span of a table that is written in sections covers only its first one.
         match below(value.get_ref(), offset) {
@@ -49,12 +49,6 @@ fn below(value: &DeValue<'_>, offset: usize) -> Option<String> {
     }
 }
 
-/// The line of a key, counted from 1; `None`: the text does not set it.
-pub fn line_of(text: &str, key: &str) -> Option<usize> {
-    let table = DeTable::parse(text).ok()?;
-    offset_of(table.get_ref(), key).map(|offset| line_at(text, offset))
-}
-
 /// The line of a byte offset, counted from 1.
 pub fn line_at(text: &str, offset: usize) -> usize {
     text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
@@ -78,8 +72,8 @@ mod tests {
         }
         assert_eq!(key_at(table.get_ref(), text.len()), None);
         // A value alone is in place of a list.
-        assert_eq!(line_of(text, "f.1.h.0"), Some(7));
-        assert_eq!(line_of(text, "f.2"), None);
+        assert_eq!(offset_of(table.get_ref(), "f.1.h.0"), offset_of(table.get_ref(), "f.1.h"));
+        assert_eq!(offset_of(table.get_ref(), "f.2"), None);
     }
 
     #[test]

@@ -8,6 +8,9 @@ pub fn message_of(error: &toml::de::Error) -> String {
 /// The message of a TOML or JSON parser without Rust's type names: `expected a list, found 5`.
 pub fn in_words(message: &str) -> String {
     let message = message.replace('\n', ": ");
+    if let Some(message) = with_nearest(&message) {
+        return message;
+    }
     let kinds = ["invalid type: ", "invalid value: ", "invalid length "];
     let Some((at, kind)) = kinds.iter().find_map(|kind| Some((message.find(kind)?, kind))) else {
         return message;
@@ -15,6 +18,27 @@ pub fn in_words(message: &str) -> String {
     let (before, wrong) = (&message[..at], &message[at + kind.len()..]);
     let Some((found, expected)) = wrong.split_once(", expected ") else { return message.clone() };
     format!("{before}expected {}, found {}", expected_in_words(expected), found_in_words(found))
+}
+
+/// `unknown field`, or `unknown variant`, with the one that is meant in place of all.
+fn with_nearest(message: &str) -> Option<String> {
+    let at = message.find("unknown field `").or_else(|| message.find("unknown variant `"))?;
+    let (before, unknown) = message.split_at(at);
+    let (what, rest) = unknown.split_once('`')?;
+    let (name, rest) = rest.split_once('`')?;
+    // Names stand between quotes, and so are every second part.
+    let nearest = nearest(name, rest.split('`').skip(1).step_by(2))?;
+    Some(format!("{before}{what}`{name}`; did you mean `{nearest}`?"))
+}
+
+/// The known name that a mistyped one is most like, if it is like one.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |name: &str| name.to_ascii_lowercase().replace('_', "-");
+    let name = plain(name);
+    let distances = known.map(|known| (strsim::damerau_levenshtein(&name, &plain(known)), known));
+    let (distance, nearest) = distances.min_by_key(|(distance, _)| *distance)?;
+    // A third of the letters may differ: with more, most words are like some other one.
+    (distance <= (name.chars().count() / 3).max(1) && name.len() > 1).then_some(nearest)
 }
 
 /// A Rust type as the kind of value expected in the file.
@@ -48,6 +72,36 @@ fn found_in_words(found: &str) -> String {
 mod tests {
     use super::*;
     use serde::Deserialize;
+
+    #[test]
+    fn a_mistyped_name_is_known_again() {
+        let known = ["workers", "listener", "service", "servers", "timeouts", "max_body", "x"];
+        for (name, nearest) in [
+            ("workres", Some("workers")),
+            ("listeners", Some("listener")),
+            ("services", Some("service")),
+            ("server", Some("servers")),
+            ("timeout", Some("timeouts")),
+            ("Max-Body", Some("max_body")),
+            ("wrokers", Some("workers")),
+            ("backend", None),
+            ("port", None),
+            ("y", None),
+            ("", None),
+        ] {
+            assert_eq!(super::nearest(name, known.into_iter()), nearest, "{name}");
+        }
+        assert_eq!(
+            in_words("unknown field `hots`, expected one of `host`, `path`"),
+            "unknown field `hots`; did you mean `host`?"
+        );
+        assert_eq!(
+            in_words("unknown variant `hsah`, expected `hash` or `random`"),
+            "unknown variant `hsah`; did you mean `hash`?"
+        );
+        let other = "unknown field `backend`, expected one of `host`, `path`";
+        assert_eq!(in_words(other), other);
+    }
 
     /// Regression test: an error said `invalid type: string "x", expected u64`, with Rust's type names.
     #[test]

@@ -26,7 +26,7 @@ pub(crate) struct CheckArgs {
 }
 
 pub(crate) fn run(args: &CheckArgs) -> Outcome {
-    let checked = weir_gateway::read(&args.config).map_err(Failure::usage)?;
+    let checked = weir_gateway::read(&args.config).map_err(Failure::findings)?;
     let file = args.config.display();
     if args.explain {
         say(checked.explain())?;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
     let warnings: Vec<_> = checked.warnings().map(ToString::to_string).collect();
     if args.deny_warnings && !warnings.is_empty() {
         let denied = format!("{file}: rejected by --deny-warnings: warnings {}", warnings.len());
-        return Err(Failure::usage(format!("{}\n{denied}", warnings.join("\n"))));
+        return Err(Failure::findings(format!("{}\n{denied}", warnings.join("\n"))));
     }
     for warning in &warnings {
         say(format_args!("{warning}\n"))?;

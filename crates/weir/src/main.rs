@@ -77,7 +77,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // If stderr is closed, the exit code still reports the failure.
-            let _ = writeln!(io::stderr(), "weir: {}", visible(&failure.message).replace('\n', "\nweir: "));
+            let _ = writeln!(io::stderr(), "weir: {}", visible(&failure.message));
             ExitCode::from(failure.code)
         }
     }

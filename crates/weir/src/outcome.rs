@@ -26,6 +26,12 @@ impl Failure {
         Self { message: error.to_string(), code: 2 }
     }
 
+    /// Findings about a configuration, a line each: exit code 2.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn findings(lines: impl Display) -> Self {
+        Self::usage(lines.to_string().replace('\n', "\nweir: "))
+    }
+
     /// Either of these; a usage error is prefixed with the flag whose file it names.
     #[cfg(any(feature = "gateway", feature = "lab"))]
     pub(crate) fn blame(is_usage: bool, error: impl Display, flags: &[(&str, Option<&Path>)]) -> Self {

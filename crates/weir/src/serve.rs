@@ -85,11 +85,10 @@ pub(crate) struct RelayArgs {
 #[derive(Args, Debug)]
 struct GatewayArgs {
     /// Listen on http://HOST:PORT or https://HOST:PORT; may be repeated
-    #[arg(long, value_name = "URL", required = true)]
+    #[arg(long, value_name = "URL")]
     listen: Vec<Endpoint>,
     /// Upstream: http://HOST:PORT or https://HOST:PORT, no path; or unix:PATH
-    // Not needed beside --config.
-    #[arg(long, value_name = "URL", required = true)]
+    #[arg(long, value_name = "URL")]
     to: Option<Place>,
     /// Certificate chain for https listeners (PEM, leaf first)
     #[arg(long, value_name = "FILE", requires = "key")]
@@ -137,7 +136,9 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
 
 fn run_flags(args: ServeArgs, inherited: Inherited) -> Outcome {
     let flags = args.gateway.flags();
-    let mut config = args.gateway.config()?;
+    let mut config = args
+        .gateway
+        .config("missing --config FILE, or --listen URL and --to URL; `weir serve --help` has examples")?;
     config.limits.body = args.max_body;
     config.limits.head = args.max_head;
     config.timeouts = Timeouts {
@@ -154,26 +155,27 @@ fn run_flags(args: ServeArgs, inherited: Inherited) -> Outcome {
     };
     let checked = flags.check(config.clone())?;
     let blaming = flags.clone();
-    let again = move || Checked::new(config.clone()).map_err(|found| blaming.blame_all(&found).message);
+    let again = move || Checked::new(config.clone()).map_err(|found| blaming.blame_all(&found));
     weir_gateway::serve(checked, inherited, Box::new(again)).map_err(|error| flags.failure(error))
 }
 
 fn run_file(file: &Path, inherited: Inherited) -> Outcome {
-    let checked = weir_gateway::read(file).map_err(|found| Failure::usage(found.faults_in_words()))?;
+    let checked = weir_gateway::read(file).map_err(|found| Failure::findings(found.faults_in_words()))?;
     for warning in checked.warnings() {
         warn(warning);
     }
+    let in_words = checked.teller();
     let path = file.to_owned();
     let again = move || weir_gateway::read(&path).map_err(|found| found.faults_in_words());
     weir_gateway::serve(checked, inherited, Box::new(again)).map_err(|error| match error {
-        GatewayError::Config(fault) => Failure::usage(format!("{}: {fault}", file.display())),
+        GatewayError::Config(fault) => Failure::findings(in_words(fault)),
         error => Failure::run(error),
     })
 }
 
 pub(crate) fn relay(args: RelayArgs) -> Outcome {
     let flags = args.gateway.flags();
-    let config = args.gateway.config()?;
+    let config = args.gateway.config("missing --listen URL and --to URL")?;
     let checked = flags.check(config)?;
     weir_gateway::relay(checked).map_err(|error| flags.failure(error))
 }
@@ -198,9 +200,11 @@ impl GatewayArgs {
         Flags { keys, files }
     }
 
-    /// The configuration that the flags stand for: one service, and a route for everything.
-    fn config(self) -> Result<Config, Failure> {
-        let Some(to) = self.to else { return Err(Failure::usage("missing --to URL")) };
+    /// The configuration that the flags stand for: one service, and a route for everything. `missing`: what is said without them.
+    fn config(self, missing: &str) -> Result<Config, Failure> {
+        let Some(to) = self.to.filter(|_| !self.listen.is_empty()) else {
+            return Err(Failure::usage(missing));
+        };
         if self.upstream_insecure && !to.tls() {
             return Err(Failure::usage(format!(
                 "--upstream-insecure: --to {to} is not https, so there is no certificate to verify"
@@ -272,7 +276,7 @@ impl Flags {
 
     /// Checks the configuration, and prints its warnings.
     fn check(&self, config: Config) -> Result<Checked, Failure> {
-        let checked = Checked::new(config).map_err(|found| self.blame_all(&found))?;
+        let checked = Checked::new(config).map_err(|found| Failure::findings(self.blame_all(&found)))?;
         for warning in checked.warnings() {
             let key = self.of(&warning.key).map_or_else(|| warning.key.clone(), str::to_owned);
             warn(&Finding { key, ..warning.clone() });
@@ -288,10 +292,10 @@ impl Flags {
     }
 
     /// The faults, a line each.
-    fn blame_all(&self, found: &Findings) -> Failure {
+    fn blame_all(&self, found: &Findings) -> String {
         let lines: Vec<_> =
-            found.faults().map(|fault| self.blame(&fault.key, &fault.message).message).collect();
-        Failure::usage(lines.join("\n"))
+            found.faults().map(|fault| self.blame(&fault.key, &fault.in_short()).message).collect();
+        lines.join("\n")
     }
 
     /// Names the flag, or the flag whose file is at fault.

@@ -3,11 +3,10 @@
 use super::compile;
 use super::document::Config;
 use super::files::{Files, OnDisk};
-use super::finding::{Fault, Finding, Findings, Location};
+use super::finding::{Fault, Finding, Findings};
 use super::snapshot::Snapshot;
-use std::fs;
-use std::path::{Path, PathBuf};
-use weir_toml::{ConfigError, line_of};
+use super::source::{self, Document, Texts};
+use std::path::Path;
 
 /// A configuration without a fault, with all files that it names, and its names resolved.
 #[derive(Debug)]
@@ -17,14 +16,8 @@ pub struct Checked {
     pub(crate) snapshot: Snapshot,
     pub(crate) files: Files,
     findings: Findings,
-    source: Option<Source>,
-}
-
-/// Where a configuration was read from.
-#[derive(Debug)]
-struct Source {
-    path: PathBuf,
-    text: String,
+    /// The files that it was read from; `None`: from none.
+    texts: Option<Texts>,
 }
 
 impl Checked {
@@ -34,7 +27,7 @@ impl Checked {
         let files = Files::read(&config);
         let mut findings = Findings::default();
         match compile(&config, &mut findings) {
-            Some(snapshot) => Ok(Self { config, snapshot, files, findings, source: None }),
+            Some(snapshot) => Ok(Self { config, snapshot, files, findings, texts: None }),
             None => Err(findings),
         }
     }
@@ -46,68 +39,72 @@ impl Checked {
 
     /// The file that it was read from; `None`: from none.
     pub(crate) fn path(&self) -> Option<&Path> {
-        self.source.as_ref().map(|source| source.path.as_path())
+        self.texts.as_ref().and_then(Texts::path)
     }
 
-    /// Its own file, if there is one, and those that it names, as they were when it was read.
+    /// The files that it was read from, and those that it names, as they were then.
     pub(crate) fn on_disk(&self) -> OnDisk {
-        OnDisk::new(self.source.as_ref().map(|source| source.text.as_bytes()), self.files.clone())
+        OnDisk::new(self.texts.as_ref(), self.files.clone())
     }
 
     /// Whether no file has changed since it was read.
     pub(crate) fn is_current(&self) -> bool {
-        let now = match &self.source {
-            Some(source) => OnDisk::at(&source.path),
+        let now = match self.path() {
+            Some(path) => OnDisk::at(path),
             None => OnDisk::new(None, Files::read(&self.config)),
         };
         now == self.on_disk()
     }
 
-    /// A fault of it in words: with file and line, if it has a file.
-    pub(crate) fn in_words(&self, fault: Fault) -> String {
-        let mut findings = Findings::from(fault);
-        if let Some(source) = &self.source {
-            findings.locate(|key| source.locate(key));
-        }
-        findings.to_string()
+    /// Faults of it in words: with file and line, if it has a file.
+    pub(crate) fn in_words(&self, faults: Findings) -> String {
+        located(self.texts.as_ref(), faults)
+    }
+
+    /// Puts a fault of it into words, as long as is needed.
+    pub fn teller(&self) -> impl Fn(Fault) -> String + use<> {
+        let texts = self.texts.clone();
+        move |fault| located(texts.as_ref(), fault.into())
     }
 }
 
-impl Source {
-    /// The line of the key, or of what it is missing in.
-    fn locate(&self, key: &str) -> Location {
-        let mut places = std::iter::successors(Some(key), |key| Some(key.rsplit_once('.')?.0));
-        let line = places.find_map(|key| line_of(&self.text, key));
-        Location { file: self.path.display().to_string(), line }
+fn located(texts: Option<&Texts>, mut findings: Findings) -> String {
+    if let Some(document) = texts.and_then(|texts| Document::of(texts, &mut Findings::default())) {
+        findings.locate(|key| document.locate(key));
+        findings.sort();
     }
+    findings.to_string()
 }
 
-/// Reads and checks a configuration. Errors: all that was found, if there is a fault: file, line, key and what was expected.
+/// Reads and checks a configuration, and the files that it includes. Errors: all that was found, if there is a fault: file, line,
+/// key and what was expected.
 pub fn read(path: &Path) -> Result<Checked, Findings> {
-    let file = || Location { file: path.display().to_string(), line: None };
-    let text =
-        fs::read_to_string(path).map_err(|error| Findings::at(file(), format!("cannot read: {error}")))?;
-    let source = Source { path: path.to_owned(), text };
-    parse(source)
+    let mut findings = Findings::default();
+    let texts = Texts::read(path, &mut findings);
+    let checked = parse(&texts, &mut findings);
+    findings.sort();
+    match checked {
+        Some(checked) if findings.faults().next().is_none() => {
+            Ok(Checked { findings, texts: Some(texts), ..checked })
+        }
+        _ => Err(findings),
+    }
 }
 
-fn parse(source: Source) -> Result<Checked, Findings> {
-    let file = source.path.display().to_string();
-    let config = toml::from_str(&source.text).map_err(|error| {
-        let ConfigError { source: file, line, message } =
-            ConfigError::toml_at_key(file, &source.text, &error);
-        Findings::at(Location { file, line }, message)
-    })?;
-    match Checked::new(config) {
+/// `None`: there is a fault.
+fn parse(texts: &Texts, findings: &mut Findings) -> Option<Checked> {
+    let document = Document::of(texts, findings)?;
+    let (config, doubts) = source::config(&document, findings)?;
+    let (checked, mut found) = match Checked::new(config) {
         Ok(mut checked) => {
-            checked.findings.locate(|key| source.locate(key));
-            Ok(Checked { source: Some(source), ..checked })
+            let found = std::mem::take(&mut checked.findings);
+            (Some(checked), found)
         }
-        Err(mut findings) => {
-            findings.locate(|key| source.locate(key));
-            Err(findings)
-        }
-    }
+        Err(found) => (None, found),
+    };
+    found.locate(|key| document.locate(key));
+    findings.add(found, |finding| !doubts.cover(finding));
+    checked
 }
 
 #[cfg(test)]
@@ -115,8 +112,11 @@ mod tests {
     use super::*;
 
     fn fault(text: &str) -> String {
-        let source = Source { path: "weir.toml".into(), text: text.to_owned() };
-        parse(source).err().map(|error| error.to_string()).unwrap_or_default()
+        let texts = Texts::from([("weir.toml", text)]);
+        let mut findings = Findings::default();
+        parse(&texts, &mut findings);
+        findings.sort();
+        findings.faults_in_words()
     }
 
     const LISTENER: &str = "[listener.web]\nbind = '127.0.0.1:0'\n";
@@ -131,10 +131,7 @@ mod tests {
                 "workers = 'two'",
                 "weir.toml:1: workers: expected a whole number from 0, found the string \"two\"",
             ),
-            (
-                "\nworkres = 2",
-                "weir.toml:2: workres: unknown field `workres`, expected one of `workers`, `cores`",
-            ),
+            ("\nworkres = 2", "weir.toml:2: workres: unknown field `workres`; did you mean `workers`?"),
             (
                 "[listener.web]\nbind = '1.2.3.4'",
                 "weir.toml:2: listener.web.bind: invalid address `1.2.3.4`: missing port",

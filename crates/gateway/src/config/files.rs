@@ -1,6 +1,8 @@
 //! The files that a configuration names, by what is in them. Date and inode behind a symbolic link say little.
 
 use super::document::{Certificate, Config, ListenerTls, ServiceTls};
+use super::finding::Findings;
+use super::source::{self, Document, Texts};
 use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -10,10 +12,11 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Files(BTreeMap<PathBuf, Content>);
 
-/// A configuration's own file, and those that it names.
+/// The files that a configuration was read from, and those that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OnDisk {
-    own: Content,
+    /// Those that can be read.
+    own: Files,
     named: Files,
 }
 
@@ -44,15 +47,20 @@ impl Files {
 }
 
 impl OnDisk {
-    pub(crate) fn new(own: Option<&[u8]>, named: Files) -> Self {
-        Self { own: own.map(hash), named }
+    pub(crate) fn new(own: Option<&Texts>, named: Files) -> Self {
+        let own = own.into_iter().flat_map(Texts::iter);
+        let own = own.map(|(path, text)| (path.to_owned(), Some(hash(text.as_bytes()))));
+        Self { own: Files(own.collect()), named }
     }
 
-    /// Reads a configuration file, valid or not, and the files that it names, as far as it can be understood.
+    /// Reads a configuration file, valid or not, what it includes, and the files that it names, as far as it can be understood.
     pub(crate) fn at(path: &Path) -> Self {
-        let text = fs::read(path).ok();
-        let config = text.as_deref().and_then(|text| toml::from_slice(text).ok());
-        Self::new(text.as_deref(), config.as_ref().map(Files::read).unwrap_or_default())
+        let mut findings = Findings::default();
+        let texts = Texts::read(path, &mut findings);
+        let document = Document::of(&texts, &mut findings);
+        let config = document.and_then(|document| source::config(&document, &mut findings));
+        let named = config.map(|(config, _)| Files::read(&config)).unwrap_or_default();
+        Self::new(Some(&texts), named)
     }
 }
 

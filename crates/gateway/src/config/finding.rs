@@ -21,6 +21,19 @@ pub enum Severity {
     Warning,
 }
 
+/// Who has no right to a file. Those who wrote it are often another user, and see nothing wrong.
+fn right_to_it() -> String {
+    let uid = rustix::process::geteuid().as_raw();
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(uid)).then(|| format!("`{name}` (uid {uid})"))
+    });
+    let user = name.unwrap_or_else(|| format!("of uid {uid}"));
+    format!("give the user {user} the right to it, and to the directories above")
+}
+
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -57,7 +70,17 @@ impl Fault {
 
 impl From<Fault> for Finding {
     fn from(Fault { key, message }: Fault) -> Self {
-        Self { severity: Severity::Fault, key, message, next: None, location: None }
+        // As rustls-webpki names it.
+        const VERSION_1: &str = "invalid peer certificate: Other(OtherError(UnsupportedCertVersion))";
+        let next = if message.contains("Permission denied (os error 13)") {
+            Some(right_to_it())
+        } else if message.contains(VERSION_1) {
+            Some("issue it with extensions, such as subjectAltName, which makes it version 3".to_owned())
+        } else {
+            None
+        };
+        let message = message.replace(VERSION_1, "it is X.509 version 1, which no TLS client accepts");
+        Self { severity: Severity::Fault, key, message, next, location: None }
     }
 }
 
@@ -68,6 +91,14 @@ impl From<Fault> for Findings {
 }
 
 impl Finding {
+    /// The message, and what to do next.
+    pub fn in_short(&self) -> String {
+        match &self.next {
+            Some(next) => format!("{}; {next}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     /// Whether it is the same, wherever in the file it is.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         (self.severity, &self.key, &self.message) == (other.severity, &other.key, &other.message)
@@ -75,10 +106,23 @@ impl Finding {
 }
 
 impl Findings {
-    /// One fault, in a place that is known already.
-    pub(super) fn at(location: Location, message: String) -> Self {
-        let (severity, key) = (Severity::Fault, String::new());
-        Self(vec![Finding { severity, key, message, next: None, location: Some(location) }])
+    /// Adds a fault in a place that is known already.
+    pub(super) fn fault_at(&mut self, location: Location, key: &str, message: String) {
+        let fault: Finding = Fault::new(key, message).into();
+        self.0.push(Finding { location: Some(location), ..fault });
+    }
+
+    /// Adds a warning in a place that is known already.
+    pub(super) fn warn_at(&mut self, location: Location, key: &str, message: String, next: &str) {
+        self.warn(key, message, next);
+        if let Some(warning) = self.0.last_mut() {
+            warning.location = Some(location);
+        }
+    }
+
+    /// Adds those of another one that are wanted.
+    pub(super) fn add(&mut self, other: Self, is_wanted: impl Fn(&Finding) -> bool) {
+        self.0.extend(other.0.into_iter().filter(is_wanted));
     }
 
     /// Adds a fault, once: what several parts inherit is one fault.
@@ -110,14 +154,28 @@ impl Findings {
         result.map_err(|fault| self.fault(fault)).ok()
     }
 
-    /// Locates each by its key, and brings them into the order of the file.
+    /// Locates each by its key.
     pub(super) fn locate(&mut self, locate: impl Fn(&str) -> Location) {
         for finding in &mut self.0 {
             let location = finding.location.take();
             finding.location = Some(location.unwrap_or_else(|| locate(&finding.key)));
         }
-        // What is missing in the file comes last.
-        self.0.sort_by_key(|finding| finding.location.as_ref().and_then(|at| at.line).unwrap_or(usize::MAX));
+    }
+
+    /// Brings them into the order of the files, and what is missing to the end. What several routes have from one line, as from
+    /// `[defaults]`, is one finding.
+    pub(super) fn sort(&mut self) {
+        let files: Vec<_> =
+            self.0.iter().filter_map(|finding| Some(finding.location.as_ref()?.file.clone())).collect();
+        let place = |finding: &Finding| {
+            let location = finding.location.as_ref();
+            let file = location.and_then(|at| files.iter().position(|file| *file == at.file));
+            (file, location.and_then(|at| at.line).unwrap_or(usize::MAX))
+        };
+        self.0.sort_by_key(place);
+        self.0.dedup_by(|one, other| {
+            (&one.location, &one.message, one.severity) == (&other.location, &other.message, other.severity)
+        });
     }
 
     /// All of them.
@@ -141,15 +199,21 @@ impl Findings {
     }
 }
 
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}", self.file),
+            None => f.write_str(&self.file),
+        }
+    }
+}
+
 impl fmt::Display for Finding {
     /// One line: `FILE:LINE: KEY: MESSAGE`, with `warning` before the key if it is one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { severity, key, message, next, location } = self;
-        if let Some(Location { file, line }) = location {
-            match line {
-                Some(line) => write!(f, "{file}:{line}: ")?,
-                None => write!(f, "{file}: ")?,
-            }
+        let Self { severity, key, location, .. } = self;
+        if let Some(location) = location {
+            write!(f, "{location}: ")?;
         }
         if *severity == Severity::Warning {
             f.write_str("warning: ")?;
@@ -157,8 +221,7 @@ impl fmt::Display for Finding {
         if !key.is_empty() {
             write!(f, "{key}: ")?;
         }
-        f.write_str(message)?;
-        next.iter().try_for_each(|next| write!(f, "; {next}"))
+        f.write_str(&self.in_short())
     }
 }
 
@@ -174,3 +237,22 @@ impl fmt::Display for Findings {
 }
 
 impl std::error::Error for Findings {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_permission_is_explained_with_the_user() {
+        let uid = rustix::process::geteuid().as_raw();
+        for (message, is_explained) in [
+            ("/a/key.pem: cannot read: Permission denied (os error 13)", true),
+            ("/a/key.pem: cannot read: No such file or directory (os error 2)", false),
+        ] {
+            let said = Finding::from(Fault::new("certificate.0.key", message)).to_string();
+            assert!(said.starts_with(&format!("certificate.0.key: {message}")));
+            assert_eq!(said.contains(&format!("uid {uid}")), is_explained, "{said}");
+            assert_eq!(said.contains("; give the user "), is_explained, "{said}");
+        }
+    }
+}

@@ -13,6 +13,7 @@ mod network;
 mod overrides;
 pub(crate) mod restart;
 mod snapshot;
+mod source;
 mod take_over;
 mod tls_costs;
 

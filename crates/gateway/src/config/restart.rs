@@ -1,42 +1,42 @@
 //! What only another process can change: an upgrade, or a restart.
 
-use super::Fault;
 use super::document::{Admin, Config};
 use super::snapshot::Listener;
+use super::{Fault, Findings};
 use std::fmt::Display;
 use weir_transport::Place;
 
-/// Checks that a configuration differs from the one in force in nothing that needs another process. Errors: the first such key.
-pub(crate) fn check(now: &Config, before: &Config) -> Result<(), Fault> {
+/// Finds all keys in which a configuration differs from the one in force, and which only another process can change.
+pub(crate) fn check(now: &Config, before: &Config, findings: &mut Findings) {
     let cores = |config: &Config| {
         let cores = config.cores.as_ref()?;
         Some(cores.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
     };
-    same("workers", now.workers, before.workers)?;
-    same("cores", cores(now), cores(before))?;
     let log = |config: &Config| config.log.access.as_ref().map(|path| path.display().to_string());
-    same("log.access", log(now), log(before))?;
     let admin = |config: &Config| config.admin.as_ref().map(Admin::address);
-    same("admin.bind", admin(now), admin(before))?;
     let mode = |config: &Config| {
         let mode = config.admin.as_ref()?.mode?;
         Some(format!("{:o}", mode.0))
     };
-    same("admin.mode", mode(now), mode(before))?;
     let hosts = |config: &Config| config.admin.as_ref().map(|admin| admin.hosts.join(", "));
-    same("admin.hosts", hosts(now), hosts(before))
+    findings.keep(same("workers", now.workers, before.workers));
+    findings.keep(same("cores", cores(now), cores(before)));
+    findings.keep(same("log.access", log(now), log(before)));
+    findings.keep(same("admin.bind", admin(now), admin(before)));
+    findings.keep(same("admin.mode", mode(now), mode(before)));
+    findings.keep(same("admin.hosts", hosts(now), hosts(before)));
 }
 
 /// Brings listeners into the order of those that are bound. Errors: an address was added or is gone, or a mode is another one.
 pub(crate) fn arrange(mut now: Vec<Listener>, bound: &[Listener]) -> Result<Vec<Listener>, Fault> {
     let mut arranged = Vec::with_capacity(bound.len());
-    let mut gone = None;
+    let mut gone = Vec::new();
     for before in bound {
         let is_there = |listener: &Listener| is_same(&listener.place, &before.place);
         // Several may have port 0: then names tell them apart.
         let at = now.iter().position(|listener| is_there(listener) && listener.name == before.name);
         let Some(at) = at.or_else(|| now.iter().position(is_there)) else {
-            gone = gone.or(Some(before));
+            gone.push(before);
             continue;
         };
         let listener = now.remove(at);
@@ -46,25 +46,26 @@ pub(crate) fn arrange(mut now: Vec<Listener>, bound: &[Listener]) -> Result<Vec<
         }
         arranged.push(listener);
     }
-    if let Some(added) = now.first() {
-        let addresses: Vec<_> = bound.iter().map(|listener| format!("`{}`", address(listener))).collect();
-        let why = format!(
-            "`{}` is not listened on, which only an upgrade (SIGUSR2) or a restart can change: expected one of {}",
-            address(added),
-            addresses.join(", ")
-        );
-        return Err(Fault { key: added.key.clone(), message: why });
-    }
-    match gone {
-        None => Ok(arranged),
-        Some(gone) => {
-            let why = format!(
-                "`{}` is listened on and missing, which only an upgrade (SIGUSR2) or a restart can change",
-                address(gone)
-            );
-            Err(Fault { key: gone.key.clone(), message: why })
+    let listed = |listeners: &[&Listener]| {
+        let addresses: Vec<_> = listeners.iter().map(|listener| format!("`{}`", address(listener))).collect();
+        addresses.join(", ")
+    };
+    let added: Vec<_> = now.iter().collect();
+    let what = match (&added[..], &gone[..]) {
+        ([], []) => return Ok(arranged),
+        (added, []) => format!("not listened on since the start: {}", listed(added)),
+        ([], gone) => format!("listened on and missing: {}", listed(gone)),
+        (added, gone) => {
+            format!(
+                "not listened on since the start: {}; listened on and missing: {}",
+                listed(added),
+                listed(gone)
+            )
         }
-    }
+    };
+    let first = added.first().or(gone.first()).map(|listener| listener.key.clone()).unwrap_or_default();
+    let message = format!("{what}: a change of addresses needs an upgrade (SIGUSR2) or a restart");
+    Err(Fault { key: first, message })
 }
 
 /// The address without the scheme, which a reload may change.

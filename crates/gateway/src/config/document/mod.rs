@@ -21,6 +21,7 @@ pub use listener::{
 };
 pub use log::{Admin, Log, WhenFull};
 pub use min_rate::{MinRate, RouteMinRate};
+pub(crate) use route::RouteDefaults;
 pub use route::{AmbiguousPaths, Edits, Mirror, Rate, RateBy, Redirect, Respond, Retry, Route};
 pub use service::{Balance, Eject, HashOn, Health, Pool, ProxyProtocol, Server, Service, ServiceTls};
 pub use timeouts::{RouteTimeouts, Timeouts};

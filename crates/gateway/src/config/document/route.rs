@@ -89,6 +89,27 @@ pub enum AmbiguousPaths {
     Strict,
 }
 
+/// Keys that all routes have, unless they set them.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RouteDefaults {
+    request_headers: Edits,
+    #[serde(deserialize_with = "texts")]
+    request_trailers: Vec<String>,
+    response_headers: Edits,
+    ambiguous_paths: AmbiguousPaths,
+    rate: Option<Rate>,
+    retry: Retry,
+    #[serde(deserialize_with = "size")]
+    max_body: Option<u64>,
+    #[serde(deserialize_with = "size")]
+    request_buffer: Option<u64>,
+    #[serde(deserialize_with = "size")]
+    response_buffer: Option<u64>,
+    timeouts: RouteTimeouts,
+    min_rate: RouteMinRate,
+}
+
 /// Which requests are sent once more, on a new connection, when a pooled connection closes before a byte of the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]

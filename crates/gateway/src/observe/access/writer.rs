@@ -1,9 +1,11 @@
 //! The thread that writes the access log to its file.
 
 use crate::observe::journal::Journal;
+use rustix::fs::{FileType, OFlags};
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -100,6 +102,7 @@ impl LogFile {
             (Ok(ours), Ok(named)) => (ours.dev(), ours.ino()) == (named.dev(), named.ino()),
             _ => false,
         };
+        // A FIFO whose reader is gone has failed already, and one without a reader is not opened.
         if !is_same && let Ok(file) = append(&self.path) {
             (self.file, self.tail) = (Some(file), Tail::Whole);
         }
@@ -159,8 +162,29 @@ fn report(path: &Path, before: Option<&io::Error>, now: Option<&io::Error>, jour
     }
 }
 
+/// Opens a file, or what is in place of one. Errors: it cannot be written to, as a FIFO that no process reads: it is opened
+/// without waiting for one.
 fn append(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).open(path)
+    let nonblocking = OFlags::NONBLOCK.bits() as i32;
+    let file = OpenOptions::new().append(true).create(true).custom_flags(nonblocking).open(path);
+    let file = file.map_err(|error| {
+        match rustix::fs::stat(path).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+            Ok(FileType::Fifo) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+                io::Error::other("it is a FIFO that no process reads: start its reader first")
+            }
+            Ok(FileType::Socket) => {
+                io::Error::other("it is a socket: expected a file, a FIFO, or `-` for stdout")
+            }
+            Ok(FileType::Directory) => {
+                io::Error::other("it is a directory: expected a file, a FIFO, or `-` for stdout")
+            }
+            _ => error,
+        }
+    })?;
+    // From now on the thread waits for a slow reader, as for a slow disk.
+    let flags = rustix::fs::fcntl_getfl(&file)?;
+    rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
+    Ok(file)
 }
 
 #[cfg(test)]

@@ -1,0 +1,219 @@
+//! A configuration as it is written: its own file and those that it includes, with the values of the environment, as one
+//! document.
+
+mod advice;
+mod defaults;
+mod environment;
+mod include;
+mod paths;
+mod typed;
+
+pub(super) use typed::config;
+
+use super::finding::{Findings, Location};
+use std::ffi::OsString;
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use weir_toml::{line_at, offset_of};
+
+/// The configuration file, and those that it includes, in their order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Texts(Vec<Text>);
+
+#[derive(Clone, Debug)]
+struct Text {
+    path: PathBuf,
+    text: String,
+    /// The offset of its first byte among all.
+    start: usize,
+}
+
+/// What they say together. Spans count through all texts.
+#[derive(Debug)]
+pub(crate) struct Document<'a> {
+    texts: &'a Texts,
+    table: DeTable<'a>,
+}
+
+/// The variables of the environment.
+type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+fn of_environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+impl Texts {
+    /// Reads a configuration file and those that it includes.
+    pub(crate) fn read(path: &Path, findings: &mut Findings) -> Self {
+        let mut texts = Self::default();
+        texts.add(path, findings);
+        for included in include::of(&texts, &of_environment, findings) {
+            texts.add(&included, findings);
+        }
+        texts
+    }
+
+    fn add(&mut self, path: &Path, findings: &mut Findings) {
+        // One between two files, so that an offset at the end of one is not the beginning of the next.
+        let start = self.0.last().map_or(0, |last| last.start + last.text.len() + 1);
+        match fs::read_to_string(path) {
+            Ok(text) => self.0.push(Text { path: path.to_owned(), text, start }),
+            Err(error) => {
+                let location = Location { file: path.display().to_string(), line: None };
+                findings.fault_at(location, "", format!("cannot read: {error}"));
+            }
+        }
+    }
+
+    /// The place of an offset.
+    fn at(&self, offset: usize) -> Location {
+        match self.0.iter().rev().find(|text| text.start <= offset) {
+            Some(Text { path, text, start }) => {
+                Location { file: path.display().to_string(), line: Some(line_at(text, offset - start)) }
+            }
+            None => Location { file: String::new(), line: None },
+        }
+    }
+
+    /// The line with this offset.
+    fn line(&self, offset: usize) -> &str {
+        let text = self.0.iter().rev().find(|text| text.start <= offset);
+        let line =
+            text.and_then(|Text { text, start, .. }| text.lines().nth(line_at(text, offset - start) - 1));
+        line.unwrap_or_default()
+    }
+
+    /// The files and their texts.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.0.iter().map(|text| (text.path.as_path(), text.text.as_str()))
+    }
+
+    /// The configuration file.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.0.first().map(|text| text.path.as_path())
+    }
+}
+
+impl<const N: usize> From<[(&str, &str); N]> for Texts {
+    fn from(files: [(&str, &str); N]) -> Self {
+        let mut texts = Self::default();
+        for (path, text) in files {
+            let start = texts.0.last().map_or(0, |last| last.start + last.text.len() + 1);
+            texts.0.push(Text { path: path.into(), text: text.to_owned(), start });
+        }
+        texts
+    }
+}
+
+impl<'a> Document<'a> {
+    /// Parses all files. `None`: one is no TOML, so nothing is known about the others.
+    pub(crate) fn of(texts: &'a Texts, findings: &mut Findings) -> Option<Self> {
+        Self::with(texts, &of_environment, findings)
+    }
+
+    fn with(texts: &'a Texts, variables: Variables<'_>, findings: &mut Findings) -> Option<Self> {
+        let mut document = Self { texts, table: DeTable::new() };
+        let mut is_whole = !texts.0.is_empty();
+        for (number, Text { path, text, start }) in texts.0.iter().enumerate() {
+            let table = match DeTable::parse(text) {
+                Ok(table) => table.into_inner(),
+                Err(error) => {
+                    let offset = start + error.span().map_or(0, |span| span.start);
+                    let why = advice::of_syntax(&error, texts.line(offset));
+                    findings.fault_at(texts.at(offset), "", why);
+                    is_whole = false;
+                    continue;
+                }
+            };
+            let mut table = shifted(table, *start);
+            let include = table.remove_entry("include");
+            if let Some((key, _)) = include.filter(|_| number > 0) {
+                let why = "an included file includes no others; move it to the configuration file".to_owned();
+                findings.fault_at(texts.at(key.span().start), "include", why);
+            }
+            environment::substitute(&mut table, variables, &mut |offset, key, why| {
+                findings.fault_at(texts.at(offset), &key, why);
+            });
+            if let Some(directory) = path.parent() {
+                paths::resolve(&mut table, directory);
+            }
+            document.merge(table, findings);
+        }
+        defaults::apply(&mut document.table);
+        is_whole.then_some(document)
+    }
+
+    /// Adds what another file says. Named things are a part of one file.
+    fn merge(&mut self, other: DeTable<'a>, findings: &mut Findings) {
+        let mut duplicates = Vec::new();
+        for (key, value) in other {
+            let name = key.get_ref().to_string();
+            let Some(known) = self.table.get_mut(name.as_str()) else {
+                self.table.insert(key, value);
+                continue;
+            };
+            let span = value.span();
+            match (known.get_mut(), value.into_inner()) {
+                (DeValue::Table(known), DeValue::Table(other)) => {
+                    for (key, value) in other {
+                        match known.get_key_value(key.get_ref().as_ref()) {
+                            Some((first, _)) => {
+                                let key_in_words = format!("{name}.{}", key.get_ref());
+                                duplicates.push((key.span(), first.span(), key_in_words));
+                            }
+                            None => drop(known.insert(key, value)),
+                        }
+                    }
+                }
+                (DeValue::Array(known), DeValue::Array(other)) => {
+                    other.into_iter().for_each(|item| known.push(item));
+                }
+                (_, _) => {
+                    let first = self.table.get_key_value(name.as_str());
+                    duplicates.push((key.span(), first.map_or(span, |(first, _)| first.span()), name));
+                }
+            }
+        }
+        for (second, first, key) in duplicates {
+            let why = format!("duplicate key: it is set in {}, too; keep one", self.texts.at(first.start));
+            findings.fault_at(self.texts.at(second.start), &key, why);
+        }
+    }
+
+    /// The line of the key, or of what it is missing in.
+    pub(crate) fn locate(&self, key: &str) -> Location {
+        let mut places = std::iter::successors(Some(key), |key| Some(key.rsplit_once('.')?.0));
+        match places.find_map(|key| offset_of(&self.table, key)) {
+            Some(offset) => self.texts.at(offset),
+            None => Location { line: None, ..self.texts.at(0) },
+        }
+    }
+}
+
+/// All spans, this much further on.
+fn shifted(table: DeTable<'_>, by: usize) -> DeTable<'_> {
+    let entry = |(key, value): (Spanned<_>, Spanned<_>)| {
+        let span = further(&key.span(), by);
+        (Spanned::new(span, key.into_inner()), shifted_value(value, by))
+    };
+    table.into_iter().map(entry).collect()
+}
+
+fn shifted_value(value: Spanned<DeValue<'_>>, by: usize) -> Spanned<DeValue<'_>> {
+    let span = further(&value.span(), by);
+    let value = match value.into_inner() {
+        DeValue::Table(table) => DeValue::Table(shifted(table, by)),
+        DeValue::Array(items) => {
+            DeValue::Array(items.into_iter().map(|item| shifted_value(item, by)).collect())
+        }
+        other => other,
+    };
+    Spanned::new(span, value)
+}
+
+fn further(span: &Range<usize>, by: usize) -> Range<usize> {
+    span.start + by..span.end + by
+}

@@ -1,0 +1,101 @@
+//! From a document to typed settings: each key that is wrong is reported, and left out, so that the others are looked at, too.
+
+use super::{Document, advice};
+use crate::config::document::{Config, RouteDefaults};
+use crate::config::finding::{Finding, Findings};
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
+use weir_toml::key_at;
+
+/// What was left out, so that what is said about it is not said by its own fault.
+#[derive(Debug, Default)]
+pub(crate) struct Doubts(Vec<String>);
+
+impl Doubts {
+    /// Whether a finding may follow from what was left out.
+    pub(crate) fn cover(&self, finding: &Finding) -> bool {
+        let is_about = |part: &String| {
+            finding
+                .key
+                .strip_prefix(part.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.0.iter().any(is_about)
+    }
+}
+
+/// The settings, and what is left out of them. `None`: a fault has left too little to go on with.
+pub(crate) fn config(document: &Document<'_>, findings: &mut Findings) -> Option<(Config, Doubts)> {
+    let mut table = document.table.clone();
+    let mut doubts = Doubts::default();
+    let defaults = table.remove("defaults");
+    if let Some(DeValue::Table(defaults)) = defaults.map(Spanned::into_inner) {
+        let _: Option<RouteDefaults> = collected(document, defaults, findings, &mut doubts);
+    }
+    let config = collected(document, table, findings, &mut doubts)?;
+    Some((config, doubts))
+}
+
+/// How many keys may be wrong: each takes another pass.
+const MOST: usize = 50;
+
+fn collected<T: DeserializeOwned>(
+    document: &Document<'_>,
+    mut table: DeTable<'_>,
+    findings: &mut Findings,
+    doubts: &mut Doubts,
+) -> Option<T> {
+    for _ in 0..MOST {
+        let all = 0..0;
+        let error = match T::deserialize(Deserializer::from(Spanned::new(all, table.clone()))) {
+            Ok(value) => return Some(value),
+            Err(error) => error,
+        };
+        let offset = error.span().map_or(0, |span| span.start);
+        let key = key_at(&document.table, offset).unwrap_or_default();
+        let parts: Vec<_> = key.splitn(3, '.').take(2).collect();
+        let part = parts.join(".");
+        if error.message().starts_with("missing field") && doubts.0.contains(&part) {
+            // It was there, and is left out.
+            return None;
+        }
+        let why = advice::of_value(&document.table, &key, &error);
+        findings.fault_at(document.texts.at(offset), &key, why);
+        doubts.0.push(part);
+        if !leave_out(&mut table, offset) {
+            return None;
+        }
+    }
+    None
+}
+
+/// Removes the innermost key whose name or value is at the offset. `false`: it is no key of its own, or a table that others
+/// may name.
+fn leave_out(table: &mut DeTable<'_>, offset: usize) -> bool {
+    for (_, value) in table.iter_mut() {
+        let is_left_out = match value.get_mut() {
+            DeValue::Table(table) => leave_out(table, offset),
+            DeValue::Array(items) => items.iter_mut().any(|item| match item.get_mut() {
+                DeValue::Table(table) => leave_out(table, offset),
+                _ => false,
+            }),
+            _ => false,
+        };
+        if is_left_out {
+            return true;
+        }
+    }
+    let holds_tables = |value: &DeValue<'_>| match value {
+        DeValue::Table(_) => true,
+        DeValue::Array(items) => items.iter().any(|item| item.get_ref().is_table()),
+        _ => false,
+    };
+    let found = table.iter().find(|(key, value)| {
+        key.span().contains(&offset) || value.span().contains(&offset) && !holds_tables(value.get_ref())
+    });
+    match found.map(|(key, _)| key.get_ref().to_string()) {
+        Some(key) => table.remove(key.as_str()).is_some(),
+        None => false,
+    }
+}
