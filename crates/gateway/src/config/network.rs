@@ -1,7 +1,7 @@
 //! Networks: an address with the number of bits that count.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// `10.0.0.0/8`, `2001:db8::/32`, one address, or `unix`.
@@ -37,6 +37,35 @@ impl Network {
             (Self::Unix, Self::Unix) => true,
             (Self::Addresses { .. }, Self::Unix) | (Self::Unix, Self::Addresses { .. }) => false,
         }
+    }
+
+    /// The family whose public addresses are all in these networks, together.
+    pub(crate) fn internet_in(networks: &[Self]) -> Option<&'static str> {
+        let v4 = |a, b, c, d| mapped(IpAddr::V4(Ipv4Addr::new(a, b, c, d)));
+        // Those of unicast; what is private or reserved within is asked for, too, as none writes such a list.
+        let families =
+            [("IPv4", v4(1, 0, 0, 0), v4(223, 255, 255, 255)), ("IPv6", 0x2000 << 112, (0x4000 << 112) - 1)];
+        let mut ranges: Vec<_> = networks
+            .iter()
+            .filter_map(|network| match network {
+                Self::Addresses { bits, mask } => Some((*bits, *bits | !*mask)),
+                Self::Unix => None,
+            })
+            .collect();
+        ranges.sort_unstable();
+        let is_covered = |first: u128, last: u128| {
+            let mut next = first;
+            for (from, to) in &ranges {
+                if *from <= next && *to >= next {
+                    match to.checked_add(1) {
+                        Some(behind) if behind <= last => next = behind,
+                        _ => return true,
+                    }
+                }
+            }
+            false
+        };
+        families.into_iter().find(|(_, first, last)| is_covered(*first, *last)).map(|(family, ..)| family)
     }
 
     /// Whether the address belongs to any of these.
@@ -131,6 +160,37 @@ mod tests {
         assert!(!all.contains(None));
         let unix: Network = "unix".parse().unwrap();
         assert!(unix.contains(None) && !unix.contains("::1".parse().ok()));
+    }
+
+    #[test]
+    fn the_whole_internet_is_seen_in_any_union() {
+        for (networks, family) in [
+            ("0.0.0.0/0", Some("IPv4")),
+            ("::/0", Some("IPv4")),
+            ("2000::/3", Some("IPv6")),
+            ("::ffff:0:0/96", Some("IPv4")),
+            ("0.0.0.0/1 128.0.0.0/1", Some("IPv4")),
+            ("128.0.0.0/1 10.0.0.0/8 0.0.0.0/1", Some("IPv4")),
+            ("0.0.0.0/2 64.0.0.0/2 128.0.0.0/2 192.0.0.0/2", Some("IPv4")),
+            (
+                "1.0.0.0/8 2.0.0.0/7 4.0.0.0/6 8.0.0.0/5 16.0.0.0/4 32.0.0.0/3 64.0.0.0/2 128.0.0.0/2 192.0.0.0/3",
+                Some("IPv4"),
+            ),
+            ("2000::/4 3000::/4", Some("IPv6")),
+            ("::/1", Some("IPv4")),
+            ("", None),
+            ("unix", None),
+            ("0.0.0.0/1", None),
+            ("128.0.0.0/1", None),
+            ("0.0.0.0/1 192.0.0.0/2", None),
+            ("10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fd00::/8", None),
+            ("2000::/4", None),
+            ("fe80::/10 8000::/1", None),
+        ] {
+            let parsed: Vec<Network> =
+                networks.split_whitespace().map(|network| network.parse().unwrap()).collect();
+            assert_eq!(Network::internet_in(&parsed), family, "{networks}");
+        }
     }
 
     #[test]

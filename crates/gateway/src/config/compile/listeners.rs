@@ -1,7 +1,7 @@
 //! Listeners and their TLS.
 
 use super::routes::{HOST, host_name, service_named};
-use super::{Fault, Findings, beside, check_name, limits, record_size, validity};
+use super::{Fault, Findings, beside, check_name, key_of_file, limits, record_size, validity};
 use crate::config::document::{
     self, Bind, Certificate, ClientCertificates, Config, ExpiredLists, ListenerTls, SuiteOrder,
 };
@@ -68,6 +68,7 @@ pub(super) fn compile(config: &Config, findings: &mut Findings) -> Vec<Listener>
     }
     // All listeners present the same certificates.
     if let Some(server) = listeners.iter().find_map(|listener| listener.tls.as_ref()) {
+        validity::warn_of_certificates(server, findings);
         validity::warn_of_responses(server, findings);
     }
     listeners
@@ -192,7 +193,22 @@ fn server(config: &Config, tls: &ListenerTls, key: &str) -> Result<Server, Fault
         key_log: tls.key_log.clone(),
         ..defaults
     })
-    .map_err(|error| Fault::new(key, error))
+    .map_err(|error| {
+        let error = error.to_string();
+        let certificates = config.certificates.iter().enumerate().flat_map(|(index, certificate)| {
+            let Certificate { chain, key, ocsp } = certificate;
+            let files = [("chain", Some(chain)), ("key", Some(key)), ("ocsp", ocsp.as_ref())];
+            files.map(|(name, file)| (format!("certificate.{index}.{name}"), file))
+        });
+        let crls = tls.client_crl.iter().enumerate();
+        let own = crls.map(|(index, file)| (format!("{key}.client_crl.{index}"), Some(file)));
+        let own = own.chain([
+            (format!("{key}.client_ca"), tls.client_ca.as_ref()),
+            (format!("{key}.ticket_secrets"), tls.ticket_secrets.as_ref()),
+            (format!("{key}.key_log"), tls.key_log.as_ref()),
+        ]);
+        Fault::new(key_of_file(certificates.chain(own), &error).unwrap_or_else(|| key.to_owned()), error)
+    })
 }
 
 /// RFC 7301 section 6.

@@ -12,6 +12,7 @@ mod routes;
 mod services;
 mod sticky;
 mod validity;
+mod warnings;
 
 use super::document::{self, Admin, ClientField, Config, Log, OwnLimits};
 use super::snapshot::{AccessLog, Policy, Snapshot, Tracing, Via};
@@ -22,6 +23,7 @@ use crate::heads::forwarded::Forms;
 use crate::observe::access::Format;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::time::Duration;
 use weir_http1::{Authority, Limits, is_token};
 use weir_reactor::cores;
@@ -41,6 +43,7 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
     let redirects = redirects::of_listeners(config, findings);
     let routes = routes::compile(config, policy.as_ref(), findings);
     reach::warn(config, findings);
+    warnings::warn(config, findings);
     let access = findings.keep(access(&config.log));
     let pages = pages::compile(config, findings);
     let via = findings.keep(via(&config.via));
@@ -207,6 +210,18 @@ fn size(key: impl Into<String>, bytes: u64, least: u64, most: u64) -> Result<usi
 fn record_size(key: &str, bytes: Option<u64>, default: usize) -> Result<usize, Fault> {
     // Below 512 bytes the 29 of a record's header, nonce and tag are dear; TLS has no records above 16 KiB.
     bytes.map_or(Ok(default), |bytes| size(format!("{key}.record_size"), bytes, 512, 16_384))
+}
+
+/// The key whose file an error names: the longest that fits, as the name of one may be the beginning of another's.
+fn key_of_file<'a>(
+    files: impl Iterator<Item = (String, Option<&'a PathBuf>)>,
+    error: &str,
+) -> Option<String> {
+    let named = files.filter_map(|(key, file)| Some((key, file?.display().to_string())));
+    let named = named.filter(|(_, file)| error.contains(file));
+    // Of equal ones the first: a file with chain and key is read as the chain first.
+    let longest = named.reduce(|best, next| if next.1.len() > best.1.len() { next } else { best });
+    longest.map(|(key, _)| key)
 }
 
 /// Names are a part of keys, metrics and log lines.

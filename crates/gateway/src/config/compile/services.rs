@@ -2,7 +2,7 @@
 
 use super::listeners::HTTP_1_1;
 use super::names::Finder;
-use super::{Fault, Findings, beside, check_name, limits, record_size};
+use super::{Fault, Findings, beside, check_name, key_of_file, limits, record_size};
 use crate::config::document::{self, Balance, Config, HashOn, Health, ProxyProtocol, ServiceTls};
 use crate::config::snapshot::{Names, Server, Service, UpstreamTls};
 use crate::upstream::{Slots, hash_of};
@@ -208,5 +208,10 @@ fn client(tls: &ServiceTls, key: &str) -> Result<Client, Fault> {
         record_size: record_size(key, tls.record_size, defaults.record_size)?,
         ..defaults
     };
-    Client::new(&settings).map_err(|error| Fault::new(key, error))
+    Client::new(&settings).map_err(|error| {
+        let error = error.to_string();
+        let files = [("ca", &tls.ca), ("certificate", &tls.certificate), ("key", &tls.key)];
+        let files = files.map(|(name, file)| (format!("{key}.{name}"), file.as_ref()));
+        Fault::new(key_of_file(files.into_iter(), &error).unwrap_or_else(|| key.to_owned()), error)
+    })
 }

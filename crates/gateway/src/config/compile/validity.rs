@@ -1,8 +1,8 @@
-//! Warnings about what is signed for a time: revocation lists and OCSP responses.
+//! Warnings about what is signed for a time: certificates, revocation lists and OCSP responses.
 
 use super::Findings;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use weir_tls::{RevocationList, Server, Staple};
+use weir_tls::{Presented, RevocationList, Server, Staple};
 
 /// Revocation lists that are overdue or not valid yet, and CAs that have none where others do.
 pub(super) fn warn_of_lists(server: &Server, key: &str, findings: &mut Findings) {
@@ -34,6 +34,22 @@ pub(super) fn warn_of_lists(server: &Server, key: &str, findings: &mut Findings)
     for authority in &revocation.unlisted {
         let message = format!("no revocation list of {authority}: none of its certificates is ever revoked");
         findings.warn(key, message, "add the CA's list");
+    }
+}
+
+/// Certificates that have expired or are not valid yet.
+pub(super) fn warn_of_certificates(server: &Server, findings: &mut Findings) {
+    let now = now();
+    for (index, Presented { origin, not_before, not_after, .. }) in server.certificates().iter().enumerate() {
+        let (message, next) = if *not_after < now {
+            (format!("{origin} expired on {}, so clients reject it", date(*not_after)), "renew it")
+        } else if *not_before > now {
+            let next = "check this machine's clock, or wait until then";
+            (format!("{origin} is not valid before {}, so clients reject it", date(*not_before)), next)
+        } else {
+            continue;
+        };
+        findings.warn(format!("certificate.{index}.chain"), message, next);
     }
 }
 

@@ -1,0 +1,55 @@
+//! What is valid, and rarely meant.
+
+use crate::config::document::Config;
+use crate::config::finding::Findings;
+use crate::config::network::Network;
+
+/// Warns of what no other part of a configuration would show.
+pub(super) fn warn(config: &Config, findings: &mut Findings) {
+    if config.listeners.values().all(|listener| listener.tls.is_none()) {
+        for index in 0..config.certificates.len() {
+            findings.warn(
+                format!("certificate.{index}"),
+                "no listener has TLS, so no client gets this certificate",
+                "add `tls = {}` to a listener, or remove the certificate",
+            );
+        }
+    }
+    of_paths(config, findings);
+    for (name, listener) in &config.listeners {
+        for (key, networks, who) in [
+            ("trusted_proxies", &listener.trusted_proxies, "proxies"),
+            ("proxy_protocol", &listener.proxy_protocol, "load balancers"),
+        ] {
+            if let Some(family) = Network::internet_in(networks) {
+                findings.warn(
+                    format!("listener.{name}.{key}"),
+                    format!("these networks are the whole {family} internet, so any client can choose its own address"),
+                    format!("name the networks of your {who} alone"),
+                );
+            }
+        }
+    }
+}
+
+/// About paths that are read as they are written, and look like more.
+fn of_paths(config: &Config, findings: &mut Findings) {
+    for (route, written) in config.routes.iter().enumerate() {
+        for (at, path) in written.path.iter().map(ToString::to_string).enumerate() {
+            let (meaning, meant) = match (path.strip_suffix(".*"), path.strip_suffix('$')) {
+                (Some(before), _) if before.ends_with('/') => {
+                    (format!("all paths that begin with `{before}.`"), format!("{before}*"))
+                }
+                (_, Some(before)) => {
+                    (format!("a path that ends with `$`, as in `{path}`"), before.to_owned())
+                }
+                (_, _) => continue,
+            };
+            findings.warn(
+                format!("route.{route}.path.{at}"),
+                format!("`{path}` is no regular expression: it stands for {meaning}"),
+                format!("write `{meant}` if that is meant"),
+            );
+        }
+    }
+}
