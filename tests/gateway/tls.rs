@@ -108,7 +108,7 @@ fn what_cannot_be_served_is_refused_with_its_key() {
             "tls.client_crl = '/x'\n",
             "listener.web.tls: `client_certificates` and `client_crl` need `client_ca`",
         ),
-        ("tls.client_ca = '/no/such'\n", "listener.web.tls: cannot read /no/such"),
+        ("tls.client_ca = '/no/such'\n", "listener.web.tls.client_ca: cannot read /no/such"),
         (
             "tls.client_certificates = 'maybe'\n",
             "listener.web.tls.client_certificates: unknown variant `maybe`",

@@ -148,7 +148,7 @@ fn start(
     let count = workers(&checked.config)?;
     let limit = limits::raise_open_files()?.map_or(usize::MAX, |limit| limit as usize);
     let admin = checked.config.admin.as_ref();
-    let hosts = admin.and_then(|admin| admin.own_hosts()).map(Arc::from);
+    let hosts = admin.and_then(crate::config::document::Admin::own_hosts).map(Arc::from);
     let Inherited { sockets, before, overrides, state } = inherited;
     checked.snapshot.take_overrides(overrides);
     let Sockets { places, shares, admin, kept, left } =

@@ -49,13 +49,24 @@ pub enum BindError {
         owner: Option<Owner>,
     },
     /// Another system error.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}: {source}{}", advice(address, source))]
     Refused {
         /// The requested address.
         address: Address,
         /// The error.
         source: io::Error,
     },
+}
+
+/// What to do about a port that needs a right.
+fn advice(address: &Address, source: &io::Error) -> &'static str {
+    match address.tcp().map(|at| at.port()) {
+        Some(1..1024) if source.kind() == io::ErrorKind::PermissionDenied => {
+            "; ports below 1024 need the capability CAP_NET_BIND_SERVICE (systemd: AmbientCapabilities=CAP_NET_BIND_SERVICE; \
+             else: setcap cap_net_bind_service=+ep on the program), or root"
+        }
+        _ => "",
+    }
 }
 
 impl Listener {
@@ -309,6 +320,22 @@ mod tests {
     use std::time::{Duration, Instant};
 
     const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+    #[test]
+    fn a_port_that_needs_a_right_says_which() {
+        for (address, kind, is_explained) in [
+            ("0.0.0.0:80", io::ErrorKind::PermissionDenied, true),
+            ("[::]:443", io::ErrorKind::PermissionDenied, true),
+            ("127.0.0.1:1023", io::ErrorKind::PermissionDenied, true),
+            ("127.0.0.1:1024", io::ErrorKind::PermissionDenied, false),
+            ("127.0.0.1:8443", io::ErrorKind::PermissionDenied, false),
+            ("127.0.0.1:80", io::ErrorKind::AddrNotAvailable, false),
+        ] {
+            let address = Address::Tcp(address.parse().unwrap());
+            let said = BindError::Refused { address, source: kind.into() }.to_string();
+            assert_eq!(said.contains("CAP_NET_BIND_SERVICE"), is_explained, "{said}");
+        }
+    }
 
     #[test]
     fn all_sockets_of_a_group_share_one_port_and_take_all_connections() {

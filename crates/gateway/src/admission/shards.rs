@@ -43,7 +43,7 @@ mod tests {
             |number| Ipv4Addr::from_bits(0xc000_0200 + number as u32).into(),
             |number| Ipv6Addr::from_bits((0x2001_0db8 << 96) + (number << 64)).into(),
             // These filled one part before it depended on a key.
-            |number| Ipv6Addr::from_bits((0x2001_0db8 << 96) + (number * 0x1_1b1b << 64)).into(),
+            |number| Ipv6Addr::from_bits((0x2001_0db8 << 96) + ((number * 0x1_1b1b) << 64)).into(),
         ];
         for neighbour in neighbours {
             let (one, other) = (Shards::<()>::default(), Shards::<()>::default());

@@ -82,6 +82,10 @@ impl FromStr for PathPattern {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| {
+            // What nginx and HAProxy write for one, and what is in no path.
+            let is_regex =
+                text.starts_with(['~', '^', '=']) || text.contains(['^', '\\', '|', '[', ']', '?', '*']);
+            let why = if is_regex { "a path takes no regular expressions and no modifiers" } else { why };
             format!("invalid path `{text}`: {why}: expected one such as /a, /a/*, /a* or /a/{{id}}/b")
         };
         let rest = text.strip_prefix('/').ok_or_else(|| wrong("no `/` at its beginning"))?;

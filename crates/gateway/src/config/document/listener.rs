@@ -6,6 +6,7 @@ use super::values::{duration, size, text, texts};
 use crate::config::Network;
 use serde::{Deserialize, Deserializer, de::Error};
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -281,12 +282,24 @@ impl FromStr for Bind {
         if let Some(path) = text.strip_prefix(UNIX) {
             return unix_path(path).map(Self::Unix).map_err(|why| format!("invalid address `{text}`: {why}"));
         }
+        if text.contains("://") {
+            return Err(wrong("an address has no scheme; `tls = {}` beside it makes it https"));
+        }
+        if text.parse::<u16>().is_ok() {
+            return Err(wrong("missing host"));
+        }
+        if text.parse::<Ipv6Addr>().is_ok() {
+            return Err(wrong("an IPv6 address stands in brackets"));
+        }
         let (host, port) = text.rsplit_once(':').ok_or_else(|| wrong("missing port"))?;
         let port = port.parse().map_err(|_| wrong(&format!("invalid port `{port}`")))?;
         let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         match (inner, host) {
             (Some(host), _) => Ok(Self::Tcp { host: host.to_owned(), port }),
             (None, "") => Err(wrong("missing host")),
+            (None, host) if host.contains('*') => {
+                Err(wrong("`*` is no host; 0.0.0.0 stands for all IPv4 addresses, and [::] for all of IPv6"))
+            }
             (None, host) if host.contains([':', '/', '[', ']']) => Err(wrong("invalid host")),
             (None, host) => Ok(Self::Tcp { host: host.to_owned(), port }),
         }

@@ -30,12 +30,32 @@ where
     D: Deserializer<'de>,
     R: From<Duration>,
 {
-    let text = String::deserialize(deserializer)?;
+    let text = match toml::Value::deserialize(deserializer)? {
+        toml::Value::String(text) => text,
+        other => other.to_string(),
+    };
+    // A number needs quotes for its unit.
     parse_duration(&text).map(R::from).ok_or_else(|| {
+        let meant = with_unit(&text).map(|meant| format!("; did you mean \"{meant}\"?")).unwrap_or_default();
         D::Error::custom(format!(
-            "invalid duration `{text}`: expected more than 0 with a unit, such as 250ms, 10s, 5min, 12h or 7d"
+            "invalid duration `{text}`: expected more than 0 with a unit, such as \"250ms\", \"10s\", \"5min\", \"12h\" or \"7d\"{meant}"
         ))
     })
+}
+
+/// A duration without its unit, or with another word for it.
+fn with_unit(text: &str) -> Option<String> {
+    let (number, unit) = number_and_unit(text)?;
+    let unit = match unit.to_ascii_lowercase().as_str() {
+        "" | "s" | "sec" | "secs" | "second" | "seconds" => "s",
+        "ms" | "msec" | "millis" | "milliseconds" => "ms",
+        "m" | "min" | "mins" | "minute" | "minutes" => "min",
+        "h" | "hr" | "hrs" | "hour" | "hours" => "h",
+        "d" | "day" | "days" => "d",
+        _ => return None,
+    };
+    let meant = format!("{number}{unit}");
+    parse_duration(&meant).map(|_| meant)
 }
 
 /// A number of bytes, or `16KiB`, `1MiB`, `2GiB`.
@@ -127,6 +147,26 @@ mod tests {
         }
         for text in ["", "10", "s", "-1s", "0s", "1e3s", "10 seconds", "1.2.3s", "400d", "ms10", "1m"] {
             assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_duration_in_other_words_is_understood() {
+        for (text, meant) in [
+            ("30", Some("30s")),
+            ("0.5", Some("0.5s")),
+            ("10 seconds", Some("10s")),
+            ("5m", Some("5min")),
+            ("30S", Some("30s")),
+            ("100msec", Some("100ms")),
+            ("1 hour", Some("1h")),
+            ("0", None),
+            ("-1", None),
+            ("1m30s", None),
+            ("10 parsecs", None),
+            ("true", None),
+        ] {
+            assert_eq!(with_unit(text).as_deref(), meant, "{text}");
         }
     }
 
