@@ -1,5 +1,6 @@
 //! What is in `deploy/`: it is valid, and its rights are enough for all that the gateway does.
 
+mod certbot;
 mod confined;
 mod unit;
 mod upgrade;
