@@ -5,7 +5,7 @@ use crate::turn::{Interest, Reactor};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The loop's side.
 #[derive(Debug)]
@@ -17,14 +17,15 @@ pub struct Sender<M>(Arc<Shared<M>>);
 
 #[derive(Debug)]
 struct Shared<M> {
-    letters: Mutex<Vec<M>>,
+    /// None: the loop has ended.
+    letters: Mutex<Option<Vec<M>>>,
     bell: OwnedFd,
 }
 
 /// A mailbox and its first sender. Errors: when the process has no descriptor left.
 pub fn mailbox<M>() -> io::Result<(Mailbox<M>, Sender<M>)> {
     let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-    let shared = Arc::new(Shared { letters: Mutex::new(Vec::new()), bell });
+    let shared = Arc::new(Shared { letters: Mutex::new(Some(Vec::new())), bell });
     Ok((Mailbox(Arc::clone(&shared)), Sender(shared)))
 }
 
@@ -39,16 +40,30 @@ impl<M> Mailbox<M> {
         let mut count = [0; 8];
         // Clear the eventfd first: a message in between sets it again.
         let _ = rustix::io::read(&self.0.bell, &mut count);
-        std::mem::take(&mut self.0.letters.lock().unwrap_or_else(PoisonError::into_inner))
+        self.0.lock().as_mut().map(std::mem::take).unwrap_or_default()
+    }
+}
+
+impl<M> Drop for Mailbox<M> {
+    /// What waits is dropped, and so is what comes: the senders of replies learn that there is none.
+    fn drop(&mut self) {
+        let letters = self.0.lock().take();
+        drop(letters);
     }
 }
 
 impl<M> Sender<M> {
-    /// Sends a message; the loop wakes up.
+    /// Sends a message; the loop wakes up, unless it has ended.
     pub fn send(&self, message: M) {
-        self.0.letters.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+        let Some(()) = self.0.lock().as_mut().map(|letters| letters.push(message)) else { return };
         // A full counter is already readable, so it still wakes the loop.
         let _ = rustix::io::write(&self.0.bell, &1u64.to_ne_bytes());
+    }
+}
+
+impl<M> Shared<M> {
+    fn lock(&self) -> MutexGuard<'_, Option<Vec<M>>> {
+        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -77,5 +92,17 @@ mod tests {
         }
         thread.join().unwrap();
         assert_eq!(got, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_a_loop_that_has_ended_does_not_take_is_dropped() {
+        let (mailbox, sender) = mailbox().unwrap();
+        let letter = Arc::new(());
+        sender.send(Arc::clone(&letter));
+        assert_eq!(Arc::strong_count(&letter), 2);
+        drop(mailbox);
+        assert_eq!(Arc::strong_count(&letter), 1);
+        sender.send(Arc::clone(&letter));
+        assert_eq!(Arc::strong_count(&letter), 1);
     }
 }

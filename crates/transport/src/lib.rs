@@ -35,6 +35,8 @@ pub struct Transport<S = OwnedFd> {
     sent: usize,
     /// Bytes that the socket has taken so far.
     taken: u64,
+    /// Bytes that it has given.
+    received: u64,
     /// What is in `out` leaves with the next bytes of the application.
     waits_for_answer: bool,
     /// Whether to close our side after the last byte.
@@ -131,6 +133,7 @@ impl<S: Socket> Transport<S> {
             out: Vec::new(),
             sent: 0,
             taken: 0,
+            received: 0,
             waits_for_answer: false,
             finishing: false,
             failed: false,
@@ -170,6 +173,10 @@ impl<S: Socket> Transport<S> {
     /// passes them on with [`Transport::feed`]. Errors: the connection failed.
     pub fn read(&mut self, wire: &Wire, into: &mut Vec<u8>) -> Result<Read, Fault> {
         match self.socket.read(into, wire.read_size) {
+            Ok(Read::Bytes(bytes)) => {
+                self.received += bytes as u64;
+                Ok(Read::Bytes(bytes))
+            }
             Ok(Read::End) if self.failed => Err(Fault::Socket(ErrorKind::ConnectionReset.into())),
             read => read.map_err(Fault::Socket),
         }
@@ -251,6 +258,11 @@ impl<S: Socket> Transport<S> {
     /// Bytes that the socket has taken so far, with all of TLS.
     pub fn taken(&self) -> u64 {
         self.taken
+    }
+
+    /// Bytes that the socket has given so far, with all of TLS.
+    pub fn received(&self) -> u64 {
+        self.received
     }
 
     /// Bytes of memory for what waits on this connection, and for its session, whose own is an estimate.
