@@ -223,7 +223,7 @@ fn the_metrics_are_those_that_operators_are_told_of() {
     assert!(families.len() > 30, "{families:?}");
     let names = |text: &'static str| {
         let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-        words.filter(|word| word.starts_with("weir_"))
+        words.filter(|word| word.starts_with("weir_") || word.starts_with("process_"))
     };
     for family in &families {
         assert!(names(document).any(|name| name == *family), "{family} is not in docs/OPERATING.md");

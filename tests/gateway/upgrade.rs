@@ -23,17 +23,17 @@ use weir_http1::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const RELOAD: &str = "POST /reload HTTP/1.1\r\nHost: localhost\r\n\r\n";
-const UPGRADE: &str = "POST /upgrade HTTP/1.1\r\nHost: localhost\r\n\r\n";
+pub(super) const UPGRADE: &str = "POST /upgrade HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// A gateway, its configuration file and its program, which can be replaced.
-struct Line {
+pub(super) struct Line {
     folder: TempDir,
-    weir: Weir,
+    pub(super) weir: Weir,
 }
 
 impl Line {
     /// With an admin address, and so many others.
-    fn new(config: &str, listeners: usize) -> Self {
+    pub(super) fn new(config: &str, listeners: usize) -> Self {
         Self::with(config, listeners, &[])
     }
 
@@ -54,7 +54,7 @@ impl Line {
         self.folder.path().join(name)
     }
 
-    fn write(&self, config: &str) {
+    pub(super) fn write(&self, config: &str) {
         fs::write(self.file("weir.toml"), with_admin(config)).unwrap();
     }
 
@@ -73,7 +73,7 @@ impl Line {
     }
 
     /// The processes so far: the first one, and those of its upgrades.
-    fn pids(&self) -> Vec<Pid> {
+    pub(super) fn pids(&self) -> Vec<Pid> {
         let first = i32::try_from(self.weir.pid()).ok().and_then(Pid::from_raw);
         first.into_iter().chain(self.weir.successors()).collect()
     }
@@ -89,7 +89,7 @@ impl Line {
         places.next_back().unwrap().parse().unwrap()
     }
 
-    fn ask(&self, request: &str) -> Answer {
+    pub(super) fn ask(&self, request: &str) -> Answer {
         Client::connect(self.admin(), None).ask(request)
     }
 
@@ -146,13 +146,13 @@ impl Drop for Line {
     }
 }
 
-fn answering(body: &str) -> String {
+pub(super) fn answering(body: &str) -> String {
     format!(
         "[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nrespond = {{ status = 200, body = '{body}' }}\n"
     )
 }
 
-fn to(upstream: &Upstream, workers: usize) -> String {
+pub(super) fn to(upstream: &Upstream, workers: usize) -> String {
     format!(
         "workers = {workers}\n[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\nservers = 'http://{}'\n[[route]]\nservice = 'app'\n",
         upstream.address
@@ -325,7 +325,7 @@ fn requests_in_progress_finish_in_the_old_process_which_does_nothing_else() {
         line.weir.signal(signal);
         line.weir.wait_for_stderr(&[&refused]);
     }
-    // It drains already.
+    // It drains already, and has less time now.
     line.weir.terminate();
     for _ in 0..20 {
         assert_eq!(line.get().text(), "new");

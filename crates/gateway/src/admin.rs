@@ -3,10 +3,12 @@
 
 mod answer;
 mod change;
+pub(crate) mod claim;
 mod connections;
 mod door;
 mod services;
 
+use crate::config::document::Rights;
 use crate::control::gather;
 use crate::gate::Gate;
 use crate::in_force::InForce;
@@ -18,8 +20,8 @@ use crate::upgrade::{self, Upgrades};
 use crate::worker::Control;
 use answer::Answer;
 use connections::{Connections, Entered};
-use door::Counted;
 pub(crate) use door::Door;
+use door::{Counted, Next};
 use services::Target;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::IpAddr;
@@ -33,6 +35,7 @@ use weir_reactor::{Address, Listener};
 /// What is served.
 #[derive(Clone)]
 pub(crate) struct Admin {
+    pub rights: Rights,
     pub workers: Vec<Sender<Control>>,
     pub standing: Arc<Standing>,
     /// Where servers are changed.
@@ -72,10 +75,15 @@ pub(crate) fn start(listener: Listener, door: &Arc<Door>, gate: &Arc<Gate>, admi
         if !gate.pass() {
             return;
         }
+        let mut claims = None;
         loop {
-            let stream = match ours.accept(&listener) {
-                Ok(Some(stream)) => stream,
-                Ok(None) => return,
+            let stream = match ours.next(&listener, &mut claims) {
+                Ok(Next::Client(stream)) => stream,
+                Ok(Next::Claimed(claim)) => {
+                    drop(listener);
+                    return claim.grant();
+                }
+                Ok(Next::Closed) => return,
                 Err(_) => {
                     // Out of descriptors, say.
                     thread::sleep(Duration::from_millis(100));
@@ -153,14 +161,18 @@ impl Admin {
             return Answer::text(
                 421,
                 format!(
-                    "unknown host `{}`: expected an address, `localhost`, or one of `hosts` in the [admin] table\n",
-                    String::from_utf8_lossy(host)
+                    "unknown host `{}`: expected an address, `localhost`, or one of `hosts` in the [{}] table\n",
+                    String::from_utf8_lossy(host),
+                    self.rights.name()
                 ),
             );
         }
         if head.method == Method::Post && head.fields.iter().any(|field| is_of_page(field, buf)) {
             // A browser on this machine reaches the loopback interface, and lets any page send a POST there.
             return Answer::text(403, "a web page cannot change anything\n");
+        }
+        if self.rights == Rights::Read {
+            return self.read(head.method, path);
         }
         if let Some(target) = Target::of(path) {
             if !head.framing.is_empty() {
@@ -176,6 +188,36 @@ impl Admin {
             _ => return Answer::text(405, "expected GET or HEAD\n"),
         }
         match path {
+            b"/config" => Answer::text(200, self.standing.current().in_words.to_string()),
+            b"/" => Answer::text(
+                200,
+                "/metrics  /status  /health  /ready  /config  /services  POST /reload  POST /upgrade\n",
+            ),
+            _ => self.state(path).unwrap_or_else(|| {
+                Answer::text(
+                    404,
+                    "expected one of /metrics, /status, /health, /ready, /config, /services, \
+                     /services/NAME/servers/SERVER, /reload, /upgrade\n",
+                )
+            }),
+        }
+    }
+
+    /// On an address without the right to change anything.
+    fn read(&self, method: Method, path: &[u8]) -> Answer {
+        if !matches!(method, Method::Get | Method::Head) {
+            return Answer::text(
+                405,
+                "expected GET or HEAD: nothing can be changed by the [metrics] address\n",
+            );
+        }
+        self.state(path)
+            .unwrap_or_else(|| Answer::text(404, "expected one of /metrics, /status, /health, /ready\n"))
+    }
+
+    /// What monitoring needs; `None`: this path is another.
+    fn state(&self, path: &[u8]) -> Option<Answer> {
+        Some(match path {
             b"/metrics" => {
                 // Before the workers are asked: what they answer is of a configuration that is no older than is said here.
                 let reloads = self.standing.reloads();
@@ -200,17 +242,8 @@ impl Admin {
                 Ok(_) => Answer::text(200, "ready\n"),
                 Err(partial) => partial.into(),
             },
-            b"/config" => Answer::text(200, self.standing.current().in_words.to_string()),
-            b"/" => Answer::text(
-                200,
-                "/metrics  /status  /health  /ready  /config  /services  POST /reload  POST /upgrade\n",
-            ),
-            _ => Answer::text(
-                404,
-                "expected one of /metrics, /status, /health, /ready, /config, /services, \
-                 /services/NAME/servers/SERVER, /reload, /upgrade\n",
-            ),
-        }
+            _ => return None,
+        })
     }
 
     /// Whether a request for this host is meant for the admin address. A page of another one can get here, if its name server

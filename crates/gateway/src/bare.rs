@@ -197,7 +197,7 @@ impl<N: Net> Bare<N> {
     /// The log's lines since the last call.
     pub fn lines(&mut self) -> Vec<String> {
         let lines = self.lines.try_iter().filter_map(|entry| match entry {
-            Entry::Line(line) => Some(line),
+            Entry::Line(_, line) | Entry::Ended(_, line) => Some(line),
             Entry::End => None,
         });
         lines.collect()

@@ -16,6 +16,8 @@ mod admission;
 mod config;
 mod control;
 mod downstream;
+mod drain;
+mod ending;
 mod exchange;
 mod gate;
 mod heads;

@@ -15,8 +15,8 @@ pub(crate) struct Opening {
     /// The numbers of sockets of that process that this one does not need.
     pub left: Vec<usize>,
     pub upgrades: Arc<Upgrades>,
-    /// The admin address.
-    pub admin: Option<String>,
+    /// Where state is served, with the name of each place.
+    pub watched: Vec<(&'static str, String)>,
     pub places: Vec<Place>,
     pub supervisor: Supervisor,
 }
@@ -35,7 +35,7 @@ impl Opening {
     }
 
     fn open(self, gate: &Gate) -> Result<(), GatewayError> {
-        let Self { before, left, upgrades, admin, places, supervisor } = self;
+        let Self { before, left, upgrades, watched, places, supervisor } = self;
         if let Some(before) = &before {
             before.take_turn(left)?;
         }
@@ -44,8 +44,8 @@ impl Opening {
         }
         gate.open();
         // The reader may stop the process at once.
-        if let Some(place) = admin {
-            journal::out(format_args!("admin on {place}"));
+        for (name, place) in watched {
+            journal::out(format_args!("{name} on {place}"));
         }
         for place in places {
             journal::out(format_args!("listening on {place}"));

@@ -126,7 +126,7 @@ impl Running {
     fn reload(&mut self) -> Outcome {
         if let Some(pid) = self.reloader.upgrades.successor() {
             let error = format!("process {pid} has taken this one's place");
-            self.reloader.journal.line(format_args!("weir: reload refused: {error}"));
+            self.reloader.journal.error(format_args!("weir: reload refused: {error}"));
             return Outcome::Refused { error };
         }
         self.reloader.supervisor.reloading();
@@ -184,7 +184,7 @@ impl Reloader {
         if let Some(fault) = self.descriptors.fault(checked.snapshot.connections, checks)
             && checked.snapshot.connections != self.checked.snapshot.connections
         {
-            self.journal.line(format_args!("weir: warning: {fault}"));
+            self.journal.warn(format_args!("weir: warning: {fault}"));
         }
         self.in_force.change(|in_force| {
             checked.take_over(&self.checked, in_force);

@@ -4,6 +4,7 @@ use crate::admin::{self, Admin, Door};
 use crate::clock;
 use crate::config::{AccessLog, Checked, Fault, Role, Snapshot, workers};
 use crate::control::tell;
+use crate::ending::Ending;
 use crate::gate::Gate;
 use crate::in_force::InForce;
 use crate::inherited::Inherited;
@@ -74,6 +75,7 @@ fn run(
         None => None,
     };
     let buffers = access.as_ref().map(|(buffers, _)| buffers.clone());
+    let ending = Ending::default();
     let served = start(
         config,
         role,
@@ -86,12 +88,13 @@ fn run(
             let log = Log::new(journal.clone(), net.now());
             let access = snapshot.access.as_ref().zip(buffers.clone());
             let access = access.map(|(log, buffers)| Access::new(log.format.clone(), log.when_full, buffers));
+            let mut part = ending.part(peers.all.clone());
             let mut worker = Worker::new(net, log, access, Arc::clone(snapshot), listeners)?.among(peers);
             let mut events = Events::default();
             if !gate.pass() {
                 return Ok(());
             }
-            while !worker.is_drained() {
+            while !part.is_over(|| worker.is_drained()) {
                 worker.wait(&mut events)?;
                 worker.turn(&events);
                 if events.ready().any(|ready| ready.key == MAIL) {
@@ -147,12 +150,13 @@ fn start(
     }
     let count = workers(&checked.config)?;
     let limit = limits::raise_open_files()?.map_or(usize::MAX, |limit| limit as usize);
-    let admin = checked.config.admin.as_ref();
-    let hosts = admin.and_then(crate::config::document::Admin::own_hosts).map(Arc::from);
     let Inherited { sockets, before, overrides, state } = inherited;
     checked.snapshot.take_overrides(overrides);
-    let Sockets { places, shares, admin, kept, left } =
-        Sockets::new(&checked.snapshot.listeners, admin, count, sockets)?;
+    let watched: Vec<_> = checked.config.watched().collect();
+    let hosts: Vec<_> =
+        watched.iter().map(|(rights, admin)| admin.own_hosts(*rights).map(Arc::from)).collect();
+    let Sockets { places, shares, watched, kept, left } =
+        Sockets::new(&checked.snapshot.listeners, &watched, count, sockets)?;
     let cores = checked.config.cores.clone();
     let snapshot = Arc::new(checked.snapshot.clone());
     let (mailboxes, senders): (Vec<_>, Vec<_>) = (0..count).map(|_| mailbox()).collect::<io::Result<_>>()?;
@@ -165,12 +169,12 @@ fn start(
     // Each worker will have a poller.
     let descriptors = Arc::new(Descriptors::new(limit, limits::open_files() + count));
     if let Some(fault) = descriptors.fault(snapshot.connections, snapshot.health_checks()) {
-        journal.line(format_args!("weir: warning: {fault}"));
+        journal.warn(format_args!("weir: warning: {fault}"));
     }
     let supervisor = Supervisor::of_environment();
-    let door = Arc::new(Door::new()?);
+    let doors: Vec<_> = watched.iter().map(|_| Ok(Arc::new(Door::new()?))).collect::<io::Result<_>>()?;
     let (workers, told) = (senders.clone(), journal.clone());
-    let upgrades = Upgrades::new(kept, workers, Arc::clone(&door), supervisor.clone(), told, state);
+    let upgrades = Upgrades::new(kept, workers, doors.clone(), supervisor.clone(), told, state);
     let upgrades = Arc::new(upgrades);
     let reloader = |again| {
         let (standing, workers, upgrades) = (Arc::clone(&standing), senders.clone(), Arc::clone(&upgrades));
@@ -194,24 +198,25 @@ fn start(
     let reload = again.map(reloader).transpose()?;
     forward_signals(senders.clone(), handlers(reload.as_ref(), &upgrades))?;
     let gate = Arc::new(Gate::default());
-    let (mut threads, mut place) = (count, None);
-    if let Some(listener) = admin {
+    let threads = count + watched.len();
+    let mut places_of_state = Vec::new();
+    for (((rights, listener), hosts), door) in watched.into_iter().zip(hosts).zip(&doors) {
         let (standing, upgrades) = (Arc::clone(&standing), Arc::clone(&upgrades));
-        place = Some(admin::place(&listener));
-        threads += 1;
+        places_of_state.push((rights.name(), admin::place(&listener)));
         let admin = Admin {
-            workers: senders,
+            rights,
+            workers: senders.clone(),
             standing,
-            in_force,
+            in_force: Arc::clone(&in_force),
             journal: journal.clone(),
-            reload,
+            reload: reload.clone(),
             upgrades,
-            most: spare(limit) / 2,
+            most: spare(limit) / 2 / doors.len(),
             hosts,
         };
-        admin::start(listener, &door, &gate, admin)?;
+        admin::start(listener, door, &gate, admin)?;
     }
-    let open = Opening { before, left, upgrades, admin: place, places, supervisor };
+    let open = Opening { before, left, upgrades, watched: places_of_state, places, supervisor };
     let ended = thread::scope(|scope| {
         let opening = thread::Builder::new().name("opening".into());
         let opening = opening.spawn_scoped(scope, || open.run(&gate, threads))?;
@@ -231,7 +236,9 @@ fn start(
     });
     // If nothing has begun, its thread waits there.
     gate.give_up();
-    door.finish();
+    for door in doors {
+        door.finish();
+    }
     ended
 }
 

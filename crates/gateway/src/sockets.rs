@@ -1,12 +1,15 @@
 //! The sockets of a process: bound by it, or taken from another one, and each worker's share of them.
 
+use crate::admin::claim;
 use crate::config::{Fault, Listener as Site, document, restart};
 use crate::inherited::{Given, Label, Matched, Wanted, matched};
 use crate::serve::GatewayError;
 use crate::upgrade::Handed;
-use document::Bind;
+use document::{Bind, Rights};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
 use weir_reactor::Listener;
 use weir_reactor::listener::{BindError, Hold};
 use weir_transport::{Address, Endpoint, Place};
@@ -18,7 +21,8 @@ pub(crate) struct Sockets {
     pub places: Vec<Place>,
     /// For each worker, sockets and the numbers of their listeners. Each socket has a worker that accepts from it.
     pub shares: Vec<Vec<(usize, Listener)>>,
-    pub admin: Option<Listener>,
+    /// Where state is served.
+    pub watched: Vec<(Rights, Listener)>,
     /// A handle on each.
     pub kept: Vec<Kept>,
     /// The numbers of inherited sockets that the configuration has no address for, which are closed.
@@ -28,7 +32,7 @@ pub(crate) struct Sockets {
 /// A handle on a socket, which keeps it open.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    /// The number of its listener; None: the admin address.
+    /// The number of its listener; None: state is served there.
     pub site: Option<usize>,
     pub listener: Listener,
     /// Its address has other sockets, of the process before, so clients come to it as soon as it listens.
@@ -44,30 +48,39 @@ impl Sockets {
     /// socket from outside has no address.
     pub(crate) fn new(
         sites: &[Site],
-        admin: Option<&document::Admin>,
+        watched: &[(Rights, &document::Admin)],
         workers: usize,
         inherited: Vec<Given>,
     ) -> Result<Self, GatewayError> {
         let mut wanted: Vec<Wanted> = sites.iter().map(wanted).collect::<Result<_, _>>()?;
-        wanted.extend(admin.map(wanted_admin).transpose()?);
+        for (rights, admin) in watched {
+            wanted.push(wanted_admin(*rights, admin)?);
+        }
         let Matched { taken, left } = matched(&wanted, inherited);
         if let Some((_, given)) = left.iter().find(|(_, given)| matches!(given.label, Label::Named(_))) {
             return Err(without_place(given, &wanted).into());
         }
         let left = left.into_iter().map(|(number, _)| number).collect();
         let shares = (0..workers).map(|_| Vec::new()).collect();
-        let mut sockets = Self { places: Vec::new(), shares, admin: None, kept: Vec::new(), left };
+        let mut sockets = Self { places: Vec::new(), shares, watched: Vec::new(), kept: Vec::new(), left };
         for (number, (wanted, taken)) in wanted.into_iter().zip(taken).enumerate() {
             let taken: Vec<_> = taken.into_iter().map(|given| given.listener).collect();
             let there = taken.len();
-            let (site, mode, workers) = match sites.get(number) {
-                Some(site) => (Some(number), site.mode, workers),
-                None => (None, admin.and_then(|admin| admin.mode).unwrap_or_default().0, 1),
+            let rights = number.checked_sub(sites.len()).and_then(|at| watched.get(at)).copied();
+            let (site, mode, workers) = match (sites.get(number), rights) {
+                (Some(site), _) => (Some(number), site.mode, workers),
+                (None, rights) => (None, rights.and_then(|(_, admin)| admin.mode).unwrap_or_default().0, 1),
             };
-            let found = found(&wanted.address, mode, workers, taken);
+            let bind = |taken| found(&wanted.address, mode, workers, taken);
+            let found = match bind(taken) {
+                Err(BindError::InUse { .. }) if site.is_none() && claim::ask(&wanted.address) => {
+                    bind_soon(|| bind(Vec::new()))
+                }
+                found => found,
+            };
             let found = found.map_err(|error| match site {
                 Some(_) => GatewayError::from(error),
-                None => Fault { key: "admin.bind".to_owned(), message: error.to_string() }.into(),
+                None => Fault { key: format!("{}.bind", wanted.name), message: error.to_string() }.into(),
             })?;
             for (nth, listener) in found.iter().enumerate() {
                 let Wanted { name, place, .. } = wanted.clone();
@@ -81,7 +94,7 @@ impl Sockets {
                         sockets.shares[worker].push((number, listener));
                     }
                 }
-                None => sockets.admin = found.into_iter().next(),
+                None => sockets.watched.extend(rights.map(|(rights, _)| rights).into_iter().zip(found)),
             }
         }
         Ok(sockets)
@@ -127,15 +140,15 @@ fn wanted(site: &Site) -> Result<Wanted, Fault> {
     Ok(Wanted { admin: false, name: site.name.to_string(), place: restart::address(site), address })
 }
 
-fn wanted_admin(admin: &document::Admin) -> Result<Wanted, Fault> {
-    let place = admin.address();
-    let found = match admin.bind() {
+fn wanted_admin(rights: Rights, admin: &document::Admin) -> Result<Wanted, Fault> {
+    let (name, bind) = (rights.name().to_owned(), admin.bind(rights));
+    let place = bind.to_string();
+    let found = match bind {
         Bind::Unix(path) => Ok(Address::Unix(path)),
         Bind::Tcp { host, port } => Endpoint { tls: false, host, port }.resolve().map(Address::Tcp),
     };
-    let address =
-        found.map_err(|error| Fault { key: "admin.bind".to_owned(), message: error.to_string() })?;
-    Ok(Wanted { admin: true, name: "admin".to_owned(), place, address })
+    let address = found.map_err(|error| Fault { key: format!("{name}.bind"), message: error.to_string() })?;
+    Ok(Wanted { admin: true, name, place, address })
 }
 
 fn without_place(given: &Given, wanted: &[Wanted]) -> Fault {
@@ -173,6 +186,19 @@ fn found(
     }
     Ok(there)
 }
+
+/// Binds an address that another process has just left: a child that it was about to start may have it for a moment longer.
+fn bind_soon(bind: impl Fn() -> Result<Vec<Listener>, BindError>) -> Result<Vec<Listener>, BindError> {
+    let by = Instant::now() + SOON;
+    loop {
+        match bind() {
+            Err(BindError::InUse { .. }) if Instant::now() < by => thread::sleep(SOON / 100),
+            found => return found,
+        }
+    }
+}
+
+const SOON: Duration = Duration::from_secs(2);
 
 /// Gives each socket to a worker, and each worker a socket. Errors: as dup(2).
 fn spread(sockets: Vec<Listener>, workers: usize) -> io::Result<Vec<(usize, Listener)>> {

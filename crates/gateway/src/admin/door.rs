@@ -1,23 +1,50 @@
-//! The door to the admin address: who is let in, and who is owed an answer before it closes.
+//! The door to an admin address: who is let in, and who is owed an answer before it closes.
 
+use super::claim::{Claim, Claims};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_reactor::Listener;
+use weir_reactor::listener::Hold;
 
 /// The thread that accepts, and what is being answered.
 #[derive(Debug)]
 pub(crate) struct Door {
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Readable once nobody is let in any more.
+    /// Readable when the phase has changed.
     bell: OwnedFd,
-    is_closed: AtomicBool,
-    counts: Mutex<Counts>,
+    state: Mutex<State>,
     changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    phase: Phase,
+    counts: Counts,
+}
+
+/// It moves downwards alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    #[default]
+    Open,
+    /// The process drains: the socket is closed once another process claims the address. Connections go on.
+    Draining,
+    /// Nobody is let in. Connections get one more answer.
+    Closed,
+}
+
+/// What came to the socket.
+#[derive(Debug)]
+pub(super) enum Next {
+    Client(OwnedFd),
+    /// The process drains, and another one waits for the address: close the socket, and grant it.
+    Claimed(Claim),
+    /// Nobody is let in any more.
+    Closed,
 }
 
 #[derive(Debug, Default)]
@@ -34,17 +61,19 @@ impl Door {
         Ok(Self {
             thread: Mutex::default(),
             bell: eventfd(0, EventfdFlags::CLOEXEC)?,
-            is_closed: AtomicBool::new(false),
-            counts: Mutex::default(),
+            state: Mutex::default(),
             changed: Condvar::new(),
         })
     }
 
+    /// The process drains: it stays observable, and leaves the address to the next process that claims it.
+    pub(crate) fn drain(&self) {
+        self.enter(Phase::Draining);
+    }
+
     /// Lets nobody in any more, and closes the socket. Connections that are there get one more answer.
     pub(crate) fn close(&self) {
-        self.is_closed.store(true, Ordering::Relaxed);
-        // A full counter is readable already.
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        self.enter(Phase::Closed);
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // A panic there has ended it, too.
             let _ = thread.join();
@@ -55,13 +84,13 @@ impl Door {
     /// an upgrade is not waited for.
     pub(crate) fn clear(&self) {
         self.close();
-        drop(self.changed.wait_timeout_while(self.lock(), LAST_ANSWERS, |counts| counts.owed > 0));
+        drop(self.changed.wait_timeout_while(self.lock(), LAST_ANSWERS, |state| state.counts.owed > 0));
     }
 
     /// Closes it, and waits for answers that are being given, but not long.
     pub(crate) fn finish(&self) {
         self.close();
-        drop(self.changed.wait_timeout_while(self.lock(), LAST_ANSWERS, |counts| counts.answering > 0));
+        drop(self.changed.wait_timeout_while(self.lock(), LAST_ANSWERS, |state| state.counts.answering > 0));
     }
 
     /// This thread accepts.
@@ -71,25 +100,56 @@ impl Door {
 
     /// Whether nobody is let in any more.
     pub(super) fn is_closed(&self) -> bool {
-        self.is_closed.load(Ordering::Relaxed)
+        self.phase() == Phase::Closed
     }
 
-    fn lock(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn phase(&self) -> Phase {
+        self.lock().phase
     }
 
-    /// Waits for the next connection; None: nobody is let in any more. Errors: as accept(2).
-    pub(super) fn accept(&self, listener: &Listener) -> io::Result<Option<OwnedFd>> {
+    fn enter(&self, phase: Phase) {
+        let mut state = self.lock();
+        state.phase = state.phase.max(phase);
+        drop(state);
+        // A full counter is readable already.
+        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the next connection, or the end. `claims`: those of a drain, opened when it begins. Errors: as accept(2).
+    pub(super) fn next(&self, listener: &Listener, claims: &mut Option<Claims>) -> io::Result<Next> {
         loop {
-            let mut waits = [PollFd::new(listener, PollFlags::IN), PollFd::new(&self.bell, PollFlags::IN)];
+            match self.phase() {
+                Phase::Open => {}
+                // The next process gets the socket of systemd, and needs no claim.
+                Phase::Draining if claims.is_some() || listener.hold() == Hold::Lent => {}
+                Phase::Draining => match Claims::open(listener.address()) {
+                    Ok(opened) => *claims = Some(opened),
+                    // An address that cannot be claimed is left at once: the next process matters more.
+                    Err(_) => return Ok(Next::Closed),
+                },
+                Phase::Closed => return Ok(Next::Closed),
+            }
+            let mut waits =
+                vec![PollFd::new(listener, PollFlags::IN), PollFd::new(&self.bell, PollFlags::IN)];
+            waits.extend(claims.as_ref().map(|claims| PollFd::new(claims, PollFlags::IN)));
             rustix::io::retry_on_intr(|| poll(&mut waits, None))?;
-            if self.is_closed() {
-                return Ok(None);
+            let has_rung = !waits[1].revents().is_empty();
+            if has_rung {
+                // Its thread alone waits for it.
+                let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+                continue;
+            }
+            if let Some(claim) = claims.as_ref().and_then(Claims::take) {
+                return Ok(Next::Claimed(claim));
             }
             // Another process may have been first.
             if let Some((stream, _)) = listener.accept()? {
                 rustix::io::ioctl_fionbio(&stream, false)?;
-                return Ok(Some(stream));
+                return Ok(Next::Client(stream));
             }
         }
     }
@@ -104,7 +164,7 @@ pub(super) struct Counted {
 
 impl Counted {
     fn new(door: &Arc<Door>, of: fn(&mut Counts) -> &mut usize) -> Self {
-        *of(&mut door.lock()) += 1;
+        *of(&mut door.lock().counts) += 1;
         Self { door: Arc::clone(door), of }
     }
 
@@ -125,7 +185,7 @@ impl Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        *(self.of)(&mut self.door.lock()) -= 1;
+        *(self.of)(&mut self.door.lock().counts) -= 1;
         self.door.changed.notify_all();
     }
 }

@@ -1,6 +1,6 @@
 //! What only another process can change: an upgrade, or a restart.
 
-use super::document::{Admin, Config};
+use super::document::{Admin, Config, Rights};
 use super::snapshot::Listener;
 use super::{Fault, Findings};
 use std::fmt::Display;
@@ -13,18 +13,21 @@ pub(crate) fn check(now: &Config, before: &Config, findings: &mut Findings) {
         Some(cores.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
     };
     let log = |config: &Config| config.log.access.as_ref().map(|path| path.display().to_string());
-    let admin = |config: &Config| config.admin.as_ref().map(Admin::address);
-    let mode = |config: &Config| {
-        let mode = config.admin.as_ref()?.mode?;
-        Some(format!("{:o}", mode.0))
-    };
-    let hosts = |config: &Config| config.admin.as_ref().map(|admin| admin.hosts.join(", "));
     findings.keep(same("workers", now.workers, before.workers));
     findings.keep(same("cores", cores(now), cores(before)));
     findings.keep(same("log.access", log(now), log(before)));
-    findings.keep(same("admin.bind", admin(now), admin(before)));
-    findings.keep(same("admin.mode", mode(now), mode(before)));
-    findings.keep(same("admin.hosts", hosts(now), hosts(before)));
+    for rights in [Rights::All, Rights::Read] {
+        let of = |config: &Config| {
+            config.watched().find(|(found, _)| *found == rights).map(|(_, admin)| admin.clone())
+        };
+        let (now, before) = (of(now), of(before));
+        let address = |admin: &Option<Admin>| admin.as_ref().map(|admin| admin.bind(rights).to_string());
+        findings.keep(same(&format!("{}.bind", rights.name()), address(&now), address(&before)));
+        let mode = |admin: &Option<Admin>| Some(format!("{:o}", admin.as_ref()?.mode?.0));
+        findings.keep(same(&format!("{}.mode", rights.name()), mode(&now), mode(&before)));
+        let hosts = |admin: &Option<Admin>| admin.as_ref().map(|admin| admin.hosts.join(", "));
+        findings.keep(same(&format!("{}.hosts", rights.name()), hosts(&now), hosts(&before)));
+    }
 }
 
 /// Brings listeners into the order of those that are bound. Errors: an address was added or is gone, or a mode is another one.

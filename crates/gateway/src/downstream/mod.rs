@@ -126,6 +126,15 @@ pub(crate) enum Handshake {
 }
 
 impl<S: Socket> Client<S> {
+    /// What there is of the head of a request that is no exchange: complete while it waits or its body is awaited.
+    pub(crate) fn head(&self) -> &[u8] {
+        match (&self.waiting, &self.buffered) {
+            (Some(waiting), _) => &waiting.head,
+            (None, Some(buffered)) => &buffered.head,
+            (None, None) => &self.held,
+        }
+    }
+
     /// A connection that was just accepted.
     pub(crate) fn new(
         transport: Transport<S>,

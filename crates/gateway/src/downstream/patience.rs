@@ -2,6 +2,7 @@
 
 use super::{Client, Phase};
 use crate::config::document::Timeouts;
+use crate::drain::Drain;
 use crate::reason::Reason;
 use std::time::Duration;
 use weir_reactor::Socket;
@@ -29,16 +30,15 @@ pub(crate) enum Patience {
 
 impl Patience {
     /// How long.
-    pub(crate) fn within(self, timeouts: &Timeouts, draining: bool) -> Duration {
+    pub(crate) fn within(self, timeouts: &Timeouts, drain: Drain) -> Duration {
         match self {
             Self::Handshake => timeouts.handshake,
-            Self::Idle | Self::Tunnel if draining => timeouts.drain_idle,
-            Self::Idle => timeouts.idle,
+            Self::Idle => drain.idle(timeouts.idle, timeouts),
             Self::Head => timeouts.head,
             Self::Queue => timeouts.queue,
             Self::Body | Self::Answer => timeouts.stall,
             Self::Linger => timeouts.linger,
-            Self::Tunnel => timeouts.tunnel,
+            Self::Tunnel => drain.silent(timeouts.tunnel, timeouts),
         }
     }
 

@@ -6,10 +6,16 @@ use crate::config::Pages;
 use crate::route::Edits;
 use weir_http1::{Framing, Method, framing_field};
 
-/// Writes the response for `reason`, if it has one; `date` is the line with the time. A response to HEAD has no body (RFC 9110
-/// section 9.3.2).
-pub(crate) fn write(reason: &Reason, method: Option<Method>, pages: &Pages, date: &[u8], out: &mut Vec<u8>) {
-    let Some(status) = reason.status() else { return };
+/// Writes the response for `reason`, if it has one, and returns the length of its body; `date` is the line with the
+/// time. A response to HEAD has no body (RFC 9110 section 9.3.2).
+pub(crate) fn write(
+    reason: &Reason,
+    method: Option<Method>,
+    pages: &Pages,
+    date: &[u8],
+    out: &mut Vec<u8>,
+) -> u64 {
+    let Some(status) = reason.status() else { return 0 };
     let words;
     let (kind, body) = match pages.get(&status) {
         Some(page) => (page.content_type, &page.body[..]),
@@ -23,9 +29,11 @@ pub(crate) fn write(reason: &Reason, method: Option<Method>, pages: &Pages, date
     let length = body.len();
     let rest = format!("Content-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
     out.extend_from_slice(rest.as_bytes());
-    if method != Some(Method::Head) {
-        out.extend_from_slice(body);
+    if method == Some(Method::Head) {
+        return 0;
     }
+    out.extend_from_slice(body);
+    length as u64
 }
 
 /// The body of an answer that says why it is one, and which setting would change that.
@@ -67,7 +75,7 @@ pub(crate) fn respond(
     edits: Option<&Edits>,
     date: &[u8],
     out: &mut Vec<u8>,
-) {
+) -> u64 {
     let Own { status, content_type, body, field } = *own;
     let phrase = phrase(status);
     let words = format!("{status} {phrase}\n");
@@ -95,9 +103,11 @@ pub(crate) fn respond(
         edits.write_fixed(out);
     }
     out.extend_from_slice(b"\r\n");
-    if has_body && !is_head {
-        out.extend_from_slice(body);
+    if !has_body || is_head {
+        return 0;
     }
+    out.extend_from_slice(body);
+    body.len() as u64
 }
 
 /// RFC 9110 section 15, RFC 6585 section 5.

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 use weir_http1::Rules;
+use weir_reactor::Socket;
 use weir_tls::{Facts, Group, HandshakeKind};
+use weir_transport::Transport;
 
 /// Upper bounds of the times that requests take, in microseconds; more than the last is counted, too.
 pub(crate) const BOUNDS: [u64; 16] = {
@@ -46,6 +48,8 @@ pub struct Counters {
     pub took: [u64; BOUNDS.len() + 1],
     /// The sum of these times.
     pub took_us: u64,
+    /// Of connections that have ended: with clients, and with servers.
+    bytes: [Bytes; 2],
     mirrors: [u64; FATES.len()],
     /// Rests of listeners by what was missing.
     rests: [u64; SCARCE.len()],
@@ -74,6 +78,7 @@ impl Default for Counters {
             answers: [0; 6],
             took: [0; BOUNDS.len() + 1],
             took_us: 0,
+            bytes: Default::default(),
             mirrors: [0; FATES.len()],
             rests: [0; SCARCE.len()],
             evicted: [[0; SCARCE.len()]; 2],
@@ -116,6 +121,21 @@ impl Counters {
     /// Copies of requests by what became of them.
     pub fn mirrors(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         FATES.into_iter().zip(self.mirrors)
+    }
+
+    /// Adds those of a connection with a client.
+    pub(crate) fn client_bytes(&mut self, bytes: Bytes) {
+        self.bytes[0].add(bytes);
+    }
+
+    /// Adds those of a connection with a server.
+    pub(crate) fn server_bytes(&mut self, bytes: Bytes) {
+        self.bytes[1].add(bytes);
+    }
+
+    /// Bytes on the wire, with clients and with servers.
+    pub(crate) fn bytes(&self) -> impl Iterator<Item = (&'static str, Bytes)> + '_ {
+        ["client", "server"].into_iter().zip(self.bytes)
     }
 
     /// Counts a rest of a listener.
@@ -200,6 +220,9 @@ impl Counters {
         add(&mut self.answers, &other.answers);
         add(&mut self.took, &other.took);
         self.took_us += other.took_us;
+        for (mine, theirs) in self.bytes.iter_mut().zip(other.bytes) {
+            mine.add(theirs);
+        }
         add(&mut self.mirrors, &other.mirrors);
         add(&mut self.rests, &other.rests);
         for (mine, theirs) in self.evicted.iter_mut().zip(&other.evicted) {
@@ -255,6 +278,25 @@ impl<I: Iterator<Item = (&'static str, u64)> + Clone> fmt::Display for Listing<I
             between = ", ";
         }
         if between.is_empty() { f.write_str("none") } else { Ok(()) }
+    }
+}
+
+/// Bytes on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bytes {
+    pub received: u64,
+    pub sent: u64,
+}
+
+impl Bytes {
+    /// Those of a connection so far.
+    pub(crate) fn of<S: Socket>(transport: &Transport<S>) -> Self {
+        Self { received: transport.received(), sent: transport.taken() }
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.received += other.received;
+        self.sent += other.sent;
     }
 }
 

@@ -1,13 +1,19 @@
 //! Lines for the operator. A closed or full stream must not stop the gateway: write errors are ignored, and the lines
 //! of workers are written by a thread of their own.
 
+use super::access::clock::Clock;
+use crate::reason::Reason;
+use std::env;
 use std::fmt::Display;
+use std::fs::File;
 use std::io::{self, Write as _};
-use std::sync::Arc;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, LazyLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use weir_http1::visible;
 
 /// Takes the lines of a worker to the thread that writes them; never waits.
@@ -17,10 +23,31 @@ pub(crate) struct Journal {
     dropped: Arc<AtomicU64>,
 }
 
+/// How much a line matters, as sd-daemon(3) numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// A request or a change failed, and not by its client's fault.
+    Error = 3,
+    Warning = 4,
+    /// A client's fault.
+    Notice = 5,
+    Info = 6,
+}
+
+impl Level {
+    /// That of an early end.
+    pub(crate) fn of(reason: &Reason) -> Self {
+        let is_error = reason.blames_server() || reason.status().is_some_and(|status| status >= 500);
+        if is_error { Self::Error } else { Self::Notice }
+    }
+}
+
 /// A line, or the end.
 #[derive(Debug)]
 pub(crate) enum Entry {
-    Line(String),
+    Line(Level, String),
+    /// An exchange or a connection has ended early: with the time.
+    Ended(Level, String),
     /// No further line is written.
     End,
 }
@@ -58,8 +85,26 @@ impl Journal {
 
     /// Queues a line for stderr. What a peer wrote in it does not act on terminals.
     pub(crate) fn line(&self, line: impl Display) {
-        let line = visible(&line.to_string()).into_owned();
-        if self.queue.try_send(Entry::Line(line)).is_err() {
+        self.queue(Entry::Line(Level::Info, line.to_string()));
+    }
+
+    /// As [`Journal::line`], for what an operator should look at.
+    pub(crate) fn warn(&self, line: impl Display) {
+        self.queue(Entry::Line(Level::Warning, line.to_string()));
+    }
+
+    /// As [`Journal::line`], for what was to be done and is not.
+    pub(crate) fn error(&self, line: impl Display) {
+        self.queue(Entry::Line(Level::Error, line.to_string()));
+    }
+
+    /// Queues a line about an early end, which gets the time.
+    pub(crate) fn ended(&self, level: Level, line: String) {
+        self.queue(Entry::Ended(level, line));
+    }
+
+    fn queue(&self, entry: Entry) {
+        if self.queue.try_send(entry).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -77,12 +122,25 @@ impl Writer {
 }
 
 fn write(lines: Receiver<Entry>, dropped: &AtomicU64, ending: Sender<()>) {
+    let mut clock = Clock::default();
     for entry in lines {
-        let Entry::Line(line) = entry else { break };
-        err(line);
+        match entry {
+            Entry::Line(level, line) => put(level, line),
+            // The journal has a time of its own.
+            Entry::Ended(level, line) if *IS_JOURNAL => put(level, line),
+            Entry::Ended(level, mut line) => {
+                let mut time = Vec::new();
+                clock.write(SystemTime::now(), &mut time);
+                line.push_str(&format!(" time={}", String::from_utf8_lossy(&time)));
+                put(level, line);
+            }
+            Entry::End => break,
+        }
         match dropped.swap(0, Ordering::Relaxed) {
             0 => {}
-            lost => err(format_args!("weir: {lost} lines dropped: stderr was not read in time")),
+            lost => {
+                put(Level::Warning, format_args!("weir: {lost} lines dropped: stderr was not read in time"));
+            }
         }
     }
     drop(ending);
@@ -96,5 +154,21 @@ pub(crate) fn out(line: impl Display) {
 /// Writes a line to stderr in one call, so that lines of different threads do not mix. Not for workers: it may wait for
 /// the reader.
 pub(crate) fn err(line: impl Display) {
-    let _ = io::stderr().write_all(visible(&format!("{line}\n")).as_bytes());
+    put(Level::Info, line);
 }
+
+fn put(level: Level, line: impl Display) {
+    let line = match *IS_JOURNAL {
+        true => format!("<{}>{line}\n", level as u8),
+        false => format!("{line}\n"),
+    };
+    let _ = io::stderr().write_all(visible(&line).as_bytes());
+}
+
+/// Whether stderr is systemd's journal, which reads levels: systemd.exec(5), `JOURNAL_STREAM`.
+static IS_JOURNAL: LazyLock<bool> = LazyLock::new(|| {
+    let stream = env::var("JOURNAL_STREAM").unwrap_or_default();
+    let stderr = io::stderr().as_fd().try_clone_to_owned().map(File::from);
+    let found = stderr.and_then(|stderr| stderr.metadata());
+    found.is_ok_and(|found| stream == format!("{}:{}", found.dev(), found.ino()))
+});

@@ -1,6 +1,6 @@
 //! One line on stderr for every exchange or connection that ended early, rate-limited.
 
-use super::journal::Journal;
+use super::journal::{Journal, Level};
 use crate::Reason;
 use crate::exchange::Times;
 use std::fmt::Display;
@@ -20,8 +20,15 @@ pub(crate) struct Log {
 pub(crate) struct Context<'a> {
     /// `None` where no client is concerned.
     pub client: Option<SocketAddr>,
-    /// Method and target, once a request has been read.
+    /// Method and target, as far as they have been read.
     pub request: Option<&'a str>,
+    /// As the request names it; empty if that is not known.
+    pub host: &'a str,
+    /// The number of its route, from 0.
+    pub route: Option<usize>,
+    /// Names; empty without one.
+    pub service: &'a str,
+    pub server: &'a str,
     /// When the steps of its exchange happened.
     pub times: Option<Times>,
 }
@@ -54,7 +61,17 @@ impl Log {
             line.push_str(&format!(" client={client}"));
         }
         if let Some(request) = context.request {
-            line.push_str(&format!(" request=\"{}\"", request.replace('"', "%22")));
+            line.push_str(&format!(" request=\"{}\"", quotable(request)));
+        }
+        for (name, value) in
+            [("host", context.host), ("service", context.service), ("server", context.server)]
+        {
+            if !value.is_empty() {
+                line.push_str(&format!(" {name}=\"{}\"", quotable(value)));
+            }
+        }
+        if let Some(route) = context.route {
+            line.push_str(&format!(" route={route}"));
         }
         if let Some(times) = context.times {
             line.push_str(&format!(" ms=\"{}\"", times.until(now)));
@@ -62,8 +79,13 @@ impl Log {
         if let Some(detail) = reason.detail() {
             line.push_str(&format!(" detail=\"{detail}\""));
         }
-        self.journal.line(line);
+        self.journal.ended(Level::of(reason), line);
     }
+}
+
+/// Between quotes, on one line.
+fn quotable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>().replace('"', "%22")
 }
 
 /// Enough for diagnosis, too few for a flood of bad clients to become a flood of writes.

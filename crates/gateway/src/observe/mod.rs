@@ -2,13 +2,15 @@
 
 pub(crate) mod access;
 mod counters;
+mod exposition;
 pub(crate) mod journal;
 mod log;
+mod process;
 mod report;
 mod servers;
 
-pub(crate) use counters::By;
 pub use counters::Counters;
+pub(crate) use counters::{By, Bytes};
 pub(crate) use log::{Context, Log};
 pub(crate) use report::{Report, Tickets};
 pub(crate) use servers::{ServerReport, State};

@@ -1,14 +1,15 @@
 //! The state of the gateway at one moment, for people and programs.
 
 use super::Counters;
-use super::counters::{Accepted, BOUNDS, By, Negotiated};
+use super::counters::{Accepted, BOUNDS, By, Bytes, Negotiated};
+use super::exposition::Exposition;
+use super::process;
 use super::servers::{self, ServerReport};
 use crate::resources::Open;
 use crate::secrets::SecretsFile;
 use crate::standing::{Current, Reloads, Standing};
 use crate::upgrade::Upgrades;
 use serde::Serialize;
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -182,41 +183,44 @@ impl Report {
     /// In Prometheus' text format, version 0.0.4.
     pub(crate) fn metrics(&self, standing: &Standing, reloads: Reloads, upgrades: &Upgrades) -> String {
         let Current { expiry, lists, staples, secrets, since, .. } = standing.current();
-        let mut text = Text(String::new());
+        let mut text = Exposition::default();
         let counters = &self.counters;
+        text.family("weir_build_info", "gauge", "1, with the version of the program.");
+        text.sample("weir_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
         text.family("weir_connections_total", "counter", "Connections of clients.");
-        text.sample("weir_connections_total", "", counters.connections);
+        text.sample("weir_connections_total", &[], counters.connections);
         text.family("weir_clients", "gauge", "Open connections of clients.");
-        text.sample("weir_clients", "", self.clients as u64);
+        text.sample("weir_clients", &[], self.clients as u64);
         text.family("weir_tunnels", "gauge", "Connections that carry another protocol.");
-        text.sample("weir_tunnels", "", self.tunnels as u64);
+        text.sample("weir_tunnels", &[], self.tunnels as u64);
         text.family("weir_waiting_requests", "gauge", "Requests that wait for a connection to a server.");
-        text.sample("weir_waiting_requests", "", self.waiting as u64);
+        text.sample("weir_waiting_requests", &[], self.waiting as u64);
         text.family("weir_timers", "gauge", "Deadlines that are set: at most a few for each connection.");
-        text.sample("weir_timers", "", self.timers as u64);
+        text.sample("weir_timers", &[], self.timers as u64);
         text.family("weir_requests_total", "counter", "Requests that were taken.");
-        text.sample("weir_requests_total", "", counters.requests);
+        text.sample("weir_requests_total", &[], counters.requests);
         text.family(
             "weir_answers_total",
             "counter",
             "Answers by class of status; none: the client got none.",
         );
         for (class, count) in CLASSES.iter().zip(counters.answers) {
-            text.sample("weir_answers_total", &format!("class=\"{class}\""), count);
+            text.sample("weir_answers_total", &[("class", class)], count);
         }
         text.family("weir_request_seconds", "histogram", "From a request's head to the end of its answer.");
         let mut sum = 0;
         for (bound, count) in BOUNDS.iter().zip(counters.took) {
             sum += count;
-            text.sample("weir_request_seconds_bucket", &format!("le=\"{}\"", *bound as f64 / 1e6), sum);
+            text.sample("weir_request_seconds_bucket", &[("le", &(*bound as f64 / 1e6).to_string())], sum);
         }
-        let all = counters.took.iter().sum();
-        text.sample("weir_request_seconds_bucket", "le=\"+Inf\"", all);
-        text.line("weir_request_seconds_sum", "", &format!("{}", counters.took_us as f64 / 1e6));
-        text.sample("weir_request_seconds_count", "", all);
+        let all: u64 = counters.took.iter().sum();
+        text.sample("weir_request_seconds_bucket", &[("le", "+Inf")], all);
+        text.sample("weir_request_seconds_sum", &[], counters.took_us as f64 / 1e6);
+        text.sample("weir_request_seconds_count", &[], all);
+        self.byte_metrics(&mut text);
         text.family("weir_handshakes_total", "counter", "Finished TLS handshakes with clients by kind.");
         for (kind, count) in counters.handshakes() {
-            text.sample("weir_handshakes_total", &format!("kind=\"{kind}\""), count);
+            text.sample("weir_handshakes_total", &[("kind", kind)], count);
         }
         text.family(
             "weir_upstream_handshakes_total",
@@ -224,22 +228,22 @@ impl Report {
             "Finished TLS handshakes with servers by kind.",
         );
         for (kind, count) in counters.upstream_handshakes() {
-            text.sample("weir_upstream_handshakes_total", &format!("kind=\"{kind}\""), count);
+            text.sample("weir_upstream_handshakes_total", &[("kind", kind)], count);
         }
         let name = "weir_tls_negotiated_total";
         text.family(name, "counter", "Finished TLS handshakes by what they negotiated.");
         for (with_upstream, Negotiated { version, suite, group }, count) in counters.negotiated() {
             let with = if with_upstream { "server" } else { "client" };
-            let labels = format!("with=\"{with}\",version=\"{version}\",suite=\"{suite}\",group=\"{group}\"");
+            let labels = [("with", with), ("version", version), ("suite", suite), ("group", group)];
             text.sample(name, &labels, count);
         }
         text.family("weir_tickets_issued_total", "counter", "TLS tickets given to clients.");
-        text.sample("weir_tickets_issued_total", "", self.tickets.issued);
+        text.sample("weir_tickets_issued_total", &[], self.tickets.issued);
         text.family("weir_tickets_redeemed_total", "counter", "TLS tickets by which clients resumed.");
-        text.sample("weir_tickets_redeemed_total", "", self.tickets.redeemed);
+        text.sample("weir_tickets_redeemed_total", &[], self.tickets.redeemed);
         text.family("weir_tickets_refused_total", "counter", "TLS tickets that were refused, by reason.");
         for (reason, count) in self.tickets.refused() {
-            text.sample("weir_tickets_refused_total", &format!("reason=\"{reason}\""), count);
+            text.sample("weir_tickets_refused_total", &[("reason", reason)], count);
         }
         text.family(
             "weir_ended_early_total",
@@ -247,16 +251,16 @@ impl Report {
             "Requests and connections that ended early, by reason.",
         );
         for (reason, count) in counters.ended() {
-            text.sample("weir_ended_early_total", &format!("reason=\"{reason}\""), count);
+            text.sample("weir_ended_early_total", &[("reason", reason)], count);
         }
         let name = "weir_accepted_total";
         text.family(name, "counter", "Heads of messages that broke a rule which `accept` lets pass.");
         for (Accepted { rule, by }, count) in counters.accepted() {
             let by = match by {
-                By::Listener(name) => format!("listener=\"{name}\""),
-                By::Service(name) => format!("service=\"{name}\""),
+                By::Listener(name) => ("listener", name.as_str()),
+                By::Service(name) => ("service", name.as_str()),
             };
-            text.sample(name, &format!("rule=\"{rule}\",{by}"), count);
+            text.sample(name, &[("rule", rule), by], count);
         }
         let name = "weir_underscore_fields_dropped_total";
         text.family(
@@ -264,34 +268,34 @@ impl Report {
             "counter",
             "Fields of requests that were left out for the underscore in their name.",
         );
-        text.sample(name, "", counters.underscored);
+        text.sample(name, &[], counters.underscored);
         text.family("weir_retries_total", "counter", "Requests that were sent again.");
-        text.sample("weir_retries_total", "", counters.retries);
+        text.sample("weir_retries_total", &[], counters.retries);
         text.family("weir_ejections_total", "counter", "How often a server was ejected.");
-        text.sample("weir_ejections_total", "", counters.ejections);
+        text.sample("weir_ejections_total", &[], counters.ejections);
         text.family("weir_mirrored_total", "counter", "Copies of requests, by what became of them.");
         for (fate, count) in counters.mirrors() {
-            text.sample("weir_mirrored_total", &format!("fate=\"{fate}\""), count);
+            text.sample("weir_mirrored_total", &[("fate", fate)], count);
         }
         text.family("weir_upstream_connections_total", "counter", "Connections to servers.");
-        text.sample("weir_upstream_connections_total", "", counters.upstream_connections);
+        text.sample("weir_upstream_connections_total", &[], counters.upstream_connections);
         let name = "weir_upstream_connections_taken_over_total";
         text.family(name, "counter", "Idle connections to servers that one worker gave to another.");
-        text.sample(name, "", counters.taken_over);
+        text.sample(name, &[], counters.taken_over);
         text.family("weir_access_log_lost_lines_total", "counter", "Lines of the access log that were lost.");
-        text.sample("weir_access_log_lost_lines_total", "", self.lost_lines);
+        text.sample("weir_access_log_lost_lines_total", &[], self.lost_lines);
         self.resource_metrics(&mut text);
         servers::metrics(&self.servers, &mut text);
         let name = "weir_certificate_not_after_seconds";
         text.family(name, "gauge", "When a certificate expires, in seconds since 1970.");
         for (file, at) in &*expiry {
-            text.line(name, &file_label(file), &at.to_string());
+            text.sample(name, &[("file", file)], at);
         }
         validity_metrics(&lists, &staples, &mut text);
         secrets_metrics(&secrets, &mut text);
         reload_metrics(reloads, since, &mut text);
         text.family("weir_clock_steps_total", "counter", "How often the wall clock was set.");
-        text.sample("weir_clock_steps_total", "", standing.clock_steps());
+        text.sample("weir_clock_steps_total", &[], standing.clock_steps());
         let name = "weir_upgrades_total";
         text.family(
             name,
@@ -299,12 +303,26 @@ impl Report {
             "Upgrades of the program by their result, those before this process included.",
         );
         let (taken, refused) = upgrades.counts();
-        text.sample(name, "result=\"taken\"", taken);
-        text.sample(name, "result=\"refused\"", refused);
-        text.0
+        text.sample(name, &[("result", "taken")], taken);
+        text.sample(name, &[("result", "refused")], refused);
+        process::metrics(&mut text);
+        text.finish()
     }
 
-    fn resource_metrics(&self, text: &mut Text) {
+    fn byte_metrics(&self, text: &mut Exposition) {
+        let families = [
+            ("weir_received_bytes_total", "Bytes from connections, with heads, TLS and tunnels.", false),
+            ("weir_sent_bytes_total", "Bytes to connections, with heads, TLS and tunnels.", true),
+        ];
+        for (name, help, is_sent) in families {
+            text.family(name, "counter", help);
+            for (with, Bytes { received, sent }) in self.counters.bytes() {
+                text.sample(name, &[("with", with)], if is_sent { sent } else { received });
+            }
+        }
+    }
+
+    fn resource_metrics(&self, text: &mut Exposition) {
         let Open { limit, connections, most_clients, clients, upstreams } = self.descriptors;
         let name = "weir_descriptors";
         text.family(name, "gauge", "Descriptors: the process's limit, what connections may have, and have.");
@@ -316,74 +334,74 @@ impl Report {
             ("servers", upstreams),
         ];
         for (kind, count) in kinds {
-            text.sample(name, &format!("kind=\"{kind}\""), count as u64);
+            text.sample(name, &[("kind", kind)], count as u64);
         }
         text.family(
             "weir_memory_bytes",
             "gauge",
             "Bytes that connections have in memory, as the gateway counts them.",
         );
-        text.sample("weir_memory_bytes", "", self.memory as u64);
+        text.sample("weir_memory_bytes", &[], self.memory as u64);
         text.family("weir_memory_limited", "gauge", "1 while that is as much as limits.memory allows.");
-        text.sample("weir_memory_limited", "", u64::from(self.is_short));
+        text.sample("weir_memory_limited", &[], u64::from(self.is_short));
         let name = "weir_handshakes_unfinished";
         text.family(
             name,
             "gauge",
             "Handshakes with clients, or what comes before them, that are not finished.",
         );
-        text.sample(name, "", self.handshakes as u64);
+        text.sample(name, &[], self.handshakes as u64);
         let name = "weir_handshakes_waiting";
         text.family(name, "gauge", "Those of them that wait for their turn.");
-        text.sample(name, "", self.handshakes_waiting as u64);
+        text.sample(name, &[], self.handshakes_waiting as u64);
         let name = "weir_accept_rests_total";
         text.family(name, "counter", "How often a listener let clients wait, by what was missing.");
         for (cause, count) in self.counters.rests() {
-            text.sample(name, &format!("cause=\"{cause}\""), count);
+            text.sample(name, &[("cause", cause)], count);
         }
         let name = "weir_evicted_total";
         text.family(name, "counter", "Idle connections that were closed to make room, by what was missing.");
         for (kind, cause, count) in self.counters.evictions() {
-            text.sample(name, &format!("kind=\"{kind}\",cause=\"{cause}\""), count);
+            text.sample(name, &[("kind", kind), ("cause", cause)], count);
         }
     }
 }
 
-fn reload_metrics(Reloads { taken, refused, is_stale }: Reloads, since: u64, text: &mut Text) {
+fn reload_metrics(Reloads { taken, refused, is_stale }: Reloads, since: u64, text: &mut Exposition) {
     let name = "weir_reloads_total";
     text.family(name, "counter", "Reloads of the configuration by their result.");
-    text.sample(name, "result=\"taken\"", taken);
-    text.sample(name, "result=\"refused\"", refused);
+    text.sample(name, &[("result", "taken")], taken);
+    text.sample(name, &[("result", "refused")], refused);
     let name = "weir_configuration_since_seconds";
     text.family(name, "gauge", "When the configuration in use was taken, in seconds since 1970.");
-    text.sample(name, "", since);
+    text.sample(name, &[], since);
     let name = "weir_configuration_stale";
     text.family(name, "gauge", "1 while the last reload was refused, and the configuration in use is older.");
-    text.sample(name, "", u64::from(is_stale));
+    text.sample(name, &[], u64::from(is_stale));
 }
 
-fn validity_metrics(lists: &[RevocationList], staples: &[Staple], text: &mut Text) {
+fn validity_metrics(lists: &[RevocationList], staples: &[Staple], text: &mut Exposition) {
     let name = "weir_revocation_list_next_update_seconds";
     text.family(name, "gauge", "When the next revocation list is due, in seconds since 1970.");
     for RevocationList { origin, line, next_update, .. } in lists {
         if let Some(at) = next_update {
-            text.line(name, &format!("{},line=\"{line}\"", file_label(origin)), &at.to_string());
+            text.sample(name, &[("file", origin), ("line", &line.to_string())], at);
         }
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let name = "weir_ocsp_stapled";
     text.family(name, "gauge", "1 while clients get the OCSP response of a file.");
     for staple in staples {
-        text.sample(name, &file_label(&staple.origin), u64::from(staple.is_stapled_at(now as i64)));
+        text.sample(name, &[("file", &staple.origin)], u64::from(staple.is_stapled_at(now as i64)));
     }
     let name = "weir_ocsp_next_update_seconds";
     text.family(name, "gauge", "When the next OCSP response is due, in seconds since 1970.");
     for staple in staples.iter().filter(|staple| staple.next_update > i64::MIN) {
-        text.line(name, &file_label(&staple.origin), &staple.next_update.to_string());
+        text.sample(name, &[("file", &staple.origin)], staple.next_update);
     }
 }
 
-fn secrets_metrics(secrets: &[Arc<SecretsFile>], text: &mut Text) {
+fn secrets_metrics(secrets: &[Arc<SecretsFile>], text: &mut Exposition) {
     type Metric = (&'static str, &'static str, &'static str, fn(&SecretsFile) -> u64);
     let metrics: [Metric; 3] = [
         (
@@ -408,34 +426,9 @@ fn secrets_metrics(secrets: &[Arc<SecretsFile>], text: &mut Text) {
     for (name, kind, help, value) in metrics.into_iter().filter(|_| !secrets.is_empty()) {
         text.family(name, kind, help);
         for file in secrets {
-            text.sample(name, &file_label(&file.path.display().to_string()), value(file));
+            text.sample(name, &[("file", &file.path.to_string_lossy())], value(file));
         }
     }
 }
 
-fn file_label(file: &str) -> String {
-    let file = file.replace('\\', "\\\\").replace('"', "\\\"");
-    format!("file=\"{file}\"")
-}
-
 pub(super) const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
-
-pub(super) struct Text(String);
-
-impl Text {
-    pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a string does not fail.
-        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
-    }
-
-    pub(super) fn sample(&mut self, name: &str, labels: &str, value: u64) {
-        self.line(name, labels, &value.to_string());
-    }
-
-    fn line(&mut self, name: &str, labels: &str, value: &str) {
-        let _ = match labels {
-            "" => writeln!(self.0, "{name} {value}"),
-            labels => writeln!(self.0, "{name}{{{labels}}} {value}"),
-        };
-    }
-}

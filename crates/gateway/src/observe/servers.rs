@@ -1,6 +1,7 @@
 //! The state of servers at one moment.
 
-use super::report::{CLASSES, Text};
+use super::exposition::Exposition;
+use super::report::CLASSES;
 use serde::Serialize;
 
 /// One server of a service.
@@ -56,14 +57,12 @@ impl ServerReport {
 }
 
 /// In Prometheus' text format.
-pub(super) fn metrics(servers: &[ServerReport], text: &mut Text) {
-    let labels =
-        |server: &ServerReport| format!("service=\"{}\",server=\"{}\"", server.service, server.server);
+pub(super) fn metrics(servers: &[ServerReport], text: &mut Exposition) {
     text.family("weir_server_answers_total", "counter", "Answers of a server by class of status.");
     for server in servers {
         for (class, count) in CLASSES.iter().zip(server.answers) {
-            let labels = format!("{},class=\"{class}\"", labels(server));
-            text.sample("weir_server_answers_total", &labels, count);
+            let [service, name] = labels(server);
+            text.sample("weir_server_answers_total", &[service, name, ("class", class)], count);
         }
     }
     type Gauge = (&'static str, &'static str, fn(&ServerReport) -> usize);
@@ -87,10 +86,15 @@ pub(super) fn metrics(servers: &[ServerReport], text: &mut Text) {
     text.family("weir_server_state", "gauge", "1 for the state that a server is in, else 0.");
     for server in servers {
         for (state, name) in STATES {
-            let labels = format!("{},state=\"{name}\"", labels(server));
+            let [service, label] = labels(server);
+            let labels = [service, label, ("state", name)];
             text.sample("weir_server_state", &labels, u64::from(server.state == state));
         }
     }
+}
+
+fn labels(server: &ServerReport) -> [(&'static str, &str); 2] {
+    [("service", &server.service), ("server", &server.server)]
 }
 
 const STATES: [(State, &str); 5] = [

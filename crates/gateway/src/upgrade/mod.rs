@@ -40,7 +40,7 @@ pub(crate) struct Upgrades {
     phase: Mutex<Phase>,
     program: Option<Program>,
     workers: Vec<Sender<Control>>,
-    admin: Arc<Door>,
+    doors: Vec<Arc<Door>>,
     supervisor: Supervisor,
     journal: Journal,
     taken: u64,
@@ -75,7 +75,7 @@ impl Upgrades {
     pub(crate) fn new(
         sockets: Vec<Kept>,
         workers: Vec<Sender<Control>>,
-        admin: Arc<Door>,
+        doors: Vec<Arc<Door>>,
         supervisor: Supervisor,
         journal: Journal,
         before: State,
@@ -84,7 +84,7 @@ impl Upgrades {
             phase: Mutex::new(Phase::Starting(sockets)),
             program: Program::of_process(),
             workers,
-            admin,
+            doors,
             supervisor,
             journal,
             taken: before.taken,
@@ -132,11 +132,11 @@ impl Upgrades {
         // what is wrong with a file keeps nobody from the other addresses.
         let added = sockets.iter().filter(|kept| kept.joins).map(Kept::begin);
         for error in added.filter_map(Result::err) {
-            self.journal.line(format_args!("weir: warning: {error}"));
+            self.journal.warn(format_args!("weir: warning: {error}"));
         }
         for kept in sockets.iter().filter(|_| before.is_some()) {
             if let Err(error) = kept.claim() {
-                self.journal.line(format_args!("weir: warning: {error}"));
+                self.journal.warn(format_args!("weir: warning: {error}"));
             }
         }
         *phase = Phase::Serving(std::mem::take(sockets));
@@ -178,11 +178,11 @@ impl Upgrades {
         self.refused.fetch_add(1, Ordering::Relaxed);
         let mut phase = self.lock();
         let Phase::Upgrading(sockets, _) = &mut *phase else {
-            self.journal.line(format_args!("weir: upgrade refused: {STOPPING}"));
+            self.journal.error(format_args!("weir: upgrade refused: {STOPPING}"));
             return Outcome::Refused { error: STOPPING.to_owned() };
         };
         *phase = Phase::Serving(std::mem::take(sockets));
-        self.journal.line(format_args!("weir: upgrade refused: {error}; this process goes on"));
+        self.journal.error(format_args!("weir: upgrade refused: {error}; this process goes on"));
         self.supervisor.status(format_args!("serving; the last upgrade was refused: {error}"));
         Outcome::Refused { error }
     }
@@ -205,7 +205,11 @@ impl Upgrades {
             Phase::Starting(_) => {}
             Phase::Serving(_) | Phase::Upgrading(..) | Phase::Stopping => self.supervisor.stopping(),
         }
+        // Without its handles, so that the next process can have the addresses.
         *phase = Phase::Stopping;
+        for door in &self.doors {
+            door.drain();
+        }
     }
 
     fn attempt(&self, limit: Duration, overrides: &Overrides) -> Result<u32, String> {
@@ -255,7 +259,9 @@ impl Upgrades {
         let taken = Arc::clone(taken);
         drop(phase);
         // The last answers need the workers, and without connections these end as soon as they know.
-        self.admin.clear();
+        for door in &self.doors {
+            door.clear();
+        }
         self.drain(&taken);
         Ok(())
     }

@@ -18,7 +18,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn accept(&mut self, index: u32, budget: usize) {
         for nth in 0..budget {
             // Only the first is known to be there, and worth closing others for. In a drain none is left behind.
-            let descriptor = match self.core.draining {
+            let descriptor = match self.core.drain.is_on() {
                 true => Some(self.peers.descriptors.forced(Kind::Client)),
                 false if nth == 0 => self.place_for_client(index),
                 false if self.core.is_short => None,

@@ -7,6 +7,7 @@ use crate::heads::rewrite::{self, Back, Connection, Cookie};
 use crate::keys::{ExchangeId, OfExchange, OfMirror, Store, UpstreamId};
 use crate::mirror::{Fate, Mirror};
 use crate::observe::Context;
+use crate::observe::access::Entry;
 use crate::reason::Reason;
 use crate::upstream::{Job, Upstream};
 use std::time::Duration;
@@ -252,7 +253,7 @@ impl<N: Net> Worker<N> {
             authenticates_connection: head.authenticates_connection,
             announces_absent_body: head.announces_absent_body(exchange.method),
         };
-        let step = exchange.on_head(facts, core.draining);
+        let step = exchange.on_head(facts, core.drain.is_on());
         let via = exchange.plan.snapshot.via.responses.as_deref();
         let edits = exchange.plan.response_edits(exchange.route);
         match step {
@@ -333,15 +334,28 @@ impl<N: Net> Worker<N> {
     /// Counts and logs an early end of the client's exchange, or of its connection.
     pub(super) fn note_end_of(&mut self, id: crate::keys::ClientId, reason: &Reason) {
         let Some(client) = self.clients.get(id) else { return };
-        let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
-        self.core.note_end(
-            reason,
-            Context {
-                client: client.peer,
-                request: exchange.map(|exchange| exchange.line.as_str()),
-                times: exchange.map(|exchange| exchange.times),
-            },
-        );
+        let client_address = client.peer;
+        let Some(exchange) = client.exchange().and_then(|exchange| self.exchanges.get(exchange)) else {
+            let entry = Entry::of_fragment(client.head());
+            let line = entry.line();
+            let request = Some(&*line).filter(|line| !line.is_empty());
+            let context =
+                Context { client: client_address, request, host: entry.host(), ..Context::default() };
+            return self.core.note_end(reason, context);
+        };
+        let upstream = self.upstreams.get(exchange.attempt.upstream);
+        let server = upstream.and_then(|upstream| self.servers.get(upstream.server));
+        let server = server.map(|server| server.config.label()).unwrap_or_default();
+        let context = Context {
+            client: client_address,
+            request: Some(exchange.line.as_str()),
+            host: exchange.entry.as_deref().map_or("", Entry::host),
+            route: Some(exchange.route),
+            service: self.services.get(exchange.service).map_or("", |service| &service.config.name),
+            server: &server,
+            times: Some(exchange.times),
+        };
+        self.core.note_end(reason, context);
     }
 }
 

@@ -4,7 +4,7 @@ use super::Worker;
 use crate::downstream::Client;
 use crate::exchange::{Attempt, Budget};
 use crate::keys::{ClientId, ExchangeId, ServerId, ServiceId, UpstreamId};
-use crate::observe::Context;
+use crate::observe::{Bytes, Context};
 use crate::reason::Reason;
 use crate::resources::{Descriptor, Scarce};
 use crate::upstream::{Job, Life, Pooled, Upstream, Wish};
@@ -290,6 +290,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn drop_upstream(&mut self, id: UpstreamId) {
         self.assign(id, Job::Idle);
         if let Some(mut upstream) = self.upstreams.remove(id) {
+            self.core.counters.server_bytes(Bytes::of(&upstream.transport));
             upstream.timer.cancel(self.core.net.wheel());
             drop(upstream.descriptor);
             self.offer_descriptor();

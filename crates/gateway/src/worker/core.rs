@@ -1,5 +1,6 @@
 //! What everything in a worker needs: its net, buffers, policy, log and counters.
 
+use crate::drain::Drain;
 use crate::heads::date::Date;
 use crate::heads::ids::Ids;
 use crate::observe::access::Access;
@@ -27,7 +28,7 @@ pub(crate) struct Core<N> {
     pub log: Log,
     pub access: Option<Access>,
     pub counters: Counters,
-    pub draining: bool,
+    pub drain: Drain,
     /// Turns so far, from 1.
     pub turn: u64,
     /// The poller has reported all that is ready in this turn.
@@ -54,7 +55,7 @@ impl<N: Net> Core<N> {
             log,
             access,
             counters: Counters::default(),
-            draining: false,
+            drain: Drain::No,
             turn: 1,
             knows_all: false,
             is_short: false,

@@ -5,10 +5,11 @@ use super::lending::Handed;
 use super::room::Shed;
 use crate::config::Snapshot;
 use crate::downstream::{Frontend, Phase};
+use crate::drain::Why;
 use crate::health::Health;
 use crate::keys::{ClientId, OfServer, OfService, ServerId, ServiceId, Store};
 use crate::observe::access::Access;
-use crate::observe::{Context, Report, ServerReport};
+use crate::observe::{Bytes, Context, Counters, Report, ServerReport};
 use crate::plan::Plan;
 use crate::reason::Reason;
 use crate::upstream::{Job, Server, Service, Slots};
@@ -25,7 +26,7 @@ use weir_transport::Wire;
 pub(crate) enum Control<S = OwnedFd> {
     /// Drain, or end.
     Stop(Stop),
-    /// Drain, since another process goes on: it accepts from the listeners for which this says so.
+    /// Drain, since another process goes on, which accepts from the listeners for which this says so.
     HandOver(Arc<[bool]>),
     /// Go on with these settings; exchanges in progress keep theirs.
     Adopt(Arc<Snapshot>),
@@ -80,9 +81,9 @@ impl<N: Net> Worker<N> {
     /// Handles a message.
     pub(crate) fn control(&mut self, message: Control<N::Socket>) {
         match message {
-            Control::Stop(Stop::Drain) => self.begin_drain(None),
-            Control::Stop(Stop::Now) => self.drained_by = Some(self.core.net.now()),
-            Control::HandOver(taken) => self.begin_drain(Some(&taken)),
+            Control::Stop(Stop::Drain) => self.drain(Why::Stopped, None),
+            Control::Stop(Stop::Now) => self.drain(Why::Killed, None),
+            Control::HandOver(taken) => self.drain(Why::Replaced, Some(&taken)),
             Control::Adopt(snapshot) => self.adopt(snapshot),
             Control::Health(health) => self.note_health(&health),
             // Who asked may have gone.
@@ -98,8 +99,8 @@ impl<N: Net> Worker<N> {
 
     /// Whether a stop is complete: then nothing is left to do.
     pub(crate) fn is_drained(&mut self) -> bool {
-        let Some(by) = self.drained_by else { return false };
-        let is_over = by <= self.core.net.now();
+        let Some(until) = self.core.drain.until() else { return false };
+        let is_over = until <= self.core.net.now();
         if is_over {
             self.end_all();
         }
@@ -171,13 +172,13 @@ impl<N: Net> Worker<N> {
         tickets.redeem(self.core.counters.redeemed());
         Report {
             tickets,
-            counters: self.core.counters.clone(),
+            counters: self.counted(),
             clients: self.clients.len(),
             tunnels: self.tunnels.len(),
             waiting: self.waiting,
             timers: self.core.net.wheel().len(),
             lost_lines: self.core.access.as_ref().map_or(0, Access::lost),
-            draining: self.core.draining,
+            draining: self.core.drain.is_on(),
             memory,
             is_short: self.core.is_short,
             handshakes: self.handshakes.open(),
@@ -187,14 +188,25 @@ impl<N: Net> Worker<N> {
         }
     }
 
+    /// What was counted, with the bytes of connections that go on.
+    fn counted(&self) -> Counters {
+        let mut counters = self.core.counters.clone();
+        for client in self.clients.ids().into_iter().filter_map(|id| self.clients.get(id)) {
+            counters.client_bytes(Bytes::of(&client.transport));
+        }
+        for upstream in self.upstreams.ids().into_iter().filter_map(|id| self.upstreams.get(id)) {
+            counters.server_bytes(Bytes::of(&upstream.transport));
+        }
+        counters
+    }
+
     /// Accepts no more: neither from listeners that another process has taken, if one has, nor from others, once the queues of
     /// these are empty.
-    fn begin_drain(&mut self, taken: Option<&[bool]>) {
-        if self.core.draining {
-            return;
-        }
-        self.core.draining = true;
-        self.drained_by = Some(self.core.net.now() + self.core.plan.policy().timeouts.drain);
+    fn drain(&mut self, why: Why, taken: Option<&[bool]>) {
+        let timeouts = &self.core.plan.policy().timeouts;
+        let Some(next) = self.core.drain.next(why, self.core.net.now(), timeouts) else { return };
+        self.core.drain = next;
+        // A drain of listeners that has begun goes on.
         match taken {
             Some(taken) => {
                 let sites = &self.sites;

@@ -1,12 +1,13 @@
 //! How exchanges and clients' connections end.
 
 use super::Worker;
+use super::record::{Head, Own};
 use crate::downstream::Phase;
 use crate::exchange::{Event, Exchange, RequestLine, Step};
 use crate::heads::own;
 use crate::keys::{ClientId, ExchangeId};
 use crate::mirror::Fate;
-use crate::observe::Context;
+use crate::observe::{Bytes, Context};
 use crate::reason::Reason;
 use std::rc::Rc;
 use weir_http1::{Method, Version};
@@ -40,7 +41,7 @@ impl<N: Net> Worker<N> {
         if exchange.copy.is_some() {
             self.core.counters.mirror(Fate::Incomplete);
         }
-        self.record(id, None);
+        self.record(id, None, 0);
         self.exchanges.discard(id);
         self.release(upstream, outcome.upstream_persists && upstream_is_clean, status);
         let Some(client) = self.clients.get_mut(client_id) else { return };
@@ -63,13 +64,18 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get(id) else { return };
         let (phase, exchange) = (client.phase, client.exchange());
         self.note_end_of(id, &reason);
+        let sent = self.answer_end(id, &reason);
         match exchange {
-            Some(exchange) => self.record(exchange, Some(&reason)),
+            Some(exchange) => self.record(exchange, Some(&reason), sent.unwrap_or_default()),
             // Between requests there is nothing to record, unless this is answered.
             None if matches!(phase, Phase::Head { started: true } | Phase::Buffering | Phase::Queued)
                 || (phase == Phase::Head { started: false } && reason.status().is_some()) =>
             {
-                self.record_own(id, None, reason.status().unwrap_or_default(), Some(&reason));
+                let Some(client) = self.clients.get(id) else { return };
+                let (head, status) = (client.head().to_vec(), reason.status().unwrap_or_default());
+                let received = client.buffered.as_ref().map_or(0, |buffered| buffered.passed);
+                let own = Own { status, reason: Some(&reason), received, sent: sent.unwrap_or_default() };
+                self.record_own(id, Head::Fragment(&head), own);
             }
             None => {}
         }
@@ -80,32 +86,37 @@ impl<N: Net> Worker<N> {
             self.blame(exchange.service, upstream.server);
         }
         let exchange = self.take_exchange(id);
-        let head = self.clients.get(id).and_then(|client| {
-            let waiting = client.waiting.as_ref().map(|waiting| &waiting.head);
-            waiting.or(client.buffered.as_ref().map(|buffered| &buffered.head))
-        });
-        let asks_head = head.is_some_and(|head| head.starts_with(b"HEAD "));
-        let method = match &exchange {
-            Some(exchange) => Some(exchange.method),
-            None => asks_head.then_some(Method::Head),
-        };
-        let can_answer = match (&exchange, phase) {
-            (Some(exchange), _) => exchange.answer.is_awaiting(),
-            (None, phase) => matches!(phase, Phase::Head { .. } | Phase::Buffering | Phase::Queued),
-        };
-        let Some(client) = self.clients.get_mut(id) else { return };
-        if can_answer && reason.status().is_some() {
-            let core = &mut self.core;
-            let date = core.date.line(core.net.now());
-            let out = client.transport.stage(&mut core.wire);
-            own::write(&reason, method, &core.plan.snapshot.pages, date, out);
+        if sent.is_some() {
             return self.close(id);
         }
+        let Some(client) = self.clients.get_mut(id) else { return };
         // Without framing the end of the connection is the end of the response: it must not look clean.
         if exchange.is_some_and(|exchange| exchange.version == Version::Http10) {
             client.transport.reset();
         }
         self.cut(id);
+    }
+
+    /// Answers with a reason, if it has a status and no response has started; returns the length of the body.
+    fn answer_end(&mut self, id: ClientId, reason: &Reason) -> Option<u64> {
+        reason.status()?;
+        let client = self.clients.get_mut(id)?;
+        let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
+        let method = match exchange {
+            Some(exchange) => Some(exchange.method),
+            None => client.head().starts_with(b"HEAD ").then_some(Method::Head),
+        };
+        let can_answer = match exchange {
+            Some(exchange) => exchange.answer.is_awaiting(),
+            None => matches!(client.phase, Phase::Head { .. } | Phase::Buffering | Phase::Queued),
+        };
+        if !can_answer {
+            return None;
+        }
+        let core = &mut self.core;
+        let date = core.date.line(core.net.now());
+        let out = client.transport.stage(&mut core.wire);
+        Some(own::write(reason, method, &core.plan.snapshot.pages, date, out))
     }
 
     /// Refuses the request whose head was parsed from `buf`, before it becomes an exchange.
@@ -115,11 +126,14 @@ impl<N: Net> Worker<N> {
         let head = &core.request;
         let date = core.date.line(core.net.now());
         let out = client.transport.stage(&mut core.wire);
-        own::write(&reason, Some(head.method), &core.plan.snapshot.pages, date, out);
+        let sent = own::write(&reason, Some(head.method), &core.plan.snapshot.pages, date, out);
         let line = RequestLine::of(head, buf);
-        let context = Context { client: client.peer, request: Some(line.as_str()), times: None };
+        let host = String::from_utf8_lossy(head.host.map_or(&b""[..], |host| host.of(buf)));
+        let request = Some(line.as_str());
+        let context = Context { client: client.peer, request, host: &host, ..Context::default() };
         self.core.note_end(&reason, context);
-        self.record_own(id, Some(buf), reason.status().unwrap_or_default(), Some(&reason));
+        let status = reason.status().unwrap_or_default();
+        self.record_own(id, Head::Parsed(buf), Own { status, reason: Some(&reason), received: 0, sent });
         self.close(id);
     }
 
@@ -169,14 +183,14 @@ impl<N: Net> Worker<N> {
                 let reason = Reason::ClientTls(fault);
                 self.note_end_of(id, &reason);
                 if let Phase::Exchange(exchange) = phase {
-                    self.record(exchange, Some(&reason));
+                    self.record(exchange, Some(&reason), 0);
                 }
                 self.take_exchange(id);
                 return self.close(id);
             }
             (Phase::Exchange(exchange), _) => {
                 self.note_end_of(id, &Reason::ClientClosed);
-                self.record(exchange, Some(&Reason::ClientClosed));
+                self.record(exchange, Some(&Reason::ClientClosed), 0);
             }
             (Phase::Tunnel(tunnel), _) => return self.end_tunnel(tunnel, Reason::ClientClosed),
             (Phase::Buffering | Phase::Queued, _) => self.note_end_of(id, &Reason::ClientClosed),
@@ -189,6 +203,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn drop_client(&mut self, id: ClientId) {
         self.take_exchange(id);
         if let Some(mut client) = self.clients.remove(id) {
+            self.core.counters.client_bytes(Bytes::of(&client.transport));
             client.timer.cancel(self.core.net.wheel());
             self.handshakes.end(&mut client);
             drop(client.descriptor.take());

@@ -1,6 +1,7 @@
 //! Answers of the gateway's own: redirects, fixed ones, that nothing is here, and those to requests that go no further.
 
 use super::Worker;
+use super::record::{self, Head};
 use crate::config::{Action, Redirect, Route};
 use crate::downstream::Client;
 use crate::exchange::RequestLine;
@@ -40,7 +41,7 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         let core = &mut self.core;
         let head = &core.request;
-        let persists = head.persistent && head.framing.is_empty() && !core.draining;
+        let persists = head.persistent && head.framing.is_empty() && !core.drain.is_on();
         let connection = match (persists, head.version) {
             (false, _) => Connection::Closes,
             (true, Version::Http11) => Connection::Persists,
@@ -95,15 +96,19 @@ impl<N: Net> Worker<N> {
             Answer::NoTrace(_) => (None, Some(Reason::TraceMethod)),
         };
         let date = core.date.line(core.net.now());
-        own::respond(&own, is_head, connection, edits, date, client.transport.stage(&mut core.wire));
+        let sent =
+            own::respond(&own, is_head, connection, edits, date, client.transport.stage(&mut core.wire));
         core.counters.requests += 1;
         client.request_is_over();
         if let Some(reason) = &reason {
             let line = RequestLine::of(head, buf);
-            let context = Context { client: client.peer, request: Some(line.as_str()), times: None };
+            let host = String::from_utf8_lossy(head.host.map_or(&b""[..], |host| host.of(buf)));
+            let request = Some(line.as_str());
+            let context = Context { client: client.peer, request, host: &host, ..Context::default() };
             core.note_end(reason, context);
         }
-        self.record_own(id, Some(buf), status, reason.as_ref());
+        let own = record::Own { status, reason: reason.as_ref(), received: 0, sent };
+        self.record_own(id, Head::Parsed(buf), own);
         if !persists {
             return self.close(id);
         }

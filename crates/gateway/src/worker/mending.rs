@@ -5,6 +5,7 @@ use super::answers::Passed;
 use crate::downstream::{Past, Phase};
 use crate::keys::{ClientId, ExchangeId, ServiceId};
 use crate::observe::By;
+use crate::observe::access::HEAD_IN_LOG;
 use crate::reason::Reason;
 use weir_http1::{Limits, Mended, RequestError, RequestHead, ResponseError, ResponseHead, Rules};
 use weir_reactor::Net;
@@ -30,6 +31,8 @@ impl<N: Net> Worker<N> {
             }
             Err(error) => {
                 let rule = RequestHead::would_pass(input, &limits, rules, error);
+                // For the logs.
+                client.held = input[..input.len().min(HEAD_IN_LOG)].to_vec();
                 self.end(id, Reason::BadRequest(error, rule));
                 0
             }

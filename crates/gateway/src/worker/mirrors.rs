@@ -25,7 +25,7 @@ impl<N: Net> Worker<N> {
         self.core.drawn = self.core.drawn.wrapping_add(1);
         // A switch of protocols is between two.
         let is_plain = self.core.request.upgrade.is_none();
-        if self.core.draining || !is_plain || !to.takes(mix(self.core.drawn)) {
+        if self.core.drain.is_on() || !is_plain || !to.takes(mix(self.core.drawn)) {
             return None;
         }
         if self.core.is_short {

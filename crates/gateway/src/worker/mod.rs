@@ -46,7 +46,6 @@ use crate::upstream::{Server, Service, Upstream};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
 use weir_reactor::{Events, Frontends, Key, Net, Ready, frontends};
 
 /// All state of one core.
@@ -73,7 +72,6 @@ pub(crate) struct Worker<N: Net> {
     /// What was done with tickets for listeners whose TLS was replaced since.
     retired: Tickets,
     peers: Peers<N::Socket>,
-    drained_by: Option<Instant>,
     lack: room::Lack,
     scale: memory::Scale,
     /// Requests that wait for a connection to a server.
@@ -115,7 +113,6 @@ impl<N: Net> Worker<N> {
             sites,
             retired: Tickets::default(),
             peers,
-            drained_by: None,
             lack: room::Lack::default(),
             scale: memory::Scale::default(),
             waiting: 0,
@@ -150,7 +147,13 @@ impl<N: Net> Worker<N> {
     /// Waits for events, and at most until the drain's end.
     pub(crate) fn wait(&mut self, events: &mut Events) -> io::Result<()> {
         let until = match self.resumable.is_empty() && self.handshakes.waiting() == 0 {
-            true => self.drained_by.into_iter().chain(self.core.access.as_ref().and_then(Access::due)).min(),
+            true => self
+                .core
+                .drain
+                .until()
+                .into_iter()
+                .chain(self.core.access.as_ref().and_then(Access::due))
+                .min(),
             false => Some(self.core.net.now()),
         };
         self.core.net.turn(events, until)

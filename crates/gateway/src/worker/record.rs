@@ -6,9 +6,27 @@ use crate::observe::access::{Entry, Line};
 use crate::reason::Reason;
 use weir_reactor::Net;
 
+/// The head of a request that is no exchange.
+pub(super) enum Head<'a> {
+    /// The bytes that were parsed last.
+    Parsed(&'a [u8]),
+    /// What has come of it, or was held.
+    Fragment(&'a [u8]),
+}
+
+/// How it was answered.
+pub(super) struct Own<'a> {
+    pub status: u16,
+    pub reason: Option<&'a Reason>,
+    /// Bytes of bodies.
+    pub received: u64,
+    pub sent: u64,
+}
+
 impl<N: Net> Worker<N> {
-    /// An exchange ends, for a reason if it does so early. Call before its connections let go of it.
-    pub(super) fn record(&mut self, id: ExchangeId, reason: Option<&Reason>) {
+    /// An exchange ends, for a reason if it does so early. Call before its connections let go of it. `own`: bytes of a body that
+    /// the gateway itself has answered with.
+    pub(super) fn record(&mut self, id: ExchangeId, reason: Option<&Reason>, own: u64) {
         let Some(exchange) = self.exchanges.get(id) else { return };
         let status = match exchange.status {
             0 => reason.and_then(Reason::status).unwrap_or_default(),
@@ -24,27 +42,29 @@ impl<N: Net> Worker<N> {
             server.count(status);
         }
         if self.core.access.is_some() {
-            self.log_exchange(id, status, reason);
+            self.log_exchange(id, status, reason, own);
         }
     }
 
     #[cold]
-    fn log_exchange(&mut self, id: ExchangeId, status: u16, reason: Option<&Reason>) {
+    fn log_exchange(&mut self, id: ExchangeId, status: u16, reason: Option<&Reason>, own: u64) {
         let now = self.core.net.now();
         let (Some(access), Some(exchange)) = (&mut self.core.access, self.exchanges.get(id)) else { return };
         let Some(client) = self.clients.get(exchange.client) else { return };
+        // The log is as old as the exchange.
+        let Some(entry) = exchange.entry.as_deref() else { return };
         let upstream = self.upstreams.get(exchange.attempt.upstream);
         let server = upstream.and_then(|upstream| self.servers.get(upstream.server));
         let server = server.map(|server| server.config.label()).unwrap_or_default();
         let line = Line {
-            entry: exchange.entry.as_deref(),
+            entry,
             client: client.origin,
             listener: &client.frontend.name,
             tls: client.transport.facts(),
             status,
             reason: reason.map(Reason::as_str),
             received: exchange.received,
-            sent: exchange.answer.passed(),
+            sent: exchange.answer.passed() + own,
             service: self.services.get(exchange.service).map_or("", |service| &service.config.name),
             server: &server,
             retries: exchange.retries,
@@ -54,27 +74,25 @@ impl<N: Net> Worker<N> {
         access.record(&line, now);
     }
 
-    /// A request has an answer without having become an exchange. `head`: the bytes that its head was parsed from, if it was.
-    pub(super) fn record_own(
-        &mut self,
-        id: ClientId,
-        head: Option<&[u8]>,
-        status: u16,
-        reason: Option<&Reason>,
-    ) {
+    /// A request has an answer without having become an exchange.
+    pub(super) fn record_own(&mut self, id: ClientId, head: Head<'_>, own: Own<'_>) {
+        let Own { status, reason, received, sent } = own;
         let now = self.core.net.now();
         self.core.counters.answer(status, std::time::Duration::ZERO);
         let (Some(access), Some(client)) = (&mut self.core.access, self.clients.get(id)) else { return };
-        let entry = head.map(|buf| Entry::of(&self.core.request, buf));
+        let entry = match head {
+            Head::Parsed(buf) => Entry::of(&self.core.request, buf),
+            Head::Fragment(bytes) => Entry::of_fragment(bytes),
+        };
         let line = Line {
-            entry: entry.as_ref(),
+            entry: &entry,
             client: client.origin,
             listener: &client.frontend.name,
             tls: client.transport.facts(),
             status,
             reason: reason.map(Reason::as_str),
-            received: 0,
-            sent: 0,
+            received,
+            sent,
             service: "",
             server: "",
             retries: 0,

@@ -139,9 +139,9 @@ impl<N: Net> Worker<N> {
                     (Patience::Tunnel, Phase::Tunnel(tunnel)) => self.tunnels.get(tunnel),
                     _ => None,
                 };
-                let within = match tunnel.filter(|_| !self.core.draining) {
-                    Some(tunnel) => tunnel.idle,
-                    None => want.within(&policy.timeouts, self.core.draining),
+                let within = match tunnel {
+                    Some(tunnel) => self.core.drain.silent(tunnel.idle, &policy.timeouts),
+                    None => want.within(&policy.timeouts, self.core.drain),
                 };
                 let at = self.core.net.now() + within;
                 client.timer.set(at, Why::Waited(want), self.core.net.wheel(), id.key());

@@ -14,7 +14,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn time_slow_client(&mut self, id: ClientId, want: Option<Patience>, moved: bool) {
         let slow = self.slowness(id);
         let (_, timeouts) = self.terms(id);
-        let draining = self.core.draining;
+        let drain = self.core.drain;
         let Some(client) = self.clients.get_mut(id) else { return };
         let before = match (&client.tempo, client.timer.pending()) {
             (Some(tempo), _) if tempo.waits.is_some() => tempo.waits,
@@ -23,7 +23,7 @@ impl<N: Net> Worker<N> {
         };
         let waits = match (before, want) {
             (Some((at, why)), Some(want)) if why == want && !(moved && want.extends()) => Some((at, why)),
-            (_, Some(want)) => Some((self.core.net.now() + want.within(&timeouts, draining), want)),
+            (_, Some(want)) => Some((self.core.net.now() + want.within(&timeouts, drain), want)),
             (_, None) => None,
         };
         if let Some(tempo) = &mut client.tempo {

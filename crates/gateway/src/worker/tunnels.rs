@@ -44,7 +44,7 @@ impl<N: Net> Worker<N> {
     /// The protocol is switched: both connections become a tunnel. `inbox[at..]` follows the upstream's head; what the
     /// client sent behind its request has waited for this.
     pub(super) fn switch(&mut self, id: ExchangeId, inbox: &mut [u8], at: usize) {
-        self.record(id, None);
+        self.record(id, None, 0);
         let Some(mut exchange) = self.exchanges.remove(id) else { return };
         exchange.cancel_timer(self.core.net.wheel());
         if let Some(bytes) = exchange.replay.take() {
@@ -143,6 +143,8 @@ impl<N: Net> Worker<N> {
                 client: client.and_then(|client| client.peer),
                 request: tunnel.request.as_ref().map(|(line, _)| line.as_str()),
                 times: tunnel.request.as_ref().map(|(_, times)| *times),
+                service: self.services.get(tunnel.service).map_or("", |service| &service.config.name),
+                ..Context::default()
             },
         );
         if let Some(upstream) = self.upstreams.get(tunnel.upstream) {

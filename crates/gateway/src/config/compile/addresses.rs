@@ -32,8 +32,9 @@ fn binds(config: &Config) -> Vec<(String, Bind)> {
         let key = move |at: usize| format!("listener.{name}.bind.{at}");
         listener.bind.iter().enumerate().map(move |(at, bind)| (key(at), bind.clone()))
     });
-    let admin = config.admin.iter().map(|admin| ("admin.bind".to_owned(), admin.bind()));
-    of_listeners.chain(admin).collect()
+    let watched =
+        config.watched().map(|(rights, admin)| (format!("{}.bind", rights.name()), admin.bind(rights)));
+    of_listeners.chain(watched).collect()
 }
 
 fn is_same(one: &Bind, other: &Bind) -> bool {

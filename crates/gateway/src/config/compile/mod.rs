@@ -14,7 +14,7 @@ mod sticky;
 mod validity;
 mod warnings;
 
-use super::document::{self, Admin, ClientField, Config, Log, OwnLimits};
+use super::document::{self, ClientField, Config, Log, OwnLimits};
 use super::snapshot::{AccessLog, Policy, Snapshot, Tracing, Via};
 use super::{Fault, Findings, Overrides};
 use crate::downstream::{MAX_PENDING, MinRate, MinRates};
@@ -31,7 +31,7 @@ use weir_reactor::cores;
 /// Checks a configuration, reads the files that it names and resolves its names. `None`: there is a fault among the findings.
 pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapshot> {
     at_least_one(config, findings);
-    admin(config, findings);
+    watched(config, findings);
     if let Some(cores) = &config.cores {
         findings.keep(cores.check().map_err(|error| Fault::new("cores", error)));
     }
@@ -85,19 +85,21 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
     })
 }
 
-/// The names of the admin address.
-fn admin(config: &Config, findings: &mut Findings) {
-    let Some(Admin { hosts, .. }) = &config.admin else { return };
-    for (at, host) in hosts.iter().enumerate() {
-        if host.contains('*') || routes::host_name(host).is_none() {
-            let why =
-                format!("invalid host `{host}`: expected a name without port, such as admin.example.org");
-            findings.fault(Fault::new(format!("admin.hosts.{at}"), why));
+/// The names of the addresses where state is served.
+fn watched(config: &Config, findings: &mut Findings) {
+    for (rights, admin) in config.watched() {
+        let key = format!("{}.hosts", rights.name());
+        for (at, host) in admin.hosts.iter().enumerate() {
+            if host.contains('*') || routes::host_name(host).is_none() {
+                let why =
+                    format!("invalid host `{host}`: expected a name without port, such as admin.example.org");
+                findings.fault(Fault::new(format!("{key}.{at}"), why));
+            }
         }
-    }
-    if !hosts.is_empty() && config.admin.as_ref().is_some_and(|admin| admin.own_hosts().is_none()) {
-        let why = "requests on a Unix socket may be for any host: expected a port in `bind` beside it";
-        findings.fault(Fault::new("admin.hosts", why));
+        if !admin.hosts.is_empty() && admin.own_hosts(rights).is_none() {
+            let why = "requests on a Unix socket may be for any host: expected a port in `bind` beside it";
+            findings.fault(Fault::new(key, why));
+        }
     }
 }
 

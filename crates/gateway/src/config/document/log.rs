@@ -1,4 +1,4 @@
-//! Logs, and the admin address.
+//! Logs, and the addresses where state is served.
 
 use super::listener::{Bind, Mode};
 use super::values::{text, texts};
@@ -28,11 +28,11 @@ pub enum WhenFull {
     Wait,
 }
 
-/// Where metrics, health and state are served.
+/// Where metrics, health and state are served, and changed: `[admin]`; or served alone: `[metrics]`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Admin {
-    /// The address; default: 127.0.0.1:9901. All that can connect can read it.
+    /// The address; default: 127.0.0.1:9901, of `[metrics]` 127.0.0.1:9902. All that can connect can read it.
     #[serde(deserialize_with = "text")]
     pub bind: Option<Bind>,
     /// Permissions of a Unix socket, in octal; default: `660`.
@@ -45,21 +45,42 @@ pub struct Admin {
 
 impl Admin {
     /// The address: where it is not set, for this machine alone.
-    pub(crate) fn bind(&self) -> Bind {
-        let usual = || Bind::Tcp { host: "127.0.0.1".to_owned(), port: 9901 };
+    pub(crate) fn bind(&self, rights: Rights) -> Bind {
+        let usual = || Bind::Tcp { host: "127.0.0.1".to_owned(), port: rights.port() };
         self.bind.clone().unwrap_or_else(usual)
     }
 
     /// The names that requests may be for; `None`: any, as no browser reaches a Unix socket.
-    pub(crate) fn own_hosts(&self) -> Option<Vec<String>> {
-        match self.bind() {
+    pub(crate) fn own_hosts(&self, rights: Rights) -> Option<Vec<String>> {
+        match self.bind(rights) {
             Bind::Unix(_) => None,
             Bind::Tcp { host, .. } => Some([&self.hosts[..], &[host]].concat()),
         }
     }
+}
 
-    /// The address in words.
-    pub(crate) fn address(&self) -> String {
-        self.bind().to_string()
+/// What a client of such an address may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rights {
+    /// Read, and change: `[admin]`.
+    All,
+    /// Read what monitoring needs: `[metrics]`.
+    Read,
+}
+
+impl Rights {
+    /// The name of the table, and of the socket.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::All => "admin",
+            Self::Read => "metrics",
+        }
+    }
+
+    fn port(self) -> u16 {
+        match self {
+            Self::All => 9901,
+            Self::Read => 9902,
+        }
     }
 }

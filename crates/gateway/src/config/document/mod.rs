@@ -19,6 +19,7 @@ pub use listener::{
     Bind, Certificate, ClientCertificates, ExpiredLists, HalfClose, Listener, ListenerTls, Mode, Passthrough,
     ProxyField, SecureScheme, Secured, SuiteOrder, Underscores,
 };
+pub(crate) use log::Rights;
 pub use log::{Admin, Log, WhenFull};
 pub use min_rate::{MinRate, RouteMinRate};
 pub(crate) use route::RouteDefaults;
@@ -71,6 +72,8 @@ pub struct Config {
     pub log: Log,
     /// The admin address; default: none.
     pub admin: Option<Admin>,
+    /// As the admin address, without the right to change anything; default: none.
+    pub metrics: Option<Admin>,
     /// Buffers of the workers.
     pub buffers: Buffers,
     /// Limits.
@@ -122,6 +125,14 @@ pub struct Buffers {
     pub read: u64,
 }
 
+impl Config {
+    /// The addresses where state is served.
+    pub(crate) fn watched(&self) -> impl Iterator<Item = (Rights, &Admin)> {
+        let both = [(Rights::All, &self.admin), (Rights::Read, &self.metrics)];
+        both.into_iter().filter_map(|(rights, admin)| Some((rights, admin.as_ref()?)))
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -138,6 +149,7 @@ impl Default for Config {
             tracing: Tracing::default(),
             log: Log::default(),
             admin: None,
+            metrics: None,
             buffers: Buffers::default(),
             limits: Limits::default(),
             timeouts: Timeouts::default(),

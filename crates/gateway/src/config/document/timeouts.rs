@@ -57,6 +57,9 @@ pub struct Timeouts {
     /// From SIGTERM to exit, whatever is still in progress.
     #[serde(deserialize_with = "duration")]
     pub drain: Duration,
+    /// From a hand-over to another process, which goes on, to exit, whatever is still in progress.
+    #[serde(deserialize_with = "duration")]
+    pub upgrade_drain: Duration,
     /// From the start of the new process of an upgrade until it serves; then the old one goes on instead.
     #[serde(deserialize_with = "duration")]
     pub upgrade: Duration,
@@ -123,6 +126,8 @@ impl Default for Timeouts {
             linger: Duration::from_secs(2),
             drain_idle: Duration::from_millis(500),
             drain: Duration::from_secs(30),
+            // Most downloads and calls end within it; until then there is the memory of another process.
+            upgrade_drain: Duration::from_secs(4 * 3600),
             // Names may take half of it to be resolved.
             upgrade: Duration::from_secs(60),
         }

@@ -123,8 +123,8 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     )?;
     writeln!(
         out,
-        "  pooled {:?}, tunnel {:?}, linger {:?}, drain_idle {:?}, drain {:?}, upgrade {:?}",
-        t.pooled, t.tunnel, t.linger, t.drain_idle, t.drain, t.upgrade
+        "  pooled {:?}, tunnel {:?}, linger {:?}, drain_idle {:?}, drain {:?}\n  upgrade {:?}, upgrade_drain {:?}",
+        t.pooled, t.tunnel, t.linger, t.drain_idle, t.drain, t.upgrade, t.upgrade_drain
     )?;
     let config = &checked.config;
     writeln!(out, "\nLog and admin")?;
@@ -132,9 +132,11 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         Some(path) => writeln!(out, "  access log {}", path.display())?,
         None => writeln!(out, "  no access log")?,
     }
-    match &config.admin {
-        Some(admin) => writeln!(out, "  admin at {}", admin.address())?,
-        None => writeln!(out, "  no admin address")?,
+    for (rights, admin) in config.watched() {
+        writeln!(out, "  {} at {}", rights.name(), admin.bind(rights))?;
+    }
+    if config.admin.is_none() {
+        writeln!(out, "  no admin address")?;
     }
     let own = |name: &str| {
         let service = services.iter().find(|service| service.name == name)?;

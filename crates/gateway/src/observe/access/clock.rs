@@ -5,7 +5,7 @@ use time::OffsetDateTime;
 
 /// Writes instants. Those of one second have all but the milliseconds in common.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Clock {
+pub(in crate::observe) struct Clock {
     second: Option<u64>,
     /// Such as `2026-11-25T04:28:12.`.
     text: String,
@@ -13,7 +13,7 @@ pub(super) struct Clock {
 
 impl Clock {
     /// Appends the instant in UTC, with milliseconds (RFC 3339).
-    pub(super) fn write(&mut self, at: SystemTime, out: &mut Vec<u8>) {
+    pub(in crate::observe) fn write(&mut self, at: SystemTime, out: &mut Vec<u8>) {
         let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
         if self.second != Some(since.as_secs()) {
             self.second = Some(since.as_secs());

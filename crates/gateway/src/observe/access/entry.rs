@@ -21,8 +21,7 @@ pub(crate) struct Entry {
 /// All facts of a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line<'a> {
-    /// `None` if no head was read.
-    pub entry: Option<&'a Entry>,
+    pub entry: &'a Entry,
     pub client: Option<SocketAddr>,
     pub listener: &'a str,
     /// What the client negotiated.
@@ -55,14 +54,51 @@ impl Entry {
             found.map_or(&b""[..], |field| field.value.of(buf))
         };
         let host = head.host.map_or(&b""[..], |host| host.of(buf));
-        let parts =
-            [head.method_span.of(buf), head.target.of(buf), host, field(b"user-agent"), field(b"referer")];
+        Self::of_parts([
+            head.method_span.of(buf),
+            head.target.of(buf),
+            host,
+            field(b"user-agent"),
+            field(b"referer"),
+        ])
+    }
+
+    /// The entry of a request whose head is not complete, or invalid: what there is of it, as far as one can tell.
+    #[cold]
+    pub(crate) fn of_fragment(bytes: &[u8]) -> Self {
+        let mut lines = bytes.get(..HEAD_IN_LOG).unwrap_or(bytes).split(|byte| *byte == b'\n');
+        let line = lines.next().unwrap_or_default().trim_ascii();
+        let (method, target) = match line.iter().position(|byte| *byte == b' ') {
+            Some(at) => (&line[..at], line[at..].trim_ascii()),
+            None => (line, &b""[..]),
+        };
+        let version = target.windows(6).rposition(|part| part == b" HTTP/");
+        let target = &target[..version.unwrap_or(target.len())];
+        let is_token = method.iter().all(u8::is_ascii_graphic);
+        let (method, target) = if is_token { (method, target) } else { Default::default() };
+        let fields = lines.filter_map(|line| {
+            let colon = line.iter().position(|byte| *byte == b':')?;
+            Some((&line[..colon], line[colon + 1..].trim_ascii()))
+        });
+        let field = |name: &[u8]| {
+            let found = fields.clone().find(|(found, _)| found.eq_ignore_ascii_case(name));
+            found.map_or(&b""[..], |(_, value)| value)
+        };
+        Self::of_parts([method, target, field(b"host"), field(b"user-agent"), field(b"referer")])
+    }
+
+    fn of_parts(parts: [&[u8]; 5]) -> Self {
         let mut text = String::with_capacity(parts.iter().map(|part| part.len()).sum());
         let ends = parts.map(|part| {
             text.push_str(&String::from_utf8_lossy(part));
             text.len()
         });
         Self { at: SystemTime::now(), text: text.into_boxed_str(), ends, request_id: Box::default() }
+    }
+
+    /// Method and target, as far as a line on stderr has room for them.
+    pub(crate) fn line(&self) -> String {
+        [self.method(), self.target()].join(" ").trim_end().chars().take(REQUEST_IN_LINE).collect()
     }
 
     pub(crate) fn method(&self) -> &str {
@@ -91,6 +127,12 @@ impl Entry {
         self.text.get(begin..self.ends[at]).unwrap_or_default()
     }
 }
+
+/// As many as there are of an exchange's.
+const REQUEST_IN_LINE: usize = 47;
+
+/// As much of a fragment as the logs need.
+pub(crate) const HEAD_IN_LOG: usize = 4096;
 
 /// Milliseconds of the steps of a request; `None` for those that did not happen.
 #[derive(Clone, Copy, Debug)]

@@ -9,18 +9,17 @@ use weir_http1::is_hidden;
 /// Appends the line, without its end.
 pub(super) fn write(line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
     let mut object = Object { out, has_members: false };
-    if let Some(entry) = line.entry {
-        object.quoted("time", |out| clock.write(entry.at, out));
-    }
+    let entry = line.entry;
+    object.quoted("time", |out| clock.write(entry.at, out));
     if let Some(client) = line.client {
         object.quoted("client", |out| text::ip(client.ip(), out));
         object.number("client_port", u64::from(client.port()));
     }
     object.text("listener", line.listener);
-    if let Some(entry) = line.entry {
-        object.text("method", entry.method());
-        object.text("host", entry.host());
-        object.text("target", entry.target());
+    for (name, value) in [("method", entry.method()), ("host", entry.host()), ("target", entry.target())] {
+        if !value.is_empty() {
+            object.text(name, value);
+        }
     }
     object.number("status", u64::from(line.status));
     if let Some(reason) = line.reason {
@@ -52,15 +51,11 @@ pub(super) fn write(line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
             }
         }
     }
-    if let Some(entry) = line.entry {
-        for (name, value) in [
-            ("user_agent", entry.user_agent()),
-            ("referer", entry.referer()),
-            ("request_id", &entry.request_id),
-        ] {
-            if !value.is_empty() {
-                object.text(name, value);
-            }
+    for (name, value) in
+        [("user_agent", entry.user_agent()), ("referer", entry.referer()), ("request_id", &entry.request_id)]
+    {
+        if !value.is_empty() {
+            object.text(name, value);
         }
     }
     object.out.push(if object.has_members { b'}' } else { b' ' });

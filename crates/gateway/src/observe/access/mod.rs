@@ -3,13 +3,13 @@
 //! A worker formats lines into a buffer of its own and hands it over when it is large or has waited. What happens when the
 //! disk does not keep up is a setting, and is counted.
 
-mod clock;
+pub(super) mod clock;
 mod entry;
 mod json;
 mod template;
 mod writer;
 
-pub(crate) use entry::{Entry, Line};
+pub(crate) use entry::{Entry, HEAD_IN_LOG, Line};
 pub(crate) use template::LineTemplate;
 pub(crate) use writer::{Buffers, Writer, start};
 

@@ -1,7 +1,7 @@
 //! A line as a text with variables.
 
 use super::clock::Clock;
-use super::entry::{Entry, Line, Millis, Split};
+use super::entry::{Line, Millis, Split};
 use crate::text;
 use crate::variables::{self, Piece};
 use std::io::Write as _;
@@ -15,19 +15,16 @@ pub(crate) struct LineTemplate(Vec<Piece>);
 type Write = fn(&Line<'_>, &mut Clock, &mut Vec<u8>);
 
 const VARIABLES: [(&str, Write); 25] = [
-    ("time", |line, clock, out| match line.entry {
-        Some(entry) => clock.write(entry.at, out),
-        None => out.push(b'-'),
-    }),
+    ("time", |line, clock, out| clock.write(line.entry.at, out)),
     ("client", |line, _, out| match line.client {
         Some(client) => text::ip(client.ip(), out),
         None => out.push(b'-'),
     }),
     ("client_port", |line, _, out| number(line.client.map_or(0, |client| client.port().into()), out)),
     ("listener", |line, _, out| put(Some(line.listener), out)),
-    ("method", |line, _, out| put(line.entry.map(Entry::method), out)),
-    ("host", |line, _, out| put(line.entry.map(Entry::host), out)),
-    ("target", |line, _, out| put(line.entry.map(Entry::target), out)),
+    ("method", |line, _, out| put(Some(line.entry.method()), out)),
+    ("host", |line, _, out| put(Some(line.entry.host()), out)),
+    ("target", |line, _, out| put(Some(line.entry.target()), out)),
     ("status", |line, _, out| number(line.status.into(), out)),
     ("reason", |line, _, out| put(line.reason, out)),
     ("received", |line, _, out| number(line.received, out)),
@@ -43,9 +40,9 @@ const VARIABLES: [(&str, Write); 25] = [
     ("wait_ms", |line, _, out| decimal(split(line).and_then(|split| split.wait), out)),
     ("transfer_ms", |line, _, out| decimal(split(line).and_then(|split| split.transfer), out)),
     ("total_ms", |line, _, out| decimal(split(line).map(|split| split.total), out)),
-    ("user_agent", |line, _, out| put(line.entry.map(Entry::user_agent), out)),
-    ("referer", |line, _, out| put(line.entry.map(Entry::referer), out)),
-    ("request_id", |line, _, out| put(line.entry.map(|entry| &*entry.request_id), out)),
+    ("user_agent", |line, _, out| put(Some(line.entry.user_agent()), out)),
+    ("referer", |line, _, out| put(Some(line.entry.referer()), out)),
+    ("request_id", |line, _, out| put(Some(&line.entry.request_id), out)),
 ];
 
 impl LineTemplate {

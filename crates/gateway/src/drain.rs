@@ -1,0 +1,117 @@
+//! Whether a worker accepts, and how it ends.
+
+use crate::config::document::Timeouts;
+use std::time::{Duration, Instant};
+
+/// The state of a worker's drain. It moves downwards alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Drain {
+    /// It accepts.
+    #[default]
+    No,
+    /// Another process accepts in its place. Idle connections close; exchanges and tunnels have until then.
+    Replaced { until: Instant },
+    /// The process ends. Tunnels without traffic close, too.
+    Stopping { until: Instant },
+}
+
+/// Why a worker drains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// Another process has taken this one's place.
+    Replaced,
+    /// SIGTERM.
+    Stopped,
+    /// A second one.
+    Killed,
+}
+
+impl Drain {
+    /// The state from `now` on; `None`: it stays as it is.
+    pub(crate) fn next(self, why: Why, now: Instant, timeouts: &Timeouts) -> Option<Self> {
+        let soon = now + timeouts.drain;
+        match (self, why) {
+            (Self::No, Why::Replaced) => Some(Self::Replaced { until: now + timeouts.upgrade_drain }),
+            (Self::No, Why::Stopped) => Some(Self::Stopping { until: soon }),
+            (Self::Replaced { until }, Why::Stopped) => Some(Self::Stopping { until: soon.min(until) }),
+            (_, Why::Killed) => Some(Self::Stopping { until: now }),
+            (Self::Replaced { .. }, Why::Replaced)
+            | (Self::Stopping { .. }, Why::Replaced | Why::Stopped) => None,
+        }
+    }
+
+    /// Whether the worker accepts no more.
+    pub(crate) fn is_on(self) -> bool {
+        self != Self::No
+    }
+
+    /// When all that is left is aborted.
+    pub(crate) fn until(self) -> Option<Instant> {
+        match self {
+            Self::No => None,
+            Self::Replaced { until } | Self::Stopping { until } => Some(until),
+        }
+    }
+
+    /// How long a client's connection may be idle, if a request on it would be welcome for `usual`.
+    pub(crate) fn idle(self, usual: Duration, timeouts: &Timeouts) -> Duration {
+        match self {
+            Self::No => usual,
+            Self::Replaced { .. } | Self::Stopping { .. } => timeouts.drain_idle,
+        }
+    }
+
+    /// How long a tunnel may be silent, of which the configuration says `usual`.
+    pub(crate) fn silent(self, usual: Duration, timeouts: &Timeouts) -> Duration {
+        match self {
+            Self::No | Self::Replaced { .. } => usual,
+            Self::Stopping { .. } => timeouts.drain_idle,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drain_gets_shorter_and_never_longer() {
+        let now = Instant::now();
+        let timeouts = Timeouts {
+            drain: Duration::from_secs(30),
+            upgrade_drain: Duration::from_secs(3600),
+            ..Timeouts::default()
+        };
+        let at = |seconds: u64| now + Duration::from_secs(seconds);
+        let [replaced, stopping] = [|until| Drain::Replaced { until }, |until| Drain::Stopping { until }]
+            as [fn(Instant) -> Drain; 2];
+        for (before, why, after) in [
+            (Drain::No, Why::Replaced, Some(replaced(at(3600)))),
+            (Drain::No, Why::Stopped, Some(stopping(at(30)))),
+            (Drain::No, Why::Killed, Some(stopping(at(0)))),
+            (replaced(at(3000)), Why::Replaced, None),
+            (replaced(at(3000)), Why::Stopped, Some(stopping(at(30)))),
+            (replaced(at(7)), Why::Stopped, Some(stopping(at(7)))),
+            (replaced(at(3000)), Why::Killed, Some(stopping(at(0)))),
+            (stopping(at(20)), Why::Replaced, None),
+            (stopping(at(20)), Why::Stopped, None),
+            (stopping(at(20)), Why::Killed, Some(stopping(at(0)))),
+        ] {
+            assert_eq!(before.next(why, now, &timeouts), after, "{before:?} {why:?}");
+        }
+    }
+
+    #[test]
+    fn silent_tunnels_outlive_an_upgrade_and_idle_connections_do_not() {
+        let (until, usual) = (Instant::now(), Duration::from_secs(75));
+        let timeouts = Timeouts::default();
+        for (drain, idle, silent) in [
+            (Drain::No, usual, usual),
+            (Drain::Replaced { until }, timeouts.drain_idle, usual),
+            (Drain::Stopping { until }, timeouts.drain_idle, timeouts.drain_idle),
+        ] {
+            let kept = (drain.idle(usual, &timeouts), drain.silent(usual, &timeouts));
+            assert_eq!(kept, (idle, silent), "{drain:?}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Prometheus' text format, version 0.0.4.
+
+use std::fmt::{Display, Write as _};
+
+/// Families and their samples, in order.
+#[derive(Debug, Default)]
+pub(super) struct Exposition(String);
+
+impl Exposition {
+    /// Begins a family: its samples follow.
+    pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a string does not fail.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    /// A sample; the values of labels may be any text.
+    pub(super) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        self.0.push_str(name);
+        let mut before = '{';
+        for (label, value) in labels {
+            let _ = write!(self.0, "{before}{label}=\"");
+            for part in value.chars() {
+                match part {
+                    '\\' => self.0.push_str("\\\\"),
+                    '"' => self.0.push_str("\\\""),
+                    '\n' => self.0.push_str("\\n"),
+                    part => self.0.push(part),
+                }
+            }
+            self.0.push('"');
+            before = ',';
+        }
+        if !labels.is_empty() {
+            self.0.push('}');
+        }
+        let _ = writeln!(self.0, " {value}");
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_labels_are_escaped() {
+        for (value, escaped) in [
+            ("", ""),
+            ("plain/ü", "plain/ü"),
+            ("a\"b", "a\\\"b"),
+            ("a\\b", "a\\\\b"),
+            ("a\nb", "a\\nb"),
+            ("\\n\n\"", "\\\\n\\n\\\""),
+            ("a\r,}\tb", "a\r,}\tb"),
+        ] {
+            let mut text = Exposition::default();
+            text.sample("n", &[("a", value), ("b", "c")], 1.5);
+            text.sample("n", &[], 2);
+            assert_eq!(text.finish(), format!("n{{a=\"{escaped}\",b=\"c\"}} 1.5\nn 2\n"));
+        }
+    }
+}

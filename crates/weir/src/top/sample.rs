@@ -1,0 +1,143 @@
+//! The state of a gateway, as its admin address reports it.
+
+use serde_json::Value;
+use socket2::Socket;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+use weir_http1::{BodyDecoder, Limits, Method, Parse, ResponseHead};
+use weir_transport::{Address, Place};
+
+/// A gateway, and the connection to it. It persists: a process that drains keeps its connections when the next one has the
+/// address.
+#[derive(Debug)]
+pub(super) struct Gateway<'a> {
+    admin: &'a Place,
+    stream: Option<Socket>,
+}
+
+/// The gateway's state at one moment.
+#[derive(Clone, Debug)]
+pub(super) struct Sample {
+    pub at: Instant,
+    pub state: Value,
+}
+
+impl<'a> Gateway<'a> {
+    pub(super) fn new(admin: &'a Place) -> Self {
+        Self { admin, stream: None }
+    }
+
+    /// Its state. Errors: in words.
+    pub(super) fn sample(&mut self) -> Result<Sample, String> {
+        let body = match self.stream.take() {
+            // It may have closed the connection since.
+            Some(stream) => self.ask(stream).or_else(|_| self.connect().and_then(|stream| self.ask(stream))),
+            None => self.connect().and_then(|stream| self.ask(stream)),
+        }?;
+        let state = serde_json::from_slice(&body).map_err(|_| STRANGER.to_owned())?;
+        Ok(Sample { at: Instant::now(), state })
+    }
+
+    fn connect(&self) -> Result<Socket, String> {
+        let connect = || {
+            let stream: OwnedFd = match self.admin.resolve()? {
+                Address::Tcp(address) => TcpStream::connect_timeout(&address, WITHIN)?.into(),
+                Address::Unix(path) => UnixStream::connect(path)?.into(),
+            };
+            let stream = Socket::from(stream);
+            stream.set_read_timeout(Some(WITHIN))?;
+            stream.set_write_timeout(Some(WITHIN))?;
+            io::Result::Ok(stream)
+        };
+        connect().map_err(|error| format!("{error}; add an [admin] table to the configuration"))
+    }
+
+    /// The body of its response; the connection is kept if it persists.
+    fn ask(&mut self, stream: Socket) -> Result<Vec<u8>, String> {
+        let (head, body) = exchange(&stream, &self.admin.authority()).map_err(|error| error.to_string())?;
+        if head.persistent {
+            self.stream = Some(stream);
+        }
+        match head.status {
+            200 => Ok(body),
+            status => Err(format!("status {status}: {}", String::from_utf8_lossy(&body).trim_end())),
+        }
+    }
+}
+
+impl Sample {
+    pub(super) fn count(&self, pointer: &str) -> f64 {
+        number(self.state.pointer(pointer))
+    }
+
+    /// The servers, in the configuration's order.
+    pub(super) fn servers(&self) -> &[Value] {
+        self.state["servers"].as_array().map_or(&[], Vec::as_slice)
+    }
+
+    /// The same server as `other` is one of another sample.
+    pub(super) fn same_server(&self, other: &Value) -> Option<&Value> {
+        let is_same = |server: &&Value| ["service", "server"].iter().all(|name| server[name] == other[name]);
+        self.servers().iter().find(is_same)
+    }
+
+    /// A count of a list of names and counts.
+    pub(super) fn named(&self, list: &str, name: &str) -> f64 {
+        let mut pairs = self.state[list].as_array().into_iter().flatten();
+        number(pairs.find(|pair| pair[0] == name).map(|pair| &pair[1]))
+    }
+
+    /// The names of such a list.
+    pub(super) fn names(&self, list: &str) -> impl Iterator<Item = &str> {
+        self.state[list].as_array().into_iter().flatten().filter_map(|pair| pair[0].as_str())
+    }
+}
+
+pub(super) fn number(value: Option<&Value>) -> f64 {
+    value.and_then(Value::as_f64).unwrap_or_default()
+}
+
+fn exchange(stream: &Socket, host: &str) -> io::Result<(ResponseHead, Vec<u8>)> {
+    let mut stream = stream;
+    stream.write_all(format!("GET /status HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes())?;
+    let stranger = || io::Error::new(ErrorKind::InvalidData, STRANGER);
+    let (mut bytes, mut some, mut head) = (Vec::new(), [0; 16 << 10], ResponseHead::new());
+    let mut read = |bytes: &mut Vec<u8>| match stream.read(&mut some)? {
+        0 => Err(io::Error::from(ErrorKind::UnexpectedEof)),
+        _ if bytes.len() > LARGEST => Err(stranger()),
+        read => {
+            bytes.extend_from_slice(&some[..read]);
+            Ok(())
+        }
+    };
+    let len = loop {
+        match head.parse(&bytes, &Limits::default()) {
+            Ok(Parse::Complete(len)) => break len,
+            Ok(Parse::Partial) => read(&mut bytes)?,
+            Err(_) => return Err(stranger()),
+        }
+    };
+    let mut raw = bytes.split_off(len);
+    let mut decoder = BodyDecoder::new(head.framing(Method::Get), &Limits::default());
+    let (mut body, mut at) = (Vec::new(), 0);
+    while !decoder.is_complete() {
+        let step = decoder.decode(&raw[at..]).map_err(|_| stranger())?;
+        body.extend_from_slice(&raw[at..][step.data]);
+        at += step.consumed;
+        if step.consumed == 0 && !decoder.is_complete() {
+            read(&mut raw)?;
+        }
+    }
+    Ok((head, body))
+}
+
+const STRANGER: &str = "expected the admin address of a gateway";
+
+/// A gateway answers within a second.
+const WITHIN: Duration = Duration::from_secs(3);
+
+/// The state of thousands of servers.
+const LARGEST: usize = 16 << 20;

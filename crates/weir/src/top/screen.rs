@@ -1,0 +1,273 @@
+//! What `weir top` shows: two samples as rates, on a screen of any size.
+
+use super::sample::{Sample, number};
+use serde_json::Value;
+use std::fmt::Write as _;
+use weir_transport::Place;
+
+/// Columns and rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Size {
+    pub columns: usize,
+    pub rows: usize,
+}
+
+impl Size {
+    /// A file or a pipe: whole names, and all rows.
+    pub(super) const UNLIMITED: Self = Self { columns: usize::MAX, rows: usize::MAX };
+}
+
+/// What is shown.
+pub(super) struct View<'a> {
+    pub admin: &'a Place,
+    pub before: &'a Sample,
+    pub now: &'a Sample,
+    /// Why the gateway does not respond; then the samples are its last.
+    pub lost: Option<&'a str>,
+}
+
+impl View<'_> {
+    /// Its lines, cut to the size. What does not fit are servers, never the head.
+    pub(super) fn draw(&self, size: Size) -> String {
+        let mut lines = self.head();
+        lines.push(String::new());
+        lines.extend(self.servers(size.columns));
+        if lines.len() > size.rows {
+            let hidden = lines.len() - size.rows.saturating_sub(1);
+            lines.truncate(size.rows.saturating_sub(1));
+            lines.push(format!("{hidden} more: make the window larger"));
+        }
+        let cut = lines.iter().map(|line| elided(&printable(line), size.columns, Keep::Begin) + "\n");
+        cut.collect()
+    }
+
+    fn head(&self) -> Vec<String> {
+        let Self { admin, before, now, lost } = *self;
+        let seconds = now.at.duration_since(before.at).as_secs_f64().max(1e-6);
+        let gained = |pointer: &str| (now.count(pointer) - before.count(pointer)).max(0.0);
+        let answers: f64 = (0..6).map(|class| gained(&format!("/answers/{class}"))).sum();
+        let mean_ms = if answers > 0.0 { gained("/took_us") / answers / 1000.0 } else { 0.0 };
+        let state = match lost {
+            Some(why) => format!("  NO RESPONSE: {why}"),
+            None if now.state["draining"] == Value::Bool(true) => ", draining".to_owned(),
+            // Counts of a process do not fall.
+            None if now.count("/connections") < before.count("/connections") => ", restarted".to_owned(),
+            None => String::new(),
+        };
+        let classes = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"].iter().enumerate();
+        let classes = classes
+            .map(|(class, name)| format!("  {name} {:.0}", gained(&format!("/answers/{class}")) / seconds));
+        vec![
+            format!("weir at {admin}{state}"),
+            String::new(),
+            format!(
+                "requests/s {:>9.0}   mean {mean_ms:>8.2} ms   clients {:>6}   tunnels {:>5}",
+                gained("/requests") / seconds,
+                now.count("/clients"),
+                now.count("/tunnels")
+            ),
+            format!("answers/s {}", classes.collect::<String>()),
+            format!(
+                "connections/s {:>6.0}   upstream {:>6.0}   retries {:.0}   ejections {:.0}",
+                gained("/connections") / seconds,
+                gained("/upstream_connections") / seconds,
+                gained("/retries"),
+                gained("/ejections")
+            ),
+            format!("handshakes/s   {}", self.rates("handshakes", seconds)),
+            format!("ended early/s  {}", self.rates("ended_early", seconds)),
+        ]
+    }
+
+    /// `name rate, name rate` of a list of names and counts, without those that did not change.
+    fn rates(&self, list: &str, seconds: f64) -> String {
+        let Self { before, now, .. } = self;
+        let rates =
+            now.names(list).map(|name| (name, (now.named(list, name) - before.named(list, name)) / seconds));
+        let shown: Vec<_> =
+            rates.filter(|(_, rate)| *rate > 0.0).map(|(name, rate)| format!("{name} {rate:.0}")).collect();
+        if shown.is_empty() { "none".to_owned() } else { shown.join(", ") }
+    }
+
+    fn servers(&self, columns: usize) -> Vec<String> {
+        // Both names share what numbers leave.
+        let names = columns.saturating_sub(NUMBERS).max(20);
+        let widest = |name: &str, least: usize| {
+            let texts = self.now.servers().iter().filter_map(|server| server[name].as_str());
+            texts.map(|text| text.chars().count()).max().unwrap_or_default().max(least)
+        };
+        let (mut service, mut server) = (widest("service", 16), widest("server", 28));
+        if service + server > names {
+            service = service.min(names / 3).max(names.saturating_sub(server));
+            server = names - service;
+        }
+        let row = |[name, place, state, weight, requests, failed, in_flight, idle]: [&str; 8]| {
+            let mut line = String::new();
+            // Writing to a string does not fail.
+            let _ = write!(
+                line,
+                "{:<service$} {:<server$} {state:<8} {weight:>6} {requests:>7} {failed:>6} {in_flight:>7} {idle:>5}",
+                elided(name, service, Keep::Ends),
+                elided(place, server, Keep::Ends)
+            );
+            line
+        };
+        let Self { before, now, .. } = self;
+        if now.servers().is_empty() {
+            return vec!["no servers".to_owned()];
+        }
+        let seconds = now.at.duration_since(before.at).as_secs_f64().max(1e-6);
+        let mut rows =
+            vec![row(["SERVICE", "SERVER", "STATE", "WEIGHT", "REQ/S", "5XX/S", "IN FLT", "IDLE"])];
+        for server in now.servers() {
+            let earlier = before.same_server(server);
+            let gained = |class: usize| {
+                let count = |server: &Value| number(server.pointer(&format!("/answers/{class}")));
+                (count(server) - earlier.map_or(count(server), count)).max(0.0)
+            };
+            let text = |name: &str| printable(server[name].as_str().unwrap_or_default());
+            let of = |name: &str| number(server.get(name));
+            let mark = if of("weight") == of("configured_weight") { "" } else { "*" };
+            rows.push(row([
+                &text("service"),
+                &text("server"),
+                &text("state"),
+                &format!("{}{mark}", of("weight")),
+                &format!("{:.0}", (0..6).map(gained).sum::<f64>() / seconds),
+                &format!("{:.0}", gained(5) / seconds),
+                &of("in_flight").to_string(),
+                &of("idle").to_string(),
+            ]));
+        }
+        rows
+    }
+}
+
+/// The columns of a row but for its two names.
+const NUMBERS: usize = 1 + 1 + 8 + 1 + 6 + 1 + 7 + 1 + 6 + 1 + 7 + 1 + 5;
+
+/// Which part of a text that is too long.
+#[derive(Clone, Copy)]
+enum Keep {
+    Begin,
+    /// A server's port is at its end.
+    Ends,
+}
+
+/// A text in so many columns.
+fn elided(text: &str, columns: usize, keep: Keep) -> String {
+    let count = text.chars().count();
+    if count <= columns {
+        return text.to_owned();
+    }
+    let left = columns.saturating_sub(1);
+    let tail = match keep {
+        Keep::Begin => 0,
+        Keep::Ends => left / 2,
+    };
+    let begin = text.chars().take(left - tail);
+    begin.chain(['…'].into_iter().take(columns)).chain(text.chars().skip(count - tail)).collect()
+}
+
+/// Without what a terminal obeys: control characters, and marks that reorder text.
+fn printable(text: &str) -> String {
+    let obeyed = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if obeyed(c) { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::time::{Duration, Instant};
+
+    const SMALL: Size = Size { columns: 80, rows: 24 };
+
+    fn server(service: &str, server: &str, served: u64) -> Value {
+        json!({
+            "service": service, "server": server, "state": "up", "weight": 1, "configured_weight": 2,
+            "in_flight": 3, "idle": 4, "answers": [0, 0, served, 0, 0, 0],
+        })
+    }
+
+    fn sample(seconds: u64, requests: u64, servers: Vec<Value>) -> Sample {
+        let state = json!({
+            "requests": requests, "connections": requests, "clients": 12, "answers": [0, 0, requests, 0, 0, 0],
+            "took_us": 1000 * requests, "handshakes": [["full", requests]], "draining": false,
+            "ended_early": [["upstream_connect_timeout", requests], ["client_closed", 2 * requests], ["body_too_slow", requests],
+                            ["upstream_handshake_timeout", requests]],
+            "servers": servers,
+        });
+        Sample { at: Instant::now() + Duration::from_secs(seconds), state }
+    }
+
+    fn draw(before: &Sample, now: &Sample, lost: Option<&str>, size: Size) -> Vec<String> {
+        let admin: Place = "http://127.0.0.1:9901".parse().unwrap();
+        let text = View { admin: &admin, before, now, lost }.draw(size);
+        let lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        assert!(lines.len() <= size.rows, "{text}");
+        assert!(lines.iter().all(|line| line.chars().count() <= size.columns), "{text}");
+        lines
+    }
+
+    #[test]
+    fn the_head_stays_and_lines_fit_whatever_there_is() {
+        let many = (0..100).map(|n| server("app", &format!("http://10.0.0.{n}:8080"), 10)).collect();
+        let long = "a-very-long-name-".repeat(8);
+        let cases: Vec<(Vec<Value>, &str)> = vec![
+            (vec![], "no servers"),
+            (vec![server("app", "http://10.0.0.1:8080", 10)], "http://10.0.0.1:8080 "),
+            (many, "86 more: make the window larger"),
+            (vec![server(&long, &format!("http://{long}.example:8443"), 10)], "le:8443 up "),
+            (vec![server("a\x1b[2Jb", "unix:/run/\u{202e}x\u{9b}31m", 10)], "a\u{fffd}[2Jb"),
+        ];
+        for (servers, shown) in cases {
+            let (before, now) = (sample(0, 1000, servers.clone()), sample(1, 2_000_000, servers));
+            let lines = draw(&before, &now, None, SMALL);
+            assert_eq!(lines[0], "weir at http://127.0.0.1:9901");
+            assert!(lines[2].starts_with("requests/s   1999"), "{lines:?}");
+            assert!(lines.iter().any(|line| line.contains(shown)), "{shown}: {lines:#?}");
+            assert!(lines.iter().all(|line| !line.contains(['\x1b', '\u{9b}', '\u{202e}'])));
+        }
+    }
+
+    #[test]
+    fn a_tiny_window_shows_what_fits() {
+        let servers = vec![server("app", "http://10.0.0.1:8080", 10)];
+        let (before, now) = (sample(0, 0, servers.clone()), sample(1, 10, servers));
+        for size in [(1, 1), (10, 3), (40, 8), (300, 100), (0, 0)] {
+            let size = Size { columns: size.0, rows: size.1.max(1) };
+            draw(&before, &now, None, size);
+        }
+    }
+
+    #[test]
+    fn servers_are_the_same_by_name_when_a_reload_reorders_them() {
+        let before = sample(0, 0, vec![server("a", "one", 100), server("b", "two", 5000)]);
+        let now =
+            sample(1, 0, vec![server("b", "two", 5007), server("c", "new", 900), server("a", "one", 103)]);
+        let lines = draw(&before, &now, None, SMALL);
+        for (name, rate) in [("b ", "7"), ("c ", "0"), ("a ", "3")] {
+            let row = lines.iter().find(|line| line.starts_with(name)).unwrap();
+            assert_eq!(row.split_whitespace().nth(4), Some(rate), "{row}");
+        }
+    }
+
+    #[test]
+    fn a_gateway_that_drains_restarts_or_is_gone_is_said_to() {
+        let before = sample(0, 100, vec![]);
+        let mut drains = sample(1, 110, vec![]);
+        drains.state["draining"] = true.into();
+        let (restarted, lost) = (sample(1, 5, vec![]), Some("Connection refused"));
+        assert!(draw(&before, &drains, None, SMALL)[0].ends_with(", draining"));
+        let lines = draw(&before, &restarted, None, SMALL);
+        assert!(
+            lines[0].ends_with(", restarted") && lines[2].starts_with("requests/s         0 "),
+            "{lines:?}"
+        );
+        assert!(draw(&before, &before, lost, SMALL)[0].ends_with("NO RESPONSE: Connection refused"));
+    }
+}

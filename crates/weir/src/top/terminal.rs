@@ -1,0 +1,92 @@
+//! The terminal of `weir top`: a screen of its own, whose keys come one by one.
+
+use super::screen::Size;
+use crate::outcome::{Outcome, say};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::stdio::{stdin, stdout};
+use rustix::termios::{LocalModes, OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+/// It is as before once this is dropped.
+pub(super) struct Terminal {
+    /// How its input was; `None`: stdin is no terminal.
+    before: Option<Termios>,
+}
+
+impl Terminal {
+    /// `None`: it takes no commands.
+    pub(super) fn enter() -> Option<Self> {
+        let before = isatty(stdin()).then(|| tcgetattr(stdin()).ok()).flatten();
+        if let Some(before) = &before {
+            let mut keys = before.clone();
+            // Ctrl-C comes as a key, too, so that the terminal is left as it was.
+            keys.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+            tcsetattr(stdin(), OptionalActions::Now, &keys).ok()?;
+        }
+        let terminal = Self { before };
+        // The other screen, without a cursor.
+        say(format_args!("\x1b[?1049h\x1b[?25l")).ok()?;
+        Some(terminal)
+    }
+
+    /// What there is room for now.
+    pub(super) fn size(&self) -> Size {
+        match tcgetwinsize(stdout()) {
+            // One row less: the last line has an end.
+            Ok(size) if size.ws_col > 0 && size.ws_row > 1 => {
+                Size { columns: size.ws_col.into(), rows: usize::from(size.ws_row) - 1 }
+            }
+            _ => Size { columns: 80, rows: 23 },
+        }
+    }
+
+    /// Shows it in the place of what was there. Errors: nobody reads it.
+    pub(super) fn show(&self, text: &str) -> Outcome {
+        // Line by line, each cleared behind its end, and all below: nothing flickers.
+        say(format_args!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n")))
+    }
+
+    /// Waits for so long; true: a key says that this is the end.
+    pub(super) fn is_quit_within(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            if self.before.is_none() {
+                std::thread::sleep(left);
+                continue;
+            }
+            let wait = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            let keys = stdin();
+            match poll(&mut [PollFd::new(&keys, PollFlags::IN)], Some(&wait)) {
+                Ok(0) => {}
+                Ok(_) => {
+                    let mut some = [0; 64];
+                    match rustix::io::read(stdin(), &mut some) {
+                        Ok(0) => return true,
+                        Ok(read) if some[..read].iter().any(|key| QUIT.contains(key)) => return true,
+                        Ok(_) | Err(_) => {}
+                    }
+                }
+                // A signal, such as of a window that has another size.
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = std::io::stdout().write_all(b"\x1b[?25h\x1b[?1049l");
+        let _ = std::io::stdout().flush();
+        if let Some(before) = &self.before {
+            let _ = tcsetattr(stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
+/// q, Ctrl-C, Ctrl-D, and Ctrl-\.
+const QUIT: &[u8] = &[b'q', b'Q', 3, 4, 28];
