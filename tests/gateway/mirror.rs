@@ -80,6 +80,30 @@ fn copies_are_complete_and_their_answers_are_dropped() {
     assert_eq!(shadow.requests().len(), 3);
 }
 
+/// Regression test: any `Upgrade` kept a request out of the mirror, and out of its count.
+#[test]
+fn a_request_is_copied_unless_its_server_may_switch_protocols() {
+    let (app, shadow) = (named("app"), named("shadow"));
+    let weir = gateway(&app, shadow.address, "", "");
+    let (mut copied, mut skipped) = (0, 0);
+    for (request, is_copied) in [
+        ("GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n", true),
+        ("GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket, h2c\r\n", true),
+        ("GET / HTTP/1.1\r\nUpgrade: websocket\r\n", true),
+        ("GET / HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n", true),
+        ("POST / HTTP/1.1\r\nContent-Length: 0\r\nConnection: Upgrade\r\nUpgrade: x\r\n", false),
+        ("GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n", false),
+    ] {
+        let answer = Client::connect(weir.address(), None).ask(format!("{request}Host: h\r\n\r\n"));
+        assert_eq!(answer.status, 200, "{request}");
+        *if is_copied { &mut copied } else { &mut skipped } += 1;
+        wait_for(&weir, "answered", copied);
+        assert_eq!(fated(&weir, "upgrade"), skipped, "{request}");
+    }
+    let copies = shadow.requests();
+    assert!(copies.iter().all(|copy| !copy.head.contains("Upgrade")), "a copy switches nothing");
+}
+
 #[test]
 fn a_share_is_copied() {
     let (app, shadow) = (named("app"), named("shadow"));

@@ -60,11 +60,23 @@ pub(crate) enum Fate {
     NoMemory,
     /// The gateway is drained.
     Drained,
+    /// Its request asks its server to switch protocols.
+    Upgrade,
 }
 
 /// All fates by their names, in the order of the enum.
-pub(crate) const FATES: [&str; 9] =
-    ["answered", "too_large", "incomplete", "busy", "no_server", "failed", "late", "no_memory", "drained"];
+pub(crate) const FATES: [&str; 10] = [
+    "answered",
+    "too_large",
+    "incomplete",
+    "busy",
+    "no_server",
+    "failed",
+    "late",
+    "no_memory",
+    "drained",
+    "upgrade",
+];
 
 impl Copied {
     /// Takes a part of the body, as far as it is needed to see that it is too large.
@@ -121,7 +133,7 @@ mod tests {
     #[test]
     fn every_fate_has_a_name() {
         assert_eq!(FATES[Fate::Answered as usize], "answered");
-        assert_eq!(FATES[Fate::Drained as usize], "drained");
-        assert_eq!(Fate::Drained as usize + 1, FATES.len());
+        assert_eq!(FATES[Fate::Upgrade as usize], "upgrade");
+        assert_eq!(Fate::Upgrade as usize + 1, FATES.len());
     }
 }

@@ -3,6 +3,7 @@
 use super::Worker;
 use super::core::HEADROOM;
 use super::local::values;
+use super::requests::upgrade;
 use crate::config::Route;
 use crate::heads::rewrite::{self, Along};
 use crate::keys::{ClientId, ExchangeId, MirrorId, UpstreamId};
@@ -23,9 +24,12 @@ impl<N: Net> Worker<N> {
         to: MirrorTo,
     ) -> Option<Box<Copied>> {
         self.core.drawn = self.core.drawn.wrapping_add(1);
+        if self.core.drain.is_on() || !to.takes(mix(self.core.drawn)) {
+            return None;
+        }
         // A switch of protocols is between two.
-        let is_plain = self.core.request.upgrade.is_none();
-        if self.core.drain.is_on() || !is_plain || !to.takes(mix(self.core.drawn)) {
+        if upgrade(&self.core.request, buf).is_some() {
+            self.core.counters.mirror(Fate::Upgrade);
             return None;
         }
         if self.core.is_short {

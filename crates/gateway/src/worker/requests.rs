@@ -502,7 +502,7 @@ impl<N: Net> Worker<N> {
 /// The protocols that the client may switch to. A request with a body may not: the client would not wait for the answer
 /// before it sends the body, so the body's end and the new protocol's begin are a matter of trust. Cleartext HTTP/2
 /// would carry requests past the gateway.
-fn upgrade(head: &RequestHead, buf: &[u8]) -> Option<Span> {
+pub(super) fn upgrade(head: &RequestHead, buf: &[u8]) -> Option<Span> {
     head.upgrade.filter(|protocols| head.framing.is_empty() && !names_h2c(protocols.of(buf)))
 }
 
