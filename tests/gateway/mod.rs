@@ -12,6 +12,7 @@ pub(crate) mod dns;
 mod documented;
 mod drain;
 mod exposition;
+mod failures;
 mod forwarded;
 mod health;
 mod https_only;

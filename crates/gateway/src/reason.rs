@@ -1,5 +1,6 @@
 //! Why an exchange or a connection ended early: one enum for the log, the counters and the answer.
 
+use crate::config::document::Failure;
 use std::time::Duration;
 use weir_http1::{BodyError, RequestError, ResponseError, Rule};
 use weir_preface::hello::HelloError;
@@ -223,24 +224,23 @@ impl Reason {
         }
     }
 
-    /// Whether a server that does this again and again should get no requests for a while.
-    pub(crate) fn blames_server(&self) -> bool {
-        matches!(
-            self,
+    /// How a server has failed, if it has. One that does this again and again should get no requests for a while.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        match self {
             Self::UpstreamConnect(_)
-                | Self::UpstreamTls(_)
-                | Self::UpstreamConnectTimeout
-                | Self::UpstreamHandshakeTimeout
-                | Self::UpstreamClosed
-                | Self::UpstreamTruncated
-                | Self::BadResponse(..)
-                | Self::BadResponseBody(_)
-                | Self::TooManyInterims
-                | Self::UpstreamSwitched
-                | Self::UpstreamUnasked
-                | Self::UpstreamTimeout
-                | Self::UpstreamStalled
-        )
+            | Self::UpstreamTls(_)
+            | Self::UpstreamConnectTimeout
+            | Self::UpstreamHandshakeTimeout => Some(Failure::Connect),
+            Self::UpstreamTimeout | Self::UpstreamStalled => Some(Failure::Timeout),
+            Self::UpstreamClosed
+            | Self::UpstreamTruncated
+            | Self::BadResponse(..)
+            | Self::BadResponseBody(_)
+            | Self::TooManyInterims
+            | Self::UpstreamSwitched
+            | Self::UpstreamUnasked => Some(Failure::Invalid),
+            _ => None,
+        }
     }
 
     /// Details for the log, with the setting by which it would not have happened.

@@ -91,7 +91,7 @@ impl Setting {
             service: Some("upstream".to_owned()),
             request_buffer: plan.buffers.then_some(REQUEST_BUFFER),
             response_buffer: plan.buffers.then_some(1024 * 1024),
-            retry: plan.retry,
+            retry: plan.retry.into(),
             ..Route::default()
         };
         if plan.marks {

@@ -1,7 +1,7 @@
 //! The configuration as the workers see it: checked, immutable, replaced as a whole.
 
 use super::document::{
-    AmbiguousPaths, Balance, Dns, Eject, HalfClose, HashOn, Health, Pool, ProxyField, Retry, Timeouts,
+    AmbiguousPaths, Balance, Dns, Eject, HalfClose, HashOn, Health, Pool, ProxyField, Retries, Timeouts,
     Underscores, WhenFull,
 };
 use super::{Network, Overrides};
@@ -125,7 +125,7 @@ pub(crate) struct Policy {
     pub min_rates: MinRates,
     /// Whether its limits of answers are not the general ones.
     pub has_own_answers: bool,
-    pub retry: Retry,
+    pub retry: Retries,
     /// Bytes of a request's body that are waited for before it is passed on.
     pub request_buffer: usize,
     /// Bytes of an answer that the client has not taken, from which on its server is not read.

@@ -145,6 +145,22 @@ impl Exchange {
     /// Only on a reused connection, which servers close without regard to what is on its way; and only what may be done twice,
     /// since the server may have done it before it closed: nothing else is kept.
     fn can_retry(&self) -> bool {
-        self.attempt.reused && matches!(self.replay, Replay::Kept(_))
+        self.attempt.reused && self.times.first_byte.is_none() && matches!(self.replay, Replay::Kept(_))
+    }
+
+    /// Whether an answer that has begun may still not be the last word.
+    pub(crate) fn may_ask_another(&self) -> bool {
+        self.status == 0
+            && self.others > 0
+            && matches!(self.replay, Replay::Kept(_))
+            && !self.policy().retry.on.is_empty()
+    }
+
+    /// Whether another server is to be asked, by the status of this answer.
+    pub(crate) fn is_to_ask_another(&self, status: u16) -> bool {
+        self.may_ask_another()
+            && self.policy().retry.on.contains(status)
+            && self.request.is_passed_on()
+            && !self.asks_upgrade
     }
 }

@@ -37,7 +37,7 @@ pub(crate) enum Level {
 impl Level {
     /// That of an early end.
     pub(crate) fn of(reason: &Reason) -> Self {
-        let is_error = reason.blames_server() || reason.status().is_some_and(|status| status >= 500);
+        let is_error = reason.failure().is_some() || reason.status().is_some_and(|status| status >= 500);
         if is_error { Self::Error } else { Self::Notice }
     }
 }

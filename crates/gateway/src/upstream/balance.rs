@@ -267,10 +267,10 @@ mod tests {
         let eject = document::Eject { failures: 1, ..document::Eject::default() };
         let now = Instant::now();
         for at in 0..2 {
-            servers.get_mut(service.servers[at]).unwrap().failed(now, &eject);
+            servers.get_mut(service.servers[at]).unwrap().failed(now, &eject, false);
         }
         assert_eq!(shares(&mut service, &mut servers, any(10)), [0, 0, 10]);
-        servers.get_mut(service.servers[2]).unwrap().failed(now, &eject);
+        servers.get_mut(service.servers[2]).unwrap().failed(now, &eject, false);
         let all = shares(&mut service, &mut servers, any(30));
         assert!(all.iter().all(|count| *count > 0), "an answer may come: {all:?}");
     }

@@ -1,6 +1,7 @@
 //! One server, as one worker knows it.
 
 use super::Pool;
+use crate::config::document::Eject;
 use crate::config::{self, Override};
 use crate::observe::State;
 use std::time::{Duration, Instant};
@@ -21,6 +22,8 @@ pub(crate) struct Server {
     pub turn: i64,
     /// Failures in a row.
     failures: u32,
+    /// Failures of late, where their share matters.
+    window: Option<Window>,
     /// How often it was ejected in a row.
     ejections: u32,
     standing: Standing,
@@ -44,6 +47,17 @@ enum Takes {
     Bound,
     /// None: it is down, or its weight is 0.
     None,
+}
+
+/// A time that begins with a failure.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    since: Instant,
+    /// Answers that had been counted before.
+    answers: u64,
+    failures: u64,
+    /// Those without an answer.
+    unanswered: u64,
 }
 
 /// Whether it gets requests.
@@ -72,6 +86,7 @@ impl Server {
             answers: [0; 6],
             turn: 0,
             failures: 0,
+            window: None,
             ejections: 0,
             standing: Standing::Good,
             is_down: false,
@@ -199,20 +214,43 @@ impl Server {
         }
     }
 
-    /// It failed; returns for how long it is ejected, if it is now.
-    pub(crate) fn failed(&mut self, now: Instant, eject: &config::document::Eject) -> Option<Duration> {
+    /// It failed, with an answer that has been counted or without one; returns for how long it is ejected, if it is now.
+    pub(crate) fn failed(&mut self, now: Instant, eject: &Eject, answered: bool) -> Option<Duration> {
         self.failures = self.failures.saturating_add(1);
+        let fails_often =
+            eject.percent.is_some_and(|most| self.note_share(now, eject, answered) >= most.into());
         // While it returns, one failure is enough.
         let returning = matches!(self.standing, Standing::Returning { .. });
         let is_out = matches!(self.standing, Standing::Ejected { .. });
-        if eject.failures == 0 || is_out || (self.failures < eject.failures && !returning) {
+        let fails_in_row = eject.failures > 0 && (self.failures >= eject.failures || returning);
+        if is_out || !(fails_in_row || fails_often) {
             return None;
         }
         let period = eject.period.saturating_mul(1 << self.ejections.min(16)).min(LONGEST.max(eject.period));
         self.ejections += 1;
         self.failures = 0;
+        self.window = None;
         self.standing = Standing::Ejected { until: now + period };
         Some(period)
+    }
+
+    /// Counts a failure of the window; returns their share in percent, or 0 if there were few requests. Answers are counted
+    /// anyway, so one that is no failure costs nothing.
+    fn note_share(&mut self, now: Instant, eject: &Eject, answered: bool) -> u64 {
+        let answers: u64 = self.answers[1..].iter().sum();
+        let window =
+            self.window.filter(|window| now.saturating_duration_since(window.since) < eject.window());
+        let mut window = window.unwrap_or(Window {
+            since: now,
+            answers: answers.saturating_sub(answered.into()),
+            failures: 0,
+            unanswered: 0,
+        });
+        window.failures += 1;
+        window.unanswered += u64::from(!answered);
+        self.window = Some(window);
+        let requests = answers.saturating_sub(window.answers) + window.unanswered;
+        if requests < eject.min_requests().into() { 0 } else { window.failures * 100 / requests.max(1) }
     }
 }
 
@@ -222,7 +260,6 @@ const LONGEST: Duration = Duration::from_secs(300);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::document::Eject;
 
     fn server() -> Server {
         let place: weir_transport::Place = "http://192.0.2.1".parse().unwrap();
@@ -244,18 +281,18 @@ mod tests {
     #[test]
     fn a_server_that_fails_in_a_row_is_ejected_and_returns_slowly() {
         let seconds = Duration::from_secs;
-        let eject = Eject { failures: 3, period: seconds(10), slow_return: seconds(100) };
+        let eject = Eject { failures: 3, period: seconds(10), slow_return: seconds(100), ..Eject::default() };
         let (mut server, start) = (server(), Instant::now());
         for _ in 0..2 {
-            assert_eq!(server.failed(start, &eject), None);
+            assert_eq!(server.failed(start, &eject, false), None);
         }
         server.succeeded();
         for _ in 0..2 {
-            assert_eq!(server.failed(start, &eject), None);
+            assert_eq!(server.failed(start, &eject, false), None);
         }
         assert!(server.is_available(start));
-        assert_eq!(server.failed(start, &eject), Some(seconds(10)));
-        assert_eq!(server.failed(start, &eject), None, "requests of before end later");
+        assert_eq!(server.failed(start, &eject, false), Some(seconds(10)));
+        assert_eq!(server.failed(start, &eject, false), None, "requests of before end later");
         assert!(!server.is_available(start + seconds(9)));
         let back = start + seconds(10);
         assert!(server.is_available(back));
@@ -264,13 +301,54 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_fails_often_is_ejected_though_never_in_a_row() {
+        let seconds = Duration::from_secs;
+        let eject = Eject { failures: 0, percent: Some(50), min_requests: Some(10), ..Eject::default() };
+        let start = Instant::now();
+        // Of ten requests, the failures; answered or not.
+        for (answered, fails) in [(true, [1, 3, 5, 7, 9]), (false, [1, 3, 5, 7, 9])] {
+            let mut server = server();
+            let mut ejected = Vec::new();
+            for request in 0..11 {
+                let is_failure = fails.contains(&request) || request == 10;
+                match is_failure {
+                    true if answered => server.count(503),
+                    true => server.count(0),
+                    false => {
+                        server.succeeded();
+                        server.count(200);
+                    }
+                }
+                if is_failure && server.failed(start + seconds(request), &eject, answered).is_some() {
+                    ejected.push(request);
+                }
+            }
+            // The window begins with the first failure, so the tenth request of it is the last one.
+            assert_eq!(ejected, [10], "{answered}");
+        }
+        let mut server = server();
+        for request in 0..100 {
+            server.count(200);
+            server.count(503);
+            // Each window of ten seconds has four requests.
+            assert_eq!(server.failed(start + seconds(request * 5), &eject, true), None);
+        }
+        let mut server = self::server();
+        for request in 0..100 {
+            let is_failure = request % 3 == 0;
+            server.count(if is_failure { 503 } else { 200 });
+            assert!(!is_failure || server.failed(start, &eject, true).is_none(), "a third is no half");
+        }
+    }
+
+    #[test]
     fn each_ejection_in_a_row_is_longer() {
         let seconds = Duration::from_secs;
-        let eject = Eject { failures: 1, period: seconds(100), slow_return: seconds(10) };
+        let eject = Eject { failures: 1, period: seconds(100), slow_return: seconds(10), ..Eject::default() };
         let (mut server, mut now) = (server(), Instant::now());
         let mut periods = Vec::new();
         for _ in 0..4 {
-            let period = server.failed(now, &eject).unwrap();
+            let period = server.failed(now, &eject, false).unwrap();
             periods.push(period.as_secs());
             now += period;
             assert!(server.is_available(now));
@@ -278,7 +356,7 @@ mod tests {
         assert_eq!(periods, [100, 200, 300, 300]);
         server.share(now + seconds(10), eject.slow_return);
         server.succeeded();
-        assert_eq!(server.failed(now, &eject), Some(seconds(100)));
+        assert_eq!(server.failed(now, &eject, false), Some(seconds(100)));
     }
 
     #[test]

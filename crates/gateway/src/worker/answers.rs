@@ -2,7 +2,7 @@
 
 use super::Worker;
 use super::core::HEADROOM;
-use crate::exchange::{AnswerHalf, Event, Exchange, Head, HeadStep};
+use crate::exchange::{AnswerHalf, Event, Exchange, Head, HeadStep, Replay};
 use crate::heads::rewrite::{self, Back, Connection, Cookie};
 use crate::keys::{ExchangeId, OfExchange, OfMirror, Store, UpstreamId};
 use crate::mirror::{Fate, Mirror};
@@ -12,8 +12,8 @@ use crate::reason::Reason;
 use crate::upstream::{Job, Upstream};
 use std::time::Duration;
 use weir_http1::{Framing, Limits, Parse, Version};
-use weir_reactor::{Net, Ready};
-use weir_transport::{End, Fault};
+use weir_reactor::{Net, Ready, Socket};
+use weir_transport::{End, Fault, Wire};
 
 /// What a head of an answer led to.
 pub(super) enum Passed {
@@ -30,6 +30,9 @@ pub(super) enum Passed {
 impl<N: Net> Worker<N> {
     pub(super) fn upstream_ready(&mut self, id: UpstreamId, ready: Ready) {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        if !upstream.transport.is_open() {
+            keep_staged(upstream, &mut self.exchanges, &mut self.core.wire);
+        }
         let transport = &mut upstream.transport;
         let connecting = transport.is_connecting();
         let mut asked = true;
@@ -202,6 +205,9 @@ impl<N: Net> Worker<N> {
     fn answer_begins(&mut self, id: ExchangeId, has_come: bool) {
         let Some(exchange) = self.exchanges.get_mut(id).filter(|_| has_come) else { return };
         exchange.times.first_byte.get_or_insert(self.core.net.now());
+        if exchange.may_ask_another() {
+            return;
+        }
         if let Some(bytes) = exchange.replay.take() {
             self.core.wire.give_back(bytes);
         }
@@ -240,6 +246,10 @@ impl<N: Net> Worker<N> {
 
     /// Passes on a head of an answer, which was parsed from `buf`.
     pub(super) fn pass_head(&mut self, id: ExchangeId, buf: &[u8]) -> Passed {
+        let status = self.core.response.status;
+        if status >= 400 && self.ask_another(id, status) {
+            return Passed::Ended;
+        }
         let Some(exchange) = self.exchanges.get_mut(id) else { return Passed::Ended };
         let client_id = exchange.client;
         let Some(client) = self.clients.get_mut(client_id) else { return Passed::Ended };
@@ -356,6 +366,21 @@ impl<N: Net> Worker<N> {
             times: Some(exchange.times),
         };
         self.core.note_end(reason, context);
+    }
+}
+
+/// Until a connection is open, what is staged is the whole request so far; as it opens, that leaves. It is kept before, if the
+/// request may be sent again.
+#[cold]
+fn keep_staged<S: Socket>(
+    upstream: &mut Upstream<S>,
+    exchanges: &mut Store<OfExchange, Exchange>,
+    wire: &mut Wire,
+) {
+    let Job::Exchange(exchange) = upstream.job else { return };
+    if let Some(Replay::Kept(bytes)) = exchanges.get_mut(exchange).map(|exchange| &mut exchange.replay) {
+        bytes.clear();
+        bytes.extend_from_slice(upstream.transport.stage(wire));
     }
 }
 

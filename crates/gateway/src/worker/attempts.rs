@@ -1,8 +1,9 @@
 //! Upstream connections for requests: taken from the pool or dialled, tried again, put back.
 
 use super::Worker;
+use crate::config::document::Failure;
 use crate::downstream::Client;
-use crate::exchange::{Attempt, Budget};
+use crate::exchange::{Attempt, Budget, Replay};
 use crate::keys::{ClientId, ExchangeId, ServerId, ServiceId, UpstreamId};
 use crate::observe::{Bytes, Context};
 use crate::reason::Reason;
@@ -135,6 +136,69 @@ impl<N: Net> Worker<N> {
         self.touch_client(client);
     }
 
+    /// Sends the request of an exchange to another server, since this one's answer is not the last word. Whether it does: if
+    /// there is none, or no retry left, this answer is.
+    #[cold]
+    pub(super) fn ask_another(&mut self, id: ExchangeId, status: u16) -> bool {
+        let Some(exchange) = self.exchanges.get_mut(id) else { return false };
+        if !exchange.is_to_ask_another(status) {
+            return false;
+        }
+        let (client, service, key) = (exchange.client, exchange.service, exchange.key);
+        let lost = exchange.attempt.upstream;
+        let Some(avoid) = self.upstreams.get(lost).map(|upstream| upstream.server) else { return false };
+        let chosen = self.choose(service, Wish { key, avoid: Some(avoid), sticky: None });
+        let Ok(chosen) = chosen else { return false };
+        let retries = self.services.get_mut(service).map(|service| &mut service.retries);
+        if chosen == avoid || !retries.is_some_and(Budget::spend) {
+            return false;
+        }
+        let Ok(dialled) = self.dial(chosen, client) else { return false };
+        let (Some(exchange), Some(upstream)) = (self.exchanges.get_mut(id), self.upstreams.get_mut(dialled))
+        else {
+            return false;
+        };
+        if let Some(bytes) = exchange.replay.take() {
+            upstream.transport.stage(&mut self.core.wire).extend_from_slice(&bytes);
+            self.core.wire.give_back(bytes);
+            // They are kept as they leave.
+            exchange.replay = Replay::Kept(Vec::new());
+        }
+        exchange.attempt = Attempt { upstream: dialled, reused: false };
+        exchange.others -= 1;
+        exchange.retries += 1;
+        exchange.times.attempt = self.core.net.now();
+        (exchange.times.connected, exchange.times.first_byte) = (None, None);
+        self.core.counters.retries += 1;
+        self.assign(dialled, Job::Exchange(id));
+        self.note_answer(service, avoid, status);
+        self.drop_upstream(lost);
+        self.touch_upstream(dialled);
+        self.touch_client(client);
+        true
+    }
+
+    /// Counts an answer, which may be a failure.
+    #[inline]
+    fn note_answer(&mut self, service: ServiceId, server: ServerId, status: u16) {
+        let is_failure = status >= 400 && self.is_failure(service, Failure::Status(status));
+        if let Some(server) = self.servers.get_mut(server) {
+            server.count(status);
+            if !is_failure {
+                server.succeeded();
+            }
+        }
+        if is_failure {
+            self.blame(service, server, Failure::Status(status));
+        }
+    }
+
+    /// Whether a server may be ejected for this.
+    #[cold]
+    fn is_failure(&self, service: ServiceId, failure: Failure) -> bool {
+        self.services.get(service).is_some_and(|service| service.config.eject.on.has(failure))
+    }
+
     /// Sends the request of an exchange to another server: nothing of it has left.
     pub(super) fn elsewhere(&mut self, id: ExchangeId, reason: Reason) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
@@ -145,8 +209,10 @@ impl<N: Net> Worker<N> {
         if !retries.is_some_and(Budget::spend) {
             return self.end(client, reason);
         }
-        if let Some(server) = avoid {
-            self.blame(service, server);
+        if let Some(server) = avoid
+            && let Some(failure) = reason.failure()
+        {
+            self.blame(service, server, failure);
         }
         let dialled = self
             .choose(service, Wish { key, avoid, sticky: None })
@@ -173,15 +239,16 @@ impl<N: Net> Worker<N> {
     }
 
     /// A server has failed, and may be ejected.
-    pub(super) fn blame(&mut self, service: ServiceId, server: ServerId) {
+    pub(super) fn blame(&mut self, service: ServiceId, server: ServerId, failure: Failure) {
         let now = self.core.net.now();
         let (Some(service), Some(server)) = (self.services.get(service), self.servers.get_mut(server)) else {
             return;
         };
-        if service.servers.len() < 2 {
+        if service.servers.len() < 2 || !service.config.eject.on.has(failure) {
             return;
         }
-        if let Some(period) = server.failed(now, &service.config.eject) {
+        let answered = matches!(failure, Failure::Status(_));
+        if let Some(period) = server.failed(now, &service.config.eject, answered) {
             self.core.counters.ejections += 1;
             self.core.log.line(format_args!(
                 "weir: {}: {} keeps failing; it gets no requests for {} s",
@@ -223,14 +290,14 @@ impl<N: Net> Worker<N> {
     }
 
     /// The exchange of a connection is complete: puts it into the pool, if it is `reusable` as far as the exchange knows.
-    pub(super) fn release(&mut self, id: UpstreamId, reusable: bool, status: u16) {
+    pub(super) fn release(&mut self, id: UpstreamId, service: ServiceId, reusable: bool, status: u16) {
+        let Some(server) = self.upstreams.get(id).map(|upstream| upstream.server) else { return };
+        self.note_answer(service, server, status);
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         let now = self.core.net.now();
         upstream.life.requests = upstream.life.requests.saturating_add(1);
         let mut is_limited = false;
         let may_go_on = self.servers.get_mut(upstream.server).is_some_and(|server| {
-            server.succeeded();
-            server.count(status);
             is_limited = server.config.slots.is_some();
             // The header on a connection is about one client.
             server.config.announces.is_none()

@@ -32,7 +32,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn complete(&mut self, id: ExchangeId, upstream_is_clean: bool) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let (outcome, client_id, upstream) = (exchange.outcome(), exchange.client, exchange.attempt.upstream);
-        let status = exchange.status;
+        let (service, status) = (exchange.service, exchange.status);
         // What the client has not taken yet is held to the same as before.
         let is_special = exchange.policy().has_own_answers || !Rc::ptr_eq(&exchange.plan, &self.core.plan);
         let has_tempo = self.clients.get(client_id).is_some_and(|client| client.tempo.is_some());
@@ -43,7 +43,7 @@ impl<N: Net> Worker<N> {
         }
         self.record(id, None, 0);
         self.exchanges.discard(id);
-        self.release(upstream, outcome.upstream_persists && upstream_is_clean, status);
+        self.release(upstream, service, outcome.upstream_persists && upstream_is_clean, status);
         let Some(client) = self.clients.get_mut(client_id) else { return };
         client.request_is_over();
         if held_to.is_some() {
@@ -79,11 +79,11 @@ impl<N: Net> Worker<N> {
             }
             None => {}
         }
-        if reason.blames_server()
+        if let Some(failure) = reason.failure()
             && let Some(exchange) = exchange.and_then(|exchange| self.exchanges.get(exchange))
             && let Some(upstream) = self.upstreams.get(exchange.attempt.upstream)
         {
-            self.blame(exchange.service, upstream.server);
+            self.blame(exchange.service, upstream.server, failure);
         }
         let exchange = self.take_exchange(id);
         if sent.is_some() {

@@ -5,6 +5,7 @@ use super::core::HEADROOM;
 use super::local::values;
 use super::requests::upgrade;
 use crate::config::Route;
+use crate::config::document::Failure;
 use crate::heads::rewrite::{self, Along};
 use crate::keys::{ClientId, ExchangeId, MirrorId, UpstreamId};
 use crate::mirror::{Answer, Copied, Fate, Mirror, MirrorTo};
@@ -160,9 +161,9 @@ impl<N: Net> Worker<N> {
                 answer.body.is_complete() || (end == Some(End::Clean) && answer.body.end_of_input().is_ok());
             if is_complete {
                 let (persists, status) = (answer.persists && rest.is_empty() && end.is_none(), answer.status);
-                self.mirrors.discard(id);
+                let Some(service) = self.mirrors.remove(id).map(|mirror| mirror.service) else { return };
                 self.core.counters.mirror(Fate::Answered);
-                return self.release(from, persists, status);
+                return self.release(from, service, persists, status);
             }
         }
         if end.is_some() {
@@ -181,10 +182,15 @@ impl<N: Net> Worker<N> {
     pub(super) fn drop_mirror(&mut self, id: MirrorId, fate: Fate) {
         let Some(mirror) = self.mirrors.remove(id) else { return };
         self.core.counters.mirror(fate);
-        if matches!(fate, Fate::Failed | Fate::Late)
+        let failure = match fate {
+            Fate::Failed => Some(Failure::Invalid),
+            Fate::Late => Some(Failure::Timeout),
+            _ => None,
+        };
+        if let Some(failure) = failure
             && let Some(upstream) = self.upstreams.get(mirror.upstream)
         {
-            self.blame(mirror.service, upstream.server);
+            self.blame(mirror.service, upstream.server, failure);
         }
         self.drop_upstream(mirror.upstream);
     }

@@ -5,7 +5,7 @@ use super::attempts::Unavailable;
 use super::core::HEADROOM;
 use super::local::{Answer, stopped, values};
 use crate::admission::Origin;
-use crate::config::document::{HalfClose, Retry, Underscores};
+use crate::config::document::{HalfClose, Retries, Retry, Underscores};
 use crate::config::{Action, Route};
 use crate::downstream::{Client, MAX_PENDING, Past, Phase};
 use crate::exchange::{
@@ -354,12 +354,13 @@ impl<N: Net> Worker<N> {
         if attempt.reused {
             times.connected = Some(now);
         }
-        let may_be_repeated = match found.policy.retry {
+        let Retries { requests, on } = found.policy.retry;
+        let may_be_repeated = match requests {
             Retry::Idempotent => head.method.is_idempotent(),
             Retry::Always => true,
             Retry::Never => false,
         };
-        let replay = match attempt.reused && may_be_repeated {
+        let replay = match may_be_repeated && (attempt.reused || !on.is_empty()) {
             true => Replay::Kept(Vec::new()),
             false => Replay::Impossible,
         };

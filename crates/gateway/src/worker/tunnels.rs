@@ -149,8 +149,8 @@ impl<N: Net> Worker<N> {
         );
         if let Some(upstream) = self.upstreams.get(tunnel.upstream) {
             upstream.transport.reset();
-            if reason.blames_server() {
-                self.blame(tunnel.service, upstream.server);
+            if let Some(failure) = reason.failure() {
+                self.blame(tunnel.service, upstream.server, failure);
             }
         }
         self.drop_upstream(tunnel.upstream);

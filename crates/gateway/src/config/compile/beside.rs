@@ -3,8 +3,8 @@
 use super::{Fault, Findings};
 use crate::config::Network;
 use crate::config::document::{
-    AmbiguousPaths, Bind, Edits, HalfClose, Health, Listener, ListenerTls, OwnLimits, Pool, Respond, Retry,
-    Route, RouteMinRate, RouteTimeouts, Service, Underscores,
+    AmbiguousPaths, Bind, Edits, Eject, EjectOn, HalfClose, Health, Listener, ListenerTls, OwnLimits, Pool,
+    Respond, Retries, Route, RouteMinRate, RouteTimeouts, Service, Underscores,
 };
 use weir_tls::Version;
 
@@ -53,7 +53,7 @@ pub(super) fn of_route(route: &Route, key: &str, findings: &mut Findings) {
         ("request_trailers", !request_trailers.is_empty()),
         ("trace", *trace),
         ("mirror", mirror.is_some()),
-        ("retry", *retry != Retry::default()),
+        ("retry", *retry != Retries::default()),
         ("max_body", max_body.is_some()),
         ("request_buffer", request_buffer.is_some()),
         ("response_buffer", response_buffer.is_some()),
@@ -147,6 +147,14 @@ pub(super) fn of_service(service: &Service, key: &str, findings: &mut Findings) 
         let set = [("pool", service.pool != Pool::default())];
         let why = "beside `proxy_protocol`: each request has its own connection";
         without_effect(key, &set, why, findings);
+    }
+    let Eject { on, failures, percent, window, min_requests, .. } = service.eject;
+    if percent.is_none() {
+        let key = format!("{key}.eject");
+        let set = [("window", window.is_some()), ("min_requests", min_requests.is_some())];
+        without_effect(&key, &set, "without `percent`: no share of failures is counted", findings);
+        let set = [("on", failures == 0 && on != EjectOn::default())];
+        without_effect(&key, &set, "beside `failures = 0` without `percent`: no server is ejected", findings);
     }
     if let Some(Health { path: None, host, status, .. }) = &service.health {
         let set = [("host", host.is_some()), ("status", *status != Health::default().status)];

@@ -174,7 +174,7 @@ fn policy(config: &Config, of_heads: Option<&Limits>) -> Result<Policy, Fault> {
         timeouts: config.timeouts,
         min_rates: min_rates(config.min_rate, "min_rate")?,
         has_own_answers: false,
-        retry: document::Retry::default(),
+        retry: document::Retries::default(),
         request_buffer: 0,
         response_buffer: MAX_PENDING,
     })

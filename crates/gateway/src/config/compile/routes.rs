@@ -2,7 +2,7 @@
 
 use super::{Fault, Findings, beside, listed, min_rates, redirects, size};
 use crate::admission::Rate;
-use crate::config::document::{self, AmbiguousPaths, Config, RateBy};
+use crate::config::document::{self, AmbiguousPaths, Config, RateBy, Retries, Retry};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Wanted};
 use crate::downstream::{LEAST_BUFFER, MAX_PENDING};
 use crate::heads::imitations::is_imitation;
@@ -91,6 +91,7 @@ fn own_policy(
     let request_buffer = findings.keep(request_buffer);
     let response_buffer = buffer(route.response_buffer, MAX_PENDING, &format!("{key}.response_buffer"));
     let response_buffer = findings.keep(response_buffer);
+    let retries = findings.keep(retries(route, key));
     let (policy, min_rates) = (policy?, min_rates?);
     let timeouts = route.timeouts.over(policy.timeouts);
     Some(Policy {
@@ -99,7 +100,7 @@ fn own_policy(
         min_rates,
         has_own_answers: (timeouts.stall, timeouts.answer, min_rates.answer)
             != (policy.timeouts.stall, policy.timeouts.answer, policy.min_rates.answer),
-        retry: route.retry,
+        retry: retries?,
         request_buffer: request_buffer?,
         response_buffer: response_buffer?,
         ..policy.clone()
@@ -210,6 +211,14 @@ fn action(config: &Config, route: &document::Route, key: &str) -> Result<Action,
         (None, None, None) => Err(Fault::new(key, format!("missing action: {ACTIONS}"))),
         _ => Err(Fault::new(key, format!("more than one action: {ACTIONS}"))),
     }
+}
+
+fn retries(route: &document::Route, key: &str) -> Result<Retries, Fault> {
+    if !route.retry.on.is_empty() && route.retry.requests == Retry::Never {
+        let why = "invalid value `never` beside `on`: expected `idempotent` or `always`";
+        return Err(Fault::new(format!("{key}.retry.requests"), why));
+    }
+    Ok(route.retry)
 }
 
 /// The place of a service among all.

@@ -3,7 +3,7 @@
 use super::listeners::HTTP_1_1;
 use super::names::Finder;
 use super::{Fault, Findings, beside, check_name, key_of_file, limits, record_size};
-use crate::config::document::{self, Balance, Config, HashOn, Health, ProxyProtocol, ServiceTls};
+use crate::config::document::{self, Balance, Config, Eject, HashOn, Health, ProxyProtocol, ServiceTls};
 use crate::config::snapshot::{Names, Server, Service, UpstreamTls};
 use crate::upstream::{Slots, hash_of};
 use std::sync::Arc;
@@ -111,6 +111,7 @@ fn check(service: &document::Service, key: &str, findings: &mut Findings) {
         let why = format!("invalid value `{percent}`: expected 0 to 100");
         findings.fault(Fault::new(format!("{key}.retry_percent"), why));
     }
+    findings.keep(check_eject(&service.eject, &format!("{key}.eject")));
     if let Some(health) = &service.health {
         findings.keep(check_health(health, &format!("{key}.health")));
     }
@@ -120,6 +121,21 @@ fn check(service: &document::Service, key: &str, findings: &mut Findings) {
         let why = format!("invalid value `{name}`: expected the name of a cookie");
         findings.fault(Fault::new(format!("{key}.sticky"), why));
     }
+}
+
+fn check_eject(eject: &Eject, key: &str) -> Result<(), Fault> {
+    if let Some(percent) = eject.percent
+        && !(1..=100).contains(&percent)
+    {
+        return Err(Fault::new(
+            format!("{key}.percent"),
+            format!("invalid value `{percent}`: expected 1 to 100"),
+        ));
+    }
+    if eject.min_requests == Some(0) {
+        return Err(Fault::new(format!("{key}.min_requests"), "invalid value `0`: expected at least 1"));
+    }
+    Ok(())
 }
 
 fn check_health(health: &Health, key: &str) -> Result<(), Fault> {

@@ -2,6 +2,7 @@
 
 mod accept;
 mod dns;
+mod failures;
 mod limits;
 mod listener;
 mod log;
@@ -14,6 +15,8 @@ mod values;
 
 pub use accept::{AnswerRule, RequestRule};
 pub use dns::{Dns, NameServer, Prefer};
+pub(crate) use failures::Failure;
+pub use failures::{EjectOn, ErrorStatuses, Retries};
 pub use limits::{Limits, OwnLimits};
 pub use listener::{
     Bind, Certificate, ClientCertificates, ExpiredLists, HalfClose, Listener, ListenerTls, Mode, Passthrough,

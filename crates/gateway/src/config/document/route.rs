@@ -1,5 +1,6 @@
 //! Routes: which requests, and what becomes of them.
 
+use super::failures::Retries;
 use super::min_rate::RouteMinRate;
 use super::timeouts::RouteTimeouts;
 use super::values::{duration, size, texts};
@@ -59,8 +60,8 @@ pub struct Route {
     pub mirror: Option<Mirror>,
     /// How many requests a client may make; default: any number.
     pub rate: Option<Rate>,
-    /// Which requests are sent again when a pooled connection closes under them.
-    pub retry: Retry,
+    /// Which requests are sent again when a pooled connection closes under them, or when an answer has one of some statuses.
+    pub retry: Retries,
     /// Maximum request body in bytes; default: that of `limits`.
     #[serde(deserialize_with = "size")]
     pub max_body: Option<u64>,

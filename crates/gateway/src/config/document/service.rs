@@ -1,6 +1,7 @@
 //! Services, and TLS towards their servers.
 
 use super::accept::AnswerRule;
+use super::failures::EjectOn;
 use super::limits::OwnLimits;
 use super::values::{duration, size, text, texts};
 use serde::{Deserialize, Deserializer, de::Error};
@@ -114,8 +115,17 @@ pub enum HashOn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Eject {
-    /// Failures in a row: no connection, no answer, or no valid one; 0: never.
+    /// What is a failure; default: no connection, no answer in time, and no valid one.
+    pub on: EjectOn,
+    /// Failures in a row; 0: any number.
     pub failures: u32,
+    /// The share of failures in percent, 1 to 100, among the requests of `window`; default: any.
+    pub percent: Option<u32>,
+    /// The time in which that share is counted, from a failure on; default: 10 s.
+    #[serde(deserialize_with = "duration")]
+    pub window: Option<Duration>,
+    /// Requests in that time without which a share says little; default: 20.
+    pub min_requests: Option<u32>,
     /// For how long, the first time; each further time in a row doubles it, up to 5 minutes.
     #[serde(deserialize_with = "duration", rename = "for")]
     pub period: Duration,
@@ -234,10 +244,28 @@ impl Service {
     }
 }
 
+impl Eject {
+    pub(crate) fn window(&self) -> Duration {
+        self.window.unwrap_or(Duration::from_secs(10))
+    }
+
+    pub(crate) fn min_requests(&self) -> u32 {
+        self.min_requests.unwrap_or(20)
+    }
+}
+
 impl Default for Eject {
     fn default() -> Self {
         // A restart of a server takes seconds.
-        Self { failures: 5, period: Duration::from_secs(10), slow_return: Duration::from_secs(10) }
+        Self {
+            on: EjectOn::default(),
+            failures: 5,
+            percent: None,
+            window: None,
+            min_requests: None,
+            period: Duration::from_secs(10),
+            slow_return: Duration::from_secs(10),
+        }
     }
 }
 

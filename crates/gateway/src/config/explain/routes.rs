@@ -107,10 +107,13 @@ fn limits(route: &Written) -> Vec<String> {
     if route.trace {
         parts.push("TRACE passes".to_owned());
     }
-    match route.retry {
+    match route.retry.requests {
         Retry::Idempotent => {}
         Retry::Always => parts.push("all requests may be sent again".to_owned()),
         Retry::Never => parts.push("no request is sent again".to_owned()),
+    }
+    if !route.retry.on.is_empty() {
+        parts.push(format!("sent again on {}", route.retry.on));
     }
     let RouteTimeouts { stall, body, answer, response, exchange, tunnel } = route.timeouts;
     for (name, time) in [

@@ -1,7 +1,7 @@
 //! Services in words.
 
 use super::of_heads;
-use crate::config::document::{Eject, HashOn, Health, Pool, Service as Written};
+use crate::config::document::{Eject, EjectOn, HashOn, Health, Pool, Service as Written};
 use crate::config::snapshot::Service;
 use std::fmt::{self, Write};
 use weir_http1::Limits;
@@ -49,14 +49,24 @@ fn lines(service: &Written) -> Vec<String> {
         if let Some(cookie) = &service.sticky {
             line.push_str(&format!(", sticky by cookie {cookie}"));
         }
-        let Eject { failures, period, slow_return } = service.eject;
-        match failures {
-            0 => line.push_str(", no ejection"),
-            _ => line.push_str(&format!(
-                ", ejected for {period:?} after {failures} failures, slow return {slow_return:?}"
+        let Eject { on, failures, percent, period, slow_return, .. } = service.eject;
+        let in_row = (failures > 0).then(|| format!("{failures} failures"));
+        let share = percent.map(|percent| {
+            let (window, requests) = (service.eject.window(), service.eject.min_requests());
+            format!("{percent} % failures of {requests} requests or more in {window:?}")
+        });
+        let after: Vec<_> = in_row.into_iter().chain(share).collect();
+        match after.is_empty() {
+            true => line.push_str(", no ejection"),
+            false => line.push_str(&format!(
+                ", ejected for {period:?} after {}, slow return {slow_return:?}",
+                after.join(" or ")
             )),
         }
         lines.push(line);
+        if !after.is_empty() && on != EjectOn::default() {
+            lines.push(format!("failures are {on}"));
+        }
     }
     if let Some(Health { path, host, every, timeout, rise, fall, .. }) = &service.health {
         let check = path.as_ref().map_or("a connection".to_owned(), |path| format!("GET {path}"));

@@ -1,0 +1,245 @@
+//! What counts as a failure of a server, and which answers are not the last word.
+
+use super::route::Retry;
+use super::values::texts;
+use serde::{Deserialize, Deserializer, de::Error};
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+/// Statuses of errors, 400 to 599.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ErrorStatuses([u64; 4]);
+
+impl ErrorStatuses {
+    const ALL: RangeInclusive<u16> = 400..=599;
+
+    fn place(status: u16) -> Option<(usize, u64)> {
+        let bit = usize::from(status.checked_sub(*Self::ALL.start())?);
+        (status <= *Self::ALL.end()).then_some((bit / 64, 1 << (bit % 64)))
+    }
+
+    /// Whether this is one of them.
+    pub(crate) fn contains(self, status: u16) -> bool {
+        Self::place(status).is_some_and(|(word, bit)| self.0[word] & bit != 0)
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+
+    fn insert(&mut self, statuses: RangeInclusive<u16>) {
+        for (word, bit) in statuses.filter_map(Self::place) {
+            self.0[word] |= bit;
+        }
+    }
+}
+
+impl fmt::Display for ErrorStatuses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut separator, mut next) = ("", *Self::ALL.start());
+        while let Some(first) = (next..=*Self::ALL.end()).find(|status| self.contains(*status)) {
+            let last = (first..=*Self::ALL.end()).take_while(|status| self.contains(*status)).last();
+            let last = last.unwrap_or(first);
+            match (first, last) {
+                (first, last) if first == last => write!(f, "{separator}{first}")?,
+                (first, last) => write!(f, "{separator}{first}-{last}")?,
+            }
+            (separator, next) = (" ", last + 1);
+        }
+        Ok(())
+    }
+}
+
+/// How a server has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// There was no connection to it.
+    Connect,
+    /// It did not answer in time, or stopped.
+    Timeout,
+    /// It closed the connection before the end of its answer, or sent none that is valid.
+    Invalid,
+    /// It answered with this status.
+    Status(u16),
+}
+
+/// Failures for which a server may be ejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EjectOn {
+    /// There is no connection, or no handshake.
+    pub connect: bool,
+    /// There is no answer in time.
+    pub timeout: bool,
+    /// The answer is cut off or invalid.
+    pub invalid: bool,
+    /// The answer has one of these statuses.
+    pub statuses: ErrorStatuses,
+}
+
+impl EjectOn {
+    pub(crate) fn has(&self, failure: Failure) -> bool {
+        match failure {
+            Failure::Connect => self.connect,
+            Failure::Timeout => self.timeout,
+            Failure::Invalid => self.invalid,
+            Failure::Status(status) => self.statuses.contains(status),
+        }
+    }
+}
+
+impl Default for EjectOn {
+    fn default() -> Self {
+        Self { connect: true, timeout: true, invalid: true, statuses: ErrorStatuses::default() }
+    }
+}
+
+impl fmt::Display for EjectOn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let statuses = self.statuses.to_string();
+        let named = [("connect", self.connect), ("timeout", self.timeout), ("invalid", self.invalid)];
+        let named = named.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name);
+        let all: Vec<_> = named.chain(Some(statuses.as_str()).filter(|text| !text.is_empty())).collect();
+        f.write_str(&all.join(" "))
+    }
+}
+
+impl<'de> Deserialize<'de> for EjectOn {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut on =
+            Self { connect: false, timeout: false, invalid: false, statuses: ErrorStatuses::default() };
+        for word in texts::<_, Word>(deserializer)? {
+            match word.0.as_str() {
+                "connect" => on.connect = true,
+                "timeout" => on.timeout = true,
+                "invalid" => on.invalid = true,
+                text => match statuses(text) {
+                    Some(statuses) => on.statuses.insert(statuses),
+                    None => {
+                        return Err(D::Error::custom(format!(
+                            "invalid failure `{text}`: expected `connect`, `timeout`, `invalid`, or {STATUSES}"
+                        )));
+                    }
+                },
+            }
+        }
+        Ok(on)
+    }
+}
+
+/// A word, or a status.
+struct Word(String);
+
+impl FromStr for Word {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+const STATUSES: &str = "a status such as \"503\", \"502-504\" or \"5xx\"";
+
+fn statuses(text: &str) -> Option<RangeInclusive<u16>> {
+    match text {
+        "4xx" => return Some(400..=499),
+        "5xx" => return Some(500..=599),
+        _ => {}
+    }
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+    let is_within = |status| ErrorStatuses::ALL.contains(&status);
+    (is_within(first) && is_within(last) && first <= last).then_some(first..=last)
+}
+
+/// Which requests are sent once more, and when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retries {
+    /// Which requests.
+    pub requests: Retry,
+    /// To another server when the answer has one of these statuses.
+    pub on: ErrorStatuses,
+}
+
+impl From<Retry> for Retries {
+    fn from(requests: Retry) -> Self {
+        Self { requests, on: ErrorStatuses::default() }
+    }
+}
+
+impl<'de> Deserialize<'de> for Retries {
+    /// The name of requests, or a table.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Table {
+            #[serde(default)]
+            requests: Retry,
+            on: Vec<toml::Value>,
+        }
+        let value = toml::Value::deserialize(deserializer)?;
+        if !value.is_table() {
+            return Retry::deserialize(value).map(Self::from).map_err(D::Error::custom);
+        }
+        let Table { requests, on } = Table::deserialize(value).map_err(D::Error::custom)?;
+        let mut retries = Self::from(requests);
+        for value in on {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let wrong = || D::Error::custom(format!("invalid status `{text}`: expected {STATUSES}"));
+            retries.on.insert(statuses(&text).ok_or_else(wrong)?);
+        }
+        Ok(retries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    struct Written {
+        #[serde(default)]
+        on: EjectOn,
+        #[serde(default)]
+        retry: Retries,
+    }
+
+    #[test]
+    fn failures_have_names_and_statuses() {
+        for (text, shown) in [
+            ("", "connect timeout invalid"),
+            ("on = []", ""),
+            ("on = 'connect'", "connect"),
+            ("on = ['timeout', '5xx']", "timeout 500-599"),
+            ("on = ['503', '502', '500', '429']", "429 500 502-503"),
+            ("on = ['4xx', '500-599']", "400-599"),
+        ] {
+            let written: Written = toml::from_str(text).unwrap();
+            assert_eq!(written.on.to_string(), shown, "{text}");
+        }
+        for text in ["on = 'http'", "on = '200'", "on = '600'", "on = '504-502'", "on = '6xx'"] {
+            let error = toml::from_str::<Written>(text).unwrap_err().to_string();
+            assert!(error.contains("expected `connect`, `timeout`, `invalid`, or a status"), "{error}");
+        }
+        let on = toml::from_str::<Written>("on = ['connect', '503']").unwrap().on;
+        assert!(on.has(Failure::Connect) && on.has(Failure::Status(503)));
+        assert!(!on.has(Failure::Timeout) && !on.has(Failure::Invalid) && !on.has(Failure::Status(502)));
+        assert!([0, 200, 399, 600, u16::MAX].iter().all(|status| !on.has(Failure::Status(*status))));
+    }
+
+    #[test]
+    fn retries_are_a_name_or_a_table() {
+        for (text, requests, on) in [
+            ("", Retry::Idempotent, ""),
+            ("retry = 'never'", Retry::Never, ""),
+            ("retry = { on = [502, '503'] }", Retry::Idempotent, "502-503"),
+            ("retry = { requests = 'always', on = ['5xx'] }", Retry::Always, "500-599"),
+        ] {
+            let Retries { requests: found, on: statuses } = toml::from_str::<Written>(text).unwrap().retry;
+            assert_eq!((found, statuses.to_string().as_str()), (requests, on), "{text}");
+        }
+        for text in ["retry = 'sometimes'", "retry = { on = [200] }", "retry = { of = [502] }", "retry = 3"] {
+            assert!(toml::from_str::<Written>(text).is_err(), "{text}");
+        }
+    }
+}
