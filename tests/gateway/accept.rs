@@ -30,10 +30,7 @@ fn scripted(answer: &'static str) -> Upstream {
 }
 
 fn metrics(weir: &Weir, path: &str) -> String {
-    Client::connect(weir.admin(), None)
-        .ask(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"))
-        .text()
-        .to_owned()
+    weir.ask_admin(&format!("GET {path}")).text().to_owned()
 }
 
 #[test]

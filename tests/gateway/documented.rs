@@ -114,7 +114,7 @@ fn the_examples_serve_requests() {
             let text = answer.fields("location").first().copied().unwrap_or(answer.text());
             (answer.status, text.to_owned())
         };
-        for (listener, request, status, text) in expected.iter() {
+        for (listener, request, status, text) in expected {
             assert_eq!(asked(*listener, *request), (*status, (*text).to_owned()), "{request:?} of {example}");
         }
         if example.contains("[listener.internal]") {
