@@ -8,14 +8,16 @@ use weir_http1::Method;
 const SERVE: &str = "half_close = 'serve'";
 const FIRST_HALF: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha";
 
+type Way = (&'static str, fn(&mut Client));
+
 /// How a client closes its sending side: over TLS, each half of that alone is the same.
-const WAYS: [(&str, fn(&mut Client)); 3] = [
+const WAYS: [Way; 3] = [
     ("close_notify and FIN", |client| client.stream.finish()),
     ("FIN", |client| client.stream.finish_tcp()),
     ("close_notify", |client| client.stream.finish_tls()),
 ];
 
-fn ways(mode: Mode) -> impl Iterator<Item = (&'static str, fn(&mut Client))> {
+fn ways(mode: Mode) -> impl Iterator<Item = Way> {
     WAYS.into_iter().filter(move |(name, _)| mode.client_tls || *name == "FIN")
 }
 

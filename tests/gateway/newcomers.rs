@@ -319,7 +319,7 @@ fn dates_of_certificates_are_looked_at() {
         assert_eq!(ended.status.code(), Some(0), "{now}: {said}");
         match expected {
             Some(expected) => {
-                assert!(said.contains(&format!("weir.toml:5: warning: {expected}")), "{now}: {said}")
+                assert!(said.contains(&format!("weir.toml:5: warning: {expected}")), "{now}: {said}");
             }
             None => assert!(!said.contains("certificate.0.chain"), "{now}: {said}"),
         }

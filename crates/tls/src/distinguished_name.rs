@@ -109,8 +109,11 @@ mod tests {
         [&[tag, content.len() as u8][..], content].concat()
     }
 
-    /// A name of parts, each of attributes: type, tag and content of the value.
-    fn name(parts: &[&[(&[u8], u8, &[u8])]]) -> String {
+    /// Type, tag and content of the value.
+    type Attribute<'a> = (&'a [u8], u8, &'a [u8]);
+
+    /// A name of parts, each of attributes.
+    fn name(parts: &[&[Attribute<'_>]]) -> String {
         let parts = parts.iter().map(|part| {
             let attributes = part
                 .iter()
