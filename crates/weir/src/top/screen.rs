@@ -182,9 +182,11 @@ fn printable(text: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+    use std::sync::LazyLock;
     use std::time::{Duration, Instant};
 
     const SMALL: Size = Size { columns: 80, rows: 24 };
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
     fn server(service: &str, server: &str, served: u64) -> Value {
         json!({
@@ -201,7 +203,7 @@ mod tests {
                             ["upstream_handshake_timeout", requests]],
             "servers": servers,
         });
-        Sample { at: Instant::now() + Duration::from_secs(seconds), state }
+        Sample { at: *START + Duration::from_secs(seconds), state }
     }
 
     fn draw(before: &Sample, now: &Sample, lost: Option<&str>, size: Size) -> Vec<String> {
