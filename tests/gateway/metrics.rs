@@ -96,7 +96,7 @@ fn it_may_be_a_unix_socket_and_has_a_default() {
     let shown = Weir::run(&["check", "--explain", "--config", file.to_str().unwrap()]);
     assert!(shown.stdout.contains("metrics at 127.0.0.1:9902\n"), "{}", shown.stdout);
     for (wrong, why) in
-        [("port = 1", "unknown field `port`"), ("bind = 9902", "bind"), ("bind = '9902'", "missing port")]
+        [("port = 1", "unknown field `port`"), ("bind = 9902", "bind"), ("bind = '9902'", "missing host")]
     {
         fs::write(&file, format!("{WEB}[metrics]\n{wrong}\n")).unwrap();
         let ended = Weir::run(&["check", "--config", file.to_str().unwrap()]);

@@ -122,7 +122,7 @@ fn keys_in_the_wrong_place_and_mistyped_ones_are_explained() {
         ("hots = 'a'", "unknown field `hots`; did you mean `host`?"),
         ("maxbody = 1", "unknown field `maxbody`; did you mean `max_body`?"),
         ("strip-prefix = '/a'", "unknown field `strip-prefix`; did you mean `strip_prefix`?"),
-        ("retry = 'alway'", "unknown variant `alway`; did you mean `always`?"),
+        ("retry = 'alway'", "`never`; did you mean `always`?"),
         ("backend = 'app'", "unknown field `backend`, expected one of `host`"),
         ("[services.b]", "unknown field `services`; did you mean `service`?"),
         ("[timeout]", "unknown field `timeout`; did you mean `timeouts`?"),

@@ -229,10 +229,7 @@ fn what_a_service_cannot_be_is_refused() {
             "servers = [{ url = 'http://127.0.0.1:1', weight = 0 }]",
             "service.app.servers.0.weight: invalid value `0`: expected 1 to 1000",
         ),
-        (
-            "servers = [{ uri = 'http://a' }]",
-            "service.app.servers: unknown field `uri`, expected one of `url`, `weight`, `backup`",
-        ),
+        ("servers = [{ uri = 'http://a' }]", "service.app.servers: unknown field `uri`; did you mean `url`?"),
         ("servers = 5", "service.app.servers: expected a URL or a table with `url`, found 5"),
         (
             "servers = 'http://127.0.0.1:1'\nbalance = 'best'",

@@ -144,7 +144,7 @@ fn invalid_requests_are_rejected_with_the_next_step() {
         (&[tls], 1, "trust its CA with --cacert FILE, or skip verification with -k"),
         (&[plain], 2, "weir cost https://HOST:PORT/PATH --plain http://127.0.0.1"),
         (&[tls, "--plain", tls], 2, "--plain: invalid value `https://127.0.0.1"),
-        (&[tls, "--cacert", "/none"], 2, "--cacert: /none"),
+        (&[tls, "--cacert", "/none"], 2, "--cacert: cannot read /none"),
         (&[tls, "-k", "--pid", "2147483647"], 2, "--pid: invalid value `2147483647`"),
         (&[tls, "-k", "-d", "1ms"], 2, "expected 250ms to 1h"),
     ] {

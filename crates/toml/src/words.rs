@@ -20,7 +20,7 @@ pub fn in_words(message: &str) -> String {
     format!("{before}expected {}, found {}", expected_in_words(expected), found_in_words(found))
 }
 
-/// `unknown field`, or `unknown variant`, with the one that is meant in place of all.
+/// `unknown field` with the one that is meant in place of all, which are many; `unknown variant` with it behind them.
 fn with_nearest(message: &str) -> Option<String> {
     let at = message.find("unknown field `").or_else(|| message.find("unknown variant `"))?;
     let (before, unknown) = message.split_at(at);
@@ -28,7 +28,12 @@ fn with_nearest(message: &str) -> Option<String> {
     let (name, rest) = rest.split_once('`')?;
     // Names stand between quotes, and so are every second part.
     let nearest = nearest(name, rest.split('`').skip(1).step_by(2))?;
-    Some(format!("{before}{what}`{name}`; did you mean `{nearest}`?"))
+    let all = if what.contains("variant") {
+        message.trim_end_matches(": ")
+    } else {
+        &format!("{before}{what}`{name}`")
+    };
+    Some(format!("{all}; did you mean `{nearest}`?"))
 }
 
 /// The known name that a mistyped one is most like, if it is like one.
@@ -97,7 +102,7 @@ mod tests {
         );
         assert_eq!(
             in_words("unknown variant `hsah`, expected `hash` or `random`"),
-            "unknown variant `hsah`; did you mean `hash`?"
+            "unknown variant `hsah`, expected `hash` or `random`; did you mean `hash`?"
         );
         let other = "unknown field `backend`, expected one of `host`, `path`";
         assert_eq!(in_words(other), other);

@@ -79,7 +79,7 @@ fn rates_and_windows_have_a_range_and_are_explained() {
         ),
         ("min_rate.answer = -1", "5: route.0.min_rate.answer: invalid size -1: expected bytes"),
         ("min_rate.window = '99ms'", "5: route.0.min_rate.window: invalid value 99ms: expected 100ms to 1h"),
-        ("min_rate.widow = '1s'", "unknown field `widow`, expected one of `request`, `answer`, `window`"),
+        ("min_rate.widow = '1s'", "unknown field `widow`; did you mean `window`?"),
         ("[min_rate]\nwindow = '2h'", "6: min_rate.window: invalid value 7200s: expected 100ms to 1h"),
         ("[min_rate]\nanswer = 'fast'", "6: min_rate.answer: invalid size \"fast\": expected bytes"),
         ("[timeouts]\nbody = 0", "6: timeouts.body: "),
