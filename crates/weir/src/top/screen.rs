@@ -3,6 +3,7 @@
 use super::sample::{Sample, number};
 use serde_json::Value;
 use std::fmt::Write as _;
+use weir_http1::is_hidden;
 use weir_transport::Place;
 
 /// Columns and rows.
@@ -169,13 +170,9 @@ fn elided(text: &str, columns: usize, keep: Keep) -> String {
     begin.chain(['…'].into_iter().take(columns)).chain(text.chars().skip(count - tail)).collect()
 }
 
-/// Without what a terminal obeys: control characters, and marks that reorder text.
+/// With a replacement of one column for each character that a terminal acts on.
 fn printable(text: &str) -> String {
-    let obeyed = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|c| if obeyed(c) { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]
