@@ -171,32 +171,30 @@ impl<N: Net> Worker<N> {
         (exchange.times.connected, exchange.times.first_byte) = (None, None);
         self.core.counters.retries += 1;
         self.assign(dialled, Job::Exchange(id));
-        self.note_answer(service, avoid, status);
+        if !self.note_failure(service, avoid, status)
+            && let Some(server) = self.servers.get_mut(avoid)
+        {
+            server.succeeded();
+            server.count(status);
+        }
         self.drop_upstream(lost);
         self.touch_upstream(dialled);
         self.touch_client(client);
         true
     }
 
-    /// Counts an answer, which may be a failure.
-    #[inline]
-    fn note_answer(&mut self, service: ServiceId, server: ServerId, status: u16) {
-        let is_failure = status >= 400 && self.is_failure(service, Failure::Status(status));
-        if let Some(server) = self.servers.get_mut(server) {
-            server.count(status);
-            if !is_failure {
-                server.succeeded();
-            }
-        }
-        if is_failure {
-            self.blame(service, server, Failure::Status(status));
-        }
-    }
-
-    /// Whether a server may be ejected for this.
+    /// Counts an answer whose status may be a failure, and blames its server if it is one. Whether it is.
     #[cold]
-    fn is_failure(&self, service: ServiceId, failure: Failure) -> bool {
-        self.services.get(service).is_some_and(|service| service.config.eject.on.has(failure))
+    fn note_failure(&mut self, service: ServiceId, server: ServerId, status: u16) -> bool {
+        let failure = Failure::Status(status);
+        let is_failure = self.services.get(service).is_some_and(|of| of.config.eject.on.has(failure));
+        if is_failure {
+            if let Some(server) = self.servers.get_mut(server) {
+                server.count(status);
+            }
+            self.blame(service, server, failure);
+        }
+        is_failure
     }
 
     /// Sends the request of an exchange to another server: nothing of it has left.
@@ -291,13 +289,21 @@ impl<N: Net> Worker<N> {
 
     /// The exchange of a connection is complete: puts it into the pool, if it is `reusable` as far as the exchange knows.
     pub(super) fn release(&mut self, id: UpstreamId, service: ServiceId, reusable: bool, status: u16) {
-        let Some(server) = self.upstreams.get(id).map(|upstream| upstream.server) else { return };
-        self.note_answer(service, server, status);
+        let has_failed = status >= 400
+            && self
+                .upstreams
+                .get(id)
+                .map(|upstream| upstream.server)
+                .is_some_and(|server| self.note_failure(service, server, status));
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         let now = self.core.net.now();
         upstream.life.requests = upstream.life.requests.saturating_add(1);
         let mut is_limited = false;
         let may_go_on = self.servers.get_mut(upstream.server).is_some_and(|server| {
+            if !has_failed {
+                server.succeeded();
+                server.count(status);
+            }
             is_limited = server.config.slots.is_some();
             // The header on a connection is about one client.
             server.config.announces.is_none()
