@@ -69,7 +69,7 @@ fn a_key_may_be_varied_or_kept_and_has_the_studys_name_too() {
 #[test]
 fn an_unknown_key_names_file_line_and_what_is_allowed() {
     for (from, to, start) in [
-        ("seed = 42", "sead = 42", "e.toml:7: unknown field `sead`, expected one of `name`"),
+        ("seed = 42", "sead = 42", "e.toml:7: unknown field `sead`; did you mean `seed`?"),
         ("bytes = 100", "bites = 100", "e.toml:"),
         ("tickets = 2", "tickets = 2\nticket = 3", "e.toml:28: tls.ticket: unknown field `ticket`"),
         ("mode = [", "delays = [1]\nmode = [", "e.toml:11: delays: unknown field `delays`, expected one of"),
