@@ -165,7 +165,8 @@ fn a_wrong_setting_names_file_line_key_and_what_was_expected() {
     );
     assert!(refused("settings.pool", "settings.installed").contains(":14: settings.installed: "));
     assert!(
-        refused("about", "abuot").starts_with("/fast/target.toml:17: unknown field `abuot`; did you mean `about`?")
+        refused("about", "abuot")
+            .starts_with("/fast/target.toml:17: unknown field `abuot`; did you mean `about`?")
     );
     assert_eq!(
         refused("{{connections}}", "{{conections}}").split(": expected").next(),
@@ -239,7 +240,8 @@ fn a_target_may_run_the_installation_of_another() {
 #[test]
 fn a_wrong_description_names_file_line_and_what_was_expected() {
     assert!(
-        refused("about", "abuot").starts_with("/fast/target.toml:2: unknown field `abuot`; did you mean `about`?")
+        refused("about", "abuot")
+            .starts_with("/fast/target.toml:2: unknown field `abuot`; did you mean `about`?")
     );
     for (value, message) in
         [("5", "a string or a list of strings, found 5"), ("[5]", "a quoted string, found 5")]
