@@ -1,4 +1,4 @@
-//! Servers that answer with errors: who is ejected, and which requests go to another server.
+//! Servers that respond with errors: which are ejected, and which requests go to another server.
 
 use super::check::refused;
 use super::{ask, get, named};

@@ -58,7 +58,7 @@ pub(crate) fn place(listener: &Listener) -> String {
     }
 }
 
-/// Requests are short, and so are those who ask: for a whole head, and for each step of an answer.
+/// Requests and responses are short: the deadline for a whole head, and for each step of a response.
 const WITHIN: Duration = Duration::from_secs(5);
 
 /// A reload resolves names, which takes up to half a minute.

@@ -62,7 +62,7 @@ impl TicketSecrets {
         self.keys.len()
     }
 
-    /// Numbers that only those who have the secrets can derive from `what`: one for each secret.
+    /// Numbers derived from `what`, one for each secret: without the secrets, they cannot be known.
     pub fn derive(&self, what: &[&[u8]]) -> Vec<u64> {
         let number = |secret: &hkdf::Prk| {
             let mut bytes = [0; 8];

@@ -1,4 +1,4 @@
-//! What counts as a failure of a server, and which answers are not the last word.
+//! Failures of servers, and responses that another server may replace.
 
 use super::route::Retry;
 use super::values::texts;
@@ -71,7 +71,7 @@ pub struct EjectOn {
     pub connect: bool,
     /// There is no answer in time.
     pub timeout: bool,
-    /// The answer is cut off or invalid.
+    /// The response is cut off or invalid.
     pub invalid: bool,
     /// The answer has one of these statuses.
     pub statuses: ErrorStatuses,
