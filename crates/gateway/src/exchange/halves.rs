@@ -23,10 +23,6 @@ pub(crate) enum AnswerHalf {
 }
 
 impl RequestHalf {
-    pub(crate) fn new(body: Body) -> Self {
-        if body.is_complete() { Self::Done { passed_on: true } } else { Self::Forwarding(body) }
-    }
-
     pub(crate) fn is_done(&self) -> bool {
         matches!(self, Self::Done { .. })
     }

@@ -159,6 +159,7 @@ fn reflected(head: &RequestHead, buf: &[u8]) -> Vec<u8> {
 }
 
 /// What the variables of a template stand for.
+#[inline]
 pub(super) fn values<'a, S: Socket>(
     client: &'a Client<S>,
     head: &RequestHead,

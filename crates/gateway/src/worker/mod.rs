@@ -147,13 +147,10 @@ impl<N: Net> Worker<N> {
     /// Waits for events, and at most until the drain's end.
     pub(crate) fn wait(&mut self, events: &mut Events) -> io::Result<()> {
         let until = match self.resumable.is_empty() && self.handshakes.waiting() == 0 {
-            true => self
-                .core
-                .drain
-                .until()
-                .into_iter()
-                .chain(self.core.access.as_ref().and_then(Access::due))
-                .min(),
+            true => {
+                let due = self.core.access.as_ref().and_then(Access::due);
+                self.core.drain.until().map_or(due, |until| Some(due.map_or(until, |due| due.min(until))))
+            }
             false => Some(self.core.net.now()),
         };
         self.core.net.turn(events, until)

@@ -312,9 +312,10 @@ impl<N: Net> Worker<N> {
         let Some(server) = self.servers.get(upstream.server) else {
             return self.broken(id, "a connection without its server");
         };
-        let chosen = self.services.get(service).filter(|_| sticky);
-        let sets_cookie = chosen
-            .is_some_and(|chosen| wish.sticky.is_none() || wish.sticky != chosen.cookie_of(upstream.server));
+        let sets_cookie = sticky
+            && self.services.get(service).is_some_and(|chosen| {
+                wish.sticky.is_none() || wish.sticky != chosen.cookie_of(upstream.server)
+            });
         let mut values = values(client, head, buf, server.config.authority.as_bytes());
         let made;
         if let Some(tracing) = &plan.snapshot.tracing {
@@ -340,14 +341,9 @@ impl<N: Net> Worker<N> {
         };
         core.counters.underscored +=
             rewrite::request(buf, head, &along, upstream.transport.stage(&mut core.wire));
-        let mut body = Body::new(head.framing, head.framing == Framing::Chunked, &client.frontend.limits);
-        if let Some(names) = &found.request_trailers {
-            body.pass_trailers(Trailers::Named(Arc::clone(names)));
-        }
         let now = core.net.now();
         let mut times = Times::new(client.accepted, past.waits_since.unwrap_or(now), now);
-        let request = RequestHalf::new(body);
-        let is_complete = request.is_done();
+        let is_complete = head.framing.is_empty();
         if is_complete {
             times.sent = Some(now);
         }
@@ -374,7 +370,7 @@ impl<N: Net> Worker<N> {
             asks_upgrade: upgrade.is_some(),
             accepts_trailers: head.accepts_trailers,
             awaits_continue: head.expect_continue && !past.buffered,
-            request,
+            request: RequestHalf::Done { passed_on: true },
             answer: AnswerHalf::Awaiting,
             interims: Interims::default(),
             replay,
@@ -394,6 +390,13 @@ impl<N: Net> Worker<N> {
             copy,
             entry,
         });
+        if !is_complete && let Some(exchange) = self.exchanges.get_mut(exchange) {
+            let mut body = Body::new(head.framing, head.framing == Framing::Chunked, &client.frontend.limits);
+            if let Some(names) = &found.request_trailers {
+                body.pass_trailers(Trailers::Named(Arc::clone(names)));
+            }
+            exchange.request = RequestHalf::Forwarding(body);
+        }
         let limit = found.policy.timeouts.exchange.map(|within| times.head + within);
         client.phase = Phase::Exchange(exchange);
         client.moved = true;
@@ -503,6 +506,7 @@ impl<N: Net> Worker<N> {
 /// The protocols that the client may switch to. A request with a body may not: the client would not wait for the answer
 /// before it sends the body, so the body's end and the new protocol's begin are a matter of trust. Cleartext HTTP/2
 /// would carry requests past the gateway.
+#[inline]
 pub(super) fn upgrade(head: &RequestHead, buf: &[u8]) -> Option<Span> {
     head.upgrade.filter(|protocols| head.framing.is_empty() && !names_h2c(protocols.of(buf)))
 }
