@@ -122,9 +122,8 @@ fn a_silent_upstream_is_504() {
         let case = Case::new(mode, &["--response-timeout", SOON], silent);
         let mut client = case.client();
         let answer = client.ask(GET);
-        assert_eq!((answer.status, answer.says_close()), (504, true), "{mode:?}");
+        assert_eq!((answer.status, answer.says_close()), (504, false), "{mode:?}");
         assert!(answer.text().contains("upstream_timeout"), "{mode:?}");
-        client.expect_end();
         case.weir.wait_for_stderr(&["504", "upstream_timeout", "GET /"]);
         case.upstream.wait_for_ending(0);
         case.stop();
@@ -325,7 +324,7 @@ fn an_upstream_that_accepts_no_connections_is_504() {
         let session = mode.client_tls.then(|| certificates.session());
         let mut client = common::Client::connect(weir.address(), session);
         let answer = client.ask(GET);
-        assert_eq!((answer.status, answer.says_close()), (504, true), "{mode:?}");
+        assert_eq!((answer.status, answer.says_close()), (504, false), "{mode:?}");
         assert!(answer.text().contains("upstream_connect_timeout"), "{mode:?}");
         drop(client);
         assert_eq!(weir.stop().code, Some(0), "{mode:?}");

@@ -21,6 +21,7 @@ mod metrics;
 mod mirror;
 mod newcomers;
 mod observe;
+mod own;
 mod pairs;
 mod paths;
 mod preface;

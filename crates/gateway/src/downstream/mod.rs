@@ -16,6 +16,7 @@ use crate::admission::Present;
 use crate::heads::forwarded::Proxy;
 use crate::heads::rewrite;
 use crate::keys::{ExchangeId, ServiceId, TunnelId};
+use crate::plan::Plan;
 use crate::resources::Descriptor;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -76,6 +77,9 @@ pub(crate) struct Waiting {
     pub head: Vec<u8>,
     pub past: Past,
     pub service: ServiceId,
+    /// Where its route is.
+    pub plan: Rc<Plan>,
+    pub route: usize,
 }
 
 /// What a request has been through before its exchange begins.
@@ -225,6 +229,22 @@ impl<S: Socket> Client<S> {
     /// Whether it is kept alive between requests.
     pub(crate) fn is_idle(&self) -> bool {
         self.phase == Phase::Head { started: false } && self.transport.is_open()
+    }
+
+    /// The route of a request that waits, with its configuration.
+    pub(crate) fn route(&self) -> Option<(&Rc<Plan>, usize)> {
+        match self.phase {
+            Phase::Queued => self.waiting.as_ref().map(|waiting| (&waiting.plan, waiting.route)),
+            Phase::Buffering => {
+                let (plan, route) = self.tempo.as_ref()?.held_to.as_ref()?;
+                Some((plan, (*route)?))
+            }
+            Phase::Preface(_)
+            | Phase::Head { .. }
+            | Phase::Exchange(_)
+            | Phase::Tunnel(_)
+            | Phase::Closing => None,
+        }
     }
 
     /// The exchange in progress.

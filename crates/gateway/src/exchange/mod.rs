@@ -109,6 +109,12 @@ impl Exchange {
         }
     }
 
+    /// Whether the client's connection can have its next request when this one ends early: its bytes have all been read, and it
+    /// waits for no other protocol.
+    pub(crate) fn outlives_its_end(&self) -> bool {
+        self.persistent && self.request.is_done() && !self.asks_upgrade && !self.authenticates_connection
+    }
+
     /// Whether both connections are in step at the end: the client's can have its next request, the upstream's another.
     pub(crate) fn outcome(&self) -> Outcome {
         let AnswerHalf::Forwarding { upstream_persists, .. } = self.answer else {

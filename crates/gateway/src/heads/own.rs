@@ -1,39 +1,34 @@
-//! The gateway's own responses: short, with the reason; the connection closes after them.
+//! The gateway's own responses: short, with the reason.
 
 use super::rewrite::Connection;
 use crate::Reason;
 use crate::config::Pages;
 use crate::route::Edits;
-use weir_http1::{Framing, Method, framing_field};
+use weir_http1::{Framing, framing_field};
 
-/// Writes the response for `reason`, if it has one, and returns the length of its body; `date` is the line with the
-/// time. A response to HEAD has no body (RFC 9110 section 9.3.2).
-pub(crate) fn write(
-    reason: &Reason,
-    method: Option<Method>,
-    pages: &Pages,
-    date: &[u8],
-    out: &mut Vec<u8>,
-) -> u64 {
+/// What a response for a reason is to follow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms<'a> {
+    /// A response to HEAD has no body (RFC 9110 section 9.3.2).
+    pub is_head: bool,
+    pub connection: Connection,
+    /// Those of the request's route, if it has one.
+    pub edits: Option<&'a Edits>,
+    pub pages: &'a Pages,
+    /// The line with the time.
+    pub date: &'a [u8],
+}
+
+/// Writes the response for `reason`, if it has one, and returns the length of its body.
+pub(crate) fn write(reason: &Reason, terms: &Terms<'_>, out: &mut Vec<u8>) -> u64 {
     let Some(status) = reason.status() else { return 0 };
-    let words;
-    let (kind, body) = match pages.get(&status) {
-        Some(page) => (page.content_type, &page.body[..]),
-        None => {
-            words = in_words(status, reason);
-            ("text/plain", words.as_bytes())
-        }
+    let Terms { is_head, connection, edits, pages, date } = *terms;
+    let words = in_words(status, reason);
+    let own = match pages.get(&status) {
+        Some(_) => Own::error(status, pages, None),
+        None => Own { status, content_type: "text/plain", body: Some(words.as_bytes()), field: None },
     };
-    out.extend_from_slice(format!("HTTP/1.1 {status} {}\r\n", phrase(status)).as_bytes());
-    out.extend_from_slice(date);
-    let length = body.len();
-    let rest = format!("Content-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
-    out.extend_from_slice(rest.as_bytes());
-    if method == Some(Method::Head) {
-        return 0;
-    }
-    out.extend_from_slice(body);
-    length as u64
+    respond(&own, is_head, connection, edits, date, out)
 }
 
 /// The body of an answer that says why it is one, and which setting would change that.
@@ -152,8 +147,13 @@ mod tests {
     use super::*;
     use weir_http1::{Limits, Parse, RequestError, ResponseHead};
 
+    fn terms(pages: &Pages) -> Terms<'_> {
+        Terms { is_head: false, connection: Connection::Closes, edits: None, pages, date: b"" }
+    }
+
     #[test]
     fn every_answer_is_a_response_that_parses_and_says_close() {
+        let pages = Pages::default();
         let reasons = [
             Reason::BadRequest(RequestError::MissingHost, None),
             Reason::BodyTooLarge,
@@ -165,7 +165,7 @@ mod tests {
         ];
         for reason in reasons {
             let (mut out, mut head) = (Vec::new(), ResponseHead::new());
-            write(&reason, Some(Method::Get), &Pages::default(), b"Date: x\r\n", &mut out);
+            write(&reason, &Terms { date: b"Date: x\r\n", ..terms(&pages) }, &mut out);
             let Ok(Parse::Complete(len)) = head.parse(&out, &Limits::default()) else { panic!("{reason:?}") };
             assert_eq!(Some(head.status), reason.status());
             assert!(!head.persistent);
@@ -176,11 +176,11 @@ mod tests {
 
     #[test]
     fn a_response_to_head_has_no_body_and_a_closed_client_gets_none() {
-        let mut out = Vec::new();
-        write(&Reason::UpstreamClosed, Some(Method::Head), &Pages::default(), b"", &mut out);
+        let (mut out, pages) = (Vec::new(), Pages::default());
+        write(&Reason::UpstreamClosed, &Terms { is_head: true, ..terms(&pages) }, &mut out);
         assert!(out.ends_with(b"\r\n\r\n"));
         out.clear();
-        write(&Reason::ClientClosed, None, &Pages::default(), b"", &mut out);
+        write(&Reason::ClientClosed, &terms(&pages), &mut out);
         assert_eq!(out, b"");
     }
 }

@@ -184,6 +184,16 @@ pub(crate) enum Connection {
 }
 
 impl Connection {
+    /// What a client of this version is to be told.
+    #[inline]
+    pub(crate) fn of(persists: bool, version: Version) -> Self {
+        match (persists, version) {
+            (false, _) => Self::Closes,
+            (true, Version::Http11) => Self::Persists,
+            (true, Version::Http10) => Self::PersistsByConsent,
+        }
+    }
+
     /// The field line that says so.
     #[inline]
     pub(super) fn field(self) -> &'static [u8] {

@@ -14,7 +14,7 @@ impl<N: Net> Worker<N> {
     #[cold]
     pub(super) fn buffer(&mut self, id: ClientId, buf: &[u8], plan: &Rc<Plan>, route: usize) {
         if self.core.is_short {
-            return self.refuse(id, buf, Reason::NoMemory);
+            return self.refuse(id, buf, Reason::NoMemory, plan.snapshot.routes.get(route));
         }
         let Some(client) = self.clients.get_mut(id) else { return };
         let policy = plan.policy_of(route);

@@ -2,9 +2,11 @@
 
 use super::Worker;
 use super::record::{Head, Own};
+use crate::config::Route;
 use crate::downstream::Phase;
 use crate::exchange::{Event, Exchange, RequestLine, Step};
-use crate::heads::own;
+use crate::heads::own::{self, Terms};
+use crate::heads::rewrite::Connection;
 use crate::keys::{ClientId, ExchangeId};
 use crate::mirror::Fate;
 use crate::observe::{Bytes, Context};
@@ -64,9 +66,10 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get(id) else { return };
         let (phase, exchange) = (client.phase, client.exchange());
         self.note_end_of(id, &reason);
-        let sent = self.answer_end(id, &reason);
+        let answered = self.answer_end(id, &reason);
+        let sent = answered.map_or(0, |(_, sent)| sent);
         match exchange {
-            Some(exchange) => self.record(exchange, Some(&reason), sent.unwrap_or_default()),
+            Some(exchange) => self.record(exchange, Some(&reason), sent),
             // Between requests there is nothing to record, unless this is answered.
             None if matches!(phase, Phase::Head { started: true } | Phase::Buffering | Phase::Queued)
                 || (phase == Phase::Head { started: false } && reason.status().is_some()) =>
@@ -74,7 +77,7 @@ impl<N: Net> Worker<N> {
                 let Some(client) = self.clients.get(id) else { return };
                 let (head, status) = (client.head().to_vec(), reason.status().unwrap_or_default());
                 let received = client.buffered.as_ref().map_or(0, |buffered| buffered.passed);
-                let own = Own { status, reason: Some(&reason), received, sent: sent.unwrap_or_default() };
+                let own = Own { status, reason: Some(&reason), received, sent };
                 self.record_own(id, Head::Fragment(&head), own);
             }
             None => {}
@@ -86,8 +89,10 @@ impl<N: Net> Worker<N> {
             self.blame(exchange.service, upstream.server, failure);
         }
         let exchange = self.take_exchange(id);
-        if sent.is_some() {
-            return self.close(id);
+        match answered {
+            None => {}
+            Some((Connection::Closes, _)) => return self.close(id),
+            Some((Connection::Persists | Connection::PersistsByConsent, _)) => return self.go_on(id),
         }
         let Some(client) = self.clients.get_mut(id) else { return };
         // Without framing the end of the connection is the end of the response: it must not look clean.
@@ -97,15 +102,12 @@ impl<N: Net> Worker<N> {
         self.cut(id);
     }
 
-    /// Answers with a reason, if it has a status and no response has started; returns the length of the body.
-    fn answer_end(&mut self, id: ClientId, reason: &Reason) -> Option<u64> {
+    /// Answers with a reason, if it has a status and no response has started; returns what becomes of the connection, and
+    /// the length of the body.
+    fn answer_end(&mut self, id: ClientId, reason: &Reason) -> Option<(Connection, u64)> {
         reason.status()?;
         let client = self.clients.get_mut(id)?;
         let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
-        let method = match exchange {
-            Some(exchange) => Some(exchange.method),
-            None => client.head().starts_with(b"HEAD ").then_some(Method::Head),
-        };
         let can_answer = match exchange {
             Some(exchange) => exchange.answer.is_awaiting(),
             None => matches!(client.phase, Phase::Head { .. } | Phase::Buffering | Phase::Queued),
@@ -113,20 +115,54 @@ impl<N: Net> Worker<N> {
         if !can_answer {
             return None;
         }
+        let persists = exchange.is_some_and(|exchange| exchange.outlives_its_end() && leaves_client(reason));
+        let persists = persists && !client.ended && !self.core.drain.is_on();
+        let (is_head, version, route) = match exchange {
+            Some(exchange) => {
+                (exchange.method == Method::Head, exchange.version, Some((&exchange.plan, exchange.route)))
+            }
+            None => (client.head().starts_with(b"HEAD "), Version::Http11, client.route()),
+        };
+        let connection = Connection::of(persists, version);
+        let edits = route.and_then(|(plan, route)| plan.response_edits(route));
         let core = &mut self.core;
         let date = core.date.line(core.net.now());
-        let out = client.transport.stage(&mut core.wire);
-        Some(own::write(reason, method, &core.plan.snapshot.pages, date, out))
+        let pages = &core.plan.snapshot.pages;
+        let terms = Terms { is_head, connection, edits, pages, date };
+        // The route's edits may be the client's, which is about to be written to.
+        let mut response = Vec::new();
+        let sent = own::write(reason, &terms, &mut response);
+        client.transport.stage(&mut core.wire).extend_from_slice(&response);
+        Some((connection, sent))
     }
 
-    /// Refuses the request whose head was parsed from `buf`, before it becomes an exchange.
-    pub(super) fn refuse(&mut self, id: ClientId, buf: &[u8], reason: Reason) {
+    /// The client's connection goes on after its request has ended early, and has been read.
+    fn go_on(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        client.request_is_over();
+        if !client.held.is_empty() {
+            self.resumable.push(id);
+        }
+        self.touch_client(id);
+    }
+
+    /// Refuses the request whose head was parsed from `buf`, before it becomes an exchange. `route`: where it was to go.
+    pub(super) fn refuse(&mut self, id: ClientId, buf: &[u8], reason: Reason, route: Option<&Route>) {
         let Some(client) = self.clients.get_mut(id) else { return };
         let core = &mut self.core;
         let head = &core.request;
+        let is_over = head.persistent && head.framing.is_empty() && head.upgrade.is_none();
+        let persists = is_over && leaves_client(&reason) && !core.drain.is_on();
         let date = core.date.line(core.net.now());
-        let out = client.transport.stage(&mut core.wire);
-        let sent = own::write(&reason, Some(head.method), &core.plan.snapshot.pages, date, out);
+        let terms = Terms {
+            is_head: head.method == Method::Head,
+            connection: Connection::of(persists, head.version),
+            edits: route.map(|route| &route.response),
+            pages: &core.plan.snapshot.pages,
+            date,
+        };
+        let sent = own::write(&reason, &terms, client.transport.stage(&mut core.wire));
+        client.request_is_over();
         let line = RequestLine::of(head, buf);
         let host = String::from_utf8_lossy(head.host.map_or(&b""[..], |host| host.of(buf)));
         let request = Some(line.as_str());
@@ -134,7 +170,10 @@ impl<N: Net> Worker<N> {
         self.core.note_end(&reason, context);
         let status = reason.status().unwrap_or_default();
         self.record_own(id, Head::Parsed(buf), Own { status, reason: Some(&reason), received: 0, sent });
-        self.close(id);
+        match persists {
+            true => self.touch_client(id),
+            false => self.close(id),
+        }
     }
 
     /// Removes a client; what it was sent but has not taken is lost, and it can tell.
@@ -237,4 +276,10 @@ impl<N: Net> Worker<N> {
         self.drop_upstream(upstream);
         Some(exchange)
     }
+}
+
+/// Whether a reason is about the server's side alone, so that the client's connection can have its next request. A server that
+/// switches to another protocol may have been asked to.
+fn leaves_client(reason: &Reason) -> bool {
+    matches!(reason.status(), Some(502..=504)) && !matches!(reason, Reason::UpstreamSwitched)
 }

@@ -13,7 +13,7 @@ use crate::observe::Context;
 use crate::reason::Reason;
 use crate::route::Values;
 use std::time::Duration;
-use weir_http1::{Field, FieldName, Method, RequestHead, Version, copy_fields};
+use weir_http1::{Field, FieldName, Method, RequestHead, copy_fields};
 use weir_reactor::{Net, Socket};
 
 /// What the gateway itself answers.
@@ -25,8 +25,8 @@ pub(super) enum Answer<'a> {
     Elsewhere(&'a Redirect),
     /// That no route is for the request.
     NoRoute,
-    /// That the client has made as many requests as it may; the time until the next one.
-    TooMany(Duration),
+    /// That the client has made as many requests as it may on a route; the time until the next one.
+    TooMany(&'a Route, Duration),
     /// That TRACE does not pass the route.
     NoTrace(&'a Route),
     /// To OPTIONS that goes no further: what may be asked on the route.
@@ -42,11 +42,7 @@ impl<N: Net> Worker<N> {
         let core = &mut self.core;
         let head = &core.request;
         let persists = head.persistent && head.framing.is_empty() && !core.drain.is_on();
-        let connection = match (persists, head.version) {
-            (false, _) => Connection::Closes,
-            (true, Version::Http11) => Connection::Persists,
-            (true, Version::Http10) => Connection::PersistsByConsent,
-        };
+        let connection = Connection::of(persists, head.version);
         let pages = &core.plan.snapshot.pages;
         let (methods, body, seconds, words);
         let mut location = Vec::new();
@@ -54,7 +50,8 @@ impl<N: Net> Worker<N> {
             Answer::Elsewhere(Redirect { status, to, .. })
             | Answer::Set(Route { action: Action::Redirect(Redirect { status, to, .. }), .. }) => {
                 if let Err(error) = to.write(&values(client, head, buf, b""), &mut location) {
-                    return self.refuse(id, buf, Reason::BadRequest(error, None));
+                    let route = if let Answer::Set(route) = answer { Some(route) } else { None };
+                    return self.refuse(id, buf, Reason::BadRequest(error, None), route);
                 }
                 let field = Some(("Location", &location[..]));
                 Own { status: *status, content_type: own::PLAIN, body: None, field }
@@ -66,7 +63,7 @@ impl<N: Net> Worker<N> {
                 Action::Pass { .. } | Action::Redirect(_) => Own::error(404, pages, None),
             },
             Answer::NoRoute => Own::error(404, pages, None),
-            Answer::TooMany(wait) => {
+            Answer::TooMany(_, wait) => {
                 seconds = wait.as_secs_f64().ceil().to_string();
                 Own { field: Some(("Retry-After", seconds.as_bytes())), ..Own::error(429, pages, None) }
             }
@@ -86,15 +83,14 @@ impl<N: Net> Worker<N> {
             }
         };
         let (status, is_head) = (own.status, head.method == Method::Head);
-        let (edits, reason) = match answer {
-            Answer::Set(route) | Answer::Allowed(route) | Answer::Reflected(route) => {
-                (Some(&route.response), None)
-            }
+        let (route, reason) = match answer {
+            Answer::Set(route) | Answer::Allowed(route) | Answer::Reflected(route) => (Some(route), None),
             Answer::Elsewhere(_) => (None, None),
             Answer::NoRoute => (None, Some(Reason::NoRoute)),
-            Answer::TooMany(wait) => (None, Some(Reason::RateLimited(wait))),
-            Answer::NoTrace(_) => (None, Some(Reason::TraceMethod)),
+            Answer::TooMany(route, wait) => (Some(route), Some(Reason::RateLimited(wait))),
+            Answer::NoTrace(route) => (Some(route), Some(Reason::TraceMethod)),
         };
+        let edits = route.map(|route| &route.response);
         let date = core.date.line(core.net.now());
         let sent =
             own::respond(&own, is_head, connection, edits, date, client.transport.stage(&mut core.wire));

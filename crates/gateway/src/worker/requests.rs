@@ -190,7 +190,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn begin(&mut self, id: ClientId, buf: &[u8], past: Past) {
         let head = &self.core.request;
         if head.method == Method::Connect {
-            return self.refuse(id, buf, Reason::ConnectMethod);
+            return self.refuse(id, buf, Reason::ConnectMethod, None);
         }
         let Some(client) = self.clients.get_mut(id) else { return };
         if past.is_none()
@@ -204,7 +204,7 @@ impl<N: Net> Worker<N> {
         if client.frontend.underscores == Underscores::Reject
             && head.fields.iter().any(|field| field.underscore)
         {
-            return self.refuse(id, buf, Reason::UnderscoreInName);
+            return self.refuse(id, buf, Reason::UnderscoreInName, None);
         }
         let plan = Rc::clone(&self.core.plan);
         let listener = &client.frontend.name;
@@ -215,24 +215,24 @@ impl<N: Net> Worker<N> {
             Err(Unrouted::NoRoute) => {
                 return self.answer_self(id, buf, redirect.map_or(Answer::NoRoute, Answer::Elsewhere));
             }
-            Err(Unrouted::Ambiguous) => return self.refuse(id, buf, Reason::AmbiguousPath),
+            Err(Unrouted::Ambiguous) => return self.refuse(id, buf, Reason::AmbiguousPath, None),
         };
         if let Some(rate) = &found.rate
             && past.is_none()
             && let Err(wait) =
                 rate.take(Origin::of(client.origin.map(|client| client.ip())), self.core.net.now())
         {
-            return self.answer_self(id, buf, Answer::TooMany(wait));
+            return self.answer_self(id, buf, Answer::TooMany(found, wait));
         }
         if matches!(head.method, Method::Options | Method::Trace) {
             match stopped(head, buf, found) {
                 Ok(None) => {}
                 Ok(Some(answer)) => return self.answer_self(id, buf, answer),
-                Err(reason) => return self.refuse(id, buf, reason),
+                Err(reason) => return self.refuse(id, buf, reason, Some(found)),
             }
         }
         if matches!(head.framing, Framing::Length(length) if length > found.policy.max_body) {
-            return self.refuse(id, buf, Reason::BodyTooLarge);
+            return self.refuse(id, buf, Reason::BodyTooLarge, Some(found));
         }
         match found.action {
             Action::Pass { service } => match plan.services.get(service) {
@@ -291,15 +291,19 @@ impl<N: Net> Worker<N> {
             true => None,
             false => chosen.choose(&mut self.servers, self.core.net.now(), wish),
         };
-        let Some(server) = server else { return self.wait_for_server(id, buf, service, past) };
+        let Some(server) = server else {
+            return self.wait_for_server(id, buf, (plan, route, found), service, past);
+        };
         let copy = found.mirror.and_then(|to| self.copy(id, buf, found, to));
         let is_copied = copy.is_some();
         let mut entry = self.entry(buf);
         let attempt = match self.attempt(server, id) {
             Ok(attempt) => attempt,
             // Another worker was faster.
-            Err(Unavailable::Full) => return self.wait_for_server(id, buf, service, past),
-            Err(unavailable) => return self.refuse(id, buf, unavailable.into()),
+            Err(Unavailable::Full) => {
+                return self.wait_for_server(id, buf, (plan, route, found), service, past);
+            }
+            Err(unavailable) => return self.refuse(id, buf, unavailable.into(), Some(found)),
         };
         let (Some(client), Some(upstream)) =
             (self.clients.get_mut(id), self.upstreams.get_mut(attempt.upstream))

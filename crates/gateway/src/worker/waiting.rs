@@ -1,8 +1,10 @@
 //! Requests that wait for a connection, because each server of their service has as many as it may have.
 
 use super::Worker;
+use crate::config::Route;
 use crate::downstream::{Past, Phase, Waiting};
 use crate::keys::{ClientId, ServiceId};
+use crate::plan::Plan;
 use crate::reason::Reason;
 use crate::upstream::Server;
 use std::rc::Rc;
@@ -10,16 +12,23 @@ use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
     /// Lets the request whose head was parsed from `buf` wait, or refuses it.
-    pub(super) fn wait_for_server(&mut self, id: ClientId, buf: &[u8], service: ServiceId, past: Past) {
+    pub(super) fn wait_for_server(
+        &mut self,
+        id: ClientId,
+        buf: &[u8],
+        (plan, route, found): (&Rc<Plan>, usize, &Route),
+        service: ServiceId,
+        past: Past,
+    ) {
         let Some(wanted) = self.services.get_mut(service) else {
             return self.broken(id, "a request without its service");
         };
         let is_open = |id| self.servers.get(id).is_some_and(Server::is_open);
         if !wanted.servers.iter().copied().any(is_open) {
-            return self.refuse(id, buf, Reason::NoServer);
+            return self.refuse(id, buf, Reason::NoServer, Some(found));
         }
         if wanted.waiting.len() >= wanted.config.max_waiting {
-            return self.refuse(id, buf, Reason::QueueFull);
+            return self.refuse(id, buf, Reason::QueueFull, Some(found));
         }
         let Some(client) = self.clients.get_mut(id) else { return };
         match past.waits_since {
@@ -29,7 +38,8 @@ impl<N: Net> Worker<N> {
         self.waiting += 1;
         let since = past.waits_since.unwrap_or_else(|| self.core.net.now());
         let past = Past { waits_since: Some(since), ..past };
-        client.waiting = Some(Box::new(Waiting { head: buf.to_vec(), past, service }));
+        client.waiting =
+            Some(Box::new(Waiting { head: buf.to_vec(), past, service, plan: Rc::clone(plan), route }));
         client.phase = Phase::Queued;
         self.touch_client(id);
         self.want(service);
