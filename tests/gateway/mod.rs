@@ -37,6 +37,7 @@ mod settings;
 mod slow;
 mod tickets;
 mod tls;
+mod top;
 mod tracing;
 mod trailers;
 mod underscores;

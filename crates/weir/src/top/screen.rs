@@ -67,7 +67,7 @@ impl View<'_> {
                 now.count("/clients"),
                 now.count("/tunnels")
             ),
-            format!("answers/s {}", classes.collect::<String>()),
+            format!("responses/s{}", classes.collect::<String>()),
             format!(
                 "connections/s {:>6.0}   upstream {:>6.0}   retries {:.0}   ejections {:.0}",
                 gained("/connections") / seconds,

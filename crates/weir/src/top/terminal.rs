@@ -5,13 +5,18 @@ use crate::outcome::{Outcome, say};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::{LocalModes, OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
+use signal_hook::consts::{SIGHUP, SIGTERM};
 use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// It is as before once this is dropped.
 pub(super) struct Terminal {
     /// How its input was; `None`: stdin is no terminal.
     before: Option<Termios>,
+    /// A signal ends this.
+    is_ended: Arc<AtomicBool>,
 }
 
 impl Terminal {
@@ -24,7 +29,10 @@ impl Terminal {
             keys.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
             tcsetattr(stdin(), OptionalActions::Now, &keys).ok()?;
         }
-        let terminal = Self { before };
+        let terminal = Self { before, is_ended: Arc::default() };
+        for signal in [SIGTERM, SIGHUP] {
+            signal_hook::flag::register(signal, Arc::clone(&terminal.is_ended)).ok()?;
+        }
         // The other screen, without a cursor.
         say(format_args!("\x1b[?1049h\x1b[?25l")).ok()?;
         Some(terminal)
@@ -47,21 +55,22 @@ impl Terminal {
         say(format_args!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n")))
     }
 
-    /// Waits for so long; true: a key says that this is the end.
+    /// Waits for this time; true: a key or a signal says that this is the end.
     pub(super) fn is_quit_within(&self, time: Duration) -> bool {
         let until = Instant::now() + time;
         loop {
+            if self.is_ended.load(Ordering::Relaxed) {
+                return true;
+            }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            if self.before.is_none() {
-                std::thread::sleep(left);
-                continue;
-            }
             let wait = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
             let keys = stdin();
-            match poll(&mut [PollFd::new(&keys, PollFlags::IN)], Some(&wait)) {
+            let mut keys = [PollFd::new(&keys, PollFlags::IN)];
+            let watched = if self.before.is_some() { &mut keys[..] } else { &mut [] };
+            match poll(watched, Some(&wait)) {
                 Ok(0) => {}
                 Ok(_) => {
                     let mut some = [0; 64];
