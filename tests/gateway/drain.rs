@@ -21,7 +21,7 @@ fn config(upstream: &Upstream, listener: &str, admin: &str) -> String {
     )
 }
 
-/// A request that waits for its answer at the upstream, sent over a connection of its own.
+/// A request that waits for its response at the upstream, sent over a connection of its own.
 fn waiting(weir: &Weir, upstream: &Upstream) -> Client {
     let mut client = Client::connect(weir.address(), None);
     client.send(GET);
@@ -94,7 +94,7 @@ fn a_new_process_starts_beside_one_that_drains() {
             "{admin}: a process that serves keeps its addresses: {}",
             second.stderr
         );
-        // A watcher of before goes on with the old one.
+        // A connection to the admin address from before stays with the old process.
         let mut watcher = (!is_path).then(|| Client::connect(old.admin(), None));
         let ready =
             |watcher: &mut Client| watcher.ask("GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n").status;
@@ -126,7 +126,7 @@ fn status(admin: &str, path: &Path) -> u16 {
     Client::connect(admin.parse().unwrap(), None).ask(format!("{request}\r\n")).status
 }
 
-/// An upstream that switches protocols, and speaks once the switch is thrown; or answers then.
+/// An upstream that switches protocols, and speaks once the switch is thrown; or responds then.
 fn chatting(switch: &Switch) -> Upstream {
     let switch = switch.clone();
     Upstream::start(None, move |peer: &mut Peer| {

@@ -1,4 +1,4 @@
-//! Prometheus' text format, read as strictly as its specification: what is scraped is never half understood.
+//! Prometheus' text format, read as strictly as its specification says.
 
 use super::named;
 use crate::common::{Certificates, Client, Weir};

@@ -5,7 +5,7 @@ use super::{ask, get, named};
 use crate::common::{Peer, Upstream, Weir};
 use std::net::SocketAddr;
 
-/// An upstream that answers each request with this status.
+/// An upstream that responds to each request with this status.
 fn failing(status: u16) -> Upstream {
     Upstream::start(None, move |peer: &mut Peer| {
         while peer.request().is_some() {
@@ -32,7 +32,7 @@ fn statuses(weir: &Weir, request: &str, count: usize) -> Vec<u16> {
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
-/// Regression test: a server that answers 503 at once was the least busy one, and got most requests.
+/// Regression test: a server that responds 503 at once was the least busy one, and got most requests.
 #[test]
 fn a_server_that_answers_with_errors_is_ejected_where_they_count() {
     let good = named("good");

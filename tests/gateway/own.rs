@@ -7,7 +7,7 @@ use weir_http1::Method;
 
 const HSTS: &str = "response_headers.set = { Strict-Transport-Security = 'max-age=1' }\n";
 
-/// A gateway whose routes lead to a service that cannot be reached, one that breaks its answers, and one that is silent.
+/// A gateway whose routes lead to a service that cannot be reached, one whose responses are invalid, and one that is silent.
 fn gateway() -> (Weir, Upstream, Upstream) {
     // Nothing listens there: binding it again takes the same right as this had.
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

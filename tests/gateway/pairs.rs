@@ -260,7 +260,7 @@ const SERVICE: Table = Table {
         (&["max_connections"], &["max_waiting"], Obeyed("a_queue_is_bounded_in_length_and_time")),
         (&["health"], &["accept"], Obeyed("health_checks_accept_what_their_service_does")),
         (&["proxy_protocol"], &["tls"], Obeyed("a_server_with_tls_gets_the_header_in_the_clear")),
-        // Which server, how many connections, and what may come on them.
+        // The server, the number of connections, and what they may carry.
         (SERVICE_KEYS, SERVICE_KEYS, Independent),
     ],
 };

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A gateway with an access log, short timeouts, small limits, and a service that answers never.
+/// A gateway with an access log, short timeouts, small limits, and a service that never responds.
 fn config(upstream: &Upstream, log: &Path) -> String {
     format!(
         "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\nservers = 'http://{}'\n[service.none]\n\

@@ -33,7 +33,7 @@ fn via_goes_each_way_that_is_set() {
             vec!["1.1 a"],
             vec!["1.1 server", "1.1 b"],
         ),
-        // A route's own field, or none, comes in its place.
+        // A route's own field replaces it, or removes it.
         (
             "via = { requests = 'a', responses = 'b' }",
             "request_headers.remove = 'Via'\nresponse_headers.remove = 'via'",

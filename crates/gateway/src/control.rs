@@ -18,7 +18,7 @@ pub(crate) fn tell(workers: &[Sender<Control>]) {
     }
 }
 
-/// Asks all workers. Errors: some do not answer in time, or have ended.
+/// Asks all workers. Errors: some do not reply in time, or have ended.
 pub(crate) fn gather(workers: &[Sender<Control>]) -> Result<Report, Partial> {
     let (reply, replies) = channel();
     for worker in workers {

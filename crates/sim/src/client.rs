@@ -38,7 +38,7 @@ pub(crate) struct Client {
 pub(crate) struct Manners {
     /// It does not wait for an answer before it asks again.
     pub(crate) pipelines: bool,
-    /// It ends its stream behind the last request, and waits for the answers, if it gets any.
+    /// It ends its stream behind the last request, and waits for the responses.
     pub(crate) half_closes: bool,
     /// It stops reading now and then.
     pub(crate) is_slow: bool,

@@ -427,7 +427,7 @@ mod tests {
         }
     }
 
-    /// Connects with records of early data, of which the server gets so many bytes at a time. Why it failed.
+    /// Connects with records of early data, which reach the server in pieces of this many bytes. Returns why it failed.
     fn reject_early_data(asks_certificate: bool, records: &[usize], piece: usize) -> Option<&'static str> {
         let issued = issue(&["localhost"], KeyKind::EcdsaP256).unwrap();
         // Of stored sessions alone does the TLS library take early data at all.

@@ -230,14 +230,14 @@ fn each_hello_may_be_in_64_records_and_no_more() {
     }
 }
 
-/// A handshake message in so many records, the last of which may be the longest.
+/// A handshake message in this number of records; the last may be the longest.
 fn split_in(message: &[u8], records: usize) -> Vec<u8> {
     let size = message.len() / records;
     let (even, last) = message.split_at(size * (records - 1));
     [in_records(even, size), in_records(last, last.len())].concat()
 }
 
-/// A handshake message in records of so many bytes.
+/// A handshake message in records of this many bytes.
 fn in_records(message: &[u8], size: usize) -> Vec<u8> {
     let record = |part: &[u8]| [&[22, 3, 1][..], &(part.len() as u16).to_be_bytes(), part].concat();
     message.chunks(size.max(1)).flat_map(record).collect()

@@ -1,4 +1,4 @@
-//! Which certificate a client gets, for every pairing of names, kinds of keys, and what the client can verify.
+//! The certificate that a client gets, for every pairing of names, kinds of keys, and signatures that the client verifies.
 
 use weir_tls::issue::{Authority, Issued, KeyKind};
 use weir_tls::{

@@ -65,7 +65,7 @@ fn every_group_in_both_versions() {
     }
 }
 
-/// By default both sides prefer the post-quantum hybrid, and nobody needs a second hello for it.
+/// By default both sides prefer the post-quantum hybrid, without a second ClientHello.
 #[test]
 fn the_hybrid_group_is_preferred_and_costs_no_client_a_retry() {
     use Group::{P256, P384, X25519, X25519Mlkem768 as Hybrid};

@@ -57,7 +57,7 @@ fn is_stapled(acceptor: &Acceptor, response: &[u8]) -> bool {
     let mut pair = Pair::new(&connector, acceptor);
     pair.client.receive(&mut [], &mut Vec::new(), &mut pair.to_server).unwrap();
     pair.server.receive(&mut pair.to_server, &mut Vec::new(), &mut pair.to_client).unwrap();
-    // In TLS 1.2 it comes in cleartext.
+    // TLS 1.2 sends it in cleartext.
     pair.to_client.windows(response.len()).any(|part| part == response)
 }
 

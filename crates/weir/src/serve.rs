@@ -200,7 +200,7 @@ impl GatewayArgs {
         Flags { keys, files }
     }
 
-    /// The configuration that the flags stand for: one service, and a route for everything. `missing`: what is said without them.
+    /// The configuration that the flags stand for: one service, and a route for everything. `missing`: the error without them.
     fn config(self, missing: &str) -> Result<Config, Failure> {
         let Some(to) = self.to.filter(|_| !self.listen.is_empty()) else {
             return Err(Failure::usage(missing));

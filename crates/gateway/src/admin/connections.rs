@@ -1,4 +1,4 @@
-//! Connections to the admin address, of which only so many have a thread.
+//! Connections to the admin address; a limited number of them have a thread.
 
 use socket2::Socket;
 use std::net::Shutdown;
@@ -59,7 +59,7 @@ impl Entered {
         &self.connection.stream
     }
 
-    /// Answers a request, which nobody takes the place of until then.
+    /// Responds to a request. Until then no other connection can take its place.
     pub(super) fn answering<T>(&self, answer: impl FnOnce() -> T) -> T {
         self.connection.awaits_client.store(false, Ordering::Relaxed);
         let answer = answer();

@@ -1,4 +1,4 @@
-//! The door to an admin address: who is let in, and who is owed an answer before it closes.
+//! The door to an admin address: it admits connections, and closes when each of them has its response.
 
 use super::claim::{Claim, Claims};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -33,7 +33,7 @@ enum Phase {
     Open,
     /// The process drains: the socket is closed once another process claims the address. Connections go on.
     Draining,
-    /// Nobody is let in. Connections get one more answer.
+    /// It admits no new connection. Those it has admitted get one more response.
     Closed,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Next {
     Client(OwnedFd),
     /// The process drains, and another one waits for the address: close the socket, and grant it.
     Claimed(Claim),
-    /// Nobody is let in any more.
+    /// Admits no more connections.
     Closed,
 }
 

@@ -4,7 +4,7 @@ use super::Origin;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The parts, each with the clients that fall to it. Which one that is depends on a random key: nobody fills one on purpose.
+/// The parts, each with the clients that fall to it. Which one that is depends on a random key: an attacker cannot aim at one.
 #[derive(Debug, Default)]
 pub(super) struct Shards<T> {
     parts: [Mutex<T>; SHARDS],

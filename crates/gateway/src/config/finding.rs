@@ -1,4 +1,4 @@
-//! Findings: what is wrong with a configuration, and what is valid and rarely meant.
+//! Findings: faults of a configuration, and valid settings that are rarely meant.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub enum Severity {
     Warning,
 }
 
-/// Who has no right to a file. Those who wrote it are often another user, and see nothing wrong.
+/// The user without the right to a file. Its author is often another user, for whom it opens.
 fn right_to_it() -> String {
     let uid = rustix::process::geteuid().as_raw();
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();

@@ -42,7 +42,7 @@ impl Network {
     /// The family whose public addresses are all in these networks, together.
     pub(crate) fn internet_in(networks: &[Self]) -> Option<&'static str> {
         let v4 = |a, b, c, d| mapped(IpAddr::V4(Ipv4Addr::new(a, b, c, d)));
-        // Those of unicast; what is private or reserved within is asked for, too, as none writes such a list.
+        // All of unicast, private and reserved networks included: a list that leaves those out is not one that people write.
         let families =
             [("IPv4", v4(1, 0, 0, 0), v4(223, 255, 255, 255)), ("IPv6", 0x2000 << 112, (0x4000 << 112) - 1)];
         let mut ranges: Vec<_> = networks

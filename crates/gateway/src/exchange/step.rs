@@ -148,7 +148,7 @@ impl Exchange {
         self.attempt.reused && self.times.first_byte.is_none() && matches!(self.replay, Replay::Kept(_))
     }
 
-    /// Whether an answer that has begun may still not be the last word.
+    /// Whether another server may still be asked although a response has begun.
     pub(crate) fn may_ask_another(&self) -> bool {
         self.status == 0
             && self.others > 0
@@ -156,7 +156,7 @@ impl Exchange {
             && !self.policy().retry.on.is_empty()
     }
 
-    /// Whether another server is to be asked, by the status of this answer.
+    /// Whether another server is to be asked, by the status of this response.
     pub(crate) fn is_to_ask_another(&self, status: u16) -> bool {
         self.may_ask_another()
             && self.policy().retry.on.contains(status)

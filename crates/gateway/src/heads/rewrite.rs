@@ -328,7 +328,7 @@ fn via(name: Option<&str>, received: Version, edits: Option<&Edits>, out: &mut V
     out.extend_from_slice(b"\r\n");
 }
 
-/// A route's field comes in place of it, or none.
+/// A route's field replaces it, or the route removes it.
 #[cold]
 fn named_via(name: &str, received: Version, edits: Option<&Edits>, out: &mut Vec<u8>) {
     if edits.is_some_and(|edits| edits.drops_name(b"via")) {

@@ -93,7 +93,7 @@ impl Journal {
         self.queue(Entry::Line(Level::Warning, line.to_string()));
     }
 
-    /// As [`Journal::line`], for what was to be done and is not.
+    /// As [`Journal::line`], for a command that failed.
     pub(crate) fn error(&self, line: impl Display) {
         self.queue(Entry::Line(Level::Error, line.to_string()));
     }

@@ -56,7 +56,7 @@ struct Window {
     /// Answers that had been counted before.
     answers: u64,
     failures: u64,
-    /// Those without an answer.
+    /// Those without a response.
     unanswered: u64,
 }
 
@@ -214,7 +214,7 @@ impl Server {
         }
     }
 
-    /// It failed, with an answer that has been counted or without one; returns for how long it is ejected, if it is now.
+    /// It failed, with a response that has been counted or without one. Returns for how long it is ejected, if it is now.
     pub(crate) fn failed(&mut self, now: Instant, eject: &Eject, answered: bool) -> Option<Duration> {
         self.failures = self.failures.saturating_add(1);
         let fails_often =

@@ -369,8 +369,8 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// Until a connection is open, what is staged is the whole request so far; as it opens, that leaves. It is kept before, if the
-/// request may be sent again.
+/// Until a connection opens, the whole request so far is staged for it, and leaves as it opens. If the request may be sent
+/// again, a copy is kept first.
 #[cold]
 fn keep_staged<S: Socket>(
     upstream: &mut Upstream<S>,

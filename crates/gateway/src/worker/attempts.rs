@@ -136,8 +136,8 @@ impl<N: Net> Worker<N> {
         self.touch_client(client);
     }
 
-    /// Sends the request of an exchange to another server, since this one's answer is not the last word. Whether it does: if
-    /// there is none, or no retry left, this answer is.
+    /// Sends the request of an exchange to another server in place of passing this one's response on. Returns whether it does:
+    /// without another server, or a retry left, the client gets this response.
     #[cold]
     pub(super) fn ask_another(&mut self, id: ExchangeId, status: u16) -> bool {
         let Some(exchange) = self.exchanges.get_mut(id) else { return false };
@@ -183,7 +183,7 @@ impl<N: Net> Worker<N> {
         true
     }
 
-    /// Counts an answer whose status may be a failure, and blames its server if it is one. Whether it is.
+    /// Counts a response whose status may be a failure, and blames its server if it is one. Returns whether it is.
     #[cold]
     fn note_failure(&mut self, service: ServiceId, server: ServerId, status: u16) -> bool {
         let failure = Failure::Status(status);

@@ -26,7 +26,7 @@ use weir_transport::Wire;
 pub(crate) enum Control<S = OwnedFd> {
     /// Drain, or end.
     Stop(Stop),
-    /// Drain, since another process goes on, which accepts from the listeners for which this says so.
+    /// Drain: another process takes over. It accepts from the listeners for which this is true.
     HandOver(Arc<[bool]>),
     /// Go on with these settings; exchanges in progress keep theirs.
     Adopt(Arc<Snapshot>),
@@ -206,7 +206,7 @@ impl<N: Net> Worker<N> {
         let timeouts = &self.core.plan.policy().timeouts;
         let Some(next) = self.core.drain.next(why, self.core.net.now(), timeouts) else { return };
         self.core.drain = next;
-        // A drain of listeners that has begun goes on.
+        // A drain of listeners that has begun continues.
         match taken {
             Some(taken) => {
                 let sites = &self.sites;

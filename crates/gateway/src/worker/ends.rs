@@ -136,7 +136,7 @@ impl<N: Net> Worker<N> {
         Some((connection, sent))
     }
 
-    /// The client's connection goes on after its request has ended early, and has been read.
+    /// Keeps the client's connection for its next request after one that ended early and has been read.
     fn go_on(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
         client.request_is_over();

@@ -74,7 +74,7 @@ impl<N: Net> Worker<N> {
         access.record(&line, now);
     }
 
-    /// A request has an answer without having become an exchange.
+    /// Records a request that the gateway responded to before it became an exchange.
     pub(super) fn record_own(&mut self, id: ClientId, head: Head<'_>, own: Own<'_>) {
         let Own { status, reason, received, sent } = own;
         let now = self.core.net.now();

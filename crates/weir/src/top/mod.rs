@@ -48,7 +48,7 @@ pub(crate) fn run(args: &TopArgs) -> Outcome {
     watch(args, &mut gateway, first, terminal.as_ref())
 }
 
-/// Until a key ends it, or what reads stdout is gone. A gateway that is away for a while, as in a restart, is waited for.
+/// Refreshes until a key or a signal ends it, or the reader of stdout is gone. It survives a restart of the gateway.
 fn watch(args: &TopArgs, gateway: &mut Gateway<'_>, first: Sample, terminal: Option<&Terminal>) -> Outcome {
     let (mut before, mut now) = (first.clone(), first);
     loop {

@@ -136,7 +136,7 @@ fn exchange(stream: &Socket, host: &str) -> io::Result<(ResponseHead, Vec<u8>)> 
 
 const STRANGER: &str = "expected the admin address of a gateway";
 
-/// A gateway answers within a second.
+/// A gateway responds within a second.
 const WITHIN: Duration = Duration::from_secs(3);
 
 /// The state of thousands of servers.

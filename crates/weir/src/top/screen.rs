@@ -155,7 +155,7 @@ enum Keep {
     Ends,
 }
 
-/// A text in so many columns.
+/// A text in this number of columns.
 fn elided(text: &str, columns: usize, keep: Keep) -> String {
     let count = text.chars().count();
     if count <= columns {

@@ -49,7 +49,7 @@ impl Terminal {
         }
     }
 
-    /// Shows it in the place of what was there. Errors: nobody reads it.
+    /// Shows it in place of the last screen. Errors: the reader of stdout is gone.
     pub(super) fn show(&self, text: &str) -> Outcome {
         // Line by line, each cleared behind its end, and all below: nothing flickers.
         say(format_args!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n")))

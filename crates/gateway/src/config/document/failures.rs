@@ -56,9 +56,9 @@ impl fmt::Display for ErrorStatuses {
 pub(crate) enum Failure {
     /// There was no connection to it.
     Connect,
-    /// It did not answer in time, or stopped.
+    /// It did not respond in time, or stopped.
     Timeout,
-    /// It closed the connection before the end of its answer, or sent none that is valid.
+    /// It closed the connection before the end of its response, or sent an invalid one.
     Invalid,
     /// It answered with this status.
     Status(u16),
@@ -69,11 +69,11 @@ pub(crate) enum Failure {
 pub struct EjectOn {
     /// There is no connection, or no handshake.
     pub connect: bool,
-    /// There is no answer in time.
+    /// No response came in time.
     pub timeout: bool,
     /// The response is cut off or invalid.
     pub invalid: bool,
-    /// The answer has one of these statuses.
+    /// The response has one of these statuses.
     pub statuses: ErrorStatuses,
 }
 
@@ -157,7 +157,7 @@ fn statuses(text: &str) -> Option<RangeInclusive<u16>> {
 pub struct Retries {
     /// Which requests.
     pub requests: Retry,
-    /// To another server when the answer has one of these statuses.
+    /// To another server when the response has one of these statuses.
     pub on: ErrorStatuses,
 }
 

@@ -115,7 +115,7 @@ pub enum ClientField {
 pub struct Via {
     /// Of requests; default: no field is added.
     pub requests: Option<String>,
-    /// Of responses; likewise.
+    /// Of responses, in the same form.
     pub responses: Option<String>,
 }
 

@@ -60,7 +60,7 @@ pub struct Route {
     pub mirror: Option<Mirror>,
     /// How many requests a client may make; default: any number.
     pub rate: Option<Rate>,
-    /// Which requests are sent again when a pooled connection closes under them, or when an answer has one of some statuses.
+    /// Which requests are sent again when a pooled connection closes under them, or when the response has one of the listed statuses.
     pub retry: Retries,
     /// Maximum request body in bytes; default: that of `limits`.
     #[serde(deserialize_with = "size")]

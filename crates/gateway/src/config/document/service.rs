@@ -115,7 +115,7 @@ pub enum HashOn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Eject {
-    /// What is a failure; default: no connection, no answer in time, and no valid one.
+    /// What counts as a failure; default: no connection, no response in time, and an invalid response.
     pub on: EjectOn,
     /// Failures in a row; 0: any number.
     pub failures: u32,

@@ -57,7 +57,7 @@ pub struct Timeouts {
     /// From SIGTERM to exit, whatever is still in progress.
     #[serde(deserialize_with = "duration")]
     pub drain: Duration,
-    /// From a hand-over to another process, which goes on, to exit, whatever is still in progress.
+    /// From a hand-over to another process to this one's exit, which aborts what is still in progress.
     #[serde(deserialize_with = "duration")]
     pub upgrade_drain: Duration,
     /// From the start of the new process of an upgrade until it serves; then the old one goes on instead.

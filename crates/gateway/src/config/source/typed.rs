@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 use weir_toml::key_at;
 
-/// What was left out, so that what is said about it is not said by its own fault.
+/// The keys that were left out because they are wrong: errors that only follow from that are not reported.
 #[derive(Debug, Default)]
 pub(crate) struct Doubts(Vec<String>);
 

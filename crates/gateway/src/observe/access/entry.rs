@@ -63,7 +63,7 @@ impl Entry {
         ])
     }
 
-    /// The entry of a request whose head is not complete, or invalid: what there is of it, as far as one can tell.
+    /// The entry of a request whose head is incomplete or invalid, as far as its bytes can be read.
     #[cold]
     pub(crate) fn of_fragment(bytes: &[u8]) -> Self {
         let mut lines = bytes.get(..HEAD_IN_LOG).unwrap_or(bytes).split(|byte| *byte == b'\n');
