@@ -247,7 +247,7 @@ fn key(name: &str, value: &Value, out: &mut String) {
 
 fn inline(value: &Value) -> String {
     match value {
-        Value::Text(text) => quoted(text),
+        Value::Text(text) => quoted(&text.replace("${", LITERAL)),
         Value::Number(number) => number.to_string(),
         Value::Flag(flag) => flag.to_string(),
         Value::List(values) => {
@@ -267,6 +267,9 @@ fn bare(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     if !name.is_empty() && name.chars().all(is_plain) { name.to_owned() } else { quoted(name) }
 }
+
+/// In values, `${` begins a variable of the environment. In keys, it is plain.
+const LITERAL: &str = "$${";
 
 /// A basic string of TOML.
 fn quoted(text: &str) -> String {
@@ -296,5 +299,21 @@ mod tests {
         assert_eq!(quoted("a\"b\\c\n\u{7}é"), "\"a\\\"b\\\\c\\n\\u0007é\"");
         assert_eq!(bare("X-A"), "X-A");
         assert_eq!(bare("a b"), "\"a b\"");
+    }
+
+    #[test]
+    fn values_name_no_variables_of_the_environment() {
+        let text = |text: &str| Value::Text(text.to_owned());
+        let table = Value::Table(Table([("${A}".to_owned(), text("${A}"))].into()));
+        for (value, expected) in [
+            (text("${A}"), r#""$${A}""#),
+            (text("a ${A:-b} ${"), r#""a $${A:-b} $${""#),
+            (text("$${A}"), r#""$$${A}""#),
+            (text("$A {b} $"), r#""$A {b} $""#),
+            (Value::texts(vec!["${A}".to_owned(), "b".to_owned()]), r#"["$${A}", "b"]"#),
+            (table, r#"{ "${A}" = "$${A}" }"#),
+        ] {
+            assert_eq!(inline(&value), expected);
+        }
     }
 }

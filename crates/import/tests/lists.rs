@@ -94,6 +94,7 @@ fn what_is_not_done_is_reported() {
         "maxconn 10",
         "bind :81 interface eth1",
         "bind :81 transparent",
+        "http-request set-header X-A \"${HOME}\"",
         "http-request set-header X-A b if { path_end .x }",
         "http-request set-header X-A b if { path_beg -i /x }",
         "http-request deny if { path_beg -i /a } { hdr(x) -i b }",

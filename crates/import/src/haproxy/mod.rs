@@ -57,7 +57,7 @@ pub(crate) fn translate(
     reader: &dyn Reader,
     notes: &mut Notes,
 ) -> Result<Document, ImportError> {
-    let sections = parser::parse(text, path)?;
+    let sections = parser::parse(text, path, notes)?;
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
     let config = Config { sections: &sections, folder, reader };
     audit::audit(&config, notes);

@@ -2,7 +2,7 @@
 
 use super::SECTIONS;
 use crate::ImportError;
-use crate::note::At;
+use crate::note::{At, Notes};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -41,14 +41,14 @@ pub(super) struct Section {
 }
 
 /// Parses a file. Errors: a line outside of sections, or a quote that does not end.
-pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Section>, ImportError> {
+pub(super) fn parse(text: &str, path: &Path, notes: &mut Notes) -> Result<Vec<Section>, ImportError> {
     let file: Rc<str> = path.display().to_string().into();
     let mut sections: Vec<Section> = Vec::new();
     let mut defaults = None;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (index, line) in text.lines().enumerate() {
         let at = At { file: Rc::clone(&file), line: index + 1 };
-        let words = words(line, &at)?;
+        let words = words(line, &at, notes)?;
         let Some(first) = words.first() else { continue };
         if !SECTIONS.contains(&first.as_str()) {
             match sections.last_mut() {
@@ -90,12 +90,17 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Section>, ImportError
     Ok(sections)
 }
 
-/// The words of a line, without its comment.
-fn words(line: &str, at: &At) -> Result<Vec<String>, ImportError> {
+/// The words of a line, without its comment. Variables of the environment, which double quotes may have, stay as they are
+/// written.
+fn words(line: &str, at: &At, notes: &mut Notes) -> Result<Vec<String>, ImportError> {
     let (mut words, mut word, mut is_word) = (Vec::new(), String::new(), false);
     let mut chars = line.chars();
     let mut quote = None;
     while let Some(c) = chars.next() {
+        if (c, quote) == ('$', Some('"')) && is_variable(chars.as_str()) {
+            let message = "HAProxy takes a variable of the environment there; write ${NAME} where the result has its name";
+            notes.loss(at, line.trim(), message);
+        }
         match (c, quote) {
             ('#', None) => break,
             ('\\', None | Some('"')) => {
@@ -105,6 +110,7 @@ fn words(line: &str, at: &At) -> Result<Vec<String>, ImportError> {
                     Some('r') => word.push('\r'),
                     Some('t') => word.push('\t'),
                     Some(next @ (' ' | '#' | '\\' | '"' | '\'')) => word.push(next),
+                    Some('$') if quote.is_some() => word.push('$'),
                     // Regular expressions keep theirs.
                     Some(next) => word.extend(['\\', next]),
                     None => {}
@@ -139,6 +145,11 @@ fn words(line: &str, at: &At) -> Result<Vec<String>, ImportError> {
     Ok(words)
 }
 
+/// Whether a text behind `$` is the name of a variable, or one in braces.
+fn is_variable(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || "_.{".contains(c))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,9 +163,30 @@ mod tests {
             ("a '' b\\#c", vec!["a", "", "b#c"]),
             ("# nothing", vec![]),
             ("reg ^/a\\.b", vec!["reg", "^/a\\.b"]),
+            ("\"\\$A \\${A}\" '\\$A' \\$A", vec!["$A ${A}", "\\$A", "\\$A"]),
         ] {
-            assert_eq!(words(line, &at).expect("is valid"), expected, "{line}");
+            let mut notes = Notes::default();
+            assert_eq!(words(line, &at, &mut notes).expect("is valid"), expected, "{line}");
+            assert!(notes.losses().is_empty(), "{line}");
         }
-        assert!(words("a 'b", &at).is_err());
+        assert!(words("a 'b", &at, &mut Notes::default()).is_err());
+    }
+
+    #[test]
+    fn variables_of_the_environment_are_reported() {
+        let at = At { file: "a".into(), line: 1 };
+        for (line, reported) in [
+            ("server s \"${HOST}:80\"", true),
+            ("server s \"$HOST\"", true),
+            ("a \"b ${C-d}\"", true),
+            ("a \"$.LINE\"", true),
+            ("a '${B}' ${B} $B", false),
+            ("a \"\\${B} ^/$ $1\"", false),
+            ("# \"${B}\"", false),
+        ] {
+            let mut notes = Notes::default();
+            words(line, &at, &mut notes).expect("is valid");
+            assert_eq!(!notes.losses().is_empty(), reported, "{line}");
+        }
     }
 }

@@ -11,6 +11,7 @@ use weir_tls::issue::{Authority, Files, KeyKind};
 /// # Panics
 /// If the gateway rejects it.
 pub(crate) fn check(toml: &str) {
+    names_no_variable(&toml.parse().unwrap_or_else(|error| panic!("{error}\n{toml}")));
     let mut config: Config = toml::from_str(toml).unwrap_or_else(|error| panic!("{error}\n{toml}"));
     if config.listeners.is_empty() {
         // There is nothing to serve, which the importer has said.
@@ -49,6 +50,19 @@ pub(crate) fn check(toml: &str) {
     config.workers = Some(1);
     if let Err(fault) = Checked::new(config) {
         panic!("{fault}\n{toml}");
+    }
+}
+
+/// In values, `${` is written as `$${`: it would be taken from the environment.
+fn names_no_variable(value: &toml::Table) {
+    let mut pending: Vec<_> = value.values().collect();
+    while let Some(value) = pending.pop() {
+        match value {
+            toml::Value::String(text) => assert!(!text.replace("$${", " ").contains("${"), "{text}"),
+            toml::Value::Array(items) => pending.extend(items),
+            toml::Value::Table(table) => pending.extend(table.values()),
+            _ => {}
+        }
     }
 }
 

@@ -418,6 +418,36 @@ fn texts_stay_texts() {
     assert!(!table.contains_key("workers"), "{toml}");
 }
 
+/// Regression test: the gateway took `${PATH}` of an imported text from its environment.
+#[test]
+fn texts_name_no_variables_of_the_environment() {
+    assert_servers(&[
+        ("listen unix:/run/${PATH}.sock; return 200;", &["bind = \"unix:/run/$${PATH}.sock\""], &[]),
+        ("return 301 https://a/$$host;", &["to = \"https://a/$${host}\""], &[]),
+        ("location / { proxy_set_header X-A $$host; proxy_pass http://a; }", &["X-A = \"$${host}\""], &[]),
+        ("add_header X-A '$${' always; return 200;", &["X-A = \"$$${{\""], &[]),
+    ]);
+    for (rule, part) in [
+        ("http-request return status 200 string '${PATH} ${B:-c} ${'", "body = \"$${PATH} $${B:-c} $${\""),
+        ("http-request set-header X-A '$${PATH}'", "X-A = \"$$${{PATH}}\""),
+        ("http-response add-header X-A ${PATH}", "\"$${{PATH}}\""),
+        ("http-request redirect location '/a?${PATH}'", "to = \"/a?$${{PATH}}\""),
+        ("use_backend b if { hdr(X-A) '${PATH}' }", "\"$${PATH}\""),
+        ("bind :443 ssl crt '/etc/${PATH}.pem'", "chain = \"/etc/$${PATH}.pem\""),
+    ] {
+        let text = frontend(&format!("{rule}; default_backend b"));
+        assert_all(Kind::Haproxy, &[(&text, &[part], &[])]);
+    }
+    let text =
+        frontend("http-request return status 200 content-type text/plain string '${PATH} $${PATH} ${'");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weir.toml");
+    std::fs::write(&path, translated(&text, Kind::Haproxy).0).unwrap();
+    let checked = weir_gateway::read(&path).unwrap();
+    let body = checked.config.routes.iter().find_map(|route| route.respond.as_ref()?.body.clone());
+    assert_eq!(body.as_deref(), Some("${PATH} $${PATH} ${"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -520,6 +550,7 @@ const DIRECTIVES: &[&str] = &[
     "deny all;",
     "proxy_set_header Host \"\";",
     "proxy_set_header A \"{$host\";",
+    "proxy_set_header A \"$${b}${host}\";",
     "proxy_set_header X-Forwarded-For $remote_addr;",
     "add_header A \"$b\";",
     "add_header Connection close;",
@@ -557,6 +588,7 @@ const LINES: &[&str] = &[
     "http-response add-header A b",
     "redirect scheme https if !{ ssl_fc }",
     "http-request return status 200 string \"a{b\"",
+    "http-request return status 200 string '${a'",
     "http-request set-path /p%[path] if w",
     "monitor-uri /m",
     "timeout client 0",
