@@ -56,11 +56,6 @@ fn look(directive: &Directive, notes: &mut Notes) {
             notes.loss(at, text, message);
         }
         "limit_except" => {}
-        "underscores_in_headers" if on => {
-            let message = "Weir drops fields with an underscore in their name, which servers may take for another; rename them";
-            notes.loss_once(name, at, text, message);
-        }
-        "underscores_in_headers" => notes.quiet(name),
         "proxy_request_buffering" if on => {
             let message = "Weir passes bodies on as they come; set request_buffer of the [[route]]";
             notes.loss_once(name, at, text, message);
@@ -71,7 +66,7 @@ fn look(directive: &Directive, notes: &mut Notes) {
 }
 
 /// What other parts of the translation read.
-const TRANSLATED: [&str; 84] = [
+const TRANSLATED: [&str; 86] = [
     "access_log",
     "add_header",
     "alias",
@@ -103,6 +98,7 @@ const TRANSLATED: [&str; 84] = [
     "memcached_pass",
     "proxy_connect_timeout",
     "proxy_hide_header",
+    "proxy_ignore_client_abort",
     "proxy_pass",
     "proxy_protocol",
     "proxy_read_timeout",
@@ -146,6 +142,7 @@ const TRANSLATED: [&str; 84] = [
     "stream",
     "stub_status",
     "try_files",
+    "underscores_in_headers",
     "upstream",
     "uwsgi_pass",
     "worker_processes",
@@ -274,7 +271,7 @@ const WITHOUT: [(&str, &str); 4] = [
 ];
 
 /// What has no counterpart, by name: why, and what to do instead.
-const LOSSES: [(&str, &str); 21] = [
+const LOSSES: [(&str, &str); 20] = [
     ("http2", "Weir speaks HTTP/1.1; clients of HTTP/2 fall back to it, nothing to do"),
     ("http3", "Weir speaks HTTP/1.1 over TCP; clients of HTTP/3 fall back to it, nothing to do"),
     ("gzip", "Weir does not compress; let the service compress its responses"),
@@ -286,7 +283,6 @@ const LOSSES: [(&str, &str); 21] = [
     ("proxy_next_upstream", "Weir retries what has not left, on up to two more servers; no setting needed"),
     ("proxy_next_upstream_tries", "Weir retries on up to two more servers; no setting needed"),
     ("proxy_next_upstream_timeout", "Weir retries on up to two more servers; no setting needed"),
-    ("proxy_ignore_client_abort", "Weir ends the request to the service when the client leaves"),
     ("proxy_ssl_crl", "Weir reads no revocation lists about servers; use a CA of their own in tls.ca"),
     ("ssl_stapling", "Weir staples from a file; fetch the response and name it in [[certificate]] ocsp"),
     ("ssl_early_data", "Weir does not accept early data (0-RTT), which can be replayed"),

@@ -2,6 +2,7 @@
 
 use super::parser::Directive;
 use super::scope::Scope;
+use super::settings::switches;
 use super::time;
 use crate::model::{Certificate, Document, Listener, Table};
 use crate::note::{At, Notes};
@@ -211,6 +212,8 @@ fn listener(
             notes.loss_once("real_ip_header", &directive.at, "real_ip_header", message);
         }
     }
+    let all: Vec<_> = socket.servers.iter().filter_map(|number| servers.get(*number)).collect();
+    switches(name, &all, &mut settings, notes);
     let tls = socket.is_tls.then(|| listener_tls(socket, scope, servers, document, notes));
     Listener {
         name: name.to_owned(),

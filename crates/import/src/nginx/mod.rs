@@ -13,6 +13,7 @@ mod log;
 mod parser;
 mod scope;
 mod server;
+mod settings;
 mod stream;
 mod upstream;
 mod variables;
