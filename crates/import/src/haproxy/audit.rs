@@ -111,39 +111,20 @@ fn global(line: &Line, notes: &mut Notes) {
 const UNKNOWN: &str = "unknown to `weir import`; look for a counterpart in docs/GATEWAY.md";
 
 fn proxy(line: &Line, notes: &mut Notes) {
-    const READ: [&str; 34] = [
+    const READ: [&str; 15] = [
         "acl",
         "balance",
         "bind",
-        "block",
         "cookie",
         "default-server",
         "default_backend",
-        "http-after-response",
         "http-check",
-        "http-request",
-        "http-response",
         "mode",
-        "monitor-uri",
-        "redirect",
-        "reqadd",
-        "reqdel",
-        "reqdeny",
-        "reqidel",
-        "reqideny",
-        "reqitarpit",
-        "reqtarpit",
-        "rspadd",
-        "rspdel",
-        "rspidel",
         "server",
         "server-template",
         "stick",
-        "tcp-request",
-        "tcp-response",
         "timeout",
         "unique-id-header",
-        "use_backend",
         "log",
         "option",
     ];
@@ -195,7 +176,7 @@ fn proxy(line: &Line, notes: &mut Notes) {
         }
         "tcp-request" => tcp_request(line, notes),
         "retries" | "hash-type" | "stick-table" => notes.quiet(word),
-        word if READ.contains(&word) => {}
+        word if READ.contains(&word) || rules::KEYWORDS.iter().any(|rules| rules.contains(&word)) => {}
         word if QUIET.contains(&word) => notes.quiet(word),
         _ => notes.loss(&line.at, line.text(), UNKNOWN),
     }

@@ -35,34 +35,36 @@ pub(super) enum Then {
     Use(String),
 }
 
+/// Keywords of rules by their turn: connections come first, then fields and answers, then redirects, then the choice of a
+/// backend.
+pub(super) const KEYWORDS: [&[&str]; 5] = [
+    &["tcp-request"],
+    &["monitor-uri"],
+    &[
+        "block",
+        "http-request",
+        "http-response",
+        "http-after-response",
+        "tcp-response",
+        "reqadd",
+        "reqdel",
+        "reqdeny",
+        "reqidel",
+        "reqideny",
+        "reqitarpit",
+        "reqtarpit",
+        "rspadd",
+        "rspdel",
+        "rspidel",
+    ],
+    &["redirect"],
+    &["use_backend"],
+];
+
 /// The rules of a section, and before them those of the defaults that it inherits.
 pub(super) fn rules(section: &Section, config: &Config<'_>, notes: &mut Notes) -> Vec<Rule> {
-    // Connections come first, then fields and answers, then redirects, then the choice of a backend.
-    let order: [&[&str]; 5] = [
-        &["tcp-request"],
-        &["monitor-uri"],
-        &[
-            "block",
-            "http-request",
-            "http-response",
-            "http-after-response",
-            "tcp-response",
-            "reqadd",
-            "reqdel",
-            "reqdeny",
-            "reqidel",
-            "reqideny",
-            "reqitarpit",
-            "reqtarpit",
-            "rspadd",
-            "rspdel",
-            "rspidel",
-        ],
-        &["redirect"],
-        &["use_backend"],
-    ];
     let mut rules = Vec::new();
-    for keywords in order {
+    for keywords in KEYWORDS {
         for part in config.lineage(section) {
             for line in part.lines.iter().filter(|line| keywords.contains(&line.word(0))) {
                 rules.extend(rule(line, part, config, notes));
