@@ -270,6 +270,45 @@ fn an_explanation_names_what_is_set() {
     assert!(ended.stdout.lines().all(|line| line.chars().count() <= 100));
 }
 
+/// A key at its default is not explained; each other value is.
+#[test]
+fn an_explanation_has_what_listeners_do_with_odd_requests_and_the_name_in_via() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.toml");
+    let explained = |own: &str, general: &str| {
+        let config = format!(
+            "{general}\n[listener.web]\nbind = '127.0.0.1:0'\n{own}\n[listener.other]\nbind = '127.0.0.1:0'\n\
+             [[route]]\nrespond.status = 200\n"
+        );
+        fs::write(&file, config).unwrap();
+        let ended = Weir::run(&["check", "--config", file.to_str().unwrap(), "--explain"]);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        ended.stdout
+    };
+    let plain = explained("", "");
+    for (own, general, expected) in [
+        ("half_close = 'serve'", "", "  web              serves clients that close their sending side\n"),
+        (
+            "underscores_in_headers = 'pass'",
+            "",
+            "  web              passes fields with underscores in their names\n",
+        ),
+        (
+            "underscores_in_headers = 'reject'",
+            "",
+            "  web              rejects fields with underscores in their names\n",
+        ),
+        ("", "via.requests = 'weir'", "\nVia\n  weir in requests\n"),
+        ("", "via.responses = 'weir'", "\nVia\n  weir in responses\n"),
+        ("", "via = { requests = 'a', responses = 'b' }", "\nVia\n  a in requests, b in responses\n"),
+        ("half_close = 'abort'\nunderscores_in_headers = 'drop'", "", ""),
+    ] {
+        let found = explained(own, general);
+        assert!(found.contains(expected), "no `{expected}` in {found}");
+        assert_eq!(found.replacen(expected, "", 1), plain, "{own}{general}");
+    }
+}
+
 const CONFIG: &str = r#"
 workers = 2
 [listener.web]

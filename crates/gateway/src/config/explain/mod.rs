@@ -3,9 +3,9 @@
 mod routes;
 mod services;
 
-use super::document::MinRate;
+use super::document::{HalfClose, MinRate, Underscores};
 use super::file::Checked;
-use super::snapshot::{Names, Snapshot};
+use super::snapshot::{Names, Snapshot, Via};
 use super::tls_costs;
 use crate::exchange::InterimLimits;
 
@@ -31,6 +31,7 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         names,
         redirects,
         routes,
+        via,
         policy,
         connections,
         memory,
@@ -55,6 +56,18 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         if !listener.accept.is_empty() {
             let names: Vec<_> = listener.accept.iter().map(|rule| rule.0.name()).collect();
             writeln!(out, "  {name:<16} accepts {}", names.join(" "))?;
+        }
+        let half_close = match listener.half_close {
+            HalfClose::Abort => None,
+            HalfClose::Serve => Some("serves clients that close their sending side"),
+        };
+        let underscores = match listener.underscores_in_headers {
+            Underscores::Drop => None,
+            Underscores::Pass => Some("passes fields with underscores in their names"),
+            Underscores::Reject => Some("rejects fields with underscores in their names"),
+        };
+        for what in [half_close, underscores].into_iter().flatten() {
+            writeln!(out, "  {name:<16} {what}")?;
         }
         if let Some((_, redirect)) = redirects.iter().find(|(of, _)| **of == **name) {
             writeln!(out, "  {name:<16} redirects {} to {}", redirect.status, redirect.written)?;
@@ -85,6 +98,7 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         write_names(names, out)?;
     }
     routes::write(routes, &checked.config.routes, services, out)?;
+    write_via(via, out)?;
     let body = if policy.max_body == u64::MAX { "unlimited".to_owned() } else { policy.max_body.to_string() };
     writeln!(out, "\nLimits")?;
     writeln!(out, "  {}, body {body}", of_heads(general))?;
@@ -159,6 +173,17 @@ fn min_rate(MinRate { request, answer, window }: MinRate) -> String {
         bytes => format!("{bytes} bytes/s"),
     };
     format!("clients send at least {}, take {}, window {window:?}", rate(request), rate(answer))
+}
+
+fn write_via(Via { requests, responses }: &Via, out: &mut String) -> std::fmt::Result {
+    let parts: Vec<_> = [("requests", requests), ("responses", responses)]
+        .into_iter()
+        .filter_map(|(of, name)| Some(format!("{} in {of}", name.as_deref()?)))
+        .collect();
+    match parts.is_empty() {
+        true => Ok(()),
+        false => writeln!(out, "\nVia\n  {}", parts.join(", ")),
+    }
 }
 
 fn write_names(Names { dns, ttls }: &Names, out: &mut String) -> std::fmt::Result {
