@@ -6,6 +6,7 @@ use crate::exchange::Times;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
+use weir_http1::is_hidden;
 
 /// One worker's log.
 #[derive(Debug)]
@@ -85,8 +86,27 @@ impl Log {
 
 /// Between quotes, on one line.
 fn quotable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>().replace('"', "%22")
+    text.chars().map(|c| if is_hidden(c) { '?' } else { c }).collect::<String>().replace('"', "%22")
 }
 
 /// Enough for diagnosis, too few for a flood of bad clients to become a flood of writes.
 const LINES_PER_SECOND: u32 = 50;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_peer_wrote_stays_between_its_quotes_and_on_its_line() {
+        for (text, expected) in [
+            ("GET /a?b=ü", "GET /a?b=ü"),
+            ("a\" detail=\"b", "a%22 detail=%22b"),
+            ("a\r\nweir: b\tc", "a??weir: b?c"),
+            ("\u{1b}[2J\u{7f}\u{9b}2J", "?[2J??2J"),
+            ("a\u{202e}b\u{2066}\u{61c}", "a?b??"),
+            ("a\u{2028}b\u{85}c", "a?b?c"),
+        ] {
+            assert_eq!(quotable(text), expected);
+        }
+    }
+}
