@@ -11,7 +11,7 @@ fn corpus() -> Vec<(PathBuf, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/configuration");
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let inputs: Vec<_> = paths.map(|path| (path.clone(), fs::read(path).unwrap())).collect();
-    assert!(inputs.len() >= 20, "{} inputs", inputs.len());
+    assert!(inputs.len() >= 35, "{} inputs", inputs.len());
     inputs
 }
 

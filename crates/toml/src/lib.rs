@@ -42,17 +42,6 @@ impl ConfigError {
         Self { source: source.to_string(), line, message: message_of(error) }
     }
 
-    /// As [`ConfigError::toml`], with the key whose value is at fault.
-    pub fn toml_at_key(source: impl fmt::Display, text: &str, error: &toml::de::Error) -> Self {
-        let found = Self::toml(source, text, error);
-        let table = DeTable::parse(text).ok();
-        let start = error.span().map(|span| span.start);
-        match table.zip(start).and_then(|(table, start)| key_at(table.get_ref(), start)) {
-            Some(key) => Self { message: format!("{key}: {}", found.message), ..found },
-            None => found,
-        }
-    }
-
     /// An error about the value of `key`, on the line of `text` that sets the key.
     pub fn key(source: impl fmt::Display, text: &str, key: &str, message: impl fmt::Display) -> Self {
         Self::one_of_keys(source, text, &[key.to_owned()], key, message)

@@ -1,24 +1,29 @@
 //! What must hold for any bytes. The fuzz target calls this, and so do the crate's tests, with the committed corpus and with
 //! parts of it.
 
+use std::ffi::OsString;
 use std::net::IpAddr;
 use weir_gateway::document::{Bind, ServiceTls};
-use weir_gateway::{Checked, Config};
-use weir_toml::ConfigError;
+use weir_gateway::{Checked, Config, Findings, parse};
 use weir_transport::Place;
+
+/// The line between a configuration file and one that it includes.
+const INCLUDED: &str = "# included\n";
 
 /// A configuration: it is taken, or refused in words with a line that it has; and it means the same each time. Only one that
 /// needs no file and no name server is checked as a whole. Whether it was taken.
 pub fn configuration(input: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(input) else { return false };
-    let config: Config = match toml::from_str(text) {
+    let files: Vec<_> = ["weir.toml", "conf.d/more.toml"].into_iter().zip(text.splitn(2, INCLUDED)).collect();
+    let config = match parse(&files, &variable) {
         Ok(config) => config,
-        Err(error) => {
-            is_told(&ConfigError::toml_at_key("weir.toml", text, &error), text);
+        Err(findings) => {
+            are_told(&findings, &files);
+            assert_eq!(parse(&files, &variable), Err(findings));
             return false;
         }
     };
-    assert!(toml::from_str::<Config>(text).is_ok_and(|again| again == config));
+    assert_eq!(parse(&files, &variable).as_ref(), Ok(&config));
     if !is_alone(&config) {
         return true;
     }
@@ -33,10 +38,31 @@ pub fn configuration(input: &[u8]) -> bool {
     }
 }
 
-fn is_told(error: &ConfigError, text: &str) {
-    assert!(!error.message.is_empty());
-    let lines = text.split('\n').count();
-    assert!(error.line.is_none_or(|line| (1..=lines).contains(&line)), "line {:?} of {lines}", error.line);
+/// An environment: with a value, with one that would be TOML of its own, with an empty one, and one that is not UTF-8.
+fn variable(name: &str) -> Option<OsString> {
+    use std::os::unix::ffi::OsStringExt as _;
+    match name {
+        "HOST" => Some("127.0.0.1".into()),
+        "TOML" => Some("\"\nworkers = 0 # ${HOST}".into()),
+        "EMPTY" => Some(OsString::new()),
+        "BYTES" => Some(OsString::from_vec(vec![0xff])),
+        _ => None,
+    }
+}
+
+/// Each has a message, and a line that its file has.
+fn are_told(findings: &Findings, files: &[(&str, &str)]) {
+    assert!(findings.faults().next().is_some());
+    for finding in findings.iter() {
+        assert!(!finding.message.is_empty());
+        let location = finding.location.as_ref().expect("a place");
+        let (_, text) = files.iter().find(|(name, _)| *name == location.file).expect("a file of these");
+        let lines = text.split('\n').count();
+        assert!(
+            location.line.is_some_and(|line| (1..=lines).contains(&line)),
+            "{finding:?} of {lines} lines"
+        );
+    }
 }
 
 /// Whether nothing but the text says what it means.

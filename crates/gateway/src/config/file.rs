@@ -5,7 +5,7 @@ use super::document::Config;
 use super::files::{Files, OnDisk};
 use super::finding::{Fault, Finding, Findings};
 use super::snapshot::Snapshot;
-use super::source::{self, Document, Texts};
+use super::source::{self, Document, Texts, Variables};
 use std::path::Path;
 
 /// A configuration without a fault, with all files that it names, and its names resolved.
@@ -81,7 +81,7 @@ fn located(texts: Option<&Texts>, mut findings: Findings) -> String {
 pub fn read(path: &Path) -> Result<Checked, Findings> {
     let mut findings = Findings::default();
     let texts = Texts::read(path, &mut findings);
-    let checked = parse(&texts, &mut findings);
+    let checked = checked(&texts, &mut findings);
     findings.sort();
     match checked {
         Some(checked) if findings.faults().next().is_none() => {
@@ -91,8 +91,22 @@ pub fn read(path: &Path) -> Result<Checked, Findings> {
     }
 }
 
+/// Parses a configuration file and those that it includes, given by name and text, with these variables in place of the
+/// environment's. Reads no file. Errors: all that was found, as of [`read`].
+pub fn parse(files: &[(&str, &str)], variables: Variables<'_>) -> Result<Config, Findings> {
+    let mut findings = Findings::default();
+    let texts = Texts::from(files);
+    let document = Document::with(&texts, variables, &mut findings);
+    let config = document.and_then(|document| source::config(&document, &mut findings));
+    findings.sort();
+    match config {
+        Some((config, _)) if findings.faults().next().is_none() => Ok(config),
+        _ => Err(findings),
+    }
+}
+
 /// `None`: there is a fault.
-fn parse(texts: &Texts, findings: &mut Findings) -> Option<Checked> {
+fn checked(texts: &Texts, findings: &mut Findings) -> Option<Checked> {
     let document = Document::of(texts, findings)?;
     let (config, doubts) = source::config(&document, findings)?;
     let (checked, mut found) = match Checked::new(config) {
@@ -112,9 +126,9 @@ mod tests {
     use super::*;
 
     fn fault(text: &str) -> String {
-        let texts = Texts::from([("weir.toml", text)]);
+        let texts = Texts::from(&[("weir.toml", text)][..]);
         let mut findings = Findings::default();
-        parse(&texts, &mut findings);
+        checked(&texts, &mut findings);
         findings.sort();
         findings.faults_in_words()
     }

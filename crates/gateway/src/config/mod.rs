@@ -20,7 +20,7 @@ mod tls_costs;
 pub use crate::route::PathPattern;
 pub(crate) use changes::Changes;
 pub(crate) use compile::{compile, workers};
-pub use file::{Checked, read};
+pub use file::{Checked, parse, read};
 pub(crate) use files::OnDisk;
 pub use finding::{Fault, Finding, Findings, Location, Severity};
 pub use network::Network;

@@ -39,7 +39,7 @@ pub(crate) struct Document<'a> {
 }
 
 /// The variables of the environment.
-type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+pub(crate) type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 fn of_environment(name: &str) -> Option<OsString> {
     std::env::var_os(name)
@@ -97,12 +97,12 @@ impl Texts {
     }
 }
 
-impl<const N: usize> From<[(&str, &str); N]> for Texts {
-    fn from(files: [(&str, &str); N]) -> Self {
+impl From<&[(&str, &str)]> for Texts {
+    fn from(files: &[(&str, &str)]) -> Self {
         let mut texts = Self::default();
         for (path, text) in files {
             let start = texts.0.last().map_or(0, |last| last.start + last.text.len() + 1);
-            texts.0.push(Text { path: path.into(), text: text.to_owned(), start });
+            texts.0.push(Text { path: path.into(), text: (*text).to_owned(), start });
         }
         texts
     }
@@ -114,7 +114,8 @@ impl<'a> Document<'a> {
         Self::with(texts, &of_environment, findings)
     }
 
-    fn with(texts: &'a Texts, variables: Variables<'_>, findings: &mut Findings) -> Option<Self> {
+    /// As [`Document::of`], with other variables than those of the environment.
+    pub(crate) fn with(texts: &'a Texts, variables: Variables<'_>, findings: &mut Findings) -> Option<Self> {
         let mut document = Self { texts, table: DeTable::new() };
         let mut is_whole = !texts.0.is_empty();
         for (number, Text { path, text, start }) in texts.0.iter().enumerate() {
