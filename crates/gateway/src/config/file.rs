@@ -133,6 +133,46 @@ mod tests {
         findings.faults_in_words()
     }
 
+    /// Regression test: a value with a variable that is not set was an invalid value, too; and a key that `[defaults]` does not
+    /// have was reported again as a route's.
+    #[test]
+    fn a_key_has_one_fault() {
+        let unset = "the environment variable `WEIR_NONE` is not set: set it, or write a default as in `${WEIR_NONE:-..}`";
+        for (text, expected) in [
+            (
+                format!("[listener.web]\nbind = '${{WEIR_NONE}}'\n{ROUTE}"),
+                format!("weir.toml:2: listener.web.bind: {unset}"),
+            ),
+            (
+                format!("{LISTENER}[service.app]\nservers = '${{WEIR_NONE}}'\n[[route]]\nservice = 'app'\n"),
+                format!("weir.toml:4: service.app.servers: {unset}"),
+            ),
+            (
+                format!("{LISTENER}[limits]\nbody = '${{WEIR_NONE}}'\n{ROUTE}"),
+                format!("weir.toml:4: limits.body: {unset}"),
+            ),
+            (
+                format!(
+                    "{LISTENER}{SERVICE}[defaults]\nmax_body = '${{WEIR_NONE}}'\n[[route]]\nservice = 'app'\n"
+                ),
+                format!("weir.toml:6: defaults.max_body: {unset}"),
+            ),
+            (
+                format!("{LISTENER}{SERVICE}[defaults]\nmax_body = '1 mile'\n[[route]]\nservice = 'app'\n"),
+                "weir.toml:6: defaults.max_body: invalid size".to_owned(),
+            ),
+            (
+                format!("{LISTENER}{SERVICE}[defaults]\nservce = 'app'\n[[route]]\nservice = 'app'\n"),
+                "weir.toml:6: defaults.servce: unknown field `servce`, expected one of `request_headers`"
+                    .to_owned(),
+            ),
+        ] {
+            let found = fault(&text);
+            assert!(found.starts_with(&expected) && found.trim_end().lines().count() == 1, "{text}\n{found}");
+        }
+    }
+
+    const ROUTE: &str = "[[route]]\nrespond.status = 200\n";
     const LISTENER: &str = "[listener.web]\nbind = '127.0.0.1:0'\n";
     const SERVICE: &str = "[service.app]\nservers = 'http://127.0.0.1:1'\n";
 

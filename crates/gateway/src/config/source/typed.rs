@@ -61,7 +61,12 @@ fn collected<T: DeserializeOwned>(
             return None;
         }
         let why = advice::of_value(&document.table, &key, &error);
-        findings.fault_at(document.texts.at(offset), &key, why);
+        let location = document.texts.at(offset);
+        // Such as that a variable is not set, or what each route has from `[defaults]`.
+        let is_known = |known: &Finding| known.key == key && known.location.as_ref() == Some(&location);
+        if !findings.faults().any(is_known) {
+            findings.fault_at(location, &key, why);
+        }
         doubts.0.push(part);
         if !leave_out(&mut table, offset) {
             return None;
