@@ -1,8 +1,9 @@
 //! Servers that respond with errors: which are ejected, and which requests go to another server.
 
 use super::check::refused;
+use super::services::refusing;
 use super::{ask, get, named};
-use crate::common::{Peer, Upstream, Weir};
+use crate::common::{Client, Peer, Upstream, Weir};
 use std::net::SocketAddr;
 
 /// An upstream that responds to each request with this status.
@@ -122,6 +123,64 @@ fn when_no_other_server_does_better_its_answer_is_the_answer() {
     assert!((2..=3).contains(&count), "{count}");
     let alone = gateway(&[one.address], "", "retry = { on = [503] }");
     assert_eq!(get(&alone, "h", "/").status, 503);
+}
+
+/// Regression test: of three servers the first one was asked twice, and the third one never.
+#[test]
+fn no_server_is_asked_twice_for_the_same_request() {
+    let all = [503, 502, 504].map(failing);
+    let addresses = [&all[0], &all[1], &all[2]].map(|server| server.address);
+    for service in ["", "balance = 'round-robin'", "balance = 'two-choices'", "balance = 'hash'"] {
+        let before = all.each_ref().map(|server| server.requests().len());
+        let weir = gateway(&addresses, service, "retry = { on = ['5xx'] }");
+        statuses(&weir, GET, 5);
+        for (server, before) in all.iter().zip(before) {
+            assert_eq!(server.requests().len() - before, 5, "{service}");
+        }
+    }
+}
+
+/// Regression test: a request that failed without a response counted as two in the share of failures, which never came to more
+/// than half.
+#[test]
+fn a_share_counts_each_request_once() {
+    let good = named("good");
+    for (answer, eject) in
+        [("", "percent = 100"), ("HTTP/1.1 200 Fine\r\nContent-Length: 2\r\n\r\n", "percent = 90")]
+    {
+        let bad = Upstream::start(None, move |peer: &mut Peer| {
+            peer.request();
+            peer.answer(answer);
+        });
+        let service = format!("eject = {{ for = '1h', failures = 0, min_requests = 4, {eject} }}");
+        let weir = gateway(&[bad.address, good.address], &service, "");
+        for _ in 0..20 {
+            let mut client = Client::connect(weir.address(), None);
+            client.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+            client.read_to_end();
+        }
+        assert_eq!(bad.requests().len(), 4, "{answer:?}");
+    }
+}
+
+/// Regression test: a request whose server failed counted as two failures of it, if no other server could be tried.
+#[test]
+fn a_request_is_one_failure() {
+    for (failures, ejections) in [(2, ""), (1, "ejections: 1;")] {
+        let busy = Upstream::start(None, |peer: &mut Peer| while peer.request().is_some() {});
+        let dead = refusing(9);
+        let service = format!("balance = 'round-robin'\nmax_connections = 1\neject.failures = {failures}");
+        let weir = gateway(&[busy.address, dead], &service, "");
+        let mut first = Client::connect(weir.address(), None);
+        first.send(GET);
+        busy.wait_for_requests(1);
+        // The only server with room refuses, and no other one has any.
+        assert_eq!(statuses(&weir, GET, 1), [502]);
+        drop(first);
+        let ended = weir.stop();
+        assert!(ended.stdout.contains(ejections), "{failures}: {}", ended.stdout);
+        assert_eq!(ended.stdout.contains("ejections"), !ejections.is_empty(), "{failures}: {}", ended.stdout);
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn urls(addresses: &[SocketAddr]) -> String {
 }
 
 /// An address at which connections are refused: no test listens on a port that only root may have.
-fn refusing(host: u8) -> SocketAddr {
+pub(super) fn refusing(host: u8) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, host], 1))
 }
 

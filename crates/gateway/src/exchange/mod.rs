@@ -17,7 +17,7 @@ pub(crate) use step::{Event, Head, HeadStep, Step};
 pub(crate) use times::Times;
 
 use crate::config::Policy;
-use crate::keys::{ClientId, ServiceId, UpstreamId};
+use crate::keys::{ClientId, ServerId, ServiceId, UpstreamId};
 use crate::mirror::Copied;
 use crate::observe::access::Entry;
 use crate::plan::Plan;
@@ -60,8 +60,10 @@ pub(crate) struct Exchange {
     pub limits: Limits,
     /// The hash of what the request is told apart by.
     pub key: u64,
-    /// Other servers that may still be tried if this one cannot be reached.
+    /// Other servers that may still be tried if this one cannot be reached or responds with an error.
     pub others: u8,
+    /// The server before, if its response was replaced.
+    pub asked: Option<ServerId>,
     /// The answer brings the cookie that leads back to this server.
     pub sets_cookie: bool,
     /// Of the answer; 0 before its head.

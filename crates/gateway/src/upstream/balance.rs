@@ -14,6 +14,8 @@ pub(crate) struct Wish {
     pub sticky: Option<u64>,
     /// The server that it has failed at.
     pub avoid: Option<ServerId>,
+    /// Servers that have responded to it with an error. Another one is asked only if it is good.
+    pub asked: [Option<ServerId>; 2],
 }
 
 /// Servers that are considered together, in the order in which they are.
@@ -49,7 +51,9 @@ impl Service {
         {
             return Some(found);
         }
-        for tier in [Tier::Regular, Tier::Backup, Tier::Any] {
+        let asks_again = wish.asked != [None; 2];
+        let tiers = [Tier::Regular, Tier::Backup, Tier::Any];
+        for tier in if asks_again { &tiers[..2] } else { &tiers[..] } {
             self.round.clear();
             for id in &self.servers {
                 let Some(server) = servers.get_mut(*id) else { continue };
@@ -58,13 +62,16 @@ impl Service {
                     Tier::Backup => server.config.backup && server.is_available(now),
                     Tier::Any => server.is_open(),
                 };
-                if fits && server.has_room() && Some(*id) != wish.avoid {
+                if fits && server.has_room() && Some(*id) != wish.avoid && !wish.asked.contains(&Some(*id)) {
                     self.round.push((*id, server.share(now, self.config.eject.slow_return)));
                 }
             }
             if !self.round.is_empty() {
                 return self.choose_in_round(servers, wish);
             }
+        }
+        if asks_again {
+            return None;
         }
         // The one to avoid may be the only one that is left.
         let is_left =
@@ -170,6 +177,7 @@ mod tests {
     use super::*;
     use crate::config;
     use crate::config::document::{self, Config};
+    use crate::upstream::Counted;
     use std::collections::BTreeMap;
 
     /// A service of servers with these weights; a weight below 0 is a backup's.
@@ -223,6 +231,25 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_has_responded_is_not_asked_again_nor_one_that_is_ejected() {
+        let (mut service, mut servers) = service(Balance::RoundRobin, &[1, 1, 1, -1]);
+        let [one, two, three, backup] = service.servers[..] else { panic!("four servers") };
+        let (now, eject) = (Instant::now(), document::Eject { failures: 1, ..document::Eject::default() });
+        let mut next = |servers: &mut Servers, avoid, asked| {
+            service.choose(servers, now, Wish { avoid, asked, ..Wish::default() })
+        };
+        for _ in 0..3 {
+            assert_eq!(next(&mut servers, None, [Some(one), Some(two)]), Some(three));
+            assert_eq!(next(&mut servers, Some(two), [Some(one), None]), Some(three));
+        }
+        servers.get_mut(three).unwrap().failed(now, &eject, Counted::No);
+        assert_eq!(next(&mut servers, None, [Some(one), Some(two)]), Some(backup));
+        servers.get_mut(backup).unwrap().failed(now, &eject, Counted::No);
+        assert_eq!(next(&mut servers, None, [Some(one), Some(two)]), None);
+        assert_eq!(next(&mut servers, Some(two), [Some(one), None]), None);
+    }
+
+    #[test]
     fn the_least_busy_server_is_taken() {
         let (mut service, mut servers) = service(Balance::LeastInFlight, &[1, 1, 2]);
         for (at, in_flight) in [(0, 3), (1, 2), (2, 5)] {
@@ -267,10 +294,10 @@ mod tests {
         let eject = document::Eject { failures: 1, ..document::Eject::default() };
         let now = Instant::now();
         for at in 0..2 {
-            servers.get_mut(service.servers[at]).unwrap().failed(now, &eject, false);
+            servers.get_mut(service.servers[at]).unwrap().failed(now, &eject, Counted::No);
         }
         assert_eq!(shares(&mut service, &mut servers, any(10)), [0, 0, 10]);
-        servers.get_mut(service.servers[2]).unwrap().failed(now, &eject, false);
+        servers.get_mut(service.servers[2]).unwrap().failed(now, &eject, Counted::No);
         let all = shares(&mut service, &mut servers, any(30));
         assert!(all.iter().all(|count| *count > 0), "an answer may come: {all:?}");
     }

@@ -15,7 +15,7 @@ pub(crate) use hash::{hash_of, mix};
 pub(crate) use life::Life;
 pub(crate) use patience::Patience;
 pub(crate) use pool::{Links, Pool, Pooled};
-pub(crate) use server::Server;
+pub(crate) use server::{Counted, Server};
 pub(crate) use service::Service;
 pub(crate) use slots::{Slot, Slots};
 

@@ -56,8 +56,15 @@ struct Window {
     /// Answers that had been counted before.
     answers: u64,
     failures: u64,
-    /// Those without a response.
-    unanswered: u64,
+    /// Those that were not counted as responses.
+    uncounted: u64,
+}
+
+/// Whether a failure is among the [`Server::answers`] already, as one for which a client got an error is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counted {
+    Yes,
+    No,
 }
 
 /// Whether it gets requests.
@@ -214,11 +221,11 @@ impl Server {
         }
     }
 
-    /// It failed, with a response that has been counted or without one. Returns for how long it is ejected, if it is now.
-    pub(crate) fn failed(&mut self, now: Instant, eject: &Eject, answered: bool) -> Option<Duration> {
+    /// It failed. Returns for how long it is ejected, if it is now.
+    pub(crate) fn failed(&mut self, now: Instant, eject: &Eject, counted: Counted) -> Option<Duration> {
         self.failures = self.failures.saturating_add(1);
         let fails_often =
-            eject.percent.is_some_and(|most| self.note_share(now, eject, answered) >= most.into());
+            eject.percent.is_some_and(|most| self.note_share(now, eject, counted) >= most.into());
         // While it returns, one failure is enough.
         let returning = matches!(self.standing, Standing::Returning { .. });
         let is_out = matches!(self.standing, Standing::Ejected { .. });
@@ -236,20 +243,21 @@ impl Server {
 
     /// Counts a failure of the window; returns their share in percent, or 0 if there were few requests. Answers are counted
     /// anyway, so one that is no failure costs nothing.
-    fn note_share(&mut self, now: Instant, eject: &Eject, answered: bool) -> u64 {
+    fn note_share(&mut self, now: Instant, eject: &Eject, counted: Counted) -> u64 {
+        let is_counted = counted == Counted::Yes;
         let answers: u64 = self.answers[1..].iter().sum();
         let window =
             self.window.filter(|window| now.saturating_duration_since(window.since) < eject.window());
         let mut window = window.unwrap_or(Window {
             since: now,
-            answers: answers.saturating_sub(answered.into()),
+            answers: answers.saturating_sub(is_counted.into()),
             failures: 0,
-            unanswered: 0,
+            uncounted: 0,
         });
         window.failures += 1;
-        window.unanswered += u64::from(!answered);
+        window.uncounted += u64::from(!is_counted);
         self.window = Some(window);
-        let requests = answers.saturating_sub(window.answers) + window.unanswered;
+        let requests = answers.saturating_sub(window.answers) + window.uncounted;
         if requests < eject.min_requests().into() { 0 } else { window.failures * 100 / requests.max(1) }
     }
 }
@@ -284,15 +292,15 @@ mod tests {
         let eject = Eject { failures: 3, period: seconds(10), slow_return: seconds(100), ..Eject::default() };
         let (mut server, start) = (server(), Instant::now());
         for _ in 0..2 {
-            assert_eq!(server.failed(start, &eject, false), None);
+            assert_eq!(server.failed(start, &eject, Counted::No), None);
         }
         server.succeeded();
         for _ in 0..2 {
-            assert_eq!(server.failed(start, &eject, false), None);
+            assert_eq!(server.failed(start, &eject, Counted::No), None);
         }
         assert!(server.is_available(start));
-        assert_eq!(server.failed(start, &eject, false), Some(seconds(10)));
-        assert_eq!(server.failed(start, &eject, false), None, "requests of before end later");
+        assert_eq!(server.failed(start, &eject, Counted::No), Some(seconds(10)));
+        assert_eq!(server.failed(start, &eject, Counted::No), None, "requests of before end later");
         assert!(!server.is_available(start + seconds(9)));
         let back = start + seconds(10);
         assert!(server.is_available(back));
@@ -306,38 +314,41 @@ mod tests {
         let eject = Eject { failures: 0, percent: Some(50), min_requests: Some(10), ..Eject::default() };
         let start = Instant::now();
         // Of ten requests, the failures; answered or not.
-        for (answered, fails) in [(true, [1, 3, 5, 7, 9]), (false, [1, 3, 5, 7, 9])] {
+        for (counted, fails) in [(Counted::Yes, [1, 3, 5, 7, 9]), (Counted::No, [1, 3, 5, 7, 9])] {
             let mut server = server();
             let mut ejected = Vec::new();
             for request in 0..11 {
                 let is_failure = fails.contains(&request) || request == 10;
                 match is_failure {
-                    true if answered => server.count(503),
+                    true if counted == Counted::Yes => server.count(503),
                     true => server.count(0),
                     false => {
                         server.succeeded();
                         server.count(200);
                     }
                 }
-                if is_failure && server.failed(start + seconds(request), &eject, answered).is_some() {
+                if is_failure && server.failed(start + seconds(request), &eject, counted).is_some() {
                     ejected.push(request);
                 }
             }
             // The window begins with the first failure, so the tenth request of it is the last one.
-            assert_eq!(ejected, [10], "{answered}");
+            assert_eq!(ejected, [10], "{counted:?}");
         }
         let mut server = server();
         for request in 0..100 {
             server.count(200);
             server.count(503);
             // Each window of ten seconds has four requests.
-            assert_eq!(server.failed(start + seconds(request * 5), &eject, true), None);
+            assert_eq!(server.failed(start + seconds(request * 5), &eject, Counted::Yes), None);
         }
         let mut server = self::server();
         for request in 0..100 {
             let is_failure = request % 3 == 0;
             server.count(if is_failure { 503 } else { 200 });
-            assert!(!is_failure || server.failed(start, &eject, true).is_none(), "a third is no half");
+            assert!(
+                !is_failure || server.failed(start, &eject, Counted::Yes).is_none(),
+                "a third is no half"
+            );
         }
     }
 
@@ -348,7 +359,7 @@ mod tests {
         let (mut server, mut now) = (server(), Instant::now());
         let mut periods = Vec::new();
         for _ in 0..4 {
-            let period = server.failed(now, &eject, false).unwrap();
+            let period = server.failed(now, &eject, Counted::No).unwrap();
             periods.push(period.as_secs());
             now += period;
             assert!(server.is_available(now));
@@ -356,7 +367,7 @@ mod tests {
         assert_eq!(periods, [100, 200, 300, 300]);
         server.share(now + seconds(10), eject.slow_return);
         server.succeeded();
-        assert_eq!(server.failed(now, &eject, false), Some(seconds(100)));
+        assert_eq!(server.failed(now, &eject, Counted::No), Some(seconds(100)));
     }
 
     #[test]

@@ -20,7 +20,7 @@ impl Wish {
         };
         let sticky = service.sticky.as_ref().and_then(|sticky| cookie(&sticky.name, head, buf));
         let sticky = sticky.and_then(|value| u64::from_str_radix(std::str::from_utf8(value).ok()?, 16).ok());
-        Self { key, sticky, avoid: None }
+        Self { key, sticky, ..Self::default() }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::keys::{ClientId, ExchangeId, ServerId, ServiceId, UpstreamId};
 use crate::observe::{Bytes, Context};
 use crate::reason::Reason;
 use crate::resources::{Descriptor, Scarce};
-use crate::upstream::{Job, Life, Pooled, Upstream, Wish};
+use crate::upstream::{Counted, Job, Life, Pooled, Upstream, Wish};
 use std::io;
 use std::sync::Arc;
 use weir_preface::proxy;
@@ -40,6 +40,12 @@ impl<N: Net> Worker<N> {
         let now = self.core.net.now();
         let service = self.services.get_mut(service);
         service.and_then(|service| service.choose(&mut self.servers, now, wish)).ok_or_else(no_server)
+    }
+
+    /// The server for a request that goes to another one than those that have responded to it. Errors: there is none.
+    fn choose_other(&mut self, service: ServiceId, wish: Wish) -> Result<ServerId, Fault> {
+        let chosen = self.choose(service, wish)?;
+        if wish.asked.contains(&Some(chosen)) { Err(no_server()) } else { Ok(chosen) }
     }
 
     /// Starts a connection for a client.
@@ -113,7 +119,7 @@ impl<N: Net> Worker<N> {
         let mut is_good = |id| self.servers.get_mut(id).is_some_and(|server| server.is_available(now));
         let server = match server {
             Some(server) if is_bound || is_good(server) => Ok(server),
-            avoid => self.choose(service, Wish { key, avoid, sticky: None }),
+            avoid => self.choose(service, Wish { key, avoid, ..Wish::default() }),
         };
         let dialled = match server.map_err(Unavailable::Failed).and_then(|server| self.dial(server, client)) {
             Ok(dialled) => dialled,
@@ -146,11 +152,14 @@ impl<N: Net> Worker<N> {
         }
         let (client, service, key) = (exchange.client, exchange.service, exchange.key);
         let lost = exchange.attempt.upstream;
-        let Some(avoid) = self.upstreams.get(lost).map(|upstream| upstream.server) else { return false };
-        let chosen = self.choose(service, Wish { key, avoid: Some(avoid), sticky: None });
-        let Ok(chosen) = chosen else { return false };
+        let before = exchange.asked;
+        let Some(server) = self.upstreams.get(lost).map(|upstream| upstream.server) else { return false };
+        let asked = [Some(server), before];
+        let Ok(chosen) = self.choose_other(service, Wish { key, asked, ..Wish::default() }) else {
+            return false;
+        };
         let retries = self.services.get_mut(service).map(|service| &mut service.retries);
-        if chosen == avoid || !retries.is_some_and(Budget::spend) {
+        if !retries.is_some_and(Budget::spend) {
             return false;
         }
         let Ok(dialled) = self.dial(chosen, client) else { return false };
@@ -165,14 +174,15 @@ impl<N: Net> Worker<N> {
             exchange.replay = Replay::Kept(Vec::new());
         }
         exchange.attempt = Attempt { upstream: dialled, reused: false };
+        exchange.asked = Some(server);
         exchange.others -= 1;
         exchange.retries += 1;
         exchange.times.attempt = self.core.net.now();
         (exchange.times.connected, exchange.times.first_byte) = (None, None);
         self.core.counters.retries += 1;
         self.assign(dialled, Job::Exchange(id));
-        if !self.note_failure(service, avoid, status)
-            && let Some(server) = self.servers.get_mut(avoid)
+        if !self.note_failure(service, server, status)
+            && let Some(server) = self.servers.get_mut(server)
         {
             server.succeeded();
             server.count(status);
@@ -192,7 +202,7 @@ impl<N: Net> Worker<N> {
             if let Some(server) = self.servers.get_mut(server) {
                 server.count(status);
             }
-            self.blame(service, server, failure);
+            self.blame(service, server, failure, Counted::Yes);
         }
         is_failure
     }
@@ -201,22 +211,18 @@ impl<N: Net> Worker<N> {
     pub(super) fn elsewhere(&mut self, id: ExchangeId, reason: Reason) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let (client, service, lost) = (exchange.client, exchange.service, exchange.attempt.upstream);
-        let key = exchange.key;
+        let (key, asked) = (exchange.key, [exchange.asked, None]);
         let avoid = self.upstreams.get(lost).map(|upstream| upstream.server);
         let retries = self.services.get_mut(service).map(|service| &mut service.retries);
         if !retries.is_some_and(Budget::spend) {
             return self.end(client, reason);
         }
-        if let Some(server) = avoid
-            && let Some(failure) = reason.failure()
-        {
-            self.blame(service, server, failure);
-        }
         let dialled = self
-            .choose(service, Wish { key, avoid, sticky: None })
+            .choose_other(service, Wish { key, avoid, asked, sticky: None })
             .map_err(Unavailable::Failed)
             .and_then(|server| self.dial(server, client));
         let (Ok(dialled), Some(upstream)) = (dialled, self.upstreams.get_mut(lost)) else {
+            // Which blames the server, too.
             return self.end(client, reason);
         };
         let bytes = upstream.transport.take_staged();
@@ -231,13 +237,18 @@ impl<N: Net> Worker<N> {
         exchange.retries += 1;
         exchange.times.attempt = self.core.net.now();
         self.core.counters.retries += 1;
+        if let Some(server) = avoid
+            && let Some(failure) = reason.failure()
+        {
+            self.blame(service, server, failure, Counted::No);
+        }
         self.assign(dialled, Job::Exchange(id));
         self.touch_upstream(dialled);
         self.touch_client(client);
     }
 
-    /// A server has failed, and may be ejected.
-    pub(super) fn blame(&mut self, service: ServiceId, server: ServerId, failure: Failure) {
+    /// A server has failed, and may be ejected. Once for each attempt.
+    pub(super) fn blame(&mut self, service: ServiceId, server: ServerId, failure: Failure, counted: Counted) {
         let now = self.core.net.now();
         let (Some(service), Some(server)) = (self.services.get(service), self.servers.get_mut(server)) else {
             return;
@@ -245,8 +256,7 @@ impl<N: Net> Worker<N> {
         if service.servers.len() < 2 || !service.config.eject.on.has(failure) {
             return;
         }
-        let answered = matches!(failure, Failure::Status(_));
-        if let Some(period) = server.failed(now, &service.config.eject, answered) {
+        if let Some(period) = server.failed(now, &service.config.eject, counted) {
             self.core.counters.ejections += 1;
             self.core.log.line(format_args!(
                 "weir: {}: {} keeps failing; it gets no requests for {} s",

@@ -11,6 +11,7 @@ use crate::keys::{ClientId, ExchangeId};
 use crate::mirror::Fate;
 use crate::observe::{Bytes, Context};
 use crate::reason::Reason;
+use crate::upstream::Counted;
 use std::rc::Rc;
 use weir_http1::{Method, Version};
 use weir_reactor::Net;
@@ -86,7 +87,8 @@ impl<N: Net> Worker<N> {
             && let Some(exchange) = exchange.and_then(|exchange| self.exchanges.get(exchange))
             && let Some(upstream) = self.upstreams.get(exchange.attempt.upstream)
         {
-            self.blame(exchange.service, upstream.server, failure);
+            // It was recorded with the reason's status.
+            self.blame(exchange.service, upstream.server, failure, Counted::Yes);
         }
         let exchange = self.take_exchange(id);
         match answered {

@@ -9,7 +9,7 @@ use crate::config::document::Failure;
 use crate::heads::rewrite::{self, Along};
 use crate::keys::{ClientId, ExchangeId, MirrorId, UpstreamId};
 use crate::mirror::{Answer, Copied, Fate, Mirror, MirrorTo};
-use crate::upstream::{Job, Wish, mix};
+use crate::upstream::{Counted, Job, Wish, mix};
 use weir_http1::{BodyDecoder, Framing, Parse};
 use weir_reactor::Net;
 use weir_transport::End;
@@ -190,7 +190,7 @@ impl<N: Net> Worker<N> {
         if let Some(failure) = failure
             && let Some(upstream) = self.upstreams.get(mirror.upstream)
         {
-            self.blame(mirror.service, upstream.server, failure);
+            self.blame(mirror.service, upstream.server, failure, Counted::No);
         }
         self.drop_upstream(mirror.upstream);
     }

@@ -387,6 +387,7 @@ impl<N: Net> Worker<N> {
             limits,
             key: wish.key,
             others,
+            asked: None,
             sets_cookie,
             status: 0,
             received: 0,

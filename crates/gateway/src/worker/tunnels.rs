@@ -7,7 +7,7 @@ use crate::keys::{ClientId, ExchangeId, ServiceId, TunnelId, UpstreamId};
 use crate::observe::Context;
 use crate::reason::Reason;
 use crate::tunnel::Tunnel;
-use crate::upstream::{Job, Wish};
+use crate::upstream::{Counted, Job, Wish};
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
@@ -150,7 +150,7 @@ impl<N: Net> Worker<N> {
         if let Some(upstream) = self.upstreams.get(tunnel.upstream) {
             upstream.transport.reset();
             if let Some(failure) = reason.failure() {
-                self.blame(tunnel.service, upstream.server, failure);
+                self.blame(tunnel.service, upstream.server, failure, Counted::No);
             }
         }
         self.drop_upstream(tunnel.upstream);
