@@ -1,7 +1,7 @@
 //! A client of the gateway: asks, checks every byte of every answer, and sometimes goes away.
 
 use crate::ledger::{Entry, Ledger, Outcome};
-use crate::message::{ANSWER, Ask, COPY, name, pattern};
+use crate::message::{ANSWER, ATTEMPT, Ask, COPY, name, pattern};
 use crate::peer::{End, Peer};
 use crate::setting::VERSION;
 use crate::world::World;
@@ -242,7 +242,7 @@ impl Client {
     }
 
     fn begin(&mut self, id: usize, head: &ResponseHead, bytes: &[u8], ledger: &mut Ledger) {
-        let Some(entry) = ledger.entries.get(id) else { return };
+        let Some(entry) = ledger.entries.get_mut(id) else { return };
         let method = entry.ask.method;
         let field = |name: &str| {
             let mut fields = head.fields.iter();
@@ -250,8 +250,12 @@ impl Client {
             found.map(|field| String::from_utf8_lossy(field.value.of(bytes)).into_owned())
         };
         let named = field("x-id");
+        entry.has_begun |= named.is_some();
+        let (arrivals, attempt) = (entry.arrivals.len(), field(ATTEMPT).and_then(|text| text.parse().ok()));
+        let is_replaced = attempt.is_some_and(|attempt: usize| attempt + 1 != arrivals);
         let wrong = match entry.arrivals.last() {
             _ if field(COPY).is_some() => Some(format!("#{id} got the answer to a copy")),
+            _ if is_replaced => Some(format!("#{id} got the answer to attempt {attempt:?} of {arrivals}")),
             Some(arrival) if named.is_some() && !entry.is_passed => {
                 field(VERSION).filter(|version| *version != arrival.version.to_string()).map(|version| {
                     format!("#{id} began by configuration {}, ended by {version}", arrival.version)
@@ -284,12 +288,17 @@ impl Client {
     fn complete(&mut self, ledger: &mut Ledger) {
         let (Some(body), Some(id)) = (self.body.take(), self.waiting.pop_front()) else { return };
         let Some(entry) = ledger.entries.get(id) else { return };
-        if !body.is_own || body.status >= 400 {
+        if !body.is_own {
             return ledger.outcome(id, Outcome::Refused(body.status));
         }
         let ask = &entry.ask;
-        if body.status != ask.answer.status() || body.bytes != ask.answer_body() {
-            let (wanted, got) = (ask.answer_body().len(), body.bytes.len());
+        let error = entry.arrivals.last().and_then(|arrival| arrival.error);
+        let (status, wanted) = match error {
+            Some(error) => (error.status, ask.error_body(error, entry.arrivals.len() - 1)),
+            None => (ask.answer.status(), ask.answer_body()),
+        };
+        if body.status != status || body.bytes != wanted {
+            let (wanted, got) = (wanted.len(), body.bytes.len());
             ledger.violation(format!("#{id} got {} with {got} bytes, not its {wanted}", body.status));
         }
         ledger.outcome(id, Outcome::Answered);

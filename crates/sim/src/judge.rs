@@ -172,7 +172,9 @@ impl Run<'_> {
         let was_late = link.heard.is_none_or(|heard| heard <= entry.from || self.plan.client_tls);
         // Without descriptors, idle connections make room for others.
         let ends_idle = self.draining.is_some() || self.plan.shortages > 0;
-        ends_idle && was_late || self.draining.is_some() && was_slow
+        // So do answers that come before the end of the body.
+        let is_cut_short = entry.arrivals.last().is_some_and(|arrival| arrival.is_early);
+        ends_idle && was_late || (self.draining.is_some() || is_cut_short) && was_slow
     }
 
     /// Each exchange has ended once, and not too many were tried again.
@@ -190,6 +192,14 @@ impl Run<'_> {
         let most = if percent == 0 { 0 } else { 100 * budgets + (requests + ended) * percent / 100 };
         if counters.retries > most {
             wrong.push(format!("{} retries for {requests} requests", counters.retries));
+        }
+        let repeated: usize =
+            self.ledger.entries.iter().map(|entry| entry.arrivals.len().saturating_sub(1)).sum();
+        if repeated as u64 > counters.retries {
+            wrong.push(format!(
+                "{repeated} requests came again, and {} retries are counted",
+                counters.retries
+            ));
         }
         wrong
     }

@@ -1,6 +1,7 @@
 //! What has become of each request: the ground on which everything is judged.
 
-use crate::message::{Ask, name};
+use crate::message::{Ask, Failure, name};
+use crate::setting::RETRIED;
 use crate::world::World;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -38,6 +39,8 @@ pub(crate) struct Entry {
     pub(crate) is_passed: bool,
     /// Where origins have seen its head.
     pub(crate) arrivals: Vec<Arrival>,
+    /// Its client has got the head of an origin's answer.
+    pub(crate) has_begun: bool,
     /// How often a mirror has seen it.
     pub(crate) copies: u32,
     /// Whether an origin got all that followed a switch of protocol.
@@ -59,6 +62,19 @@ pub(crate) struct Arrival {
     pub(crate) got: usize,
     /// The configuration by which it was passed on.
     pub(crate) version: u32,
+    /// The error that was the answer.
+    pub(crate) error: Option<Failure>,
+    /// The error came before the end of the body.
+    pub(crate) is_early: bool,
+}
+
+/// Which requests may come again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Repeats {
+    /// Of which methods.
+    pub(crate) retry: Retry,
+    /// After some errors, too.
+    pub(crate) after_errors: bool,
 }
 
 /// What a client got for a request.
@@ -92,39 +108,53 @@ impl Ledger {
             source: None,
             is_passed: false,
             arrivals: Vec::new(),
+            has_begun: false,
             copies: 0,
             is_passed_on: None,
             outcome: None,
         }
     }
 
-    /// Notes that a request has come to an origin, and whether it may: a second time only on another connection than a
-    /// reused one that was closed without a byte of an answer, and only what may be done twice and is not long.
-    pub(crate) fn arrives(&mut self, id: usize, arrival: Arrival, retry: Retry, world: &World) {
+    /// Notes that a request has come to an origin, and whether it may. Again only what may be done twice and is not long, while
+    /// its client has no answer: once on another connection than a reused one that was closed without a byte of an answer, or
+    /// at another server after an error.
+    pub(crate) fn arrives(&mut self, id: usize, arrival: Arrival, repeats: Repeats, world: &World) {
         let Some(entry) = self.entries.get_mut(id) else { return };
         self.arrived.push((id, arrival));
         entry.arrivals.push(arrival);
-        let [.., before, _] = entry.arrivals[..] else { return };
-        let link = &world.links[before.link];
-        let may_be_repeated = match retry {
+        let [before @ .., last] = &entry.arrivals[..] else { return };
+        let Some(lost) = before.last() else { return };
+        let link = &world.links[lost.link];
+        let may_be_repeated = match repeats.retry {
             Retry::Idempotent => entry.ask.method.is_idempotent(),
             Retry::Always => true,
             Retry::Never => false,
         };
-        let wrong = match () {
-            () if entry.arrivals.len() > 2 => "a third time",
-            () if !may_be_repeated => "again, and must not be repeated",
-            () if !before.is_reused => "again, after a new connection",
-            () if before.read.is_some_and(|read| link.up.read != read) => "again, after bytes of an answer",
+        // With TLS it is not known how much of it.
+        let is_long = lost.read.is_some() && link.down.read - lost.got > LONGEST_REPEATED;
+        let no_answer = match () {
+            () if !lost.is_reused => "again, after a new connection",
+            () if lost.read.is_some_and(|read| link.up.read != read) => "again, after bytes of an answer",
             () if !link.peer_gone && !link.up.is_ended() => "again, and its connection was not closed",
-            // With TLS it is not known how much of it.
-            () if before.read.is_some() && link.down.read - before.got > LONGEST_REPEATED => {
-                "again, and much had come"
-            }
-            () => return,
+            () => "",
         };
-        let method = name(entry.ask.method);
-        self.violation(format!("#{id} {method} arrived {wrong}"));
+        let error = lost.error.filter(|_| repeats.after_errors && !no_answer.is_empty());
+        let is_at = |arrival: &Arrival| world.links[arrival.link].to == world.links[last.link].to;
+        let wrong = match error {
+            _ if entry.has_begun => "again, after its client got an answer",
+            _ if !may_be_repeated => "again, and must not be repeated",
+            _ if is_long => "again, and much had come",
+            None if before.len() > 1 => "a third time",
+            None => no_answer,
+            Some(error) if !RETRIED.contains(&error.status) => "again, after an error that is its answer",
+            Some(_) if before.iter().any(is_at) => "again at a server that has answered it",
+            Some(_) if before.len() > 2 => "at a third other server",
+            Some(_) => "",
+        };
+        if !wrong.is_empty() {
+            let method = name(entry.ask.method);
+            self.violation(format!("#{id} {method} arrived {wrong}"));
+        }
     }
 
     /// Notes an event.

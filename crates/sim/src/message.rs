@@ -59,6 +59,30 @@ pub(crate) enum Answer {
     Switch,
 }
 
+/// An error that an origin answers with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// Its status.
+    pub(crate) status: u16,
+    /// Its body, with the framing.
+    pub(crate) answer: Answer,
+}
+
+impl Failure {
+    /// An error by chance.
+    pub(crate) fn by_chance(world: &mut World) -> Self {
+        let status = [503, 503, 503, 502, 504, 500][world.below(6) as usize];
+        let length = length(world);
+        let answer = match world.below(6) {
+            0 => Answer::UntilClose(length),
+            1..=2 => Answer::Chunked(length),
+            3 => Answer::Length(0),
+            _ => Answer::Length(length),
+        };
+        Self { status, answer }
+    }
+}
+
 impl Ask {
     /// A request by chance. `plain`: of the kind that nobody can have trouble with.
     pub(crate) fn by_chance(id: usize, plain: bool, world: &mut World) -> Self {
@@ -152,10 +176,19 @@ impl Ask {
 
     /// The answer's body as the client must get it; `None` where the status forbids one or the method asks for none.
     pub(crate) fn answer_body(&self) -> Vec<u8> {
-        match self.answer {
+        self.body_of(self.answer, self.id ^ ANSWER)
+    }
+
+    /// Likewise that of an error of the origin at which it has arrived as its `attempt`.
+    pub(crate) fn error_body(&self, failure: Failure, attempt: usize) -> Vec<u8> {
+        self.body_of(failure.answer, error(self.id, attempt))
+    }
+
+    fn body_of(&self, answer: Answer, id: usize) -> Vec<u8> {
+        match answer {
             _ if self.method == Method::Head => Vec::new(),
             Answer::Length(length) | Answer::Chunked(length) | Answer::UntilClose(length) => {
-                pattern(self.id ^ ANSWER, length)
+                pattern(id, length)
             }
             Answer::NoContent | Answer::NotModified | Answer::Switch => Vec::new(),
         }
@@ -260,6 +293,17 @@ fn length(world: &mut World) -> usize {
 
 /// The host that everybody asks.
 pub(crate) const HOST: &str = "sim";
+
+/// The pattern of the body of an error is another one for each attempt.
+pub(crate) fn error(id: usize, attempt: usize) -> usize {
+    (id ^ ERROR) + attempt * 101
+}
+
+/// Bodies of errors are others than those of other answers.
+const ERROR: usize = 0x0aaa;
+
+/// The field by which an origin says which attempt it answers, from 0.
+pub(crate) const ATTEMPT: &str = "X-Attempt";
 
 /// The field by which an answer to a copy is known.
 pub(crate) const COPY: &str = "X-Copy";

@@ -1,13 +1,14 @@
 //! An origin's connection: checks every request, and answers it well or badly.
 
-use crate::ledger::{Arrival, Ledger};
-use crate::message::{ANSWER, Answer, COPY, PROTOCOL, Switch, name, pattern, write_body};
+use crate::ledger::{Arrival, Ledger, Repeats};
+use crate::message::{
+    ANSWER, ATTEMPT, Answer, COPY, Failure, PROTOCOL, Switch, error, name, pattern, write_body,
+};
 use crate::peer::{End, Peer};
 use crate::setting::VERSION;
 use crate::world::World;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use weir_gateway::document::Retry;
 use weir_http1::{BodyDecoder, Limits, Method, Parse, RequestHead};
 use weir_preface::{Look, proxy};
 
@@ -42,7 +43,9 @@ pub(crate) struct Site {
     /// Nobody looks at what passes.
     pub(crate) is_passed: bool,
     /// Which requests may come twice.
-    pub(crate) retry: Retry,
+    pub(crate) repeats: Repeats,
+    /// Per thousand requests: how many are answered with an error.
+    pub(crate) errors: u64,
     /// Per thousand answers: how many are bad.
     pub(crate) badness: u64,
     /// 103 comes now and then.
@@ -55,6 +58,13 @@ struct Request {
     method: Method,
     length: usize,
     answer: Answer,
+    /// What is answered instead.
+    error: Option<Failure>,
+    /// The error does not wait for the body.
+    is_early: bool,
+    /// Which one of its arrivals this is.
+    attempt: usize,
+    is_answered: bool,
     switch: Option<Switch>,
     decoder: BodyDecoder,
     body: Vec<u8>,
@@ -108,6 +118,19 @@ const FAULTS: [Fault; 12] = [
     Fault::Announced,
     Fault::Silence,
 ];
+
+impl Request {
+    /// The error that it is answered with, if it is, goes into the ledger.
+    fn note_error(&self, ledger: &mut Ledger, link: usize) {
+        let Some(error) = self.error else { return };
+        ledger.note(|| format!("origin {link} answers #{} with {error:?}", self.id));
+        let arrival = ledger.entries.get_mut(self.id).and_then(|entry| entry.arrivals.get_mut(self.attempt));
+        if let Some(arrival) = arrival {
+            arrival.error = self.error;
+            arrival.is_early = self.is_answered;
+        }
+    }
+}
 
 impl Origin {
     /// An origin's end.
@@ -221,6 +244,13 @@ impl Origin {
                 }
                 continue;
             };
+            if std::mem::take(&mut request.is_early) {
+                self.answer_early(world, ledger);
+                if self.closing {
+                    return;
+                }
+                continue;
+            }
             while !request.decoder.is_complete() {
                 let step = match request.decoder.decode(&self.peer.input) {
                     Ok(step) => step,
@@ -244,7 +274,9 @@ impl Origin {
                 ledger.violation(format!("an origin got {got} bytes as the body of #{id}, not its {wanted}"));
             }
             let Some(request) = self.request.take() else { return };
-            self.answer(&request, world, ledger);
+            if !request.is_answered {
+                self.answer(&request, world, ledger);
+            }
             if self.closing || self.is_done || self.switched.is_some() || world.now < self.wake {
                 return;
             }
@@ -272,7 +304,7 @@ impl Origin {
     }
 
     /// Reads a head; whether there was one.
-    fn begin(&mut self, world: &World, ledger: &mut Ledger) -> bool {
+    fn begin(&mut self, world: &mut World, ledger: &mut Ledger) -> bool {
         let mut head = RequestHead::new();
         let link = self.peer.link;
         let length = match head.parse(&self.peer.input, &Limits::default()) {
@@ -336,14 +368,53 @@ impl Origin {
         if !self.site.is_mirror {
             let read = (!self.peer.is_over_tls()).then(|| world.links[link].up.read);
             let got = world.links[link].down.read;
-            let arrival = Arrival { link, is_reused: self.requests > 0, read, got, version };
-            ledger.arrives(id, arrival, self.site.retry, world);
+            let arrival = Arrival {
+                link,
+                is_reused: self.requests > 0,
+                read,
+                got,
+                version,
+                error: None,
+                is_early: false,
+            };
+            ledger.arrives(id, arrival, self.site.repeats, world);
         }
         self.requests += 1;
         let decoder = BodyDecoder::new(head.framing, &Limits::default());
         let (method, switch) = (head.method, Switch::parse(&field("x-switch")));
-        self.request = Some(Request { id, method, length, answer, switch, decoder, body: Vec::new() });
+        let fails = self.site.errors > 0 && world.below(1000) < self.site.errors;
+        let error = fails.then(|| Failure::by_chance(world));
+        let is_early = fails && length > 0 && world.below(3) == 0;
+        let attempt = ledger.entries.get(id).map_or(0, |entry| entry.arrivals.len().saturating_sub(1));
+        let answer = error.map_or(answer, |error| error.answer);
+        let request = Request {
+            id,
+            method,
+            length,
+            answer,
+            error,
+            is_early,
+            is_answered: false,
+            attempt,
+            switch,
+            decoder,
+            body: Vec::new(),
+        };
+        self.request = Some(request);
         true
+    }
+
+    /// Answers with an error while the body comes.
+    fn answer_early(&mut self, world: &mut World, ledger: &mut Ledger) {
+        let Some(request) = &mut self.request else { return };
+        request.is_answered = true;
+        request.note_error(ledger, self.peer.link);
+        let closes = world.below(3) == 0;
+        let bytes = answer(request, closes, false, self.site.errors > 0, world);
+        self.peer.say(&bytes);
+        if closes || matches!(request.answer, Answer::UntilClose(_)) {
+            self.close();
+        }
     }
 
     /// Switches the protocol, says everything, and ends its stream.
@@ -391,7 +462,11 @@ impl Origin {
             return self.switch(request.id, switch);
         }
         let announced = fault == Some(Fault::Announced);
-        let bytes = answer(request, announced, self.site.is_mirror, world);
+        let bytes = answer(request, announced, self.site.is_mirror, self.site.errors > 0, world);
+        let has_answer = !matches!(fault, Some(Fault::End | Fault::Reset | Fault::Garbage | Fault::Silence));
+        if has_answer {
+            request.note_error(ledger, self.peer.link);
+        }
         let middle = 1 + world.below(bytes.len() as u64 - 1) as usize;
         match fault {
             None => self.peer.say(&bytes),
@@ -438,9 +513,12 @@ impl Origin {
 const STRAY: &[u8] = b"HTTP/1.1 200 OK\r\nX-Id: 99999999\r\nContent-Length: 1\r\n\r\nx";
 
 /// The bytes of the answer that was asked for.
-fn answer(request: &Request, announced: bool, to_copy: bool, world: &mut World) -> Vec<u8> {
-    let mut out =
-        format!("HTTP/1.1 {} Fine\r\nX-Id: {}\r\n", request.answer.status(), request.id).into_bytes();
+fn answer(request: &Request, announced: bool, to_copy: bool, numbered: bool, world: &mut World) -> Vec<u8> {
+    let status = request.error.map_or(request.answer.status(), |error| error.status);
+    let mut out = format!("HTTP/1.1 {status} Fine\r\nX-Id: {}\r\n", request.id).into_bytes();
+    if numbered {
+        out.extend_from_slice(format!("{ATTEMPT}: {}\r\n", request.attempt).as_bytes());
+    }
     if to_copy {
         out.extend_from_slice(format!("{COPY}: yes\r\n").as_bytes());
     }
@@ -462,7 +540,11 @@ fn answer(request: &Request, announced: bool, to_copy: bool, world: &mut World) 
     out.extend_from_slice(b"\r\n");
     let has_body = !matches!(request.answer, Answer::NoContent | Answer::NotModified | Answer::Switch);
     if has_body && request.method != Method::Head {
-        write_body(&pattern(request.id ^ ANSWER, length), chunked, world, &mut out);
+        let id = match request.error {
+            Some(_) => error(request.id, request.attempt),
+            None => request.id ^ ANSWER,
+        };
+        write_body(&pattern(id, length), chunked, world, &mut out);
     }
     out
 }

@@ -32,6 +32,14 @@ pub struct Plan {
     pub garbage: u64,
     /// Per thousand: answers that are bad.
     pub bad_answers: u64,
+    /// Per thousand: requests that the first origin answers with an error; others do so less often.
+    pub errors: u64,
+    /// Servers are ejected for errors.
+    pub ejects_errors: bool,
+    /// Their share of failures at which servers are ejected; `None`: two in a row.
+    pub eject_percent: Option<u32>,
+    /// Another server is asked after some errors.
+    pub retries_errors: bool,
     /// Per thousand: connections to origins that are refused.
     pub refusals: u64,
     /// Per thousand: the system has no descriptor for a connection, of a client or to an origin.
@@ -99,6 +107,10 @@ impl Plan {
             half_close: HalfClose::Abort,
             garbage: 0,
             bad_answers: 0,
+            errors: 0,
+            ejects_errors: false,
+            eject_percent: None,
+            retries_errors: false,
             refusals: 0,
             shortages: 0,
             speaks_first: 0,
@@ -152,6 +164,13 @@ impl Plan {
         Self { servers: 3, outages: 15, health: true, ..Self::faulty() }
     }
 
+    /// As [`Plan::rough`], with several servers, of which some answer with errors, and which are ejected for that. Other
+    /// servers are asked in the meantime.
+    pub fn erring() -> Self {
+        let errors = Self { errors: 500, ejects_errors: true, retries_errors: true, ..Self::rough() };
+        Self { servers: 3, ..errors }
+    }
+
     /// As [`Plan::rough`], with two workers, which may have few connections together.
     pub fn lending() -> Self {
         let most_connections = Some(2);
@@ -166,6 +185,7 @@ impl Plan {
     /// Whether nobody but the gateway ends anything early.
     pub fn is_faultless(&self) -> bool {
         let faults = self.vanishes + self.garbage + self.bad_answers + self.refusals + self.speaks_first;
+        let faults = faults + self.errors;
         let has_given_up = self.half_closes > 0 && self.half_close == HalfClose::Abort;
         faults + self.shortages + self.outages == 0
             && !has_given_up
@@ -205,6 +225,10 @@ impl Plan {
         plans.push(Self { switches: false, ..self.clone() });
         plans.push(Self { adopts: false, ..self.clone() });
         plans.push(Self { bad_answers: 0, ..self.clone() });
+        plans.push(Self { errors: 0, ..self.clone() });
+        plans.push(Self { ejects_errors: false, ..self.clone() });
+        plans.push(Self { eject_percent: None, ..self.clone() });
+        plans.push(Self { retries_errors: false, ..self.clone() });
         plans.push(Self { pipelines: false, ..self.clone() });
         plans.push(Self { rough: false, ..self.clone() });
         plans.push(Self { upstream_tls: false, ..self.clone() });

@@ -2,7 +2,7 @@
 
 use crate::client::{Client, Manners, Way};
 use crate::gateway::Gateway;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Repeats};
 use crate::message::Ask;
 use crate::net::{LISTENER, peer_address};
 use crate::origin::{Origin, Site};
@@ -275,13 +275,14 @@ impl<'a> Run<'a> {
         let plan = self.plan;
         for link in std::mem::take(&mut world.dialled) {
             let to = world.links[link].to;
-            let is_passed = to == Some(BEHIND);
+            let (is_passed, server) = (to == Some(BEHIND), to.and_then(server_at));
             let session = (plan.upstream_tls || is_passed).then(tls::server_session);
             let site = Site {
                 is_mirror: to == Some(MIRROR),
-                is_announced: plan.announces.is_some() && to.and_then(server_at).is_some(),
+                is_announced: plan.announces.is_some() && server.is_some(),
                 is_passed,
-                retry: plan.retry,
+                repeats: Repeats { retry: plan.retry, after_errors: plan.retries_errors },
+                errors: server.map_or(0, |(server, _)| plan.errors / (1 + server as u64)),
                 badness: plan.bad_answers,
                 interim: !plan.is_faultless(),
             };

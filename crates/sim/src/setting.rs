@@ -4,10 +4,12 @@ use crate::message::HOST;
 use crate::plan::Plan;
 use crate::tls::{PASSED, client, name, server, server_of_many};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 use weir_gateway::bare::{Bound, Role};
 use weir_gateway::document::{
-    Eject, Listener, MinRate, Mirror, Passthrough, Route, Server, Service, ServiceTls,
+    Eject, EjectOn, ErrorStatuses, Listener, MinRate, Mirror, Passthrough, Retries, Route, Server, Service,
+    ServiceTls,
 };
 use weir_gateway::{Config, Timeouts};
 
@@ -48,7 +50,7 @@ impl Setting {
             max_waiting: plan.most_waiting.filter(|_| plan.most_connections.is_some()),
             retry_percent: plan.retry_percent,
             proxy_protocol: plan.announces,
-            eject: Eject { failures: 2, ..Eject::default() },
+            eject: eject(plan),
             ..upstream
         };
         let mut services = vec![("upstream".to_owned(), upstream)];
@@ -91,7 +93,7 @@ impl Setting {
             service: Some("upstream".to_owned()),
             request_buffer: plan.buffers.then_some(REQUEST_BUFFER),
             response_buffer: plan.buffers.then_some(1024 * 1024),
-            retry: plan.retry.into(),
+            retry: Retries { requests: plan.retry, on: statuses(plan.retries_errors, RETRIED) },
             ..Route::default()
         };
         if plan.marks {
@@ -116,6 +118,22 @@ impl Setting {
         (0..plan.routes).map(route).collect()
     }
 }
+
+/// When a server gets no requests for a while.
+fn eject(plan: &Plan) -> Eject {
+    let on = EjectOn { statuses: statuses(plan.ejects_errors, 500..=599), ..EjectOn::default() };
+    match plan.eject_percent {
+        None => Eject { failures: 2, on, ..Eject::default() },
+        percent => Eject { failures: 0, percent, min_requests: Some(4), on, ..Eject::default() },
+    }
+}
+
+fn statuses(are_meant: bool, statuses: RangeInclusive<u16>) -> ErrorStatuses {
+    if are_meant { statuses.into() } else { ErrorStatuses::default() }
+}
+
+/// Errors after which another server is asked, where any are.
+pub(crate) const RETRIED: RangeInclusive<u16> = 502..=504;
 
 /// A rough network is slower than any client should be, which only counts where things may go wrong.
 fn min_rate(plan: &Plan) -> MinRate {

@@ -162,6 +162,57 @@ fn servers_that_fail_get_no_requests() {
     assert!(is_one || (ejections > 20 && retries > 20), "{ejections} ejections, {retries} retries");
 }
 
+/// Nothing but errors goes wrong, or much else does, too.
+#[test]
+fn errors_eject_their_servers_and_other_servers_are_asked() {
+    let (mut ejections, mut retries, mut errors) = (0, 0, 0);
+    for seed in seeds(8) {
+        let servers = 1 + (seed % 4) as usize;
+        let eject_percent = (seed % 3 == 0).then_some(30);
+        let with = |plan| Plan { servers, eject_percent, workers: 1 + (seed % 2) as usize, ..plan };
+        let erring = with(Plan { requests: 20, ..Plan::erring() });
+        let plain = Plan { rough: false, switches: false, adopts: false, ..erring.clone() };
+        let report = well(seed, &plain);
+        // What comes before the body's end, and closes the connection, may be lost.
+        assert!(report.outcomes[1] + report.outcomes[2] <= 3, "seed {seed}: {:?}", report.outcomes);
+        let rough = well(seed, &Plan { buffers: seed % 2 == 0, mirrors: seed % 5 == 0, ..erring.clone() });
+        for Report { counters, .. } in [report, rough] {
+            (ejections, retries) = (ejections + counters.ejections, retries + counters.retries);
+            errors += counters.answers[5];
+        }
+        let Plan { errors, ejects_errors, retries_errors, .. } = erring;
+        let failing = Plan { drains: seed % 2 == 0, ..Plan::failing() };
+        well(seed, &Plan { errors, ejects_errors, retries_errors, ..with(failing) });
+    }
+    println!("{ejections} ejections, {retries} retries, {errors} errors");
+    let is_one = std::env::var_os("WEIR_SIM_SEED").is_some();
+    assert!(is_one || (ejections > 20 && retries > 50 && errors > 50), "{ejections}, {retries}, {errors}");
+}
+
+/// The settings of retries hold for errors, too; and of a server that answers nothing else, each request would be one.
+#[test]
+fn another_server_is_asked_as_often_as_it_may_be() {
+    let mut retries = [0; 5];
+    for seed in seeds(2) {
+        let erring = Plan { errors: 1000, ejects_errors: false, requests: 100, ..Plan::erring() };
+        let plain = Plan { servers: 4, rough: false, switches: false, adopts: false, ..erring };
+        let always = Plan { retry: Retry::Always, retry_percent: 100, ..plain.clone() };
+        let plans = [
+            plain.clone(),
+            Plan { client_tls: seed % 2 == 0, upstream_tls: true, requests: 20, ..always.clone() },
+            always,
+            Plan { retry_percent: 0, ..plain.clone() },
+            Plan { retries_errors: false, ..plain },
+        ];
+        for (retries, plan) in retries.iter_mut().zip(plans) {
+            *retries += well(seed, &plan).counters.retries;
+        }
+    }
+    println!("{retries:?}");
+    assert!(retries[2] > retries[0] && retries[0] > 0 && retries[1] > 0, "{retries:?}");
+    assert_eq!(retries[3..], [0, 0]);
+}
+
 #[test]
 fn a_drained_server_gets_nothing_new_and_nothing_is_lost() {
     for seed in seeds(20) {

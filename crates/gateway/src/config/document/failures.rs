@@ -35,6 +35,15 @@ impl ErrorStatuses {
     }
 }
 
+impl From<RangeInclusive<u16>> for ErrorStatuses {
+    /// Those of the range that are statuses of errors.
+    fn from(range: RangeInclusive<u16>) -> Self {
+        let mut statuses = Self::default();
+        statuses.insert(range);
+        statuses
+    }
+}
+
 impl fmt::Display for ErrorStatuses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (mut separator, mut next) = ("", *Self::ALL.start());
