@@ -150,21 +150,20 @@ fn lines_for_the_journal_have_levels() {
             Client::connect(weir.address(), None).ask(request);
         }
         weir.signal(rustix::process::Signal::USR1);
-        let written = || fs::read_to_string(&journal).unwrap()[before..].to_owned();
-        poll_until(DEADLINE, "its lines", || {
-            ["so far", "missing_host", "upstream_connect"].iter().all(|part| written().contains(part))
-        });
         for (level, begin) in [
             ("<3>", "weir: 502 upstream_connect "),
             ("<5>", "weir: 400 missing_host "),
             ("<6>", "weir: so far: "),
         ] {
             let line = if is_journal { format!("{level}{begin}") } else { begin.to_owned() };
-            let written = written();
-            let found = written
-                .lines()
-                .find(|written| written.starts_with(&line))
-                .unwrap_or_else(|| panic!("{written}"));
+            let mut found = None;
+            poll_until(DEADLINE, &line, || {
+                let written = fs::read_to_string(&journal).unwrap();
+                let mut lines = written[before..].lines();
+                found = lines.find(|written| written.starts_with(&line)).map(str::to_owned);
+                found.is_some()
+            });
+            let found = found.unwrap();
             assert_eq!(found.contains(" time="), !is_journal && level != "<6>", "{found}");
         }
     }
