@@ -51,6 +51,28 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// Regression test: the engines of `[quick]` replaced those of the command line.
+#[test]
+fn the_command_lines_engines_come_before_those_of_quick() {
+    let folder = bench();
+    fs::write(folder.path().join("fakes.toml"), format!("{EXPERIMENT}[quick]\nengines = ['good']\n"))
+        .unwrap();
+    let planned = |set: &[&str]| {
+        let words = ["stacks", "plan", "fakes.toml", "--quick"];
+        said(&weir(folder.path(), &[&words[..], set].concat()))
+    };
+    for (set, has_broken) in [
+        (&[][..], false),
+        (&["--set", "engines=['good', 'broken']"], true),
+        (&["--set", "engine=['good', 'broken']"], true),
+        (&["--set", "window_ms=2"], false),
+    ] {
+        let plan = planned(set);
+        assert!(plan.contains("good"), "{set:?}: {plan}");
+        assert_eq!(plan.contains("broken"), has_broken, "{set:?}: {plan}");
+    }
+}
+
 #[test]
 fn engines_are_listed_built_and_run() {
     let folder = bench();

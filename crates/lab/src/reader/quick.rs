@@ -39,13 +39,16 @@ impl Quick {
         wrong: &Blame<'_>,
     ) -> Result<(), ConfigError> {
         // The command line overrides the file's `[quick]` table.
-        let is_said = |key: &str| options.set.iter().any(|(set, _)| canonical(set) == key);
+        let is_said =
+            |key: &str| options.set.iter().any(|(set, _)| canonical(set) == key || is_short(set, key));
         let is_default = self.blocks.is_none() && self.set.is_empty() && self.only.is_empty();
         if !STOPS.into_iter().any(is_said) {
             experiment.stop = Stop::Blocks(self.blocks.unwrap_or(QUICK_BLOCKS));
         }
-        experiment.calibration_runs = 1;
-        experiment.instructions = false;
+        if !is_said("calibration_runs") {
+            experiment.calibration_runs = 1;
+        }
+        experiment.instructions &= is_said("instructions");
         let phases = ["warmup_ms", "window_ms", "calibration_ms"].into_iter();
         for key in phases.filter(|key| is_default && !is_said(key)) {
             let is_longer = |value: &&Value| value.as_integer().is_some_and(|ms| ms > QUICK_MS);
@@ -76,6 +79,11 @@ impl Quick {
         experiment.aa = experiment.aa.take().filter(|name| left.has_subject(name));
         Ok(())
     }
+}
+
+/// Whether `set` is short for this key: `engines` for `engine`.
+fn is_short(set: &str, key: &str) -> bool {
+    (set, key) == ("engines", "engine")
 }
 
 /// Keeps the wanted levels of a key, and removes families that have none of them.

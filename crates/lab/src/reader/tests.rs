@@ -263,14 +263,14 @@ fn settings_of_the_command_line_override_those_of_the_file() {
 
 #[test]
 fn the_command_line_overrides_quick() {
-    let set = [("window_ms", "70"), ("mode", "h1c-h1c"), ("blocks", "4")];
+    let set = [("window_ms", "70"), ("mode", "h1c-h1c"), ("blocks", "4"), ("calibration_runs", "3")];
     let set = set.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     let quick = RunOptions { quick: true, set, ..RunOptions::default() };
     let text =
         format!("{TEXT}[quick]\nblocks = 5\nset = {{ window_ms = 30 }}\nonly = {{ mode = ['h1-h1c'] }}\n");
     let cut = parse(&text, &quick).expect("parses");
     assert_eq!((conditions(&cut).window_ms, cut.modes()), (70, vec![Mode::H1cH1c]));
-    assert_eq!(cut.stop, Stop::Blocks(4));
+    assert_eq!((cut.stop, cut.calibration_runs), (Stop::Blocks(4), 3));
 }
 
 #[test]
