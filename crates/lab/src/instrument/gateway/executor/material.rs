@@ -23,7 +23,8 @@ pub(crate) fn issue_certificate(tls: &Tls, directory: &Path) -> Result<(), LabEr
     };
     fs::create_dir_all(directory).map_err(LabError::file(directory, "cannot be created"))?;
     let wrong = |error: issue::IssueError| LabError::Certificate(error.to_string());
-    let issued = issue::issue(&NAMES, kind).map_err(wrong)?;
+    // The CA's key is of the same kind: a chain of two kinds costs a client more than either.
+    let issued = issue::Authority::with_keys(kind).and_then(|ca| ca.issue(&NAMES, kind)).map_err(wrong)?;
     issued.write_to(directory).map_err(wrong)?;
     let path = directory.join("identity.pem");
     let options = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path);
@@ -71,4 +72,31 @@ pub(super) fn echo_body(directory: &Path, bytes: u64) -> Result<(PathBuf, String
     let body = echo::body(bytes);
     fs::write(&path, &body).map_err(LabError::file(&path, "cannot be written"))?;
     Ok((path, hash::bytes(body.as_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    /// Regression test: an ECDSA CA signed RSA certificates, so a client on RSA had two kinds of arithmetic to pay.
+    #[test]
+    fn a_ca_has_the_kind_of_key_of_its_certificate() {
+        const RSA: &[u8] = b"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01";
+        const EC: &[u8] = b"\x06\x07\x2a\x86\x48\xce\x3d\x02\x01";
+        for (certificate, has, lacks) in
+            [(CertificateKind::Rsa2048, RSA, EC), (CertificateKind::EcdsaP256, EC, RSA)]
+        {
+            let folder = tempfile::tempdir().expect("a directory");
+            issue_certificate(&Tls { certificate, ..Tls::default() }, folder.path()).expect("is issued");
+            for name in ["ca.pem", "cert.pem"] {
+                let pem = fs::read_to_string(folder.path().join(name)).expect("is there");
+                let text: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
+                let der = STANDARD.decode(text).expect("is base64");
+                let is_in = |oid: &[u8]| der.windows(oid.len()).any(|bytes| bytes == oid);
+                assert!(is_in(has) && !is_in(lacks), "{certificate} {name}");
+            }
+        }
+    }
 }
