@@ -40,6 +40,7 @@ warmup_ms = 300
 window_ms = 500
 [constants.tls]
 certificate = 'rsa-2048'
+group = 'p256'
 [constants.settings]
 {settings}
 ",
@@ -62,6 +63,11 @@ fn counted(settings: &str) -> BTreeMap<String, [f64; 2]> {
         let (seen, answered) = (&run["observation"], number(&run["observation"]["load"]["answered_in_all"]));
         let resumed = number(&seen["upstream_handshakes"]["resumed"]);
         let of = [number(&seen["upstream_connections"]) / answered, resumed / answered];
+        // Regression test: the far server left the group open, and 0.10 to 0.12 chose P-521.
+        for name in seen["upstream_handshakes"]["negotiated"].as_object().unwrap().keys() {
+            let is_key_exchange = name.starts_with("TLSv1.3 ") || name.ends_with(" full");
+            assert_eq!(name.contains(" P-256 "), is_key_exchange, "{name}");
+        }
         counted.insert(run["cell"]["subject"].as_str().unwrap().to_owned(), of);
     }
     assert_eq!(counted.len(), VERSIONS.len(), "{counted:?}");
@@ -102,6 +108,26 @@ fn missing_keep_alive_is_found_in_a_result_and_proved() {
     let report = fs::read_to_string(file("out/report.html")).unwrap();
     for words in ["What to change", "How the rules fared on this machine so far", ">proved<"] {
         assert!(report.contains(words), "{words}");
+    }
+}
+
+/// Regression test: `--set tls.version=1.2` was accepted and changed nothing.
+#[test]
+fn a_setting_that_the_far_server_ignores_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("experiment.toml");
+    fs::write(&file, experiment("['node-26']", "keep_alive = 'off'")).unwrap();
+    let plan = |set: &str| Weir::run(&["plan", file.to_str().unwrap(), "--set", set]);
+    for (set, ignored) in [
+        ("tls.version=1.2", true),
+        ("tls.suite=aes256-gcm-sha384", true),
+        ("tls.tickets=0", true),
+        ("tls.group=x25519", false),
+        ("tls.certificate=ecdsa-p256", false),
+    ] {
+        let ended = plan(set);
+        let is_refused = ended.stderr.contains("has no effect: the origin `openssl` accepts any client");
+        assert_eq!((ended.code == Some(2), is_refused), (ignored, ignored), "{set}: {}", ended.stderr);
     }
 }
 

@@ -98,8 +98,18 @@ fn check_combinations(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), 
     Err(wrong(&key, format!("{message}{cell}")))
 }
 
-/// Factors without effect in some of their cells.
+/// Settings that the test server on OpenSSL ignores: it accepts any client's.
+const WITHOUT_EFFECT_ON_OPENSSL: [&str; 3] = ["tls.version", "tls.suite", "tls.tickets"];
+
+/// Settings without effect, and factors without effect in some of their cells.
 fn check_effect(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+    let is_only_openssl = experiment.levels("origin").iter().any(|level| level.as_str() == "openssl")
+        && experiment.modes().iter().all(|mode| mode.client() == Side::H1c);
+    let ignored = WITHOUT_EFFECT_ON_OPENSSL.into_iter().find(|key| !experiment.levels(key).is_empty());
+    if let Some(key) = ignored.filter(|_| is_only_openssl) {
+        let message = "has no effect: the origin `openssl` accepts any client; expected `tls.group` or `tls.certificate`";
+        return Err(wrong(key, message.into()));
+    }
     let varied = experiment.factors.iter().filter(|factor| factor.levels.len() > 1);
     for factor in varied {
         if factor.key == "rate" && experiment.loads().contains(&Load::Saturated) {

@@ -101,7 +101,8 @@ pub(crate) enum OriginKind {
     /// `weir origin`, which accepts only the experiment's TLS parameters.
     #[default]
     Weir,
-    /// One on OpenSSL, by the Node.js of this machine, which accepts any client, also by RSA key transport.
+    /// One on OpenSSL, by the Node.js of this machine, which accepts any client with the experiment's group, or by RSA key
+    /// transport.
     Openssl,
 }
 

@@ -78,6 +78,7 @@ impl Places {
             "counts": counts,
             "cert": self.tls_file(conditions, "cert.pem"),
             "key": self.tls_file(conditions, "key.pem"),
+            "group": conditions.tls.group.openssl(),
         });
         let [program, given] = ["origin.js", "origin.json"].map(|name| work.join(name));
         for (path, text) in [(&program, include_str!("origin.js")), (&given, &settings.to_string())] {
