@@ -138,7 +138,7 @@ fn judge_proxy((language, presents): (Language, Presents), product: &str, fault:
     assert_eq!(at.is_some_and(|at| at < 2), fault != "none", "{language:?} {fault}: {found:?} {facts}");
     assert_eq!(advice["product"], product);
     // What else there is is true of the machine: Node.js may come with an old OpenSSL.
-    let others = found.iter().filter(|id| !["upstream-keep-alive", "upstream-resumption"].contains(id));
+    let others = found.iter().filter(|id| !["upstream-keep-alive", "upstream-certificates"].contains(id));
     assert!(others.clone().all(|id| *id == "openssl-3.0"), "{language:?} {fault}: {found:?}");
     if fault != "none" && peer("perf").is_some() && !advice["profile"].is_null() {
         let gain = &advice["findings"][at.unwrap()]["gain"];

@@ -68,20 +68,20 @@ fn full(found: &Findings) -> String {
     )
 }
 
+/// From outside the number of workers is unknown.
+const TICKET_KEYS: &str = "With several workers, use one ticket key.";
+
 fn resumed(found: &Findings) -> String {
     match found.resumption {
         Resumption::Never { given: false } => {
             "Never resumed: the server issues no tickets. Enable session tickets.".into()
         }
         Resumption::Never { given: true } => {
-            "Never resumed: the server rejects its tickets. Use one ticket key on all workers and hosts."
-                .into()
+            format!("Never resumed: the server rejects its tickets. {TICKET_KEYS}")
         }
-        Resumption::Sometimes { tries, resumed } => format!(
-            "Only {} of {} returning clients resumed. Use one ticket key on all workers and hosts.",
-            count(resumed),
-            count(tries),
-        ),
+        Resumption::Sometimes { tries, resumed } => {
+            format!("Only {} of {} returning clients resumed. {TICKET_KEYS}", count(resumed), count(tries),)
+        }
         Resumption::Always { .. } | Resumption::Unknown => match found.cases.get(&Case::NewResumed) {
             None => not_measured("resumed handshakes"),
             Some(new) => saving(found, new),

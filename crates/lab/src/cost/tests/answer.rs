@@ -95,7 +95,11 @@ fn a_server_that_does_not_resume_is_a_finding() {
     };
     for (spoil, first, third) in [
         (had_nothing, "never resumes.", "the server issues no tickets. Enable session tickets."),
-        (declines, "never resumes.", "the server rejects its tickets. Use one ticket key on all workers"),
+        (
+            declines,
+            "never resumes.",
+            "the server rejects its tickets. With several workers, use one ticket key.",
+        ),
         (some, "40 % resumed.", "Only 400 of 1000 returning clients resumed."),
     ] {
         let cost = World { spoil, ..World::new() }.measured();
