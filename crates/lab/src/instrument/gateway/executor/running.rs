@@ -150,7 +150,7 @@ impl<'a> Running<'a> {
         let patience = self.task.request.conditions.load_options().map_err(|wrong| wrong.message)?.timeout;
         let load = self.part("load")?;
         let opened = load.process.wait_for_line(OPEN, 2 * patience + LOAD_GRACE, self.interrupt);
-        Ok(opened.map_err(|error| format!("load: {error}: {}", last_line(&load.process.last_words())))?)
+        Ok(opened.map_err(|error| format!("load: {error}: {}", why(&load.process.last_words())))?)
     }
 
     /// Tells the load engine when to start: a time since the machine's boot.
@@ -193,7 +193,7 @@ impl<'a> Running<'a> {
                 && let Some(status) = part.process.ended()
             {
                 let last = part.process.last_words();
-                return Err(format!("{role}: it exited early ({status}): {}", last_line(&last)).into());
+                return Err(format!("{role}: it exited early ({status}): {}", why(&last)).into());
             }
         }
         if let Some(before) = &self.counts_before {
@@ -256,7 +256,7 @@ impl<'a> Running<'a> {
         };
         Ok(result.map_err(|error| {
             let words = load.process.last_words();
-            format!("{role}: {error}{}{}", if words.is_empty() { "" } else { ": " }, last_line(&words))
+            format!("{role}: {error}{}{}", if words.is_empty() { "" } else { ": " }, why(&words))
         })?)
     }
 
@@ -295,7 +295,7 @@ impl<'a> Running<'a> {
     ) -> Result<(), Failure> {
         let part = self.part(role)?;
         let ready = net.inside(place, || part.process.wait_ready(address, timeout, self.interrupt))?;
-        Ok(ready.map_err(|error| format!("{role}: {error}: {}", last_line(&part.process.last_words())))?)
+        Ok(ready.map_err(|error| format!("{role}: {error}: {}", why(&part.process.last_words())))?)
     }
 
     /// Stops all processes and records their exits. All are signalled before the first one is waited for.
@@ -327,8 +327,23 @@ impl<'a> Running<'a> {
     }
 }
 
-fn last_line(words: &str) -> &str {
-    words.lines().next_back().unwrap_or("it printed nothing")
+/// The line that says why a program failed: the last one that calls itself an error, before any backtrace, else the last one.
+fn why(words: &str) -> &str {
+    const ERRORS: [&str; 5] = ["error", "panicked", "exception", "fatal", "emerg"];
+    let is_error = |line: &str| {
+        let line = line.to_ascii_lowercase();
+        // Frames of Java, Node.js and Python, and of a panic.
+        let is_frame =
+            ["at ", "file \"", "stack backtrace"].iter().any(|begin| line.trim_start().starts_with(begin));
+        !is_frame && ERRORS.iter().any(|word| line.contains(word))
+    };
+    let lines: Vec<&str> = words.lines().collect();
+    let found = lines.iter().rposition(|line| is_error(line)).map(|at| match lines[at].ends_with(':') {
+        // A panic's message is on the line after its place.
+        true => lines.get(at + 1).unwrap_or(&lines[at]),
+        false => &lines[at],
+    });
+    found.or(lines.last()).unwrap_or(&"it printed nothing")
 }
 
 #[cfg(test)]
@@ -337,6 +352,31 @@ mod tests {
     use crate::instrument::gateway::testing::{experiment, record};
     use crate::instrument::gateway::{Load, Mode};
     use crate::testing::{no_guard, program};
+
+    /// Regression test: of a program with a backtrace the reason was a frame's address.
+    #[test]
+    fn the_reason_of_a_failure_is_its_error_and_no_frame() {
+        for (words, reason) in [
+            ("", "it printed nothing"),
+            ("listening\nbye", "bye"),
+            ("nginx: [emerg] bind() to 127.0.0.1:1 failed\n", "nginx: [emerg] bind() to 127.0.0.1:1 failed"),
+            (
+                "thread 'main' panicked at src/main.rs:1:\nno such key\nstack backtrace:\n   0: f\n             at src/a.rs:3",
+                "no such key",
+            ),
+            (
+                "Error: listen EADDRINUSE\n    at Server.setup (net:1)\n    at error.js:2\n\nNode.js v20.1.0",
+                "Error: listen EADDRINUSE",
+            ),
+            (
+                "Traceback (most recent call last):\n  File \"error.py\", line 1\nOSError: in use",
+                "OSError: in use",
+            ),
+            ("ERROR a\nwarning b\nERROR c\nstopped", "ERROR c"),
+        ] {
+            assert_eq!(why(words), reason, "{words}");
+        }
+    }
 
     /// Regression test: the delay relay counted as foreign load, which made every saturated run one on shared cores.
     #[test]
