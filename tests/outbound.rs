@@ -1,20 +1,27 @@
 //! Outbound TLS of Node.js versions: each setting means what it says, as the origin counts connections and handshakes.
 
-use crate::common::{Weir, peer};
+use crate::common::load::undisturbed;
+use crate::common::{Weir, all_count, peer, runs_in};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// The versions that differ most: the study's, the first with a TLS layer of its own, and the newest.
 const VERSIONS: [&str; 3] = ["node-0.10", "node-0.12", "node-26"];
+
+/// Those of the load.
+const USERS: f64 = 4.0;
 
 fn targets() -> String {
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../targets").to_owned()
 }
 
 fn weir(args: &[&str]) -> String {
-    let ended = Weir::run(args);
+    // An install or a whole experiment, on a busy machine.
+    let ended = Weir::run_within(Duration::from_secs(300), args);
     assert_eq!(ended.code, Some(0), "{args:?}: {}", ended.stderr);
     ended.stdout
 }
@@ -34,7 +41,7 @@ mode = 'h1c-h1'
 load_model = 'saturated'
 origin = 'openssl'
 upstream_connections = 'any'
-users = 4
+users = {USERS}
 bytes = 100
 warmup_ms = 300
 window_ms = 500
@@ -48,8 +55,8 @@ group = 'p256'
     )
 }
 
-/// Connections and resumptions per request at the origin, by target.
-fn counted(settings: &str) -> BTreeMap<String, [f64; 2]> {
+/// Responses, and connections and resumptions at the origin, by target.
+fn counted(settings: &str) -> BTreeMap<String, [f64; 3]> {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(file("experiment.toml"), experiment(&format!("{VERSIONS:?}"), settings)).unwrap();
@@ -62,7 +69,7 @@ fn counted(settings: &str) -> BTreeMap<String, [f64; 2]> {
         let number = |value: &Value| value.as_f64().unwrap();
         let (seen, answered) = (&run["observation"], number(&run["observation"]["load"]["answered_in_all"]));
         let resumed = number(&seen["upstream_handshakes"]["resumed"]);
-        let of = [number(&seen["upstream_connections"]) / answered, resumed / answered];
+        let of = [answered, number(&seen["upstream_connections"]), resumed];
         // Regression test: the far server left the group open, and 0.10 to 0.12 chose P-521.
         for name in seen["upstream_handshakes"]["negotiated"].as_object().unwrap().keys() {
             let is_key_exchange = name.starts_with("TLSv1.3 ") || name.ends_with(" full");
@@ -86,13 +93,20 @@ fn missing_keep_alive_is_found_in_a_result_and_proved() {
     fs::write(file("experiment.toml"), experiment("['node-26']", "keep_alive = 'off'")).unwrap();
     weir(&["run", &file("experiment.toml"), "--out", &file("out"), "--allow-invalid", "--profile"]);
     let state = folder.path().join("state");
-    let proved = Command::new(env!("CARGO_BIN_EXE_weir"))
-        .args(["advise", &file("out"), "--prove", "--blocks", "6", "--json", "-"])
-        .env("XDG_STATE_HOME", &state)
-        .output()
-        .unwrap();
-    assert!(proved.status.success(), "{}", String::from_utf8_lossy(&proved.stderr));
-    let advice: Value = serde_json::from_slice(&proved.stdout).unwrap();
+    let mut advice = Value::Null;
+    undisturbed("a proof", || {
+        // Of an attempt before.
+        let _ = fs::remove_dir_all(file("out/proofs"));
+        let proved = Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["advise", &file("out"), "--prove", "--blocks", "6", "--json", "-"])
+            .env("XDG_STATE_HOME", &state)
+            .output()
+            .unwrap();
+        assert!(proved.status.success(), "{}", String::from_utf8_lossy(&proved.stderr));
+        advice = serde_json::from_slice(&proved.stdout).unwrap();
+        let proof = advice["proofs"][0]["directory"].as_str().expect("a proof");
+        all_count(&runs_in(&Path::new(proof).join("runs")))
+    });
     let [finding, ..] = advice["targets"][0]["findings"].as_array().unwrap().as_slice() else {
         panic!("{advice}");
     };
@@ -139,16 +153,19 @@ fn each_setting_means_what_it_says() {
     for version in VERSIONS {
         weir(&["targets", "install", version, "--directory", &targets()]);
     }
-    for (version, [connections, resumed]) in counted("resumption = 'off'") {
-        assert!(connections > 0.95 && resumed == 0.0, "{version}: {connections} {resumed}");
+    // On a busy machine there are few requests. Each user may have one that is counted on one side alone.
+    for (version, [answered, connections, resumed]) in counted("resumption = 'off'") {
+        assert!(connections + USERS > 0.95 * answered, "{version}: {connections} of {answered}");
+        assert_eq!(resumed, 0.0, "{version}");
     }
-    for (version, [connections, resumed]) in counted("resumption = 'wrapper'") {
+    for (version, [answered, connections, resumed]) in counted("resumption = 'wrapper'") {
+        assert!(connections + USERS > 0.95 * answered, "{version}: {connections} of {answered}");
         // The first connections of each user have no session yet.
-        assert!(connections > 0.95 && resumed > 0.5, "{version}: {connections} {resumed}");
+        assert!(resumed + USERS > 0.5 * answered, "{version}: {resumed} of {answered}");
     }
-    for (version, [connections, _]) in counted("keep_alive = 'own'") {
+    for (version, [answered, connections, _]) in counted("keep_alive = 'own'") {
         // 0.10 keeps a connection only while a request waits for it.
-        let is_kept = connections < 0.2;
-        assert_eq!(is_kept, version != "node-0.10", "{version}: {connections}");
+        let is_kept = connections < 0.2 * answered + USERS;
+        assert_eq!(is_kept, version != "node-0.10", "{version}: {connections} of {answered}");
     }
 }

@@ -100,13 +100,18 @@ impl Experiment {
 
     /// The stored runs, by name.
     pub fn runs(&self) -> Vec<Value> {
-        let Ok(entries) = fs::read_dir(self.file("out/runs")) else { return Vec::new() };
-        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-        // Skip a file that is being written.
-        paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
-        paths.sort();
-        paths.iter().map(|path| serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()).collect()
+        runs_in(&self.file("out/runs"))
     }
+}
+
+/// The runs that are stored in a directory, by name; none if it does not exist.
+pub fn runs_in(directory: &Path) -> Vec<Value> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    // Skip a file that is being written.
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.sort();
+    paths.iter().map(|path| serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()).collect()
 }
 
 /// Why runs do not count on a machine that gives its cores to others.

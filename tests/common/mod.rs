@@ -16,7 +16,7 @@ mod upstream;
 mod weir;
 
 pub use client::{Answer, Client};
-pub use experiment::{Experiment, all_count, is_gone, pid_in};
+pub use experiment::{Experiment, all_count, is_gone, pid_in, runs_in};
 pub use fixture::{Case, Certificates, MODES, Mode, origin, serve};
 pub use signals::{Switch, most_in_flight, until_still};
 pub use stream::{Ending, Stream};
