@@ -172,7 +172,7 @@ impl Run<'_> {
         let was_late = link.heard.is_none_or(|heard| heard <= entry.from || self.plan.client_tls);
         // Without descriptors, idle connections make room for others.
         let ends_idle = self.draining.is_some() || self.plan.shortages > 0;
-        // So do answers that come before the end of the body.
+        // So do responses that come before the end of the request's body.
         let is_cut_short = entry.arrivals.last().is_some_and(|arrival| arrival.is_early);
         ends_idle && was_late || (self.draining.is_some() || is_cut_short) && was_slow
     }

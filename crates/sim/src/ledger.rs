@@ -39,7 +39,7 @@ pub(crate) struct Entry {
     pub(crate) is_passed: bool,
     /// Where origins have seen its head.
     pub(crate) arrivals: Vec<Arrival>,
-    /// Its client has got the head of an origin's answer.
+    /// Its client has the head of an origin's response.
     pub(crate) has_begun: bool,
     /// How often a mirror has seen it.
     pub(crate) copies: u32,
@@ -62,7 +62,7 @@ pub(crate) struct Arrival {
     pub(crate) got: usize,
     /// The configuration by which it was passed on.
     pub(crate) version: u32,
-    /// The error that was the answer.
+    /// The error in its response, if it was one.
     pub(crate) error: Option<Failure>,
     /// The error came before the end of the body.
     pub(crate) is_early: bool,
@@ -116,8 +116,8 @@ impl Ledger {
     }
 
     /// Notes that a request has come to an origin, and whether it may. Again only what may be done twice and is not long, while
-    /// its client has no answer: once on another connection than a reused one that was closed without a byte of an answer, or
-    /// at another server after an error.
+    /// its client has no response: once on another connection after a reused one closed without a byte of a response, or at
+    /// another server after an error.
     pub(crate) fn arrives(&mut self, id: usize, arrival: Arrival, repeats: Repeats, world: &World) {
         let Some(entry) = self.entries.get_mut(id) else { return };
         self.arrived.push((id, arrival));

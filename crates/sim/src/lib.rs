@@ -3,7 +3,7 @@
 //! The worker is the real one; what it stands on is not. So every order of events can happen, the same seed makes the same
 //! run, and an hour passes in a millisecond. [`run()`] plays a [`Plan`] to its end and checks, all the way: no byte is lost,
 //! doubled or sent to another's connection; each request ends once, with its answer or with a reason in the log; a request
-//! that may have had an effect arrives once; after an error only other servers get it, and its client the last answer alone;
+//! that may have had an effect arrives once; after an error only other servers get it, and its client the last response alone;
 //! nothing is left behind; a drain ends. [`shrink`] makes a failing run small.
 
 mod client;

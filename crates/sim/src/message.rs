@@ -59,7 +59,7 @@ pub(crate) enum Answer {
     Switch,
 }
 
-/// An error that an origin answers with.
+/// An error as an origin's response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     /// Its status.
@@ -179,7 +179,7 @@ impl Ask {
         self.body_of(self.answer, self.id ^ ANSWER)
     }
 
-    /// Likewise that of an error of the origin at which it has arrived as its `attempt`.
+    /// The body of an origin's error for this attempt of the request, from 0.
     pub(crate) fn error_body(&self, failure: Failure, attempt: usize) -> Vec<u8> {
         self.body_of(failure.answer, error(self.id, attempt))
     }
@@ -299,10 +299,10 @@ pub(crate) fn error(id: usize, attempt: usize) -> usize {
     (id ^ ERROR) + attempt * 101
 }
 
-/// Bodies of errors are others than those of other answers.
+/// Tells bodies of errors from those of other responses.
 const ERROR: usize = 0x0aaa;
 
-/// The field by which an origin says which attempt it answers, from 0.
+/// The field with the number of the attempt that an origin responds to, from 0.
 pub(crate) const ATTEMPT: &str = "X-Attempt";
 
 /// The field by which an answer to a copy is known.

@@ -44,7 +44,7 @@ pub(crate) struct Site {
     pub(crate) is_passed: bool,
     /// Which requests may come twice.
     pub(crate) repeats: Repeats,
-    /// Per thousand requests: how many are answered with an error.
+    /// Errors per thousand responses.
     pub(crate) errors: u64,
     /// Per thousand answers: how many are bad.
     pub(crate) badness: u64,
@@ -58,7 +58,7 @@ struct Request {
     method: Method,
     length: usize,
     answer: Answer,
-    /// What is answered instead.
+    /// The error to send in place of that.
     error: Option<Failure>,
     /// The error does not wait for the body.
     is_early: bool,
@@ -120,7 +120,7 @@ const FAULTS: [Fault; 12] = [
 ];
 
 impl Request {
-    /// The error that it is answered with, if it is, goes into the ledger.
+    /// Enters the error of its response, if it is one, into the ledger.
     fn note_error(&self, ledger: &mut Ledger, link: usize) {
         let Some(error) = self.error else { return };
         ledger.note(|| format!("origin {link} answers #{} with {error:?}", self.id));

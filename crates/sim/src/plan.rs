@@ -32,7 +32,7 @@ pub struct Plan {
     pub garbage: u64,
     /// Per thousand: answers that are bad.
     pub bad_answers: u64,
-    /// Per thousand: requests that the first origin answers with an error; others do so less often.
+    /// Errors per thousand responses of the first origin; the others have fewer.
     pub errors: u64,
     /// Servers are ejected for errors.
     pub ejects_errors: bool,
@@ -164,8 +164,7 @@ impl Plan {
         Self { servers: 3, outages: 15, health: true, ..Self::faulty() }
     }
 
-    /// As [`Plan::rough`], with several servers, of which some answer with errors, and which are ejected for that. Other
-    /// servers are asked in the meantime.
+    /// As [`Plan::rough`], with several servers that respond with errors and are ejected for them, and retries at other servers.
     pub fn erring() -> Self {
         let errors = Self { errors: 500, ejects_errors: true, retries_errors: true, ..Self::rough() };
         Self { servers: 3, ..errors }

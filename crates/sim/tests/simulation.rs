@@ -189,7 +189,7 @@ fn errors_eject_their_servers_and_other_servers_are_asked() {
     assert!(is_one || (ejections > 20 && retries > 50 && errors > 50), "{ejections}, {retries}, {errors}");
 }
 
-/// The settings of retries hold for errors, too; and of a server that answers nothing else, each request would be one.
+/// The settings of retries hold for errors, too. Against a server that sends nothing but errors, each request would be retried.
 #[test]
 fn another_server_is_asked_as_often_as_it_may_be() {
     let mut retries = [0; 5];

@@ -60,7 +60,7 @@ struct Window {
     uncounted: u64,
 }
 
-/// Whether a failure is among the [`Server::answers`] already, as one for which a client got an error is.
+/// Whether a failure is among the [`Server::answers`] already: one is if its client got an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
     Yes,

@@ -35,8 +35,8 @@ pub(super) enum Then {
     Use(String),
 }
 
-/// Keywords of rules by their turn: connections come first, then fields and answers, then redirects, then the choice of a
-/// backend.
+/// Keywords of rules in the order of their evaluation: connections first, then fields and responses, then redirects,
+/// then the choice of a backend.
 pub(super) const KEYWORDS: [&[&str]; 5] = [
     &["tcp-request"],
     &["monitor-uri"],
