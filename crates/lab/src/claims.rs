@@ -4,7 +4,7 @@ pub(crate) mod profiled;
 
 use crate::cell::Cell;
 use crate::comparison::{Floors, Runs};
-use crate::experiment::{Claim, Predicate, SUBJECTS};
+use crate::experiment::{Claim, Layout, Predicate, SUBJECTS};
 use crate::instrument::{Instrument, RunOf};
 use crate::metric::Metric;
 use crate::pairing::{self, Paired, Side};
@@ -108,7 +108,8 @@ const OTHER_NOT_RUN: &str = "its counterpart was not run";
 /// Checks every claim of a plan.
 pub(crate) fn all<I: Instrument>(plan: &Plan, cells: &Runs<'_, I>, floors: &Floors) -> Vec<Finding> {
     let error_rate = plan.rule().error_rate;
-    plan.experiment.claims.iter().map(|claim| find::<I>(claim, cells, floors, error_rate)).collect()
+    let layout = plan.experiment.layout;
+    plan.experiment.claims.iter().map(|claim| find::<I>(claim, layout, cells, floors, error_rate)).collect()
 }
 
 /// The claims worth showing, and a line about the rest: in a reduced experiment the claims about cells that were not
@@ -177,17 +178,36 @@ impl Evidence {
 
 fn find<I: Instrument>(
     claim: &Claim,
+    layout: Layout,
     cells: &Runs<'_, I>,
     floors: &Floors,
     error_rate: ErrorRate,
 ) -> Finding {
     let mut evidence = Vec::new();
-    if let (Some(metric), Some(expect)) = (claim.metric, claim.expect) {
+    let asked = measured(claim, layout);
+    if let (Some(metric), Some(asked)) = (claim.metric, asked) {
         for (cell, runs) in cells.iter().filter(|(cell, _)| is_meant::<I>(claim, metric, cell)) {
-            evidence.extend(one::<I>(claim, (metric, expect), (cell, runs), cells, floors, error_rate));
+            evidence.extend(one::<I>(claim, asked, (cell, runs), cells, floors, error_rate));
         }
     }
-    finding(claim, evidence)
+    let mut found = finding(claim, evidence);
+    if let Some((metric, expect)) = asked.filter(|(metric, _)| claim.metric != Some(*metric)) {
+        (found.metric, found.expect) = (Some(metric), Some(expect));
+        found.why.push_str("; judged by its CPU time, as it ran in duets");
+    }
+    found
+}
+
+/// The metric that decides a claim, and its predicate. A duet has no rate and no time of its own: there a ratio of two
+/// full cores' CPU time stands for that of their rates.
+fn measured(claim: &Claim, layout: Layout) -> Option<(Metric, Predicate)> {
+    let (metric, expect) = claim.metric.zip(claim.expect)?;
+    let by_cpu = metric.by_cpu().filter(|_| layout == Layout::Duet && claim.against.is_some());
+    Some(match by_cpu {
+        Some((metric, true)) => (metric, expect.inverse()),
+        Some((metric, false)) => (metric, expect),
+        None => (metric, expect),
+    })
 }
 
 /// The joint verdict of a claim's cells.

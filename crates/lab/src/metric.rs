@@ -96,7 +96,7 @@ impl Metric {
         matches!(self, Self::CpuUsPerRequest | Self::CpuUsPerHandshake)
     }
 
-    /// Whether a run beside another measures it as well as one alone: process CPU clocks do, and memory.
+    /// Whether a run beside another measures it as well as one alone: process CPU clocks do, memory and counts.
     pub(crate) fn is_of_duets(self) -> bool {
         matches!(
             self,
@@ -112,7 +112,21 @@ impl Metric {
                 | Self::RssEndKib
                 | Self::KibPerSession
                 | Self::ErrorRatio
+                | Self::UpstreamConnectionsPerRequest
+                | Self::UpstreamHandshakesPerRequest
+                | Self::UpstreamResumedPercent
         )
+    }
+
+    /// The metric by CPU clocks that stands for this one in duets, and whether it is its inverse: the rate of a full
+    /// core is 1 s over the CPU time of a request.
+    pub(crate) fn by_cpu(self) -> Option<(Self, bool)> {
+        match self {
+            Self::RequestsPerSecond => Some((Self::CpuUsPerRequest, true)),
+            Self::HandshakesPerSecond => Some((Self::CpuUsPerHandshake, true)),
+            Self::OperationUs => Some((Self::CpuUsPerOperation, false)),
+            _ => None,
+        }
     }
 
     /// Whether more is better.

@@ -84,6 +84,18 @@ impl Predicate {
         }
     }
 
+    /// The predicate on the inverse of a positive value, with bounds of three decimals.
+    pub(crate) fn inverse(self) -> Self {
+        let inverse = |bound: f64| (1000.0 / bound).round() / 1000.0;
+        match self {
+            Self::Below(bound) => Self::Above(inverse(bound)),
+            Self::AtMost(bound) => Self::AtLeast(inverse(bound)),
+            Self::Above(bound) => Self::Below(inverse(bound)),
+            Self::AtLeast(bound) => Self::AtMost(inverse(bound)),
+            Self::Within(low, high) => Self::Within(inverse(high), inverse(low)),
+        }
+    }
+
     /// Whether every value of an interval satisfies it (`Some(true)`), none does (`Some(false)`), or some do (`None`).
     pub fn of_interval(self, low: f64, high: f64) -> Option<bool> {
         match (self.holds(low), self.holds(high)) {
@@ -145,6 +157,20 @@ impl TryFrom<String> for Predicate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_inverse_of_a_predicate_holds_for_the_inverse_of_a_value() {
+        for (text, inverse) in [
+            ("> 1.03", "< 0.971"),
+            (">= 2", "<= 0.5"),
+            ("< 0.97", "> 1.031"),
+            ("<= 0.75", ">= 1.333"),
+            ("1.7 .. 2.3", "0.435 .. 0.588"),
+        ] {
+            let predicate = Predicate::try_from(text.to_owned()).expect("parses");
+            assert_eq!(predicate.inverse().to_string(), inverse, "{text}");
+        }
+    }
 
     #[test]
     fn predicates_are_parsed_and_judge_intervals() {

@@ -107,6 +107,29 @@ fn a_disturbed_duet_is_repeated_and_the_quieter_attempt_counts() {
     assert_eq!(disturbed("b003-002", 0.0).0, 0);
 }
 
+/// Regression test: a claim about a rate was undecided although the duets had decided it.
+#[test]
+fn a_claim_about_rates_is_decided_by_the_cpu_time_of_duets() {
+    let judged = |layout, expect: &str| {
+        let world = noisy(|experiment| {
+            experiment.layout = layout;
+            let claim = format!(
+                "id = 'C'\nsource = 'here'\nsays = 'more'\nmetric = 'requests_per_second'\nexpect = '{expect}'\n\
+                 cell = {{ target = 'fast', load_model = 'saturated' }}\nagainst = {{ target = 'slow' }}\n"
+            );
+            experiment.claims = vec![toml::from_str(&claim).expect("a claim")];
+        });
+        let [claim] = world.summary.claims.as_slice() else { panic!("one claim") };
+        (claim.verdict, claim.metric, claim.asked_text())
+    };
+    // CPU per request of fast is 0.8 of that of slow.
+    let (verdict, metric, asked) = judged(Layout::Duet, "> 1.1");
+    assert_eq!((verdict, metric), (ClaimVerdict::Confirmed, Some(Metric::CpuUsPerRequest)));
+    assert_eq!(asked, "CPU per request: ratio < 0.909");
+    assert_eq!(judged(Layout::Duet, "1.4 .. 1.6").0, ClaimVerdict::Contradicted);
+    assert_eq!(judged(Layout::Blocks, "> 1.1").1, Some(Metric::RequestsPerSecond));
+}
+
 /// Regression test: a claim about latency was judged by runs that shared their cores.
 #[test]
 fn a_metric_that_a_duet_does_not_measure_is_undecided_in_a_claim() {
