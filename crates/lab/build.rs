@@ -1,4 +1,4 @@
-//! Lists the files of experiments/, targets/ and engines/, which the lab carries, for `src/found/built_in.rs`.
+//! Lists the files of experiments/, targets/, engines/ and docs/studies/, which the lab carries, for `src/found/built_in.rs`.
 
 use std::fmt::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// The folders, beside `crates/`.
-const FOLDERS: [&str; 3] = ["experiments", "targets", "engines"];
+const FOLDERS: [&str; 4] = ["docs/studies", "experiments", "targets", "engines"];
 
 /// What builds by hand and interpreters leave behind.
 const OUTPUTS: [&str; 3] = ["target", "node_modules", "__pycache__"];

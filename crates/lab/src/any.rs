@@ -11,6 +11,8 @@ use crate::instrument::stacks::Stacks;
 use crate::lab::{self, Outcome};
 use crate::options::RunOptions;
 use crate::store::Store;
+use crate::studies::record::{self, Record};
+use crate::studies::{self, Study};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -73,6 +75,18 @@ pub fn history(options: &HistoryOptions) -> Result<History, LabError> {
     let directories: Vec<&Path> = options.directories.iter().map(PathBuf::as_path).collect();
     across::check_different(&directories)?;
     of_instrument!(of_results(&directories)?, history::history(options))
+}
+
+/// The verdicts of a result on the statements of the studies.
+/// Errors: a path that is no result, or a result without such a verdict.
+pub(crate) fn measured(directory: &Path) -> Result<Record, LabError> {
+    of_instrument!(of_result(directory)?, record::measured(directory))
+}
+
+/// The subjects that a study's claims name, as pairs of `--only`.
+/// Errors: an invalid experiment.
+pub(crate) fn named(study: &Study, options: &RunOptions) -> Result<Vec<(String, String)>, LabError> {
+    of_instrument!(of_experiment(&options.file)?, studies::named(study, options))
 }
 
 /// The instrument of an experiment that is run or resumed.

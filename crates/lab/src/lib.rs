@@ -30,6 +30,7 @@ pub mod profiles;
 pub mod results;
 pub mod run;
 pub mod store;
+pub mod studies;
 pub mod summary;
 
 mod answer;

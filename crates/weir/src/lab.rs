@@ -14,6 +14,7 @@ mod profile;
 mod report;
 mod run;
 mod stacks;
+mod studies;
 mod targets;
 
 use crate::outcome::{Failure, Outcome};
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     },
     Targets(targets::TargetsArgs),
     Stacks(stacks::StacksArgs),
+    Studies(studies::StudiesArgs),
     /// Delay and drop packets; started by the lab (crates/netem).
     #[command(hide = true)]
     DelayRelay,
@@ -67,6 +69,7 @@ impl Command {
             Self::Guard { lab } => weir_lab::guard(lab).map_err(Failure::run),
             Self::Targets(args) => targets::run(args),
             Self::Stacks(args) => stacks::run(args),
+            Self::Studies(args) => studies::run(args),
             Self::DelayRelay => {
                 weir_netem::relay::run().map_err(|error| Failure::run(format!("delay-relay: {error}")))
             }

@@ -29,7 +29,7 @@ enum How {
 }
 
 /// By the start of a command; the longest match counts.
-const RULES: [(&str, How); 41] = [
+const RULES: [(&str, How); 44] = [
     ("weir advise", How::Done),
     ("weir advise nginx-current", How::Stops("nothing to run")),
     ("weir advise node-26", How::Stops("nothing to run")),
@@ -61,6 +61,9 @@ const RULES: [(&str, How); 41] = [
     ("weir stacks run", How::Stops("nothing to run")),
     ("weir stacks run --only engine=", How::Stops("not on the PATH")),
     ("weir stacks run tickets --only engine=", How::Stops("not on the PATH")),
+    ("weir studies", How::Done),
+    ("weir studies run", How::Stops("nothing to run")),
+    ("weir studies out/", How::Stops("measured no statement of a study")),
     ("weir targets", How::Done),
     ("weir targets install", How::Stops("with bash: No such file")),
     ("weir top", How::Not("needs a gateway that runs beside; tests/gateway covers it")),

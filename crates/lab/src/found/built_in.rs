@@ -14,12 +14,18 @@ const FILES: &[BuiltIn] = include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 /// Whether a file with this path is built in.
 pub(super) fn has(path: &str) -> bool {
-    FILES.binary_search_by_key(&path, |(name, ..)| *name).is_ok()
+    text(path).is_some()
 }
 
 /// The files below a directory, as paths relative to it.
 pub(super) fn below(folder: &str) -> impl Iterator<Item = &'static str> {
     FILES.iter().filter_map(move |(name, ..)| name.strip_prefix(folder)?.strip_prefix('/'))
+}
+
+/// The text of a file.
+pub(super) fn text(path: &str) -> Option<&'static str> {
+    let index = FILES.binary_search_by_key(&path, |(name, ..)| *name).ok()?;
+    Some(FILES[index].2)
 }
 
 /// The directory of the files, unpacked if they are missing or incomplete.

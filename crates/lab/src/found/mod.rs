@@ -51,6 +51,11 @@ pub fn experiments() -> Vec<&'static str> {
     names
 }
 
+/// The built-in files below a folder: name and text.
+pub(crate) fn texts(folder: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    built_in::below(folder).filter_map(move |name| Some((name, built_in::text(&format!("{folder}/{name}"))?)))
+}
+
 /// The name in `quickstart`, `quickstart.toml` or `experiments/quickstart.toml`; `None` for any other path.
 fn name(given: &Path) -> Option<String> {
     let mut parts = given.components().filter(|part| *part != Component::CurDir);

@@ -6,4 +6,4 @@ mod pipeline;
 mod proof;
 mod stored;
 pub(crate) mod verdicts;
-mod world;
+pub(crate) mod world;

@@ -17,22 +17,22 @@ use crate::store::Store;
 use crate::summary::Summary;
 use crate::testing::MockExecutor;
 
-pub(super) struct World {
-    pub(super) directory: tempfile::TempDir,
+pub(crate) struct World {
+    pub(crate) directory: tempfile::TempDir,
     /// The full text.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// The terminal's output.
-    pub(super) brief: String,
-    pub(super) summary: Summary,
-    pub(super) html: String,
+    pub(crate) brief: String,
+    pub(crate) summary: Summary,
+    pub(crate) html: String,
 }
 
-pub(super) fn world(blocks: u32, costs: &[(&str, f64)], broken: Option<&str>) -> World {
+pub(crate) fn world(blocks: u32, costs: &[(&str, f64)], broken: Option<&str>) -> World {
     let executor = MockExecutor { broken: broken.map(str::to_owned), ..MockExecutor::new(costs) };
     world_of(executor, |experiment| experiment.stop = Stop::Blocks(blocks))
 }
 
-pub(super) fn world_of(mut executor: MockExecutor, change: impl FnOnce(&mut Experiment)) -> World {
+pub(crate) fn world_of(mut executor: MockExecutor, change: impl FnOnce(&mut Experiment)) -> World {
     let directory = tempfile::tempdir().expect("a directory");
     let results = directory.path().join("results");
     let store = Store::create(&results).expect("is made");
@@ -56,7 +56,7 @@ pub(super) fn world_of(mut executor: MockExecutor, change: impl FnOnce(&mut Expe
     }
 }
 
-pub(super) fn verdict(
+pub(crate) fn verdict(
     world: &World,
     target: &str,
     mode: Mode,
@@ -70,4 +70,4 @@ pub(super) fn verdict(
     (found.ratio.verdict, found.ratio.value, found.ratio.note.clone())
 }
 
-pub(super) const COSTS: [(&str, f64); 3] = [("direct", 10.0), ("fast", 20.0), ("slow", 25.0)];
+pub(crate) const COSTS: [(&str, f64); 3] = [("direct", 10.0), ("fast", 20.0), ("slow", 25.0)];

@@ -1,0 +1,190 @@
+//! The studies that the project started from: each of their statements, its claim, and what was measured about it.
+
+pub(crate) mod record;
+mod text;
+
+pub use record::{Judged, Measurement};
+pub use text::{markdown, terminal};
+
+use crate::claims::ClaimVerdict;
+use crate::error::{ConfigError, LabError};
+use crate::experiment::{Claim, Levels};
+use crate::instrument::Instrument;
+use crate::options::RunOptions;
+use crate::{found, reader};
+use record::Record;
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// A published study.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Study {
+    /// The `source` of its claims.
+    pub source: &'static str,
+    /// Its subject.
+    pub title: &'static str,
+    /// The original's address.
+    pub original: &'static str,
+}
+
+/// All of them.
+pub const STUDIES: [Study; 4] = [
+    Study {
+        source: "S1",
+        title: "TLS 1.3 of rustls at high concurrency",
+        original: "https://github.com/rustls/rustls/issues/1751",
+    },
+    Study {
+        source: "S2",
+        title: "full handshakes of a rustls server, and AVX-512",
+        original: "https://github.com/rustls/rustls/issues/1830",
+    },
+    Study {
+        source: "S3",
+        title: "HTTP pass-through of two Ballerina versions",
+        original: "https://github.com/ballerina-platform/ballerina-lang/issues/44149",
+    },
+    Study {
+        source: "S4",
+        title: "outbound TLS in Node.js",
+        original: "https://medium.com/paypal-tech/outbound-ssl-performance-in-node-js-df69ad7dcef0",
+    },
+];
+
+impl Study {
+    /// The one of this source, such as `S4`.
+    pub fn of(source: &str) -> Option<Self> {
+        STUDIES.into_iter().find(|study| study.source.eq_ignore_ascii_case(source))
+    }
+
+    /// The names of the experiments with testable claims of it.
+    ///
+    /// # Errors
+    /// An experiment's file that is not valid.
+    pub fn experiments(&self) -> Result<Vec<&'static str>, LabError> {
+        let mut names = Vec::new();
+        for name in found::experiments() {
+            let is_own = |claim: &Claim| claim.source == self.source && claim.not_testable.is_none();
+            if claims(name)?.iter().any(is_own) {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Whether a claim checks a statement of one of them.
+    pub(crate) fn has(claim: &Claim) -> bool {
+        STUDIES.iter().any(|study| study.source == claim.source)
+    }
+}
+
+/// A statement of a study.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// The experiment that checks it.
+    pub experiment: String,
+    /// The claim in its file.
+    pub claim: Claim,
+    /// The newest verdict on it, with its result.
+    pub measured: Option<(Judged, Measurement)>,
+}
+
+/// All statements of the studies in the experiments of the current directory or of the program, with the stored verdicts
+/// of `docs/studies`; the verdicts of `results` replace them.
+///
+/// # Errors
+/// A path that is no result of an experiment with such statements; a file that is not valid.
+pub fn statements(results: &[impl AsRef<Path>]) -> Result<Vec<Statement>, LabError> {
+    let mut records = record::stored()?;
+    for result in results {
+        record::add(&mut records, crate::any::measured(result.as_ref())?);
+    }
+    let mut statements = Vec::new();
+    for name in found::experiments() {
+        let record = records.iter().find(|record| record.experiment == name);
+        for claim in claims(name)?.into_iter().filter(Study::has) {
+            let measured = record.and_then(|record| record.get(&claim.id));
+            statements.push(Statement { experiment: name.to_owned(), claim, measured });
+        }
+    }
+    Ok(statements)
+}
+
+/// Stores the verdicts of these results in a folder, a file for each experiment, in place of its older verdicts on the same
+/// claims.
+///
+/// # Errors
+/// As [`statements`], and a folder that cannot be written.
+pub fn keep(results: &[impl AsRef<Path>], folder: &Path) -> Result<(), LabError> {
+    let mut records = record::in_folder(folder)?;
+    for result in results {
+        record::add(&mut records, crate::any::measured(result.as_ref())?);
+    }
+    records.iter().try_for_each(|record: &Record| record.write(folder))
+}
+
+/// The options of an experiment with `only` those of its subjects that a study's claims name, if each claim names one.
+///
+/// # Errors
+/// An invalid experiment.
+pub fn chosen(study: &Study, options: &RunOptions) -> Result<RunOptions, LabError> {
+    let only = crate::any::named(study, options)?;
+    Ok(RunOptions { only, ..options.clone() })
+}
+
+/// As [`chosen`], for an experiment of one instrument.
+pub(crate) fn named<I: Instrument>(
+    study: &Study,
+    options: &RunOptions,
+) -> Result<Vec<(String, String)>, LabError> {
+    let located = RunOptions { file: found::experiment(&options.file)?.path, ..options.clone() };
+    let (experiment, _) = reader::load::<I>(&located)?;
+    let own = experiment.claims.iter().filter(|claim| claim.source == study.source && claim.metric.is_some());
+    let mut names = BTreeSet::new();
+    for claim in own {
+        let of = |levels: &Levels| levels.get(I::SUBJECT).map(|level| level.as_str().to_owned());
+        let Some(name) = of(&claim.cell) else { return Ok(Vec::new()) };
+        names.extend([name].into_iter().chain(claim.against.as_ref().and_then(of)));
+    }
+    let run = names.into_iter().filter(|name| experiment.has_subject(name));
+    Ok(run.map(|name| (I::SUBJECT.to_owned(), name)).collect())
+}
+
+/// An experiment's file, of which only the claims matter here.
+#[derive(Deserialize)]
+struct Stated {
+    #[serde(default)]
+    claims: Vec<Claim>,
+}
+
+fn claims(experiment: &str) -> Result<Vec<Claim>, LabError> {
+    let path = found::experiment(Path::new(experiment))?.path;
+    let text = fs::read_to_string(&path).map_err(LabError::file(&path, "cannot be read"))?;
+    let stated: Stated =
+        toml::from_str(&text).map_err(|error| ConfigError::toml(path.display(), &text, &error))?;
+    Ok(stated.claims)
+}
+
+impl Statement {
+    /// The verdict and its reason. A verdict on a claim that meant something else counts for nothing.
+    pub fn verdict(&self) -> (ClaimVerdict, String, String) {
+        let undecided = |why: &str| (ClaimVerdict::Undecided, "not measured".to_owned(), why.to_owned());
+        if let Some(why) = &self.claim.not_testable {
+            return (ClaimVerdict::NotTestable, ClaimVerdict::NotTestable.to_string(), why.clone());
+        }
+        match &self.measured {
+            None => undecided("no result is stored"),
+            Some((judged, _)) if !judged.is_of(&self.claim) => {
+                undecided("the claim has changed since it was measured: run its experiment again")
+            }
+            Some((Judged { finding, .. }, _)) => {
+                (finding.verdict, finding.verdict_text(), finding.why.clone())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
