@@ -1,9 +1,11 @@
-//! The cost of a request with five pollers: level-triggered epoll; edge-triggered, reading until the socket is
-//! empty; edge-triggered, stopping at a short read; mio (edge-triggered); and ours. Run it with
+//! CPU time per request with five pollers: level-triggered epoll; edge-triggered epoll that reads until the
+//! socket is empty; edge-triggered epoll that stops at a short read; mio (edge-triggered); and Weir's
+//! reactor. Run it with
 //! `cargo run --release -p weir-reactor --example trigger [BLOCKS]`.
 //!
-//! Each measurement is a fresh server process on the first core, which answers every read with 500 bytes, and 64
-//! closed-loop connections on the second. The figure is the server's CPU time per request; blocks alternate in order.
+//! Each measurement starts a fresh server process on the first core. The server answers every read with 500
+//! bytes; 64 closed-loop connections run on the last core. The figure is the server's CPU time per request;
+//! the order of the pollers rotates from block to block.
 
 #![allow(clippy::print_stdout)]
 
@@ -42,7 +44,7 @@ fn compare(blocks: usize) -> std::io::Result<()> {
     for block in 0..blocks {
         let mut costs = [0.0; VARIANTS.len()];
         for step in 0..VARIANTS.len() {
-            // Every variant is first, second and last equally often.
+            // Rotate the order: each variant takes each position equally often.
             let variant = (block + step) % VARIANTS.len();
             costs[variant] = measure(VARIANTS[variant])?;
         }
@@ -61,7 +63,7 @@ fn compare(blocks: usize) -> std::io::Result<()> {
     Ok(())
 }
 
-/// One fresh server under load: its CPU microseconds per request.
+/// Puts one fresh server under load; returns its CPU microseconds per request.
 fn measure(variant: &str) -> std::io::Result<f64> {
     let mut server = Command::new(std::env::current_exe()?)
         .arg(variant)
@@ -177,7 +179,7 @@ fn serve_mio() -> std::io::Result<()> {
 
 type Answerer = fn(BorrowedFd<'_>, &mut Vec<u8>) -> std::io::Result<()>;
 
-/// One read, which a short count shows to have emptied the socket.
+/// Reads once: a short read means that the socket is empty.
 fn answer_once(socket: BorrowedFd<'_>, inbox: &mut Vec<u8>) -> std::io::Result<()> {
     inbox.clear();
     match socket::read(socket, inbox, 65_536)? {
@@ -187,7 +189,7 @@ fn answer_once(socket: BorrowedFd<'_>, inbox: &mut Vec<u8>) -> std::io::Result<(
     Ok(())
 }
 
-/// Reads and answers until the socket says that it has nothing more.
+/// Reads and responds until a read would block.
 fn drain(socket: BorrowedFd<'_>, inbox: &mut Vec<u8>) -> std::io::Result<()> {
     loop {
         inbox.clear();

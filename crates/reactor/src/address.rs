@@ -7,14 +7,14 @@ use std::path::PathBuf;
 /// A resolved address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// IPv4 or IPv6.
+    /// An IPv4 or IPv6 address with a port.
     Tcp(SocketAddr),
     /// A Unix domain socket.
     Unix(PathBuf),
 }
 
 impl Address {
-    /// Host and port, unless it is a path.
+    /// Address and port; `None` for a Unix socket.
     pub fn tcp(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(address) => Some(*address),

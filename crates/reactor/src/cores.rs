@@ -5,26 +5,27 @@ use std::fmt;
 use std::io;
 use std::str::FromStr;
 
-/// The cores of the affinity mask of this process. Errors: as sched_getaffinity(2).
+/// The cores in this process's affinity mask. Errors: as sched_getaffinity(2).
 pub fn allowed() -> io::Result<Cores> {
     let set = sched_getaffinity(None)?;
     Ok(Cores((0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect()))
 }
 
-/// The sensible number of workers: the affinity mask, limited by the CPU quota of the cgroup and its parents
-/// (version 1 or 2), at least 1; never the machine's count. Errors: as [`std::thread::available_parallelism`].
+/// A sensible number of workers: the size of the affinity mask, limited by the CPU quotas of the cgroup and
+/// its parents (version 1 or 2), and at least 1. The machine's core count is irrelevant. Errors: as
+/// [`std::thread::available_parallelism`].
 pub fn worker_count() -> io::Result<usize> {
     Ok(std::thread::available_parallelism()?.get())
 }
 
-/// Pins the calling thread to one core. Errors: when the core does not exist or is not allowed.
+/// Pins the calling thread to one core. Errors: the core does not exist or is not allowed.
 pub fn pin(core: usize) -> io::Result<()> {
     let mut set = CpuSet::new();
     set.set(core);
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Keeps the calling thread off `cores` for as long as the guard lives; `None` if it may not run anywhere else.
+/// Keeps the calling thread off `cores` while the guard lives; `None` if no other core is allowed.
 pub fn keep_off(cores: &Cores) -> Option<KeptOff> {
     let before = sched_getaffinity(None).ok()?;
     let mut others = before;
@@ -36,7 +37,7 @@ pub fn keep_off(cores: &Cores) -> Option<KeptOff> {
     Some(KeptOff { before })
 }
 
-/// See [`keep_off`]. Dropping it on the thread that created it restores that thread's affinity.
+/// The guard of [`keep_off`]. Dropping it on the thread that created it restores the thread's affinity.
 #[derive(Debug)]
 pub struct KeptOff {
     before: CpuSet,
@@ -44,7 +45,7 @@ pub struct KeptOff {
 
 impl Drop for KeptOff {
     fn drop(&mut self) {
-        // If it cannot be restored, the thread stays.
+        // If this fails, the thread stays off the cores.
         let _ = sched_setaffinity(None, &self.before);
     }
 }
@@ -54,8 +55,8 @@ impl Drop for KeptOff {
 pub struct Cores(pub Vec<usize>);
 
 impl Cores {
-    /// Whether this process may run on all of them.
-    /// Errors: the first core that is not allowed, with the allowed ones; or as sched_getaffinity(2).
+    /// Checks that this process may use every core of the list. Errors: names the first core that is not
+    /// allowed, and the allowed ones; or as sched_getaffinity(2).
     pub fn check(&self) -> io::Result<()> {
         let allowed = allowed()?;
         match self.0.iter().find(|core| !allowed.0.contains(core)) {

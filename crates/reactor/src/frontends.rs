@@ -1,4 +1,4 @@
-//! A worker's listeners: what it accepts, when it rests, and how it stops without a reset.
+//! A worker's listeners: accepting, pausing, and draining without resets.
 
 use crate::net::Net;
 use crate::share::share;
@@ -8,46 +8,46 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
 
-/// A connection and its other end's address, which a Unix socket does not have; `None` if the queue is empty.
+/// A connection and its peer's address (`None` for a Unix socket); `None` if the queue is empty.
 pub type Accepted<N> = Option<(<N as Net>::Socket, Option<SocketAddr>)>;
 
-/// How many connections a turn may accept from a listener, after all else, for which it has `spent` this time.
+/// The maximum number of connections to accept from a listener in a turn that has already taken `spent`.
 #[must_use]
 pub fn accepts(spent: Duration) -> usize {
     share(spent)
 }
 
-/// How long a listener rests when the process is out of descriptors or memory: its queue would be reported in every
-/// turn. Connections wait there while others close.
+/// The pause of a listener when the process is out of descriptors or memory. Without it, the poller would
+/// report the queue in every turn. Connections stay queued until others close.
 pub const REST: Duration = Duration::from_millis(100);
 
-/// How long a drain waits for TCP handshakes in progress: a client whose connect has returned may have sent its
-/// request already. One round trip, without retransmissions.
+/// A drain's wait for TCP handshakes in progress: a client whose connect has returned may already have sent
+/// its request. One round trip without retransmissions.
 pub const HANDSHAKES_END: Duration = Duration::from_millis(200);
 
-/// A worker's listeners, each with what its connections need (`T`: the TLS acceptor, for example).
+/// A worker's listeners, each with the context of its connections (`T`, for example the TLS acceptor).
 #[derive(Debug)]
 pub struct Frontends<N: Net, T> {
     frontends: Vec<Frontend<N::Listener, T>>,
     tag: u8,
-    /// The index of the drain's timer.
+    /// Index of the drain's timer.
     end: u32,
     draining: bool,
 }
 
 #[derive(Debug)]
 struct Frontend<L, T> {
-    /// None: it was left to another process.
+    /// `None`: another process has taken over.
     listener: Option<L>,
     with: T,
     rests: bool,
-    /// A timer will be due for it.
+    /// The wheel holds a timer for this listener.
     armed: bool,
 }
 
 impl<N: Net, T> Frontends<N, T> {
-    /// Watches every listener. Keys of connections to accept, and of timers for [`Frontends::due`], carry `tag`; the
-    /// index of the former is the listener's. Errors: as [`Net::listen`].
+    /// Watches every listener. The keys of listeners, and of timers for [`Frontends::due`], carry `tag`; a
+    /// listener's index is its position. Errors: as [`Net::listen`].
     pub fn new(listeners: Vec<(N::Listener, T)>, tag: u8, net: &N) -> io::Result<Self> {
         for (index, (listener, _)) in listeners.iter().enumerate() {
             net.listen(listener, Key::fixed(tag, index as u32))?;
@@ -58,8 +58,8 @@ impl<N: Net, T> Frontends<N, T> {
         Ok(Self { frontends: listeners.into_iter().map(frontend).collect(), tag, end, draining: false })
     }
 
-    /// Takes one queued connection; `None` if the queue is empty or closed.
-    /// Errors: as [`Net::accept`]. See [`Frontends::rest`].
+    /// Accepts one queued connection; `None` if the queue is empty or the listener is closed. Errors: as
+    /// [`Net::accept`]; see [`Frontends::rest`].
     pub fn accept(&mut self, index: u32, net: &mut N) -> io::Result<Accepted<N>> {
         let frontend = self.frontends.get(index as usize);
         match frontend.and_then(|frontend| frontend.listener.as_ref()) {
@@ -68,7 +68,8 @@ impl<N: Net, T> Frontends<N, T> {
         }
     }
 
-    /// Takes nothing from a listener for [`REST`], or until [`Frontends::wake`]. Connections wait in its queue.
+    /// Stops accepting from a listener for [`REST`] or until [`Frontends::wake`]. Connections stay in its
+    /// queue.
     pub fn rest(&mut self, index: u32, net: &mut N) {
         let Some(frontend) = self.frontends.get_mut(index as usize) else { return };
         let Some(listener) = &frontend.listener else { return };
@@ -81,31 +82,33 @@ impl<N: Net, T> Frontends<N, T> {
         }
     }
 
-    /// Ends all rests.
+    /// Resumes all paused listeners.
     pub fn wake(&mut self, net: &mut N) {
         for index in self.indexes() {
             self.watch(index, net);
         }
     }
 
-    /// Whether a listener rests.
+    /// Whether any listener is paused.
     pub fn is_resting(&self) -> bool {
         self.frontends.iter().any(|frontend| frontend.rests)
     }
 
-    /// What the connections of a listener need; `None` once it is closed.
+    /// The context of a listener's connections; `None` once it is closed.
     pub fn of(&self, index: u32) -> Option<&T> {
         self.frontends.get(index as usize).map(|frontend| &frontend.with)
     }
 
-    /// Replaces what the connections of a listener need from now on; returns what they needed before, `None` once it is closed.
+    /// Replaces the context of a listener's later connections and returns the previous one; `None` once it is
+    /// closed.
     pub fn replace(&mut self, index: u32, with: T) -> Option<T> {
         let frontend = self.frontends.get_mut(index as usize)?;
         Some(std::mem::replace(&mut frontend.with, with))
     }
 
-    /// Call when a timer with the tag is due. A rest is over; or, in a drain, the handshakes in progress have had their
-    /// time. Then it returns true, and the worker accepts what is still queued on every listener, and closes them.
+    /// Call when a timer with the tag is due. Resumes a paused listener. Returns true if the drain's wait for
+    /// handshakes is over; then the worker accepts the queued connections of every listener and closes all
+    /// listeners.
     #[must_use]
     pub fn due(&mut self, index: u32, net: &mut N) -> bool {
         if let Some(frontend) = self.frontends.get_mut(index as usize) {
@@ -115,8 +118,8 @@ impl<N: Net, T> Frontends<N, T> {
         index == self.end
     }
 
-    /// Begins a drain: see [`Listener::refuse_new`](crate::Listener::refuse_new). After [`HANDSHAKES_END`],
-    /// [`Frontends::due`] returns true.
+    /// Starts a drain: see [`Listener::refuse_new`](crate::Listener::refuse_new). [`Frontends::due`] returns
+    /// true after [`HANDSHAKES_END`].
     pub fn drain(&mut self, net: &mut N) {
         if self.draining {
             return;
@@ -133,8 +136,8 @@ impl<N: Net, T> Frontends<N, T> {
         self.arm(HANDSHAKES_END, self.end, net);
     }
 
-    /// Begins a drain after another process has begun to accept from those that `is_taken` has (by their index): nothing more is
-    /// accepted from them, and what is queued stays there. The others drain as in [`Frontends::drain`].
+    /// Starts a drain after another process has taken over the listeners whose index satisfies `is_taken`:
+    /// leaves these at once, with their queues, and drains the others as [`Frontends::drain`].
     pub fn hand_over(&mut self, is_taken: impl Fn(u32) -> bool, net: &mut N) {
         if self.draining {
             return;
@@ -145,14 +148,14 @@ impl<N: Net, T> Frontends<N, T> {
         self.drain(net);
     }
 
-    /// Closes all listeners. What is still queued is reset.
+    /// Closes all listeners; the kernel resets queued connections.
     pub fn close(&mut self, net: &N) {
         for mut frontend in self.frontends.drain(..) {
             frontend.leave(net);
         }
     }
 
-    /// Whether there is nothing to accept from.
+    /// Whether all listeners are closed.
     pub fn is_closed(&self) -> bool {
         self.frontends.is_empty()
     }
@@ -162,7 +165,7 @@ impl<N: Net, T> Frontends<N, T> {
         0..self.frontends.len() as u32
     }
 
-    /// Ends the rest of a listener.
+    /// Resumes a paused listener.
     fn watch(&mut self, index: u32, net: &mut N) {
         let Some(frontend) = self.frontends.get_mut(index as usize).filter(|frontend| frontend.rests) else {
             return;
@@ -170,7 +173,7 @@ impl<N: Net, T> Frontends<N, T> {
         let Some(listener) = &frontend.listener else { return };
         frontend.rests = net.listen(listener, Key::fixed(self.tag, index)).is_err();
         if frontend.rests && !std::mem::replace(&mut frontend.armed, true) {
-            // The memory that accepting lacked is still short.
+            // Registering failed, so memory is still short: try again later.
             self.arm(REST, index, net);
         }
     }
@@ -187,7 +190,7 @@ impl<L, T> Frontend<L, T> {
         if let Some(listener) = self.listener.take()
             && !self.rests
         {
-            // A socket that others have, too, stays open, and would be reported.
+            // Other processes keep the socket open, and epoll would go on reporting it.
             let _ = net.mute(&listener);
         }
     }
@@ -212,7 +215,7 @@ mod tests {
     }
 
     impl Worker {
-        /// One frontend for each name.
+        /// One listener per name.
         fn new(names: &[char]) -> Self {
             let reactor = Reactor::new().unwrap();
             let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -224,7 +227,8 @@ mod tests {
             Self { reactor, events: Events::default(), frontends, addresses }
         }
 
-        /// Waits until connections are queued or a timer is due: the listeners of the former, the index of the latter.
+        /// Waits until connections are queued or a timer is due; returns the indexes of the ready listeners
+        /// and of the due timers.
         fn wait(&mut self) -> (Vec<u32>, Vec<u32>) {
             let deadline = Instant::now() + Duration::from_secs(10);
             loop {
@@ -271,7 +275,8 @@ mod tests {
         assert_eq!(worker.frontends.replace(1, 'd'), None);
     }
 
-    /// A listening socket that has been shut down cannot accept, and is reported in every turn that watches it.
+    /// accept(2) fails on a listening socket after shutdown(2), and the poller reports the socket in every
+    /// turn.
     #[test]
     fn a_listener_that_cannot_accept_rests_and_is_watched_again() {
         let mut worker = Worker::new(&['a']);

@@ -3,9 +3,9 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 
-/// Raises the open-file limit of this process to its maximum (the soft limit to the
-/// hard one), and returns it; `None` means unlimited. Many systems default to 1024, enough for 500
-/// connections of a gateway. Errors: as setrlimit(2), leaving the old limit.
+/// Raises the soft limit on open files to the hard limit and returns it; `None` means unlimited. Many systems
+/// default to 1024, enough for 500 connections through a gateway. Errors: as setrlimit(2); the old limit
+/// stays.
 pub fn raise_open_files() -> io::Result<Option<u64>> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
@@ -14,11 +14,11 @@ pub fn raise_open_files() -> io::Result<Option<u64>> {
     Ok(limit.maximum)
 }
 
-/// How many descriptors this process has open; an estimate where /proc is not mounted.
+/// The number of open descriptors of this process; an estimate if /proc is not mounted.
 pub fn open_files() -> usize {
-    // Standard streams, libraries, and what a program opens at its start.
+    // Standard streams, libraries, and files opened at startup.
     const USUAL: usize = 32;
-    // One of them is the directory.
+    // Less the descriptor of the directory itself.
     std::fs::read_dir("/proc/self/fd").map_or(USUAL, |open| open.count().saturating_sub(1))
 }
 

@@ -1,4 +1,4 @@
-//! Listeners: one socket per core on the same port or path, and none on one in use.
+//! Listeners: one socket per core on the same port or path. Binding fails if another process uses it.
 
 mod owner;
 mod unix;
@@ -16,28 +16,28 @@ use std::path::Path;
 use std::sync::Arc;
 use unix::SocketFile;
 
-/// One core's socket on a listening port or path.
+/// One core's listening socket.
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
     address: Address,
-    /// Of a Unix socket that is this process's own, shared by all cores.
+    /// The file of a Unix socket, shared by all cores; `None` for TCP and for files of other processes.
     file: Option<Arc<SocketFile>>,
-    /// Others wait on the same socket.
+    /// Several workers wait on the same socket.
     shared: bool,
     hold: Hold,
 }
 
-/// Whose a listening socket is.
+/// The owner of a listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// This process's: what is queued when it ends would be reset.
+    /// This process: when it ends, the kernel resets queued connections.
     Own,
-    /// Another one keeps it, as systemd does, and the next process takes what is queued.
+    /// Another process, such as systemd: the next process accepts the queued connections.
     Lent,
 }
 
-/// Why a port or path could not be bound.
+/// A failure to bind a port or path.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// Another process listens there.
@@ -45,7 +45,7 @@ pub enum BindError {
     InUse {
         /// The requested address.
         address: Address,
-        /// The process that listens there, if known.
+        /// The owning process, if known.
         owner: Option<Owner>,
     },
     /// Another system error.
@@ -58,7 +58,7 @@ pub enum BindError {
     },
 }
 
-/// What to do about a port that needs a right.
+/// Advice for a port that needs a capability.
 fn advice(address: &Address, source: &io::Error) -> &'static str {
     match address.tcp().map(|at| at.port()) {
         Some(1..1024) if source.kind() == io::ErrorKind::PermissionDenied => {
@@ -70,12 +70,12 @@ fn advice(address: &Address, source: &io::Error) -> &'static str {
 }
 
 impl Listener {
-    /// Binds `count` sockets to one address with `SO_REUSEPORT`, so that the kernel spreads connections over them.
-    /// Port 0 picks a free port, the same for all. Accepted connections have TCP_NODELAY.
+    /// Binds `count` sockets to one address with `SO_REUSEPORT`, so that the kernel spreads connections over
+    /// them. Port 0 picks one free port for all. Accepted connections have TCP_NODELAY.
     ///
     /// # Errors
-    /// [`BindError::InUse`] when another process listens there: `SO_REUSEPORT` alone would share the port with any
-    /// process of the same user, so the port is first tried without it.
+    /// [`BindError::InUse`] when another process listens on the address. `SO_REUSEPORT` alone would share the
+    /// port with any process of the same user, so this first binds without it.
     pub fn bind(address: SocketAddr, count: usize) -> Result<Vec<Self>, BindError> {
         let group = Self::reserve(address, count)?;
         for listener in &group {
@@ -86,7 +86,8 @@ impl Listener {
         Ok(group)
     }
 
-    /// As [`Listener::bind`], but nobody can connect before [`Listener::begin`]. Errors: as there.
+    /// As [`Listener::bind`], but clients cannot connect before [`Listener::begin`]. Errors: as
+    /// [`Listener::bind`].
     pub fn reserve(address: SocketAddr, count: usize) -> Result<Vec<Self>, BindError> {
         let refused = |source: io::Error| match source.kind() {
             io::ErrorKind::AddrInUse => {
@@ -104,32 +105,33 @@ impl Listener {
         (0..count).map(|_| Self::join(bound)).collect::<io::Result<_>>().map_err(refused)
     }
 
-    /// One more socket of a group, of which this process has others; nobody can connect to it before [`Listener::begin`].
-    /// Errors: as bind(2).
+    /// Adds a socket to an existing group of this process. Clients cannot connect to it before
+    /// [`Listener::begin`]. Errors: as bind(2).
     pub fn join(address: SocketAddr) -> io::Result<Self> {
         let socket = open(address, true)?;
         socket.set_tcp_nodelay(true)?;
         Ok(Self { socket, address: Address::Tcp(address), file: None, shared: false, hold: Hold::Own })
     }
 
-    /// Lets clients connect, if they cannot yet. Errors: as listen(2), or another process has taken the path of a Unix socket
-    /// since it was reserved.
+    /// Starts listening, unless the socket already does. Errors: as listen(2); or another process has taken
+    /// the path of a Unix socket since it was reserved.
     pub fn begin(&self) -> io::Result<()> {
         match self.hold {
             Hold::Own => {
                 self.socket.listen(BACKLOG)?;
                 self.file.as_ref().map_or(Ok(()), |file| file.check())
             }
-            // It listens already, with a queue as long as its owner wants.
+            // The owner has called listen(2), with a backlog of its own choice.
             Hold::Lent => Ok(()),
         }
     }
 
-    /// Takes a path, for `count` workers that share one socket, as all may take all of its connections. Nobody can connect
-    /// before [`Listener::begin`]. `mode`: the permissions of the file, which goes when the last of them does.
+    /// Reserves a path for `count` workers. All share one socket, so each of them can accept any connection.
+    /// Clients cannot connect before [`Listener::begin`]. `mode` sets the permissions of the file; dropping
+    /// the last listener removes it.
     ///
     /// # Errors
-    /// [`BindError::InUse`] when another process listens there. A socket that a process left behind is replaced.
+    /// [`BindError::InUse`] when another process listens on the path. A stale socket file is replaced.
     pub fn reserve_unix(path: &Path, mode: u32, count: usize) -> Result<Vec<Self>, BindError> {
         let address = Address::Unix(path.to_owned());
         let refused = |source: io::Error| match source.kind() {
@@ -142,12 +144,12 @@ impl Listener {
         (0..count).map(|_| first.share()).collect::<io::Result<_>>().map_err(refused)
     }
 
-    /// A listening socket that another process has opened, and that `hold` says to be. It is left as it is, but for what
-    /// connections inherit: they have TCP_NODELAY. The file of a Unix socket is not its own: see
+    /// Takes a listening socket that another process opened and whose owner is `hold`. Changes nothing but
+    /// TCP_NODELAY, which accepted connections inherit. The file of a Unix socket is not included: see
     /// [`Listener::with_file`].
     ///
     /// # Errors
-    /// It is no stream socket that listens on a port or a path.
+    /// The descriptor is not a listening stream socket with a port or a path.
     pub fn inherit(socket: OwnedFd, hold: Hold) -> io::Result<Self> {
         let socket = Socket::from(socket);
         if socket.r#type()? != Type::STREAM || !socket.is_listener()? {
@@ -166,40 +168,41 @@ impl Listener {
         Ok(Self { socket, address, file: None, shared: false, hold })
     }
 
-    /// The same socket for another one who waits on it: of all of them, one is woken for a connection. Errors: as dup(2).
+    /// The same socket for another worker: the kernel wakes one of the waiting workers per connection.
+    /// Errors: as dup(2).
     pub fn share(&self) -> io::Result<Self> {
         let Self { address, file, hold, .. } = self;
         let socket = self.socket.try_clone()?;
         Ok(Self { socket, address: address.clone(), file: file.clone(), shared: true, hold: *hold })
     }
 
-    /// As one of several who wait on this socket.
+    /// Marks the socket as shared by several workers.
     pub fn shared(self) -> Self {
         Self { shared: true, ..self }
     }
 
-    /// A second handle on the socket, to hand it over by. Errors: as dup(2).
+    /// A second handle on the socket, to pass to another process. Errors: as dup(2).
     pub fn handle(&self) -> io::Result<Self> {
         Ok(Self { shared: self.shared, ..self.share()? })
     }
 
-    /// Whether sockets can be added to its group.
+    /// Whether [`Listener::join`] can add sockets to its group.
     pub fn is_in_group(&self) -> bool {
         self.hold == Hold::Own && self.address.tcp().is_some() && self.socket.reuse_port().unwrap_or(false)
     }
 
-    /// Whose it is.
+    /// The owner of the socket.
     pub fn hold(&self) -> Hold {
         self.hold
     }
 
-    /// The file of a Unix socket that this process made, or took over: device and inode.
+    /// Device and inode of the Unix socket's file, if this process created it or took it over.
     pub fn file(&self) -> Option<(u64, u64)> {
         self.file.as_ref().map(|file| file.identity())
     }
 
-    /// The file of a Unix socket that a process before has made, which is `identity` (device and inode), is this process's
-    /// from when it is [claimed](Listener::claim_file) on.
+    /// Attaches the socket file of a previous process, identified by device and inode. This process owns the
+    /// file once it [claims](Listener::claim_file) it.
     pub fn with_file(self, identity: (u64, u64)) -> Self {
         let file = match &self.address {
             Address::Unix(path) => Some(Arc::new(SocketFile::of_another(path, identity))),
@@ -208,13 +211,13 @@ impl Listener {
         Self { file, ..self }
     }
 
-    /// From now on the file goes with the last of those who wait on the socket, and has these permissions. Errors: it is gone,
-    /// or another one has its path; or they cannot be set.
+    /// Claims the file: sets its permissions, and removes it with the last listener on the socket. Errors:
+    /// the file is gone, another file has its path, or chmod(2) failed.
     pub fn claim_file(&self, mode: u32) -> io::Result<()> {
         self.file.as_ref().map_or(Ok(()), |file| file.claim(mode))
     }
 
-    /// From now on the file is another process's.
+    /// Leaves the file to another process.
     pub fn leave_file(&self) {
         if let Some(file) = &self.file {
             file.leave();
@@ -226,14 +229,13 @@ impl Listener {
         &self.address
     }
 
-    /// Whether all workers wait on one socket.
+    /// Whether several workers wait on this socket.
     pub(crate) fn is_shared(&self) -> bool {
         self.shared
     }
 
-    /// Accepts one connection, non-blocking, and its other end, which has no address on a Unix socket; `None` if none is
-    /// queued.
-    /// Errors: as accept(2). Connections aborted in the queue are skipped.
+    /// Accepts one connection, non-blocking, with the address of its peer (`None` on a Unix socket); `None`
+    /// if the queue is empty. Skips connections that were aborted in the queue. Errors: as accept(2).
     pub fn accept(&self) -> io::Result<Option<(OwnedFd, Option<SocketAddr>)>> {
         loop {
             match acceptfrom_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
@@ -251,10 +253,10 @@ impl Listener {
     }
 
     /// Makes the kernel drop every segment that would open a new connection (SYN without ACK). Handshakes in
-    /// progress still reach the queue within a round trip. So once the queue has been emptied
-    /// after that time, closing the socket resets no client: a client that connects meanwhile is refused on its retry,
-    /// before it has sent a request. A Unix socket loses its name. False: nothing was done, since the queue is the next
-    /// process's.
+    /// progress reach the queue within a round trip. Once the worker has waited that long and emptied the
+    /// queue, closing the socket resets no client: a client that connects meanwhile is refused on its retry,
+    /// before it has sent a request. For a Unix socket, this removes the path. Returns false, without any
+    /// change, if the queue is for the next process.
     pub fn refuse_new(&self) -> bool {
         if self.hold == Hold::Lent {
             return false;
@@ -266,14 +268,14 @@ impl Listener {
         const LOAD_BYTE: u16 = 0x30;
         const JUMP_IF_SET: u16 = 0x45;
         const RETURN: u16 = 0x06;
-        // A listener's filter sees segments from the TCP header. Keeping 0 bytes drops the segment.
+        // A listener's filter sees each segment from its TCP header on. Returning 0 drops the segment.
         let filter = [
             SockFilter::new(LOAD_BYTE, 0, 0, TCP_FLAGS_AT),
             SockFilter::new(JUMP_IF_SET, 0, 1, TCP_SYN),
             SockFilter::new(RETURN, 0, 0, 0),
             SockFilter::new(RETURN, 0, 0, u32::MAX),
         ];
-        // Without permission, the race remains.
+        // Without permission to attach the filter, a client may be reset.
         let _ = self.socket.attach_filter(&filter);
         true
     }
@@ -285,7 +287,7 @@ impl AsFd for Listener {
     }
 }
 
-/// A socket of systemd's may accept both families, and then has IPv4 clients by IPv6 addresses.
+/// A dual-stack socket, such as one from systemd, reports IPv4 clients as IPv6 addresses.
 fn plain(peer: SocketAddr) -> SocketAddr {
     SocketAddr::new(peer.ip().to_canonical(), peer.port())
 }
@@ -296,18 +298,18 @@ fn open(address: SocketAddr, share: bool) -> io::Result<Socket> {
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
-    // TIME_WAIT connections of an earlier process must not block a restart.
+    // Let a restart bind while connections of the previous process are in TIME_WAIT.
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(share)?;
     socket.bind(&address.into())?;
     Ok(socket)
 }
 
-/// RFC 9293 section 3.1. A listener gets no SYN with an ACK that it should answer.
+/// RFC 9293 section 3.1. No valid SYN with an ACK reaches a listener.
 const TCP_FLAGS_AT: u32 = 13;
 const TCP_SYN: u32 = 0x02;
 
-/// The kernel cuts this down to its own `somaxconn`, 4096 by default.
+/// The kernel lowers this to `somaxconn`, 4096 by default.
 const BACKLOG: i32 = 65_535;
 
 #[cfg(test)]
@@ -507,7 +509,7 @@ mod tests {
         let _client = UnixStream::connect(&path).unwrap();
         assert!(first[0].accept().unwrap().is_some());
         drop(first);
-        // Two that start at the same time: the first one must not listen on what nobody finds.
+        // Two processes start at once: the first must not listen on a socket whose path it has lost.
         let first = Listener::reserve_unix(&path, 0o600, 1).unwrap().remove(0);
         let second = bind_unix(&path, 1).unwrap();
         assert_eq!(first.begin().unwrap_err().to_string(), "another file has the socket's path");
@@ -524,14 +526,14 @@ mod tests {
         assert_eq!(owner.as_ref().unwrap().pid, std::process::id());
     }
 
-    /// `SO_REUSEPORT` on both sides would let a second process share the port in silence and take half of its
-    /// connections. So the listener of another process, with `SO_REUSEPORT` set like ours, must make us fail.
+    /// With `SO_REUSEPORT` on both sides, a second process would silently share the port and take half of its
+    /// connections. So binding must fail even if the other process's listener has `SO_REUSEPORT` set.
     #[test]
     fn a_port_shared_by_another_process_is_refused_with_its_pid() {
         if std::env::var_os("WEIR_TEST_HOLD_A_PORT").is_some() {
             let group = Listener::bind(ANY, 1).unwrap();
             println!("holding {}", group[0].address());
-            // Until the parent closes our standard input.
+            // Hold the port until the parent closes our standard input.
             let _ = std::io::stdin().lines().next();
             return;
         }

@@ -1,4 +1,4 @@
-//! Messages from other threads into a loop.
+//! Messages from other threads to a loop.
 
 use crate::slab::Key;
 use crate::turn::{Interest, Reactor};
@@ -7,22 +7,22 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The loop's side.
+/// The receiving side, held by the loop.
 #[derive(Debug)]
 pub struct Mailbox<M>(Arc<Shared<M>>);
 
-/// The other threads' side.
+/// The sending side, held by other threads.
 #[derive(Debug)]
 pub struct Sender<M>(Arc<Shared<M>>);
 
 #[derive(Debug)]
 struct Shared<M> {
-    /// None: the loop has ended.
+    /// `None`: the loop has ended.
     letters: Mutex<Option<Vec<M>>>,
     bell: OwnedFd,
 }
 
-/// A mailbox and its first sender. Errors: when the process has no descriptor left.
+/// A mailbox and its first sender. Errors: the process has no descriptor left.
 pub fn mailbox<M>() -> io::Result<(Mailbox<M>, Sender<M>)> {
     let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
     let shared = Arc::new(Shared { letters: Mutex::new(Some(Vec::new())), bell });
@@ -30,22 +30,22 @@ pub fn mailbox<M>() -> io::Result<(Mailbox<M>, Sender<M>)> {
 }
 
 impl<M> Mailbox<M> {
-    /// Makes `reactor` report `key` as readable when there is a message. Errors: as epoll_ctl(2).
+    /// Makes `reactor` report `key` as readable while there are messages. Errors: as epoll_ctl(2).
     pub fn register(&self, reactor: &Reactor, key: Key) -> io::Result<()> {
         reactor.register(&self.0.bell, key, Interest::READ)
     }
 
-    /// Takes all messages, in the order they were sent.
+    /// Takes all messages in the order of sending.
     pub fn take(&self) -> Vec<M> {
         let mut count = [0; 8];
-        // Clear the eventfd first: a message in between sets it again.
+        // Clear the eventfd before taking the messages: a message sent in between sets it again.
         let _ = rustix::io::read(&self.0.bell, &mut count);
         self.0.lock().as_mut().map(std::mem::take).unwrap_or_default()
     }
 }
 
 impl<M> Drop for Mailbox<M> {
-    /// What waits is dropped, and so is what comes: the senders of replies learn that there is none.
+    /// Drops waiting and later messages, so that a sender waiting for a reply sees the reply channel close.
     fn drop(&mut self) {
         let letters = self.0.lock().take();
         drop(letters);
@@ -53,10 +53,11 @@ impl<M> Drop for Mailbox<M> {
 }
 
 impl<M> Sender<M> {
-    /// Sends a message; the loop wakes up, unless it has ended.
+    /// Sends a message and wakes the loop; does nothing once the loop has ended.
     pub fn send(&self, message: M) {
         let Some(()) = self.0.lock().as_mut().map(|letters| letters.push(message)) else { return };
-        // A full counter is already readable, so it still wakes the loop.
+        // The write fails only if the counter is full; then the eventfd is readable and the loop wakes
+        // anyway.
         let _ = rustix::io::write(&self.0.bell, &1u64.to_ne_bytes());
     }
 }

@@ -1,21 +1,22 @@
-//! How much of a turn goes to what delays warm requests: new connections, and what is due.
+//! The share of a turn for work that delays warm requests: accepting connections and handling due timers.
 
 use std::time::Duration;
 
-/// How many of them a turn may do that has taken `spent` with everything else: one, as warm requests wait for them twice (for the
-/// request, then for its answer); and as many as fit into a quarter of that time. A turn that takes long anyway, with a hundred
-/// large answers say, would otherwise keep newcomers out.
+/// The number of accepts or timers for a turn that has already taken `spent`: those that fit into a quarter
+/// of that time, at least one. Only one in a short turn, since each delays a warm request twice, on its way
+/// in and on the way of its response. A quarter in a long turn, say with a hundred large responses, since one
+/// per turn would starve new connections.
 #[must_use]
 pub(crate) fn share(spent: Duration) -> usize {
     let fit = spent.as_nanos() / (4 * EACH.as_nanos());
     usize::try_from(fit).map_or(MOST, |fit| fit.clamp(1, MOST))
 }
 
-/// An accept takes some 20 microseconds, and 60 if another connection is closed for it; what is due is often a connection to be
-/// closed, too.
+/// An accept takes about 20 microseconds, or 60 if the worker closes another connection to make room. A due
+/// timer often closes a connection, too.
 const EACH: Duration = Duration::from_micros(60);
 
-/// Some milliseconds: `spent` may contain a time in which the process did not run.
+/// About 4 ms of work: `spent` may include time during which the process did not run.
 const MOST: usize = 64;
 
 #[cfg(test)]

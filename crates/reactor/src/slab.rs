@@ -1,19 +1,19 @@
 //! Storage with generational keys: a stale key never matches a reused slot.
 
-/// Names one value of one [`Slab`] for as long as that value lives.
+/// The key of one value in one [`Slab`], valid while that value lives.
 ///
 /// A key travels through the poller and the timer wheel as one `u64`: generation, tag, index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key(u64);
 
 impl Key {
-    /// A key outside any slab, for something that lives as long as the loop (a listener, a mailbox).
-    /// `index` is at most `Key::MAX_INDEX`.
+    /// A key outside any slab, for an object that lives as long as the loop (a listener, a mailbox). `index`
+    /// is at most `Key::MAX_INDEX`.
     pub const fn fixed(tag: u8, index: u32) -> Self {
         Self::new(0, tag, index)
     }
 
-    /// Which slab, or which kind of fixed thing, this key belongs to.
+    /// The slab, or the kind of fixed object, that this key belongs to.
     pub const fn tag(self) -> u8 {
         (self.0 >> 24) as u8
     }
@@ -23,7 +23,7 @@ impl Key {
         self.0 as u32 & Self::MAX_INDEX
     }
 
-    /// The largest index: 16 million connections for one core.
+    /// The largest index: 16 million connections per core.
     pub const MAX_INDEX: u32 = (1 << 24) - 1;
 
     const fn new(generation: u32, tag: u8, index: u32) -> Self {
@@ -102,8 +102,8 @@ impl<T> Slab<T> {
         Some(value)
     }
 
-    /// Drops the value where it is; its key becomes stale. Returns whether there was one. For large values
-    /// [`Slab::remove`] is mostly a copy.
+    /// Drops the value in place; its key becomes stale. Returns whether there was a value. Cheaper than
+    /// [`Slab::remove`] for large values, which are copied there.
     pub fn discard(&mut self, key: Key) -> bool {
         let Some(slot) = self.slots.get_mut(key.index() as usize) else { return false };
         if slot.generation != key.generation() || slot.value.is_none() {
@@ -120,7 +120,7 @@ impl<T> Slab<T> {
         self.slots.len() - self.free.len()
     }
 
-    /// Whether there is no value.
+    /// Whether the slab is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,4 +1,4 @@
-//! The few socket calls of the data path, all non-blocking.
+//! The socket calls of the data path, all non-blocking.
 
 use crate::address::Address;
 use crate::net::Socket;
@@ -17,15 +17,16 @@ use std::path::Path;
 /// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// That many bytes; more may be available.
+    /// The number of bytes read; more may be available.
     Bytes(usize),
-    /// Nothing available now.
+    /// No bytes available now.
     WouldBlock,
     /// End of stream.
     End,
 }
 
-/// Starts a TCP connection with TCP_NODELAY. It is established when the socket is writable and [`error`] returns none.
+/// Starts a TCP connection with TCP_NODELAY. It is established once the socket is writable and [`error`]
+/// returns no error.
 /// Errors: as socket(2) and connect(2), except "in progress".
 pub fn connect(address: SocketAddr) -> io::Result<OwnedFd> {
     begin(tcp(address)?, &address)
@@ -39,8 +40,8 @@ pub fn connect_to(address: &Address) -> io::Result<OwnedFd> {
     }
 }
 
-/// As [`connect`], from this local address. The port is chosen once the destination is known
-/// (`IP_BIND_ADDRESS_NO_PORT`, ip(7)), so that each destination can use all ports of the address, and ports in
+/// As [`connect`], from the local address `source`. The kernel chooses the port at connect(2)
+/// (`IP_BIND_ADDRESS_NO_PORT`, ip(7)), so each destination can use all ports of the address, and ports in
 /// TIME_WAIT are reused as without a bind. Errors: as [`connect`] and bind(2).
 pub fn connect_from(source: IpAddr, address: SocketAddr) -> io::Result<OwnedFd> {
     let socket = tcp(address)?;
@@ -49,9 +50,8 @@ pub fn connect_from(source: IpAddr, address: SocketAddr) -> io::Result<OwnedFd> 
     begin(socket, &address)
 }
 
-/// Connects to a Unix domain socket. Unlike TCP, this does not complete in the background: a listener with a full
-/// queue is an error.
-/// Errors: as socket(2) and connect(2); a path too long for `sockaddr_un` (108 bytes with its NUL).
+/// Connects to a Unix domain socket. Unlike TCP, this completes at once: a full queue is an error. Errors: as
+/// socket(2) and connect(2); a path too long for `sockaddr_un` (108 bytes with its NUL).
 pub fn connect_unix(path: &Path) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path)?;
     begin(stream(AddressFamily::UNIX)?, &address)
@@ -80,7 +80,8 @@ pub fn error(socket: impl AsFd) -> io::Result<()> {
     Ok(sockopt::socket_error(socket)??)
 }
 
-/// Reads at most `limit` bytes to the end of `into`. Errors: as recv(2), except for "would block" and interruptions.
+/// Reads at most `limit` bytes and appends them to `into`. Errors: as recv(2), except for "would block" and
+/// interruptions.
 pub fn read(socket: impl AsFd, into: &mut Vec<u8>, limit: usize) -> io::Result<Read> {
     into.reserve(limit);
     loop {
@@ -95,19 +96,19 @@ pub fn read(socket: impl AsFd, into: &mut Vec<u8>, limit: usize) -> io::Result<R
     }
 }
 
-/// Whether nothing waits to be read, neither bytes nor the end of the stream nor an error.
+/// Whether a read would block: no bytes, end of stream or error is pending.
 pub fn is_quiet(socket: impl AsFd) -> bool {
     let mut byte = [0];
     matches!(net::recv(&socket, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT), Err(Errno::AGAIN))
 }
 
-/// Writes as much as the socket accepts; a short count means that it is full.
+/// Writes as much as the socket accepts; a short count means that its buffer is full.
 /// Errors: as send(2), except for "would block" and interruptions.
 pub fn write(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     send(socket, bytes, SendFlags::NOSIGNAL)
 }
 
-/// As [`write`], but the kernel may keep the last segment until [`finish`] adds the end of the stream to it.
+/// As [`write`], but the kernel may hold the last segment back until [`finish`] adds the FIN to it.
 /// Errors: as [`write`].
 pub fn write_last(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::MORE)
@@ -126,13 +127,13 @@ fn send(socket: impl AsFd, bytes: &[u8], flags: SendFlags) -> io::Result<usize> 
 
 /// Closes the sending side.
 pub fn finish(socket: impl AsFd) {
-    // Ignore errors: the connection may already be gone.
+    // The connection may already be gone, so ignore errors.
     let _ = net::shutdown(socket, net::Shutdown::Write);
 }
 
 /// Makes closing the socket send a reset; unsent data is lost.
 pub fn reset_on_close(socket: impl AsFd) {
-    // Ignore errors: the connection may already be gone.
+    // The connection may already be gone, so ignore errors.
     let _ = sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO));
 }
 
@@ -211,8 +212,8 @@ mod tests {
         assert!(connect_from("::1".parse().unwrap(), to).is_err());
     }
 
-    /// Without late binding, bind(2) reserves a port for all destinations: a second connection of the same address
-    /// and port to another destination would be impossible.
+    /// Without late binding, bind(2) reserves the port for all destinations: no second connection could use
+    /// the same address and port for another destination.
     #[test]
     fn a_port_is_chosen_when_the_destination_is_known() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,28 +1,29 @@
-//! Signals for every loop.
+//! Signals, forwarded to every loop.
 
 use crate::mailbox::Sender;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use std::io::{self, Write as _};
 
-/// How to stop a worker.
+/// The way to stop a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The first signal: finish requests in flight, start nothing.
+    /// The first signal: finish requests in flight, start no new ones.
     Drain,
     /// A second signal: stop at once.
     Now,
 }
 
-/// What else a program does at a signal. What is not there is ignored, with a message on stderr that says what to do instead.
+/// Optional handlers. Without its handler, a signal is ignored, and a message on stderr names the
+/// alternative.
 pub struct Handlers<M> {
-    /// SIGUSR1: says on stderr how the loops fare.
+    /// SIGUSR1: prints the loops' state to stderr.
     pub tell: Option<fn(&[Sender<M>])>,
-    /// SIGHUP: asks for a reload, without waiting for it.
+    /// SIGHUP: requests a reload without waiting for it.
     pub reload: Option<Box<dyn Fn() + Send>>,
-    /// SIGUSR2: asks for an upgrade of the program, without waiting for it.
+    /// SIGUSR2: requests an upgrade of the program without waiting for it.
     pub upgrade: Option<Box<dyn Fn() + Send>>,
-    /// SIGTERM and SIGINT, before the loops get their message.
+    /// SIGTERM and SIGINT: called before the loops receive their message.
     pub stopping: Option<Box<dyn Fn(Stop) + Send>>,
 }
 
@@ -32,9 +33,9 @@ impl<M> Default for Handlers<M> {
     }
 }
 
-/// Sends a message to every loop for each SIGTERM and SIGINT: [`Stop::Drain`] for the first, [`Stop::Now`] for
-/// further ones. SIGUSR1, SIGHUP and SIGUSR2, with which other servers reopen a log, reload or upgrade, lead to what `handlers`
-/// says. Errors: when the handlers cannot be installed.
+/// Sends a message to every loop for each SIGTERM and SIGINT: [`Stop::Drain`] for the first, [`Stop::Now`]
+/// for later ones. SIGUSR1, SIGHUP and SIGUSR2, which make other servers reopen a log, reload or upgrade, go
+/// to `handlers`. Errors: the signal handlers cannot be installed.
 pub fn forward_signals<M: From<Stop> + Send + 'static>(
     loops: Vec<Sender<M>>,
     handlers: Handlers<M>,

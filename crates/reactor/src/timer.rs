@@ -1,11 +1,11 @@
-//! A deadline that moves often and rarely comes.
+//! A deadline that moves often and rarely expires.
 
 use crate::slab::Key;
 use crate::wheel::{Entry, Wheel};
 use std::time::Instant;
 
-/// The deadline of one thing, and what it means that it has come. It has at most one entry in the wheel, which is
-/// never later than the deadline, but may be earlier: left over from before the deadline was moved or cleared.
+/// The deadline of one object, and its cause. A timer has at most one entry in the wheel, which never fires
+/// later than the deadline. It may fire earlier, if the deadline has been moved or cleared since.
 #[derive(Debug)]
 pub struct Timer<W> {
     pending: Option<(Instant, W)>,
@@ -19,8 +19,8 @@ impl<W> Default for Timer<W> {
 }
 
 impl<W: Copy> Timer<W> {
-    /// Sets or moves the deadline. Moving it later costs two stores: the wheel's entry stays and is re-armed when it
-    /// fires.
+    /// Sets or moves the deadline. Moving it later costs two stores: the wheel's entry stays and is re-armed
+    /// when it fires.
     pub fn set(&mut self, at: Instant, why: W, wheel: &mut Wheel, key: Key) {
         self.pending = Some((at, why));
         match self.armed {
@@ -31,12 +31,12 @@ impl<W: Copy> Timer<W> {
         self.armed = Some((at, wheel.arm(at, key)));
     }
 
-    /// Nothing will be due; the wheel's entry may stay until it fires.
+    /// Clears the deadline; the wheel's entry may stay until it fires.
     pub fn clear(&mut self) {
         self.pending = None;
     }
 
-    /// Its thing is going: leaves nothing in the wheel.
+    /// Clears the deadline and removes the wheel's entry. Call before dropping the timer.
     pub fn cancel(&mut self, wheel: &mut Wheel) {
         self.pending = None;
         if let Some((_, entry)) = self.armed.take() {
@@ -44,12 +44,14 @@ impl<W: Copy> Timer<W> {
         }
     }
 
-    /// Call whenever the wheel reports the key: the cause, if the deadline has really passed; else re-armed.
+    /// Call whenever the wheel reports the key. Returns the cause if the deadline has passed; re-arms a later
+    /// deadline.
     pub fn due(&mut self, now: Instant, wheel: &mut Wheel, key: Key) -> Option<W> {
         if let Some((armed, entry)) = self.armed
             && armed <= now
         {
-            // Usually it has just fired. But the report may be of an earlier entry, if the deadline has been set since.
+            // Usually this entry has just fired. If the deadline was set since, the report may belong to an
+            // earlier entry.
             wheel.cancel(entry);
             self.armed = None;
         }
@@ -62,7 +64,7 @@ impl<W: Copy> Timer<W> {
         Some(why)
     }
 
-    /// The cause and instant that it is set to.
+    /// The deadline and its cause.
     pub fn pending(&self) -> Option<(Instant, W)> {
         self.pending
     }
@@ -96,7 +98,8 @@ mod tests {
             assert_eq!(self.wheel.len(), 1, "one timer has one entry");
         }
 
-        /// Runs until the wheel is empty: when the timer came and why, and how many reports were for nothing.
+        /// Runs until the wheel is empty; returns the expiry and its cause, and the number of reports without
+        /// an expiry.
         fn run(&mut self, timer: &mut Timer<char>) -> (Option<(u64, char)>, u32) {
             let (mut due, mut empty, mut came) = (Vec::new(), 0, None);
             while let Some(now) = self.wheel.next() {
@@ -169,7 +172,7 @@ mod tests {
         assert_eq!(clock.run(&mut timer), (Some((20, 'c')), 0));
     }
 
-    /// An event of the same turn is handled between the wheel's report and [`Timer::due`].
+    /// The worker may handle an event between the wheel's report and [`Timer::due`].
     #[test]
     fn a_deadline_that_is_set_after_its_entry_has_fired_comes_once() {
         for (ms, why, expected) in [(5, 'b', Some('b')), (10, 'b', Some('b')), (30, 'b', None)] {

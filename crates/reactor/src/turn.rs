@@ -22,7 +22,7 @@ pub struct Reactor {
     now: Instant,
 }
 
-/// The interest of a registration. Errors and a full hang-up are always reported.
+/// The interest of a registration. The poller always reports errors and full hang-ups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interest {
     /// Bytes to read, a connection to accept, or the end of the peer's stream.
@@ -43,17 +43,17 @@ impl Interest {
 /// One event.
 #[derive(Clone, Copy, Debug)]
 pub struct Ready {
-    /// The key that the descriptor was registered with.
+    /// The key of the registration.
     pub key: Key,
     /// A read will not block (it may return end of stream or an error).
     pub readable: bool,
     /// A write will not block.
     pub writable: bool,
-    /// Both directions are closed, or the socket has an error: nothing more can be sent.
+    /// Both directions are closed, or the socket has an error: no more bytes can be sent.
     pub hangup: bool,
 }
 
-/// The results of one turn. The worker owns it, so iterating does not borrow the loop.
+/// The results of one turn. The worker owns them, so iterating does not borrow the loop.
 #[derive(Default)]
 pub struct Events {
     raw: Vec<epoll::Event>,
@@ -62,7 +62,7 @@ pub struct Events {
 }
 
 impl Reactor {
-    /// A new loop. Errors: when the process has no descriptor left.
+    /// A new loop. Errors: the process has no descriptor left.
     pub fn new() -> io::Result<Self> {
         let now = Instant::now();
         Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?, wheel: Wheel::new(now), now })
@@ -73,7 +73,7 @@ impl Reactor {
         Ok(epoll::add(&self.epoll, source, data(key), flags(interest))?)
     }
 
-    /// Changes what a registration waits for. Errors: as epoll_ctl(2).
+    /// Changes the interest of a registration. Errors: as epoll_ctl(2).
     pub fn reregister(&self, source: impl AsFd, key: Key, interest: Interest) -> io::Result<()> {
         Ok(epoll::modify(&self.epoll, source, data(key), flags(interest))?)
     }
@@ -83,24 +83,24 @@ impl Reactor {
         Ok(epoll::delete(&self.epoll, source)?)
     }
 
-    /// The loop's time: read once per turn, after the wait.
+    /// The loop's time, read once per turn after the wait.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// How long the turn has taken so far.
+    /// The time that the turn has taken so far.
     pub fn spent(&self) -> Duration {
         self.now.elapsed()
     }
 
-    /// Schedules `key` for `deadline`. What may have to be cancelled is armed in the [`Wheel`] itself: see
+    /// Schedules `key` for `deadline`. For an entry that can be cancelled, use the [`Wheel`] itself: see
     /// [`Net::wheel`].
     pub fn arm(&mut self, deadline: Instant, key: Key) {
         self.wheel.arm(deadline, key);
     }
 
-    /// Waits until something is ready, something is due, or `until`; refills `events`.
-    /// Errors: as epoll_wait(2); an interrupted wait is an empty turn.
+    /// Waits until a descriptor is ready, a timer is due, or `until`; refills `events`. Errors: as
+    /// epoll_wait(2); an interrupted wait ends the turn without events.
     pub fn turn(&mut self, events: &mut Events, until: Option<Instant>) -> io::Result<()> {
         events.raw.clear();
         events.due.clear();
@@ -159,7 +159,7 @@ impl Net for Reactor {
     }
 
     fn listen(&self, listener: &Listener, key: Key) -> io::Result<()> {
-        // Of those that wait on one socket, one is woken.
+        // Wake one worker, not all that wait on the socket.
         let shared =
             if listener.is_shared() { epoll::EventFlags::EXCLUSIVE } else { epoll::EventFlags::empty() };
         Ok(epoll::add(&self.epoll, listener, data(key), flags(Interest::READ) | shared)?)
@@ -196,17 +196,17 @@ impl Events {
         self.is_partial = false;
     }
 
-    /// More may be ready than is reported: what is not is not known to be quiet.
+    /// The event list was full: a descriptor without an event may be ready, too.
     pub fn is_partial(&self) -> bool {
         self.is_partial
     }
 
-    /// Says so, on behalf of a [`Net`] without a kernel.
+    /// Marks the events as partial, for a [`Net`] without a kernel.
     pub fn set_partial(&mut self) {
         self.is_partial = true;
     }
 
-    /// Adds an event, on behalf of a [`Net`] without a kernel.
+    /// Adds an event, for a [`Net`] without a kernel.
     pub fn push(&mut self, ready: Ready) {
         let mut flags = epoll::EventFlags::empty();
         flags.set(epoll::EventFlags::IN, ready.readable);
@@ -215,7 +215,7 @@ impl Events {
         self.raw.push(epoll::Event { flags, data: data(ready.key) });
     }
 
-    /// The due keys, for [`Wheel::expire`].
+    /// The list of due keys, for [`Wheel::expire`].
     pub fn due_mut(&mut self) -> &mut Vec<Key> {
         &mut self.due
     }
@@ -255,7 +255,7 @@ fn timespec(wait: Duration) -> Timespec {
     Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) }
 }
 
-/// Enough for all of a busy core's sockets in one wait, few enough to keep a turn below some milliseconds.
+/// Enough for all sockets of a busy core in one wait, few enough to keep a turn within a few milliseconds.
 const EVENTS_PER_TURN: usize = 512;
 
 #[cfg(test)]

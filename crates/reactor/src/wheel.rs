@@ -1,32 +1,33 @@
 //! Deadlines as absolute instants in a hierarchical timer wheel.
 //!
-//! The owner of a deadline that moves on with each request need not touch the wheel each time: see
-//! [`Timer`](crate::Timer). When the owner goes, it cancels its entry, which takes the same few stores as arming it.
+//! A deadline that moves with each request need not touch the wheel each time: see [`Timer`](crate::Timer).
+//! Before the owner is dropped, it cancels its entry, at the same cost of a few stores as arming it.
 
 use crate::share::share;
 use crate::slab::Key;
 use std::time::{Duration, Instant};
 
-/// Keys by due instant, to the millisecond, never early.
+/// Keys by deadline, with a resolution of a millisecond. No key fires early.
 #[derive(Debug)]
 pub struct Wheel {
     start: Instant,
     /// All ticks up to and including this one have fired.
     done: u64,
-    /// The instant for which [`Wheel::expire`] has left nothing behind.
+    /// The latest instant at which [`Wheel::expire`] returned all due keys.
     latest: Instant,
-    /// When the loop must check again: most turns compare with this and do nothing else.
+    /// The next check. Most turns compare the time with this and do nothing else.
     soonest: Option<Instant>,
-    /// Per level, a bit for each slot whose list is not empty.
+    /// Per level, a bit for each slot with entries.
     occupied: [u64; LEVELS],
-    /// The heads of the slots' lists, level by level, then the entries. Each slot's list is a ring through its head.
+    /// The heads of the slots' lists, level by level, then the entries. Each list is a ring through its head.
     nodes: Vec<Node>,
-    /// The first unused node, linked to the next by `after`; `NONE` at the end.
+    /// The first unused node; `after` links to the next, `NONE` ends the list.
     unused: u32,
     waiting: usize,
 }
 
-/// An armed key, to cancel it. Once it has fired or been cancelled, it is stale, and cancelling it does nothing.
+/// A handle to cancel an armed key. Once the key has fired or been cancelled, the handle is stale and
+/// cancelling does nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     index: u32,
@@ -61,10 +62,10 @@ impl Wheel {
 
     /// Schedules `key` for `deadline`.
     pub fn arm(&mut self, deadline: Instant, key: Key) -> Entry {
-        // Nothing was due by then.
+        // All ticks up to `latest` have fired.
         self.done = self.done.max(self.tick(self.latest));
         let since = deadline.saturating_duration_since(self.start);
-        // Rounded up: a deadline is never early.
+        // Round up, so that no deadline is early.
         let tick = since.as_nanos().div_ceil(u128::from(TICK_MS) * 1_000_000) as u64;
         let index = self.take_unused();
         let node = &mut self.nodes[index as usize];
@@ -95,24 +96,25 @@ impl Wheel {
         }
     }
 
-    /// The number of entries that have neither fired nor been cancelled.
+    /// The number of armed entries.
     pub fn len(&self) -> usize {
         self.waiting
     }
 
-    /// Whether nothing is scheduled.
+    /// Whether no entry is armed.
     pub fn is_empty(&self) -> bool {
         self.waiting == 0
     }
 
-    /// When the loop must check again; never later than the next deadline, perhaps earlier.
+    /// The next instant at which the loop must call [`Wheel::expire`]: no later than the next deadline,
+    /// perhaps earlier.
     #[inline]
     pub fn next(&self) -> Option<Instant> {
         self.soonest
     }
 
-    /// Appends the keys that are due at `now` to `due`. Once those are enough for a turn, of which the last took `spent`, the
-    /// others are left to the next call, and [`Wheel::next`] has passed.
+    /// Appends the keys due at `now` to `due`, up to the maximum for a turn after one that took `spent`. Keys
+    /// beyond it stay for the next call, and [`Wheel::next`] is then in the past.
     #[inline]
     pub fn expire(&mut self, now: Instant, spent: Duration, due: &mut Vec<Key>) {
         match self.soonest {
@@ -138,13 +140,13 @@ impl Wheel {
         self.soonest = next.map(|tick| self.start + Duration::from_millis(tick * TICK_MS));
     }
 
-    /// The last tick that has begun at this instant.
+    /// The last tick that starts at or before this instant.
     fn tick(&self, at: Instant) -> u64 {
         at.saturating_duration_since(self.start).as_millis() as u64 / TICK_MS
     }
 
-    /// Empties the slots that start at `tick`: due keys fire, the rest moves to a finer level. Returns false if some are left, as
-    /// enough have fired.
+    /// Empties the slots that start at `tick`: fires due keys and moves the others to a finer level. Returns
+    /// false if it stopped at `most` keys.
     fn open(&mut self, tick: u64, most: usize, due: &mut Vec<Key>) -> bool {
         for level in (0..LEVELS).rev() {
             let width = SLOT_BITS * level as u32;
@@ -178,14 +180,14 @@ impl Wheel {
         true
     }
 
-    /// Appends a node to the list of its tick's slot; returns the tick at which that starts, and is opened.
+    /// Appends a node to the slot of its tick; returns the tick at which that slot starts.
     fn place(&mut self, index: u32) -> u64 {
         let tick = self.nodes[index as usize].tick;
         let ahead = tick - self.done;
         let level =
             (0..LEVELS - 1).find(|n| ahead < 1 << (SLOT_BITS * (*n as u32 + 1))).unwrap_or(LEVELS - 1);
         let width = SLOT_BITS * level as u32;
-        // Keys beyond the last level wait in its farthest slot and are re-placed from there.
+        // A key beyond the last level waits in its farthest slot and moves on from there.
         let farthest = (self.done >> width) + SLOTS as u64 - 1;
         let number = (tick >> width).min(farthest);
         let slot = number as usize % SLOTS;
@@ -199,7 +201,7 @@ impl Wheel {
         number << width
     }
 
-    /// The node that was released last is still in the cache; a busy wheel does not allocate.
+    /// Reuses the node released last, which is still in the cache, so that a busy wheel does not allocate.
     fn take_unused(&mut self) -> u32 {
         if self.unused == NONE {
             self.nodes.push(Node::UNUSED);
@@ -210,7 +212,7 @@ impl Wheel {
         index
     }
 
-    /// Makes a node's handle stale and its storage unused. It is no longer in a list.
+    /// Marks a node as unused and its handle as stale. The node must no longer be in a list.
     fn release(&mut self, index: u32) {
         let node = &mut self.nodes[index as usize];
         node.generation = node.generation.wrapping_add(1);
@@ -240,15 +242,15 @@ const fn head(level: usize, slot: usize) -> u32 {
     (level * SLOTS + slot) as u32
 }
 
-/// One millisecond: the finest deadline of a gateway is a connect time-out of some ten milliseconds.
+/// One millisecond: a gateway's finest deadline is a connect timeout of about ten milliseconds.
 const TICK_MS: u64 = 1;
-/// 64 slots, so that one word is their occupancy bitmap.
+/// 64 slots: one word holds the occupancy bitmap of a level.
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
-/// 64^4 ms are 4.6 hours; later keys are re-placed on the way.
+/// 64^4 ms are 4.6 hours; later keys move through the last level again.
 const LEVELS: usize = 4;
 const HEADS: u32 = head(LEVELS, 0);
-/// A head is never unused, so the first one's index is free for this.
+/// A head is never unused, so index 0 can mean "none".
 const NONE: u32 = 0;
 
 #[cfg(test)]
@@ -260,7 +262,7 @@ mod tests {
         Key::fixed(0, n)
     }
 
-    /// Drives the wheel from wake-up to wake-up and returns the millisecond at which each key fired.
+    /// Drives the wheel from wake-up to wake-up; returns the millisecond at which each key fired.
     fn run(deadlines_ms: &[u64], until_ms: u64) -> Vec<(u32, u64)> {
         let start = Instant::now();
         let mut wheel = Wheel::new(start);
@@ -318,7 +320,7 @@ mod tests {
             while wheel.next().is_some_and(|next| next <= now) {
                 wheel.expire(now, Duration::ZERO, &mut due);
                 assert_eq!(due.len(), 1);
-                // What is due meanwhile is last.
+                // A key armed meanwhile fires last.
                 if all.is_empty() {
                     wheel.arm(now, key(5000));
                 }
@@ -361,7 +363,7 @@ mod tests {
         let kept = wheel.arm(at(75_000), key(0));
         let storage = wheel.nodes.len() + 3;
         for n in 0..1000 {
-            // The middle and the last of a slot's list, and one that is alone in its slot.
+            // The middle and the last entry of a slot's list, and the only entry of a slot.
             let entries = [75_000, 75_000, 5].map(|ms| wheel.arm(at(ms), key(n)));
             assert_eq!(wheel.len(), 4);
             for entry in entries {
@@ -401,18 +403,18 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// Arms for so many microseconds from now, or ago.
+        /// Arms a key this many microseconds from now; negative values are in the past.
         Arm(i64),
-        /// Cancels one of all handles so far, whether stale or not.
+        /// Cancels one of all handles so far, stale or not.
         Cancel(prop::sample::Index),
-        /// So many microseconds pass.
+        /// Advances the clock by this many microseconds.
         Pass(u64),
-        /// The loop sleeps for as long as the wheel lets it.
+        /// Sleeps until the wheel's next check.
         Sleep,
     }
 
     fn step() -> impl Strategy<Value = Step> {
-        // Every level, the slots at its edges, and beyond the last one.
+        // All levels, the edges of their slots, and times beyond the last level.
         let span = || prop_oneof![0..3_000i64, 0..200_000i64, 0..10_000_000i64, 0..60_000_000_000i64];
         prop_oneof![
             4 => span().prop_map(Step::Arm),

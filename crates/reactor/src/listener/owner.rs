@@ -1,4 +1,4 @@
-//! The owner of a listening port, from /proc.
+//! The process that owns a listening port, from /proc.
 
 use std::fmt;
 use std::fs;
@@ -19,7 +19,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// The process that listens on the address, or on all addresses with its port.
+/// The process that listens on the address, or on all addresses with the same port.
 pub(super) fn of(address: SocketAddr) -> Option<Owner> {
     let inodes: Vec<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
         .iter()
@@ -34,7 +34,7 @@ pub(super) fn of(address: SocketAddr) -> Option<Owner> {
     Some(Owner { pid, name: name.trim().to_string() })
 }
 
-/// The inodes of the sockets of `table` that listen on the port of `address`, on it or on every address.
+/// The inodes of sockets in `table` that listen on `address`, or on all addresses with its port.
 fn listening(table: &str, address: SocketAddr) -> Vec<String> {
     const LISTEN: &str = "0A";
     let wanted = match address.ip() {

@@ -1,4 +1,4 @@
-//! Unix domain sockets: one socket for all cores, and a file that belongs to it.
+//! Unix domain sockets: one socket for all cores, and its file.
 
 use rustix::io::Errno;
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -8,18 +8,18 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _}
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The file of a listening socket. It goes when the listener does, unless another process has put its own in its place.
+/// The file of a listening socket. Dropping this removes it, unless another process has replaced the file.
 #[derive(Debug)]
 pub(super) struct SocketFile {
     path: PathBuf,
     device: u64,
     inode: u64,
-    /// Another process's: it stays.
+    /// Another process owns the file, so it stays.
     is_left: AtomicBool,
 }
 
-/// Takes a path, with these permissions; nobody can connect before listen(2). A file that a process left behind is replaced.
-/// Errors: another process listens there, the path is another kind of file, or as bind(2).
+/// Binds a path with these permissions; clients cannot connect before listen(2). Replaces a stale socket
+/// file. Errors: another process listens on the path, another kind of file has it, or as bind(2).
 pub(super) fn reserve(path: &Path, mode: u32) -> io::Result<(Socket, SocketFile)> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None)?;
     let address = SockAddr::unix(path)?;
@@ -32,7 +32,7 @@ pub(super) fn reserve(path: &Path, mode: u32) -> io::Result<(Socket, SocketFile)
     Ok((socket, file))
 }
 
-/// Removes a socket that nobody listens on.
+/// Removes a stale socket file.
 fn clear(path: &Path, address: &SockAddr) -> io::Result<()> {
     let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {
@@ -43,7 +43,7 @@ fn clear(path: &Path, address: &SockAddr) -> io::Result<()> {
         Err(error) if error.raw_os_error() == Some(Errno::CONNREFUSED.raw_os_error()) => {
             fs::remove_file(path)
         }
-        // Connected, or its queue is full.
+        // A process listens: it accepted the connection, or its queue is full.
         Ok(()) => Err(io::ErrorKind::AddrInUse.into()),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(io::ErrorKind::AddrInUse.into()),
         Err(error) => Err(error),
@@ -51,7 +51,7 @@ fn clear(path: &Path, address: &SockAddr) -> io::Result<()> {
 }
 
 impl SocketFile {
-    /// That of another process.
+    /// The file of another process.
     pub(super) fn of_another(path: &Path, (device, inode): (u64, u64)) -> Self {
         Self { path: path.to_owned(), device, inode, is_left: AtomicBool::new(true) }
     }
@@ -61,8 +61,9 @@ impl SocketFile {
         (self.device, self.inode)
     }
 
-    /// Whether the path leads to it. Another process that starts takes a socket that does not listen yet for a leftover. Errors:
-    /// it does not, though the file is this process's.
+    /// Checks that the path still leads to this file. A process that starts at the same time removes a bound
+    /// socket as stale if it does not listen yet. Errors: the path leads elsewhere, though this process owns
+    /// the file.
     pub(super) fn check(&self) -> io::Result<()> {
         match self.is_left.load(Ordering::Relaxed) {
             true => Ok(()),
@@ -70,9 +71,9 @@ impl SocketFile {
         }
     }
 
-    /// Takes it from another process. Errors: it is gone, or the permissions cannot be set.
+    /// Takes the file over from another process. Errors: it is gone, or the permissions cannot be set.
     pub(super) fn claim(&self, mode: u32) -> io::Result<()> {
-        // A file that has the path now, and the target of a link, keep theirs.
+        // Do not change another file under the path, or the target of a link.
         self.is_there()?;
         self.is_left.store(false, Ordering::Relaxed);
         fs::set_permissions(&self.path, fs::Permissions::from_mode(mode))
@@ -89,18 +90,18 @@ impl SocketFile {
         }
     }
 
-    /// Leaves it to another process.
+    /// Leaves the file to another process.
     pub(super) fn leave(&self) {
         self.is_left.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the name away: connections in the queue stay.
+    /// Removes the path; queued connections stay.
     pub(super) fn remove(&self) {
         if self.is_left.load(Ordering::Relaxed) {
             return;
         }
         if self.is_there().is_ok() {
-            // Whatever is in the way, the next process replaces a socket that nobody listens on.
+            // On failure the file stays; the next process replaces it as stale.
             let _ = fs::remove_file(&self.path);
         }
     }
