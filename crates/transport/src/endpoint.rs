@@ -18,12 +18,12 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The first address of the host from the system's resolver. Errors: when there is none.
+    /// The first address of the host from the system's resolver. Errors: the host has no address.
     pub fn resolve(&self) -> io::Result<SocketAddr> {
         Ok(self.addresses()?[0])
     }
 
-    /// All addresses of the host from the system's resolver, at least one. Errors: when there is none.
+    /// All addresses of the host from the system's resolver, at least one. Errors: the host has no address.
     pub fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         let unknown = |why: String| io::Error::other(format!("cannot resolve `{}`: {why}", self.host));
         let addresses =
@@ -32,7 +32,7 @@ impl Endpoint {
         if addresses.is_empty() { Err(unknown("it has no address".into())) } else { Ok(addresses) }
     }
 
-    /// Whether the host is an address, not a name.
+    /// Whether the host is an IP address rather than a name.
     pub fn is_address(&self) -> bool {
         self.host.parse::<IpAddr>().is_ok()
     }
@@ -41,7 +41,7 @@ impl Endpoint {
         if self.tls { "https" } else { "http" }
     }
 
-    /// Host and port as in a `Host` field: without the default port.
+    /// Host and port as in a `Host` field, without a default port.
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         if self.port == default_port(self.tls) { host } else { format!("{host}:{}", self.port) }
@@ -80,7 +80,8 @@ impl FromStr for Endpoint {
     }
 }
 
-/// A host as DNS, TLS and HTTP have it: `xn--bcher-kva.example` for `bücher.example` (UTS 46). Errors: why there is none.
+/// A host in its ASCII form, for DNS, TLS and HTTP: `xn--bcher-kva.example` for `bücher.example` (UTS 46).
+/// Errors: the host has no such form.
 pub fn ascii_host(host: &str) -> Result<Cow<'_, str>, String> {
     if host.is_ascii() {
         return Ok(host.into());
@@ -151,7 +152,7 @@ mod tests {
         ok("http://[::1]:81", false, "::1", 81);
         ok("http://[::1]", false, "::1", 80);
         ok("HTTPS://a:8443", true, "a", 8443);
-        // Regression test: this name was sent as UTF-8, in `Host` and in SNI.
+        // Regression test: the client sent this name as UTF-8, in `Host` and in SNI.
         ok("http://bücher.localhost/", false, "xn--bcher-kva.localhost", 80);
         ok("https://BÜCHER.example:81", true, "xn--bcher-kva.example", 81);
         ok("https://例え.テスト", true, "xn--r8jz45g.xn--zckzah", 443);

@@ -1,9 +1,10 @@
 //! A TCP connection, cleartext or TLS: the reactor's sockets plus the TLS byte transformer.
 //!
-//! A [`Transport`] sends and receives application bytes. What is staged leaves with the next commit or send, in one write
-//! and as few TLS records as it takes. It buffers what is sent before the connection is established, and what the socket
-//! does not accept; [`Transport::pending`] returns how much, for back-pressure. These buffers exist only while in use and
-//! come from the core's [`Wire`], which has the buffer for reads, too.
+//! A [`Transport`] sends and receives application bytes. Staged bytes leave with the next commit or send, in
+//! one write and as few TLS records as possible. The transport buffers bytes sent before the connection is
+//! established and bytes that the socket does not accept; [`Transport::pending`] returns their number, for
+//! back-pressure. The buffers come from the core's [`Wire`], which also owns the read buffer, and exist only
+//! while in use.
 
 mod endpoint;
 mod place;
@@ -28,20 +29,20 @@ pub struct Transport<S = OwnedFd> {
     socket: S,
     session: Option<Box<Session>>,
     phase: Phase,
-    /// Application bytes that were not passed on yet.
+    /// Application bytes that are not sealed or written yet.
     staged: Vec<u8>,
-    /// Bytes for the socket, starting at `sent`.
+    /// Bytes for the socket; those from `sent` on remain.
     out: Vec<u8>,
     sent: usize,
-    /// Bytes that the socket has taken so far.
+    /// Bytes written to the socket so far.
     taken: u64,
-    /// Bytes that it has given.
+    /// Bytes read from the socket so far.
     received: u64,
-    /// What is in `out` leaves with the next bytes of the application.
+    /// Hold `out` back until the next application bytes, to write both at once.
     waits_for_answer: bool,
-    /// Whether to close our side after the last byte.
+    /// Close our side after the last byte.
     finishing: bool,
-    /// A write has failed. That took the socket's error, so a reset reads as an end of the stream now.
+    /// A write has failed and taken the socket's error, so a reset now reads as an end of stream.
     failed: bool,
     registered: Option<Interest>,
 }
@@ -49,26 +50,26 @@ pub struct Transport<S = OwnedFd> {
 /// The result of [`Transport::receive`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// Application bytes that were appended.
+    /// The number of appended application bytes.
     pub bytes: usize,
-    /// The handshake finished in this call (a cleartext connection has none).
+    /// The handshake finished in this call; never set on a cleartext connection.
     pub handshake_finished: bool,
-    /// The peer's stream has ended.
+    /// The peer has ended its stream.
     pub end: Option<End>,
-    /// The read filled its buffer, so more may wait.
+    /// The read filled its buffer, so more bytes may be available.
     pub is_full: bool,
 }
 
-/// How the peer ended its stream.
+/// The end of the peer's stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// By FIN in cleartext, by close_notify in TLS.
+    /// FIN in cleartext, close_notify in TLS.
     Clean,
     /// TLS without close_notify: the stream may be truncated (RFC 8446 section 6.1).
     Truncated,
 }
 
-/// Why a connection failed.
+/// The failure of a connection.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// Connecting failed.
@@ -90,15 +91,15 @@ enum Phase {
 }
 
 impl Transport {
-    /// Starts a connection; with a client session, a handshake follows.
-    /// Errors: as connect(2). A later refusal is reported by [`Transport::advance`].
+    /// Starts a connection; with a client session, a TLS handshake follows. Errors: as connect(2).
+    /// [`Transport::advance`] reports a later refusal.
     pub fn connect(address: SocketAddr, session: Option<Session>) -> Result<Self, Fault> {
         let socket = socket::connect(address).map_err(Fault::Connect)?;
         Ok(Self::dialled(socket, session))
     }
 
     /// As [`Transport::connect`], to any address and from the given local one (`None`: the system chooses). A
-    /// Unix domain socket has no local address. Errors: as [`Transport::connect`] and bind(2).
+    /// Unix domain socket ignores it. Errors: as [`Transport::connect`] and bind(2).
     pub fn connect_from(
         source: Option<IpAddr>,
         address: &Address,
@@ -113,13 +114,13 @@ impl Transport {
 }
 
 impl<S: Socket> Transport<S> {
-    /// An accepted connection; with a server session, a handshake comes first.
+    /// An accepted connection; with a server session, it starts with a TLS handshake.
     pub fn accepted(socket: S, session: Option<Session>) -> Self {
         let phase = if session.is_some() { Phase::Handshaking } else { Phase::Open };
         Self::new(socket, session, phase)
     }
 
-    /// A connection that was started ([`Net::connect`]); with a client session, a handshake follows.
+    /// A connection started by [`Net::connect`]; with a client session, a TLS handshake follows.
     pub fn dialled(socket: S, session: Option<Session>) -> Self {
         Self::new(socket, session, Phase::Connecting)
     }
@@ -141,9 +142,9 @@ impl<S: Socket> Transport<S> {
         }
     }
 
-    /// Reads once and appends the application's bytes to `into`. One call reads about [`Wire::with_read_size`] bytes at most:
-    /// the poller reports the rest in the next turn, so that no connection starves the others.
-    /// Errors: the connection failed. Any alert for the peer has been sent.
+    /// Reads once and appends the application bytes to `into`. One call reads at most about
+    /// [`Wire::with_read_size`] bytes, so that no connection starves the others; the poller reports the rest
+    /// in the next turn. Errors: the connection failed; an alert has been sent to the peer if one is due.
     pub fn receive(&mut self, wire: &mut Wire, into: &mut Vec<u8>) -> Result<Received, Fault> {
         if self.session.is_none() {
             return Ok(match self.read(wire, into)? {
@@ -169,8 +170,8 @@ impl<S: Socket> Transport<S> {
         received
     }
 
-    /// Reads once what is on the wire, without a look at it, for a caller that chooses the protocol by the first bytes and
-    /// passes them on with [`Transport::feed`]. Errors: the connection failed.
+    /// Reads once from the wire without interpreting the bytes, for a caller that chooses the protocol by
+    /// them and passes them on with [`Transport::feed`]. Errors: the connection failed.
     pub fn read(&mut self, wire: &Wire, into: &mut Vec<u8>) -> Result<Read, Fault> {
         match self.socket.read(into, wire.read_size) {
             Ok(Read::Bytes(bytes)) => {
@@ -182,8 +183,8 @@ impl<S: Socket> Transport<S> {
         }
     }
 
-    /// Takes bytes from the wire (with TLS they are decrypted in place) and appends the application's bytes to `into`.
-    /// Errors: as [`Transport::receive`].
+    /// Takes bytes from the wire, decrypts them in place if there is TLS, and appends the application bytes
+    /// to `into`. Errors: as [`Transport::receive`].
     pub fn feed(&mut self, raw: &mut [u8], into: &mut Vec<u8>, wire: &mut Wire) -> Result<Received, Fault> {
         let before = into.len();
         let Some(session) = &mut self.session else {
@@ -199,7 +200,7 @@ impl<S: Socket> Transport<S> {
         let is_asked = finished && session.is_server() && into.len() > before;
         if finished {
             self.phase = Phase::Open;
-            // The end of a client's handshake and its request leave together.
+            // A client's Finished and its request leave in one write.
             let staged = std::mem::take(&mut self.staged);
             if !staged.is_empty() {
                 session.send(&staged, &mut wire.sealed)?;
@@ -208,7 +209,7 @@ impl<S: Socket> Transport<S> {
         }
         let replied = match () {
             () if wire.sealed.is_empty() => Ok(()),
-            // All that a server has left to say are tickets, which leave with its answer.
+            // A server's remaining handshake output is its tickets: send them with the response.
             () if is_asked && self.out.is_empty() => {
                 self.out = wire.buffer();
                 self.out.extend_from_slice(&wire.sealed);
@@ -227,7 +228,7 @@ impl<S: Socket> Transport<S> {
         })
     }
 
-    /// Terminates TLS from here on, on an accepted connection that was looked at in the clear ([`Transport::read`]).
+    /// Starts a TLS handshake on an accepted connection whose first bytes came from [`Transport::read`].
     pub fn begin_tls(&mut self, session: Session) {
         self.session = Some(Box::new(session));
         self.phase = Phase::Handshaking;
@@ -240,58 +241,58 @@ impl<S: Socket> Transport<S> {
         self.staged = Vec::new();
     }
 
-    /// Our end's address; `None` for a Unix socket.
+    /// The local address; `None` for a Unix socket.
     pub fn local(&self) -> Option<SocketAddr> {
         self.socket.local()
     }
 
-    /// Makes dropping this send a reset, not a clean close.
+    /// Makes dropping the transport send a reset instead of a FIN.
     pub fn reset(&self) {
         self.socket.reset_on_close();
     }
 
-    /// Bytes waiting to be sent.
+    /// Bytes that the transport has buffered for sending.
     pub fn pending(&self) -> usize {
         self.staged.len() + self.unsent()
     }
 
-    /// Bytes that the socket has taken so far, with all of TLS.
+    /// Bytes written to the socket so far, including TLS overhead.
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Bytes that the socket has given so far, with all of TLS.
+    /// Bytes read from the socket so far, including TLS overhead.
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// Bytes of memory for what waits on this connection, and for its session, whose own is an estimate.
+    /// The memory of this connection's buffers and TLS session, in bytes; the session's is an estimate.
     pub fn memory(&self) -> usize {
         let session = self.session.as_ref().map_or(0, |session| SESSION + session.partial_bytes());
         self.staged.capacity() + self.out.capacity() + session
     }
 
-    /// Bytes that the socket did not accept yet.
+    /// Bytes that the socket has not accepted yet.
     fn unsent(&self) -> usize {
         if self.waits_for_answer { 0 } else { self.out.len() - self.sent }
     }
 
-    /// Whether nothing has come that was not received yet: no bytes, no end of the stream, no error. Costs a system call.
+    /// Whether no unread input is pending: no bytes, end of stream or error. Costs a system call.
     pub fn is_quiet(&self) -> bool {
         !self.has_partial_record() && self.socket.is_quiet()
     }
 
-    /// Whether a part of a TLS record has come.
+    /// Whether the session holds part of a TLS record.
     pub fn has_partial_record(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.partial_bytes() > 0)
     }
 
-    /// Whether application bytes can flow: connected, and the handshake done.
+    /// Whether application bytes can flow: the connection is established and the handshake done.
     pub fn is_open(&self) -> bool {
         self.phase == Phase::Open
     }
 
-    /// Whether the next step is one of a TLS handshake, which costs far more than any other.
+    /// Whether the next step belongs to a TLS handshake, which costs far more than any other step.
     pub fn is_in_handshake(&self) -> bool {
         self.phase != Phase::Open && self.session.is_some()
     }
@@ -301,25 +302,26 @@ impl<S: Socket> Transport<S> {
         self.phase == Phase::Connecting
     }
 
-    /// What was negotiated, once the handshake is done; `None` in cleartext.
+    /// The negotiated parameters, once the handshake is done; `None` in cleartext.
     pub fn facts(&self) -> Option<&Facts> {
         self.session.as_ref()?.facts()
     }
 
-    /// The certificates that a client has presented: see [`Session::client_chain`].
+    /// The client's certificate chain: see [`Session::client_chain`].
     pub fn client_chain(&self) -> Option<&[CertificateDer<'static>]> {
         self.session.as_ref()?.client_chain()
     }
 
-    /// TLS 1.3 tickets that a client has received on this connection so far; 0 in cleartext.
+    /// The number of TLS 1.3 tickets received so far; 0 in cleartext.
     pub fn tickets_received(&self) -> u32 {
         self.session.as_ref().map_or(0, |session| session.tickets_received())
     }
 
-    /// Registers this connection's interest with `net`: writable while bytes are buffered, readable if
-    /// the caller wants to read. Makes a system call only on a change. Errors: as epoll_ctl(2).
+    /// Registers this connection's interest with `net`: writable while bytes are buffered, readable if `read`
+    /// or before the connection is open. Makes a system call only on a change. Errors: as epoll_ctl(2).
     pub fn watch<N: Net<Socket = S>>(&mut self, net: &N, key: Key, read: bool) -> io::Result<()> {
-        // A handshake always needs reading; and whoever connects wants to know what is there before the first byte leaves.
+        // A handshake always reads; a client must also see a refusal or an early response before its first
+        // byte leaves.
         let read = read || self.phase != Phase::Open;
         let interest = Interest { read, write: self.phase == Phase::Connecting || self.unsent() > 0 };
         match self.registered {
@@ -331,7 +333,8 @@ impl<S: Socket> Transport<S> {
         Ok(())
     }
 
-    /// As [`Transport::watch`], without reading, not even in a handshake, whose turn will come. Errors: as epoll_ctl(2).
+    /// As [`Transport::watch`], without reading, even in a handshake: its turn comes later. Errors: as
+    /// epoll_ctl(2).
     pub fn pause<N: Net<Socket = S>>(&mut self, net: &N, key: Key) -> io::Result<()> {
         let interest = Interest { read: false, write: self.unsent() > 0 };
         match self.registered.replace(interest) {
@@ -341,7 +344,7 @@ impl<S: Socket> Transport<S> {
         }
     }
 
-    /// Ends [`Transport::watch`], for a connection that goes to another net. Errors: as epoll_ctl(2).
+    /// Undoes [`Transport::watch`], for a connection that moves to another [`Net`]. Errors: as epoll_ctl(2).
     pub fn unwatch<N: Net<Socket = S>>(&mut self, net: &N) -> io::Result<()> {
         match self.registered.take() {
             Some(_) => net.deregister(&self.socket),
@@ -349,7 +352,7 @@ impl<S: Socket> Transport<S> {
         }
     }
 
-    /// How the stream ended when the socket says so.
+    /// Classifies an end of stream that the socket reports.
     fn end(&self) -> End {
         match &self.session {
             Some(session) if !session.peer_closed() => End::Truncated,
@@ -364,9 +367,9 @@ impl<S: AsFd> AsFd for Transport<S> {
     }
 }
 
-/// What a TLS session has, besides what has come of a record: keys, and what was negotiated.
+/// The estimated size of a TLS session without partial records: keys and negotiated parameters.
 const SESSION: usize = 4096;
 
-/// The usual size of a read: a message of 64 KiB with its head and its TLS records in one call, and still within a core's L2 cache
-/// together with the plaintext.
+/// The default size of a read: a 64 KiB message with its head and TLS records fits into one call, and
+/// together with its plaintext into a core's L2 cache.
 pub const READ_SIZE: usize = 128 * 1024;

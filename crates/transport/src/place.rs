@@ -1,4 +1,4 @@
-//! Where a server listens: a URL, or a path.
+//! The place where a server listens: a URL or a path.
 
 use crate::{Address, Endpoint};
 use std::fmt;
@@ -21,7 +21,7 @@ impl Place {
         matches!(self, Self::Url(endpoint) if endpoint.tls)
     }
 
-    /// Whether it has a name, which has to be resolved again from time to time.
+    /// Whether the host is a name, which has to be resolved again from time to time.
     pub fn is_named(&self) -> bool {
         matches!(self, Self::Url(endpoint) if !endpoint.is_address())
     }
@@ -34,7 +34,7 @@ impl Place {
         }
     }
 
-    /// Host and port as in a `Host` field; `localhost` for a path, as HTTP has no form for one.
+    /// Host and port as in a `Host` field; `localhost` for a path, for which HTTP has no form.
     pub fn authority(&self) -> String {
         match self {
             Self::Url(endpoint) => endpoint.authority(),
@@ -60,7 +60,7 @@ impl FromStr for Place {
     }
 }
 
-/// A path that fits a socket's address. Errors: why it does not.
+/// Checks that a path fits into a socket address. Errors: the reason why it does not.
 pub fn unix_path(path: &str) -> Result<PathBuf, String> {
     let expected = "expected unix:PATH, such as unix:/run/app.sock";
     match path.len() {
@@ -80,10 +80,10 @@ impl fmt::Display for Place {
     }
 }
 
-/// What stands before a path.
+/// The prefix of a path.
 pub const UNIX: &str = "unix:";
 
-/// `sun_path` without its NUL (unix(7)).
+/// The size of `sun_path` without its NUL (unix(7)).
 const LONGEST: usize = 107;
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! How bytes leave: staged, committed, sealed, written, and the end of the stream behind them.
+//! The sending side: bytes are staged, committed, sealed and written; the end of the stream follows.
 
 use crate::{Fault, Phase, Transport, Wire};
 use weir_reactor::Socket;
 
 impl<S: Socket> Transport<S> {
-    /// Where to append application bytes; they leave with the next [`Transport::commit`] or send.
+    /// The buffer to append application bytes to; they leave with the next [`Transport::commit`] or send.
     pub fn stage(&mut self, wire: &mut Wire) -> &mut Vec<u8> {
         if self.staged.capacity() == 0 {
             self.staged = wire.buffer();
@@ -12,22 +12,22 @@ impl<S: Socket> Transport<S> {
         &mut self.staged
     }
 
-    /// Bytes that are staged.
+    /// The number of staged bytes.
     pub fn staged(&self) -> usize {
         self.staged.len()
     }
 
-    /// Takes what is staged, for another connection.
+    /// Takes the staged bytes, to send them on another connection.
     pub fn take_staged(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.staged)
     }
 
-    /// Takes back what was staged after the first `keep` bytes.
+    /// Discards the staged bytes after the first `keep`.
     pub fn unstage(&mut self, keep: usize) {
         self.staged.truncate(keep);
     }
 
-    /// Sends what is staged, once the connection is open. Errors: the connection failed.
+    /// Sends the staged bytes if the connection is open. Errors: the connection failed.
     pub fn commit(&mut self, wire: &mut Wire) -> Result<(), Fault> {
         if self.staged.is_empty() || self.phase != Phase::Open {
             return Ok(());
@@ -54,7 +54,7 @@ impl<S: Socket> Transport<S> {
         sent
     }
 
-    /// Sends `bytes` after what is staged, and buffers what cannot be sent yet. Errors: the connection failed.
+    /// Sends `bytes` after the staged bytes, buffering them if necessary. Errors: the connection failed.
     pub fn send(&mut self, bytes: &[u8], wire: &mut Wire) -> Result<(), Fault> {
         if self.staged.is_empty() && self.phase == Phase::Open {
             return self.pass(bytes, wire);
@@ -63,8 +63,8 @@ impl<S: Socket> Transport<S> {
         self.commit(wire)
     }
 
-    /// As [`Transport::send`] for `buf[at..]`, without copying it: what is staged, a head as a rule, is copied before it,
-    /// over bytes of `buf` that the caller has done with. Errors: as [`Transport::send`].
+    /// As [`Transport::send`] for `buf[at..]`, without copying it: copies the staged bytes, usually a head,
+    /// in front of `at`, over bytes of `buf` that the caller no longer needs. Errors: as [`Transport::send`].
     pub fn send_in_place(&mut self, buf: &mut [u8], at: usize, wire: &mut Wire) -> Result<(), Fault> {
         if self.phase != Phase::Open {
             return self.send(&buf[at..], wire);
@@ -78,14 +78,14 @@ impl<S: Socket> Transport<S> {
         self.pass(&buf[from..], wire)
     }
 
-    /// Sends `bytes` in the clear once connected, before all else: before a handshake, too. Call on a connection that was just
-    /// dialled.
+    /// Queues `bytes` in cleartext before all other bytes, even before a TLS handshake. Call only on a
+    /// connection that was just dialled.
     pub fn announce(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
 
-    /// Continues when the socket is writable: completes the connection, sends buffered bytes.
-    /// Errors: [`Fault::Connect`] when the connection was refused, else as [`Transport::send`].
+    /// Continues when the socket is writable: completes the connection and writes buffered bytes. Errors:
+    /// [`Fault::Connect`] when the connection was refused, else as [`Transport::send`].
     pub fn advance(&mut self, wire: &mut Wire) -> Result<(), Fault> {
         if self.phase == Phase::Connecting {
             self.socket.error().map_err(Fault::Connect)?;
@@ -102,8 +102,8 @@ impl<S: Socket> Transport<S> {
         self.flush_into(wire)
     }
 
-    /// Closes our side after all bytes (with close_notify in TLS); those staged before the connection was open are lost.
-    /// The last bytes and the end of the stream leave together. The peer may keep sending.
+    /// Closes our side after all bytes (with close_notify in TLS); bytes staged on a connection that is not
+    /// open are lost. The last bytes and the end of the stream leave together. The peer may keep sending.
     /// Errors: as [`Transport::send`].
     pub fn finish(&mut self, wire: &mut Wire) -> Result<(), Fault> {
         if self.finishing {
@@ -131,7 +131,7 @@ impl<S: Socket> Transport<S> {
         self.flush_into(wire)
     }
 
-    /// As [`Transport::finish`], and goes on to receive what the peer sends. Errors: as [`Transport::send`].
+    /// As [`Transport::finish`], but keeps receiving from the peer. Errors: as [`Transport::send`].
     pub fn finish_sending(&mut self) -> Result<(), Fault> {
         if self.finishing {
             return Ok(());
@@ -143,8 +143,8 @@ impl<S: Socket> Transport<S> {
         self.flush()
     }
 
-    /// Closes our side after buffered bytes with FIN only: a TLS peer cannot tell whether the stream was truncated
-    /// (RFC 8446 section 6.1). The peer may keep sending. Errors: as [`Transport::send`].
+    /// Closes our side after the buffered bytes with FIN alone: a TLS peer cannot tell whether the stream was
+    /// truncated (RFC 8446 section 6.1). The peer may keep sending. Errors: as [`Transport::send`].
     pub fn finish_bare(&mut self) -> Result<(), Fault> {
         self.finishing = true;
         self.flush()
@@ -155,7 +155,7 @@ impl<S: Socket> Transport<S> {
         self.commit(wire)
     }
 
-    /// Passes application bytes on, through TLS if there is one.
+    /// Seals application bytes if there is TLS, and writes them.
     fn pass(&mut self, bytes: &[u8], wire: &mut Wire) -> Result<(), Fault> {
         let Some(session) = &mut self.session else { return self.put(bytes, wire) };
         if self.out.is_empty() || self.waits_for_answer {
@@ -179,7 +179,7 @@ impl<S: Socket> Transport<S> {
         put
     }
 
-    /// Passes bytes to the socket after those buffered.
+    /// Writes bytes to the socket after the buffered ones.
     fn put(&mut self, bytes: &[u8], wire: &mut Wire) -> Result<(), Fault> {
         if self.waits_for_answer {
             self.out.extend_from_slice(bytes);
@@ -211,7 +211,7 @@ impl<S: Socket> Transport<S> {
         written
     }
 
-    /// As [`Transport::flush`]; a buffer that is empty then goes back.
+    /// As [`Transport::flush`], and returns an empty buffer to the pool.
     fn flush_into(&mut self, wire: &mut Wire) -> Result<(), Fault> {
         self.flush()?;
         if self.out.is_empty() {
@@ -235,7 +235,7 @@ impl<S: Socket> Transport<S> {
                 self.socket.finish();
             }
         } else if self.sent > self.out.len() / 2 {
-            // With a slow peer, sent bytes must not pile up at the front of the buffer.
+            // A slow peer must not make sent bytes pile up at the front of the buffer.
             self.out.drain(..self.sent);
             self.sent = 0;
         }
@@ -253,8 +253,8 @@ mod tests {
 
     #[test]
     fn a_peer_that_always_leaves_something_waiting_costs_no_memory() {
-        // Regression test: sent bytes stayed at the front of the buffer while anything waited, so a slow, steady
-        // reader made the buffer as large as everything ever sent to it.
+        // Regression test: sent bytes stayed at the front of the buffer while any were unsent, so a slow,
+        // steady reader made the buffer as large as all data ever sent to it.
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
         sockopt::set_socket_send_buffer_size(&ours, 4096).unwrap();

@@ -1,15 +1,15 @@
-//! What all connections of a core share.
+//! Buffers shared by all connections of a core.
 
 use crate::READ_SIZE;
 
-/// A core's buffers: one for reads, one for records, and a pool for connections that wait.
+/// A core's buffers: one for reads, one for records, and a pool for connections with unsent bytes.
 #[derive(Debug)]
 pub struct Wire {
-    /// The room for one read, in bytes.
+    /// The size of a read, in bytes.
     pub(crate) read_size: usize,
-    /// Bytes as read, for TLS. Grows to the size of a read and stays.
+    /// Bytes as read from a TLS connection. Grows to the size of a read and stays.
     pub(crate) ciphertext: Vec<u8>,
-    /// Records for a single write.
+    /// TLS records for a single write.
     pub(crate) sealed: Vec<u8>,
     pub(crate) flights: u64,
     spare: Vec<Vec<u8>>,
@@ -22,27 +22,29 @@ impl Default for Wire {
 }
 
 impl Wire {
-    /// Buffers for reads of about so many bytes; the default is [`READ_SIZE`].
+    /// Buffers for reads of about `read_size` bytes; the default is [`READ_SIZE`].
     pub fn with_read_size(read_size: usize) -> Self {
         Self { read_size, ciphertext: Vec::new(), sealed: Vec::new(), flights: 0, spare: Vec::new() }
     }
 
-    /// How often a handshake had something to say so far: what it costs is spent on that.
+    /// The number of handshake flights produced so far. Almost all CPU time of a handshake goes into its
+    /// flights.
     pub fn flights(&self) -> u64 {
         self.flights
     }
 
-    /// An empty buffer, for as long as it is in use.
+    /// An empty buffer from the pool, to be returned with [`Wire::give_back`].
     pub fn buffer(&mut self) -> Vec<u8> {
         self.spare.pop().unwrap_or_else(|| Vec::with_capacity(USUAL))
     }
 
-    /// Frees what nobody uses.
+    /// Frees the unused buffers.
     pub fn shed(&mut self) {
         self.spare = Vec::new();
     }
 
-    /// Takes a buffer back. Those that grew large are freed, so a burst of large messages leaves no memory behind.
+    /// Returns a buffer to the pool. Frees a large one, so that a burst of large messages leaves no memory
+    /// behind.
     pub fn give_back(&mut self, mut buffer: Vec<u8>) {
         if (1..=LARGEST).contains(&buffer.capacity()) && self.spare.len() < MOST {
             buffer.clear();

@@ -1,15 +1,15 @@
-//! The first and the last bytes of a TLS connection, seen from the other side; over a Unix domain socket.
+//! The first and last bytes of a TLS connection as the peer sees them, over a Unix domain socket.
 
 use std::os::unix::net::UnixListener;
 use weir_tls::issue::{Authority, KeyKind};
 use weir_tls::{Client, ClientSettings, Roots, Server, ServerSettings};
 use weir_transport::{Address, End, Fault, Received, Transport, Wire};
 
-/// Two sides after their handshake.
+/// Both sides after the handshake.
 fn pair() -> (Transport, Transport, Wire) {
     let (mut client, mut server, mut wire) = begin();
     let mut none = Vec::new();
-    // Writes to such a socket arrive at once, so a few turns are enough.
+    // Writes to a Unix socket arrive at once, so a few turns are enough.
     for _ in 0..10 {
         server.receive(&mut wire, &mut none).unwrap();
         client.receive(&mut wire, &mut none).unwrap();
@@ -18,7 +18,7 @@ fn pair() -> (Transport, Transport, Wire) {
     (client, server, wire)
 }
 
-/// Two sides; the client's hello is on its way.
+/// Both sides; the ClientHello is in flight.
 fn begin() -> (Transport, Transport, Wire) {
     let issued = Authority::new().unwrap().issue(&["localhost"], KeyKind::EcdsaP256).unwrap();
     let server = Server::new(&ServerSettings::new(issued.identity())).unwrap().core();
@@ -38,7 +38,7 @@ fn begin() -> (Transport, Transport, Wire) {
     (client, server, wire)
 }
 
-/// A client with a request and its server, which has just read both the end of the handshake and the request.
+/// Both sides after the server has read the client's Finished and its request at once.
 fn asked() -> (Transport, Transport, Wire) {
     let (mut client, mut server, mut wire) = begin();
     let mut plaintext = Vec::new();
@@ -81,7 +81,7 @@ fn tickets_that_no_answer_took_along_come_before_the_end_and_before_an_alert() {
     assert_eq!(client.tickets_received(), 1);
 }
 
-/// What the server sees when `end` closes the client after some data.
+/// The server's view when `end` closes the client after some data.
 fn seen(end: impl FnOnce(&mut Transport, &mut Wire)) -> Result<(Vec<u8>, Received), Fault> {
     let (mut client, mut server, mut wire) = pair();
     client.send(b"last words", &mut wire).unwrap();
