@@ -1,43 +1,43 @@
-//! A TLS ClientHello (RFC 8446 section 4.1.2), read without answering it.
+//! A TLS ClientHello (RFC 8446 section 4.1.2), read without responding to it.
 
 use crate::Look;
 
-/// What a client asks for.
+/// The routing information of a ClientHello.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hello {
-    /// The name in lower case (RFC 6066 section 3); `None` if it names none.
+    /// The server name in lower case (RFC 6066 section 3); `None` without SNI.
     pub server_name: Option<String>,
-    /// The protocols that it speaks, most preferred first (RFC 7301).
+    /// The protocols offered in ALPN, most preferred first (RFC 7301).
     pub alpn: Vec<Vec<u8>>,
 }
 
-/// Why bytes are no ClientHello.
+/// The reason why bytes are not a ClientHello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HelloError {
-    /// The first record is none of a TLS handshake.
+    /// The first record is not a TLS handshake record.
     #[error("not TLS")]
     NotTls,
-    /// The message is no ClientHello, or its lengths contradict each other.
+    /// The message is not a ClientHello, or its lengths contradict each other.
     #[error("an invalid ClientHello")]
     Invalid,
-    /// Two extensions of a kind, or two names.
+    /// Two extensions of one type, or two names.
     #[error("a ClientHello with two extensions of a kind or two names")]
     TwoOfAKind,
-    /// The name is none of DNS.
+    /// The name is not a DNS name.
     #[error("a ClientHello with an invalid name")]
     Name,
-    /// In more than [`MOST_RECORDS`].
+    /// More than [`MOST_RECORDS`] records.
     #[error("a ClientHello in more than {MOST_RECORDS} records")]
     TooManyRecords,
-    /// Longer than [`LONGEST`].
+    /// More than [`LONGEST`] bytes.
     #[error("a ClientHello of more than {LONGEST} bytes")]
     TooLong,
 }
 
-/// Reads the ClientHello at the beginning of `bytes`, which may come in several records: with a hybrid key share it is
-/// larger than a packet. Errors: they cannot begin with one.
+/// Reads the ClientHello at the beginning of `bytes`. It may span several records: with a hybrid key share it
+/// is larger than a packet. Errors: no continuation makes `bytes` a ClientHello.
 ///
-/// Until it is complete, this walks the headers of its records, of which there are few, and copies nothing.
+/// While the message is partial, this walks its few record headers and copies none of its body.
 pub fn read(bytes: &[u8]) -> Result<Look<Hello>, HelloError> {
     let (mut records, mut header, mut come) = (Records { bytes }, Vec::with_capacity(HEADER), 0);
     for nth in 0.. {
@@ -54,7 +54,7 @@ pub fn read(bytes: &[u8]) -> Result<Look<Hello>, HelloError> {
     Ok(Look::Partial)
 }
 
-/// A message of `len` bytes, all of which have come.
+/// Assembles a complete message of `len` bytes from its records.
 fn message(bytes: &[u8], len: usize) -> Result<Vec<u8>, HelloError> {
     let (mut records, mut message) = (Records { bytes }, Vec::with_capacity(len));
     while let Some(fragment) = records.next()? {
@@ -66,7 +66,7 @@ fn message(bytes: &[u8], len: usize) -> Result<Vec<u8>, HelloError> {
     Ok(message)
 }
 
-/// The length of the message, with its header, once that has come.
+/// The length of the message with its header; `None` while the header is partial.
 fn wanted(message: &[u8]) -> Result<Option<usize>, HelloError> {
     match message {
         [] => return Ok(None),
@@ -78,13 +78,13 @@ fn wanted(message: &[u8]) -> Result<Option<usize>, HelloError> {
     if len > LONGEST { Err(HelloError::TooLong) } else { Ok(Some(len)) }
 }
 
-/// The fragments of a message in the records of RFC 8446 section 5.1.
+/// The fragments of a message in its records (RFC 8446 section 5.1).
 struct Records<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Records<'a> {
-    /// What has come of the next one; `None` if nothing has.
+    /// The received part of the next fragment; `None` if there is none.
     fn next(&mut self) -> Result<Option<&'a [u8]>, HelloError> {
         let header = &self.bytes[..self.bytes.len().min(RECORD_HEADER)];
         match header {
@@ -112,7 +112,7 @@ fn parse(body: &[u8]) -> Result<Hello, HelloError> {
     body.vector(1)?;
     let mut hello = Hello::default();
     if body.rest.is_empty() {
-        // TLS 1.2 has no extensions as a rule of its own.
+        // A TLS 1.2 ClientHello may have no extensions.
         return Ok(hello);
     }
     let mut extensions = body.last()?;
@@ -127,7 +127,8 @@ fn parse(body: &[u8]) -> Result<Hello, HelloError> {
             _ => {}
         }
     }
-    // RFC 8446 section 4.2. Servers differ in which of two they take, so what is routed by one may be served by the other.
+    // RFC 8446 section 4.2 forbids duplicates. Servers differ in which one they use, so the gateway could
+    // route by one and the server use the other.
     kinds.sort_unstable();
     if kinds.windows(2).any(|pair| pair[0] == pair[1]) {
         return Err(HelloError::TwoOfAKind);
@@ -144,7 +145,7 @@ fn server_name(mut data: Reader<'_>) -> Result<Option<String>, HelloError> {
         if kind != HOST_NAME {
             continue;
         }
-        // RFC 6066 section 3.
+        // RFC 6066 section 3 allows one name of each type.
         if found.is_some() {
             return Err(HelloError::TwoOfAKind);
         }
@@ -153,8 +154,8 @@ fn server_name(mut data: Reader<'_>) -> Result<Option<String>, HelloError> {
     Ok(found)
 }
 
-/// A name as in DNS (RFC 1035 section 2.3.4), in lower case. RFC 6066 section 3 has it without a dot at its end, which some
-/// clients send and which changes nothing.
+/// A DNS name (RFC 1035 section 2.3.4) in lower case. RFC 6066 section 3 forbids a trailing dot, but some
+/// clients send one; it changes nothing.
 fn host_name(name: &[u8]) -> Result<String, HelloError> {
     let name = name.strip_suffix(b".").unwrap_or(name);
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
@@ -185,28 +186,29 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// A number of so many bytes, at most 2.
+    /// A number of `bytes` bytes, at most 2.
     fn number(&mut self, bytes: usize) -> Result<usize, HelloError> {
         Ok(self.take(bytes)?.iter().fold(0, |number, byte| number << 8 | usize::from(*byte)))
     }
 
-    /// A list behind its length of 2 bytes, which must be all that is left.
+    /// A list after its length of 2 bytes, with nothing behind it.
     fn last(&mut self) -> Result<Self, HelloError> {
         let list = Self { rest: self.vector(2)? };
         if self.rest.is_empty() { Ok(list) } else { Err(HelloError::Invalid) }
     }
 
-    /// Bytes behind their length, which has so many bytes itself.
+    /// A vector after its length of `bytes` bytes.
     fn vector(&mut self, bytes: usize) -> Result<&'a [u8], HelloError> {
         let len = self.number(bytes)?;
         self.take(len)
     }
 }
 
-/// A message with its header. Real ones have up to 2 KiB with a hybrid key share, some more with many tickets.
+/// The maximum length of a message with its header. Real ones have up to 2 KiB with a hybrid key share, and
+/// more with many tickets.
 pub const LONGEST: usize = 16 * 1024;
 
-/// Records of a ClientHello. Libraries make one of it, and tools against censorship some more.
+/// The maximum number of records. Libraries send one; censorship circumvention tools split it into several.
 pub const MOST_RECORDS: usize = 64;
 
 const RECORD_HEADER: usize = 5;

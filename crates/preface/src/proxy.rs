@@ -1,29 +1,29 @@
-//! The PROXY protocol: a load balancer says whose connection it passes on.
+//! The PROXY protocol: a load balancer reports the addresses of a connection that it forwards.
 //!
 //! Source: haproxy.org, "The PROXY protocol, Versions 1 & 2" (2020-03-05).
 
 use crate::Look;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// A header that was read.
+/// A parsed header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The client, and where it connected to; `None` if the proxy connects for itself, or does not say.
+    /// The addresses of the forwarded connection; `None` if the proxy connects for itself or reports none.
     pub addresses: Option<Addresses>,
-    /// Bytes of the header.
+    /// The length of the header in bytes.
     pub len: usize,
 }
 
-/// Both ends of a connection.
+/// The addresses of both sides of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
     /// The client.
     pub source: SocketAddr,
-    /// Where it connected to.
+    /// The address that the client connected to.
     pub destination: SocketAddr,
 }
 
-/// Which form is written.
+/// The format of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// A line of text.
@@ -32,27 +32,27 @@ pub enum Version {
     V2,
 }
 
-/// Why bytes are no header.
+/// The reason why bytes are not a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProxyError {
-    /// Neither form begins so.
+    /// The bytes begin neither version.
     #[error("no PROXY protocol header")]
     Missing,
-    /// A line that is too long or not in the form of version 1.
+    /// A line that is too long or does not follow version 1.
     #[error("an invalid line of version 1")]
     BadLine,
     /// A version that is not 2, or an unknown command.
     #[error("an unknown version or command")]
     BadCommand,
-    /// Addresses that are not of a stream, or do not fit their length.
+    /// Addresses of another kind than stream sockets, or of the wrong length.
     #[error("invalid addresses")]
     BadAddresses,
-    /// Longer than [`LONGEST`].
+    /// More than [`LONGEST`] bytes.
     #[error("longer than {LONGEST} bytes")]
     TooLong,
 }
 
-/// Reads the header at the beginning of `bytes`. Errors: they cannot begin with one.
+/// Reads the header at the beginning of `bytes`. Errors: no continuation makes `bytes` a header.
 pub fn read(bytes: &[u8]) -> Result<Look<Header>, ProxyError> {
     if begins(bytes, SIGNATURE) {
         return read_v2(bytes);
@@ -63,7 +63,7 @@ pub fn read(bytes: &[u8]) -> Result<Look<Header>, ProxyError> {
     Err(ProxyError::Missing)
 }
 
-/// Whether one is the beginning of the other.
+/// Whether one is a prefix of the other.
 fn begins(bytes: &[u8], with: &[u8]) -> bool {
     let common = bytes.len().min(with.len());
     bytes[..common] == with[..common]
@@ -120,9 +120,9 @@ fn read_v2(bytes: &[u8]) -> Result<Look<Header>, ProxyError> {
     }
     let Some(block) = bytes.get(FIXED..len) else { return Ok(Look::Partial) };
     let addresses = match (is_local, family) {
-        // The proxy checks our health, say. Whatever stands there is skipped.
+        // LOCAL, for example a health check of the proxy: skip the addresses.
         (true, _) => None,
-        // Unspecified, and Unix sockets.
+        // Unspecified, or Unix sockets.
         (false, 0x00 | 0x31) => None,
         (false, 0x11) => Some(of::<4>(block)?),
         (false, 0x21) => Some(of::<16>(block)?),
@@ -131,7 +131,7 @@ fn read_v2(bytes: &[u8]) -> Result<Look<Header>, ProxyError> {
     Ok(Look::Complete(Header { addresses, len }))
 }
 
-/// Two addresses of so many bytes, and two ports; extensions follow.
+/// Two addresses of `N` bytes and two ports; extensions follow.
 fn of<const N: usize>(block: &[u8]) -> Result<Addresses, ProxyError>
 where
     IpAddr: From<[u8; N]>,
@@ -151,7 +151,8 @@ where
     })
 }
 
-/// Writes a header; without addresses, one of a proxy that connects for itself, or does not know.
+/// Writes a header; without addresses, the one of a proxy that connects for itself or does not know the
+/// client.
 pub fn write(version: Version, addresses: Option<Addresses>, out: &mut Vec<u8>) {
     let addresses = addresses.map(of_one_family);
     match version {
@@ -188,7 +189,7 @@ pub fn write(version: Version, addresses: Option<Addresses>, out: &mut Vec<u8>) 
     }
 }
 
-/// Both as IPv4 if they can be, else both as IPv6: a header has one family.
+/// Both addresses as IPv4 if possible, else both as IPv6: a header has one address family.
 fn of_one_family(Addresses { source, destination }: Addresses) -> Addresses {
     let with = |at: SocketAddr, ip: IpAddr| SocketAddr::new(ip, at.port());
     let (from, to) = (source.ip().to_canonical(), destination.ip().to_canonical());
@@ -206,9 +207,9 @@ fn of_one_family(Addresses { source, destination }: Addresses) -> Addresses {
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 /// The first bytes of version 1.
 const LINE_START: &[u8] = b"PROXY ";
-/// A line of version 1 with its end.
+/// The maximum length of a version 1 line with its CRLF.
 const LONGEST_LINE: usize = 107;
-/// Version 2 up to the addresses.
+/// The length of a version 2 header up to the addresses.
 const FIXED: usize = 16;
-/// A header with its extensions: certificates' names and the like. The protocol would allow 64 KiB.
+/// The maximum length of a header with its extensions, such as certificate names. The protocol allows 64 KiB.
 pub const LONGEST: usize = 4096;

@@ -1,10 +1,10 @@
-//! ClientHellos, of a real client and by hand.
+//! ClientHellos, from Weir's TLS client and assembled by hand.
 
 use weir_preface::Look;
 use weir_preface::hello::{Hello, HelloError, LONGEST, MOST_RECORDS, read};
 use weir_tls::{Client, ClientSettings, Group, Roots};
 
-/// The first flight of our own client.
+/// The first flight of Weir's TLS client.
 fn real(name: &str, groups: Vec<Group>) -> Vec<u8> {
     let settings = ClientSettings {
         roots: Roots::DangerouslyNone,
@@ -18,7 +18,7 @@ fn real(name: &str, groups: Vec<Group>) -> Vec<u8> {
     sent
 }
 
-/// The message of a record, in records of so many bytes.
+/// The message of `record`, split into records of `size` bytes.
 fn in_records(record: &[u8], size: usize) -> Vec<u8> {
     let one = |part: &[u8]| [&[22, 3, 1], &(part.len() as u16).to_be_bytes()[..], part].concat();
     record[5..].chunks(size).flat_map(one).collect()
@@ -35,7 +35,7 @@ fn vector(bytes: usize, data: &[u8]) -> Vec<u8> {
     [&data.len().to_be_bytes()[8 - bytes..], data].concat()
 }
 
-/// A record with a ClientHello of these extensions.
+/// A record with a ClientHello that has these extensions.
 fn made(extensions: &[(u16, Vec<u8>)]) -> Vec<u8> {
     let extensions: Vec<u8> = extensions
         .iter()
@@ -63,7 +63,7 @@ fn a_real_hello_says_for_whom_it_is() {
     assert_eq!(address.server_name, None, "SNI has no addresses (RFC 6066 section 3)");
 }
 
-/// A hybrid key share makes a hello larger than a packet, and than what fits into a first read.
+/// A hybrid key share makes a ClientHello larger than a packet and than the first read.
 #[test]
 fn a_hello_may_come_one_byte_at_a_time_and_in_many_records() {
     let whole = real("db.example.org", vec![Group::X25519Mlkem768, Group::X25519]);
@@ -103,8 +103,8 @@ fn what_is_not_tls_or_no_hello() {
     assert_eq!(LONGEST, 0x4000);
 }
 
-/// Regression test: a hello in records of one byte was copied and read anew with each packet, and occupied six times the
-/// documented 16 KiB.
+/// Regression test: the parser copied and parsed a ClientHello in one-byte records anew with each packet, and
+/// used six times the documented 16 KiB.
 #[test]
 fn a_hello_in_too_many_records_is_refused_before_all_of_it_has_come() {
     let whole = real("db.example.org", vec![Group::X25519Mlkem768, Group::X25519]);
@@ -117,8 +117,8 @@ fn a_hello_in_too_many_records_is_refused_before_all_of_it_has_come() {
     }
 }
 
-/// Regression test: of two SNI extensions the last one decided, and `.wild.example` was taken for a name below
-/// `*.wild.example`; the server behind may see another name.
+/// Regression test: of two SNI extensions the last one decided, and `.wild.example` matched `*.wild.example`;
+/// the server behind the gateway may see another name.
 #[test]
 fn what_servers_may_read_in_two_ways_is_refused() {
     let alpn = || (16, vector(2, &vector(1, b"h2")));

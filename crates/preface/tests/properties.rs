@@ -1,4 +1,4 @@
-//! What must hold for any bytes, with generated ones.
+//! The invariants, with generated input.
 
 use crate::invariants;
 use proptest::collection::vec;

@@ -1,4 +1,4 @@
-//! PROXY protocol headers, read and written.
+//! Reading and writing PROXY protocol headers.
 
 use std::net::SocketAddr;
 use weir_preface::Look;
@@ -12,7 +12,7 @@ fn between(source: &str, destination: &str) -> Option<Addresses> {
     Some(Addresses { source: at(source), destination: at(destination) })
 }
 
-/// A header of version 2.
+/// A version 2 header.
 fn v2(command: u8, family: u8, block: &[u8]) -> Vec<u8> {
     let len = (block.len() as u16).to_be_bytes();
     [b"\r\n\r\n\0\r\nQUIT\n", &[command, family][..], &len, block].concat()
@@ -61,7 +61,7 @@ fn what_is_no_line_of_version_1() {
     ] {
         let found = read(line.as_bytes());
         match line {
-            // The beginning of version 2.
+            // A prefix of the version 2 signature.
             "\r\n" => assert_eq!(found, Ok(Look::Partial)),
             _ => assert_eq!(found, Err(error), "{line}"),
         }
@@ -73,7 +73,7 @@ fn headers_of_version_2() {
     let v4 = [192, 0, 2, 1, 198, 51, 100, 2, 0x12, 0x67, 1, 187];
     let v6 =
         [&[0x20, 1, 13, 184, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1][..], &[0; 15], &[1, 0, 1, 0, 2]].concat();
-    // An extension: the name that the client asked for.
+    // An extension: the server name that the client sent.
     let extended = [&v4[..], &[2, 0, 3, b'a', b'.', b'b']].concat();
     for (bytes, addresses) in [
         (v2(0x21, 0x11, &v4), between("192.0.2.1:4711", "198.51.100.2:443")),

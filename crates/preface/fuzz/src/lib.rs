@@ -1,12 +1,12 @@
-//! What must hold for any bytes. The fuzz targets call these, and so do the crate's tests, with the committed corpus
-//! and with generated input.
+//! Invariants for any input. The fuzz targets call these functions, and so do the crate's tests, with the
+//! committed corpus and with generated input.
 
 use std::fmt::Debug;
 use weir_preface::proxy::{Version, write};
 use weir_preface::{Look, hello, proxy};
 
-/// A PROXY protocol header: the decision does not depend on how the bytes arrive, and what was read is read again from
-/// what is written of it.
+/// A PROXY protocol header: the decision does not depend on how the bytes arrive, and a parsed header
+/// survives being written and parsed again.
 pub fn proxy(input: &[u8]) {
     let Some(header) = decided_once(input, proxy::read) else { return };
     assert!(header.len <= input.len().min(proxy::LONGEST));
@@ -24,7 +24,7 @@ pub fn proxy(input: &[u8]) {
     }
 }
 
-/// A ClientHello: the decision does not depend on how the bytes arrive, or on what comes behind it.
+/// A ClientHello: the decision depends neither on how the bytes arrive nor on the bytes after it.
 pub fn hello(input: &[u8]) {
     let Some(hello) = decided_once(input, hello::read) else { return };
     let longer = [input, b"\x17\x03\x03"].concat();
@@ -34,7 +34,8 @@ pub fn hello(input: &[u8]) {
     }
 }
 
-/// Looks at ever longer parts of `input`: once a part is complete or refused, every longer one is so too.
+/// Parses growing prefixes of `input`: once a prefix is complete or rejected, every longer one has the same
+/// result.
 fn decided_once<T: PartialEq + Debug, E: PartialEq + Debug>(
     input: &[u8],
     look: impl Fn(&[u8]) -> Result<Look<T>, E>,
