@@ -1,10 +1,12 @@
-//! What parsing a head costs: this crate beside httparse, on heads as load generators, curl and browsers send them.
+//! The cost of parsing a head: this crate against httparse, with heads from load generators, curl and
+//! browsers.
 //!
 //! `cargo run --release -p weir-http1 --example parse_cost`
 //!
-//! httparse finds names, values and control characters; which names matter, the framing, persistence and `Host` are
-//! still to be found from its answer. So it is timed alone and with a look-up of the names, which is part of that work.
-//! Each figure is the fastest of many rounds, in nanoseconds per head: the one least disturbed by the machine.
+//! httparse finds names, values and control characters. Its caller still has to recognise names and determine
+//! framing, persistence and `Host`, so httparse is timed alone and with a name look-up, which is part of that
+//! work. Each figure is the fastest of many rounds, the one with the least disturbance, in nanoseconds per
+//! head.
 
 #![allow(clippy::print_stdout)]
 

@@ -4,21 +4,21 @@ use std::net::Ipv6Addr;
 
 use crate::scan::is_host;
 
-/// A host and perhaps a port, as in `Host`, in an absolute target or in the target of CONNECT.
+/// A host with an optional port, as in `Host`, in an absolute target or in the target of CONNECT.
 ///
-/// Narrower than RFC 3986, section 3.2: no user information, no percent-encoding and no sub-delimiters in the name
-/// (no resolvable name has them, and they let two parties see two hosts), a port has one to five digits and fits
-/// 16 bits, and an address literal is an IPv6 address without a zone.
+/// Narrower than RFC 3986, section 3.2. A name has no user information, no percent-encoding and no
+/// sub-delimiters: no resolvable name needs them, and with them two recipients may see two hosts. A port has
+/// one to five digits and fits into 16 bits. An address literal is an IPv6 address without a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Authority<'a> {
-    /// The name or address as written, in any case, an IPv6 address with its brackets. Never empty.
+    /// The name or address as written, in any case; an IPv6 address with its brackets. Never empty.
     pub host: &'a [u8],
-    /// The port, if there was one.
+    /// The port, if present.
     pub port: Option<u16>,
 }
 
 impl<'a> Authority<'a> {
-    /// Parses all of `bytes`; `None` when they are not a host with an optional port.
+    /// Parses all of `bytes`; `None` if they are not a host with an optional port.
     #[must_use]
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let host_end = if bytes.first() == Some(&b'[') {

@@ -1,15 +1,15 @@
-//! Decoding the body after a head.
+//! Decoding the body that follows a head.
 
 use crate::chunked::{Chunked, Section};
 use crate::span::{Decoded, within};
 use crate::{BodyError, Framing, Limits};
 
-/// Finds the bytes of one body. Keeps a few words of state and no bytes of the message, so a body may arrive
-/// in any pieces.
+/// Finds the bytes of one body. Keeps a few words of state and no message bytes, so a body may arrive in any
+/// pieces.
 #[derive(Clone, Debug)]
 pub struct BodyDecoder {
     state: State,
-    /// The trailer section, once the body is complete, if it is kept.
+    /// The kept trailer section, once the body is complete.
     trailers: Option<Box<Section>>,
 }
 
@@ -24,7 +24,8 @@ enum State {
 }
 
 impl BodyDecoder {
-    /// Starts at the first byte after a head with this framing. `limits` bound extensions and the trailer section.
+    /// Starts at the first byte after a head with this framing. `limits` apply to extensions and the trailer
+    /// section.
     #[must_use]
     pub fn new(framing: Framing, limits: &Limits) -> Self {
         let state = match framing {
@@ -36,28 +37,30 @@ impl BodyDecoder {
         Self { state, trailers: None }
     }
 
-    /// Keeps the trailer section of a chunked body, for [`BodyDecoder::trailers`]. Call before the first step.
+    /// Keeps the trailer section of a chunked body, for [`BodyDecoder::trailers`]. Call before the first
+    /// step.
     pub fn keep_trailers(&mut self) {
         if let State::Chunked(chunked) = &mut self.state {
             chunked.keep_trailers();
         }
     }
 
-    /// The lines of the trailer section, each with its CRLF, once the body is complete; empty unless they were to be kept.
+    /// The lines of the trailer section, each with its CRLF, once the body is complete; empty without
+    /// [`BodyDecoder::keep_trailers`].
     #[must_use]
     pub fn trailers(&self) -> &[u8] {
         self.trailers.as_ref().map_or(&[], |section| &section.lines)
     }
 
-    /// Takes one step: as much framing as there is around at most one run of body bytes, and nothing after the end of
-    /// the message. Call again with `input[consumed..]`; a step that consumes nothing needs more input, or
-    /// [`is_complete`](Self::is_complete).
+    /// Decodes one step: framing around at most one run of body bytes. Never reads past the end of the
+    /// message. Call again with `input[consumed..]`; after a step that consumes nothing, the decoder needs
+    /// more input or [`is_complete`](Self::is_complete).
     ///
-    /// Chunk extensions are checked and dropped, and so are trailers unless [`BodyDecoder::keep_trailers`] was called.
+    /// Checks and drops chunk extensions, and trailers unless [`BodyDecoder::keep_trailers`] was called.
     ///
     /// # Errors
-    /// The violated rule. Bytes before the bad one are returned first, however the input is split; after
-    /// that every step fails alike.
+    /// The violated rule. The bytes before the violation are returned first, however the input is split; from
+    /// then on, every step returns the same error.
     pub fn decode(&mut self, input: &[u8]) -> Result<Decoded, BodyError> {
         match &mut self.state {
             State::Length(missing) => {
@@ -99,8 +102,8 @@ impl BodyDecoder {
         matches!(self.state, State::Complete)
     }
 
-    /// The connection has ended: that completes a body that is framed so.
-    /// Errors: [`BodyError::Truncated`] when bytes are missing, or the error that a step met before.
+    /// Reports the end of the connection, which completes a body with [`Framing::UntilClose`]. Errors:
+    /// [`BodyError::Truncated`] when bytes are missing, or the error of an earlier step.
     pub fn end_of_input(&mut self) -> Result<(), BodyError> {
         match self.state {
             State::Complete => Ok(()),

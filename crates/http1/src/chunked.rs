@@ -1,4 +1,4 @@
-//! The chunked transfer coding (RFC 9112, section 7.1), byte by byte around the data.
+//! The chunked transfer coding (RFC 9112, section 7.1): framing byte by byte, data in runs.
 
 use crate::scan::{is_text, is_token};
 use crate::span::{Decoded, within};
@@ -7,7 +7,7 @@ use crate::{BodyError, Limits};
 #[derive(Clone, Debug)]
 pub(crate) struct Chunked {
     at: At,
-    /// Bytes of the extensions of this chunk so far.
+    /// The length of this chunk's extensions so far.
     extension_bytes: usize,
     trailer: Trailer,
 }
@@ -51,7 +51,7 @@ enum Extension {
     AfterQuoted,
 }
 
-/// The trailer section and what it has used of its limits.
+/// The trailer section and its use of the limits.
 #[derive(Clone, Debug)]
 struct Trailer {
     at: TrailerAt,
@@ -59,11 +59,11 @@ struct Trailer {
     fields: usize,
     line_bytes: usize,
     bytes: usize,
-    /// Its lines, if they are kept.
+    /// The kept lines.
     kept: Option<Box<Section>>,
 }
 
-/// The lines of a trailer section. Boxed where it is held, since hardly a body has any.
+/// The lines of a trailer section. Boxed, since few bodies have one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Section {
     pub(crate) lines: Vec<u8>,
@@ -96,12 +96,12 @@ impl Chunked {
         self.trailer.kept = Some(Box::default());
     }
 
-    /// The lines that were kept.
+    /// Takes the kept lines.
     pub(crate) fn take_trailers(&mut self) -> Option<Box<Section>> {
         self.trailer.kept.take()
     }
 
-    /// Advances `decoded` over framing around at most one run of data. Returns whether the body has ended.
+    /// Advances `decoded` over framing around at most one run of data. Returns whether the body is complete.
     pub(crate) fn decode(&mut self, input: &[u8], decoded: &mut Decoded) -> Result<bool, BodyError> {
         while let Some(&byte) = input.get(decoded.consumed) {
             if let At::Data(missing) = self.at {
@@ -125,7 +125,7 @@ impl Chunked {
         Ok(false)
     }
 
-    /// Takes one byte of framing.
+    /// Processes one byte of framing.
     fn next(&mut self, byte: u8) -> Result<At, BodyError> {
         match (self.at, byte) {
             (At::Size { digits, size }, byte) => self.size(digits, size, byte),
@@ -138,12 +138,13 @@ impl Chunked {
             (At::DataLf, b'\n') => Ok(At::Size { digits: 0, size: 0 }),
             (At::SizeLf { .. } | At::DataLf, _) => Err(BodyError::BareCr),
             (At::Trailer, byte) => self.trailer.next(byte),
-            // `decode` takes data in runs and stops at the end.
+            // `decode` handles runs of data and stops at the end.
             (at @ (At::Data(_) | At::End), _) => Ok(at),
         }
     }
 
-    /// Sixteen digits fill 64 bits, so the size cannot overflow; more are refused even when they lead with zeros.
+    /// Sixteen digits fill 64 bits, so the size cannot overflow; longer sizes are rejected even with leading
+    /// zeros.
     fn size(&mut self, digits: u8, size: u64, byte: u8) -> Result<At, BodyError> {
         let digit = match byte {
             b'0'..=b'9' => byte - b'0',
@@ -225,7 +226,7 @@ impl Trailer {
         Ok(At::Trailer)
     }
 
-    /// The empty line, which is none of the section's, has begun.
+    /// Starts the empty line, which is not part of the section.
     fn ends(&mut self) -> At {
         self.at = TrailerAt::EndLf;
         At::Trailer

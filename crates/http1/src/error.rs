@@ -1,4 +1,4 @@
-//! One variant per violated rule. Always the sender's fault.
+//! One variant per violated rule. Every violation is the sender's.
 
 use thiserror::Error;
 
@@ -68,10 +68,11 @@ pub enum HeadError {
     /// A connection option that is not a token (RFC 9110, section 7.6.1).
     #[error("a connection option is not a token")]
     BadConnectionOption,
-    /// `Connection` names a field that is meant for all recipients and relied on (RFC 9110, section 7.6.1).
+    /// `Connection` names a field that is intended for all recipients (RFC 9110, section 7.6.1) and that Weir
+    /// relies on.
     #[error("Connection names a field that is not for one connection")]
     ConnectionNamesReliedOnField,
-    /// More connection options than anyone needs: each is compared with each field.
+    /// More connection options than real messages have: the parser compares each with each field.
     #[error("too many connection options")]
     TooManyConnectionOptions,
 }
@@ -108,7 +109,7 @@ impl HeadError {
     }
 }
 
-/// Why a request head was rejected.
+/// The reason for rejecting a request head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RequestError {
     /// The first bytes are a TLS record: a TLS client on a cleartext port.
@@ -123,10 +124,10 @@ pub enum RequestError {
     /// Not `method SP target SP version` (RFC 9112, section 3).
     #[error("the request line is malformed")]
     BadRequestLine,
-    /// The target holds a byte that no target has: not visible ASCII, or `#` (RFC 9112, section 3.2).
+    /// A byte that is not allowed in a target: not visible ASCII, or `#` (RFC 9112, section 3.2).
     #[error("invalid character in the request target")]
     BadTargetCharacter,
-    /// The target has none of the four forms, or one that the method does not allow (RFC 9112, section 3.2).
+    /// None of the four forms of target, or one that the method does not allow (RFC 9112, section 3.2).
     #[error("invalid form of request target")]
     BadTargetForm,
     /// An HTTP/1.1 request without `Host` (RFC 9112, section 3.2).
@@ -138,13 +139,14 @@ pub enum RequestError {
     /// `Host` is not a host with an optional port (RFC 9112, section 3.2; narrower: [`crate::Authority`]).
     #[error("Host is not a host with an optional port")]
     BadHost,
-    /// A rule that responses share.
+    /// A rule shared with responses.
     #[error(transparent)]
     Head(#[from] HeadError),
 }
 
 impl RequestError {
-    /// The status to respond with: 400, 414, 431, 501 or 505. The connection is to be closed after it.
+    /// The status to respond with: 400, 414, 431, 501 or 505. The connection must be closed after the
+    /// response.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -176,7 +178,7 @@ impl RequestError {
     }
 }
 
-/// Why a response head was rejected.
+/// The reason for rejecting a response head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ResponseError {
     /// Not `version SP status [SP reason]` (RFC 9112, section 4).
@@ -188,7 +190,7 @@ pub enum ResponseError {
     /// The status is not three digits, or below 100 (RFC 9110, section 15).
     #[error("the status is not a number from 100 to 999")]
     BadStatus,
-    /// A rule that requests share.
+    /// A rule shared with requests.
     #[error(transparent)]
     Head(#[from] HeadError),
 }
@@ -212,10 +214,10 @@ impl ResponseError {
     }
 }
 
-/// Why a body was rejected.
+/// The reason for rejecting a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BodyError {
-    /// The connection ended before the body did (RFC 9112, section 8).
+    /// The connection ended before the body was complete (RFC 9112, section 8).
     #[error("the connection ended before the body")]
     Truncated,
     /// A chunk size that is missing, not hexadecimal, or of more than 16 digits (RFC 9112, section 7.1).
@@ -239,13 +241,13 @@ pub enum BodyError {
     /// A trailer line that is not a field line (RFC 9112, section 7.1.2).
     #[error("a trailer is malformed")]
     BadTrailer,
-    /// The trailer section passes one of [`crate::Limits`].
+    /// The trailer section exceeds one of [`crate::Limits`].
     #[error("the trailer section is too large")]
     TrailerTooLarge,
 }
 
 impl BodyError {
-    /// The status to respond with for a request body: 400 or 431. For a response body it is 502.
+    /// The status to respond with for a request body: 400 or 431. For a response body, send 502.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {

@@ -3,10 +3,10 @@
 use crate::scan::{elements, is_token};
 use crate::{Field, FieldName, Framing, HeadError, Version};
 
-/// Gathered field by field, the same for requests and responses.
+/// Facts gathered field by field, shared by requests and responses.
 pub(crate) struct Facts {
     version: Version,
-    /// What `Content-Length` or `Transfer-Encoding` declare; [`Framing::None`] when there is neither.
+    /// The framing declared by `Content-Length` or `Transfer-Encoding`; [`Framing::None`] without either.
     pub(crate) declared: Framing,
     close: bool,
     keep_alive: bool,
@@ -20,7 +20,7 @@ pub(crate) struct Facts {
     pub(crate) idle_timeout: Option<u32>,
 }
 
-/// Each nominated field is searched among all fields. Real messages have one to three options.
+/// The limit on connection options: each is searched among all fields. Real messages have one to three.
 const MAX_OPTIONS: usize = 32;
 
 impl Facts {
@@ -38,7 +38,7 @@ impl Facts {
         }
     }
 
-    /// Takes in one field.
+    /// Processes one field.
     #[inline]
     pub(crate) fn note(&mut self, name: FieldName, value: &[u8]) -> Result<(), HeadError> {
         match name {
@@ -60,11 +60,11 @@ impl Facts {
         }
     }
 
-    /// Whether the connection persists after this message (RFC 9112, section 9.3), as far as its fields say.
+    /// Whether the fields let the connection persist after this message (RFC 9112, section 9.3).
     pub(crate) fn persistent(&self) -> bool {
         match self.version {
             Version::Http11 => !self.close,
-            // A gateway is the origin server to its clients, so HTTP/1.0 persistence is honoured.
+            // To its clients a gateway is the origin server, so it honours HTTP/1.0 persistence.
             Version::Http10 => self.keep_alive && !self.close,
         }
     }
@@ -77,7 +77,8 @@ impl Facts {
         }
     }
 
-    /// Elements of one line or of several are the same (RFC 9110, section 5.3), so `5, 5` folds as two lines do.
+    /// Elements of one line and of several lines are equivalent (RFC 9110, section 5.3), so `5, 5` folds as
+    /// two lines do.
     fn content_length(&mut self, value: &[u8]) -> Result<(), HeadError> {
         for element in elements(value) {
             let length = decimal(element).ok_or(HeadError::BadContentLength)?;
@@ -90,8 +91,8 @@ impl Facts {
         Ok(())
     }
 
-    /// Empty elements are ignored (RFC 9110, section 5.6.1.2). A field without any coding is refused nevertheless: parties
-    /// differ on whether it is there at all, and no honest sender writes one.
+    /// Ignores empty elements (RFC 9110, section 5.6.1.2), but rejects a field without any coding: recipients
+    /// differ on whether such a field is present, and no honest sender writes one.
     fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), HeadError> {
         if self.version == Version::Http10 {
             return Err(HeadError::TransferEncodingInHttp10);
@@ -131,7 +132,7 @@ impl Facts {
             } else if FieldName::of(option).is_relied_on() {
                 return Err(HeadError::ConnectionNamesReliedOnField);
             } else {
-                // Empty elements are allowed (RFC 9110, section 5.6.1.2) and name nothing.
+                // Empty elements are allowed (RFC 9110, section 5.6.1.2) and name no field.
                 self.nominates |= !option.is_empty();
                 self.names_upgrade |= option.eq_ignore_ascii_case(b"upgrade");
             }
@@ -140,8 +141,8 @@ impl Facts {
     }
 }
 
-/// Whether credentials or a challenge are of a scheme that authenticates the connection rather than its message: NTLM
-/// and Negotiate do, against RFC 9110, section 3.3.
+/// Whether credentials or a challenge use a scheme that authenticates the connection rather than a message:
+/// NTLM and Negotiate do, against RFC 9110, section 3.3.
 #[cold]
 fn authenticates_connection(value: &[u8]) -> bool {
     elements(value).any(|element| {
@@ -150,7 +151,7 @@ fn authenticates_connection(value: &[u8]) -> bool {
     })
 }
 
-/// The `timeout` parameter of a `Keep-Alive` field; what is none is ignored, as no message depends on it.
+/// The `timeout` parameter of a `Keep-Alive` field. Ignores malformed ones, since no message depends on it.
 #[cold]
 fn idle_timeout(value: &[u8]) -> Option<u32> {
     elements(value).find_map(|parameter| {
@@ -173,7 +174,7 @@ fn mark_nominated(head: &[u8], fields: &mut [Field]) {
     }
 }
 
-/// Digits only, at least one, within 64 bits.
+/// Parses digits only, at least one, within 64 bits.
 fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;

@@ -2,7 +2,7 @@
 
 use crate::Span;
 
-/// The field names that the protocol or the gateway acts on; everything else is [`FieldName::Other`].
+/// The field names that the protocol or the gateway acts on; all others are [`FieldName::Other`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldName {
     /// `Host` (RFC 9110, section 7.2)
@@ -49,34 +49,34 @@ pub enum FieldName {
     ProxyAuthenticationInfo,
     /// `Max-Forwards` (RFC 9110, section 7.6.2)
     MaxForwards,
-    /// `Proxy`, which no specification has: CGI makes `HTTP_PROXY` of it (RFC 3875, section 4.1.18), and programs take that
-    /// for the proxy that they are to use.
+    /// `Proxy`, which no specification defines: CGI turns it into `HTTP_PROXY` (RFC 3875, section 4.1.18),
+    /// which programs take for their proxy setting.
     Proxy,
     /// Any other name.
     Other,
 }
 
-/// One field line of a head, as spans into the buffer that was parsed.
+/// One field line of a head, as spans into the parsed buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     /// The name as written.
     pub name: Span,
-    /// The value, without the white space around it.
+    /// The value without surrounding white space.
     pub value: Span,
-    /// The whole line, its CRLF included.
+    /// The whole line, with its CRLF.
     pub line: Span,
-    /// The known name, if any.
+    /// The known name, or [`FieldName::Other`].
     pub known: FieldName,
-    /// Whether the field is for this connection only and must not be forwarded: [`FieldName::is_hop_by_hop`], or
-    /// `Connection` names it (RFC 9110, section 7.6.1).
+    /// Whether the field is for this connection only and must not be forwarded: it [is
+    /// hop-by-hop](FieldName::is_hop_by_hop), or `Connection` names it (RFC 9110, section 7.6.1).
     pub hop_by_hop: bool,
-    /// Whether the name has an underscore. Servers that map names to variables (such as CGI) read `X_Forwarded_For`
-    /// as `X-Forwarded-For`, so a gateway that sets a field should drop such a name.
+    /// Whether the name has an underscore. Servers that map names to variables (such as CGI) take
+    /// `X_Forwarded_For` for `X-Forwarded-For`, so a gateway that sets the latter should drop the former.
     pub underscore: bool,
 }
 
 impl FieldName {
-    /// Looks up a name, case-insensitive.
+    /// Looks up a name, ignoring case.
     #[must_use]
     pub fn of(name: &[u8]) -> Self {
         let (candidate, known): (&[u8], _) = match (name.len(), name.first().map_or(0, |b| b | 0x20)) {
@@ -110,9 +110,9 @@ impl FieldName {
 
     /// Whether the field is always for one connection only.
     ///
-    /// RFC 9110, section 7.6.1 lists `Proxy-Connection`, `Keep-Alive`, `TE`, `Transfer-Encoding` and `Upgrade` as to
-    /// be removed even when `Connection` does not name them, and `Connection` itself. `Trailer` is here as well:
-    /// who drops the trailer section must not announce one that never comes.
+    /// RFC 9110, section 7.6.1 requires removing `Proxy-Connection`, `Keep-Alive`, `TE`, `Transfer-Encoding`
+    /// and `Upgrade` even when `Connection` does not name them, and `Connection` itself. `Trailer` is
+    /// included, too: a gateway that drops the trailer section must not announce one.
     #[inline]
     #[must_use]
     pub fn is_hop_by_hop(self) -> bool {
@@ -128,7 +128,8 @@ impl FieldName {
         )
     }
 
-    /// Whether `Connection` naming this field would remove what framing, routing or forwarding relies on.
+    /// Whether removing this field, because `Connection` names it, would break framing, routing or
+    /// forwarding.
     pub(crate) fn is_relied_on(self) -> bool {
         matches!(
             self,
@@ -145,8 +146,8 @@ impl FieldName {
     }
 }
 
-/// Whether a name is `known`, which is as long, in any case. Of the bytes that a name may have, the bit that tells the cases of
-/// a letter apart changes no other into a letter or a hyphen, which is all that known names consist of.
+/// Whether `name` is `known`, which has the same length and is in lower case. Setting the case bit turns no
+/// other byte of a name into a letter or a hyphen, and known names consist of letters and hyphens.
 #[inline]
 fn is_same(name: &[u8], known: &[u8]) -> bool {
     let differing =

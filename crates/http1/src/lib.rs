@@ -1,17 +1,17 @@
 //! HTTP/1.1 on the wire: heads as spans, one framing decision, body decoder, writer.
 //!
-//! The crate turns bytes into decisions. It does no I/O, reads no clock and copies nothing: a parsed head is a
-//! set of [`Span`]s into the caller's buffer, so that unchanged fields can be forwarded verbatim.
+//! The crate turns bytes into decisions. It does no I/O, reads no clock and copies nothing: a parsed head is
+//! a set of [`Span`]s into the caller's buffer, so that a gateway can forward unchanged fields verbatim.
 //!
 //! * [`RequestHead::parse`] and [`ResponseHead::parse`] parse a head, or report that it is incomplete.
-//! * [`Framing`] is how the body ends: decided once per message, from the head, and never again.
-//! * [`BodyDecoder`] finds the body's bytes in what follows the head.
+//! * [`Framing`] describes the end of the body: decided once per message, from the head.
+//! * [`BodyDecoder`] finds the body's bytes after the head.
 //! * [`copy_fields`], [`framing_field`], [`chunk`] and [`last_chunk`] write.
 //!
 //! # Strictness
 //!
-//! Two parties that parse a message differently allow request smuggling, so whatever RFC 9112 lets a recipient
-//! either repair or reject is rejected here, in both directions:
+//! Two recipients that parse a message differently allow request smuggling. So wherever RFC 9112 lets a
+//! recipient either repair or reject, this crate rejects, in both directions:
 //!
 //! * lines end with CRLF; a bare LF or CR is rejected in heads, chunk-size lines and trailers (section 2.2);
 //! * no line folding (5.2), no white space before the colon (5.1), none before the first field (2.2);
@@ -19,16 +19,17 @@
 //! * `Content-Length` together with `Transfer-Encoding` is rejected (6.1), so is `Transfer-Encoding` in HTTP/1.0 and
 //!   any transfer coding but one `chunked`; equal `Content-Length` values fold, differing ones are rejected (6.3);
 //! * exactly one `Host` in HTTP/1.1, at most one in HTTP/1.0, of letters, digits, `-._~`, or an IPv6 literal (3.2);
-//! * `Connection` must not name a field that the framing, the routing or the forwarding relies on.
+//! * `Connection` must not name a field that framing, routing or forwarding relies on.
 //!
-//! Three leniencies remain, since rejecting them breaks honest peers and none is ambiguous: one empty
-//! line before a request line is skipped (2.2 asks for it); a status line may end right after its three digits
-//! (section 4 asks for one more SP there; servers leave it out together with the reason); and lists may have empty
-//! elements (RFC 9110, section 5.6.1.2), though `Transfer-Encoding` must have one that is not.
+//! Three leniencies remain, since rejecting them breaks honest peers and none is ambiguous. An empty line
+//! before a request line is skipped, as section 2.2 asks. A status line may end right after its three digits:
+//! section 4 requires another SP, which servers omit together with the reason. Lists may have empty elements
+//! (RFC 9110, section 5.6.1.2), but `Transfer-Encoding` needs at least one coding.
 //!
-//! Some rules can be let pass ([`Rule`]), since RFC 9112 allows that and real senders break them. None is about how a body
-//! ends. A head that breaks such a rule is refused first, and then [written anew](RequestHead::mend) without what breaks it and
-//! parsed again, by the strict rules: so no path but that of a refusal knows of them, and what is forwarded is strict.
+//! Some rules can be relaxed ([`Rule`]), since RFC 9112 allows it and real senders violate them. None of them
+//! affects where a body ends. The parser first rejects such a head; then the head is
+//! [repaired](RequestHead::mend) and parsed again by the strict rules. So only the path of a rejection knows
+//! of relaxed rules, and every forwarded head is strict.
 
 mod authority;
 mod body;

@@ -1,31 +1,32 @@
-//! Limits on a head, and its parse progress.
+//! Limits on a head, and parse progress.
 
-/// Limits on a head, and on the framing of a chunked body. What is at a limit is accepted, what is past it rejected.
+/// Limits on a head and on the framing of a chunked body. The parser accepts a message at a limit and rejects
+/// one beyond it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a whole head, its empty line included, or of a trailer section. Values above 4 GiB act as 4 GiB.
+    /// Bytes of a whole head with its empty line, or of a trailer section. Values above 4 GiB act as 4 GiB.
     pub head_bytes: usize,
     /// Number of field lines.
     pub fields: usize,
-    /// Bytes of the request line, the status line or one field line, each with its CRLF. No more than a head has room for
-    /// anyway.
+    /// Bytes of the request line, the status line or one field line, each with its CRLF. Values above
+    /// `head_bytes` have no effect.
     pub line_bytes: usize,
-    /// Bytes of the extensions of one chunk, separators and white space included.
+    /// Bytes of one chunk's extensions, with separators and white space.
     pub extension_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            // Cookies of large sites reach 8 to 16 KiB, and tokens as much again.
+            // Cookies of large sites take 8 to 16 KiB, and tokens may take the same again.
             head_bytes: HEAD_BYTES,
-            // Browsers send 15 to 25 fields, a chain of proxies adds a dozen; the cost of nominated fields is bounded
-            // by this number too.
+            // Browsers send 15 to 25 fields, a chain of proxies adds a dozen. This number also bounds the
+            // cost of connection options, each of which is searched among all fields.
             fields: 100,
-            // One limit for the head is enough: what a line needs, the others have not. RFC 9112 section 3 asks for at least
-            // 8000 bytes of request line; a Kerberos token in a field has 16 KiB and more.
+            // The limit on the head is enough, since its lines share it. RFC 9112 section 3 recommends at
+            // least 8000 bytes for a request line; a field with a Kerberos token takes 16 KiB and more.
             line_bytes: HEAD_BYTES,
-            // Extensions are ignored; the longest in use are signatures of under 100 bytes.
+            // Extensions are ignored; the longest in use are signatures of less than 100 bytes.
             extension_bytes: 256,
         }
     }
@@ -40,13 +41,13 @@ impl Limits {
         &buf[..buf.len().min(self.head_bytes).min(u32::MAX as usize)]
     }
 
-    /// Whether an exhausted window is at its maximum size.
+    /// Whether a completely parsed window has reached the maximum size of a head.
     #[inline]
     pub(crate) fn head_is_full(&self, window: &[u8]) -> bool {
         self.is_reached_by(window.len())
     }
 
-    /// Whether so many bytes leave no room in a head for another one.
+    /// Whether a head of `length` bytes has no room for another byte.
     #[inline]
     pub(crate) fn is_reached_by(&self, length: usize) -> bool {
         length >= self.head_bytes.min(u32::MAX as usize)
@@ -56,9 +57,10 @@ impl Limits {
 /// Parse progress of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parse {
-    /// The head is not complete. No rule is broken up to the last complete line, nor by a byte of the line after it,
-    /// and no limit is reached. Read more and parse again from the start of the head; the spans mean nothing yet.
+    /// The head is not complete. The received bytes violate no rule and reach no limit, as far as complete
+    /// lines and single bytes of the last line show. Read more and parse again from the start of the head;
+    /// the spans are not valid yet.
     Partial,
-    /// The head is complete and is this many bytes long, its empty line included; the body starts there.
+    /// The head is complete and has this many bytes, with its empty line; the body starts after them.
     Complete(usize),
 }

@@ -45,7 +45,8 @@ impl Method {
         }
     }
 
-    /// Whether doing it twice is as good as doing it once (RFC 9110, section 9.2.2), so that it may be sent again.
+    /// Whether a repeated request has the same effect as one (RFC 9110, section 9.2.2), so that a client may
+    /// retry it.
     #[must_use]
     pub fn is_idempotent(self) -> bool {
         match self {

@@ -1,25 +1,26 @@
-//! A part of a head, and when it is worth parsing again.
+//! Incomplete heads: when to parse them again.
 
 use crate::Limits;
 
-/// What is known of a part of a head that was parsed in vain. Whoever sends a head in many pieces would have it parsed from its
-/// start with each of them: so that happens again only when a line has ended, of which there are few ([`Limits::fields`]), or a
-/// limit is reached. An error in a line that has not ended is found then.
+/// The state of an incomplete head that has been parsed. Parsing from the start with every received piece
+/// would let a client that sends many pieces waste CPU time. So the head is parsed again only when a line is
+/// complete, which happens [`Limits::fields`] times at most, or a limit is reached. An error in an incomplete
+/// line is reported then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// Where its last line begins, which has not ended.
+    /// The start of the last line, which is incomplete.
     line: usize,
 }
 
 impl Part {
-    /// Of these bytes, the first of which is the head's first.
+    /// The state of `head`, which starts with the head's first byte.
     #[must_use]
     pub fn of(head: &[u8]) -> Self {
         Self { line: head.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1) }
     }
 
-    /// Whether it may come to something now that `more` follows the `length` bytes of before, of which none since this was made
-    /// ended a line.
+    /// Whether to parse again after receiving `more` behind `length` bytes. None of these may have completed
+    /// a line since the state was created.
     #[must_use]
     pub fn is_worth_parsing(self, length: usize, more: &[u8], limits: &Limits) -> bool {
         let length = length + more.len();
@@ -32,7 +33,8 @@ mod tests {
     use super::*;
     use crate::{Parse, RequestError, RequestHead};
 
-    /// What comes of a head that is sent byte by byte: the result, how many bytes it takes, and how often it is parsed.
+    /// Sends a head byte by byte: returns the result, the number of bytes until then, and the number of
+    /// parses.
     fn trickle(head: &[u8], limits: &Limits) -> (Result<Parse, RequestError>, usize, usize) {
         let (mut part, mut parses) = (None::<Part>, 0);
         for length in 1..=head.len() {

@@ -9,10 +9,10 @@ use crate::{
     Version,
 };
 
-/// A request head, as spans into the buffer that it was parsed from.
+/// A request head, as spans into the parsed buffer.
 ///
-/// Created once per connection and reused: its storage stays, so a warm parse allocates nothing.
-/// Everything in it is meaningful only after [`Parse::Complete`].
+/// Create it once per connection and reuse it: it keeps its storage, so parsing a warm request allocates
+/// nothing. Its contents are valid only after [`Parse::Complete`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestHead {
     /// The method.
@@ -23,25 +23,26 @@ pub struct RequestHead {
     pub target: Span,
     /// The form of the target.
     pub target_form: TargetForm,
-    /// Path and query: all of the target in origin and asterisk form, what follows the authority in absolute form,
-    /// empty in authority form. In absolute form the path may be missing, so that this is empty or starts with `?`:
-    /// forwarded in origin form it then needs a `/` before it, or for OPTIONS without query a `*` in its place
-    /// (RFC 9112, sections 3.2.1 and 3.2.4).
+    /// Path and query: the whole target in origin and asterisk form, the part after the authority in absolute
+    /// form, empty in authority form. In absolute form the path may be missing, so that this is empty or
+    /// starts with `?`: to forward it in origin form, put `/` before it, or send `*` for OPTIONS without a
+    /// query (RFC 9112, sections 3.2.1 and 3.2.4).
     pub path: Span,
     /// The version.
     pub version: Version,
-    /// The authority: host with optional port, valid for [`Authority::parse`]. In absolute and authority form it is the
-    /// target's, else the `Host` field's. When the request is forwarded, a `Host` field with this value replaces the
-    /// received one (RFC 9112, section 3.2.2). `None` only in HTTP/1.0, and where [`Rule::EmptyHost`](crate::Rule) was let pass.
+    /// The authority: host with optional port, valid for [`Authority::parse`]. In absolute and authority form
+    /// it comes from the target, else from `Host`. When the request is forwarded, a `Host` field with this
+    /// value replaces the received one (RFC 9112, section 3.2.2). `None` only in HTTP/1.0, and with
+    /// [`Rule::EmptyHost`](crate::Rule) relaxed.
     pub host: Option<Span>,
     /// The fields in their order.
     pub fields: Vec<Field>,
-    /// How the body ends. Never [`Framing::UntilClose`].
+    /// The end of the body; never [`Framing::UntilClose`].
     pub framing: Framing,
-    /// Whether the client wants the connection to stay open after this exchange (RFC 9112, section 9.3).
+    /// Whether the client keeps the connection open after this exchange (RFC 9112, section 9.3).
     pub persistent: bool,
-    /// Whether credentials authenticate the connection rather than this request (NTLM, Negotiate): the connection to the
-    /// server must serve no other client.
+    /// Whether credentials authenticate the connection rather than this request (NTLM, Negotiate): the
+    /// upstream connection must serve no other client.
     pub authenticates_connection: bool,
     /// Whether the client waits for 100 (Continue) before it sends the body (RFC 9110, section 10.1.1).
     /// Never in HTTP/1.0.
@@ -49,18 +50,19 @@ pub struct RequestHead {
     /// The protocol that the client wants to switch to, from a single `Upgrade` field that `Connection` names
     /// (RFC 9110, section 7.8). Never in HTTP/1.0.
     pub upgrade: Option<Span>,
-    /// Whether the client takes a trailer section (`TE: trailers`, RFC 9110, section 10.1.4). Never in HTTP/1.0.
+    /// Whether the client accepts a trailer section (`TE: trailers`, RFC 9110, section 10.1.4). Never in
+    /// HTTP/1.0.
     pub accepts_trailers: bool,
 }
 
-/// Whether HTTP/1.1 needs a `Host`.
+/// Whether HTTP/1.1 requires `Host`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Authorities {
     Needed,
     Dispensable,
 }
 
-/// What the `Upgrade` fields say so far.
+/// The `Upgrade` fields so far.
 #[derive(Clone, Copy)]
 enum Upgrade {
     None,
@@ -69,25 +71,25 @@ enum Upgrade {
 }
 
 impl RequestHead {
-    /// An empty head, with room for the fields of a usual request.
+    /// An empty head with room for the fields of a usual request.
     #[must_use]
     pub fn new() -> Self {
         Self { fields: Vec::with_capacity(32), ..Self::default() }
     }
 
-    /// Parses a head from the start of `buf`, where the previous message ended. One empty line before the request line
-    /// is skipped and counts as part of the head.
-    /// Errors: the violated rule, reported at the latest when its line is complete.
+    /// Parses a head from the start of `buf`, where the previous message ended. Skips one empty line before
+    /// the request line; it counts as part of the head. Errors: the violated rule, at the latest when its
+    /// line is complete.
     #[inline]
     pub fn parse(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, RequestError> {
         self.read(buf, limits, Authorities::Needed)
     }
 
-    /// As [`RequestHead::parse`], of a head that was accepted before and perhaps [mended](RequestHead::mend): an empty `Host` is
-    /// no longer in it, so it may have none.
+    /// As [`RequestHead::parse`], for a head that was accepted before and perhaps
+    /// [repaired](RequestHead::mend): the repair removes an empty `Host`, so the head may have none.
     ///
     /// # Errors
-    /// As [`RequestHead::parse`]: the limits may be others since.
+    /// As [`RequestHead::parse`]: the limits may have changed since.
     #[cold]
     pub fn parse_mended(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, RequestError> {
         self.read(buf, limits, Authorities::Dispensable)
@@ -109,7 +111,8 @@ impl RequestHead {
                     Authority::parse(value.of(head)).ok_or(RequestError::BadHost)?;
                     host = Some(value);
                 }
-                // An HTTP/1.0 client does not understand 100 (Continue), whatever an intermediary forwarded.
+                // An HTTP/1.0 client does not understand 100 (Continue), even if an intermediary added
+                // `Expect`.
                 FieldName::Expect if version == Version::Http11 => {
                     expect_continue |= elements(value.of(head))
                         .any(|expected| expected.eq_ignore_ascii_case(b"100-continue"));
@@ -148,11 +151,11 @@ impl RequestHead {
         Ok(Parse::Complete(end))
     }
 
-    /// Parses the request line; the offset after it, or `None` when it is not complete.
+    /// Parses the request line; returns the offset after it, or `None` if it is not complete.
     #[inline]
     fn request_line(&mut self, head: &[u8], limits: &Limits) -> Result<Option<usize>, RequestError> {
         let start = match head {
-            // The first byte of a TLS record is its type, 22 for a handshake, the second its major version, 3.
+            // A TLS record starts with its type, 22 for a handshake, and its major version, 3.
             [0x16] | [0x16, 0x03, ..] => return Err(RequestError::TlsOnCleartext),
             [b'\r' | b'\n', ..] => match line_end(head, 0)? {
                 Some(start) => start,
@@ -202,7 +205,7 @@ impl RequestHead {
     }
 }
 
-/// An incomplete request line that can still be completed: at least one more byte must fit both limits.
+/// Checks that an incomplete request line can still be completed: both limits must allow another byte.
 #[cold]
 fn partial(head: &[u8], start: usize, limits: &Limits) -> Result<Option<usize>, RequestError> {
     if head.len() - start >= limits.line_bytes || limits.head_is_full(head) {

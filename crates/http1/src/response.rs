@@ -5,42 +5,41 @@ use crate::scan::text_end;
 use crate::section::{self, line_end};
 use crate::{Field, Framing, Limits, Method, Parse, ResponseError, Span, Version};
 
-/// A response head, as spans into the buffer that it was parsed from.
+/// A response head, as spans into the parsed buffer.
 ///
-/// Created once per connection and reused: its storage stays, so a warm parse allocates nothing.
-/// Everything in it is meaningful only after [`Parse::Complete`].
+/// Create it once per connection and reuse it: it keeps its storage, so parsing a warm response allocates
+/// nothing. Its contents are valid only after [`Parse::Complete`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseHead {
     /// The version.
     pub version: Version,
-    /// The status, from 100 to 999. Those from 600 on are outside RFC 9110, section 15, yet in use, and change nothing
-    /// about the framing.
+    /// The status, from 100 to 999. Statuses from 600 on are outside RFC 9110, section 15, but in use; they
+    /// do not affect framing.
     pub status: u16,
     /// The reason phrase, often empty.
     pub reason: Span,
     /// The fields in their order.
     pub fields: Vec<Field>,
-    /// Whether the server keeps the connection open after this response (RFC 9112, section 9.3), as far as its fields
-    /// say: with [`Framing::UntilClose`] it does not, whatever this says.
+    /// Whether the fields let the connection persist after this response (RFC 9112, section 9.3). With
+    /// [`Framing::UntilClose`] it does not persist, whatever this says.
     pub persistent: bool,
-    /// Whether a challenge asks to authenticate the connection rather than a request (NTLM, Negotiate): it must serve no
-    /// other client.
+    /// Whether a challenge asks to authenticate the connection rather than a request (NTLM, Negotiate): it
+    /// must serve no other client.
     pub authenticates_connection: bool,
-    /// After how many seconds without a request the server closes the connection, if `Keep-Alive` says so (RFC 2068,
-    /// section 19.7.1.1).
+    /// The idle timeout of the server in seconds, from `Keep-Alive` (RFC 2068, section 19.7.1.1).
     pub idle_timeout: Option<u32>,
     declared: Framing,
 }
 
 impl ResponseHead {
-    /// An empty head, with room for the fields of a usual response.
+    /// An empty head with room for the fields of a usual response.
     #[must_use]
     pub fn new() -> Self {
         Self { fields: Vec::with_capacity(32), ..Self::default() }
     }
 
-    /// Parses a head from the start of `buf`.
-    /// Errors: the violated rule, reported at the latest when its line is complete.
+    /// Parses a head from the start of `buf`. Errors: the violated rule, at the latest when its line is
+    /// complete.
     pub fn parse(&mut self, buf: &[u8], limits: &Limits) -> Result<Parse, ResponseError> {
         let head = limits.window(buf);
         let Some(at) = self.status_line(head, limits)? else { return Ok(Parse::Partial) };
@@ -57,10 +56,10 @@ impl ResponseHead {
         Ok(Parse::Complete(end))
     }
 
-    /// How the body of this response to a request with method `request` ends (RFC 9112, section 6.3).
+    /// The end of the body of this response to a request with method `request` (RFC 9112, section 6.3).
     ///
-    /// [`Framing::None`] for HEAD, 1xx, 204, 304 and 2xx to CONNECT, whatever the fields declare. After 101, and after
-    /// 2xx to CONNECT, what follows is not HTTP.
+    /// [`Framing::None`] for HEAD, 1xx, 204, 304 and 2xx to CONNECT, whatever the fields declare. The bytes
+    /// after a 101, and after a 2xx to CONNECT, are not HTTP.
     #[must_use]
     pub fn framing(&self, request: Method) -> Framing {
         match (request, self.status) {
@@ -72,7 +71,7 @@ impl ResponseHead {
         }
     }
 
-    /// The `Content-Length`, if present: for HEAD and 304 the length the body would have had.
+    /// The `Content-Length`, if present: for HEAD and 304, the length that the body would have had.
     #[must_use]
     pub fn content_length(&self) -> Option<u64> {
         match self.declared {
@@ -81,14 +80,14 @@ impl ResponseHead {
         }
     }
 
-    /// Whether the fields announce a body that [`ResponseHead::framing`] says there is not. A server that sends one all
-    /// the same would have it taken for the next response.
+    /// Whether the fields declare a body although [`ResponseHead::framing`] is [`Framing::None`]. If the
+    /// server sends one anyway, a recipient would parse it as the next response.
     #[must_use]
     pub fn announces_absent_body(&self, request: Method) -> bool {
         self.framing(request) == Framing::None && !self.declared.is_empty()
     }
 
-    /// Parses the status line; the offset after it, or `None` when it is not complete.
+    /// Parses the status line; returns the offset after it, or `None` if it is not complete.
     #[inline]
     fn status_line(&mut self, head: &[u8], limits: &Limits) -> Result<Option<usize>, ResponseError> {
         let Some(version) = Version::read(head, 0)? else { return partial(head, limits) };
@@ -119,7 +118,7 @@ impl ResponseHead {
     }
 }
 
-/// Three digits, the first of them not zero; `None` when the bytes end before the third.
+/// Three digits, the first not zero; `None` if the bytes end before the third.
 #[inline]
 fn status(bytes: &[u8]) -> Result<Option<u16>, ResponseError> {
     let digits = &bytes[..bytes.len().min(3)];
@@ -130,7 +129,7 @@ fn status(bytes: &[u8]) -> Result<Option<u16>, ResponseError> {
     Ok((digits.len() == 3).then_some(number))
 }
 
-/// An incomplete status line that can still be completed: at least one more byte must fit both limits.
+/// Checks that an incomplete status line can still be completed: both limits must allow another byte.
 #[cold]
 fn partial(head: &[u8], limits: &Limits) -> Result<Option<usize>, ResponseError> {
     if head.len() >= limits.line_bytes || limits.head_is_full(head) {

@@ -1,40 +1,44 @@
-//! What a recipient may let pass that is refused otherwise.
+//! Rules that a recipient may relax.
 
 use crate::{HeadError, RequestError, ResponseError};
 use std::fmt;
 
-/// A rule that a recipient need not hold senders to: RFC 9112 lets it repair what breaks it, and real senders break it. Each
-/// is about requests or about answers, never both: what is a repair in an answer would be request smuggling in a request.
+/// A rule that a recipient may relax: RFC 9112 lets it repair violations, and real senders violate it. Each
+/// rule concerns either requests or responses: a repair that is safe in a response would allow request
+/// smuggling in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
-    /// Requests: HTTP/1.2 and later minor versions are taken for HTTP/1.1 (RFC 9110, section 2.5).
+    /// Requests: treat HTTP/1.2 and later minor versions as HTTP/1.1 (RFC 9110, section 2.5).
     HttpMinor,
-    /// Requests: an empty `Host`, as for a target without authority, is taken for none (RFC 9112, sections 3.2 and 3.3).
+    /// Requests: treat an empty `Host`, as for a target without authority, as absent (RFC 9112, sections 3.2
+    /// and 3.3).
     EmptyHost,
-    /// Requests: `Host: name:` is taken for `Host: name` (RFC 3986, section 6.2.3).
+    /// Requests: treat `Host: name:` as `Host: name` (RFC 3986, section 6.2.3).
     HostWithoutPort,
-    /// Requests: up to eight empty lines before a request line are skipped in place of one (RFC 9112, section 2.2).
+    /// Requests: skip up to eight empty lines before a request line instead of one (RFC 9112, section 2.2).
     EmptyLines,
-    /// Requests: UTF-8 in a target is percent-encoded (RFC 3987, section 3.1).
+    /// Requests: percent-encode UTF-8 in a target (RFC 3987, section 3.1).
     RawUtf8Target,
-    /// Answers: `Connection` may name the fields that frame the message; they keep their meaning (RFC 9110, section 7.6.1).
+    /// Responses: `Connection` may name the framing fields, which stay valid (RFC 9110, section 7.6.1).
     ConnectionNamesFraming,
-    /// Answers: `chunked` that is said twice, of a body that is chunked once (RFC 9112, section 6.1).
+    /// Responses: treat a repeated `chunked` as one, for a body that was chunked once (RFC 9112, section
+    /// 6.1).
     ChunkedTwice,
-    /// Answers: lines of a head may end with a LF alone (RFC 9112, section 2.2).
+    /// Responses: lines of a head may end with a bare LF (RFC 9112, section 2.2).
     BareLf,
-    /// Answers: a field line may go on in the next line; a space replaces the fold (RFC 9112, section 5.2).
+    /// Responses: a field line may continue in the next line; a space replaces the fold (RFC 9112, section
+    /// 5.2).
     ObsFold,
-    /// Answers: white space before a colon is removed (RFC 9112, section 5.1).
+    /// Responses: remove white space before a colon (RFC 9112, section 5.1).
     SpaceBeforeColon,
 }
 
 impl Rule {
-    /// Those about requests.
+    /// The rules for requests.
     pub const OF_REQUESTS: [Self; 5] =
         [Self::HttpMinor, Self::EmptyHost, Self::HostWithoutPort, Self::EmptyLines, Self::RawUtf8Target];
 
-    /// Those about answers.
+    /// The rules for responses.
     pub const OF_ANSWERS: [Self; 5] = [
         Self::ConnectionNamesFraming,
         Self::ChunkedTwice,
@@ -43,7 +47,7 @@ impl Rule {
         Self::SpaceBeforeColon,
     ];
 
-    /// Its name in a configuration, such as `bare-lf`.
+    /// The name in a configuration, such as `bare-lf`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -60,7 +64,7 @@ impl Rule {
         }
     }
 
-    /// Its name in metrics, such as `bare_lf`.
+    /// The name in metrics, such as `bare_lf`.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -77,7 +81,7 @@ impl Rule {
         }
     }
 
-    /// The rules without which a request that is refused so might pass.
+    /// The rules whose relaxation may cure a request rejected with `error`.
     pub(crate) fn behind_request(error: RequestError) -> &'static [Self] {
         match error {
             RequestError::Head(HeadError::UnsupportedVersion) => &[Self::HttpMinor],
@@ -88,7 +92,7 @@ impl Rule {
         }
     }
 
-    /// Likewise for an answer.
+    /// The rules whose relaxation may cure a response rejected with `error`.
     pub(crate) fn behind_response(error: ResponseError) -> &'static [Self] {
         match error {
             ResponseError::Head(HeadError::ConnectionNamesReliedOnField) => &[Self::ConnectionNamesFraming],
@@ -101,39 +105,39 @@ impl Rule {
     }
 }
 
-/// Some rules.
+/// A set of relaxed rules.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rules(u16);
 
 impl Rules {
-    /// None: everything is held to all of them.
+    /// No relaxed rule: strict parsing.
     pub const NONE: Self = Self(0);
 
-    /// These and this one.
+    /// This set with one more rule.
     #[must_use]
     pub const fn with(self, rule: Rule) -> Self {
         Self(self.0 | 1 << rule as u16)
     }
 
-    /// Whether there is none.
+    /// Whether no rule is relaxed.
     #[inline]
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether this one is there.
+    /// Whether the set contains `rule`.
     #[must_use]
     pub const fn has(self, rule: Rule) -> bool {
         self.0 & 1 << rule as u16 != 0
     }
 
-    /// Whether one of these is there.
+    /// Whether the set contains any of `rules`.
     pub(crate) fn have_one_of(self, rules: &[Rule]) -> bool {
         rules.iter().any(|rule| self.has(*rule))
     }
 
-    /// Each of them.
+    /// The rules of the set.
     pub fn iter(self) -> impl Iterator<Item = Rule> {
         let all = Rule::OF_REQUESTS.into_iter().chain(Rule::OF_ANSWERS);
         all.filter(move |rule| self.has(*rule))

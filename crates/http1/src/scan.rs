@@ -1,4 +1,4 @@
-//! Finding the first invalid byte, by table for tokens, in blocks for longer runs.
+//! Search for the first invalid byte: by table for tokens, in blocks for longer runs.
 
 const TOKEN: u8 = 1;
 const HOST: u8 = 2;
@@ -29,7 +29,7 @@ pub(crate) fn is_token(byte: u8) -> bool {
     CLASS[byte as usize] & TOKEN != 0
 }
 
-/// Whether `byte` is valid in a host name, see [`crate::Authority`].
+/// Whether `byte` is valid in a host name; see [`crate::Authority`].
 #[inline]
 pub(crate) fn is_host(byte: u8) -> bool {
     CLASS[byte as usize] & HOST != 0
@@ -41,7 +41,7 @@ pub(crate) fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != DEL)
 }
 
-/// Whether this is a token (RFC 9110, section 5.6.2): a method or the name of a field.
+/// Whether `text` is a token (RFC 9110, section 5.6.2): a method or a field name.
 #[must_use]
 pub fn is_token_text(text: &[u8]) -> bool {
     !text.is_empty() && token_end(text, 0) == text.len()
@@ -53,7 +53,7 @@ pub(crate) fn token_end(buf: &[u8], at: usize) -> usize {
     buf[at..].iter().position(|&b| !is_token(b)).map_or(buf.len(), |n| at + n)
 }
 
-/// As [`token_end`], and whether there is an underscore before it.
+/// As [`token_end`], and whether the run contains an underscore.
 #[inline]
 pub(crate) fn name_end(buf: &[u8], at: usize) -> (usize, bool) {
     let mut underscore = false;
@@ -91,8 +91,8 @@ pub(crate) fn text_end(buf: &[u8], mut at: usize) -> usize {
     buf[at..].iter().position(|&b| !is_text(b)).map_or(buf.len(), |n| at + n)
 }
 
-/// Index of the first byte at or after `at` that is invalid in a request target, or the length of `buf`:
-/// anything but the visible ASCII characters, and `#`, which starts a fragment (RFC 9112, section 3.2).
+/// Index of the first byte at or after `at` that is invalid in a request target, or the length of `buf`.
+/// Valid are visible ASCII characters except `#`, which starts a fragment (RFC 9112, section 3.2).
 #[inline]
 pub(crate) fn target_end(buf: &[u8], mut at: usize) -> usize {
     while let Some(word) = word_at(buf, at) {
@@ -105,7 +105,7 @@ pub(crate) fn target_end(buf: &[u8], mut at: usize) -> usize {
     buf[at..].iter().position(|&b| !b.is_ascii_graphic() || b == b'#').map_or(buf.len(), |n| at + n)
 }
 
-/// `bytes` without SP and HTAB at either end (OWS: RFC 9110, section 5.6.3).
+/// `bytes` without leading and trailing SP and HTAB (OWS: RFC 9110, section 5.6.3).
 #[inline]
 pub(crate) fn trim_ows(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = bytes {
@@ -117,7 +117,8 @@ pub(crate) fn trim_ows(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// The elements of a comma-separated list without quoted strings (RFC 9110, section 5.6.1), trimmed; some may be empty.
+/// The trimmed elements of a comma-separated list without quoted strings (RFC 9110, section 5.6.1); some may
+/// be empty.
 #[inline]
 pub(crate) fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&b| b == b',').map(trim_ows)
@@ -133,10 +134,11 @@ fn word_at(buf: &[u8], at: usize) -> Option<u64> {
     buf[at..].first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
 }
 
-// In the results of `below` and `equal` a byte's high bit is set where it matches. A borrow can set further bits above
-// a match, never below one: the lowest set bit is exact, also when several results are or-ed.
+// The results of `below` and `equal` have the high bit of each matching byte set. A borrow can set further
+// bits above a match, never below one, so the lowest set bit is exact, even of several results or-ed
+// together.
 
-/// Bytes below `limit`, which is at most 0x80.
+/// Bytes below `limit`, at most 0x80.
 #[inline]
 fn below(word: u64, limit: u8) -> u64 {
     word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGH
@@ -148,7 +150,7 @@ fn equal(word: u64, byte: u8) -> u64 {
     below(word ^ (ONES * u64::from(byte)), 1)
 }
 
-/// Which byte of the word the lowest set bit is in.
+/// The index of the byte that contains the lowest set bit.
 #[inline]
 fn first(bits: u64) -> usize {
     (bits.trailing_zeros() / 8) as usize
@@ -158,7 +160,7 @@ fn first(bits: u64) -> usize {
 mod tests {
     use super::*;
 
-    /// Every byte value, at every offset of a word and in the bytes after the last whole word.
+    /// Every byte value, at every offset of a word and after the last whole word.
     #[test]
     fn words_agree_with_bytes() {
         for byte in 0..=u8::MAX {

@@ -3,8 +3,9 @@
 use crate::scan::{name_end, text_end};
 use crate::{Field, FieldName, HeadError, Limits, Span};
 
-/// Reads the field lines from `at` of `head`, the window of `limits`, into `fields`, and records each known name
-/// with its value. Returns the offset after the empty line, or `None` when the bytes end before it.
+/// Reads the field lines of `head`, the window of `limits`, from `at` into `fields`, and passes each known
+/// name with its value to `note`. Returns the offset after the empty line, or `None` if the bytes end before
+/// it.
 #[inline]
 pub(crate) fn read<E: From<HeadError>>(
     head: &[u8],
@@ -52,7 +53,7 @@ pub(crate) fn read<E: From<HeadError>>(
     }
 }
 
-/// The offset after the CRLF at `at`, where a run of text ended; `None` when the bytes end before the LF.
+/// The offset after the CRLF at `at`, where a run of text ended; `None` if the bytes end before the LF.
 #[inline]
 pub(crate) fn line_end(head: &[u8], at: usize) -> Result<Option<usize>, HeadError> {
     match head[at..] {
@@ -64,7 +65,7 @@ pub(crate) fn line_end(head: &[u8], at: usize) -> Result<Option<usize>, HeadErro
     }
 }
 
-/// The empty line, an incomplete line, or why the line is not a field line.
+/// Handles the empty line and an incomplete line. Errors: the reason why the line is not a field line.
 #[inline]
 fn last_line(head: &[u8], at: usize, name_end: usize, limits: &Limits) -> Result<Option<usize>, HeadError> {
     match head.get(name_end) {
@@ -82,7 +83,7 @@ fn last_line(head: &[u8], at: usize, name_end: usize, limits: &Limits) -> Result
     }
 }
 
-/// An incomplete line that can still be completed: at least one more byte must fit both limits.
+/// Checks that an incomplete line can still be completed: both limits must allow another byte.
 #[cold]
 fn partial(head: &[u8], at: usize, limits: &Limits) -> Result<Option<usize>, HeadError> {
     if head.len() - at >= limits.line_bytes {

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-/// A range of bytes in the buffer that a head was parsed from.
+/// A range of bytes in the parsed buffer of a head.
 ///
-/// Half the size of a `Range<usize>`: a head never reaches 4 GiB, and the fields of a head fit in fewer cache lines.
+/// Half the size of a `Range<usize>`: a head never reaches 4 GiB, and its fields occupy fewer cache lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// First byte.
@@ -17,7 +17,7 @@ impl Span {
     /// The bytes of this span. `buf` must start where the parsed buffer started.
     ///
     /// # Panics
-    /// When `buf` is shorter than the parsed head, which is a mistake of the caller.
+    /// If `buf` is shorter than the parsed head, which is a bug in the caller.
     #[inline]
     #[must_use]
     pub fn of(self, buf: &[u8]) -> &[u8] {
@@ -31,14 +31,14 @@ impl Span {
         (self.end - self.start) as usize
     }
 
-    /// Whether it holds no byte.
+    /// Whether the span is empty.
     #[inline]
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
 
-    /// As an index range.
+    /// The span as an index range.
     #[inline]
     #[must_use]
     pub fn range(self) -> Range<usize> {
@@ -55,13 +55,13 @@ impl Span {
 /// The result of one step of a [`crate::BodyDecoder`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decoded {
-    /// Bytes of input consumed.
+    /// The number of input bytes consumed.
     pub consumed: usize,
-    /// The body bytes among them; may be empty.
+    /// The body bytes within them; may be empty.
     pub data: Range<usize>,
 }
 
-/// As many of the missing bytes as the input has.
+/// The number of missing bytes that `input` contains.
 pub(crate) fn within(missing: u64, input: &[u8]) -> usize {
     usize::try_from(missing).map_or(input.len(), |missing| missing.min(input.len()))
 }

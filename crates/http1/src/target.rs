@@ -19,9 +19,9 @@ pub enum TargetForm {
 /// A parsed request target; the ranges are offsets into the target.
 pub(crate) struct Target {
     pub(crate) form: TargetForm,
-    /// Where the authority is, if the target has one.
+    /// The range of the authority, if the target has one.
     pub(crate) authority: Option<(usize, usize)>,
-    /// Where path and query start.
+    /// The start of path and query.
     pub(crate) path: usize,
 }
 

@@ -1,9 +1,9 @@
-//! Trailer sections: which of their fields may be forwarded.
+//! Trailer sections and the fields that may be forwarded.
 
 use crate::FieldName;
 
-/// Appends the lines of a trailer section ([`BodyDecoder::trailers`](crate::BodyDecoder::trailers)) whose names `keep`
-/// accepts, and never one that [`may_be_trailer`] does not.
+/// Appends the lines of a trailer section ([`BodyDecoder::trailers`](crate::BodyDecoder::trailers)) whose
+/// names pass both [`may_be_trailer`] and `keep`.
 pub fn copy_trailers(section: &[u8], mut keep: impl FnMut(&[u8]) -> bool, out: &mut Vec<u8>) {
     for line in section.split(|byte| *byte == b'\n') {
         let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
@@ -17,9 +17,9 @@ pub fn copy_trailers(section: &[u8], mut keep: impl FnMut(&[u8]) -> bool, out: &
     }
 }
 
-/// Whether a field may be in a trailer section. A recipient that merges trailers into the head would take those that
-/// may not for what frames, routes, authenticates or describes the message (RFC 9110 section 6.5.1). Names with an underscore
-/// may not, since servers that map names to variables read them as another name.
+/// Whether a field may appear in a trailer section. A recipient that merges trailers into the head would let
+/// a forbidden one frame, route, authenticate or describe the message (RFC 9110 section 6.5.1). Names with an
+/// underscore are forbidden, too, since servers that map names to variables take them for other names.
 #[must_use]
 pub fn may_be_trailer(name: &[u8]) -> bool {
     let known = FieldName::of(name);
@@ -33,7 +33,8 @@ pub fn may_be_trailer(name: &[u8]) -> bool {
         && !listed()
 }
 
-/// Besides those with a [`FieldName`]: request modifiers, authentication, control data and the content's format.
+/// Forbidden names besides those with a [`FieldName`]: request modifiers, authentication, control data and
+/// content format.
 const FORBIDDEN: &[&[u8]] = &[
     b"age",
     b"cache-control",

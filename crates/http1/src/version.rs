@@ -2,7 +2,7 @@
 
 use crate::HeadError;
 
-/// The version in a start line. Others are rejected.
+/// The version in a start line. All other versions are rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
     /// `HTTP/1.0`
@@ -13,10 +13,10 @@ pub enum Version {
 }
 
 impl Version {
-    /// Bytes of a version.
+    /// The length of a version.
     pub(crate) const LEN: usize = 8;
 
-    /// Parses the version at `at`; `None` when the bytes end in the middle of it.
+    /// Parses the version at `at`; `None` if the bytes end within it.
     #[inline]
     pub(crate) fn read(buf: &[u8], at: usize) -> Result<Option<Self>, HeadError> {
         match buf[at..].first_chunk() {
@@ -26,7 +26,7 @@ impl Version {
         }
     }
 
-    /// `HTTP/2` counts as a version even without its minor digit: newer clients write it so.
+    /// Accepts `HTTP/2` as a version even without its minor digit, as newer clients write it.
     #[cold]
     fn why_not(bytes: &[u8]) -> Result<Option<Self>, HeadError> {
         let name = bytes.len().min(5);

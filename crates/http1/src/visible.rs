@@ -1,10 +1,10 @@
-//! Text of a peer for people: on a terminal, some characters act or hide.
+//! Printing a peer's text: a terminal acts on some characters and hides others.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a terminal may act on this character (C0, DEL and C1 controls), or show what surrounds it in another order or on another
-/// line (bidirectional formatting, separators of lines and paragraphs).
+/// Whether a terminal may act on this character (C0, DEL and C1 controls), or show the surrounding text in
+/// another order or on another line (bidirectional formatting, line and paragraph separators).
 #[must_use]
 pub fn is_hidden(char: char) -> bool {
     char.is_control()
@@ -14,7 +14,7 @@ pub fn is_hidden(char: char) -> bool {
         )
 }
 
-/// The text with such characters as `\u{202e}`, but for ends of lines and tabs.
+/// Escapes hidden characters, as `\u{202e}`, except line ends and tabs.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     let is_hidden = |char| is_hidden(char) && char != '\n' && char != '\t';
@@ -24,7 +24,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len() + 8);
     for char in text.chars() {
         match is_hidden(char) {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             true => drop(write!(out, "\\u{{{:x}}}", u32::from(char))),
             false => out.push(char),
         }

@@ -2,8 +2,9 @@
 
 use crate::{Field, Framing};
 
-/// Appends the lines of the fields accepted by `keep`. Lines of the usual form, and so nearly all, are copied verbatim from
-/// `buf`, neighbours as one run; others are written from name and value, without the white space around the value.
+/// Appends the lines of the fields accepted by `keep`. Copies lines in the usual form, nearly all of them,
+/// verbatim from `buf`, adjacent ones as one run. Writes other lines from name and value, without the white
+/// space around the value.
 pub fn copy_fields(buf: &[u8], fields: &[Field], mut keep: impl FnMut(&Field) -> bool, out: &mut Vec<u8>) {
     let mut run = 0..0;
     for field in fields.iter().filter(|field| keep(field)) {
@@ -22,7 +23,7 @@ pub fn copy_fields(buf: &[u8], fields: &[Field], mut keep: impl FnMut(&Field) ->
     out.extend_from_slice(&buf[run]);
 }
 
-/// Whether the line is as [`write_field`] writes it.
+/// Whether the line has the form that [`write_field`] produces.
 #[inline]
 fn is_usual(buf: &[u8], field: &Field) -> bool {
     let (name, value, line) = (field.name.range(), field.value.range(), field.line.range());
@@ -41,7 +42,7 @@ fn write_field(buf: &[u8], field: &Field, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends the field line that declares `framing`, CRLF included; nothing for [`Framing::None`] and
+/// Appends the field line that declares `framing`, with its CRLF; nothing for [`Framing::None`] and
 /// [`Framing::UntilClose`].
 pub fn framing_field(framing: Framing, out: &mut Vec<u8>) {
     match framing {
@@ -55,7 +56,7 @@ pub fn framing_field(framing: Framing, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends one chunk that holds `data`; nothing when `data` is empty, since an empty chunk would end the body.
+/// Appends one chunk with `data`; nothing if `data` is empty, since an empty chunk would end the body.
 pub fn chunk(data: &[u8], out: &mut Vec<u8>) {
     if !data.is_empty() {
         chunk_head(data.len() as u64, out);
@@ -64,8 +65,8 @@ pub fn chunk(data: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the size line of a chunk, for a caller that sends `size` bytes of data and CRLF itself. A size of 0 would
-/// start the end of the body: [`last_chunk`].
+/// Appends the size line of a chunk, for a caller that sends `size` bytes of data and the CRLF itself. A size
+/// of 0 would start the last chunk: use [`last_chunk`].
 pub fn chunk_head(size: u64, out: &mut Vec<u8>) {
     let digits = (u64::BITS - size.leading_zeros()).div_ceil(4).max(1);
     for digit in (0..digits).rev() {
@@ -74,12 +75,12 @@ pub fn chunk_head(size: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends the empty chunk and the empty trailer section, which end a chunked body.
+/// Appends the last chunk and an empty trailer section, which end a chunked body.
 pub fn last_chunk(out: &mut Vec<u8>) {
     out.extend_from_slice(b"0\r\n\r\n");
 }
 
-/// As [`last_chunk`], with a trailer section: `trailers` appends its lines.
+/// As [`last_chunk`], with a trailer section whose lines `trailers` appends.
 pub fn last_chunk_with(trailers: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
     out.extend_from_slice(b"0\r\n");
     trailers(out);

@@ -2,7 +2,8 @@
 
 use weir_http1::{BodyDecoder, BodyError, Framing, Limits};
 
-/// The body's bytes, how much was consumed, and whether the body ended, from input in pieces of `step` bytes.
+/// Decodes input in pieces of `step` bytes; returns the body, the number of consumed bytes, and whether the
+/// body ended.
 fn decode(input: &[u8], step: usize, limits: &Limits) -> (Vec<u8>, usize, Result<bool, BodyError>) {
     let mut body = BodyDecoder::new(Framing::Chunked, limits);
     let (mut data, mut consumed, mut end) = (Vec::new(), 0, 0);
@@ -16,7 +17,7 @@ fn decode(input: &[u8], step: usize, limits: &Limits) -> (Vec<u8>, usize, Result
                 return (data, consumed, Ok(body.is_complete()));
             }
             Ok(_) => end = (end + step).min(input.len()),
-            // How far a step got before an error tells nothing.
+            // The progress before an error depends on the pieces.
             Err(error) => return (data, 0, Err(error)),
         }
     }
@@ -136,7 +137,7 @@ fn each_chunk_may_have_an_extension_at_the_limit() {
             let chunk = [b"1", &extension[..length], b"\r\nx\r\n"].concat();
             same_in_pieces(&[&chunk[..], &chunk, b"0\r\n\r\n"].concat(), &limits).2
         };
-        // A semicolon alone is no extension.
+        // A semicolon alone is not an extension.
         if extension_bytes != 1 {
             assert_eq!(of(extension_bytes), Ok(true), "{extension_bytes}");
         }

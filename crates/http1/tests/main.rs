@@ -1,4 +1,4 @@
-//! HTTP/1.1 as its users see it: heads, bodies, and the fuzzers' inputs.
+//! HTTP/1.1 through the crate's public API: heads, bodies, and the fuzzers' inputs.
 
 #![allow(clippy::print_stdout)]
 

@@ -1,4 +1,4 @@
-//! Heads that break a rule which is let pass: what is made of them, and what is refused still.
+//! Heads that violate relaxed rules: repaired heads, and heads that are still rejected.
 
 use weir_http1::{Framing, Limits, Mended, Method, RequestError, RequestHead, ResponseHead, Rule, Rules};
 
@@ -8,7 +8,7 @@ fn all(rules: [Rule; 5]) -> Rules {
     rules.into_iter().collect()
 }
 
-/// The head as it is mended, and what it broke; or why it is refused.
+/// The repaired head and the rules it violated; or the reason for its rejection.
 fn request(bytes: &str, rules: Rules) -> Result<(String, Vec<Rule>), &'static str> {
     let (mut head, mut out) = (RequestHead::new(), Vec::new());
     let error = head.parse(bytes.as_bytes(), &LIMITS).expect_err("it is not strict");
@@ -257,7 +257,7 @@ fn answers_that_are_refused_still() {
         let mended = answer(&bytes, all(Rule::OF_ANSWERS));
         assert_eq!(mended.map(|mended| mended.0), Err(reason), "{bytes:?}");
     }
-    // What no rule is about is not waited for to be complete.
+    // A violation that no rule concerns is reported before the head is complete.
     for bytes in ["<html>", "HTTP/1.1 200 OK\r\nX\0"] {
         assert!(
             answer(bytes, all(Rule::OF_ANSWERS)).is_err_and(|reason| reason != "not complete"),
@@ -265,7 +265,7 @@ fn answers_that_are_refused_still() {
         );
     }
     assert!(request("\u{1}", all(Rule::OF_REQUESTS)).is_err_and(|reason| reason == "bad_method"));
-    // A line that is refused is nothing that a fold goes on from.
+    // A fold must not continue a rejected line.
     let bytes = "HTTP/1.1 200 OK\r\nX: 1\r\nY: 2\n 3\r\n\r\n";
     assert_eq!(answer(bytes, Rules::NONE.with(Rule::ObsFold)), Err("bare_lf"));
 }

@@ -1,5 +1,5 @@
-//! Generated heads and bodies: what is valid is accepted and read as it was meant, whatever the pieces it comes in;
-//! what is broken breaks no invariant.
+//! Generated heads and bodies: the parser accepts valid ones and reads them as intended, in any pieces;
+//! broken ones violate no invariant.
 
 use crate::invariants;
 use proptest::collection::vec;
@@ -22,7 +22,7 @@ fn framing() -> impl Strategy<Value = Framing> {
     prop_oneof![Just(Framing::None), any::<u64>().prop_map(Framing::Length), Just(Framing::Chunked)]
 }
 
-/// Fields that mean nothing to the parser.
+/// Fields without a meaning to the parser.
 fn lines() -> impl Strategy<Value = Vec<Line>> {
     let name = bytes("[!#$%&'*+.^_`|~0-9A-Za-z-]{1,24}")
         .prop_filter("has a meaning", |name| FieldName::of(name) == FieldName::Other);
@@ -37,7 +37,7 @@ fn target() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Lines that mean something, around lines that do not.
+/// A head with meaningful lines between meaningless ones.
 fn head(start: Vec<u8>, known: &[u8], framing: Framing, lines: &[Line]) -> Vec<u8> {
     let mut head = start;
     head.extend_from_slice(known);
@@ -73,7 +73,7 @@ fn response() -> impl Strategy<Value = (Vec<u8>, u16, Vec<u8>, Framing, Vec<Line
     )
 }
 
-/// One change to some bytes: replace, insert, remove, or put a run of framing in.
+/// One change to valid input: replaces, inserts or removes bytes, or inserts a run of framing bytes.
 fn broken(valid: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     const RUNS: [&[u8]; 16] = [
         b"\r",
@@ -104,7 +104,7 @@ fn broken(valid: impl Strategy<Value = Vec<u8>>) -> impl Strategy<Value = Vec<u8
     })
 }
 
-/// A chunked body: chunks of data with their extensions and leading zeros, and the trailers.
+/// A chunked body: chunks of data with extensions and leading zeros, and trailers.
 fn chunked() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     let extension = bytes(
         r#"([ \t]{0,3};[ \t]{0,3}[a-z0-9_-]{1,9}([ \t]{0,3}=[ \t]{0,3}([a-z]{1,9}|"([ !#-Z]|\\[ -~]){0,9}"))?){0,3}"#,
@@ -128,7 +128,7 @@ fn chunked() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     })
 }
 
-/// Cuts the input at these places and decodes it piece by piece, each byte offered once more when it was not consumed.
+/// Cuts the input at these places and decodes it piece by piece, offering unconsumed bytes again.
 fn decode(framing: Framing, input: &[u8], cuts: &[Index]) -> (Vec<u8>, usize, bool) {
     let mut body = BodyDecoder::new(framing, &Limits::default());
     let mut ends: Vec<_> = cuts.iter().map(|cut| cut.index(input.len() + 1)).chain([input.len()]).collect();
@@ -188,8 +188,7 @@ proptest! {
         invariants::response_head(&head);
     }
 
-    /// Lines that end with a LF, names before white space, and values that go on in the next line mean what they would
-    /// without.
+    /// A bare LF, white space before a colon, and a folded value do not change the meaning of a line.
     #[test]
     fn mended_answers_are_read_as_meant(
         (head, status, _, framing, lines) in response(), mask in vec(any::<(bool, bool, bool)>(), 32),

@@ -57,7 +57,8 @@ fn the_head_ends_where_the_body_starts() {
     assert_eq!(head.framing, Framing::Length(5));
 }
 
-/// RFC 9112, section 2.2 asks to skip at least one empty line before a request line; more than one is refused.
+/// RFC 9112, section 2.2 asks recipients to skip at least one empty line before a request line; more than one
+/// is rejected.
 #[test]
 fn one_empty_line_may_lead() {
     let bytes = b"\r\nGET /x HTTP/1.0\r\n\r\n";
@@ -88,7 +89,7 @@ fn methods() {
 
 #[test]
 fn targets() {
-    // Method, target, form, path, whom `host` names when `Host: field` was sent.
+    // Method, target, form, path, and the host in `host` after `Host: field`.
     let table = [
         ("GET", "/", TargetForm::Origin, "/", "field"),
         ("GET", "/a?b|c\"{}", TargetForm::Origin, "/a?b|c\"{}", "field"),
@@ -178,7 +179,7 @@ fn hop_by_hop_fields() {
 #[test]
 fn refused() {
     let long_options = format!("Connection: {}\r\n", "a,".repeat(32));
-    // What follows `GET / HTTP/1.1\r\nHost: a\r\n`, status, reason.
+    // The lines after `GET / HTTP/1.1\r\nHost: a\r\n`, status, reason.
     let fields: &[(&str, u16, &str)] = &[
         ("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", 400, "content_length_and_transfer_encoding"),
         ("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", 400, "content_length_and_transfer_encoding"),
@@ -302,13 +303,13 @@ fn refused() {
         (b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n", 400, "transfer_encoding_in_http10"),
     ];
     for (bytes, status, reason) in heads {
-        // These end with the line that is wrong, so they show that a refusal does not wait for the whole head.
+        // Each head ends with the invalid line: the parser rejects it without waiting for the whole head.
         let error = RequestHead::new().parse(bytes, &Limits::default()).unwrap_err();
         assert_eq!((error.status(), error.reason()), (*status, *reason), "{}", bytes.escape_ascii());
     }
 }
 
-/// At each limit and one past it, complete and on the way there.
+/// At each limit and one past it, both complete and partial.
 #[test]
 fn limits() {
     let bytes = b"GET /23456789 HTTP/1.1\r\nHost: a.example.com\r\nX: y\r\n\r\n";

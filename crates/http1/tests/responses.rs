@@ -17,7 +17,7 @@ fn status_lines() {
         (b"HTTP/1.1 200 OK\r\n\r\n", Version::Http11, 200, b"OK"),
         (b"HTTP/1.0 404 Not Found\r\n\r\n", Version::Http10, 404, b"Not Found"),
         (b"HTTP/1.1 200 \r\n\r\n", Version::Http11, 200, b""),
-        // The SP that RFC 9112, section 4 asks for is missing: servers without a reason send this.
+        // Without the SP that RFC 9112, section 4 requires: servers without a reason phrase send this.
         (b"HTTP/1.1 204\r\n\r\n", Version::Http11, 204, b""),
         (b"HTTP/1.1 100 Continue\r\n\r\n", Version::Http11, 100, b"Continue"),
         (b"HTTP/1.1 999 a\tb \xff\r\n\r\n", Version::Http11, 999, b"a\tb \xff"),
@@ -122,7 +122,7 @@ fn refused() {
         (b"HTTP/1.1 200 OK\r\nConnection: content-length\r\n", "connection_names_relied_on_field"),
     ];
     for (bytes, reason) in table {
-        // These end with the line that is wrong, so they show that a refusal does not wait for the whole head.
+        // Each head ends with the invalid line: the parser rejects it without waiting for the whole head.
         let error = ResponseHead::new().parse(bytes, &Limits::default()).unwrap_err();
         assert_eq!((error.status(), error.reason()), (502, *reason), "{}", bytes.escape_ascii());
     }

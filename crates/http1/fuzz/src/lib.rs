@@ -1,5 +1,5 @@
-//! What must hold for any bytes. The fuzz targets call these, and so do the crate's tests, with the committed corpus
-//! and with generated input.
+//! Invariants for any input. The fuzz targets call these functions, and so do the crate's tests, with the
+//! committed corpus and with generated input.
 
 use weir_http1::{
     Authority, BodyDecoder, BodyError, Field, Framing, Limits, Mended, Method, Parse, RequestHead,
@@ -9,11 +9,12 @@ use weir_http1::{
 /// Small enough for a fuzzer to reach.
 const LIMITS: Limits = Limits { head_bytes: 2048, fields: 24, line_bytes: 512, extension_bytes: 64 };
 
-/// Room for more fields than [`LIMITS`] lets pass.
+/// Room for more fields than [`LIMITS`] accepts.
 const ORACLE_FIELDS: usize = 32;
 
-/// A request head: the decision does not depend on how the bytes arrive; httparse reads what is accepted the same way;
-/// and what is written again is read the same way. What is refused is read once more with all rules let pass that can be.
+/// A request head: the decision does not depend on how the bytes arrive, httparse reads an accepted head in
+/// the same way, and a head survives being written and parsed again. A rejected head is parsed once more with
+/// all rules relaxed.
 pub fn request_head(input: &[u8]) {
     mended_request(input);
     let mut head = RequestHead::new();
@@ -80,7 +81,7 @@ pub fn response_head(input: &[u8]) {
     assert_eq!(oracle.parse(input), Ok(httparse::Status::Complete(length)));
     assert_eq!(oracle.code.unwrap(), head.status);
     assert_eq!(oracle.version.unwrap(), minor(head.version));
-    // httparse gives no reason when that is not ASCII.
+    // httparse returns no reason phrase unless it is ASCII.
     let reason = head.reason.of(input);
     assert_eq!(oracle.reason.unwrap().as_bytes(), if reason.is_ascii() { reason } else { b"" });
     same_fields(input, &head.fields, oracle.headers);
@@ -99,8 +100,8 @@ pub fn response_head(input: &[u8]) {
     same_after_copy(input, &head.fields, &out, &again.fields);
 }
 
-/// A request that is refused, with all rules let pass: the decision does not depend on how the bytes arrive, either, and what
-/// is made of it is strict.
+/// A rejected request with all rules relaxed: the decision does not depend on how the bytes arrive, and the
+/// repaired head is strict.
 fn mended_request(input: &[u8]) {
     let Err(error) = RequestHead::new().parse(input, &LIMITS) else { return };
     let (mut head, mut out) = (RequestHead::new(), Vec::new());
@@ -120,11 +121,11 @@ fn mended_request(input: &[u8]) {
     assert_eq!(again, head);
     if broken.has(Rule::EmptyHost) {
         assert!(head.host.is_none() || head.target_form == TargetForm::Absolute);
-        // As it is passed on.
+        // As the gateway forwards it.
         let line = 2 + out.windows(2).position(|pair| pair == b"\r\n").unwrap();
         out.splice(line..line, *b"Host: h\r\n");
         if RequestHead::new().parse(&out, &LIMITS).is_err() {
-            // The line is one too many.
+            // The added line exceeds a limit.
             return;
         }
     }
@@ -132,7 +133,7 @@ fn mended_request(input: &[u8]) {
     request_head(&out);
 }
 
-/// Likewise.
+/// A rejected response, as [`mended_request`].
 fn mended_response(input: &[u8]) {
     let Err(error) = ResponseHead::new().parse(input, &LIMITS) else { return };
     let (mut head, mut out) = (ResponseHead::new(), Vec::new());
@@ -155,8 +156,8 @@ fn progress(mended: Option<Mended>) -> Parse {
     mended.map_or(Parse::Partial, |mended| Parse::Complete(mended.length))
 }
 
-/// A body in chunks: the same data and the same end however the input is split, nothing behind the end consumed, and
-/// the data survives being written and read again.
+/// A chunked body: every split of the input yields the same data and the same end, the decoder consumes
+/// nothing after the end, and the data survives being written and decoded again.
 pub fn body(input: &[u8]) {
     let whole = decode(Framing::Chunked, &[input]);
     assert_eq!(decode(Framing::Chunked, &input.chunks(1).collect::<Vec<_>>()), whole);
@@ -182,8 +183,8 @@ pub fn body(input: &[u8]) {
     assert_eq!(by_length, Body { end: Ok(Some(whole.data.len())), data: whole.data });
 }
 
-/// Parses ever longer parts of `input`: once a part is complete or refused, every longer one is so too, and complete
-/// at the same place. Returns the length of a complete head.
+/// Parses growing prefixes of `input`: once a prefix is complete or rejected, every longer one has the same
+/// result, with the same length. Returns the length of a complete head.
 fn decided_once<E: std::fmt::Debug>(
     input: &[u8],
     mut parse: impl FnMut(&[u8]) -> Result<Parse, E>,
@@ -223,7 +224,8 @@ fn parse_response(bytes: &[u8]) -> ResponseHead {
     head
 }
 
-/// Field lines follow each other up to the empty line and hold nothing that could be read as another line.
+/// Field lines follow each other up to the empty line and contain nothing that a recipient could parse as
+/// another line.
 fn fields_are_sound(input: &[u8], fields: &[Field], length: usize) {
     assert!(fields.len() <= LIMITS.fields);
     for pair in fields.windows(2) {
@@ -268,14 +270,14 @@ fn version(version: Version) -> &'static [u8] {
     }
 }
 
-/// What came out of a decoder: the data, and where the body ended if it did.
+/// A decoder's output: the data, and the offset at which the body ended.
 #[derive(Debug, PartialEq)]
 struct Body {
     data: Vec<u8>,
     end: Result<Option<usize>, BodyError>,
 }
 
-/// Feeds a decoder with pieces of input.
+/// Feeds pieces of input to a decoder.
 fn decode(framing: Framing, pieces: &[&[u8]]) -> Body {
     let mut decoder = BodyDecoder::new(framing, &LIMITS);
     let (mut data, mut consumed) = (Vec::new(), 0);

@@ -1,10 +1,10 @@
-//! Answers: their lines are separated first, then each field is looked at.
+//! Repairing responses: the head is split into lines first, then each field is repaired.
 
 use super::{Written, lines};
 use crate::scan::{elements, token_end, trim_ows};
 use crate::{FieldName, Rule, Rules};
 
-/// Writes the complete lines of `head` to `out`, without what breaks `rules`.
+/// Writes the complete lines of `head` to `out`, repairing violations of `rules`.
 pub(super) fn write(head: &[u8], rules: Rules, out: &mut Vec<u8>) -> Written {
     out.clear();
     let mut written = Written::default();
@@ -22,7 +22,7 @@ pub(super) fn write(head: &[u8], rules: Rules, out: &mut Vec<u8>) -> Written {
         match text {
             Some(text) if written.lines > 0 => fields.line(text, rules, broken, out),
             Some(text) => write_line(text, out),
-            // It is refused, and nothing goes on from it.
+            // The parser rejects this line, and no fold may continue it.
             None => {
                 fields = Fields::default();
                 out.extend_from_slice(line);
@@ -34,20 +34,20 @@ pub(super) fn write(head: &[u8], rules: Rules, out: &mut Vec<u8>) -> Written {
     written
 }
 
-/// What the field lines so far have left open.
+/// The state that field lines leave for later ones.
 #[derive(Default)]
 struct Fields {
-    /// The last line is one that may go on.
+    /// A fold may continue the last line.
     may_go_on: bool,
-    /// How often `chunked` was said.
+    /// The number of `chunked` codings so far.
     chunked: usize,
 }
 
 impl Fields {
-    /// Writes a line, which comes without its end.
+    /// Writes a line, given without its line ending.
     fn line(&mut self, text: &[u8], rules: Rules, broken: &mut Rules, out: &mut Vec<u8>) {
         if let [b' ' | b'\t', ..] = text {
-            // A line of nothing but white space is the end of the head to some.
+            // Some recipients take a line of white space for the end of the head.
             if self.may_go_on && rules.has(Rule::ObsFold) && !trim_ows(text).is_empty() {
                 *broken = broken.with(Rule::ObsFold);
                 out.truncate(out.len() - b"\r\n".len());
@@ -71,7 +71,7 @@ impl Fields {
             return write_line(text, out);
         };
         let known = FieldName::of(name);
-        // What frames the message or is about its connection must be seen whole by whoever reads line by line.
+        // Recipients that ignore folds must still see framing and connection fields in full.
         self.may_go_on = !known.is_hop_by_hop() && !known.is_relied_on();
         let value = match known {
             FieldName::Connection if rules.has(Rule::ConnectionNamesFraming) => {
@@ -87,12 +87,12 @@ impl Fields {
         }
     }
 
-    /// A `Transfer-Encoding` without the second `chunked`; `None`: nothing else is in it.
+    /// A `Transfer-Encoding` without the second `chunked`; `None` if nothing remains.
     fn once(&mut self, value: &[u8], broken: &mut Rules) -> Option<Vec<u8>> {
         let mut codings = elements(value).filter(|coding| !coding.is_empty()).peekable();
         let before = self.chunked;
         if codings.peek().is_none() || !codings.all(|coding| coding.eq_ignore_ascii_case(b"chunked")) {
-            // It stays as it is, and is refused.
+            // Write it unchanged, so that the parser rejects it.
             self.chunked = usize::MAX;
             return Some(value.to_vec());
         }
@@ -112,7 +112,7 @@ impl Fields {
     }
 }
 
-/// A `Connection` without the names of framing fields; `None`: nothing else is in it.
+/// A `Connection` without the names of framing fields; `None` if nothing remains.
 fn without_framing(value: &[u8], broken: &mut Rules) -> Option<Vec<u8>> {
     let frames = |option: &[u8]| {
         matches!(FieldName::of(option), FieldName::ContentLength | FieldName::TransferEncoding)

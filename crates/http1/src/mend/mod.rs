@@ -1,27 +1,27 @@
-//! Heads that break a rule which may be let pass: they are written anew without what breaks it, and what is written is
-//! held to all rules. So nothing that is not strict goes further, whatever the senders send.
+//! Heads that violate a relaxed rule are rewritten without the violation, and the strict parser checks the
+//! result. So the gateway forwards only strict heads, whatever the sender wrote.
 
 mod answers;
 mod requests;
 
 use crate::{HeadError, Limits, Parse, RequestError, RequestHead, ResponseError, ResponseHead, Rule, Rules};
 
-/// A head that was mended.
+/// The result of a repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mended {
-    /// Bytes that it had before, its empty line included; the body starts there.
+    /// The length of the original head with its empty line; the body starts after it.
     pub length: usize,
-    /// The rules that it broke, at least one.
+    /// The violated rules, at least one.
     pub broken: Rules,
 }
 
 impl RequestHead {
-    /// Parses a head that [`RequestHead::parse`] refuses for `error`, from the start of `buf`, with `rules` let pass. It is
-    /// written to `out`, in place of what that holds, without what breaks them; the spans are positions there. `None`: it is
-    /// not complete.
+    /// Parses a head from the start of `buf` that [`RequestHead::parse`] rejected with `error`, with `rules`
+    /// relaxed. Replaces the contents of `out` with the repaired head; the spans refer to `out`. `None`: the
+    /// head is not complete.
     ///
     /// # Errors
-    /// `error`, if none of the rules is about that; else the next violated one. That is reported at the latest when its line
+    /// `error`, if relaxing `rules` cannot cure it; else the next violated rule, at the latest when its line
     /// is complete.
     #[cold]
     pub fn mend(
@@ -44,8 +44,8 @@ impl RequestHead {
         written.outcome(parsed, head, limits, RequestError::RequestLineTooLong)
     }
 
-    /// The rule that a head which is refused for `error` breaks, if letting it pass, beside `rules` and perhaps others, would
-    /// let the head pass.
+    /// The rule that must be relaxed for a head rejected with `error`: in addition to `rules`, and perhaps
+    /// with others, it makes the head acceptable.
     #[cold]
     #[must_use]
     pub fn would_pass(buf: &[u8], limits: &Limits, rules: Rules, error: RequestError) -> Option<Rule> {
@@ -85,19 +85,19 @@ impl ResponseHead {
     }
 }
 
-/// What was written of a head.
+/// Progress of a rewritten head.
 #[derive(Clone, Copy, Debug, Default)]
 struct Written {
-    /// Bytes that were read: up to the empty line, or all complete lines.
+    /// Input bytes up to the empty line, or of all complete lines.
     read: usize,
-    /// Complete lines among them.
+    /// The number of complete input lines.
     lines: usize,
     broken: Rules,
 }
 
 impl Written {
-    /// What came of it, as what was written is parsed. Errors: the line that is not complete, or the head, is too long;
-    /// `first_too_long` if that line is the first one.
+    /// The result of the repair, after the strict parser has parsed the output. Errors: the incomplete line
+    /// or the head is too long; `first_too_long` for the first line.
     fn outcome<E: From<HeadError>>(
         self,
         parsed: Parse,
@@ -120,8 +120,8 @@ impl Written {
     }
 }
 
-/// Which of the suspected rules, beside those that are let pass, a head that is refused for `error` breaks, if it passes at
-/// all under `every` rule.
+/// The suspect that a head rejected with `error` violates, apart from the relaxed `rules`; `None` if the head
+/// fails even with `every` rule relaxed.
 fn culprit<E: Copy + PartialEq>(
     suspects: &[Rule],
     every: Rules,
@@ -135,7 +135,7 @@ fn culprit<E: Copy + PartialEq>(
     suspects.iter().copied().find(|rule| mend(rules.with(*rule)) != Err(error))
 }
 
-/// The complete lines of a head from `at` on, up to the empty one, each with its LF.
+/// The complete lines of a head from `at` up to the empty line, each with its LF.
 fn lines(head: &[u8], mut at: usize) -> impl Iterator<Item = &[u8]> {
     let mut is_over = false;
     std::iter::from_fn(move || {

@@ -1,14 +1,15 @@
-//! Requests: what is let pass stays within a line, and ends with CRLF.
+//! Repairing requests: every repair stays within a line, and lines end with CRLF.
 
 use super::{Written, lines};
 use crate::scan::trim_ows;
 use crate::{Authority, FieldName, RequestError, Rule, Rules};
 
-/// Empty lines before a request: a client that sends more sends something else.
+/// The maximum number of empty lines before a request; more do not come from an HTTP client.
 const MOST_EMPTY_LINES: usize = 8;
 
-/// Writes the complete lines of `head`, which is refused for `error`, to `out`, without what breaks `rules`.
-/// Errors: more empty lines than may lead; a second `Host`, which is found nowhere else when the first one is empty.
+/// Writes the complete lines of `head`, which was rejected with `error`, to `out`, repairing violations of
+/// `rules`. Errors: too many leading empty lines; a second `Host` after a dropped one, which the strict
+/// parser cannot detect.
 pub(super) fn write(
     head: &[u8],
     rules: Rules,
@@ -19,7 +20,7 @@ pub(super) fn write(
     let mut written = Written::default();
     let empty_lines = head.chunks(2).take_while(|pair| *pair == b"\r\n").count();
     match empty_lines {
-        // The second one may just be coming.
+        // The LF of the second empty line may still be missing.
         0 | 1 if error != RequestError::BadMethod || head == b"\r\n\r" => {}
         2..=MOST_EMPTY_LINES if rules.has(Rule::EmptyLines) => {
             written.broken = written.broken.with(Rule::EmptyLines);
@@ -40,7 +41,7 @@ pub(super) fn write(
     Ok(written)
 }
 
-/// Writes a request line; the rules that it breaks.
+/// Writes a request line; returns the rules that it violates.
 fn request_line(line: &[u8], rules: Rules, out: &mut Vec<u8>) -> Vec<Rule> {
     let mut broken = Vec::new();
     let (before, target, mut after) = around_target(line);
@@ -66,7 +67,7 @@ fn request_line(line: &[u8], rules: Rules, out: &mut Vec<u8>) -> Vec<Rule> {
     broken
 }
 
-/// What stands between the first space and the last, and what is around it.
+/// The bytes before, within and after the target, which extends from the first space to the last one.
 fn around_target(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
     let Some(first) = line.iter().position(|byte| *byte == b' ') else { return (line, b"", b"") };
     let last = line.iter().rposition(|byte| *byte == b' ').filter(|last| *last > first);
@@ -78,7 +79,7 @@ fn around_target(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
 #[derive(Default)]
 struct Hosts {
     count: usize,
-    /// The one was dropped.
+    /// The empty `Host` was dropped.
     is_dropped: bool,
 }
 
