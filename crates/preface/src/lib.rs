@@ -3,7 +3,6 @@
 //!
 //! Bytes in, a decision out: parsing consumes nothing, and rejects a prefix only if no continuation could
 //! make it valid.
-//! make it valid.
 
 pub mod hello;
 pub mod proxy;
