@@ -1,10 +1,13 @@
-//! What each choice about TLS costs one side of a connection, as a table: instructions, counted by callgrind, and time.
+//! The cost of each TLS setting for one side of a connection, as a table: instructions, counted by callgrind,
+//! and time.
 //!
-//! `cargo bench -p weir-tls --bench costs > crates/gateway/src/config/costs.csv` makes the table that `weir check --explain`
-//! prints from. One thing at a time differs from the first choice of each; ECDSA P-256, X25519, AES-128-GCM, one ticket,
-//! no client certificate. A connection is hellos, a request of 100 bytes, an answer of 300, close_notify from both; a body
-//! is 64 KiB from the server. Instructions are the difference of two counts, free of what is done once; the time is
-//! the least median of several rounds, which is what a busy machine disturbs least. Valgrind hides AVX-512, the time does not.
+//! `cargo bench -p weir-tls --bench costs > crates/gateway/src/config/costs.csv` creates the table for `weir
+//! check --explain`. Each line changes one setting of the default: ECDSA P-256, X25519, AES-128-GCM, one
+//! ticket, no client certificate. A connection consists of the hellos, a request of 100 bytes, a response of
+//! 300, and close_notify from both sides; a body is 64 KiB from the server. The instructions are the
+//! difference of two counts, without one-time work. The time is the lowest median of several rounds, the one
+//! that a busy machine disturbs least. Valgrind hides AVX-512, so the instructions are without it; the time
+//! is with it.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench reports")]
 
 mod pair;
@@ -94,7 +97,8 @@ fn cells() -> Vec<Cell> {
                 add(kind, "suite", suite.name().to_owned());
             }
         }
-        // A client without a ticket resumes by the id of a stored session in TLS 1.2, and not at all in TLS 1.3.
+        // In TLS 1.2 a client without a ticket resumes a stored session by its ID; in TLS 1.3 it cannot
+        // resume.
         let counts = if version == Version::Tls13 { &TICKETS[..] } else { &TICKETS[..2] };
         for tickets in counts {
             add("full", "tickets", tickets.to_string());
@@ -117,12 +121,12 @@ fn cells() -> Vec<Cell> {
 }
 
 impl Cell {
-    /// Whether it is a client's choice, too.
+    /// Whether the setting applies to clients, too.
     fn concerns_clients(&self) -> bool {
         !["certificate", "tickets", "record size"].contains(&self.aspect)
     }
 
-    /// So many connections or bodies; the time of each is passed on.
+    /// Runs `count` connections or bodies and passes the time of each to `spent`.
     fn run(&self, keys: &Path, count: usize, spent: &mut dyn FnMut(Spent)) -> Outcome<()> {
         let mut choice = Choice::of(self.version);
         let (mut server, mut client) = (KEYS[0].0, None);
@@ -152,7 +156,7 @@ impl Cell {
         Ok(())
     }
 
-    /// The least median of some rounds.
+    /// The lowest median of several rounds.
     fn time(&self, keys: &Path, side: &str) -> Outcome<Duration> {
         let mut least = Duration::MAX;
         for _ in 0..ROUNDS {
@@ -195,7 +199,7 @@ impl Cell {
 const ROUNDS: usize = 12;
 const EACH: usize = 50;
 
-/// The model and what of it cryptography uses.
+/// The processor's model and its cryptographic features.
 fn cpu() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {

@@ -1,11 +1,11 @@
-//! Connections of one request each, in memory, one side of which is measured.
+//! In-memory connections of one request each, to measure one side.
 //!
-//! `handshake KIND COUNT [TICKETS [VERSION]]` makes COUNT connections: hellos, a request, an answer, close_notify from
-//! both. KIND is `full` or `resumed`. Under callgrind only the calls of one side are counted, with
-//! `--collect-atstart=no --toggle-collect='*::server_side*'` or `'*::client_side*'`; the difference of two counts is free
-//! of what is done once. `handshake idle KIND COUNT ...` ends with the servers' sessions open after an answer, for a
-//! heap profiler.
-//! docs/decisions/0018-new-connections.md has the commands and the figures.
+//! `handshake KIND COUNT [TICKETS [VERSION]]` runs COUNT connections: hellos, a request, a response,
+//! close_notify from both sides. KIND is `full` or `resumed`. Under callgrind, `--collect-atstart=no` with
+//! `--toggle-collect='*::server_side*'` or `'*::client_side*'` counts the calls of one side; the difference
+//! of two counts excludes one-time work. `handshake idle KIND COUNT ...` stops with the servers' sessions
+//! open after a response, for a heap profiler. docs/decisions/0018-new-connections.md has the commands and
+//! the figures.
 
 #![allow(clippy::print_stdout)]
 
@@ -44,6 +44,6 @@ fn main() -> Outcome<()> {
         servers.push(pair.answered(resumed).1);
     }
     println!("{} bytes in the session itself", size_of::<Session>());
-    // Not freed, so that a heap profiler sees them at the end.
+    // Exit without freeing the sessions, so that a heap profiler sees them.
     std::process::exit(0);
 }

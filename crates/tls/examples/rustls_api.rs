@@ -1,9 +1,9 @@
-//! Compares rustls's buffered and unbuffered API behind the shape of [`weir_tls::Session`].
+//! Compares rustls's buffered and unbuffered API behind the interface of [`weir_tls::Session`].
 //!
-//! `rustls_api API OPERATION COUNT [GROUP]` runs one operation; under
-//! `valgrind --tool=callgrind --toggle-collect='*::measured_*'` only the server's calls are counted.
-//! `rustls_api compare` times all operations, both APIs in turn, and prints the ratios.
-//! docs/decisions/0002-rustls-api.md has the commands and the figures.
+//! `rustls_api API OPERATION COUNT [GROUP]` runs one operation. Under `valgrind --tool=callgrind
+//! --toggle-collect='*::measured_*'` only the server's calls are counted. `rustls_api compare` times all
+//! operations, alternating between the APIs, and prints the ratios. docs/decisions/0002-rustls-api.md has the
+//! commands and the figures.
 
 #![allow(clippy::print_stdout)]
 
@@ -32,7 +32,7 @@ const OPERATIONS: [(&str, usize); 5] =
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// One side of a connection, whichever API is behind it.
+/// One side of a connection, with either API.
 trait End {
     fn receive(&mut self, tls: &mut [u8], plaintext: &mut Vec<u8>, reply: &mut Vec<u8>);
     fn send(&mut self, plaintext: &[u8], out: &mut Vec<u8>);
@@ -53,7 +53,7 @@ impl End for Session {
     }
 }
 
-/// The buffered API: rustls copies what it reads into its deframer and queues what it writes.
+/// The buffered API: rustls copies its input into a deframer and queues its output.
 struct Buffered(Box<Connection>);
 
 impl Buffered {
@@ -107,7 +107,7 @@ impl End for Buffered {
     }
 }
 
-/// Makes connected pairs of either API, negotiating the same.
+/// Creates connected pairs of either API with the same negotiated parameters.
 struct Maker {
     acceptor: Acceptor,
     connector: Connector,
@@ -117,7 +117,8 @@ struct Maker {
 }
 
 impl Maker {
-    /// Without resumption, so that the two do the same work: the tickets are ours and their cost is measured apart.
+    /// Without resumption, so that both APIs do the same work. Tickets are Weir's own; other benches measure
+    /// their cost.
     fn new(group: Group, tickets: u32) -> Outcome<Self> {
         let issued = issue(&["localhost"], KeyKind::EcdsaP256)?;
         let directory = std::env::temp_dir().join(format!("rustls-api-{}", std::process::id()));
@@ -193,7 +194,7 @@ fn buffered_client(issued: &Issued) -> Outcome<ClientConfig> {
     Ok(config)
 }
 
-/// Buffers that live as long as a core does.
+/// Buffers that live as long as a core.
 #[derive(Default)]
 struct Buffers {
     to_server: Vec<u8>,
@@ -203,12 +204,12 @@ struct Buffers {
 }
 
 impl Buffers {
-    /// The server takes what the client has sent.
+    /// Delivers the client's output to the server.
     fn reach(&mut self, server: &mut dyn End) {
         measured_receive(server, &mut self.to_server, &mut self.at_server, &mut self.to_client);
     }
 
-    /// The client takes what the server has sent: so many bytes of plaintext.
+    /// Delivers the server's output to the client: `expected` bytes of plaintext.
     fn answer(&mut self, client: &mut dyn End, expected: usize) {
         self.at_client.clear();
         client.receive(&mut self.to_client, &mut self.at_client, &mut self.to_server);
@@ -228,7 +229,7 @@ fn measured_send(server: &mut dyn End, plaintext: &[u8], out: &mut Vec<u8>) {
     server.send(plaintext, out);
 }
 
-/// The server's time in its calls.
+/// Adds the time of a call to `spent`.
 fn timed(spent: &mut Duration, call: impl FnOnce()) {
     let start = Instant::now();
     call();
@@ -248,7 +249,7 @@ fn handshake(pair: &mut (Box<dyn End>, Box<dyn End>), buffers: &mut Buffers, spe
     assert!(!client.is_handshaking() && !server.is_handshaking());
 }
 
-/// Runs the operation, and returns the server's time for it and how many times it was done.
+/// Runs the operation; returns the server's time for it and the number of repetitions.
 fn run(maker: &Maker, api: &str, operation: &str, count: usize) -> Outcome<(Duration, usize)> {
     let mut buffers = Buffers::default();
     let mut spent = Duration::ZERO;
@@ -284,7 +285,7 @@ fn run(maker: &Maker, api: &str, operation: &str, count: usize) -> Outcome<(Dura
                 assert_eq!(buffers.at_server.len(), RECORD);
                 done += 1;
             }
-            // Reads that end within a record, as they do when a body streams in. Counted per 16 KiB.
+            // Reads that end within a record, as for a streamed body. Counted per 16 KiB.
             "receive-64k" => {
                 while stream.len() < READ {
                     client.send(&payload, &mut stream);
@@ -308,7 +309,7 @@ fn run(maker: &Maker, api: &str, operation: &str, count: usize) -> Outcome<(Dura
     Ok((spent, done))
 }
 
-/// Resident memory per established server session that has just answered a request.
+/// Resident memory per established server session after a response.
 fn idle(maker: &Maker, api: &str, count: usize) -> Outcome<usize> {
     let mut buffers = Buffers::default();
     let mut sessions = Vec::with_capacity(count);

@@ -1,6 +1,7 @@
-//! Two sessions in memory, back to back, of which the calls of one side can be counted and timed.
+//! Two in-memory sessions, back to back, to count and time the calls of one side.
 //!
-//! Under callgrind, `--toggle-collect='*::server_side*'` or `'*::client_side*'` counts the calls of one side alone.
+//! Under callgrind, `--toggle-collect='*::server_side*'` or `'*::client_side*'` counts the calls of that side
+//! alone.
 
 #![allow(dead_code, reason = "each bench uses a part")]
 
@@ -19,26 +20,26 @@ const ANSWER: &[u8] = &[b'a'; 300];
 
 pub(crate) type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// What both sides are set to.
+/// The settings of both sides.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
     pub version: Version,
     pub suites: Vec<Suite>,
     pub group: Group,
-    /// After each TLS 1.3 handshake; 0: sessions are stored, for TLS 1.2.
+    /// Tickets per TLS 1.3 handshake. With 0, the server stores TLS 1.2 sessions.
     pub tickets: u32,
     pub record_size: usize,
 }
 
 impl Choice {
-    /// The defaults with one version.
+    /// The default settings for one version.
     pub(crate) fn of(version: Version) -> Self {
         let suites = Suite::ALL.into_iter().filter(|suite| suite.version() == version).collect();
         Self { version, suites, group: Group::X25519, tickets: 1, record_size: 16_384 }
     }
 }
 
-/// Makes pairs of sessions and keeps the buffers that a core has once.
+/// Creates pairs of sessions and keeps the buffers that a core shares among its connections.
 pub(crate) struct Pair {
     acceptor: Acceptor,
     connector: Connector,
@@ -54,7 +55,7 @@ struct Wire {
     spent: Spent,
 }
 
-/// The time in the calls of each side.
+/// The time spent in the calls of each side.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent {
     pub server: Duration,
@@ -62,7 +63,7 @@ pub(crate) struct Spent {
 }
 
 impl Pair {
-    /// The directories have `ca.pem`, `cert.pem` and `key.pem` of each side; a client without one has no certificate.
+    /// Each directory has a side's `ca.pem`, `cert.pem` and `key.pem`; `None` means no client certificate.
     pub(crate) fn new(choice: &Choice, server: &Path, client: Option<&Path>) -> Outcome<Self> {
         let identity = |of: &Path| Identity::files(of.join("cert.pem"), of.join("key.pem"));
         let server_settings = ServerSettings {
@@ -91,7 +92,7 @@ impl Pair {
         })
     }
 
-    /// A connection that has answered its request.
+    /// A connection after its first response.
     pub(crate) fn answered(&mut self, resumed: bool) -> (Session, Session) {
         let wire = &mut self.wire;
         wire.to_server.clear();
@@ -109,7 +110,7 @@ impl Pair {
         wire.up(&mut server);
         while client.is_handshaking() {
             wire.down(&mut client);
-            // With the end of the handshake, as a gateway's client sends it.
+            // Send the request with the client's Finished, as a gateway does.
             if !client.is_handshaking() && !server.is_handshaking() {
                 break;
             }
@@ -128,7 +129,7 @@ impl Pair {
         (client, server)
     }
 
-    /// A connection's life; the time in each side.
+    /// Runs a connection from handshake to close; returns the time spent on each side.
     pub(crate) fn connection(&mut self, resumed: bool) -> Spent {
         self.wire.spent = Spent::default();
         let (mut client, mut server) = self.answered(resumed);
@@ -148,7 +149,7 @@ impl Pair {
         wire.spent
     }
 
-    /// Sends one body of so many bytes to the client of a pair; the time in each side.
+    /// Sends `body` to the client of a pair; returns the time spent on each side.
     pub(crate) fn body(&mut self, (client, server): &mut (Session, Session), body: &[u8]) -> Spent {
         self.wire.spent = Spent::default();
         self.wire.answer(server, body);
@@ -183,13 +184,13 @@ impl Wire {
     }
 }
 
-/// Everything that the server does.
+/// A frame around all work of the server, for callgrind.
 #[inline(never)]
 fn server_side<T>(call: impl FnOnce() -> T) -> T {
     black_box(call())
 }
 
-/// Everything that the client does.
+/// A frame around all work of the client, for callgrind.
 #[inline(never)]
 fn client_side<T>(call: impl FnOnce() -> T) -> T {
     black_box(call())
