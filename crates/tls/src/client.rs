@@ -19,10 +19,10 @@ use crate::{
     UnknownName, Version, unbuffered,
 };
 
-/// The connections that may start at the same moment on one core.
+/// Enough for the connections that one core starts at the same moment.
 const SESSIONS_PER_NAME: usize = 64;
 
-/// What a client offers, and the CAs it trusts.
+/// The parameters that a client offers, and the CAs it trusts.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
     /// The trusted CAs. Default: [`Roots::Native`].
@@ -31,33 +31,32 @@ pub struct ClientSettings {
     pub versions: Vec<Version>,
     /// The suites offered, most preferred first. Default: [`Suite::ALL`].
     pub suites: Vec<Suite>,
-    /// The groups offered, most preferred first; a key share is sent for the first, or for the one the server
-    /// chose last time. Default: [`Group::DEFAULT`].
+    /// The groups offered, most preferred first. The client sends a key share for the first, or for the
+    /// server's last choice. Default: [`Group::DEFAULT`].
     pub groups: Vec<Group>,
-    /// The signature schemes for the handshake, most preferred first (RFC 8446 4.2.3); empty: all that
-    /// can be verified. Does not apply to the certificates' signatures. Default: empty.
+    /// The signature schemes for the handshake, most preferred first (RFC 8446 4.2.3); empty: all that the
+    /// client can verify. Does not apply to the certificates' signatures. Default: empty.
     pub signatures: Vec<Signature>,
     /// The application protocols offered (RFC 7301), most preferred first; empty: none. Default: empty.
     pub alpn: Vec<Vec<u8>>,
-    /// Whether a DNS name is sent to the server (RFC 6066 3). The name is verified in any case. Default:
-    /// true.
+    /// Whether to send a DNS name to the server (RFC 6066 3). The client verifies the name in any case.
+    /// Default: true.
     pub sni: bool,
-    /// Whether to remember sessions and to offer to resume them. Default: true.
+    /// Whether to store sessions and offer to resume them. Default: true.
     pub resumption: bool,
-    /// Whether to request TLS 1.2 tickets (RFC 5077). If not, TLS 1.2 sessions are resumed by session ID only.
-    /// Does not affect TLS 1.3. Default: true.
+    /// Whether to request TLS 1.2 tickets (RFC 5077). If not, the client resumes TLS 1.2 sessions by session
+    /// ID only. Does not affect TLS 1.3. Default: true.
     pub tickets: bool,
-    /// Sessions stored per core and server name: this many TLS 1.3 tickets, each used once, and this many
-    /// TLS 1.2 sessions, each reused for up to 24 hours (RFC 5246 F.1.4). 0: none, as without
-    /// `resumption`. Default: 64.
+    /// Sessions stored per core and server name: this many TLS 1.3 tickets, each used once, and this many TLS
+    /// 1.2 sessions, each reused for up to 24 hours (RFC 5246 F.1.4). 0 stores none, as without `resumption`.
+    /// Default: 64.
     pub sessions_per_name: usize,
     /// The client certificate. Default: none.
     pub identity: Option<Identity>,
     /// As [`crate::ServerSettings::record_size`].
     pub record_size: usize,
-    /// A file to which each session's secrets are appended in the NSS key log format (the one that `SSLKEYLOGFILE`
-    /// names in other programs), which allows decrypting the traffic; created with mode 0600. Default:
-    /// none.
+    /// A file to append each session's secrets to, in the NSS key log format (known from `SSLKEYLOGFILE`),
+    /// which allows decrypting the traffic; created with mode 0600. Default: none.
     pub key_log: Option<PathBuf>,
     /// The wall clock. Default: the system's.
     pub time: Arc<dyn TimeProvider>,
@@ -92,7 +91,7 @@ pub struct Client {
     verifier: Arc<Verifier>,
     /// The client certificate.
     certificate: Option<Arc<Presented>>,
-    /// 0: no session is stored.
+    /// 0 stores no sessions.
     sessions_per_name: usize,
     tls12_resumption: Tls12Resumption,
 }
@@ -139,12 +138,12 @@ impl Client {
         })
     }
 
-    /// The client certificate, if there is one.
+    /// The client certificate, if any.
     pub fn certificate(&self) -> Option<&Presented> {
         self.certificate.as_deref()
     }
 
-    /// One core's part, with its own session store and its own memory of good certificates.
+    /// One core's part, with its own stores of sessions and verified certificates.
     pub fn core(&self) -> Connector {
         let mut template = ClientConfig::clone(&self.template);
         template.dangerous().set_certificate_verifier(Arc::new(self.verifier.core()));
@@ -168,7 +167,8 @@ impl Client {
     }
 }
 
-/// One core's part of a [`Client`]: three configurations that differ in which sessions the shared store offers.
+/// One core's part of a [`Client`]: three configurations with one session store, which offers different
+/// sessions to each.
 #[derive(Clone, Debug)]
 pub struct Connector {
     any: Arc<ClientConfig>,
@@ -177,32 +177,31 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// The client side of a new connection to `peer`. Offers the newest stored session, if any.
-    /// Call [`Session::receive`] with no bytes to get the first flight.
+    /// The client side of a new connection to `peer`. Offers the newest stored session, if any. Call
+    /// [`Session::receive`] without bytes to get the first flight.
     pub fn connect(&self, peer: &PeerName) -> Session {
         Session::client(self.any.clone(), peer.0.clone())
     }
 
-    /// As [`Connector::connect`], but offers no session, so that the handshake is a full one. New sessions are
-    /// stored.
+    /// As [`Connector::connect`], but offers no session, which forces a full handshake. Stores new sessions.
     pub fn connect_full(&self, peer: &PeerName) -> Session {
         Session::client(self.full.clone(), peer.0.clone())
     }
 
-    /// As [`Connector::connect`], but always offers a session: None if there is no unexpired
-    /// session. TLS 1.2 sessions are used in turn. The server may still decline: see [`crate::Facts::kind`].
+    /// As [`Connector::connect`], but always offers a session; None without an unexpired session. Offers TLS
+    /// 1.2 sessions in turn. The server may still decline: see [`crate::Facts::kind`].
     pub fn connect_resuming(&self, peer: &PeerName) -> Option<Session> {
         self.resuming.as_ref()?.connect(&peer.0)
     }
 
-    /// How many sessions of `peer` are stored, TLS 1.3 tickets and TLS 1.2 sessions; some may have expired.
+    /// The number of stored sessions of `peer`, TLS 1.3 tickets and TLS 1.2 sessions; some may have expired.
     pub fn sessions(&self, peer: &PeerName) -> usize {
         self.resuming.as_ref().map_or(0, |resuming| resuming.sessions.count(&peer.0))
     }
 }
 
-/// The name to verify in the server's certificate, and to store sessions by: a DNS name or an IP
-/// address. Only a DNS name is sent to the server (RFC 6066 3).
+/// The name to verify in the server's certificate, and the key of its sessions: a DNS name or an IP address.
+/// The client sends only a DNS name to the server (RFC 6066 3).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PeerName(ServerName<'static>);
 

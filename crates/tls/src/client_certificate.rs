@@ -1,4 +1,4 @@
-//! A client's certificate as texts that fit into a header field.
+//! A client certificate as texts for header fields.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,8 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::distinguished_name;
 
-/// What servers behind a gateway want to know of a client's certificate. None of the texts has a control character.
+/// The parts of a client certificate that servers behind a gateway need. No text contains a control
+/// character.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientCertificate {
     /// The subject, as in `CN=client,O=Example` (RFC 4514).
@@ -19,7 +20,7 @@ pub struct ClientCertificate {
 }
 
 impl ClientCertificate {
-    /// Reads a leaf certificate (DER). `None` if it is none.
+    /// Parses a leaf certificate (DER). `None` if it is invalid.
     pub fn read(leaf: &[u8]) -> Option<Self> {
         let (_, certificate) = X509Certificate::from_der(leaf).ok()?;
         Some(Self {

@@ -1,4 +1,5 @@
-//! The client's sessions: one store per core, so its lock (rustls requires `Sync`) is never contended.
+//! The client's sessions: one store per core, so that its lock, which rustls requires for `Sync`, is never
+//! contended.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -11,33 +12,33 @@ use rustls_pki_types::ServerName;
 
 use crate::notes::{self, Lent};
 
-/// Maximum names; the oldest is evicted first. A gateway has one per upstream name.
+/// The maximum number of names; the oldest is evicted first. A gateway has one per upstream name.
 const NAMES: usize = 1024;
-/// How long a TLS 1.2 session is offered after its full handshake: the maximum that RFC 5246 F.1.4 suggests. A ticket
-/// may have a shorter lifetime, which rustls enforces; a session ID has none.
+/// The time after its full handshake during which a client offers a TLS 1.2 session: the maximum that RFC
+/// 5246 F.1.4 suggests. A ticket may have a shorter lifetime, which rustls enforces; a session ID has none.
 const TLS12_LIFETIME_SECONDS: u64 = 24 * 60 * 60;
 
 /// One core's sessions.
 pub(crate) struct CoreSessions {
     names: Mutex<Names>,
-    /// TLS 1.3 tickets kept per name, and TLS 1.2 sessions as well. At least 1.
+    /// The maximum number of TLS 1.3 tickets per name, and of TLS 1.2 sessions. At least 1.
     per_name: usize,
     time: Arc<dyn TimeProvider>,
 }
 
-/// Which stored session a connection offers.
+/// The stored session that a connection offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lending {
-    /// None: new sessions are only stored.
+    /// No session; new ones are stored.
     Nothing,
-    /// The newest.
+    /// The newest session.
     Newest,
-    /// The newest TLS 1.3 ticket, as each is used once (RFC 8446 C.4); or the least recently offered
-    /// TLS 1.2 session, so that all of a server's store is exercised.
+    /// The newest TLS 1.3 ticket, since each is used once (RFC 8446 C.4), or the least recently offered TLS
+    /// 1.2 session, so that all of a server's stored sessions are used.
     InTurn,
 }
 
-/// The store as rustls sees it.
+/// The store as rustls uses it.
 #[derive(Debug)]
 pub(crate) struct Lender {
     pub(crate) sessions: Arc<CoreSessions>,
@@ -49,14 +50,14 @@ pub(crate) struct Lender {
 struct Names {
     names: HashMap<ServerName<'static>, Remembered>,
     order: VecDeque<ServerName<'static>>,
-    /// How many TLS 1.2 sessions were stored so far.
+    /// The number of TLS 1.2 sessions stored so far.
     numbered: u64,
 }
 
 #[derive(Default)]
 struct Remembered {
     group: Option<NamedGroup>,
-    /// In the order in which they are offered; a new one comes last.
+    /// In the order of offering; new sessions go last.
     tls12: VecDeque<Tls12>,
     /// Oldest first.
     tls13: VecDeque<Tls13ClientSessionValue>,
@@ -64,7 +65,7 @@ struct Remembered {
 
 #[derive(Clone)]
 struct Tls12 {
-    /// Its identifier when offered.
+    /// Identifies the session when a connection offers it.
     lent: Lent,
     value: Tls12ClientSessionValue,
 }
@@ -74,12 +75,12 @@ impl CoreSessions {
         Self { names: Mutex::default(), per_name, time }
     }
 
-    /// How many sessions of `name` are stored, expired ones included.
+    /// The number of stored sessions of `name`, including expired ones.
     pub(crate) fn count(&self, name: &ServerName<'_>) -> usize {
         self.with(|names| names.names.get(name).map_or(0, |known| known.tls12.len() + known.tls13.len()))
     }
 
-    /// Makes an offered TLS 1.2 session the next to be offered.
+    /// Makes an offered TLS 1.2 session the next to offer.
     pub(crate) fn lend_again(&self, name: &ServerName<'static>, lent: Lent) {
         self.with(|names| {
             let Some(known) = names.names.get_mut(name) else { return };
@@ -150,8 +151,8 @@ impl ClientSessionStore for Lender {
         self.sessions.with(|names| names.names.get(name)?.group)
     }
 
-    /// rustls calls this after each handshake. A resumed session replaces the one offered. One from a full
-    /// handshake is new, and the rejected one is removed.
+    /// rustls calls this after each handshake. A resumed session replaces the offered one. After a full
+    /// handshake the session is new, and the rejected one is removed.
     fn set_tls12_session(&self, name: ServerName<'static>, value: Tls12ClientSessionValue) {
         let notes = notes::current();
         let Some(now) = self.sessions.now() else { return };
@@ -191,7 +192,7 @@ impl ClientSessionStore for Lender {
         Some(session.value)
     }
 
-    /// rustls calls this if a resumption failed, and after a handshake of TLS 1.3.
+    /// rustls calls this after a failed resumption, and after a TLS 1.3 handshake.
     fn remove_tls12_session(&self, name: &ServerName<'static>) {
         match notes::current().lent {
             Some(lent) => self.sessions.forget(name, lent),

@@ -1,6 +1,6 @@
-//! The distinguished encoding of ASN.1 (X.690), as far as signed messages need it that have no parser in a library.
+//! The distinguished encoding rules of ASN.1 (X.690), for signed messages that no library parses.
 
-/// Values one behind the other.
+/// A sequence of encoded values.
 #[derive(Clone, Copy)]
 pub(crate) struct Der<'a>(pub(crate) &'a [u8]);
 
@@ -9,7 +9,7 @@ pub(crate) struct Der<'a>(pub(crate) &'a [u8]);
 pub(crate) struct Value<'a> {
     pub(crate) tag: u8,
     pub(crate) content: &'a [u8],
-    /// With tag and length.
+    /// The value with its tag and length.
     pub(crate) whole: &'a [u8],
 }
 
@@ -17,13 +17,13 @@ pub(crate) struct Value<'a> {
 pub(crate) const SEQUENCE: u8 = 0x30;
 
 impl<'a> Der<'a> {
-    /// The next value, whatever its tag.
+    /// The next value with any tag.
     pub(crate) fn any(&mut self) -> Option<Value<'a>> {
         let (tag, rest) = self.0.split_first()?;
         let (first, rest) = rest.split_first()?;
         let (len, content) = match usize::from(*first) {
             len @ ..=0x7f => (len, rest),
-            // The length in up to 4 bytes.
+            // The length field has up to 4 bytes.
             bytes @ 0x81..=0x84 => {
                 let (len, rest) = rest.split_at_checked(bytes - 0x80)?;
                 (len.iter().fold(0, |len, byte| len << 8 | usize::from(*byte)), rest)
@@ -36,25 +36,25 @@ impl<'a> Der<'a> {
         Some(Value { tag: *tag, content, whole })
     }
 
-    /// The content of the next value, which has this tag.
+    /// The content of the next value, if it has this tag.
     pub(crate) fn take(&mut self, tag: u8) -> Option<&'a [u8]> {
         self.any().filter(|value| value.tag == tag).map(|value| value.content)
     }
 
-    /// As [`Der::take`], of a value that may be missing.
+    /// As [`Der::take`], for an optional value.
     pub(crate) fn optional(&mut self, tag: u8) -> Option<&'a [u8]> {
         if self.0.first() == Some(&tag) { self.take(tag) } else { None }
     }
 }
 
-/// A message with its signature: of a certificate (RFC 5280 section 4.1) or an OCSP response (RFC 6960 section 4.2.1).
+/// A signed message: a certificate (RFC 5280 section 4.1) or an OCSP response (RFC 6960 section 4.2.1).
 pub(crate) struct Signed<'a> {
-    /// What is signed.
+    /// The signed bytes.
     pub(crate) message: Value<'a>,
-    /// The content of the algorithm's identifier.
+    /// The content of the algorithm identifier.
     pub(crate) algorithm: &'a [u8],
     pub(crate) signature: &'a [u8],
-    /// What follows.
+    /// The values after the signature.
     pub(crate) rest: Der<'a>,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Signed<'a> {
     }
 }
 
-/// The bytes of a BIT STRING of whole bytes.
+/// The bytes of a BIT STRING without unused bits.
 pub(crate) fn bits(content: &[u8]) -> Option<&[u8]> {
     content.strip_prefix(&[0])
 }

@@ -1,11 +1,11 @@
-//! Distinguished names as text (RFC 4514): two that differ are two texts, and a text has only printable ASCII.
+//! Distinguished names as text (RFC 4514): different names yield different texts of printable ASCII.
 
 use std::fmt::Write as _;
 
 use x509_parser::der_parser::asn1_rs::{Any, Class};
 use x509_parser::x509::X509Name;
 
-/// The name's text: the most specific part first (RFC 4514 section 2.1).
+/// The text of a name, the most specific part first (RFC 4514 section 2.1).
 pub(crate) fn text(name: &X509Name<'_>) -> String {
     let parts = name.iter_rdn().map(|part| {
         let attributes = part.iter().map(|attribute| {
@@ -13,7 +13,7 @@ pub(crate) fn text(name: &X509Name<'_>) -> String {
             let known = NAMES.iter().find(|(known, _)| *known == oid).map(|(_, name)| *name);
             match (known, characters(attribute.attr_value())) {
                 (Some(name), Some(characters)) => format!("{name}={}", escaped(&characters)),
-                // RFC 4514 section 2.4: a type without a name, or a value that is no string.
+                // RFC 4514 section 2.4: an unknown attribute type, or a value that is not a string.
                 (name, _) => format!("{}={}", name.unwrap_or(&oid), encoding(attribute.attr_value())),
             }
         });
@@ -24,7 +24,7 @@ pub(crate) fn text(name: &X509Name<'_>) -> String {
     parts.join(",")
 }
 
-/// The names of RFC 4514 section 3, and of others that certificates have, as OpenSSL has them.
+/// The names in RFC 4514 section 3, and OpenSSL's names of other attributes.
 const NAMES: [(&str, &str); 14] = [
     ("2.5.4.3", "CN"),
     ("2.5.4.7", "L"),
@@ -42,7 +42,7 @@ const NAMES: [(&str, &str); 14] = [
     ("2.5.4.42", "GN"),
 ];
 
-/// The characters of a string of any type; `None` if it is another type, or not valid in its own.
+/// The characters of a string of any type; `None` for other types and invalid strings.
 fn characters(value: &Any<'_>) -> Option<String> {
     let bytes = value.data;
     if value.class() != Class::Universal || value.header.is_constructed() {
@@ -53,7 +53,7 @@ fn characters(value: &Any<'_>) -> Option<String> {
         12 => String::from_utf8(bytes.to_vec()).ok(),
         // NumericString, PrintableString, IA5String, VisibleString.
         18 | 19 | 22 | 26 => bytes.is_ascii().then(|| bytes.iter().map(|byte| char::from(*byte)).collect()),
-        // TeletexString (T61String), in which certificates have Latin-1.
+        // TeletexString (T61String), which contains Latin-1 in real certificates.
         20 => Some(bytes.iter().map(|byte| char::from(*byte)).collect()),
         // UniversalString: UTF-32.
         28 => numbers::<4>(bytes)?.map(|number| char::from_u32(u32::from_be_bytes(number))).collect(),
@@ -68,7 +68,7 @@ fn numbers<const N: usize>(bytes: &[u8]) -> Option<impl Iterator<Item = [u8; N]>
     rest.is_empty().then(|| numbers.iter().copied())
 }
 
-/// RFC 4514 section 2.4. What is not printable ASCII is escaped, too: a subject must not end a header field.
+/// RFC 4514 section 2.4. Escapes all but printable ASCII, too: a subject must not end a header field.
 fn escaped(characters: &str) -> String {
     let last = characters.len().saturating_sub(1);
     characters.bytes().enumerate().fold(String::new(), |mut out, (at, byte)| {
@@ -81,7 +81,7 @@ fn escaped(characters: &str) -> String {
         match byte {
             _ if is_special => out.extend(['\\', char::from(byte)]),
             b' '..=b'~' => out.push(char::from(byte)),
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             _ => drop(write!(out, "\\{byte:02x}")),
         }
         out
@@ -109,10 +109,10 @@ mod tests {
         [&[tag, content.len() as u8][..], content].concat()
     }
 
-    /// Type, tag and content of the value.
+    /// Type of the attribute, and tag and content of its value.
     type Attribute<'a> = (&'a [u8], u8, &'a [u8]);
 
-    /// A name of parts, each of attributes.
+    /// The text of a name with these parts, each with its attributes.
     fn name(parts: &[&[Attribute<'_>]]) -> String {
         let parts = parts.iter().map(|part| {
             let attributes = part
@@ -124,8 +124,8 @@ mod tests {
         text(&X509Name::from_der(&der).unwrap().1)
     }
 
-    /// Regression test: one name, `alice, O=Admins`, was the text of two parts, and all values with a byte that is no ASCII
-    /// in a T61String were one text.
+    /// Regression test: the single value `alice, O=Admins` had the same text as two parts, and all T61String
+    /// values with a non-ASCII byte had the same text.
     #[test]
     fn a_string_of_any_type_is_escaped() {
         for (tag, content, expected) in [

@@ -1,8 +1,9 @@
-//! Early data that is rejected (RFC 8446 4.2.10): dropped once, record by record.
+//! Rejected early data (RFC 8446 4.2.10): drops each record once.
 //!
-//! A server cannot decrypt rejected early data, and rustls skips up to 16 KiB of such records. But it leaves them in its input,
-//! and counts them again in each call until another record follows: of early data that arrives in pieces, a third or less
-//! was too much. So the decrypter of a server's handshake notes what it could not decrypt, and the caller drops that.
+//! A server cannot decrypt rejected early data, and rustls skips up to 16 KiB of such records. But it leaves
+//! them in its input and counts them again in each call until another record follows, so early data in
+//! several pieces exceeded the limit at a third of 16 KiB or less. So the decrypter of a server's handshake
+//! counts the records that it could not decrypt, and the caller drops them.
 
 use rustls::crypto::cipher::{
     AeadKey, InboundOpaqueMessage, InboundPlainMessage, Iv, MessageDecrypter, MessageEncrypter,
@@ -13,20 +14,20 @@ use rustls::{ConnectionTrafficSecrets, Error};
 use crate::notes;
 use crate::unbuffered::RECORD_HEADER;
 
-/// Whether a record that cannot be decrypted may be early data.
+/// Whether a record that fails to decrypt may be early data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EarlyData {
-    /// No: a client's session, or a record of the peer's handshake has been decrypted.
+    /// No: this is a client's session, or the server has decrypted a record of the client's handshake.
     #[default]
     Over,
-    /// Yes: a server's session.
+    /// Yes: this is a server's session.
     Possible {
-        /// The bytes of such records at the front of rustls's input that it has counted, with their headers.
+        /// The bytes of such records, with headers, at the front of rustls's input.
         skipped: usize,
     },
 }
 
-/// An algorithm of TLS 1.3 whose decrypters note early data, in a server's handshake alone.
+/// A TLS 1.3 algorithm whose decrypters record early data, but only in a server's handshake.
 pub(crate) struct Noting(pub(crate) &'static dyn Tls13AeadAlgorithm);
 
 struct NotingDecrypter(Box<dyn MessageDecrypter>);
@@ -71,14 +72,15 @@ impl MessageDecrypter for NotingDecrypter {
         let decrypted = self.0.decrypt(record, number);
         notes::early_data(match (notes::current().early_data, &decrypted) {
             (EarlyData::Possible { skipped }, Err(_)) => EarlyData::Possible { skipped: skipped + bytes },
-            // rustls drops what came before this record, with it.
+            // rustls drops the skipped records together with this one.
             _ => EarlyData::Over,
         });
         decrypted
     }
 }
 
-/// The bytes at the front of rustls's input that it has skipped in this call and does not want again.
+/// Takes the number of bytes at the front of rustls's input that it skipped in this call; the caller drops
+/// them.
 pub(crate) fn take_skipped() -> usize {
     match notes::current().early_data {
         EarlyData::Possible { skipped } if skipped > 0 => {

@@ -8,7 +8,7 @@ use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerInco
 
 use crate::{Signature, Suite, UnknownName, Version};
 
-/// Invalid settings. Always the operator's fault.
+/// Invalid settings; the operator must correct them.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// Certificates and keys: a file, or the system's store.
@@ -28,7 +28,7 @@ pub enum SettingsError {
 /// An invalid file of certificates, keys or secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It cannot be read or written.
+    /// A file cannot be read or written.
     #[error("cannot {what} {path}: {source}", path = path.display())]
     System {
         /// `read` or `write`.
@@ -43,9 +43,9 @@ pub enum FileError {
     Bad {
         /// The file, or its substitute.
         origin: String,
-        /// What it is not, or lacks.
+        /// The expected content, as in `no usable private key`.
         what: &'static str,
-        /// What is wrong, or what it is instead and what was expected.
+        /// The fault, or what was found and what was expected.
         detail: String,
     },
     /// The key does not match the certificate.
@@ -56,25 +56,25 @@ pub enum FileError {
         /// The key file.
         key: String,
     },
-    /// Two certificates with one kind of key for one name.
+    /// Two certificates with the same kind of key for the same name.
     #[error("{first} and {second} are both for {name}, with the same kind of key: expected one of them")]
     SameName {
         /// The name.
         name: String,
-        /// The file of the first one.
+        /// The file of the first certificate.
         first: String,
-        /// The file of the second one.
+        /// The file of the second certificate.
         second: String,
     },
     /// The system has no certificate store, or an empty one.
     #[error("no trusted CAs found on this system{detail}; specify a CA file")]
     NoNativeRoots {
-        /// What went wrong, with a leading colon, or nothing.
+        /// The cause after a colon, or empty.
         detail: String,
     },
 }
 
-/// Parameters that cannot be offered, or not together.
+/// Parameters that are invalid or contradict each other.
 #[derive(Debug, thiserror::Error)]
 pub enum OfferError {
     /// No enabled TLS 1.2 suite fits the certificate's key.
@@ -118,13 +118,13 @@ pub enum OfferError {
     SignatureNotSupported {
         /// The scheme.
         signature: Signature,
-        /// The supported ones.
+        /// The supported schemes.
         allowed: String,
     },
-    /// A list that needs at least one entry has none.
+    /// An empty list that needs at least one entry.
     #[error("no TLS {what} enabled: expected at least one")]
     Empty {
-        /// Which list.
+        /// The name of the list.
         what: &'static str,
     },
     /// An application protocol name of invalid length.
@@ -136,37 +136,37 @@ pub enum OfferError {
     /// Too many tickets per handshake.
     #[error("tickets: invalid value {tickets}: expected 0 to {most}")]
     TooManyTickets {
-        /// The number given.
+        /// The configured number.
         tickets: u32,
         /// The maximum.
         most: u32,
     },
-    /// Tickets that live too short or too long.
+    /// A ticket lifetime that is too short or too long.
     #[error("ticket lifetime: invalid value {} s: expected 60 s to 84 h", lifetime.as_secs())]
     TicketLifetime {
-        /// The time given.
+        /// The configured lifetime.
         lifetime: Duration,
     },
-    /// Records that are too small or too large.
+    /// A record size that is too small or too large.
     #[error("record size: invalid value {bytes}: expected 512 to 16384 bytes")]
     RecordSize {
-        /// The size given.
+        /// The configured size.
         bytes: usize,
     },
 }
 
-/// Whose fault a failed session is.
+/// The party at fault for a failed session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The peer violated the protocol, or does not speak TLS.
     Peer,
-    /// The two sides' settings are incompatible: versions, suites, certificates.
+    /// The settings of both sides are incompatible: versions, suites, certificates.
     Settings,
-    /// Ours: a misuse of [`crate::Session`], or a library failure.
+    /// This side: a misuse of [`crate::Session`], or a library failure.
     Ours,
 }
 
-/// Why a session failed.
+/// The cause of a failed session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
     /// The peer does not speak TLS: its first bytes are not a TLS record.
@@ -178,7 +178,7 @@ pub enum TlsError {
     /// The peer sent a fatal alert (RFC 8446 6.2).
     #[error("the peer sent alert {}{}", alert_name(*.0), alert_hint(*.0))]
     PeerAlert(u8),
-    /// A client's hello is too long, or in too many records.
+    /// The ClientHello is too long, or has too many records.
     #[error("a ClientHello of more than 16 KiB or 64 records")]
     HelloTooLong,
     /// The peer violated the protocol.
@@ -187,10 +187,10 @@ pub enum TlsError {
     /// A record failed to decrypt: it was modified, or encrypted under another key.
     #[error("cannot decrypt a record from the peer")]
     BadRecord,
-    /// Nothing that both sides support: version, suite, group or signature.
+    /// Both sides have no version, suite, group or signature in common.
     #[error("nothing in common with the peer: {0}")]
     Incompatible(String),
-    /// No application protocol that both sides support (RFC 7301 3.2).
+    /// Both sides have no application protocol in common (RFC 7301 3.2).
     #[error("no application protocol in common with the peer")]
     NoApplicationProtocol,
     /// The peer's certificate is not trusted.
@@ -216,7 +216,7 @@ pub enum TlsError {
 }
 
 impl TlsError {
-    /// Whose fault it was.
+    /// The party at fault.
     pub fn fault(&self) -> Fault {
         match self {
             Self::NotTls { .. } | Self::HelloTooLong | Self::PeerMisbehaved(_) | Self::BadRecord => {
@@ -231,10 +231,11 @@ impl TlsError {
         }
     }
 
-    /// A stable name in snake case, for logs and metrics: `not_tls`, `not_tls_http`, `alert_` and the alert's name,
-    /// `hello_too_long`, `peer_misbehaved`, `bad_record`, `incompatible`, `no_application_protocol`, `certificate_` and one of `expired`,
-    /// `not_valid_yet`, `unknown_issuer`, `wrong_name`, `revoked`, `bad_signature`, `bad_encoding`, `wrong_purpose`,
-    /// `list_expired`, `is_a_ca`, `missing`, `other`; `handshaking`, `closed`, `internal`.
+    /// A stable name in snake case, for logs and metrics: `not_tls`, `not_tls_http`, `alert_` with the
+    /// alert's name, `hello_too_long`, `peer_misbehaved`, `bad_record`, `incompatible`,
+    /// `no_application_protocol`; `certificate_` with `expired`, `not_valid_yet`, `unknown_issuer`,
+    /// `wrong_name`, `revoked`, `bad_signature`, `bad_encoding`, `wrong_purpose`, `list_expired`, `is_a_ca`,
+    /// `missing` or `other`; `handshaking`, `closed`, `internal`.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::NotTls { http: true } => "not_tls_http",
@@ -317,8 +318,8 @@ fn certificate_detail(why: &CertificateError) -> String {
     }
 }
 
-/// Whether a server's own certificate was rejected because it is marked as a CA, as most self-signed ones are. The library
-/// has only its debug text for it.
+/// Whether the peer's certificate was rejected because it is marked as a CA, as most self-signed ones are.
+/// The library reports this only as debug text.
 pub fn is_ca_as_server(why: &CertificateError) -> bool {
     matches!(why, CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity"))
 }
@@ -345,7 +346,7 @@ fn alert_name(alert: u8) -> String {
     }
 }
 
-/// What an alert means that says little, and is sent for much.
+/// Explains an alert whose name says little about its many causes.
 fn alert_hint(alert: u8) -> &'static str {
     match AlertDescription::from(alert) {
         AlertDescription::HandshakeFailure => {

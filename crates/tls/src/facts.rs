@@ -1,4 +1,4 @@
-//! What a handshake negotiated.
+//! The negotiated parameters of a handshake.
 
 use std::fmt;
 
@@ -8,10 +8,11 @@ use rustls_pki_types::CertificateDer;
 use crate::notes::{Notes, Origin};
 use crate::{Group, Signature, Suite, Version};
 
-/// What a finished handshake negotiated.
+/// The negotiated parameters of a finished handshake.
 ///
-/// Its `Display` is one stable line: version, suite, group, signature, kind, `hello-retry` if there was one, `alpn=`,
-/// and `chain=` with the number of certificates and their bytes, as in `chain=2/1543`; inapplicable parts are omitted.
+/// Its `Display` is one stable line: version, suite, group, signature, kind, `hello-retry` after a
+/// HelloRetryRequest, `alpn=`, and `chain=` with the number of certificates and their bytes, as in
+/// `chain=2/1543`; inapplicable parts are omitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The version.
@@ -24,21 +25,21 @@ pub struct Facts {
     pub signature: Option<Signature>,
     /// Full or a kind of resumption.
     pub kind: HandshakeKind,
-    /// Whether the server sent a HelloRetryRequest (RFC 8446 4.1.4), which costs a round
-    /// trip.
+    /// Whether the server sent a HelloRetryRequest (RFC 8446 4.1.4), which costs a round trip.
     pub hello_retry: bool,
-    /// The application protocol (RFC 7301), None if none was negotiated.
+    /// The application protocol (RFC 7301); None without ALPN.
     pub alpn: Option<Vec<u8>>,
-    /// The peer's certificates. None for a resumption, which has no certificates, and for a client without any.
+    /// The peer's certificates. None for a resumption, which sends none, and for a client without a
+    /// certificate.
     pub chain: Option<Chain>,
 }
 
-/// The certificates sent by a peer.
+/// The certificate chain of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Chain {
-    /// Number of certificates, leaf included; saturates at 255.
+    /// The number of certificates, including the leaf; saturates at 255.
     pub certificates: u8,
-    /// Total DER size in bytes, without TLS framing.
+    /// The total DER size in bytes, without TLS framing.
     pub bytes: u32,
 }
 
@@ -86,7 +87,7 @@ impl Facts {
             kind,
             hello_retry,
             alpn: state.alpn_protocol().map(<[u8]>::to_vec),
-            // rustls reports the certificates of the full handshake also after a resumption.
+            // After a resumption, rustls still reports the certificates of the full handshake.
             chain: chain.filter(|_| kind == HandshakeKind::Full),
         })
     }

@@ -1,4 +1,4 @@
-//! What must be parsed from the wire because rustls does not expose it.
+//! Parsing handshake records for facts that rustls does not expose.
 
 /// RFC 8446 5.1: content type, version, length.
 const RECORD_HEADER: usize = 5;
@@ -56,7 +56,8 @@ pub(crate) fn first_bytes(bytes: &[u8]) -> FirstBytes {
     }
 }
 
-/// How many bytes are missing from the record header in `partial`, or else from the record. None if complete.
+/// The number of bytes missing from the record header in `partial`, or else from its record. None if it is
+/// complete.
 pub(crate) fn missing(partial: &[u8]) -> Option<usize> {
     let wanted = match partial.first_chunk::<RECORD_HEADER>() {
         None => RECORD_HEADER,
@@ -65,26 +66,27 @@ pub(crate) fn missing(partial: &[u8]) -> Option<usize> {
     wanted.checked_sub(partial.len()).filter(|missing| *missing > 0)
 }
 
-/// A ClientHello's bytes with the headers of its records. Real ones have up to 2 KiB with a hybrid key share, some more with
-/// many tickets.
+/// The maximum length of a ClientHello with its record headers. Real ones have up to 2 KiB with a hybrid key
+/// share, and more with many tickets.
 const MOST_BYTES: usize = 16 * 1024 + MOST_RECORDS * RECORD_HEADER;
-/// A ClientHello's records. Libraries make one of it, and tools against censorship some more.
+/// The maximum number of records of a ClientHello. Libraries send one; censorship circumvention tools split
+/// it into several.
 const MOST_RECORDS: usize = 64;
 
-/// The handshake records that a server has received since its last hello, by their headers.
+/// The headers of the handshake records that a server has received since its last hello.
 #[derive(Default)]
 pub(crate) struct Received {
     records: usize,
     bytes: usize,
-    /// Of the header that has begun.
+    /// A partial record header.
     header: [u8; RECORD_HEADER],
     have: usize,
-    /// What is missing of the record behind the last header.
+    /// The bytes missing from the current record.
     missing: usize,
 }
 
 impl Received {
-    /// Counts what has come. Whether it may still be a ClientHello.
+    /// Counts received bytes. Returns whether they can still be a ClientHello.
     pub(crate) fn is_bounded_with(&mut self, mut input: &[u8]) -> bool {
         loop {
             let body = self.missing.min(input.len());
@@ -96,7 +98,7 @@ impl Received {
             if self.have == RECORD_HEADER {
                 self.have = 0;
                 self.missing = usize::from(u16::from_be_bytes([self.header[3], self.header[4]]));
-                // Early data may follow, which is no part of it.
+                // Early data may follow, which is not part of the ClientHello.
                 if self.header[0] == HANDSHAKE {
                     self.records += 1;
                     self.bytes += RECORD_HEADER + self.missing;
@@ -111,7 +113,7 @@ impl Received {
 #[derive(Default)]
 pub(crate) struct Sent {
     client_hellos: u8,
-    /// A ServerHello that is no HelloRetryRequest.
+    /// A ServerHello that is not a HelloRetryRequest.
     pub(crate) server_hello: bool,
     retry_request: bool,
     /// The ClientHello offered a TLS 1.2 ticket.
@@ -134,7 +136,7 @@ impl Sent {
                     self.retry_request |= is_retry;
                     self.server_hello |= !is_retry;
                 }
-                // For middlebox compatibility, between two hellos (RFC 8446 D.4).
+                // Sent between two hellos for middlebox compatibility (RFC 8446 D.4).
                 [CHANGE_CIPHER_SPEC, ..] => {}
                 _ => return,
             }
@@ -147,8 +149,8 @@ impl Sent {
     }
 }
 
-/// Whether the first message fills the record. Encrypted TLS 1.2 records also have the handshake
-/// type, and start with a random byte.
+/// Whether the first message fills the record. An encrypted TLS 1.2 record may also have the handshake type,
+/// with a random first byte.
 fn is_one_message(record: &[u8]) -> bool {
     let message = &record[RECORD_HEADER..];
     matches!(message, [_, a, b, c, rest @ ..] if rest.len() == usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c))
@@ -159,18 +161,18 @@ fn split_record(records: &[u8]) -> Option<(&[u8], &[u8])> {
     records.split_at_checked(RECORD_HEADER + usize::from(u16::from_be_bytes([header[3], header[4]])))
 }
 
-/// How a ClientHello offers to resume.
+/// The resumptions that a ClientHello offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offer<'a> {
-    /// A session ID, a random one (RFC 5077 3.4, RFC 8446 D.4), or empty.
+    /// A session ID, a random value (RFC 5077 3.4, RFC 8446 D.4), or empty.
     pub(crate) session_id: &'a [u8],
-    /// A TLS 1.2 ticket that is not empty (RFC 5077 3.2).
+    /// A non-empty TLS 1.2 ticket (RFC 5077 3.2).
     pub(crate) ticket: bool,
     /// A TLS 1.3 pre-shared key (RFC 8446 4.2.11).
     pub(crate) psk: bool,
 }
 
-/// Parses our own ClientHello. None if the record is incomplete.
+/// Parses this side's own ClientHello. None if the record is incomplete.
 pub(crate) fn offer(record: &[u8]) -> Option<Offer<'_>> {
     // Record header, message type and length, version, random.
     let rest = record.get(RECORD_HEADER + 4 + 2 + 32..)?;
@@ -191,7 +193,7 @@ pub(crate) fn offer(record: &[u8]) -> Option<Offer<'_>> {
     Some(offer)
 }
 
-/// A vector with a length prefix of `N` bytes, and the rest.
+/// A vector with a length prefix of `N` bytes, and the remaining bytes.
 fn split_vector<const N: usize>(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<N>()?;
     rest.split_at_checked(length.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)))
@@ -211,8 +213,8 @@ mod tests {
         assert_eq!(missing(&[23, 3, 3, 0, 2, 9, 9, 9]), None);
     }
 
-    /// Regression test: one in 256 TLS 1.2 resumptions was reported with a HelloRetryRequest: the encrypted Finished, a
-    /// handshake record that starts with a random byte, sometimes looked like a ClientHello.
+    /// Regression test: one in 256 TLS 1.2 resumptions reported a HelloRetryRequest, because the encrypted
+    /// Finished, a handshake record with a random first byte, looked like a ClientHello.
     #[test]
     fn an_encrypted_finished_is_no_second_client_hello() {
         let mut sent = Sent::default();
@@ -245,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_cut_hello_offers_nothing() {
-        // A ClientHello with a session identifier of two bytes, one suite, a ticket of one byte and a pre-shared key.
+        // A ClientHello with a session ID of two bytes, one suite, a ticket of one byte and a pre-shared key.
         let mut hello = vec![HANDSHAKE, 3, 1, 0, 58, CLIENT_HELLO, 0, 0, 54, 3, 3];
         hello.extend_from_slice(&[7; 32]);
         hello.extend_from_slice(&[2, 5, 6, 0, 2, 0xc0, 0x2b, 1, 0, 0, 9, 0, 35, 0, 1, 9, 0, 41, 0, 0]);

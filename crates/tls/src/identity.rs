@@ -1,4 +1,4 @@
-//! Certificates and keys from PEM: loaded and checked against each other.
+//! Loading certificates and keys from PEM, and checking that they match.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ use crate::{FileError, SettingsError, notes};
 /// A certificate chain, leaf first, and the leaf's private key.
 #[derive(Clone)]
 pub enum Identity {
-    /// PEM files, read when the [`crate::Server`] or [`crate::Client`] is made.
+    /// PEM files, read when a [`crate::Server`] or [`crate::Client`] is created.
     Files {
         /// The chain, leaf first.
         certificates: PathBuf,
         /// The key: PKCS#8, PKCS#1 or SEC1, not encrypted.
         key: PathBuf,
-        /// The CA's OCSP response about the leaf (RFC 6960), in DER, to staple; only for servers.
+        /// The CA's OCSP response for the leaf (RFC 6960), in DER, to staple; only for servers.
         ocsp: Option<PathBuf>,
     },
     /// PEM text in memory.
@@ -40,7 +40,7 @@ impl Identity {
         Self::Files { certificates: certificates.into(), key: key.into(), ocsp: None }
     }
 
-    /// Staples the OCSP response in this file, if there is one. For an identity in files.
+    /// Staples the OCSP response in this file, if any. Only for an identity in files.
     pub fn with_ocsp(mut self, file: Option<PathBuf>) -> Self {
         if let Self::Files { ocsp, .. } = &mut self {
             *ocsp = file;
@@ -56,7 +56,7 @@ impl Identity {
         }
     }
 
-    /// Reads the identity and checks that key and certificate belong together.
+    /// Reads the identity and checks that key and certificate match.
     pub(crate) fn load(&self, provider: &CryptoProvider) -> Result<CertifiedKey, SettingsError> {
         let (certificates, key) = match self {
             Self::Files { certificates, key, .. } => (File::read(certificates)?, File::read(key)?),
@@ -80,7 +80,7 @@ impl Identity {
         }
     }
 
-    /// The OCSP response about the leaf of `chain`, if there is one, and what becomes of it.
+    /// The OCSP response for the leaf of `chain`, if any, and whether it is stapled.
     pub(crate) fn staple(
         &self,
         chain: &[CertificateDer<'_>],
@@ -101,7 +101,7 @@ impl Identity {
     }
 }
 
-/// The key of a file, ready to sign.
+/// The private key in a file, ready to sign.
 fn signing_key(
     key: &File,
     certificates: &File,
@@ -113,7 +113,7 @@ fn signing_key(
     provider.key_provider.load_private_key(der).map_err(unusable)
 }
 
-/// The secrets in a file: one in a line, in hexadecimal. Empty lines and those that begin with `#` are skipped.
+/// The secrets in a file: one per line, in hexadecimal. Skips empty lines and those that begin with `#`.
 pub(crate) fn load_secrets(path: &Path) -> Result<Vec<Vec<u8>>, FileError> {
     let source = File::read(path)?;
     let mut secrets = Vec::new();
@@ -121,7 +121,7 @@ pub(crate) fn load_secrets(path: &Path) -> Result<Vec<Vec<u8>>, FileError> {
     for (index, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with(b"#")) {
         let digits = line.iter().map(|digit| char::from(*digit).to_digit(16)).collect::<Option<Vec<_>>>();
         let digits = digits.filter(|digits| digits.len() >= 64 && digits.len() % 2 == 0);
-        // The line itself is a secret, so the message does not have it.
+        // The error must not quote the line, which is a secret.
         let digits = digits.ok_or_else(|| {
             let expected = "expected at least 64 hexadecimal digits, as `openssl rand -hex 32` prints them";
             source.bad_line(SECRETS, index + 1, expected.to_owned())
@@ -161,7 +161,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// A server's signing key that records the scheme: rustls only chooses it when signing.
+/// A server's signing key that records the scheme, which rustls chooses only when signing.
 #[derive(Debug)]
 pub(crate) struct NotingKey(pub(crate) Arc<dyn SigningKey>);
 

@@ -1,5 +1,5 @@
-//! A private CA, its certificates and revocation lists, for the test server and for tests. Not for production: the
-//! CA's key is discarded.
+//! A private CA with its certificates and revocation lists, for the test server and for tests. Not for
+//! production, since it discards the CA's key.
 
 mod ocsp;
 
@@ -52,7 +52,7 @@ impl KeyKind {
     }
 }
 
-/// Why no certificate was issued.
+/// The reason for a failure to issue a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueError {
     /// Invalid names, or a failure of the crypto backend.
@@ -79,7 +79,7 @@ pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     /// The root certificate.
     root: String,
-    /// The certificates from this CA up to, but excluding, the root: empty for the root.
+    /// The certificates of this CA and of its issuers, without the root; empty for the root.
     between: String,
     /// The kind of CA keys.
     kind: KeyKind,
@@ -101,8 +101,8 @@ impl Authority {
         made().map_err(|error| refused(&["an authority"], &error))
     }
 
-    /// Creates an intermediate CA signed by this one, which must be a root: chains it issues have one
-    /// more certificate.
+    /// Creates an intermediate CA signed by this one, which must be a root: the chains that it issues have
+    /// one more certificate.
     pub fn intermediate(&self) -> Result<Self, IssueError> {
         if !self.between.is_empty() {
             let detail = "an intermediate cannot issue a CA".to_owned();
@@ -117,7 +117,7 @@ impl Authority {
         made().map_err(|error| refused(&["an intermediate authority"], &error))
     }
 
-    /// The root certificate, to trust.
+    /// The root certificate to trust.
     pub fn ca_pem(&self) -> &str {
         &self.root
     }
@@ -127,8 +127,8 @@ impl Authority {
         self.issued(names, kind).map_err(|error| refused(names, &error))
     }
 
-    /// A revocation list (PEM) with these certificates of this CA, and the years at whose beginning it was issued and the next
-    /// one is due.
+    /// A revocation list (PEM) with these certificates of this CA. The list is valid from the start of the
+    /// first year to the start of the second.
     pub fn revocation_list(
         &self,
         revoked: &[&Issued],
@@ -178,7 +178,7 @@ impl Authority {
 pub struct Issued {
     /// The root certificate.
     pub ca: String,
-    /// The chain to present: the certificate, and that of the intermediate CA, if any.
+    /// The chain to present: the certificate, and the intermediate CA's certificate, if any.
     pub certificates: String,
     /// The private key, PKCS#8.
     pub key: String,
@@ -208,7 +208,8 @@ impl Issued {
         Ok(parsed.map_err(|_| rcgen::Error::CouldNotParseCertificate)?.1.raw_serial().to_vec())
     }
 
-    /// Writes `ca.pem`, `cert.pem` and `key.pem` (mode 0600) to an existing directory, over files of these names.
+    /// Writes `ca.pem`, `cert.pem` and `key.pem` (mode 0600) to an existing directory, replacing files of
+    /// these names.
     pub fn write_to(&self, directory: &Path) -> Result<Files, IssueError> {
         let files = Files {
             ca: directory.join("ca.pem"),
@@ -238,7 +239,7 @@ fn authority(below: u8, kind: KeyKind) -> Result<(CertificateParams, KeyPair), r
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(below));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     let key = kind.generate()?;
-    // A unique name, so that trusting another such CA fails with "unknown issuer", not "bad signature".
+    // A unique name, so that trusting another test CA fails with "unknown issuer", not "bad signature".
     let id = digest::digest(&digest::SHA256, key.public_key_raw());
     let id = id.as_ref().iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>();
     params.distinguished_name.push(DnType::CommonName, format!("Weir test authority {id}"));

@@ -1,8 +1,9 @@
-//! The suites of TLS 1.3 with HKDF-Extract (RFC 5869) done once per secret.
+//! TLS 1.3 suites that run HKDF-Extract (RFC 5869) once per secret.
 //!
-//! aws-lc-rs keeps the input of an extraction, copied to the heap, and extracts again for each secret that is derived
-//! from it: three to five times in each stage of the key schedule (RFC 8446 7.1). This keeps the pseudorandom key
-//! instead. All cryptography is rustls's. docs/decisions/0018-new-connections.md has the figures.
+//! aws-lc-rs keeps the input of an extraction, copied to the heap, and extracts again for each derived
+//! secret: three to five times in each stage of the key schedule (RFC 8446 7.1). This module keeps the
+//! pseudorandom key instead. All cryptography is rustls's. docs/decisions/0018-new-connections.md has the
+//! figures.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -27,7 +28,7 @@ static SUITES: LazyLock<Vec<Tls13CipherSuite>> = LazyLock::new(|| {
     .collect()
 });
 
-/// `suite` with this module's extraction if it is of TLS 1.3, or else as it is.
+/// Replaces a TLS 1.3 suite by this module's version of it; returns other suites unchanged.
 pub(crate) fn extracting_once(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     let ours = SUITES.iter().find(|ours| ours.common.suite == suite.suite());
     ours.map_or(suite, SupportedCipherSuite::Tls13)
@@ -56,7 +57,7 @@ fn with_one_extract(suite: SupportedCipherSuite) -> Option<Tls13CipherSuite> {
             length,
             start: extract(suite.hkdf_provider, &ZEROS[..length], &ZEROS[..length]),
         }),
-        // Three of them for the whole process.
+        // Leaks three algorithms per process.
         aead_alg: Box::leak(Box::new(Noting(suite.aead_alg))),
         quic: None,
     })
@@ -64,13 +65,13 @@ fn with_one_extract(suite: SupportedCipherSuite) -> Option<Tls13CipherSuite> {
 
 struct ExtractOnce {
     inner: &'static dyn Hkdf,
-    /// Of the hash.
+    /// The length of the hash.
     length: usize,
     /// The early secret without a pre-shared key: the same for every connection, so not secret.
     start: OkmBlock,
 }
 
-/// HKDF-Extract is the HMAC of the secret with the salt as the key. A salt of TLS 1.3 is a block.
+/// HKDF-Extract is the HMAC of the secret, keyed with the salt. In TLS 1.3 a salt fits into one block.
 fn extract(hkdf: &dyn Hkdf, salt: &[u8], secret: &[u8]) -> OkmBlock {
     OkmBlock::new(hkdf.hmac_sign(&OkmBlock::new(salt), secret).as_ref())
 }

@@ -1,11 +1,11 @@
 //! TLS as a byte transformer over rustls: bytes in, bytes out, no sockets and no I/O after the settings are read.
 //!
-//! A [`Server`] or [`Client`] is made once per process from its settings. Each core takes its own part
-//! ([`Acceptor`], [`Connector`]) and makes one [`Session`] per connection. A session takes ciphertext with
-//! [`Session::receive`] and returns ciphertext with [`Session::send`]; its [`Facts`] are the negotiated parameters.
+//! A process creates one [`Server`] or [`Client`] from its settings. Each core takes its own part
+//! ([`Acceptor`], [`Connector`]) and creates one [`Session`] per connection. A session decrypts with
+//! [`Session::receive`] and encrypts with [`Session::send`]; its [`Facts`] are the negotiated parameters.
 //!
-//! rustls's API and types are not exposed, so that the choice between its buffered and unbuffered API
-//! (docs/decisions/0002-rustls-api.md) stays inside this crate.
+//! The crate does not expose rustls's API and types, so that the choice between its buffered and unbuffered
+//! API (docs/decisions/0002-rustls-api.md) stays internal.
 
 mod client;
 mod client_certificate;

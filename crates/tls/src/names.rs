@@ -1,4 +1,4 @@
-//! Looking up names in settings.
+//! Look-up of names in settings.
 
 use std::fmt::Display;
 
@@ -8,13 +8,13 @@ use std::fmt::Display;
 pub struct UnknownName {
     /// The kind of name.
     pub what: &'static str,
-    /// The name given.
+    /// The unknown name.
     pub value: String,
     /// The expected names.
     pub allowed: String,
 }
 
-/// The item of `all` that `is` it.
+/// Finds the item of `all` that satisfies `is`.
 pub(crate) fn find<T: Copy + Display>(
     what: &'static str,
     value: &str,

@@ -1,8 +1,9 @@
-//! What rustls knows during a handshake but does not expose afterwards.
+//! Facts that rustls knows during a handshake but does not expose afterwards.
 //!
-//! rustls calls our verifier, signing key, stores and ticketer on the thread that drives the session, inside the call
-//! that drives it. So these leave a note in a thread-local cell that [`recorded`] sets before the call and reads
-//! after it: no allocation per session, no lock, and no per-session copy of the configuration.
+//! rustls calls Weir's verifier, signing key, stores and ticketer on the thread that drives the session,
+//! inside the driving call. So they record notes in a thread-local cell, which [`recorded`] sets before the
+//! call and reads after it. This needs no allocation per session, no lock, and no per-session copy of the
+//! configuration.
 
 use std::cell::Cell;
 
@@ -10,7 +11,7 @@ use rustls::SignatureScheme;
 
 use crate::early_data::EarlyData;
 
-/// Where a TLS 1.2 session that might be resumed came from.
+/// The origin of a TLS 1.2 session that a connection may resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     SessionId,
@@ -31,7 +32,7 @@ pub(crate) struct Lent {
 pub(crate) struct Notes {
     /// The signature scheme of the handshake.
     pub(crate) signature: Option<SignatureScheme>,
-    /// The latest hit in a store or ticket.
+    /// The latest hit in a session store, or the latest opened ticket.
     pub(crate) origin: Option<Origin>,
     /// The session from the client's store.
     pub(crate) lent: Option<Lent>,
@@ -45,7 +46,7 @@ thread_local! {
     };
 }
 
-/// Runs `drive` with `notes` as the current notes, and updates them.
+/// Runs `drive` with `notes` as the current notes, then updates `notes`.
 pub(crate) fn recorded<T>(notes: &mut Notes, drive: impl FnOnce() -> T) -> T {
     NOTES.set(*notes);
     let result = drive();
@@ -53,7 +54,7 @@ pub(crate) fn recorded<T>(notes: &mut Notes, drive: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The notes so far of the current handshake.
+/// The current handshake's notes so far.
 pub(crate) fn current() -> Notes {
     NOTES.get()
 }
@@ -63,7 +64,7 @@ pub(crate) fn signature(scheme: SignatureScheme) {
     NOTES.set(Notes { signature: Some(scheme), ..NOTES.get() });
 }
 
-/// Records that a session was found, and where.
+/// Records the origin of a session to resume.
 pub(crate) fn origin(origin: Origin) {
     NOTES.set(Notes { origin: Some(origin), ..NOTES.get() });
 }

@@ -1,7 +1,8 @@
-//! OCSP responses to staple (RFC 6960, RFC 6066 section 8): which a client would accept.
+//! OCSP responses to staple (RFC 6960, RFC 6066 section 8), checked as a client checks them.
 //!
-//! Only a response is stapled that is about the certificate, says that it is good, is signed by its issuer or by a responder
-//! that the issuer has certified for it, and is valid at that time: to a client, any other is worse than none.
+//! The server staples a response only if it is for the certificate, has the status "good", is signed by the
+//! issuer or by a responder that the issuer has certified for this purpose, and is currently valid. Clients
+//! reject an invalid response, but may accept a missing one.
 
 use aws_lc_rs::digest;
 use rustls::crypto::WebPkiSupportedAlgorithms;
@@ -10,7 +11,7 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::der::{Der, SEQUENCE, Signed, bits};
 
-/// What becomes of the OCSP response in a file.
+/// The OCSP response in a file, and the decision about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Staple {
     /// The file.
@@ -19,25 +20,26 @@ pub struct Staple {
     pub this_update: i64,
     /// The last second of its validity, since the epoch.
     pub next_update: i64,
-    /// Why it is never stapled. None: it is, while it is valid.
+    /// The reason why the server never staples the response. None: it staples the response while that is
+    /// valid.
     pub rejected: Option<String>,
 }
 
 impl Staple {
-    /// Whether clients get it at `now`, in seconds since the epoch.
+    /// Whether the server staples the response at `now`, in seconds since the epoch.
     pub fn is_stapled_at(&self, now: i64) -> bool {
         self.rejected.is_none() && (self.this_update..=self.next_update).contains(&now)
     }
 }
 
-/// A file that is no OCSP response of success: why.
+/// The reason why a file is not a successful OCSP response.
 pub(crate) enum Malformed {
     NotDer,
-    /// The responder's own error (RFC 6960 section 4.2.1).
+    /// The responder's error status (RFC 6960 section 4.2.1).
     Status(u8),
 }
 
-/// Judges a response for the first certificate of a chain.
+/// Checks a response for the first certificate of a chain.
 pub(crate) fn judge(
     origin: String,
     response: &[u8],
@@ -61,7 +63,7 @@ pub(crate) fn judge(
     Ok(staple)
 }
 
-/// The signed part of a response of success.
+/// The signed part of a successful response.
 fn basic(response: &[u8]) -> Result<Signed<'_>, Malformed> {
     let parts = || {
         let mut outer = Der(response);
@@ -81,14 +83,14 @@ fn basic(response: &[u8]) -> Result<Signed<'_>, Malformed> {
     }
 }
 
-/// The certificate that a response is about, and its issuer.
+/// The certificate of a response, and its issuer.
 struct Subject<'a> {
     leaf: X509Certificate<'a>,
     issuer: X509Certificate<'a>,
 }
 
 struct Single {
-    /// The tag of the status.
+    /// The tag of the certificate status.
     status: u8,
     this_update: i64,
     next_update: i64,
@@ -103,11 +105,11 @@ impl<'a> Subject<'a> {
         Ok(Self { leaf, issuer })
     }
 
-    /// What a response says about this certificate.
+    /// The part of a response for this certificate.
     fn single(&self, response: &Signed<'_>) -> Option<Single> {
         let mut data = Der(Some(response.message.content).filter(|_| response.message.tag == SEQUENCE)?);
         data.optional(0xa0);
-        // Whose it is: the signature says that.
+        // Skip the responder ID: the signature proves the responder.
         data.any()?;
         let _produced_at = data.take(GENERALIZED_TIME)?;
         let mut singles = Der(data.take(SEQUENCE)?);
@@ -116,7 +118,7 @@ impl<'a> Subject<'a> {
             let is_own = self.is_named_by(Der(single.take(SEQUENCE)?))?;
             let status = single.any()?.tag;
             let this_update = seconds(single.take(GENERALIZED_TIME)?)?;
-            // Without one, newer information is available at any time, so it is valid at none.
+            // Without nextUpdate, newer information is always available, so the response is never valid.
             let next_update = match single.optional(0xa0) {
                 Some(next) => seconds(Der(next).take(GENERALIZED_TIME)?)?,
                 None => i64::MIN,
@@ -128,7 +130,7 @@ impl<'a> Subject<'a> {
         None
     }
 
-    /// RFC 6960 section 4.1.1.
+    /// Whether a CertID (RFC 6960 section 4.1.1) identifies this certificate.
     fn is_named_by(&self, mut id: Der<'_>) -> Option<bool> {
         let hash = match Der(id.take(SEQUENCE)?).take(6)? {
             SHA1 => &digest::SHA1_FOR_LEGACY_USE_ONLY,
@@ -145,7 +147,8 @@ impl<'a> Subject<'a> {
         )
     }
 
-    /// By the issuer, or by a responder with a certificate of the issuer for this (RFC 6960 section 4.2.2.2).
+    /// Checks the signature by the issuer, or by a responder with an OCSP signing certificate from the issuer
+    /// (RFC 6960 section 4.2.2.2).
     fn check_signature(
         &self,
         response: &Signed<'_>,
@@ -178,7 +181,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// `key` is the public key with its algorithm (DER).
+/// `key` is a public key with its algorithm (DER).
 fn is_signed_by(signed: &Signed<'_>, key: &[u8], algorithms: &WebPkiSupportedAlgorithms) -> bool {
     let parts = || {
         let mut key = Der(Der(key).take(SEQUENCE)?);
@@ -192,7 +195,7 @@ fn is_signed_by(signed: &Signed<'_>, key: &[u8], algorithms: &WebPkiSupportedAlg
     })
 }
 
-/// `YYYYMMDDHHMMSSZ` in seconds since the epoch (RFC 5280 section 4.1.2.5.2).
+/// Parses `YYYYMMDDHHMMSSZ` into seconds since the epoch (RFC 5280 section 4.1.2.5.2).
 fn seconds(time: &[u8]) -> Option<i64> {
     let digits: &[u8; 14] = time.strip_suffix(b"Z")?.try_into().ok()?;
     let number = |range: std::ops::Range<usize>| {
@@ -206,7 +209,7 @@ fn seconds(time: &[u8]) -> Option<i64> {
     if !is_date || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    // Days since 1 March of the year 0, so that a leap day is a year's last one.
+    // Count days from 1 March of year 0, so that a leap day is the last day of its year.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year.div_euclid(4) - year.div_euclid(100)
         + year.div_euclid(400)
@@ -217,7 +220,7 @@ fn seconds(time: &[u8]) -> Option<i64> {
 }
 
 const GENERALIZED_TIME: u8 = 0x18;
-/// id-pkix-ocsp-basic.
+/// The OID id-pkix-ocsp-basic.
 const BASIC: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 0x30, 1, 1];
 const SHA1: &[u8] = &[0x2b, 0x0e, 3, 2, 0x1a];
 const SHA256: &[u8] = &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 1];

@@ -1,8 +1,8 @@
-//! Versions, suites and groups that go together.
+//! Compatible versions, suites and groups.
 
 use crate::{Group, Suite, Version};
 
-/// What one side offers or accepts.
+/// The parameters that one side offers or accepts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
     /// Versions.
@@ -14,7 +14,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// What is given, and every compatible value where nothing is: a suite belongs to one version.
+    /// Fills empty lists with all compatible values: a suite belongs to one version.
     #[must_use]
     pub fn complete(self) -> Self {
         let versions = match (self.versions.is_empty(), self.suites.is_empty()) {

@@ -51,8 +51,8 @@ pub enum Group {
     P256,
     /// NIST P-384, `secp384r1`.
     P384,
-    /// X25519 together with ML-KEM-768, post-quantum hybrid. TLS 1.3 only. Its key shares are 1216 and
-    /// 1120 bytes where X25519 has 32.
+    /// X25519 combined with ML-KEM-768, a post-quantum hybrid. TLS 1.3 only. Its key shares take 1216 and
+    /// 1120 bytes, those of X25519 take 32.
     X25519Mlkem768,
 }
 
@@ -85,8 +85,8 @@ impl Version {
 }
 
 impl Suite {
-    /// Every suite in the default order of preference. AES-128 comes first: it is the one suite that every TLS 1.3
-    /// peer must support (RFC 8446 9.1) and the cheapest per byte on a CPU with AES instructions.
+    /// Every suite in the default order of preference. AES-128 comes first: every TLS 1.3 peer must support
+    /// it (RFC 8446 9.1), and it is the cheapest per byte on a CPU with AES instructions.
     pub const ALL: [Self; 9] = [
         Self::Aes128GcmSha256,
         Self::Aes256GcmSha384,
@@ -160,13 +160,14 @@ impl Group {
     /// Every group.
     pub const ALL: [Self; 4] = [Self::X25519, Self::P256, Self::P384, Self::X25519Mlkem768];
 
-    /// The default groups, most preferred first. The hybrid one comes first: what is recorded today can be decrypted once there are
-    /// quantum computers, except where both sides have it, and browsers, Go and OpenSSL 3.5 prefer it. It takes 1.25 times as many
-    /// instructions of the server's side of a full handshake as X25519, P-256 1.3 and P-384 2.9, and 2.3 KB on the wire.
+    /// The default groups, most preferred first. The hybrid comes first, since quantum computers may one day
+    /// decrypt recorded traffic that was exchanged without it, and since browsers, Go and OpenSSL 3.5 prefer
+    /// it. On the server, a full handshake takes 1.25 times the instructions of X25519 with the hybrid, 1.3
+    /// times with P-256 and 2.9 times with P-384; the hybrid also sends 2.3 KB.
     pub const DEFAULT: [Self; 4] = [Self::X25519Mlkem768, Self::X25519, Self::P256, Self::P384];
 
-    /// The same without the hybrid one, which instruments have unless told otherwise: the cheapest key exchange first, so that
-    /// results stay comparable with those of before.
+    /// The default groups without the hybrid, for instruments: the cheapest key exchange first, so that
+    /// results stay comparable with earlier ones.
     pub const CLASSICAL: [Self; 3] = [Self::X25519, Self::P256, Self::P384];
 
     /// The name in settings and reports: `x25519`, `p256`, `p384`, `x25519mlkem768`.
@@ -187,14 +188,13 @@ impl Group {
         }
     }
 
-    /// Whether this is the group's name: ours or another common one, case-insensitive.
+    /// Whether `name` is this group's name or an alias, ignoring case.
     fn is_called(self, name: &str) -> bool {
         let is_it = |known: &&str| name.eq_ignore_ascii_case(known);
         is_it(&self.name()) || self.aliases().iter().any(is_it)
     }
 
-    /// Our name for a group in another spelling (`p-256`, `secp256r1`). Any other word is
-    /// returned unchanged.
+    /// Weir's name for a group in another spelling (`p-256`, `secp256r1`). Returns any other word unchanged.
     pub fn spelling(name: &str) -> &str {
         Self::ALL.into_iter().find(|group| group.is_called(name)).map_or(name, |group| group.name())
     }
@@ -229,7 +229,7 @@ impl FromStr for Version {
 impl FromStr for Suite {
     type Err = UnknownName;
 
-    /// Parses our name, the IANA name or OpenSSL's name, case-insensitive.
+    /// Parses Weir's name or the IANA name, ignoring case.
     fn from_str(name: &str) -> Result<Self, UnknownName> {
         find("suite", name, &Self::ALL, |suite| {
             name.eq_ignore_ascii_case(suite.name()) || name.eq_ignore_ascii_case(suite.iana_name())
@@ -240,8 +240,8 @@ impl FromStr for Suite {
 impl FromStr for Group {
     type Err = UnknownName;
 
-    /// Parses `x25519`, `p256` (also `p-256`, `secp256r1`, `prime256v1`), `p384` (also `p-384`, `secp384r1`) and
-    /// `x25519mlkem768`, case-insensitive.
+    /// Parses `x25519`, `p256` (also `p-256`, `secp256r1`, `prime256v1`), `p384` (also `p-384`, `secp384r1`)
+    /// and `x25519mlkem768`, ignoring case.
     fn from_str(name: &str) -> Result<Self, UnknownName> {
         find("group", name, &Self::ALL, |group| group.is_called(name))
     }

@@ -1,8 +1,8 @@
-//! PEM files (RFC 7468), read strictly: every block of a file is used, or the file is rejected.
+//! PEM files (RFC 7468), parsed strictly: Weir uses every block of a file, or rejects the file.
 //!
-//! A parser that skips what it does not recognise ignores half of a revocation list's file that was joined without a line
-//! break. So this one rejects each line that looks like the boundary of a block and is none, and each block that its reader
-//! has no use for. Text around blocks is allowed.
+//! A parser that skips unknown text would ignore a revocation list that was joined to another one without a
+//! line break. So this parser rejects damaged block boundaries and unexpected blocks. It allows text around
+//! blocks.
 
 mod blocks;
 mod diagnosis;
@@ -23,12 +23,12 @@ pub(crate) const CERTIFICATE: &str = "not a valid certificate";
 pub(crate) const LIST: &str = "not a certificate revocation list";
 const KEY: &str = "no usable private key";
 
-/// The CAs in a PEM file, to trust: it has nothing but them.
+/// The trusted CAs in a PEM file, which must contain nothing else.
 pub fn authorities_in(path: &Path) -> Result<Vec<CertificateDer<'static>>, FileError> {
     Ok(File::read(path)?.authorities()?.1)
 }
 
-/// A certificate chain, leaf first, and its private key from PEM files, or from one that has both.
+/// A certificate chain, leaf first, and its private key from two PEM files or a combined one.
 pub fn chain_and_key(
     chain: &Path,
     key: &Path,
@@ -38,14 +38,14 @@ pub fn chain_and_key(
     Ok((chain.chain(&key)?, key.key(&chain, provider)?.der))
 }
 
-/// A file's content.
+/// The content of a file.
 pub(crate) struct File {
-    /// Its path, or its substitute.
+    /// The path, or its substitute.
     pub(crate) origin: String,
     pub(crate) content: Vec<u8>,
 }
 
-/// A block of a file, decoded.
+/// A decoded block.
 pub(crate) struct Item<T> {
     pub(crate) der: T,
     /// The line of its `-----BEGIN`.
@@ -60,7 +60,8 @@ impl File {
         }
     }
 
-    /// The CAs of a file that has nothing but them. A CA's private key does not belong on a machine that only verifies.
+    /// The CAs in a file that contains nothing else. A CA's private key does not belong on a machine that
+    /// only verifies.
     pub(crate) fn authorities(&self) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), FileError> {
         let mut roots = RootCertStore::empty();
         let mut authorities = Vec::new();
@@ -77,7 +78,7 @@ impl File {
         }
     }
 
-    /// A chain, leaf first. The file may be the key's, too, as HAProxy's are.
+    /// A chain, leaf first. The file may also contain the key, as for HAProxy.
     pub(crate) fn chain(&self, key: &Self) -> Result<Vec<CertificateDer<'static>>, FileError> {
         let is_combined = self.content == key.content;
         let mut chain = Vec::new();
@@ -98,8 +99,9 @@ impl File {
         }
     }
 
-    /// The only key of a file, which may be the chain's, too. `openssl ecparam` writes the curve before the key, which names
-    /// it as well; and of the ephemeral Diffie-Hellman over finite fields there is none.
+    /// The only key in a file, which may also contain the chain. Skips parameters: `openssl ecparam` writes
+    /// the curve in front of the key, which repeats it, and no supported suite uses finite-field
+    /// Diffie-Hellman.
     pub(crate) fn key(
         &self,
         chain: &Self,
@@ -126,7 +128,7 @@ impl File {
         found.ok_or_else(|| self.bad(KEY, diagnosis::why_no_key(&self.origin, &self.content, provider)))
     }
 
-    /// The revocation lists of a file that has nothing but them.
+    /// The revocation lists in a file that contains nothing else.
     pub(crate) fn lists(&self) -> Result<Vec<Item<CertificateRevocationListDer<'static>>>, FileError> {
         let mut lists = Vec::new();
         for block in self.blocks(LIST)? {

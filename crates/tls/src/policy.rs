@@ -1,4 +1,4 @@
-//! Checks of the parameters to negotiate, before any connection.
+//! Checks of the negotiable parameters, before any connection.
 
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::{SignatureScheme, SupportedProtocolVersion};
@@ -7,7 +7,7 @@ use crate::names::joined;
 use crate::unbuffered::{RECORD_HEADER, RECORD_PLAINTEXT};
 use crate::{Group, OfferError, SettingsError, Signature, Suite, Version, key_schedule};
 
-/// The three lists as configured, checked against each other.
+/// The configured versions, suites and groups, checked against each other.
 pub(crate) struct Parameters {
     pub(crate) provider: CryptoProvider,
     pub(crate) versions: Vec<&'static SupportedProtocolVersion>,
@@ -49,8 +49,8 @@ impl Parameters {
     }
 }
 
-/// The schemes that a client with these suites offers: `signatures` as configured, or if empty, all that
-/// are `supported`.
+/// The schemes that a client with these suites offers: the configured `signatures`, or without any, all
+/// `supported` ones.
 pub(crate) fn offered(
     signatures: &[Signature],
     suites: &[Suite],
@@ -83,7 +83,8 @@ pub(crate) fn checked_alpn(protocols: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Settin
     }
 }
 
-/// The size of a record as rustls counts it: with its header. Errors: `bytes` of the application are too few or too many.
+/// The record size with its header, as rustls counts it. Errors: `bytes` of application data are too few or
+/// too many.
 pub(crate) fn record_size(bytes: usize) -> Result<usize, SettingsError> {
     match (512..=RECORD_PLAINTEXT).contains(&bytes) {
         true => Ok(bytes + RECORD_HEADER),

@@ -1,4 +1,4 @@
-//! What is known about a server's certificate besides its bytes.
+//! Facts about a server's certificate.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ use crate::Staple;
 /// A certificate that a server presents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presented {
-    /// Its file, or its substitute.
+    /// The file, or its substitute.
     pub origin: String,
-    /// The DNS names that it is for, in lower case; a wildcard begins with `*.`.
+    /// The DNS names of the certificate, in lower case; a wildcard begins with `*.`.
     pub names: Vec<String>,
     /// The kind of its key.
     pub key: KeyName,
@@ -21,25 +21,25 @@ pub struct Presented {
     pub not_before: i64,
     /// The last second of its validity, since the epoch.
     pub not_after: i64,
-    /// Its OCSP response, if there is one.
+    /// The OCSP response, if any.
     pub ocsp: Option<Staple>,
 }
 
 /// The kind of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyName {
-    /// ECDSA with a curve of so many bits.
+    /// ECDSA with a curve of this many bits.
     Ecdsa(usize),
     /// Ed25519.
     Ed25519,
-    /// RSA with so many bits.
+    /// RSA with this many bits.
     Rsa(usize),
-    /// Another kind.
+    /// Another kind of key.
     Other,
 }
 
 impl Presented {
-    /// Reads the leaf. A part that cannot be read is left out: rustls has accepted the certificate.
+    /// Parses the leaf. Omits parts that fail to parse: rustls has accepted the certificate.
     pub(crate) fn of(origin: String, leaf: &CertificateDer<'_>) -> Self {
         let Ok((_, leaf)) = X509Certificate::from_der(leaf) else {
             return Self {
@@ -79,7 +79,7 @@ impl KeyName {
         }
     }
 
-    /// Orders kinds by the time that a signature takes: docs/decisions/0011-stacks.md.
+    /// Ranks kinds of keys by the time of a signature: docs/decisions/0011-stacks.md.
     pub(crate) fn cost(self) -> u32 {
         match self {
             Self::Ecdsa(bits) if bits <= 256 => 0,

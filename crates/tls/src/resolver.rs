@@ -1,4 +1,5 @@
-//! Which certificate a client gets: of those that it can verify, one for the most specific name, and of these the cheapest.
+//! Selecting a server's certificate: of those that the client can verify, the one with the most specific
+//! name, then the cheapest.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,38 +10,39 @@ use rustls::{SignatureAlgorithm, SignatureScheme};
 
 use crate::{FileError, Presented, SettingsError, Staple, Suite, TimeProvider, Version};
 
-/// The certificates of a server by name, shared by all cores.
+/// A server's certificates by name, shared by all cores.
 #[derive(Debug)]
 pub(crate) struct Resolver {
     exact: HashMap<Box<str>, Choices>,
-    /// By what follows the `*.`.
+    /// Wildcards, by the name after `*.`.
     below: HashMap<Box<str>, Choices>,
-    /// For clients that ask for no name, or for an unknown one.
+    /// For clients that send no name, or an unknown one.
     default: Choices,
     strict: bool,
-    /// The suites accepted.
+    /// The accepted suites.
     suites: Vec<Suite>,
-    /// For OCSP responses.
+    /// The clock for the validity of OCSP responses.
     time: Arc<dyn TimeProvider>,
 }
 
-/// Certificates for one name, the cheapest to sign with first; each has another kind of key.
+/// The certificates for one name with different kinds of keys, the cheapest to sign with first.
 #[derive(Clone, Debug, Default)]
 struct Choices(Vec<Choice>);
 
 #[derive(Clone, Debug)]
 struct Choice {
     certified: Arc<CertifiedKey>,
-    /// The same with an OCSP response, for the time of its validity.
+    /// The certificate with an OCSP response, for as long as the response is valid.
     stapled: Option<(Arc<CertifiedKey>, Staple)>,
     algorithm: SignatureAlgorithm,
     cost: u32,
-    /// Its file, for messages.
+    /// The file, for messages.
     origin: String,
 }
 
 impl Resolver {
-    /// The first certificate, with others for its names, is the default. Errors: two with one kind of key for one name.
+    /// The first certificate, with others for its names, is the default. Errors: two certificates with the
+    /// same kind of key for one name.
     pub(crate) fn new(
         certificates: &[(CertifiedKey, Presented)],
         strict: bool,
@@ -87,15 +89,15 @@ impl Resolver {
         Ok(resolver)
     }
 
-    /// The certificates for `name`, and those of the default if there need be none for it, the most specific name first.
-    /// RFC 6066 section 3 does not say what a wildcard covers; RFC 9525 section 6.3 does: one label.
+    /// The certificates for `name`, the most specific name first, then the default unless names are strict. A
+    /// wildcard covers one label: RFC 6066 section 3 does not say so, but RFC 9525 section 6.3 does.
     fn candidates(&self, name: Option<&str>) -> impl Iterator<Item = &Choices> {
         let exact = name.and_then(|name| self.exact.get(name));
         let below = name.and_then(|name| self.below.get(name.split_once('.')?.1));
         exact.into_iter().chain(below).chain((!self.strict).then_some(&self.default))
     }
 
-    /// With its OCSP response if that is valid now.
+    /// The certificate with its OCSP response if the response is valid now.
     fn now_of(&self, choice: &Choice) -> Arc<CertifiedKey> {
         let now = || self.time.current_time().map_or(0, |now| now.as_secs() as i64);
         match &choice.stapled {
@@ -104,7 +106,7 @@ impl Resolver {
         }
     }
 
-    /// Whether the client can verify the certificate's signature, and has a suite for it.
+    /// Whether the client can verify the certificate's signature and has a suite for it.
     fn is_usable(&self, choice: &Choice, hello: &ClientHello<'_>) -> bool {
         let Some(signer) = choice.certified.key.choose_scheme(hello.signature_schemes()) else {
             return false;
@@ -112,22 +114,22 @@ impl Resolver {
         let common =
             || self.suites.iter().filter(|suite| hello.cipher_suites().contains(&suite.rustls().suite()));
         if common().any(|suite| suite.version() == Version::Tls13) {
-            // PKCS#1 1.5 is for certificates alone there (RFC 8446 section 4.2.3).
+            // In TLS 1.3, PKCS#1 1.5 is for certificates only (RFC 8446 section 4.2.3).
             use SignatureScheme as S;
             return !matches!(
                 signer.scheme(),
                 S::RSA_PKCS1_SHA256 | S::RSA_PKCS1_SHA384 | S::RSA_PKCS1_SHA512
             );
         }
-        // In TLS 1.2 the suite names the kind of key (RFC 5246 section 7.4.2).
+        // In TLS 1.2 the suite determines the kind of key (RFC 5246 section 7.4.2).
         common().any(|suite| suite.rustls().usable_for_signature_algorithm(choice.algorithm))
     }
 }
 
 impl ResolvesServerCert for Resolver {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        // rustls gives the name in lower case, and with a dot at its end if the client sends one: a name of DNS means the same
-        // with it, though RFC 6066 section 3 has it without.
+        // rustls returns the name in lower case, but with a trailing dot if the client sends one. RFC 6066
+        // section 3 forbids the dot; in DNS it does not change the name.
         let name = hello.server_name().map(|name| name.strip_suffix('.').unwrap_or(name));
         let choices = || self.candidates(name).flat_map(|choices| &choices.0);
         let first = choices().next()?;

@@ -8,7 +8,7 @@ use rustls_pki_types::ServerName;
 use crate::client_sessions::CoreSessions;
 use crate::{Session, hello};
 
-/// A configuration whose store offers sessions in turn, and that store.
+/// A configuration whose store offers sessions in turn, and the store.
 #[derive(Clone, Debug)]
 pub(crate) struct Resuming {
     pub(crate) config: Arc<ClientConfig>,
@@ -16,12 +16,13 @@ pub(crate) struct Resuming {
 }
 
 impl Resuming {
-    /// None if there is no unexpired session of `name`.
+    /// None without an unexpired session of `name`.
     ///
-    /// Only rustls knows when a session expires. It then silently creates a ClientHello without it, so each
-    /// ClientHello is inspected.
+    /// Only rustls knows when a session expires. It then silently creates a ClientHello without the session,
+    /// so this inspects each ClientHello.
     pub(crate) fn connect(&self, name: &ServerName<'static>) -> Option<Session> {
-        // Each turn but the last removes a session: rustls took the ticket, or it was offered.
+        // Each turn but the last removes a session: rustls took the ticket, or the client offered the
+        // session.
         for _ in 0..self.sessions.count(name) {
             let session = self.start(name);
             if self.offers(&session, name) {
@@ -41,13 +42,14 @@ impl Resuming {
     }
 
     fn offers(&self, session: &Session, name: &ServerName<'static>) -> bool {
-        // If it has already failed, the caller will see the error.
+        // On failure, let the caller see the error.
         let Some(flight) = session.first_flight() else { return true };
-        // A ClientHello longer than a record has a large ticket.
+        // A ClientHello that exceeds a record contains a large ticket.
         let Some(offer) = hello::offer(flight) else { return true };
         match session.lent() {
             _ if offer.psk || offer.ticket => true,
-            // With TLS 1.3 enabled there is always a session ID (RFC 8446 D.4): a random one differs the next time.
+            // With TLS 1.3 enabled there is always a session ID (RFC 8446 D.4); a random one differs in the
+            // next ClientHello.
             Some(lent) if !offer.session_id.is_empty() => {
                 self.sessions.lend_again(name, lent);
                 let again = self.start(name);

@@ -1,4 +1,4 @@
-//! What is known of the revocation lists for clients' certificates (RFC 5280 section 5).
+//! Facts about the revocation lists for client certificates (RFC 5280 section 5).
 
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer};
 use x509_parser::prelude::{CertificateRevocationList, FromDer as _, X509Certificate};
@@ -9,19 +9,19 @@ use crate::pem::{File, Item};
 /// A revocation list in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevocationList {
-    /// Its file.
+    /// The file.
     pub origin: String,
-    /// The line in it at which the list begins.
+    /// The line at which the list begins.
     pub line: usize,
-    /// The CA (RFC 4514).
+    /// The CA's name (RFC 4514).
     pub issuer: String,
-    /// When it was issued, in seconds since the epoch.
+    /// The time of issue, in seconds since the epoch.
     pub this_update: i64,
-    /// When the next one is due, in seconds since the epoch. None: it does not say.
+    /// The time when the next list is due, in seconds since the epoch; None if the list has no such time.
     pub next_update: Option<i64>,
 }
 
-/// The revocation lists of a server, and what they leave out.
+/// The revocation lists of a server, and the CAs without one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revocation {
     /// The lists, in the order of the settings.
@@ -31,14 +31,14 @@ pub struct Revocation {
 }
 
 impl RevocationList {
-    /// Whether the next one is overdue at `now`, in seconds since the epoch.
+    /// Whether the next list is overdue at `now`, in seconds since the epoch.
     pub fn is_expired_at(&self, now: i64) -> bool {
         self.next_update.is_some_and(|at| at < now)
     }
 }
 
 impl Revocation {
-    /// Adds a list of a file, which is known to be one.
+    /// Adds a valid list from a file.
     pub(crate) fn add(&mut self, file: &File, list: &Item<CertificateRevocationListDer<'_>>) {
         let Ok((_, read)) = CertificateRevocationList::from_der(&list.der) else { return };
         self.lists.push(RevocationList {
@@ -50,7 +50,7 @@ impl Revocation {
         });
     }
 
-    /// Notes which of the CAs have no list.
+    /// Records the CAs without a list.
     pub(crate) fn compare(&mut self, authorities: &[CertificateDer<'_>]) {
         if self.lists.is_empty() {
             return;

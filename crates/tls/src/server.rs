@@ -29,77 +29,80 @@ use crate::{
 /// More than any client stores, and few enough for one flight.
 const MAX_TICKETS: u32 = 16;
 
-/// Below a minute, hardly a client comes back in time.
+/// With less than a minute, hardly any client returns in time.
 const LIFETIMES: RangeInclusive<Duration> = Duration::from_secs(60)..=Duration::from_secs(84 * 3600);
 
-/// What a server presents and accepts.
+/// The settings of a server.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
-    /// The certificate chains and their keys, at least one. Of those that it can verify, a client gets the one with the most
-    /// specific name: exactly the one that it asks for, a wildcard for it, or else the first certificate. Of several for one
-    /// name, with different kinds of keys, it gets the cheapest.
+    /// The certificate chains and their keys, at least one. Of the certificates that a client can verify, the
+    /// server presents the one with the most specific name: an exact match, a wildcard, or else the first
+    /// certificate. Of several with different kinds of keys for one name, it presents the cheapest.
     pub identities: Vec<Identity>,
-    /// Reject clients that ask for no known name, in place of presenting the first certificate. Default: false.
+    /// Reject clients that send no name or an unknown one, instead of presenting the first certificate.
+    /// Default: false.
     pub strict_names: bool,
-    /// The versions accepted, in any order; the highest in common is used. Default: both.
+    /// The accepted versions in any order; the server selects the highest common one. Default: both.
     pub versions: Vec<Version>,
-    /// The suites accepted, most preferred first. Default: [`Suite::ALL`].
+    /// The accepted suites, most preferred first. Default: [`Suite::ALL`].
     pub suites: Vec<Suite>,
-    /// The client's preference among them decides, not this order. Default: true.
+    /// Select the suite by the client's preference, not by the order of `suites`. Default: true.
     pub clients_order: bool,
-    /// The groups accepted, most preferred first. Default: [`Group::DEFAULT`].
+    /// The accepted groups, most preferred first. Default: [`Group::DEFAULT`].
     pub groups: Vec<Group>,
-    /// The application protocols (RFC 7301), most preferred first; empty: none is negotiated. Default: empty.
+    /// The application protocols (RFC 7301), most preferred first; empty disables ALPN. Default: empty.
     pub alpn: Vec<Vec<u8>>,
-    /// Tickets sent after each TLS 1.3 handshake, full or resumed; at most 16. 0: no tickets in either version, so that
-    /// TLS 1.3 clients cannot resume and TLS 1.2 clients resume by session ID.
+    /// Tickets sent after each TLS 1.3 handshake, full or resumed; at most 16. With 0, the server issues no
+    /// tickets in either version: TLS 1.3 clients cannot resume, and TLS 1.2 clients resume by session ID.
     ///
-    /// Default: 1. Each handshake, full or resumed, gives the client one ticket, so a client that returns with
-    /// as many connections as before resumes all of them. Each ticket adds about 3 % to a full handshake's
-    /// instructions.
+    /// Default: 1. Each handshake gives the client a new ticket, so a client that returns with the same
+    /// number of connections resumes all of them. Each ticket adds about 3 % to the instructions of a full
+    /// handshake.
     pub tickets: u32,
-    /// How long a key issues tickets: they open for at least that long and less than twice as long. Stored sessions live that
-    /// long. A minute to 3.5 days (RFC 8446 section 4.6.1 allows 7 in all). Default: 12 hours.
+    /// The time for which a key issues tickets. A ticket stays valid for at least this time and less than
+    /// twice this time; a stored session lives for this time. A minute to 3.5 days (RFC 8446 section 4.6.1
+    /// allows 7 days in all). Default: 12 hours.
     pub ticket_lifetime: Duration,
-    /// A file with secrets in hexadecimal, one in a line, of 32 bytes or more. The keys of tickets are derived from the first
-    /// one and the clock, and those of the others open tickets, too. So all machines with the file accept each other's
-    /// tickets. It is read once: see [`Server::replace_ticket_secrets`]. Default: a random secret of this process.
+    /// A file with hexadecimal secrets, one per line, of at least 32 bytes each. The server derives its
+    /// ticket keys from the first secret and the clock; keys from the other secrets open tickets, too. So all
+    /// machines with the file accept each other's tickets. The file is read once: see
+    /// [`Server::replace_ticket_secrets`]. Default: a random secret per process.
     pub ticket_secrets: Option<PathBuf>,
-    /// The most sessions that are stored, for clients without tickets. Default: 32 768.
+    /// The maximum number of stored sessions, for clients without tickets. Default: 32 768.
     pub sessions: usize,
-    /// Keep the sessions in this process's memory instead of in the tickets: in TLS 1.2, resumption is by session
-    /// ID; in TLS 1.3, a ticket is the ID of a stored session, and works once. Default: false.
+    /// Keep sessions in this process's memory instead of in tickets: TLS 1.2 clients resume by session ID; a
+    /// TLS 1.3 ticket is the ID of a stored session and works once. Default: false.
     pub stateful: bool,
     /// Whether clients can resume at all. Default: true.
     pub resumption: bool,
     /// Ask clients for a certificate. Default: none.
     pub client_auth: Option<ClientAuth>,
-    /// The most bytes of the application in a record: 512 to 16 384. A client can use none of a record before it has all of it.
-    /// Default: 16 384, the most that TLS has (RFC 8446 section 5.1).
+    /// The maximum application data per record: 512 to 16 384 bytes. A client cannot use a record before it
+    /// has received all of it. Default: 16 384, the maximum in TLS (RFC 8446 section 5.1).
     pub record_size: usize,
-    /// A file to which each session's secrets are appended in the NSS key log format, which allows decrypting the traffic:
-    /// for debugging alone. Created with mode 0600. Default: none.
+    /// A file to append each session's secrets to, in the NSS key log format, which allows decrypting the
+    /// traffic: only for debugging. Created with mode 0600. Default: none.
     pub key_log: Option<PathBuf>,
     /// The wall clock. Default: the system's.
     pub time: Arc<dyn TimeProvider>,
 }
 
-/// Which certificates clients need.
+/// The certificates that clients need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientAuth {
-    /// A PEM file with the CAs that issue them.
+    /// A PEM file with the CAs that issue client certificates.
     pub roots: PathBuf,
-    /// PEM files with revocation lists: certificates in them are rejected.
+    /// PEM files with revocation lists. The server rejects the certificates in them.
     pub crls: Vec<PathBuf>,
-    /// Accept certificates also where the next revocation list of their CA is overdue. If not, they are rejected, as by
-    /// OpenSSL's servers: a certificate may be revoked that the list does not have.
+    /// Accept certificates even if the next revocation list of their CA is overdue. Otherwise the server
+    /// rejects them, as OpenSSL's servers do, since the outdated list may lack a revoked certificate.
     pub expired_crls: bool,
-    /// Reject clients without one.
+    /// Reject clients without a certificate.
     pub required: bool,
 }
 
 impl ClientAuth {
-    /// Every client needs a certificate of the CAs in this file.
+    /// Requires a certificate from the CAs in this file.
     pub fn required(roots: impl Into<PathBuf>) -> Self {
         Self { roots: roots.into(), crls: Vec::new(), expired_crls: false, required: true }
     }
@@ -136,8 +139,8 @@ impl ServerSettings {
 /// The process-wide part of a server: certificate, ticket key space and stored sessions. Cheap to clone.
 ///
 /// Two servers of one process share ticket keys if and only if they have the same certificates and client
-/// CAs. So a reloaded configuration with the same identity still accepts its tickets, and no ticket crosses
-/// identities. Stored sessions belong to one `Server` and its clones.
+/// CAs. So a reloaded configuration with the same identity still accepts its tickets, and no ticket is valid
+/// for another identity. Stored sessions belong to one `Server` and its clones.
 #[derive(Clone, Debug)]
 pub struct Server {
     /// Complete except for the per-core part.
@@ -208,8 +211,8 @@ impl Server {
         };
         config.ignore_client_order = !settings.clients_order;
         config.max_fragment_size = Some(record_size(settings.record_size)?);
-        // No early data, whatever a client offers: it can be replayed (RFC 8446 section 8), and HTTP needs servers that know
-        // of it (RFC 8470).
+        // Never accept early data: an attacker can replay it (RFC 8446 section 8), and HTTP servers must know
+        // that they receive it (RFC 8470).
         config.max_early_data_size = 0;
         config.send_tls13_tickets = if settings.resumption { settings.tickets as usize } else { 0 };
         let stateless = settings.resumption && !settings.stateful && settings.tickets > 0;
@@ -222,18 +225,18 @@ impl Server {
         })
     }
 
-    /// The file of ticket secrets, if there is one and tickets are issued.
+    /// The file of ticket secrets, if set and the server issues tickets.
     pub fn ticket_file(&self) -> Option<&Path> {
         self.ticket_file.as_deref()
     }
 
-    /// The secrets in use. None if no tickets are issued.
+    /// The current secrets. None if the server issues no tickets.
     pub fn ticket_secrets(&self) -> Option<TicketSecrets> {
         self.tickets.as_ref().map(|(space, _)| space.secrets().get().1)
     }
 
-    /// From now on, all cores of this server and of its clones issue and open tickets under these secrets, in handshakes in
-    /// progress, too. Does nothing if no tickets are issued.
+    /// Makes all cores of this server and of its clones issue and open tickets with these secrets, even in
+    /// handshakes in progress. Does nothing if the server issues no tickets.
     pub fn replace_ticket_secrets(&self, secrets: &TicketSecrets) {
         if let Some((space, _)) = &self.tickets {
             space.secrets().replace(secrets);
@@ -245,7 +248,7 @@ impl Server {
         &self.presented
     }
 
-    /// The revocation lists for clients' certificates.
+    /// The revocation lists for client certificates.
     pub fn revocation(&self) -> &Revocation {
         &self.revocation
     }
@@ -265,30 +268,30 @@ impl Server {
 /// One core's part of a [`Server`].
 #[derive(Clone, Debug)]
 pub struct Acceptor {
-    /// What it was made of.
+    /// The configuration that it was created from.
     of: Arc<ServerConfig>,
     config: Arc<ServerConfig>,
     tickets: Option<Arc<CoreTickets>>,
 }
 
 impl Acceptor {
-    /// The server side of a new connection. It waits for the client's first bytes.
+    /// The server side of a new connection; it waits for the client's first bytes.
     pub fn accept(&self) -> Session {
         Session::server(self.config.clone())
     }
 
-    /// Whether it is a part of this server, or of a clone of it.
+    /// Whether this belongs to `server` or a clone of it.
     pub fn is_of(&self, server: &Server) -> bool {
         Arc::ptr_eq(&self.of, &server.template)
     }
 
-    /// What was done with tickets so far.
+    /// The ticket counts of this core so far.
     pub fn tickets(&self) -> TicketCounts {
         self.tickets.as_ref().map(|tickets| tickets.counts()).unwrap_or_default()
     }
 }
 
-/// What a [`ClientAuth`] names, read.
+/// The contents of the files in a [`ClientAuth`].
 struct Trusted {
     roots: RootCertStore,
     certificates: Vec<CertificateDer<'static>>,
@@ -318,7 +321,7 @@ impl Trusted {
     fn verifier(self, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ClientCertVerifier>, SettingsError> {
         let mut builder = WebPkiClientVerifier::builder_with_provider(Arc::new(self.roots), provider);
         if !self.crls.is_empty() {
-            // A list of one CA says nothing about certificates of another.
+            // A CA's list says nothing about certificates of another CA.
             builder = builder.with_crls(self.crls).allow_unknown_revocation_status();
             if !self.expired_crls {
                 builder = builder.enforce_revocation_expiration();
@@ -331,8 +334,9 @@ impl Trusted {
     }
 }
 
-/// Everything that distinguishes identities (tickets that crossed identities have broken gateways): the certificates, the
-/// client CAs and the revocation lists. So a client whose certificate was revoked since cannot resume.
+/// The key space covers everything that distinguishes identities: the certificates, the client CAs and the
+/// revocation lists. So a client whose certificate has been revoked since cannot resume. Tickets that were
+/// valid for several identities have broken other gateways.
 fn key_space<'a>(
     chains: impl Iterator<Item = &'a CertificateDer<'static>>,
     client_auth: Option<&'a Trusted>,
@@ -353,7 +357,7 @@ fn key_space<'a>(
         .ok_or_else(|| SettingsError::Refused("the system provides no random bytes".to_owned()))
 }
 
-/// With only TLS 1.2, suites of the wrong key type would reject every client.
+/// With TLS 1.2 alone, suites of the wrong key type would reject every client.
 fn check_key_fits(
     first: SignatureAlgorithm,
     certificates: &[(CertifiedKey, Presented)],
@@ -383,7 +387,7 @@ mod tests {
     use rustls::server::ServerConnection;
     use std::io::{Read as _, Write as _};
 
-    /// Carries bytes until the client has nothing more to send.
+    /// Carries bytes until the client has no more to send.
     fn settle(client: &mut ClientConnection, mut server: impl FnMut(&mut Vec<u8>) -> Vec<u8>) {
         loop {
             let mut bytes = Vec::new();
@@ -402,7 +406,8 @@ mod tests {
         }
     }
 
-    /// Regression test: beyond 5 461 bytes of early data, the handshake failed; when they arrived in pieces, beyond fewer.
+    /// Regression test: the handshake failed beyond 5 461 bytes of early data, and beyond fewer if they
+    /// arrived in pieces.
     #[test]
     fn early_data_of_a_ticket_of_ours_is_rejected_and_the_client_works() {
         for asks_certificate in [false, true] {
@@ -427,10 +432,11 @@ mod tests {
         }
     }
 
-    /// Connects with records of early data, which reach the server in pieces of this many bytes. Returns why it failed.
+    /// Connects with records of early data, which reach the server in pieces of `piece` bytes. Returns the
+    /// cause of a failure.
     fn reject_early_data(asks_certificate: bool, records: &[usize], piece: usize) -> Option<&'static str> {
         let issued = issue(&["localhost"], KeyKind::EcdsaP256).unwrap();
-        // Of stored sessions alone does the TLS library take early data at all.
+        // rustls accepts early data only with stored sessions.
         let files = tempfile::tempdir().unwrap();
         let ca = issued.write_to(files.path()).unwrap().ca;
         let client_auth =
@@ -451,7 +457,7 @@ mod tests {
         let config = Arc::new(config);
         let connect = || ClientConnection::new(Arc::clone(&config), "localhost".try_into().unwrap()).unwrap();
 
-        // What no setting leads to: the same sessions, and a ticket that allows early data.
+        // A server that no setting allows: the same stored sessions, and tickets that permit early data.
         let acceptor = server.core();
         let mut permissive = ServerConfig::clone(&acceptor.config);
         permissive.max_early_data_size = 1 << 20;

@@ -1,8 +1,8 @@
-//! The server's stateful sessions, for TLS 1.2 clients without tickets and for servers that issue none.
+//! The server's stored sessions, for TLS 1.2 clients without tickets and for servers that issue none.
 //!
-//! All cores share the store, because the kernel puts a returning client on any of them. It is sharded by session
-//! ID, so that cores rarely contend for a lock, and a lock is held for one look-up. A full shard evicts its
-//! oldest session, in constant time.
+//! All cores share the store, because the kernel may assign a returning client to any of them. The store is
+//! sharded by session ID and holds a lock for one look-up, so that cores rarely contend. A full shard evicts
+//! its oldest session in constant time.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -16,22 +16,22 @@ use crate::notes::{self, Origin};
 
 /// A power of two well above the number of cores, so that a collision is rare.
 const SHARDS: usize = 64;
-/// Sessions, unless it is set. A session of a client without certificate is about 150 bytes, with overhead about 300:
-/// 10 MiB when full.
+/// The default number of sessions. A session of a client without a certificate takes about 150 bytes, about
+/// 300 with overhead: 10 MiB when full.
 pub(crate) const SESSIONS: usize = 32_768;
 
 /// A bounded store of sessions by ID.
 pub(crate) struct SessionStore {
     shards: Box<[Mutex<Shard>]>,
-    /// Sessions in a shard.
+    /// The maximum number of sessions per shard.
     most: usize,
-    /// Seconds.
+    /// In seconds.
     lifetime: u64,
     time: Arc<dyn TimeProvider>,
 }
 
-/// Every session in `sessions` has its ID in `order`, oldest first; `order` may have more, whose session was
-/// taken, and never more than fit.
+/// `order` has the ID of every session in `sessions`, oldest first. It may also have the IDs of sessions that
+/// were taken, within the maximum per shard.
 #[derive(Default)]
 struct Shard {
     sessions: HashMap<Arc<[u8]>, Stored>,
@@ -40,13 +40,13 @@ struct Shard {
 
 struct Stored {
     value: Vec<u8>,
-    /// Seconds of the wall clock.
+    /// In seconds of the wall clock.
     expires: u64,
 }
 
 impl SessionStore {
-    /// A store of so many sessions, rounded up to the number of shards, each of which lives that long (RFC 5246 F.1.4 suggests
-    /// at most 24 hours).
+    /// A store of `sessions` sessions, rounded up to a multiple of the number of shards, each valid for
+    /// `lifetime` (RFC 5246 F.1.4 suggests at most 24 hours).
     pub(crate) fn new(sessions: usize, lifetime: Duration, time: Arc<dyn TimeProvider>) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
@@ -56,7 +56,7 @@ impl SessionStore {
         }
     }
 
-    /// Our IDs are random, and foreign ones can only miss: the first bytes spread well enough.
+    /// Weir's IDs are random, and foreign ones can only miss, so the first bytes spread well enough.
     fn with_shard<T>(&self, id: &[u8], act: impl FnOnce(&mut Shard) -> T) -> T {
         let index = id.iter().take(2).fold(0, |index, byte| index << 8 | usize::from(*byte)) % SHARDS;
         act(&mut self.shards[index].lock().unwrap_or_else(PoisonError::into_inner))
@@ -131,7 +131,7 @@ mod tests {
     }
 
     fn id(number: u32) -> Vec<u8> {
-        // Spread over the shards as random identifiers are.
+        // Spread over the shards like random IDs.
         let mut id = number.wrapping_mul(0x9e37_79b9).to_be_bytes().to_vec();
         id.extend_from_slice(&number.to_be_bytes());
         id
@@ -149,7 +149,7 @@ mod tests {
         assert!((2 * most - 100..2 * most).all(|number| store.get(&id(number)).is_some()));
     }
 
-    /// Taken sessions leave their IDs in `order`; these must not pile up.
+    /// A taken session leaves its ID in `order`; these IDs must not pile up.
     #[test]
     fn taking_leaves_nothing_behind() {
         let store = store();

@@ -1,4 +1,4 @@
-//! One side of one TLS connection, as a transformer of bytes.
+//! One side of one TLS connection, as a byte transformer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,24 +14,23 @@ use crate::notes::{self, Lent, Notes, Origin};
 use crate::unbuffered::{self, RECORD_HEADER, RECORD_PLAINTEXT, Sink};
 use crate::{Chain, Facts, TlsError};
 
-/// A handshake message of 64 KiB, the longest that rustls accepts, in records that carry more payload than overhead,
-/// and the current record.
+/// Room for a handshake message of 64 KiB, the longest that rustls accepts, in records with more payload than
+/// overhead, and for the current record.
 const MAX_PARTIAL: usize = 96 * 1024;
 
 /// The server or client side of one connection.
 ///
-/// Between calls it only keeps what rustls keeps (keys and counters, about 1 KiB) and any partial
-/// record.
+/// Between calls it keeps only rustls's state (keys and counters, about 1 KiB) and any partial record.
 pub struct Session {
     side: Side,
-    /// A partial record, or the part of a handshake message from earlier records.
+    /// A partial record, or the first records of a partial handshake message.
     partial: Vec<u8>,
     phase: Phase,
-    /// The most plaintext in a record that we send.
+    /// The maximum plaintext per sent record.
     record_size: u16,
     peer_closed: bool,
     closed: bool,
-    /// Whether to read on after our close.
+    /// Keep reading after this side has sent close_notify.
     reads_on: bool,
 }
 
@@ -40,14 +39,14 @@ pub struct Session {
 pub struct Received {
     /// The handshake finished in this call: [`Session::facts`] and [`Session::send`] work from now on.
     pub handshake_finished: bool,
-    /// The peer has closed its direction with close_notify, in this call or before.
+    /// The peer has closed its direction with close_notify, in this call or an earlier one.
     pub peer_closed: bool,
 }
 
 enum Side {
     Server(Box<UnbufferedServerConnection>),
     Client(Box<UnbufferedClientConnection>),
-    /// rustls could not start: the phase has the reason.
+    /// rustls could not start: the phase has the cause.
     None,
 }
 
@@ -60,13 +59,13 @@ enum Phase {
 #[derive(Default)]
 struct Handshaking {
     notes: Notes,
-    /// Our hellos.
+    /// The hellos sent by this side.
     hellos: hello::Sent,
-    /// What a server has received since its last hello.
+    /// The records that a server has received since its last hello.
     received: hello::Received,
     /// Whether the peer's first bytes were TLS.
     is_tls: bool,
-    /// Output created in advance.
+    /// A flight created in advance.
     first_flight: Vec<u8>,
 }
 
@@ -98,11 +97,11 @@ impl Session {
         }
     }
 
-    /// Creates a client's ClientHello now, for [`Session::first_flight`]. The first call of [`Session::receive`]
-    /// returns it as usual.
+    /// Creates a client's ClientHello now, for [`Session::first_flight`]. The first call of
+    /// [`Session::receive`] returns it as usual.
     pub(crate) fn start(&mut self) {
         let mut flight = Vec::new();
-        // If this fails, so does the next call, with the reason.
+        // On failure the next call fails, too, and returns the error.
         let _ = self.receive(&mut [], &mut Vec::new(), &mut flight);
         if let Phase::Handshaking(handshaking) = &mut self.phase {
             handshaking.first_flight = flight;
@@ -124,8 +123,8 @@ impl Session {
         matches!(self.side, Side::Server(_))
     }
 
-    /// The certificates that the client has presented, leaf first, in this handshake or in the one that it resumes. None
-    /// during the handshake, without one, and on the client's side.
+    /// The certificates that the client presented, leaf first, in this handshake or the resumed one. None
+    /// during the handshake, without a client certificate, and on the client's side.
     pub fn client_chain(&self) -> Option<&[CertificateDer<'static>]> {
         match (&self.side, &self.phase) {
             (Side::Server(connection), Phase::Traffic(_)) => connection.peer_certificates(),
@@ -140,14 +139,14 @@ impl Session {
         }
     }
 
-    /// `record_size` is rustls's: with the header.
+    /// `record_size` includes the header, as rustls counts it.
     fn new(side: Side, phase: Phase, record_size: Option<usize>) -> Self {
         let record_size = record_size.map_or(RECORD_PLAINTEXT, |size| size.saturating_sub(RECORD_HEADER));
         Self {
             side,
             partial: Vec::new(),
             phase,
-            // At least 1, so that it can divide.
+            // At least 1, since `send` divides by it.
             record_size: record_size.clamp(1, RECORD_PLAINTEXT) as u16,
             peer_closed: false,
             closed: false,
@@ -159,17 +158,17 @@ impl Session {
         Self::new(Side::None, Phase::Failed { error: TlsError::from(error), facts: None }, None)
     }
 
-    /// Processes ciphertext from the socket, however it is split; the slice is scratch and is decrypted in
-    /// place. Appends the plaintext to `plaintext`, and output for the peer to `reply`: handshake
+    /// Processes ciphertext from the socket, in any pieces, decrypting in place; the slice is scratch
+    /// afterwards. Appends the plaintext to `plaintext`, and output for the peer to `reply`: handshake
     /// messages, tickets, alerts, key updates.
     ///
-    /// A client calls this once at the start with no bytes, to get its first message.
+    /// A client calls this once at the start without bytes, to get its first flight.
     ///
     /// # Errors
     ///
-    /// Once failed, every further call returns the same error. `reply` may contain an alert for the peer, and
-    /// `plaintext` the bytes before the failure. After [`TlsError::NotTls`] there is no alert, so that
-    /// the caller may respond in cleartext. After [`Session::close`] the bytes are discarded unread.
+    /// After a failure, every further call returns the same error. `reply` may contain an alert for the peer,
+    /// and `plaintext` the bytes before the failure. After [`TlsError::NotTls`] there is no alert, so that
+    /// the caller may respond in cleartext. After [`Session::close`] the session discards input.
     pub fn receive(
         &mut self,
         ciphertext: &mut [u8],
@@ -221,9 +220,8 @@ impl Session {
         sent.map_err(|error| self.fail(error.into()))
     }
 
-    /// Appends a close_notify alert, once: nothing is sent or read after it. Does nothing if the session
-    /// failed, since then an alert was already sent, or if the
-    /// handshake is not done.
+    /// Appends a close_notify alert, once; the session then neither sends nor reads. Does nothing after a
+    /// failure, which has already sent an alert, or during the handshake.
     pub fn close(&mut self, out: &mut Vec<u8>) {
         if self.closed || matches!(self.phase, Phase::Failed { .. }) {
             return;
@@ -240,8 +238,8 @@ impl Session {
         }
     }
 
-    /// As [`Session::close`], but what the peer sends afterwards is still read, up to its own close_notify: a half-close
-    /// (RFC 8446 6.1).
+    /// As [`Session::close`], but the session keeps reading up to the peer's close_notify: a half-close (RFC
+    /// 8446 6.1).
     pub fn close_sending(&mut self, out: &mut Vec<u8>) {
         self.reads_on = true;
         self.close(out);
@@ -252,8 +250,8 @@ impl Session {
         self.handshaking().is_some()
     }
 
-    /// Whether the peer has sent close_notify: the only clean end (RFC 8446 6.1). An end of the stream without it may
-    /// be a truncation attack.
+    /// Whether the peer has sent close_notify, the only clean end (RFC 8446 6.1). An end of stream without it
+    /// may be a truncation attack.
     pub fn peer_closed(&self) -> bool {
         self.peer_closed
     }
@@ -267,7 +265,7 @@ impl Session {
         }
     }
 
-    /// How many TLS 1.3 tickets a client has received on this connection so far. 0 on a server.
+    /// The number of TLS 1.3 tickets that a client has received on this connection so far. 0 on a server.
     pub fn tickets_received(&self) -> u32 {
         match &self.side {
             Side::Client(connection) => connection.tls13_tickets_received(),
@@ -275,7 +273,7 @@ impl Session {
         }
     }
 
-    /// Bytes buffered for an incomplete record or handshake message, besides what rustls keeps.
+    /// The memory for an incomplete record or handshake message, in bytes, besides rustls's own.
     pub fn partial_bytes(&self) -> usize {
         self.partial.capacity()
     }
@@ -319,11 +317,11 @@ impl Session {
         Ok(Received { handshake_finished: finished, peer_closed: self.peer_closed })
     }
 
-    /// Feeds rustls the leftover and `input`, and keeps the new leftover.
+    /// Passes the leftover and `input` to rustls, and keeps the new leftover.
     ///
-    /// With a leftover, only as much of `input` as completes its record is copied to it, so that the other
-    /// records of a large read are decrypted in place. The amount is guessed from the record header: if it is
-    /// wrong (the leftover may start within a handshake message), the rest follows in the next turn.
+    /// Copies to the leftover only the bytes of `input` that complete its record, so that rustls decrypts the
+    /// other records of a large read in place. The record header gives the number; if it is wrong, since the
+    /// leftover may start within a handshake message, the next turn adds the missing bytes.
     fn take(
         &mut self,
         mut input: &mut [u8],
@@ -375,7 +373,7 @@ impl Session {
     }
 }
 
-/// rustls bounds a handshake message, but not the records that it comes in.
+/// rustls limits a handshake message, but not the records that contain it.
 fn bounded(partial: &[u8]) -> Result<(), Error> {
     if partial.len() > MAX_PARTIAL { Err(InvalidMessage::HandshakePayloadTooLarge.into()) } else { Ok(()) }
 }

@@ -37,14 +37,14 @@ pub enum Signature {
     MlDsa65,
     /// ML-DSA-87, post-quantum (TLS 1.3 only).
     MlDsa87,
-    /// Another one, by its number in the IANA registry of signature schemes. It is not supported, so it cannot be
-    /// requested.
+    /// An unsupported scheme, by its number in the IANA registry of signature schemes. Settings cannot
+    /// request it.
     Other(u16),
 }
 
 type Known = (Signature, &'static str, &'static str, Scheme);
 
-/// The scheme, our name, the name in the IANA registry, and rustls's name.
+/// The scheme, Weir's name, the name in the IANA registry, and rustls's name.
 const KNOWN: [Known; 13] = [
     (
         Signature::EcdsaP256Sha256,
@@ -92,8 +92,8 @@ impl Signature {
         KNOWN.iter().find(|known| known.0 == self)
     }
 
-    /// The name in settings and reports, such as `ecdsa-p256-sha256`. [`Signature::Other`] is `other` here and prints
-    /// as its number.
+    /// The name in settings and reports, such as `ecdsa-p256-sha256`. For [`Signature::Other`] this is
+    /// `other`, but `Display` prints the number.
     pub fn name(self) -> &'static str {
         self.known().map_or("other", |known| known.1)
     }
@@ -103,8 +103,8 @@ impl Signature {
         self.known().map_or("unknown", |known| known.2)
     }
 
-    /// Whether a handshake with `suite` can use this scheme: in TLS 1.2 the suite fixes the key's type
-    /// (RFC 8422 5.1), in TLS 1.3 any except PKCS#1 1.5 works (RFC 8446 4.2.3).
+    /// Whether a handshake with `suite` can use this scheme: in TLS 1.2 the suite determines the key type
+    /// (RFC 8422 5.1); TLS 1.3 allows any scheme except PKCS#1 1.5 (RFC 8446 4.2.3).
     pub fn fits(self, suite: Suite) -> bool {
         match suite.version() {
             Version::Tls12 => {
@@ -152,7 +152,7 @@ impl From<Scheme> for Signature {
 impl FromStr for Signature {
     type Err = UnknownName;
 
-    /// Parses our name or the IANA name, case-insensitive.
+    /// Parses Weir's name or the IANA name, ignoring case.
     fn from_str(name: &str) -> Result<Self, UnknownName> {
         find("signature scheme", name, &Self::ALL, |signature| {
             name.eq_ignore_ascii_case(signature.name()) || name.eq_ignore_ascii_case(signature.iana_name())

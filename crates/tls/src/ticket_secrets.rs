@@ -1,4 +1,4 @@
-//! The secrets that the keys of tickets are derived from, and how they are replaced while servers use them.
+//! Ticket secrets, from which ticket keys are derived, and their replacement at run time.
 
 use std::fmt;
 use std::path::Path;
@@ -10,23 +10,24 @@ use aws_lc_rs::{digest, hkdf, rand};
 use crate::SettingsError;
 use crate::identity;
 
-/// Kept as it is, and not only as the key that is extracted from it, so that a process can hand it to the next one.
+/// The secret itself rather than the extracted key, so that a process can hand it to its successor.
 static OF_PROCESS: OnceLock<[u8; SECRET_LEN]> = OnceLock::new();
 
-/// Bytes of the random secret of a process.
+/// The length of a process's random secret, in bytes.
 pub const SECRET_LEN: usize = 32;
 
-/// Secrets that all machines of a fleet have, at least one: the first one issues tickets, all of them open them.
+/// Secrets shared by all machines of a fleet, at least one. The first one issues tickets; all of them open
+/// tickets.
 #[derive(Clone)]
 pub struct TicketSecrets {
     keys: Arc<[hkdf::Prk]>,
-    /// What they are compared by.
+    /// For comparing lists of secrets.
     digest: [u8; 32],
 }
 
 impl TicketSecrets {
-    /// Reads them from a file, in hexadecimal, one of 32 bytes or more in a line; lines with `#` are comments. Errors: it
-    /// cannot be read, a line is something else, or there is none.
+    /// Reads hexadecimal secrets from a file, one per line, of at least 32 bytes each; lines with `#` are
+    /// comments. Errors: the file cannot be read, a line is invalid, or there is no secret.
     pub fn read(path: &Path) -> Result<Self, SettingsError> {
         let mut secrets = identity::load_secrets(path)?;
         let read = Self::of(secrets.iter().map(Vec::as_slice));
@@ -41,7 +42,7 @@ impl TicketSecrets {
         let mut all = digest::Context::new(&digest::SHA256);
         let mut keys = Vec::new();
         for secret in secrets {
-            // Length-prefixed, so that different lists have different bytes.
+            // Length-prefixed, so that different lists produce different bytes.
             all.update(&(secret.len() as u64).to_be_bytes());
             all.update(secret);
             keys.push(salt.extract(secret));
@@ -57,12 +58,12 @@ impl TicketSecrets {
         Some(Self { keys: [prk].into(), digest: [0; 32] })
     }
 
-    /// How many there are.
+    /// The number of secrets.
     pub fn count(&self) -> usize {
         self.keys.len()
     }
 
-    /// Numbers derived from `what`, one for each secret: without the secrets, they cannot be known.
+    /// Numbers derived from `what`, one per secret; without the secrets they are unpredictable.
     pub fn derive(&self, what: &[&[u8]]) -> Vec<u64> {
         let number = |secret: &hkdf::Prk| {
             let mut bytes = [0; 8];
@@ -77,7 +78,7 @@ impl TicketSecrets {
     }
 }
 
-/// The length of a number.
+/// The output length of a derivation.
 struct Number;
 
 impl hkdf::KeyType for Number {
@@ -86,19 +87,20 @@ impl hkdf::KeyType for Number {
     }
 }
 
-/// The random secret from which the keys of tickets are derived where no file has them, for a process that is to accept this
-/// one's tickets. None if the system has no randomness.
+/// The random secret from which this process derives its ticket keys without a file of secrets. Its successor
+/// needs the secret to accept this process's tickets. None if the system has no randomness.
 pub fn secret_of_process() -> Option<[u8; SECRET_LEN]> {
     if OF_PROCESS.get().is_none() {
         let mut secret = [0; SECRET_LEN];
         rand::fill(&mut secret).ok()?;
-        // Another thread may have been first; then its secret is the process's.
+        // If another thread was first, use its secret.
         let _ = OF_PROCESS.set(secret);
     }
     OF_PROCESS.get().copied()
 }
 
-/// Takes that of another process, before the first server is made. False: it is too late, and nothing has changed.
+/// Takes over the secret of another process; call before creating the first server. False: too late, nothing
+/// changed.
 pub fn take_secret_of_process(secret: [u8; SECRET_LEN]) -> bool {
     OF_PROCESS.set(secret).is_ok()
 }
@@ -115,9 +117,10 @@ impl fmt::Debug for TicketSecrets {
     }
 }
 
-/// The secrets in use by all cores.
+/// The current secrets of all cores.
 ///
-/// A core compares the number of replacements whenever it issues or opens a ticket, and takes the lock only when that has changed.
+/// Whenever a core issues or opens a ticket, it compares the number of replacements, and takes the lock only
+/// if the number has changed.
 #[derive(Debug)]
 pub(crate) struct InUse {
     replacements: AtomicU64,
@@ -129,19 +132,19 @@ impl InUse {
         Self { replacements: AtomicU64::new(0), secrets: Mutex::new(secrets) }
     }
 
-    /// How often they were replaced.
+    /// The number of replacements so far.
     pub(crate) fn replacements(&self) -> u64 {
         self.replacements.load(Ordering::Acquire)
     }
 
-    /// The secrets, and the number of replacements that led to them.
+    /// The secrets and their number of replacements.
     pub(crate) fn get(&self) -> (u64, TicketSecrets) {
         let secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        // It changes under the lock alone.
+        // The number changes only under the lock.
         (self.replacements.load(Ordering::Relaxed), secrets.clone())
     }
 
-    /// Replaces them, unless these are the ones in use.
+    /// Replaces the secrets, unless they are the current ones.
     pub(crate) fn replace(&self, with: &TicketSecrets) {
         let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
         if *secrets != *with {

@@ -1,9 +1,10 @@
-//! Tickets that any core can open on its own.
+//! Tickets that any core can open without shared state.
 //!
-//! One random secret per process, or secrets from a file that all machines of a fleet have; from a secret, HKDF (RFC 5869) derives the key of an identity and an epoch of the wall
-//! clock. So all cores agree on the keys without sharing anything that changes, a ticket of one identity is useless to
-//! another, and rotation needs no coordination. Tickets are issued under the current epoch; those of the previous and
-//! the next one open too: the previous for the clients, the next because a wall clock may step back.
+//! HKDF (RFC 5869) derives the ticket key of an identity and a wall-clock epoch from a secret: a random one
+//! per process, or one from a file that all machines of a fleet have. So all cores agree on the keys without
+//! shared mutable state, a ticket of one identity is useless for another, and rotation needs no coordination.
+//! A core issues tickets with the key of the current epoch. It also opens tickets of the previous epoch, for
+//! returning clients, and of the next one, since a wall clock may step back.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,19 +18,19 @@ use rustls::time_provider::TimeProvider;
 use crate::notes::{self, Origin};
 use crate::ticket_secrets::{InUse, TicketSecrets};
 
-/// How long a key issues tickets, unless it is set. A ticket is valid for at least that long and less than twice as long.
-/// rustls and most others use 12 hours; RFC 5077 5.5 and RFC 8446 4.6.1 (7 days) leave room.
+/// The default time for which a key issues tickets. A ticket is valid for at least this time and less than
+/// twice this time. rustls and most others use 12 hours; RFC 5077 5.5 and RFC 8446 4.6.1 (7 days) allow more.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
 
 type Name = [u8; NAME_LEN];
 const NAME_LEN: usize = 16;
-/// How many epochs back a ticket is known to be an old one of ours.
+/// The number of past epochs whose tickets count as expired rather than foreign.
 const EXPIRED: u64 = 14;
-/// Room for the AEAD's tag, so that sealing in place does not reallocate.
+/// The length of the AEAD tag, reserved so that sealing in place does not reallocate.
 const TAG_LEN: usize = 16;
 
-/// The key space of one identity: the secrets from which its epoch keys are derived. Cheap to clone; the clones have their
-/// secrets in common.
+/// The key space of one identity: the secrets from which its epoch keys are derived. Cheap to clone; clones
+/// share their secrets.
 #[derive(Clone, Debug)]
 pub(crate) struct KeySpace {
     secrets: Arc<InUse>,
@@ -38,8 +39,8 @@ pub(crate) struct KeySpace {
 }
 
 impl KeySpace {
-    /// The key space of the identity described by `parts`, from these secrets; without any, in this process. None if the
-    /// system has no randomness.
+    /// The key space of the identity described by `parts`, from `secrets` or else from the process's secret.
+    /// None if the system has no randomness.
     pub(crate) fn of_identity<'a>(
         parts: impl IntoIterator<Item = &'a [u8]>,
         secrets: Option<TicketSecrets>,
@@ -47,7 +48,7 @@ impl KeySpace {
     ) -> Option<Self> {
         let mut identity = digest::Context::new(&digest::SHA256);
         for part in parts {
-            // Length-prefixed, so that different lists have different bytes.
+            // Length-prefixed, so that different lists produce different bytes.
             identity.update(&(part.len() as u64).to_be_bytes());
             identity.update(part);
         }
@@ -59,7 +60,7 @@ impl KeySpace {
         Some(Self { secrets, identity: identity.finish(), epoch_seconds: lifetime.as_secs().max(1) })
     }
 
-    /// The secrets in use.
+    /// The current secrets.
     pub(crate) fn secrets(&self) -> &InUse {
         &self.secrets
     }
@@ -110,7 +111,7 @@ impl hkdf::KeyType for Length {
 
 /// One core's tickets: a snapshot of the keys of three epochs.
 ///
-/// The mutex is only for rustls's `Sync` bound; only the owning core locks it.
+/// The mutex only satisfies rustls's `Sync` bound; no other core locks it.
 #[derive(Debug)]
 pub(crate) struct CoreTickets {
     space: KeySpace,
@@ -122,31 +123,31 @@ pub(crate) struct CoreTickets {
 #[derive(Debug)]
 struct Snapshot {
     epoch: u64,
-    /// How often the secrets had been replaced.
+    /// The number of replacements of the secrets at the time of the snapshot.
     replacements: u64,
     current: EpochKey,
-    /// Those of the current, the previous and the next epoch, of every secret.
+    /// The keys of the current, previous and next epoch, for every secret.
     opening: Vec<EpochKey>,
-    /// The names of older ones, to tell an old ticket from a foreign one.
+    /// The names of older keys, to distinguish an expired ticket from a foreign one.
     expired: Vec<Name>,
 }
 
-/// What one core has done with tickets so far.
+/// One core's ticket counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TicketCounts {
-    /// Sealed for a client.
+    /// Tickets sealed for clients.
     pub issued: u64,
-    /// Opened; the handshake may still be a full one, because the client offers another version or suite, or another name.
+    /// Tickets opened. The handshake may still be full, if the client offers another version, suite or name.
     pub opened: u64,
-    /// Refused: sealed under a key of ours that is too old.
+    /// Tickets rejected because their key is too old.
     pub expired: u64,
-    /// Refused: sealed under a key that is not ours, or for another identity.
+    /// Tickets rejected because their key is unknown or belongs to another identity.
     pub unknown_key: u64,
-    /// Refused: changed since it was sealed.
+    /// Tickets rejected because they were modified after sealing.
     pub damaged: u64,
 }
 
-/// Counts of one core, which alone writes them.
+/// The counts of one core, which only that core writes.
 #[derive(Debug, Default)]
 struct Tally {
     issued: AtomicU64,
@@ -156,9 +157,9 @@ struct Tally {
     damaged: AtomicU64,
 }
 
-/// AES-256-GCM-SIV (RFC 8452) rather than plain GCM: with 100 000 tickets per second over all cores, an epoch's
-/// random nonces reach the 2^32 limit of plain GCM per key (NIST SP 800-38D 8.3). SIV survives a
-/// repeated nonce, and its second pass over the 200 bytes of a ticket has no measurable cost.
+/// AES-256-GCM-SIV (RFC 8452) rather than plain GCM: at 100 000 tickets per second over all cores, an epoch's
+/// random nonces would reach plain GCM's limit of 2^32 per key (NIST SP 800-38D 8.3). SIV survives a repeated
+/// nonce, and its second pass over the 200 bytes of a ticket has no measurable cost.
 #[derive(Debug)]
 struct EpochKey {
     name: Name,
@@ -170,7 +171,7 @@ impl CoreTickets {
         Self { space, time, snapshot: Mutex::new(None), tally: Tally::default() }
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub(crate) fn counts(&self) -> TicketCounts {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let Tally { issued, opened, expired, unknown_key, damaged } = &self.tally;
@@ -196,14 +197,14 @@ impl CoreTickets {
     }
 }
 
-/// Why a ticket does not open.
+/// The reason for rejecting a ticket.
 enum Refusal {
     Expired,
     UnknownKey,
     Damaged,
 }
 
-/// Of one core, so no other thread's addition is lost.
+/// Only one core writes the count, so no addition is lost.
 fn add_one(count: &AtomicU64) {
     count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
@@ -225,7 +226,7 @@ impl Snapshot {
 }
 
 impl EpochKey {
-    /// name, nonce, sealed state and tag.
+    /// Returns name, nonce, sealed state and tag.
     fn seal(&self, state: &[u8]) -> Option<Vec<u8>> {
         let mut nonce = [0; NONCE_LEN];
         rand::fill(&mut nonce).ok()?;

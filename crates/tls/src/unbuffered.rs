@@ -14,12 +14,12 @@ use crate::early_data;
 
 /// RFC 8446 5.1: type, version and length.
 pub(crate) const RECORD_HEADER: usize = 5;
-/// Maximum expansion of a record: header, explicit nonce (TLS 1.2) or content type (TLS 1.3), tag.
+/// The maximum expansion of a record: header, explicit nonce (TLS 1.2) or content type (TLS 1.3), tag.
 const RECORD_OVERHEAD: usize = RECORD_HEADER + 8 + 16;
 /// RFC 8446 5.1: a record has at most 2^14 bytes of plaintext.
 pub(crate) const RECORD_PLAINTEXT: usize = 16 * 1024;
 
-/// The common interface of both sides' connections, for which rustls has no trait.
+/// A common interface to the connections of both sides, for which rustls has no trait.
 pub(crate) trait Records: Deref<Target = UnbufferedConnectionCommon<Self::Data>> {
     type Data;
 
@@ -49,8 +49,8 @@ pub(crate) struct Sink<'a> {
     pub(crate) peer_closed: &'a mut bool,
 }
 
-/// Processes every complete message at the front of `tls`, decrypting in place. Returns how many bytes were
-/// consumed; the rest must come first in the next call, unchanged.
+/// Processes every complete message at the front of `tls`, decrypting in place. Returns the number of
+/// consumed bytes; the caller must pass the others again, unchanged, at the front of the next call.
 pub(crate) fn receive(conn: &mut impl Records, tls: &mut [u8], sink: &mut Sink<'_>) -> Result<usize, Error> {
     let mut done = 0;
     loop {
@@ -74,7 +74,7 @@ pub(crate) fn receive(conn: &mut impl Records, tls: &mut [u8], sink: &mut Sink<'
                 extra = early_data::take_skipped();
                 Next::Turn
             }
-            // Anything after a close_notify is ignored (RFC 8446 6.1).
+            // RFC 8446 6.1: ignore everything after a close_notify.
             Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => {
                 *sink.peer_closed = true;
                 return Ok(tls.len());
@@ -100,14 +100,15 @@ pub(crate) fn receive(conn: &mut impl Records, tls: &mut [u8], sink: &mut Sink<'
 }
 
 enum Next {
-    /// There may be another state after this one, such as a close_notify just read.
+    /// Another state may follow, such as a close_notify just read.
     Turn,
-    /// On a warm connection usually the last state: stop if there is nothing left to read or send.
+    /// Usually the last state on a warm connection: stop if no input and no output remains.
     TurnUnlessDrained,
     Stop,
 }
 
-/// Encrypts all of `plaintext` into records of `record_size` bytes of it. `partial` is the leftover of [`receive`].
+/// Encrypts all of `plaintext` into records with `record_size` bytes of plaintext each. `partial` is the
+/// leftover of [`receive`].
 pub(crate) fn send(
     conn: &mut impl Records,
     partial: &mut [u8],
@@ -127,12 +128,12 @@ pub(crate) fn send(
     }
 }
 
-/// Appends a close_notify, if there are keys for it. `partial` is the leftover of [`receive`].
+/// Appends a close_notify if keys exist. `partial` is the leftover of [`receive`].
 pub(crate) fn close(conn: &mut impl Records, partial: &mut [u8], out: &mut Vec<u8>) {
     loop {
         match conn.process(partial).state {
             Ok(ConnectionState::WriteTraffic(mut traffic)) => {
-                // Queues the alert and fails for lack of room, which leaves it pending, as intended.
+                // Queues the alert but, without room, fails and leaves it pending, as intended.
                 let _ = traffic.queue_close_notify(&mut []);
                 break;
             }
@@ -188,7 +189,7 @@ fn encrypt<Data>(
                 out.truncate(start + written);
                 return Ok(());
             }
-            // A key update is sent first.
+            // A pending key update goes first.
             Err(EncryptError::InsufficientSize(needed)) if needed.required_size > room => {
                 room = needed.required_size;
             }

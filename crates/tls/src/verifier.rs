@@ -14,38 +14,39 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use crate::pem::File;
 use crate::{SettingsError, identity, notes};
 
-/// The CAs a client trusts.
+/// The CAs that a client trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Roots {
     /// The system's trusted CAs.
     Native,
     /// The CAs in a PEM file.
     File(PathBuf),
-    /// Skip certificate verification, which allows a man in the middle. For
-    /// tests only.
+    /// Skip certificate verification, which allows a man in the middle. For tests only.
     DangerouslyNone,
 }
 
-/// How many servers' chains are remembered. A gateway has one per upstream name.
+/// The maximum number of cached chains. A gateway has one per upstream name.
 const REMEMBERED: usize = 8;
 
 /// Verifies against the roots, and records the server's signature scheme.
 #[derive(Debug)]
 pub(crate) struct Verifier {
-    /// None trusts any certificate, but still checks that the server has its key.
+    /// None trusts any certificate, but still checks that the server has the private key.
     roots: Option<Arc<WebPkiServerVerifier>>,
     algorithms: WebPkiSupportedAlgorithms,
-    /// The schemes offered, most preferred first: only for the handshake's signature, since the
-    /// certificates' signatures are up to the CAs.
+    /// The schemes offered, most preferred first. They apply only to the handshake's signature, since the CAs
+    /// choose those of the certificates.
     schemes: Vec<SignatureScheme>,
-    /// The chains just found good, oldest first. Only the owning core locks it: rustls requires `Sync`.
+    /// The chains verified most recently, oldest first. Only the owning core locks it: rustls requires
+    /// `Sync`.
     good: Mutex<Vec<Good>>,
 }
 
-/// A chain that was verified for a name in one second of the clock.
+/// A chain that was verified for a name at one second of the clock.
 ///
-/// The answer depends on the roots, the name, the chain and the time in whole seconds (RFC 5280 4.1.2.5), so for
-/// another connection in that second it is the same. At most one verification per second and name remains.
+/// The result depends on the roots, the name, the chain and the time in whole seconds (RFC 5280 4.1.2.5), so
+/// it also holds for other connections in that second. So the client verifies a chain once per second and
+/// name at most.
 #[derive(Debug)]
 struct Good {
     name: ServerName<'static>,
@@ -92,7 +93,7 @@ impl Verifier {
         })
     }
 
-    /// One core's part, which remembers on its own.
+    /// One core's part, with its own cache.
     pub(crate) fn core(&self) -> Self {
         Self {
             roots: self.roots.clone(),

@@ -1,4 +1,4 @@
-//! OCSP responses of the private CA (RFC 6960 section 4.2.1), for tests, as they are and as they should not be.
+//! Valid and invalid OCSP responses of the private CA (RFC 6960 section 4.2.1), for tests.
 
 use aws_lc_rs::digest;
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, KeyPair, SigningKey as _};
@@ -8,25 +8,25 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::{Authority, IssueError, Issued, KeyKind, refused, valid};
 
-/// What a response says of a certificate.
+/// The certificate status in a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It is not revoked.
+    /// The certificate is not revoked.
     Good,
-    /// It is.
+    /// The certificate is revoked.
     Revoked,
-    /// The responder does not know it.
+    /// The responder does not know the certificate.
     Unknown,
 }
 
-/// Who signs a response.
+/// The signer of a response.
 #[derive(Clone, Copy, Debug)]
 pub enum Signer<'a> {
     /// The certificate's issuer.
     Issuer,
-    /// A responder with a certificate of the issuer, for this purpose or not.
+    /// A responder with a certificate from the issuer.
     Responder {
-        /// Whether it is for this purpose.
+        /// Whether the responder's certificate allows signing OCSP responses.
         is_for_ocsp: bool,
     },
     /// Another CA.
@@ -34,8 +34,8 @@ pub enum Signer<'a> {
 }
 
 impl Authority {
-    /// A response (DER) about a certificate of this CA, which is valid from and to these times, as in `20260102030405Z`. This CA
-    /// has ECDSA P-256 keys.
+    /// A response (DER) for a certificate of this CA, valid between two times such as `20260102030405Z`. The
+    /// CA must have ECDSA P-256 keys.
     pub fn ocsp_response(
         &self,
         about: &Issued,
@@ -74,7 +74,7 @@ impl Authority {
         made().map_err(|error| refused(&["an OCSP response"], &error))
     }
 
-    /// The signature, and the certificates that a response has for it.
+    /// The signature, and the certificates that the response includes for verifying it.
     fn sign(&self, data: &[u8], signer: Signer<'_>) -> Result<(Vec<u8>, Vec<u8>), rcgen::Error> {
         let is_for_ocsp = match signer {
             Signer::Issuer => return Ok((self.issuer.key().sign(data)?, Vec::new())),
@@ -94,7 +94,7 @@ impl Authority {
     }
 }
 
-/// A value of ASN.1.
+/// A DER value.
 fn der(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
     let content = parts.concat();
     let len = content.len().to_be_bytes();

@@ -1,4 +1,4 @@
-//! The blocks of a PEM file, and lines that are damaged boundaries of one.
+//! The blocks of a PEM file, and damaged boundaries.
 
 /// The label of a certificate.
 pub(super) const CERTIFICATE: &str = "CERTIFICATE";
@@ -7,17 +7,18 @@ pub(super) const KEY: &str = "PRIVATE KEY";
 /// The label of a certificate revocation list.
 pub(super) const LIST: &str = "X509 CRL";
 
-/// A block: from its `-----BEGIN` to its `-----END`.
+/// A block, from its `-----BEGIN` to its `-----END`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Block<'a> {
     pub(super) label: &'a str,
     /// The line of its `-----BEGIN`, from 1.
     pub(super) line: usize,
-    /// With both of its boundaries.
+    /// The block with both boundaries.
     pub(super) text: &'a [u8],
 }
 
-/// Why a file cannot be read as blocks with text around them. It contains nothing of a line: that may be of a private key.
+/// The reason why a file cannot be split into blocks and text. It quotes no line, which may belong to a
+/// private key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Damage {
     pub(super) line: usize,
@@ -25,24 +26,24 @@ pub(super) struct Damage {
 }
 
 impl Block<'_> {
-    /// Whether it is a private key that is not encrypted: PKCS#8, PKCS#1 or SEC1.
+    /// Whether the block is an unencrypted private key: PKCS#8, PKCS#1 or SEC1.
     pub(super) fn is_key(&self) -> bool {
         [KEY, "RSA PRIVATE KEY", "EC PRIVATE KEY"].contains(&self.label)
     }
 
-    /// PKCS#8 encryption, or the older one of RFC 1421.
+    /// Whether the block is an encrypted private key: PKCS#8, or the older encryption of RFC 1421.
     pub(super) fn is_encrypted(&self) -> bool {
         self.label == "ENCRYPTED PRIVATE KEY"
             || self.is_key() && contains(self.text, b"Proc-Type: 4,ENCRYPTED")
     }
 
-    /// Whether it is of parameters that repeat the key's, or that no supported suite needs.
+    /// Whether the block has parameters that repeat the key's, or that no supported suite needs.
     pub(super) fn is_parameters(&self) -> bool {
         ["EC PARAMETERS", "DH PARAMETERS"].contains(&self.label)
     }
 }
 
-/// Every block of `content`; none if nothing in it looks like one, as in DER.
+/// All blocks of `content`; none if no line resembles a boundary, as in DER.
 pub(super) fn read(content: &[u8]) -> Result<Vec<Block<'_>>, Damage> {
     let mut blocks = Vec::new();
     let mut open: Option<(&str, usize, usize)> = None;
@@ -80,12 +81,12 @@ fn missing_end(label: &str) -> String {
     format!("missing line -----END {label}-----")
 }
 
-/// What a line is.
+/// The kind of a line.
 enum Boundary<'a> {
     None,
     Begin(&'a str),
     End(&'a str),
-    /// Why it is none of those.
+    /// A damaged boundary, with the reason.
     Damaged(&'static str),
 }
 
@@ -97,7 +98,7 @@ impl<'a> Boundary<'a> {
         if !is_like_a_boundary(line) {
             return Self::None;
         }
-        // Blanks at the end of a line are allowed (RFC 7468 section 3).
+        // RFC 7468 section 3 allows blanks at the end of a line.
         let text = line.trim_ascii_end();
         let label = |start: &[u8]| {
             let label = str::from_utf8(text.strip_prefix(start)?.strip_suffix(DASHES)?).ok()?;
@@ -123,9 +124,9 @@ impl<'a> Boundary<'a> {
     }
 }
 
-/// Whether a line has what a boundary has, even with a dash lost, or with dashes of another kind.
+/// Whether a line resembles a boundary, even with a missing dash or other dashes.
 fn is_like_a_boundary(line: &[u8]) -> bool {
-    // Base64 has neither, and a revocation list may have a million lines of it.
+    // A fast path: lines of base64 have neither, and a revocation list may have a million of them.
     if !line.contains(&b'-') && !line.contains(&b' ') {
         return false;
     }
@@ -136,7 +137,7 @@ fn is_like_a_boundary(line: &[u8]) -> bool {
         || contains(line, b"BEGIN X509 CRL")
 }
 
-/// Each line and where it starts. A line ends with LF, CR LF or CR (RFC 7468 section 3).
+/// The lines of a file with their offsets. A line ends with LF, CR LF or CR (RFC 7468 section 3).
 struct Lines<'a> {
     content: &'a [u8],
     at: usize,
@@ -159,7 +160,7 @@ pub(super) fn contains(content: &[u8], part: &[u8]) -> bool {
 }
 
 const DASHES: &[u8] = b"-----";
-/// The longest in use has 22 bytes.
+/// The longest label in use has 22 bytes.
 const LONGEST_LABEL: usize = 40;
 
 #[cfg(test)]
@@ -187,8 +188,8 @@ mod tests {
         assert_eq!(read(text.as_bytes()).unwrap()[0].text, &text.as_bytes()[7..45]);
     }
 
-    /// Regression test: of two revocation lists joined without a line break, the second was skipped without a word, and a
-    /// client revoked in it got in.
+    /// Regression test: of two revocation lists joined without a line break, the parser silently skipped the
+    /// second, and a client that it revoked was accepted.
     #[test]
     fn what_looks_like_a_block_and_is_none_is_damage() {
         let (block, damaged) =

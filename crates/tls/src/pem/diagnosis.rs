@@ -1,4 +1,4 @@
-//! Why a PEM file lacks what its reader needs, and what to do.
+//! Advice on PEM files that lack the expected content.
 
 use rustls::crypto::CryptoProvider;
 use rustls::{CertificateError, Error, RootCertStore};
@@ -9,7 +9,7 @@ use super::blocks::{self, Block, contains};
 
 pub(super) const NOT_X509: &str = "its content is not X.509";
 
-/// Why `origin` contains no certificate.
+/// The reason why `origin` contains no certificate.
 pub(super) fn why_no_certificate(origin: &str, content: &[u8]) -> String {
     if is_certificate(content) {
         return format!(
@@ -19,7 +19,7 @@ pub(super) fn why_no_certificate(origin: &str, content: &[u8]) -> String {
     format!("{}: expected {CERTIFICATE}", shape(content))
 }
 
-/// Why `origin` contains no private key.
+/// The reason why `origin` contains no private key.
 pub(super) fn why_no_key(origin: &str, content: &[u8], provider: &CryptoProvider) -> String {
     if is_key(content, provider) {
         return format!(
@@ -29,7 +29,7 @@ pub(super) fn why_no_key(origin: &str, content: &[u8], provider: &CryptoProvider
     format!("{}: expected {KEY}", shape(content))
 }
 
-/// Why `origin` contains no revocation list.
+/// The reason why `origin` contains no revocation list.
 pub(super) fn why_no_list(origin: &str, content: &[u8]) -> String {
     if CertificateRevocationList::from_der(content).is_ok() {
         return format!(
@@ -39,7 +39,7 @@ pub(super) fn why_no_list(origin: &str, content: &[u8]) -> String {
     format!("{}: expected {LIST}", shape(content))
 }
 
-/// Why the library cannot sign with a key (DER): by the kind that it names.
+/// The reason why the library cannot sign with a key (DER), from the algorithm that the key names.
 pub(crate) fn why_unusable(der: &[u8]) -> String {
     let kind = KINDS.iter().find(|(oid, _)| contains(der, oid)).map_or("", |(_, kind)| kind);
     format!(
@@ -47,7 +47,7 @@ pub(crate) fn why_unusable(der: &[u8]) -> String {
     )
 }
 
-/// The encoded object identifiers of kinds of keys that cannot be used, or not in any size.
+/// The encoded OIDs of algorithms whose keys are unusable, always or in some sizes.
 const KINDS: [(&[u8], &str); 6] = [
     (
         b"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0a",
@@ -60,12 +60,12 @@ const KINDS: [(&[u8], &str); 6] = [
     (b"\x06\x07\x2a\x86\x48\xce\x38\x04\x01", "a DSA key, which is not supported: "),
 ];
 
-/// How to decrypt the key in `origin`.
+/// Advice to decrypt the key in `origin`.
 pub(super) fn encrypted(origin: &str) -> String {
     format!("it is encrypted; `openssl pkey -in {origin} -out {origin}.plain` decrypts it")
 }
 
-/// Why a block cannot be used where blocks with the label `expected` are.
+/// The reason why a block is unusable where blocks with the label `expected` belong.
 pub(super) fn why_not_used(origin: &str, block: &Block<'_>, expected: &str) -> String {
     let label = block.label;
     let next = match (label, expected) {
@@ -89,7 +89,7 @@ pub(super) fn why_not_used(origin: &str, block: &Block<'_>, expected: &str) -> S
     format!("-----BEGIN {label}----- has no use here: expected -----BEGIN {expected}-----{next}")
 }
 
-/// What is wrong with a block's content.
+/// The reason why a block cannot be decoded.
 pub(super) fn why_damaged(error: &pem::Error) -> String {
     match error {
         pem::Error::Base64Decode(_) => "the content between its BEGIN and END lines is not base64".to_owned(),
@@ -97,7 +97,7 @@ pub(super) fn why_damaged(error: &pem::Error) -> String {
     }
 }
 
-/// Why the decoded bytes are not a certificate.
+/// The reason why the decoded bytes are not a certificate.
 pub(super) fn unreadable(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(CertificateError::BadEncoding) => NOT_X509.to_owned(),
