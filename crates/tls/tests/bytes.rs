@@ -1,4 +1,4 @@
-//! Sessions as transformers of bytes, for any split and any content.
+//! Sessions as byte transformers, for any split and any content.
 
 use std::sync::OnceLock;
 
@@ -33,7 +33,7 @@ fn connected(version: Version) -> Pair {
     pair
 }
 
-/// Feeds `bytes` in pieces whose sizes are taken from `sizes` in turn.
+/// Feeds `bytes` in pieces, cycling through `sizes`.
 fn feed(
     session: &mut Session,
     mut bytes: &mut [u8],
@@ -135,7 +135,8 @@ proptest! {
             };
             let mut bytes = std::mem::take(bytes);
             if turn == flight && !bytes.is_empty() {
-                // The handshake may succeed: the record's version is ignored (RFC 8446 5.1), as is a ChangeCipherSpec.
+                // The handshake may succeed: the peer ignores a record's version (RFC 8446 5.1) and a
+                // ChangeCipherSpec.
                 let at = at.index(bytes.len());
                 bytes[at] ^= 1 << bit;
                 flipped = true;
@@ -164,10 +165,10 @@ fn a_partial_record_is_kept_and_freed() {
     }
 }
 
-/// A hello in records of one byte each makes a server buffer six bytes for each byte of it.
+/// A ClientHello in one-byte records makes a server buffer six bytes for each of its bytes.
 #[test]
 fn an_endless_hello_is_rejected_and_its_bytes_freed() {
-    // A ClientHello with a declared length of 65 000 bytes, however long its records are and the parts that arrive.
+    // A ClientHello that declares 65 000 bytes, in records and pieces of any size.
     for size in [1, 7, 256, 1000, 16_384] {
         for piece in [1, 5, 6, 1460, 1 << 20] {
             let message = [&[1, 0, 0xfd, 0xe8][..], &[0; 65_000]].concat();
@@ -183,7 +184,7 @@ fn an_endless_hello_is_rejected_and_its_bytes_freed() {
             let error = error.unwrap();
             assert_eq!((error.reason(), error.fault()), ("hello_too_long", Fault::Peer), "{size}, {piece}");
             assert!(taken <= (16 * 1024 + 65 * 5 + 16_384).max(piece), "{size}, {piece}: {taken}");
-            // A vector may have twice the room that it needs.
+            // A vector's capacity may be twice its length.
             assert!(most <= 2 * (16 * 1024 + 65 * 5), "{size}, {piece}: {most}");
             assert_eq!(server.partial_bytes(), 0);
         }
@@ -197,7 +198,8 @@ fn an_endless_hello_is_rejected_and_its_bytes_freed() {
 
 #[test]
 fn each_hello_may_be_in_64_records_and_no_more() {
-    // A group that the server has, but without a key share: a HelloRetryRequest follows, and a second hello.
+    // With a group that the server accepts but no key share for it, the server sends a HelloRetryRequest and
+    // receives a second ClientHello.
     let pki = Pki::new(KeyKind::EcdsaP256);
     let acceptor = pki.acceptor(|settings| settings.groups = vec![Group::P256]);
     for groups in [vec![Group::P256], vec![Group::X25519, Group::P256]] {
@@ -230,7 +232,7 @@ fn each_hello_may_be_in_64_records_and_no_more() {
     }
 }
 
-/// A handshake message in this number of records; the last may be the longest.
+/// A handshake message in this many records; the last may be the longest.
 fn split_in(message: &[u8], records: usize) -> Vec<u8> {
     let size = message.len() / records;
     let (even, last) = message.split_at(size * (records - 1));
@@ -304,7 +306,7 @@ fn sending_is_possible_after_the_peer_has_closed() {
     for version in Version::ALL {
         let mut pair = connected(version);
         pair.client.close(&mut pair.to_server);
-        // Bytes after close_notify are ignored.
+        // The server ignores bytes after close_notify.
         pair.to_server.extend_from_slice(&[0xff; 40]);
         let mut bytes = std::mem::take(&mut pair.to_server);
         let received = pair.server.receive(&mut bytes, &mut pair.at_server, &mut pair.to_client).unwrap();

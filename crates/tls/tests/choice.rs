@@ -1,4 +1,5 @@
-//! The certificate that a client gets, for every pairing of names, kinds of keys, and signatures that the client verifies.
+//! The certificate that a server presents, for every combination of names, kinds of keys, and verifiable
+//! signatures.
 
 use weir_tls::issue::{Authority, Issued, KeyKind};
 use weir_tls::{
@@ -10,10 +11,10 @@ use crate::common::Pair;
 
 const KINDS: [KeyKind; 3] = [KeyKind::EcdsaP256, KeyKind::Ed25519, KeyKind::Rsa2048];
 
-/// What a certificate is for, by the number of certificates in its chain: so the client's facts tell which one came.
+/// The names of certificates. Each name has its own chain length, by which a test recognises the certificate.
 const PLACES: [&str; 3] = ["a.example", "*.example", "default.test"];
 
-/// What a client offers, and the kinds of keys that it can use.
+/// A client's offer, and the kinds of keys that it can use.
 struct Offered {
     name: &'static str,
     versions: Vec<Version>,
@@ -62,7 +63,7 @@ fn offers() -> [Offered; 9] {
     ]
 }
 
-/// A certificate of each kind for each place.
+/// A certificate of each kind for each name.
 fn issued() -> Vec<[Issued; 3]> {
     let root = Authority::new().unwrap();
     let between = root.intermediate().unwrap();
@@ -79,21 +80,22 @@ fn issued() -> Vec<[Issued; 3]> {
     (0..3).map(of).collect()
 }
 
-/// Regression test: an exact ECDSA certificate hid the wildcard's RSA one from a client that can use no other.
+/// Regression test: an exact ECDSA certificate hid the wildcard RSA certificate from a client that supports
+/// only RSA.
 #[test]
 fn a_client_gets_the_most_specific_certificate_that_it_can_use() {
     let issued = issued();
     let name: PeerName = "a.example".parse().unwrap();
-    // At each place nothing or a kind of key; the default is never without.
+    // No certificate or one kind of key for each name; the default always has one.
     for places in 0..4 * 4 * 3 {
         let kind_at = [places % 4, places / 4 % 4, 1 + places / 16].map(|kind: usize| kind.checked_sub(1));
         let identities: Vec<Identity> = [2, 0, 1]
             .into_iter()
             .filter_map(|place: usize| Some(issued[place][kind_at[place]?].identity()))
             .collect();
-        // One default is enough for those that it does not serve.
+        // Clients that the default does not serve need only one kind of default.
         for strict_names in [false, true].into_iter().filter(|strict| !strict || places < 16) {
-            // Nothing is resumed, so that each handshake has a certificate.
+            // Disable resumption, so that each handshake has a certificate.
             let settings = ServerSettings {
                 identities: identities.clone(),
                 strict_names,

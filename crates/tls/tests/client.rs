@@ -106,7 +106,7 @@ fn the_server_signs_with_the_requested_scheme() {
                     only(*version)(settings);
                     (settings.signatures, settings.roots) = (vec![signature], roots);
                 });
-                // The CA's own signature is ECDSA, which a pinned handshake signature does not rule out.
+                // The CA's signature is ECDSA: a pinned handshake signature does not exclude it.
                 assert_eq!(handshake(&connector, &acceptor).signature, Some(signature), "{version}");
             }
         }
@@ -129,7 +129,7 @@ fn a_server_without_a_key_for_the_scheme_rejects_the_handshake() {
     }
 }
 
-/// A key that always signs with one scheme, independent of the client's offer.
+/// A key that always signs with one scheme, whatever the client offers.
 #[derive(Debug)]
 struct Stubborn(Arc<dyn SigningKey>, SignatureScheme);
 
@@ -230,7 +230,7 @@ fn the_reported_chain_is_the_servers() {
     }
 }
 
-/// A client that presents a certificate is known by it to the server, and the server by its own to the client.
+/// Both sides present a certificate; each reports the other's.
 #[test]
 fn each_side_reports_the_others_chain() {
     let pki = Pki::new(KeyKind::EcdsaP256);
@@ -260,7 +260,7 @@ fn the_server_name_is_sent_by_default() {
         for turn in 0..2 {
             let hello = client_hello(&mut connector.connect(&localhost()));
             assert_eq!(hello.windows(name.len()).any(|window| window == name), sent, "{turn}");
-            // The certificate must match the name in both cases.
+            // The client verifies the certificate's name in both cases.
             handshake(&connector, &acceptor);
         }
         let (error, _) = Pair::to(&"example.org".parse().unwrap(), &connector, &acceptor).settle();
@@ -335,7 +335,7 @@ fn lines_of_the_key_log_are_whole_with_several_writers() {
     let path = directory.path().join("keys");
     let settings = ClientSettings { key_log: Some(path.clone()), ..pki.client_settings() };
     let client = Client::new(&settings).unwrap();
-    // A second client in the same process, which opened the file separately.
+    // A second client in the same process opens the file separately.
     let other = Client::new(&settings).unwrap();
     thread::scope(|scope| {
         for client in [&client, &client, &other, &other] {
@@ -360,7 +360,7 @@ fn the_error_of_an_unusable_key_log_names_its_file() {
     }
 }
 
-/// Connects after `advance` seconds: the error of the client, if any.
+/// Connects after `advance` seconds; returns the client's error, if any.
 fn error_at(
     clock: &Clock,
     advance: u64,
@@ -374,7 +374,7 @@ fn error_at(
     pair.settle().0
 }
 
-/// A verified chain is remembered for the second in which it was verified: only for its name, its bytes and its roots.
+/// The client caches a verified chain for one second, and only for its name, its bytes and its roots.
 #[test]
 fn a_remembered_certificate_is_no_wider_than_the_verified_one() {
     let (pki, stranger) = (Pki::new(KeyKind::EcdsaP256), Pki::new(KeyKind::EcdsaP256));

@@ -79,7 +79,7 @@ fn the_hybrid_group_is_preferred_and_costs_no_client_a_retry() {
         (&both, &[P384, X25519], &ours, P384),
         (&both, &[X25519, Hybrid], &ours, X25519),
         (&vec![Version::Tls13], &[Hybrid], &ours, Hybrid),
-        // A server without it: the client sends a share for X25519, too.
+        // A server without the hybrid: the client also sends a share for X25519.
         (&both, &ours, &Group::CLASSICAL, X25519),
         (&both, &ours, &[X25519], X25519),
         (&vec![Version::Tls12], &ours, &ours, X25519),
@@ -94,7 +94,7 @@ fn the_hybrid_group_is_preferred_and_costs_no_client_a_retry() {
         let facts = handshake(&connector, &acceptor);
         assert_eq!((facts.group, facts.hello_retry), (Some(expected), false), "{at_client:?}: {facts}");
     }
-    // Its hello is one record, and far from the most that a server takes.
+    // The ClientHello is one record, far below the server's limit.
     let hello = client_hello(&mut pki.connector(|_| {}).connect(&localhost()));
     assert_eq!(usize::from(u16::from_be_bytes([hello[3], hello[4]])), hello.len() - 5);
     assert!((1_300..2_500).contains(&hello.len()), "{} bytes", hello.len());
@@ -121,7 +121,7 @@ fn a_resumption_with_a_retry_reports_both() {
     let connector = pki.connector(|_| {});
     let before = pki.acceptor(|settings| settings.time = clock.clone());
     assert_eq!(handshake(&connector, &before).kind, HandshakeKind::Full);
-    // The same identity, with other groups: the ticket is still accepted, but the stored group no longer suits.
+    // The same identity with other groups: the ticket is still valid, but the stored group no longer fits.
     let after = pki.acceptor(|settings| {
         settings.time = clock.clone();
         settings.groups = vec![Group::P256];

@@ -1,4 +1,4 @@
-//! Sessions as their users see them: settings, handshakes, resumption.
+//! Sessions through the crate's public API: settings, handshakes, resumption.
 
 #![allow(clippy::print_stdout)]
 

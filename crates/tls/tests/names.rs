@@ -1,4 +1,4 @@
-//! Which certificate a client gets, and what a server knows of the client's.
+//! The certificate that a server presents, and the server's knowledge of the client's certificate.
 
 use crate::common::{Pair, client_hello, handshake, only};
 use weir_tls::issue::{Authority, Issued, KeyKind};
@@ -7,7 +7,7 @@ use weir_tls::{
     KeyName, PeerName, Roots, Server, ServerSettings, Signature, Suite, Version,
 };
 
-/// A CA, and a server with certificates of it.
+/// A CA, and the certificates that a server has from it.
 struct Names {
     authority: Authority,
     issued: Vec<Issued>,
@@ -83,7 +83,8 @@ fn a_dot_at_the_end_of_a_name_changes_nothing() {
         (".b.example.", false),
         ("a.example..", false),
     ] {
-        // Our client leaves the dot out, so it asks for a name of that length, which is then replaced.
+        // Weir's client omits the dot, so ask for another name of the same length and replace it in the
+        // ClientHello.
         let stand_in = "y".repeat(asked.len());
         let mut session = names.connector(|_| {}).connect(&name(&stand_in));
         let mut hello = client_hello(&mut session);
@@ -104,7 +105,7 @@ fn of_two_keys_for_one_name_the_cheaper_one_signs_if_the_client_allows() {
     };
     assert_eq!(signature(&|_| {}), Some(Signature::EcdsaP256Sha256));
     assert_eq!(signature(&only(Version::Tls12)), Some(Signature::EcdsaP256Sha256));
-    // In TLS 1.2, by suites.
+    // In TLS 1.2 the suites decide.
     let rsa = signature(&|settings| {
         settings.versions = vec![Version::Tls12];
         settings.suites.retain(|suite| suite.iana_name().contains("ECDHE_RSA"));
@@ -113,7 +114,7 @@ fn of_two_keys_for_one_name_the_cheaper_one_signs_if_the_client_allows() {
         matches!(rsa, Some(Signature::RsaPssSha256 | Signature::RsaPssSha384 | Signature::RsaPssSha512)),
         "{rsa:?}"
     );
-    // In TLS 1.3, by signature schemes.
+    // In TLS 1.3 the signature schemes decide.
     let rsa = signature(&|settings| {
         settings.versions = vec![Version::Tls13];
         settings.suites.retain(|suite: &Suite| suite.version() == Version::Tls13);

@@ -1,15 +1,15 @@
-//! OCSP responses: which are stapled, and when.
+//! OCSP responses: which ones a server staples, and when.
 
 use weir_tls::issue::{Authority, Issued, KeyKind, Signer, Status};
 use weir_tls::{Acceptor, Identity, Server, ServerSettings};
 
 use crate::common::{Clock, Pair, Pki};
 
-/// In 2026, between the times of most responses.
+/// A time in 2026, at which most responses are valid.
 const NOW: u64 = 1_795_707_000;
 const YEAR: (&str, Option<&str>) = ("20260601000000Z", Some("20270601000000Z"));
 
-/// A server's certificate, with the CA that issued it and one that did not.
+/// A server's certificate, its CA, and another CA.
 struct Case {
     between: Authority,
     other: Authority,
@@ -46,7 +46,7 @@ impl Case {
     }
 }
 
-/// Whether a client gets an OCSP response: its certificate's message is longer by that.
+/// Whether the server staples `response`. In TLS 1.2 it sends the response in cleartext.
 fn is_stapled(acceptor: &Acceptor, response: &[u8]) -> bool {
     let pki = Pki::new(KeyKind::EcdsaP256);
     let connector = pki.connector(|settings| {
@@ -57,11 +57,10 @@ fn is_stapled(acceptor: &Acceptor, response: &[u8]) -> bool {
     let mut pair = Pair::new(&connector, acceptor);
     pair.client.receive(&mut [], &mut Vec::new(), &mut pair.to_server).unwrap();
     pair.server.receive(&mut pair.to_server, &mut Vec::new(), &mut pair.to_client).unwrap();
-    // TLS 1.2 sends it in cleartext.
     pair.to_client.windows(response.len()).any(|part| part == response)
 }
 
-/// Regression test: whatever the file had was stapled, also what said that the certificate was revoked.
+/// Regression test: the server stapled any content of the file, even a response that revoked the certificate.
 #[test]
 fn only_a_response_that_a_client_would_accept_is_stapled() {
     let case = Case::new();
@@ -143,7 +142,7 @@ fn without_its_issuer_a_response_is_not_stapled() {
     let rejected = server.certificates()[0].ocsp.as_ref().unwrap().rejected.clone();
     let expected = "it cannot be verified without its certificate's issuer in `chain`";
     assert_eq!(rejected.as_deref(), Some(expected));
-    // A root may be in a chain, and is of use here.
+    // A chain may include a root, and here the root is needed as the issuer.
     let own = Issued { certificates: case.own.certificates.clone() + authority.ca_pem(), ..case.own.clone() };
     let server = Case { own, ..Case::new() }.server(&response, &Clock::new(NOW)).unwrap();
     assert_eq!(server.certificates()[0].ocsp.as_ref().unwrap().rejected, None);

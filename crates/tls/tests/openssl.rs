@@ -1,4 +1,5 @@
-//! Against OpenSSL's own client and server, over loopback. Skipped, with a reason, if `openssl` is not on the PATH.
+//! Interoperability with OpenSSL's client and server over loopback. Skipped, with a message, if `openssl` is
+//! not on the PATH.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -78,7 +79,8 @@ fn pump(
     }
 }
 
-/// Serves `connections`, one at a time: responds to the first line with `hello, ` and the line. Reports the facts.
+/// Serves `connections`, one at a time: responds to the first line with `hello, ` and the line. Reports the
+/// facts.
 fn serve(acceptor: Acceptor, connections: usize) -> (u16, Receiver<Facts>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -105,7 +107,7 @@ fn serve(acceptor: Acceptor, connections: usize) -> (u16, Receiver<Facts>) {
     (port, facts)
 }
 
-/// `s_client` that verifies our certificate.
+/// Starts `s_client`, which verifies the test certificate.
 fn s_client_process(port: u16, pki: &Pki, version: &str, more: &[&str]) -> Process {
     let address = format!("127.0.0.1:{port}");
     let ca = pki.files.ca.to_str().unwrap();
@@ -116,10 +118,10 @@ fn s_client_process(port: u16, pki: &Pki, version: &str, more: &[&str]) -> Proce
     Process::openssl(&arguments)
 }
 
-/// One run of `s_client` that sends a line and prints everything.
+/// One run of `s_client` that sends a line; returns all its output.
 fn s_client(port: u16, pki: &Pki, version: &str, more: &[&str]) -> String {
     let mut client = s_client_process(port, pki, version, more);
-    // Kept open: at the end of its input the client would exit before the response.
+    // Keep stdin open: at its end the client would exit before the response.
     let mut stdin = client.stdin();
     stdin.write_all(b"weir\n").unwrap();
     let output = client.output();
@@ -175,7 +177,8 @@ fn openssl_s_client_without_tickets_reconnects_by_session_id() {
     assert_eq!(kinds[1..], [HandshakeKind::Resume12Id; 5]);
 }
 
-/// `K` makes `s_client` update its key and request an update of ours (RFC 8446 4.6.3), without any plaintext.
+/// The command `K` makes `s_client` update its key and request an update of the server's (RFC 8446 4.6.3),
+/// without any plaintext.
 #[test]
 fn openssl_s_client_updates_its_keys() {
     if openssl_is_missing() {
@@ -185,7 +188,7 @@ fn openssl_s_client_updates_its_keys() {
     let (port, facts) = serve(pki.acceptor(|_| {}), 1);
     let mut client = s_client_process(port, &pki, "-tls1_3", &["-msg"]);
     let mut stdin = client.stdin();
-    // A command is a whole read of its input, so the request must wait until the command is processed.
+    // `s_client` takes a whole read as a command, so the request must wait until it has processed `K`.
     stdin.write_all(b"K\n").unwrap();
     let stderr = BufReader::new(client.0.stderr.as_mut().unwrap());
     assert!(stderr.lines().any(|line| line.unwrap() == "KEYUPDATE"));

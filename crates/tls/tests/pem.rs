@@ -1,4 +1,4 @@
-//! Every block of a PEM file is used, or the file is rejected.
+//! PEM files: the reader uses every block, or rejects the file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use weir_tls::{Client, ClientAuth, ClientSettings, Identity, Roots, Server, Serv
 
 use crate::common::Pki;
 
-/// A PKI and a directory of files made from it.
+/// A PKI and a directory for files made from it.
 struct Files {
     pki: Pki,
     list: String,
@@ -59,7 +59,7 @@ const READERS: [Reader; 5] =
     [Reader::Chain, Reader::Key, Reader::Authorities, Reader::Lists, Reader::Combined];
 
 impl Reader {
-    /// A good file for this reader.
+    /// A valid file for this reader.
     fn good(self, files: &Files) -> String {
         let issued = &files.pki.issued;
         match self {
@@ -71,7 +71,7 @@ impl Reader {
         }
     }
 
-    /// Reads `content` in every place that this reader serves, which all agree.
+    /// Reads `content` in every place that uses this reader; all must agree.
     fn read(self, files: &Files, content: &str) -> Result<(), String> {
         let path = files.write(content);
         let own = &files.pki.files;
@@ -159,7 +159,7 @@ fn every_reader_accepts_text_around_blocks_and_rejects_a_damaged_boundary() {
     }
 }
 
-/// Regression test: the error of an RSA-PSS key spoke of its size.
+/// Regression test: the error for an RSA-PSS key named its size as the fault.
 #[test]
 fn a_key_that_cannot_sign_is_called_what_it_is() {
     let files = Files::new();

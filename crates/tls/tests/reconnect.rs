@@ -1,4 +1,4 @@
-//! A client that chooses whether to resume: which of its sessions it offers, and for how long.
+//! A client that chooses whether to resume: the sessions that it offers, and their lifetimes.
 
 use crate::common::{Clock, EPOCH, Pair, Pki, client_hello, handshake, localhost, only};
 use weir_tls::issue::KeyKind;
@@ -20,13 +20,13 @@ fn session_id(hello: &[u8]) -> &[u8] {
     &hello[44..44 + length]
 }
 
-/// Both sides' settings, and how and for how long the client resumes with them.
+/// Both sides' settings, and the kind and lifetime of resumption.
 struct Case {
     name: &'static str,
     client: fn(&mut ClientSettings),
     server: fn(&mut ServerSettings),
     kind: HandshakeKind,
-    /// The last second after the full handshake in which it resumes.
+    /// The last second after the full handshake in which the client resumes.
     lifetime: u64,
 }
 
@@ -106,7 +106,7 @@ fn nothing_is_resumed_without_a_stored_session() {
         assert!(connector.connect_resuming(&localhost()).is_none(), "{name}");
         assert_eq!(connector.sessions(&localhost()), 0, "{name}");
 
-        // Not after a handshake with a server that issues no sessions,
+        // No session after a handshake with a server that issues none,
         let acceptor = pki.acceptor(|settings| {
             server(settings);
             settings.resumption = false;
@@ -120,7 +120,7 @@ fn nothing_is_resumed_without_a_stored_session() {
         assert!(connector.connect_resuming(&"127.0.0.1".parse().unwrap()).is_none(), "{name}");
         assert!(connector.connect_resuming(&localhost()).is_some(), "{name}");
 
-        // nor with storing disabled.
+        // nor with a disabled store.
         let without_store: [fn(&mut ClientSettings); 2] =
             [|settings| settings.resumption = false, |settings| settings.sessions_per_name = 0];
         for disable in without_store {
@@ -138,7 +138,8 @@ fn nothing_is_resumed_without_a_stored_session() {
     }
 }
 
-/// rustls silently drops an expired session from its ClientHello: a full handshake would pass for a resumption.
+/// rustls silently drops an expired session from its ClientHello, so a full handshake could pass for a
+/// resumption.
 #[test]
 fn expired_sessions_are_not_resumed() {
     let pki = Pki::new(KeyKind::EcdsaP256);
@@ -158,13 +159,13 @@ fn expired_sessions_are_not_resumed() {
         assert!(connector.sessions(&localhost()) > 0, "{name}");
         assert!(connector.connect_resuming(&localhost()).is_none(), "{name}");
         assert_eq!(connector.sessions(&localhost()), 0, "{name}");
-        // A new session is found after the expired ones.
+        // The client finds a new session after the expired ones.
         full(&connector, &acceptor);
         assert!(connector.connect_resuming(&localhost()).is_some(), "{name}");
     }
 }
 
-/// A resumption by session ID renews nothing: a session in constant use must expire as well.
+/// Resumption by session ID does not extend the lifetime: a session in constant use must expire, too.
 #[test]
 fn a_tls_1_2_session_expires_a_day_after_its_full_handshake() {
     let pki = Pki::new(KeyKind::EcdsaP256);
@@ -190,7 +191,7 @@ fn a_declined_resumption_becomes_a_full_handshake() {
     for Case { name, client, server, kind, .. } in CASES {
         let connector = pki.connector(client);
         full(&connector, &pki.acceptor(server));
-        // Another certificate means another ticket key; the stores differ in any case.
+        // Another certificate means another ticket key; the session stores differ in any case.
         let other = pki.authority.issue(&["localhost"], KeyKind::EcdsaP256).unwrap();
         let other = pki.acceptor(|settings| {
             server(settings);
@@ -218,7 +219,7 @@ fn tls_1_2_sessions_are_resumed_in_turn_and_repeatedly() {
         offered.push(session_id(&hello).to_vec());
         assert_eq!(resuming(&connector, &acceptor).unwrap().kind, HandshakeKind::Resume12Id);
     }
-    // Every second session, since the handshake in between resumes another.
+    // Every second session, since the handshake in between resumes another one.
     assert_eq!(offered[..3], offered[3..]);
     assert!(offered[0] != offered[1] && offered[1] != offered[2] && offered[2] != offered[0]);
     assert_eq!(connector.sessions(&localhost()), 3, "a resumption adds no session");
@@ -237,7 +238,7 @@ fn sessions_are_stored_up_to_the_limit() {
             full(&connector, &acceptor);
             assert_eq!(connector.sessions(&localhost()), done.min(3), "{name}");
         }
-        // All start before the first one finishes, so that no new session is stored in between.
+        // All connections start before the first one finishes, so that no new session is stored in between.
         let started: Vec<Session> = (0..4).map_while(|_| connector.connect_resuming(&localhost())).collect();
         let expected = if kind == HandshakeKind::Resume13Psk { 3 } else { 4 };
         assert_eq!(started.len(), expected, "{name}: TLS 1.3 tickets are single-use");
@@ -247,7 +248,7 @@ fn sessions_are_stored_up_to_the_limit() {
     }
 }
 
-/// A TLS 1.3 server sends its tickets after the handshake, also after a requested full one.
+/// A TLS 1.3 server sends its tickets after the handshake, even after a requested full one.
 #[test]
 fn tickets_of_a_full_handshake_are_stored() {
     let pki = Pki::new(KeyKind::EcdsaP256);
@@ -261,7 +262,7 @@ fn tickets_of_a_full_handshake_are_stored() {
     assert_eq!((pair.client.tickets_received(), connector.sessions(&localhost())), (4, 8));
 }
 
-/// A restarted upstream knows none of a gateway's many sessions. One full handshake must be enough to recover.
+/// A restarted upstream knows none of a gateway's sessions. One full handshake must be enough to recover.
 #[test]
 fn the_newest_session_is_resumed_by_default() {
     let pki = Pki::new(KeyKind::EcdsaP256);
@@ -278,7 +279,8 @@ fn the_newest_session_is_resumed_by_default() {
     }
 }
 
-/// The ClientHello is built in advance: it must be sent once, and a retry must still be distinguished from it.
+/// The ClientHello is built in advance: the client must send it once, and must recognise a retry as
+/// different.
 #[test]
 fn a_requested_resumption_survives_a_retry() {
     let pki = Pki::new(KeyKind::EcdsaP256);
@@ -295,7 +297,7 @@ fn a_requested_resumption_survives_a_retry() {
     assert_eq!((facts.kind, facts.hello_retry), (HandshakeKind::Resume13Psk, false), "{facts}");
 }
 
-/// A TLS 1.2 server was replaced by one that speaks TLS 1.3.
+/// A TLS 1.3 server has replaced a TLS 1.2 server.
 #[test]
 fn sessions_of_a_version_that_the_server_dropped_are_used_up() {
     let pki = Pki::new(KeyKind::EcdsaP256);

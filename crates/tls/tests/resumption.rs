@@ -1,4 +1,4 @@
-//! Which connections resume, by which means and on which core, and which must not.
+//! Connections that resume, by their mechanism and core, and connections that must not.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -9,7 +9,7 @@ use weir_tls::{
     Acceptor, Client, ClientAuth, Connector, HandshakeKind, Server, ServerSettings, Session, Suite, Version,
 };
 
-/// A connection as one core of the server sees it: bytes from the client, bytes to the client.
+/// The server core's end of a connection: bytes from the client, bytes to the client.
 struct Wire {
     from_client: Receiver<Vec<u8>>,
     to_client: Sender<Vec<u8>>,
@@ -47,7 +47,7 @@ fn connect(connector: &Connector, core: &Sender<Wire>) -> HandshakeKind {
     session.facts().unwrap().kind
 }
 
-/// The kernel may put a returning client on any core, so all cores must know each other's sessions.
+/// The kernel may assign a returning client to any core, so all cores must accept each other's sessions.
 #[test]
 fn returning_clients_resume_on_any_core() {
     const RETURNS: usize = 1000;
@@ -147,7 +147,7 @@ fn a_stored_tls_1_3_session_is_single_use() {
     let hello = first.to_server.clone();
     assert_eq!(first.settle(), (None, None));
     assert_eq!(first.server.facts().unwrap().kind, HandshakeKind::Resume13Psk);
-    // The same hello again finds no session, and gets the reply of a full handshake, including the certificate.
+    // A repeated ClientHello finds no session and gets a full handshake's flight, with the certificate.
     let reply_length = |mut hello: Vec<u8>| {
         let mut reply = Vec::new();
         acceptor.accept().receive(&mut hello, &mut Vec::new(), &mut reply).unwrap();
@@ -187,7 +187,7 @@ fn resumption_does_not_cross_identities() {
     }
 }
 
-/// A server that reloads its configuration accepts its clients' tickets as long as its identity stays the same.
+/// A server that reloads its configuration accepts its clients' tickets while its identity stays the same.
 #[test]
 fn a_new_server_of_the_same_identity_accepts_the_old_ones_tickets() {
     let pki = Pki::new(KeyKind::EcdsaP256);
@@ -210,7 +210,7 @@ fn a_ticket_is_accepted_in_its_epoch_and_the_next_only() {
         {
             let server_clock = Clock::new(start);
             let acceptor = pki.acceptor(|settings| settings.time = server_clock.clone());
-            // The client's clock is stopped, so that only the server judges the ticket.
+            // The client's clock stands still, so that only the server decides whether the ticket is valid.
             let connector = pki.connector(|settings| {
                 only(version)(settings);
                 settings.time = Clock::new(start);
@@ -268,7 +268,7 @@ fn a_modified_ticket_causes_a_full_handshake() {
     let acceptor = pki.acceptor(|_| {});
     let connector = pki.connector(only(Version::Tls12));
     handshake(&connector, &acceptor);
-    // The ticket is near the end of this hello; flip each byte of the tail to hit it.
+    // The ticket is near the end of this ClientHello; flip each byte of the tail to hit it.
     let mut fell_back = 0;
     for back in 1..300 {
         let mut session = connector.connect(&localhost());
@@ -278,7 +278,7 @@ fn a_modified_ticket_causes_a_full_handshake() {
         hello[at] ^= 1;
         let mut reply = Vec::new();
         if acceptor.accept().receive(&mut hello, &mut Vec::new(), &mut reply).is_ok() {
-            // ServerHello to ServerHelloDone with a certificate, rather than the short flight of a resumption.
+            // The flight of a full handshake with a certificate, not the short flight of a resumption.
             fell_back += usize::from(reply.len() > 500);
         }
     }

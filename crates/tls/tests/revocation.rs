@@ -1,11 +1,11 @@
-//! Revocation lists for clients' certificates, and what is known of them.
+//! Revocation lists for client certificates, and the facts that a server reports about them.
 
 use weir_tls::issue::{Authority, Issued, KeyKind};
 use weir_tls::{ClientAuth, Server, ServerSettings};
 
 use crate::common::{Clock, Pair, Pki};
 
-/// In 2026.
+/// A time in 2026.
 const NOW: u64 = 1_795_707_000;
 
 #[test]

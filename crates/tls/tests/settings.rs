@@ -1,4 +1,4 @@
-//! Invalid settings are rejected with the file, the value and what was expected.
+//! Invalid settings: the error names the file, the value and what was expected.
 
 use std::fs;
 use std::path::Path;
@@ -145,7 +145,7 @@ fn errors_of_unusable_files_name_them() {
     );
 }
 
-/// The lengths of the records of application data in `bytes`, with what encryption adds.
+/// The lengths of the application data records in `bytes`, including the encryption overhead.
 fn records(mut bytes: &[u8]) -> Vec<usize> {
     let mut lengths = Vec::new();
     while let [23, 3, 3, high, low, rest @ ..] = bytes {

@@ -1,4 +1,4 @@
-//! Two sessions in memory, back to back, and certificates for them.
+//! Two in-memory sessions, back to back, and certificates for them.
 
 #![allow(unreachable_pub)]
 
@@ -53,7 +53,7 @@ impl Pki {
     }
 }
 
-/// A wall clock that the test moves.
+/// A wall clock that only the test moves.
 #[derive(Debug)]
 pub struct Clock(AtomicU64);
 
@@ -62,7 +62,7 @@ impl Clock {
         Arc::new(Self(AtomicU64::new(seconds)))
     }
 
-    /// Starts at the system's time, and changes only when the test moves it.
+    /// Starts at the system's time and stands still until the test moves it.
     pub fn stopped_now() -> Arc<Self> {
         Self::new(SystemTime.current_time().unwrap().as_secs())
     }
@@ -82,7 +82,7 @@ impl TimeProvider for Clock {
     }
 }
 
-/// The lifetime of our tickets, in seconds.
+/// The default ticket lifetime, in seconds.
 pub const EPOCH: u64 = 12 * 60 * 60;
 
 /// Restricts a client to one version.
@@ -103,7 +103,7 @@ pub struct Pair {
     pub server: Session,
     pub to_server: Vec<u8>,
     pub to_client: Vec<u8>,
-    /// What each side has decrypted.
+    /// The bytes that each side has decrypted.
     pub at_server: Vec<u8>,
     pub at_client: Vec<u8>,
 }
@@ -128,7 +128,7 @@ impl Pair {
         }
     }
 
-    /// Carries bytes until both sides are silent. Returns the first error of the client and that of the server.
+    /// Carries bytes until both sides are silent. Returns the first error of the client and of the server.
     pub fn settle(&mut self) -> (Option<TlsError>, Option<TlsError>) {
         let (mut client_error, mut server_error) = (None, None);
         if self.client.is_handshaking() && self.to_client.is_empty() {
@@ -150,8 +150,9 @@ impl Pair {
         (client_error, server_error)
     }
 
-    /// Completes the handshake, sends a message in each direction, closes the client's side, and returns the facts of
-    /// the handshake. Both sides must agree on them, except for the certificates: each side has those of the other.
+    /// Completes the handshake, sends a message in each direction, closes the client's side, and returns the
+    /// handshake's facts. Both sides must agree on them, except for the certificates: each side reports the
+    /// other's.
     pub fn exchange(&mut self) -> Facts {
         assert_eq!(self.settle(), (None, None));
         self.client.send(b"request", &mut self.to_server).unwrap();
@@ -167,14 +168,14 @@ impl Pair {
     }
 }
 
-/// The first bytes that a client sends: a record with its ClientHello.
+/// The client's first flight: a record with its ClientHello.
 pub fn client_hello(client: &mut Session) -> Vec<u8> {
     let mut hello = Vec::new();
     client.receive(&mut [], &mut Vec::new(), &mut hello).unwrap();
     hello
 }
 
-/// The client's facts as known to the server.
+/// The client's facts as the server reports them.
 pub fn without_chain(facts: &Facts) -> Facts {
     Facts { chain: None, ..facts.clone() }
 }
