@@ -67,8 +67,8 @@ pub struct Field {
     pub line: Span,
     /// The known name, or [`FieldName::Other`].
     pub known: FieldName,
-    /// Whether the field is for this connection only and must not be forwarded: it [is
-    /// hop-by-hop](FieldName::is_hop_by_hop), or `Connection` names it (RFC 9110, section 7.6.1).
+    /// Whether the field is for this connection only and must not be forwarded: [`FieldName::is_hop_by_hop`],
+    /// or `Connection` names it (RFC 9110, section 7.6.1).
     pub hop_by_hop: bool,
     /// Whether the name has an underscore. Servers that map names to variables (such as CGI) take
     /// `X_Forwarded_For` for `X-Forwarded-For`, so a gateway that sets the latter should drop the former.

@@ -57,9 +57,9 @@ impl Limits {
 /// Parse progress of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parse {
-    /// The head is not complete. The received bytes violate no rule and reach no limit, as far as complete
-    /// lines and single bytes of the last line show. Read more and parse again from the start of the head;
-    /// the spans are not valid yet.
+    /// The head is not complete. No complete line violates a rule, no byte of the incomplete line is invalid,
+    /// and no limit is reached. Read more and parse again from the start of the head; the spans are not valid
+    /// yet.
     Partial,
     /// The head is complete and has this many bytes, with its empty line; the body starts after them.
     Complete(usize),

@@ -3,8 +3,8 @@
 use crate::Limits;
 
 /// The state of an incomplete head that has been parsed. Parsing from the start with every received piece
-/// would let a client that sends many pieces waste CPU time. So the head is parsed again only when a line is
-/// complete, which happens [`Limits::fields`] times at most, or a limit is reached. An error in an incomplete
+/// would let a client that sends many pieces waste CPU time. So the head is parsed again only when another
+/// line is complete ([`Limits::fields`] bounds their number) or a limit is reached. An error in an incomplete
 /// line is reported then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {

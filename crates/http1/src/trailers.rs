@@ -18,8 +18,8 @@ pub fn copy_trailers(section: &[u8], mut keep: impl FnMut(&[u8]) -> bool, out: &
 }
 
 /// Whether a field may appear in a trailer section. A recipient that merges trailers into the head would let
-/// a forbidden one frame, route, authenticate or describe the message (RFC 9110 section 6.5.1). Names with an
-/// underscore are forbidden, too, since servers that map names to variables take them for other names.
+/// a forbidden field frame, route, authenticate or describe the message (RFC 9110 section 6.5.1). Names with
+/// an underscore are forbidden, too, since servers that map names to variables take them for other names.
 #[must_use]
 pub fn may_be_trailer(name: &[u8]) -> bool {
     let known = FieldName::of(name);

@@ -113,8 +113,8 @@ impl Wheel {
         self.soonest
     }
 
-    /// Appends the keys due at `now` to `due`, up to the maximum for a turn after one that took `spent`. Keys
-    /// beyond it stay for the next call, and [`Wheel::next`] is then in the past.
+    /// Appends the keys due at `now` to `due`, but no more than a turn may handle after one that took
+    /// `spent`. The next call returns the others; until then, [`Wheel::next`] is in the past.
     #[inline]
     pub fn expire(&mut self, now: Instant, spent: Duration, due: &mut Vec<Key>) {
         match self.soonest {

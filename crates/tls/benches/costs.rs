@@ -1,13 +1,14 @@
 //! The cost of each TLS setting for one side of a connection, as a table: instructions, counted by callgrind,
 //! and time.
 //!
-//! `cargo bench -p weir-tls --bench costs > crates/gateway/src/config/costs.csv` creates the table for `weir
-//! check --explain`. Each line changes one setting of the default: ECDSA P-256, X25519, AES-128-GCM, one
+//! `cargo bench -p weir-tls --bench costs > crates/gateway/src/config/costs.csv` creates the table for
+//! `weir check --explain`. Each line changes one setting of the default: ECDSA P-256, X25519, AES-128-GCM, one
 //! ticket, no client certificate. A connection consists of the hellos, a request of 100 bytes, a response of
-//! 300, and close_notify from both sides; a body is 64 KiB from the server. The instructions are the
-//! difference of two counts, without one-time work. The time is the lowest median of several rounds, the one
-//! that a busy machine disturbs least. Valgrind hides AVX-512, so the instructions are without it; the time
-//! is with it.
+//! 300, and close_notify from both sides; a body is 64 KiB from the server.
+//!
+//! Instructions are the difference of two counts, without one-time work. The time is the lowest median of
+//! several rounds, which a busy machine disturbs least. Valgrind hides AVX-512 from the instructions; the
+//! time includes its effect.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench reports")]
 
 mod pair;

@@ -1,9 +1,9 @@
 //! Compares rustls's buffered and unbuffered API behind the interface of [`weir_tls::Session`].
 //!
-//! `rustls_api API OPERATION COUNT [GROUP]` runs one operation. Under `valgrind --tool=callgrind
-//! --toggle-collect='*::measured_*'` only the server's calls are counted. `rustls_api compare` times all
-//! operations, alternating between the APIs, and prints the ratios. docs/decisions/0002-rustls-api.md has the
-//! commands and the figures.
+//! `rustls_api API OPERATION COUNT [GROUP]` runs one operation. Under callgrind,
+//! `valgrind --tool=callgrind --toggle-collect='*::measured_*'` counts only the server's calls.
+//! `rustls_api compare` times all operations, alternating between the APIs, and prints the ratios.
+//! docs/decisions/0002-rustls-api.md has the commands and the figures.
 
 #![allow(clippy::print_stdout)]
 

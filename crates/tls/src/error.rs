@@ -43,9 +43,9 @@ pub enum FileError {
     Bad {
         /// The file, or its substitute.
         origin: String,
-        /// The expected content, as in `no usable private key`.
+        /// The finding, such as `no usable private key`.
         what: &'static str,
-        /// The fault, or what was found and what was expected.
+        /// The cause, and the expected content.
         detail: String,
     },
     /// The key does not match the certificate.

@@ -37,16 +37,16 @@ pub(crate) struct Verifier {
     /// The schemes offered, most preferred first. They apply only to the handshake's signature, since the CAs
     /// choose those of the certificates.
     schemes: Vec<SignatureScheme>,
-    /// The chains verified most recently, oldest first. Only the owning core locks it: rustls requires
-    /// `Sync`.
+    /// The chains verified most recently, oldest first. rustls requires `Sync`; only the owning core locks
+    /// the mutex.
     good: Mutex<Vec<Good>>,
 }
 
 /// A chain that was verified for a name at one second of the clock.
 ///
 /// The result depends on the roots, the name, the chain and the time in whole seconds (RFC 5280 4.1.2.5), so
-/// it also holds for other connections in that second. So the client verifies a chain once per second and
-/// name at most.
+/// it also holds for other connections in that second: the client verifies each chain at most once per second
+/// and name.
 #[derive(Debug)]
 struct Good {
     name: ServerName<'static>,
