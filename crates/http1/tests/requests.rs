@@ -89,7 +89,7 @@ fn methods() {
 
 #[test]
 fn targets() {
-    // Method, target, form, path, and the host in `host` after `Host: field`.
+    // Method, target, form, path, and the authority of a request with `Host: field`.
     let table = [
         ("GET", "/", TargetForm::Origin, "/", "field"),
         ("GET", "/a?b|c\"{}", TargetForm::Origin, "/a?b|c\"{}", "field"),

@@ -188,8 +188,8 @@ impl Connector {
         Session::client(self.full.clone(), peer.0.clone())
     }
 
-    /// As [`Connector::connect`], but always offers a session; None without an unexpired session. Offers TLS
-    /// 1.2 sessions in turn. The server may still decline: see [`crate::Facts::kind`].
+    /// As [`Connector::connect`], but always offers a session; None if the store has no unexpired session.
+    /// Offers TLS 1.2 sessions in turn. The server may still decline: see [`crate::Facts::kind`].
     pub fn connect_resuming(&self, peer: &PeerName) -> Option<Session> {
         self.resuming.as_ref()?.connect(&peer.0)
     }

@@ -16,7 +16,7 @@ pub(crate) struct Resuming {
 }
 
 impl Resuming {
-    /// None without an unexpired session of `name`.
+    /// None if the store has no unexpired session of `name`.
     ///
     /// Only rustls knows when a session expires. It then silently creates a ClientHello without the session,
     /// so this inspects each ClientHello.

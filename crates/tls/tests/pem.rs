@@ -159,7 +159,7 @@ fn every_reader_accepts_text_around_blocks_and_rejects_a_damaged_boundary() {
     }
 }
 
-/// Regression test: the error for an RSA-PSS key named its size as the fault.
+/// Regression test: the error for an RSA-PSS key reported an unsupported size.
 #[test]
 fn a_key_that_cannot_sign_is_called_what_it_is() {
     let files = Files::new();
