@@ -14,7 +14,7 @@ pub enum Stop {
     Now,
 }
 
-/// Optional handlers. Without its handler, a signal is ignored, and a message on stderr names the
+/// Optional handlers. Without one, SIGUSR1, SIGHUP and SIGUSR2 are ignored, and a message on stderr names the
 /// alternative.
 pub struct Handlers<M> {
     /// SIGUSR1: prints the loops' state to stderr.
