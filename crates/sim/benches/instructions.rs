@@ -1,16 +1,16 @@
-//! Instructions in user space that the gateway spends on a warm request, and on a connection's life: the real worker over the
-//! simulated network, counted by callgrind, so that they are the same on a noisy machine. With one route and with ten
-//! thousand, with one certificate and with a thousand.
+//! User-space instructions that the gateway spends per warm request and per connection: the production worker over the
+//! simulated network, counted by callgrind, so that a noisy machine yields the same counts. Cases: one route and ten
+//! thousand, one certificate and a thousand.
 //!
-//! `cargo bench -p weir-sim --bench instructions` compares with `benches/instructions.csv` and fails where one is more than 2 %
-//! above, or many routes or certificates cost more than 10 % beyond one; `-- --bless` writes the file. What the simulated sockets do inside the turn is counted, too; it is the same for
-//! every version of the gateway. The kernel's part is not here.
+//! `cargo bench -p weir-sim --bench instructions` compares with `benches/instructions.csv`. It fails if a count rises
+//! by more than 2 %, or if many routes or certificates cost more than 10 % above one. `-- --bless` writes the file.
+//! Counts include the simulated sockets, which are the same for every version of the gateway, and exclude the kernel.
 #![expect(clippy::print_stdout, reason = "a bench reports")]
 
 use std::process::{Command, ExitCode};
 use weir_sim::Steady;
 
-/// What is asked for, and how often in the shorter of two runs. The difference of both is free of what happens once.
+/// One case, with the number of requests of the shorter of two runs. Their difference excludes one-time costs.
 struct Cell {
     mode: &'static str,
     case: &'static str,
@@ -19,11 +19,11 @@ struct Cell {
 
 const MODES: [&str; 4] = ["h1c-h1c", "h1-h1c", "h1c-h1", "h1-h1"];
 const BYTES: [usize; 3] = [0, 1000, 65_536];
-/// What must not cost much more than what, by mode.
+/// By mode: a case with many entries, and the case with one that it must stay close to.
 const MANY: [(&str, &str, &str); 2] =
     [("h1c-h1c", "routes-10000", "routes-1"), ("h1-h1c", "life-certs-1000", "life-certs-1")];
 const MOST_OF_ONE: f64 = 1.1;
-/// A rise of this much needs a reason.
+/// A larger rise needs a reason.
 const TOLERANCE: f64 = 1.02;
 
 fn main() -> ExitCode {
@@ -85,7 +85,7 @@ fn cells() -> Vec<Cell> {
     warm.chain(lives).chain(MANY.into_iter().flat_map(of_many)).collect()
 }
 
-/// The instructions of so many requests.
+/// Instructions of `count` requests.
 fn collected(cell: &Cell, count: u64) -> u64 {
     let this = std::env::current_exe().expect("this program");
     let output = Command::new("valgrind")

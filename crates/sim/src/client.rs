@@ -1,4 +1,4 @@
-//! A client of the gateway: asks, checks every byte of every answer, and sometimes goes away.
+//! A client of the gateway: sends requests, checks every byte of every response, and sometimes disconnects early.
 
 use crate::ledger::{Entry, Ledger, Outcome};
 use crate::message::{ANSWER, ATTEMPT, Ask, COPY, name, pattern};
@@ -10,52 +10,52 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, ResponseHead};
 
-/// One client with one connection.
+/// One client on one connection.
 #[derive(Debug)]
 pub(crate) struct Client {
     peer: Peer,
-    /// What it still wants.
+    /// Requests not sent yet.
     asks: VecDeque<Ask>,
-    /// Numbers of the requests that wait for answers, in order.
+    /// IDs of the requests in flight, in order.
     waiting: VecDeque<usize>,
     body: Option<Body>,
     switched: Option<Switched>,
     manners: Manners,
     way: Way,
-    /// Bytes that it has said in the clear.
+    /// Cleartext bytes sent.
     said: usize,
-    /// It does not read before this instant.
+    /// The client does not read before this instant.
     pub(crate) wake: Duration,
-    /// The connection ends after what was asked, by its own wish or the other's.
+    /// The client or the gateway announced that the connection closes.
     told_close: bool,
     finished: bool,
-    /// It has closed its connection.
+    /// The client has closed its connection.
     pub(crate) is_done: bool,
 }
 
-/// What a client is like.
+/// A client's behaviour.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manners {
-    /// It does not wait for an answer before it asks again.
+    /// Pipelines up to four requests.
     pub(crate) pipelines: bool,
-    /// It ends its stream behind the last request, and waits for the responses.
+    /// Ends its stream after the last request, and waits for the responses.
     pub(crate) half_closes: bool,
-    /// It stops reading now and then.
+    /// Pauses reading at random.
     pub(crate) is_slow: bool,
-    /// It goes away after it has been looked at this often.
+    /// Disconnects after this many polls.
     pub(crate) vanishes_after: Option<u64>,
-    /// Its first request is none.
+    /// Sends a malformed first request.
     pub(crate) talks_garbage: bool,
 }
 
-/// How a client comes to the gateway, and to an origin.
+/// A client's path to the gateway and to an origin.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Way {
-    /// Whose requests the gateway must say they are; `None`: it cannot.
+    /// The client address that the gateway must report to origins; `None`: the gateway cannot know it.
     pub(crate) source: Option<SocketAddr>,
-    /// The connection is passed on without being decrypted.
+    /// The gateway passes the connection through without decrypting it.
     pub(crate) is_passed: bool,
-    /// Bytes before the first one of HTTP.
+    /// Bytes of the PROXY header.
     pub(crate) preface: usize,
 }
 
@@ -68,7 +68,7 @@ struct Body {
     bytes: Vec<u8>,
 }
 
-/// The protocol is another one.
+/// An upgraded connection.
 #[derive(Debug)]
 struct Switched {
     id: usize,
@@ -76,7 +76,7 @@ struct Switched {
 }
 
 impl Client {
-    /// A client that will ask all this.
+    /// A client with these requests to send.
     pub(crate) fn new(peer: Peer, asks: VecDeque<Ask>, manners: Manners, way: Way) -> Self {
         Self {
             peer,
@@ -94,12 +94,12 @@ impl Client {
         }
     }
 
-    /// What it could not ask, for another connection.
+    /// The requests that it did not send, for another connection.
     pub(crate) fn into_rest(self) -> VecDeque<Ask> {
         self.asks
     }
 
-    /// Does what it can do now.
+    /// Sends and receives what is possible now.
     pub(crate) fn poll(&mut self, world: &mut World, ledger: &mut Ledger) {
         if self.is_done {
             return;
@@ -109,7 +109,7 @@ impl Client {
             self.wake = world.now + Duration::from_millis(world.below(2000));
         }
         if reads && self.manners.is_slow && !self.waiting.is_empty() && world.below(300) == 0 {
-            // Longer than a server may take for its answer, and shorter than anything that the client must keep to.
+            // Longer than an origin's response timeout, shorter than any timeout of the client.
             self.wake = world.now + Duration::from_secs(61 + world.below(9));
         }
         self.peer.poll(world, reads);
@@ -169,13 +169,13 @@ impl Client {
         self.peer.poll(world, false);
     }
 
-    /// Whether what comes next depends on an answer.
+    /// Whether the last request asks for an upgrade, so that the next bytes depend on its response.
     fn waits_for_switch(&self, ledger: &Ledger) -> bool {
         let asks = |id: &usize| ledger.entries.get(*id).is_some_and(|entry| entry.ask.switch.is_some());
         self.waiting.back().is_some_and(asks)
     }
 
-    /// The protocol is switched: says everything, and ends its stream.
+    /// After the upgrade: sends all bytes and ends its stream.
     fn switch(&mut self, id: usize, ledger: &mut Ledger) {
         self.waiting.pop_front();
         self.switched = Some(Switched { id, got: Vec::new() });
@@ -331,7 +331,7 @@ impl Client {
             && body.framing == Framing::UntilClose
             && end == End::Clean
         {
-            // The end of the connection is that of the body: it must be all of it.
+            // Closing the connection ends this body, which must be complete.
             let _ = body.decoder.end_of_input();
             self.complete(ledger);
         }

@@ -1,4 +1,4 @@
-//! The gateway's workers, the mail between them and to them, and what they say.
+//! The gateway's workers, their mail and their log.
 
 use crate::ledger::Ledger;
 use crate::net::{SimListener, SimNet, SimSocket};
@@ -18,17 +18,17 @@ use weir_reactor::stop::Stop;
 #[derive(Debug)]
 pub(crate) struct Gateway {
     world: Rc<RefCell<World>>,
-    /// `None` once it is drained.
+    /// A worker's slot is `None` once it has drained.
     workers: Vec<Option<Bare<SimNet>>>,
-    /// What is on its way to each, and when it arrives.
+    /// Letters in transit to each worker, with their time of arrival.
     mail: Vec<VecDeque<(Duration, Mail)>>,
     bound: Bound,
     setting: Setting,
     standing: Standing,
     down: Vec<bool>,
-    /// What was counted by those that are drained.
+    /// Counters of drained workers.
     counters: Counters,
-    /// All lines of all logs.
+    /// Log lines of all workers.
     pub(crate) log: Vec<String>,
     most_connections: usize,
 }
@@ -39,21 +39,21 @@ struct Mail {
     news: News,
 }
 
-/// What a letter says.
+/// The content of a letter.
 #[derive(Debug)]
 enum News {
-    /// Something between workers.
+    /// A letter between workers.
     Theirs,
-    /// They follow this one now.
+    /// A new configuration.
     Setting(Box<Setting>),
-    /// A server's health has changed.
+    /// A change of a server's health.
     Health { server: usize, moves: u8, is_down: bool },
-    /// They drain.
+    /// A drain.
     Drain,
 }
 
 impl Gateway {
-    /// The workers of a plan.
+    /// Starts a plan's workers.
     pub(crate) fn new(world: &Rc<RefCell<World>>, plan: &Plan, timeouts: Timeouts) -> Self {
         let setting = Setting::new(plan, timeouts);
         let bound = setting.bound(plan);
@@ -79,22 +79,22 @@ impl Gateway {
         }
     }
 
-    /// Which servers may get requests.
+    /// The servers that may receive requests.
     pub(crate) fn standing(&self) -> &Standing {
         &self.standing
     }
 
-    /// Whether a worker still works.
+    /// Whether any worker is running.
     pub(crate) fn is_there(&self) -> bool {
         self.workers.iter().any(Option::is_some)
     }
 
-    /// Whether all workers still work.
+    /// Whether all workers are running.
     pub(crate) fn is_whole(&self) -> bool {
         self.workers.iter().all(Option::is_some)
     }
 
-    /// What lives in all workers.
+    /// The sum of all workers' connections, exchanges and queues.
     pub(crate) fn census(&self) -> Census {
         let mut all = Census::default();
         for census in self.workers.iter().flatten().map(Bare::census) {
@@ -106,20 +106,20 @@ impl Gateway {
             all.mirrors += census.mirrors;
             all.waiting += census.waiting;
             all.in_flight += census.in_flight;
-            // They are the same for all workers.
+            // All workers share the slots.
             all.slots = all.slots.max(census.slots);
         }
         all
     }
 
-    /// Entries in the timer wheels of all workers that are there.
+    /// Timer wheel entries of all running workers.
     pub(crate) fn timers(&self) -> usize {
         let world = self.world.borrow();
         let there = self.workers.iter().zip(&world.listeners).filter(|(worker, _)| worker.is_some());
         there.map(|(_, listener)| listener.timers).sum()
     }
 
-    /// What all workers have counted.
+    /// The sum of all workers' counters.
     pub(crate) fn counters(&self) -> Counters {
         let mut counters = self.counters.clone();
         for worker in self.workers.iter().flatten() {
@@ -128,12 +128,12 @@ impl Gateway {
         counters
     }
 
-    /// Bytes of heads that workers which are there have parsed in vain, counted each time.
+    /// Bytes of incomplete heads that running workers parsed, counted at each attempt.
     pub(crate) fn parsed_in_vain(&self) -> u64 {
         self.workers.iter().flatten().map(Bare::parsed_in_vain).sum()
     }
 
-    /// The next instant at which a letter arrives, or a timer comes.
+    /// The next instant at which a letter arrives or a timer is due.
     pub(crate) fn next(&self) -> Option<Duration> {
         let world = self.world.borrow();
         let there = self.workers.iter().zip(&world.listeners).filter(|(worker, _)| worker.is_some());
@@ -142,19 +142,19 @@ impl Gateway {
         timers.chain(letters).min()
     }
 
-    /// Whether letters are on their way.
+    /// Whether letters are in transit.
     pub(crate) fn has_mail(&self) -> bool {
         self.mail.iter().any(|mail| !mail.is_empty())
     }
 
-    /// New settings: a server of the upstream is elsewhere, or an idle connection is kept for another time.
+    /// Reloads: one server of the upstream gets another address, or the idle timeout of pooled connections changes.
     pub(crate) fn adopt(&mut self, plan: &Plan, ledger: &mut Ledger) {
         let mut world = self.world.borrow_mut();
         self.setting.version += 1;
         if world.below(2) == 0 {
             let server = world.below(plan.servers as u64) as usize;
             self.setting.moves[server] = self.setting.moves[server].wrapping_add(1);
-            // Of what is elsewhere nothing is known, and nothing was set for it.
+            // A server at a new address has no health state and no drain setting.
             self.down[server] = false;
             self.setting.drained[server] = false;
         } else {
@@ -167,7 +167,7 @@ impl Gateway {
         self.spread();
     }
 
-    /// A server is drained, or gets requests again. One is left.
+    /// Drains a server or restores it, but never drains the last one.
     pub(crate) fn drain_server(&mut self, ledger: &mut Ledger) {
         let drained = &mut self.setting.drained;
         let server = self.world.borrow_mut().below(drained.len() as u64) as usize;
@@ -190,7 +190,7 @@ impl Gateway {
         }
     }
 
-    /// A server is down, or up again.
+    /// Flips a server's health.
     pub(crate) fn turn_health(&mut self, ledger: &mut Ledger) {
         let server = self.world.borrow_mut().below(self.down.len() as u64) as usize;
         self.down[server] = !self.down[server];
@@ -203,7 +203,7 @@ impl Gateway {
         }
     }
 
-    /// All workers drain.
+    /// Drains all workers.
     pub(crate) fn drain(&mut self) {
         for worker in 0..self.workers.len() {
             self.post(worker, Letter::stop(Stop::Drain), News::Drain);
@@ -218,7 +218,7 @@ impl Gateway {
         self.mail[worker].push_back((at, Mail { letter, news }));
     }
 
-    /// One turn of each worker, in any order.
+    /// One turn of each worker, starting with a random one.
     pub(crate) fn turn(&mut self, ledger: &mut Ledger) {
         let count = self.workers.len();
         let first = match count {
@@ -266,7 +266,7 @@ impl Gateway {
         let Census { clients, upstreams, .. } = bare.census();
         let turned = bare.turn();
         let timers = self.world.borrow().listeners[worker].timers;
-        // One for each connection, one for the listener's rest and one for its drain.
+        // One per connection, one for the listener's pause in accepting, one for the drain.
         if timers > clients + upstreams + 2 {
             ledger.violation(format!("{timers} timers for {clients} clients and {upstreams} upstreams"));
         }
@@ -281,7 +281,7 @@ impl Gateway {
         }
     }
 
-    /// Judges what a worker has begun and said.
+    /// Checks a worker's new connections and log lines.
     fn judge(&mut self, worker: usize, ledger: &mut Ledger) {
         let lines = self.workers[worker].as_mut().map_or_else(Vec::new, weir_gateway::bare::Bare::lines);
         let now = self.world.borrow().now;

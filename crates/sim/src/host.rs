@@ -1,5 +1,5 @@
-//! Gateways and their guests, step by step: for rules about connections rather than exchanges. They answer everything themselves,
-//! or have one server, which may have one connection.
+//! Gateways and single clients, step by step: for rules about connections rather than exchanges. The gateway generates
+//! all responses, or forwards to one server with a limit of one connection.
 
 use crate::net::{SimListener, SimNet};
 use crate::peer::Peer;
@@ -14,7 +14,7 @@ use weir_gateway::bare::{Bare, Bound, Census, Role};
 use weir_gateway::document::{Limits, Listener, Respond, Route, Server, Service};
 use weir_gateway::{Config, Counters, Timeouts};
 
-/// The workers of a gateway with one route, over a network on which everything is at once.
+/// The workers of a gateway with one route, over a network without delays.
 #[derive(Debug)]
 pub struct Host {
     world: Rc<RefCell<World>>,
@@ -22,7 +22,7 @@ pub struct Host {
     guests: Vec<Guest>,
     letters: u64,
     holds_letters: bool,
-    /// Connections to the server, and what came on each.
+    /// Connections to the server, with the bytes received on each.
     servers: Vec<(usize, Vec<u8>)>,
 }
 
@@ -34,7 +34,7 @@ struct Guest {
 }
 
 impl Host {
-    /// So many workers, which say 200 to each request, with these settings; `over_tls`: clients begin with a handshake.
+    /// Starts workers that respond 200 to each request; `over_tls`: clients begin with a handshake.
     #[must_use]
     pub fn new(workers: usize, limits: Limits, timeouts: Timeouts, over_tls: bool) -> Self {
         let respond = Some(Respond { status: 200, body: None, content_type: None });
@@ -43,7 +43,7 @@ impl Host {
         Self::of(workers, config, over_tls)
     }
 
-    /// So many workers, which pass each request on.
+    /// Starts workers that forward each request to one server.
     #[must_use]
     pub fn with_server(workers: usize, timeouts: Timeouts) -> Self {
         let url = format!("http://{}:80", Ipv4Addr::from(origin(0, 0)));
@@ -68,7 +68,7 @@ impl Host {
         Self { world, workers, guests: Vec::new(), letters: 0, holds_letters: false, servers: Vec::new() }
     }
 
-    /// A client connects to a worker; returns its number. It says nothing in the clear, and its first message over TLS.
+    /// Connects a client to a worker; returns the client's number. Over TLS, the next turn sends a ClientHello.
     pub fn connect(&mut self, worker: usize, over_tls: bool) -> usize {
         let link = self.world.borrow_mut().connect_to(worker);
         let session = over_tls.then(|| tls::client_session(false));
@@ -76,56 +76,56 @@ impl Host {
         self.guests.len() - 1
     }
 
-    /// A client says something.
+    /// Sends application bytes from a client.
     pub fn say(&mut self, guest: usize, bytes: &[u8]) {
         self.guests[guest].peer.say(bytes);
     }
 
-    /// A client sends bytes as they are, also before its handshake is done.
+    /// Sends raw bytes from a client, even before its handshake is complete.
     pub fn send(&mut self, guest: usize, bytes: &[u8]) {
         self.guests[guest].peer.announce(bytes);
     }
 
-    /// Whether the gateway wants to hear of bytes that a client sends.
+    /// Whether the gateway polls a client's connection for reading.
     #[must_use]
     pub fn is_read(&self, guest: usize) -> bool {
         let link = &self.world.borrow().links[self.guests[guest].peer.link];
         link.watched.is_some_and(|(_, interest)| interest.read)
     }
 
-    /// So many bytes for a client fit on their way.
+    /// Limits the buffer towards a client.
     pub fn narrow(&mut self, guest: usize, bytes: usize) {
         self.world.borrow_mut().pipe(self.guests[guest].peer.link, false).capacity = bytes;
     }
 
-    /// From now on a client reads, or does not.
+    /// Makes a client read or stop reading.
     pub fn read(&mut self, guest: usize, reads: bool) {
         self.guests[guest].reads = reads;
     }
 
-    /// Takes what a client has got.
+    /// Takes the bytes that a client received.
     pub fn take(&mut self, guest: usize) -> Vec<u8> {
         std::mem::take(&mut self.guests[guest].peer.input)
     }
 
-    /// Whether the gateway has ended a client's connection.
+    /// Whether the gateway closed a client's connection.
     #[must_use]
     pub fn has_ended(&self, guest: usize) -> bool {
         self.guests[guest].peer.ended.is_some()
     }
 
-    /// Whether all that a client says has left it, its part of a handshake before that.
+    /// Whether a client has sent all its bytes, its handshake included.
     #[must_use]
     pub fn has_said_all(&self, guest: usize) -> bool {
         self.guests[guest].peer.is_flushed()
     }
 
-    /// A client closes its connection.
+    /// Closes a client's connection.
     pub fn leave(&mut self, guest: usize) {
         self.world.borrow_mut().close_peer(self.guests[guest].peer.link);
     }
 
-    /// A client's connection is reset.
+    /// Resets a client's connection.
     pub fn reset(&mut self, guest: usize) {
         let link = self.guests[guest].peer.link;
         let mut world = self.world.borrow_mut();
@@ -133,17 +133,17 @@ impl Host {
         world.links[link].peer_gone = true;
     }
 
-    /// From now on a turn takes so long without anything that may wait for the next.
+    /// From now on, each turn reports this much time as spent before any deferrable work.
     pub fn lengthen_turns(&mut self, time: Duration) {
         self.world.borrow_mut().turn = time;
     }
 
-    /// From now on letters between workers wait, or do not.
+    /// Holds letters between workers, or releases them.
     pub fn hold_letters(&mut self, holds: bool) {
         self.holds_letters = holds;
     }
 
-    /// One turn: what these clients have to say arrives, and each worker turns and gets its mail.
+    /// One turn: delivers bytes of these clients, then each worker turns and receives its mail.
     pub fn turn(&mut self, guests: impl IntoIterator<Item = usize>) {
         let mut world = self.world.borrow_mut();
         for guest in guests {
@@ -173,13 +173,14 @@ impl Host {
         }
     }
 
-    /// Turns until nothing moves; returns how many turns that took.
+    /// Turns until nothing happens; returns the number of turns.
     pub fn settle(&mut self) -> usize {
         let mut still = 0;
         for turn in 0..MOST_TURNS {
             let before = self.world.borrow().moves;
             self.turn(0..self.guests.len());
-            // A rest ends in one turn, the listener is reported in the next, and the net learns of the next rest in the third.
+            // A pause in accepting ends in one turn, the next reports the listener, and the third exposes the next
+            // timer.
             still = if self.world.borrow().moves == before { still + 1 } else { 0 };
             if still == 3 {
                 return turn;
@@ -188,7 +189,7 @@ impl Host {
         panic!("the gateway turns without an end");
     }
 
-    /// Time passes, with all timers in it.
+    /// Advances the clock through all timers that are due.
     pub fn pass(&mut self, time: Duration) {
         let end = self.world.borrow().now + time;
         for _ in 0..MOST_TURNS {
@@ -205,30 +206,30 @@ impl Host {
         panic!("timers come without an end");
     }
 
-    /// The clock goes on, and nobody looks at it yet.
+    /// Advances the clock without a turn.
     pub fn tick(&mut self, time: Duration) {
         self.world.borrow_mut().now += time;
     }
 
-    /// Letters between workers so far.
+    /// Number of letters between workers so far.
     #[must_use]
     pub fn letters(&self) -> u64 {
         self.letters
     }
 
-    /// What lives in a worker.
+    /// A worker's connections, exchanges and queues.
     #[must_use]
     pub fn census(&self, worker: usize) -> Census {
         self.workers[worker].census()
     }
 
-    /// Bytes of heads that a worker has parsed in vain, counted each time.
+    /// Bytes of incomplete heads that a worker parsed, counted at each attempt.
     #[must_use]
     pub fn parsed_in_vain(&self, worker: usize) -> u64 {
         self.workers[worker].parsed_in_vain()
     }
 
-    /// What a worker has counted.
+    /// A worker's counters.
     #[must_use]
     pub fn counters(&self, worker: usize) -> &Counters {
         self.workers[worker].counters()
@@ -243,5 +244,5 @@ fn bound(config: Config, over_tls: bool) -> Bound {
     Bound::new(Role::Gateway, &config, server, None).expect("a valid configuration")
 }
 
-/// More than anything here takes.
+/// More turns than any test here needs.
 const MOST_TURNS: usize = 10_000;

@@ -1,4 +1,4 @@
-//! What must hold all the way of a run, and at its end.
+//! Rules that hold during a run, and at its end.
 
 use crate::ledger::{Entry, Outcome};
 use crate::net::peer_address;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_gateway::bare::Census;
 
 impl Run<'_> {
-    /// No request comes to a server that should not get it.
+    /// No request arrives at a server that must not receive it.
     pub(crate) fn judge_arrivals(&mut self) {
         let world = self.world.borrow();
         let is_limited = self.plan.most_connections.is_some();
@@ -21,7 +21,7 @@ impl Run<'_> {
         }
     }
 
-    /// While nothing moves, no request waits for a connection that is idle, or may begin.
+    /// While nothing happens, no request waits although a connection is idle or the limit allows another.
     pub(crate) fn judge_quiet(&mut self) {
         let plan = self.plan;
         let Some(most) = plan.most_connections else { return };
@@ -39,7 +39,7 @@ impl Run<'_> {
         }
     }
 
-    /// Lets all time-outs pass: then nothing may be left.
+    /// Lets all timeouts pass; afterwards no state may remain.
     pub(crate) fn wind_down(&mut self) {
         self.played = self.world.borrow().now;
         if let Some(client) = self.clients.first() {
@@ -81,7 +81,7 @@ impl Run<'_> {
             || (self.draining.is_some() && self.gateway.is_there())
     }
 
-    /// Every request has one outcome, and every loss a reason.
+    /// Every request has one outcome, and every loss a reason in the log.
     pub(crate) fn judge(&mut self) {
         let mut wrong = Vec::new();
         for (id, entry) in self.ledger.entries.iter().enumerate() {
@@ -106,7 +106,7 @@ impl Run<'_> {
                 }
                 Some(Outcome::Lost) => {
                     self.outcomes[2] += 1;
-                    // What passes a tunnel may end in any way.
+                    // A tunnelled connection may end in any way.
                     let may_be_lost = self.plan.tunnels || entry.is_passed || self.came_too_late(entry);
                     if !has_reason && !may_be_lost {
                         wrong.push(format!("#{id} is lost, and the log does not say why"));
@@ -136,7 +136,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the log says why something of its client has ended.
+    /// Whether the log has a line about this client.
     fn has_reason(&self, entry: &Entry) -> bool {
         let mut names = vec![format!("client={}", peer_address(entry.link))];
         names.extend(entry.source.map(|source| format!("client={source}")));
@@ -144,7 +144,7 @@ impl Run<'_> {
         self.gateway.log.iter().any(says) || self.is_log_cut()
     }
 
-    /// Whether more has ended than the log tells of: it has so many lines a second.
+    /// Whether the log omits endings: it limits its lines per second.
     fn is_log_cut(&self) -> bool {
         let is_end = |line: &&String| {
             let word = line.split(' ').nth(1).unwrap_or_default();
@@ -155,29 +155,28 @@ impl Run<'_> {
         ended > told
     }
 
-    /// How often the log says that a request has ended. What an upstream says behind an answer ends nothing.
+    /// Number of log lines that end a request. Stray bytes after a response end none.
     fn reasons(&self, id: usize) -> usize {
         let named = format!("/{id}\"");
         let ends = |line: &&String| line.contains(&named) && !line.contains(" upstream_stray ");
         self.gateway.log.iter().filter(ends).count()
     }
 
-    /// Whether the gateway had ended the connection in a drain before a byte of the request came: there is always one that
-    /// crosses the end of an idle connection. Or a client did not read for so long that the answer was lost, with all that
-    /// the gateway had said.
+    /// Whether the client may lose this request without a reason in the log. Either the gateway ended an idle
+    /// connection while the request was in transit, or the client read so late that a reset discarded the response.
     fn came_too_late(&self, entry: &Entry) -> bool {
         let link = &self.world.borrow().links[entry.link];
         let was_slow = link.is_finished && !self.plan.is_faultless();
-        // It may never have been accepted.
+        // The worker may never have accepted the connection.
         let was_late = link.heard.is_none_or(|heard| heard <= entry.from || self.plan.client_tls);
-        // Without descriptors, idle connections make room for others.
+        // Without free descriptors, the gateway closes idle connections too.
         let ends_idle = self.draining.is_some() || self.plan.shortages > 0;
-        // So do responses that come before the end of the request's body.
+        // A response before the end of the request body closes the connection as well.
         let is_cut_short = entry.arrivals.last().is_some_and(|arrival| arrival.is_early);
         ends_idle && was_late || (self.draining.is_some() || is_cut_short) && was_slow
     }
 
-    /// Each exchange has ended once, and not too many were tried again.
+    /// Each exchange ends once, and retries stay within their budget.
     fn wrong_counts(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         let counters = self.gateway.counters();

@@ -1,4 +1,4 @@
-//! What has become of each request: the ground on which everything is judged.
+//! The fate of each request: the facts that all checks use.
 
 use crate::message::{Ask, Failure, name};
 use crate::setting::RETRIED;
@@ -7,97 +7,97 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use weir_gateway::document::Retry;
 
-/// All requests by number, what went wrong, and what happened last.
+/// All requests by ID, violations, and the trace.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// One entry for each request that a client has begun to send.
+    /// One entry for each request that a client began to send.
     pub(crate) entries: Vec<Entry>,
-    /// Requests that have come to origins and were not judged.
+    /// Arrivals at origins that the checks have not seen yet.
     pub(crate) arrived: Vec<(usize, Arrival)>,
-    /// Rules that were broken.
+    /// Violated rules.
     pub(crate) violations: Vec<String>,
-    /// What happened, in order.
+    /// All events, in order.
     pub(crate) trace: Vec<String>,
 }
 
 /// One request.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// What was asked.
+    /// The request as the client sent it.
     pub(crate) ask: Ask,
-    /// The link of its client.
+    /// The client's link.
     pub(crate) link: usize,
-    /// When it was asked.
+    /// The time of sending.
     pub(crate) at: Duration,
-    /// Where its first byte is in what its client says, where that is no TLS.
+    /// Offset of the request's first byte in the client's cleartext.
     pub(crate) from: usize,
-    /// The oldest configuration by which it may be passed on.
+    /// The oldest configuration that may forward the request.
     pub(crate) oldest: u32,
-    /// Whose request the gateway must say it is; `None`: it cannot know.
+    /// The client address that the gateway must report; `None`: the gateway cannot know it.
     pub(crate) source: Option<SocketAddr>,
-    /// Its connection is passed on without being decrypted.
+    /// The gateway passes the connection through without decrypting it.
     pub(crate) is_passed: bool,
-    /// Where origins have seen its head.
+    /// Arrivals of the head at origins.
     pub(crate) arrivals: Vec<Arrival>,
-    /// Its client has the head of an origin's response.
+    /// The client has received the head of an origin's response.
     pub(crate) has_begun: bool,
-    /// How often a mirror has seen it.
+    /// Number of mirrored copies.
     pub(crate) copies: u32,
-    /// Whether an origin got all that followed a switch of protocol.
+    /// Whether an origin received all bytes after an upgrade.
     pub(crate) is_passed_on: Option<bool>,
-    /// What its client got.
+    /// The result for the client.
     pub(crate) outcome: Option<Outcome>,
 }
 
-/// A request has come to an origin.
+/// The arrival of a request at an origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
-    /// The link on which it came.
+    /// The link of the arrival.
     pub(crate) link: usize,
-    /// Whether another request had come on it before.
+    /// Whether the link carried an earlier request.
     pub(crate) is_reused: bool,
-    /// How much of what the origin has said there the gateway had read; `None`: over TLS there is more than answers.
+    /// Bytes from the origin that the gateway had read by then; `None` over TLS, where handshake bytes would count.
     pub(crate) read: Option<usize>,
-    /// How much of what the gateway has said there the origin had read with its head.
+    /// Bytes from the gateway that the origin had read, this head included.
     pub(crate) got: usize,
-    /// The configuration by which it was passed on.
+    /// The configuration that forwarded the request.
     pub(crate) version: u32,
-    /// The error in its response, if it was one.
+    /// The error response, if the origin sent one.
     pub(crate) error: Option<Failure>,
-    /// The error came before the end of the body.
+    /// The origin sent the error before the end of the request body.
     pub(crate) is_early: bool,
 }
 
-/// Which requests may come again.
+/// The gateway's retry settings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repeats {
-    /// Of which methods.
+    /// The methods that it may retry.
     pub(crate) retry: Retry,
-    /// After some errors, too.
+    /// Whether it also retries after some error responses.
     pub(crate) after_errors: bool,
 }
 
-/// What a client got for a request.
+/// A request's result for its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The answer, complete and its own.
+    /// The client received its own response, complete.
     Answered,
-    /// A refusal with this status.
+    /// The gateway rejected the request with this status.
     Refused(u16),
     /// The connection ended first.
     Lost,
-    /// The client went away itself, or had been told that the connection closes.
+    /// The client disconnected, or knew that the connection would close.
     Forgone,
 }
 
 impl Ledger {
-    /// Notes that a rule is broken.
+    /// Notes a violated rule.
     pub(crate) fn violation(&mut self, what: String) {
         self.note(|| format!("VIOLATION {what}"));
         self.violations.push(what);
     }
 
-    /// A request that a client is about to send, with nothing known of it but what is asked.
+    /// A new entry for a request that a client is about to send.
     pub(crate) fn entry(ask: Ask, link: usize, at: Duration) -> Entry {
         Entry {
             ask,
@@ -115,9 +115,9 @@ impl Ledger {
         }
     }
 
-    /// Notes that a request has come to an origin, and whether it may. Again only what may be done twice and is not long, while
-    /// its client has no response: once on another connection after a reused one closed without a byte of a response, or at
-    /// another server after an error.
+    /// Notes the arrival of a request at an origin, and checks that a repetition is allowed: its method may be retried,
+    /// its bytes fit the retry buffer, and its client has no response yet. It arrives either once more after a reused
+    /// connection closed without a byte of a response, or at another server after an error response.
     pub(crate) fn arrives(&mut self, id: usize, arrival: Arrival, repeats: Repeats, world: &World) {
         let Some(entry) = self.entries.get_mut(id) else { return };
         self.arrived.push((id, arrival));
@@ -130,7 +130,7 @@ impl Ledger {
             Retry::Always => true,
             Retry::Never => false,
         };
-        // With TLS it is not known how much of it.
+        // TLS hides the number of cleartext bytes.
         let is_long = lost.read.is_some() && link.down.read - lost.got > LONGEST_REPEATED;
         let no_answer = match () {
             () if !lost.is_reused => "again, after a new connection",
@@ -162,7 +162,7 @@ impl Ledger {
         self.trace.push(what());
     }
 
-    /// Notes what a client got. Each request has one outcome.
+    /// Notes a request's outcome; a second one is a violation.
     pub(crate) fn outcome(&mut self, id: usize, outcome: Outcome) {
         self.note(|| format!("#{id} {outcome:?}"));
         match self.entries.get_mut(id) {
@@ -176,5 +176,5 @@ impl Ledger {
     }
 }
 
-/// What is longer is not kept, as far as it has left.
+/// The gateway keeps no longer request for a retry.
 const LONGEST_REPEATED: usize = 16 * 1024;

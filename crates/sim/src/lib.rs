@@ -1,10 +1,16 @@
-//! A simulation under the gateway's worker: clients and origins as state machines with faults, one virtual clock, one seed.
+//! Deterministic simulation of the gateway's worker: clients and origins as state machines with faults, one virtual
+//! clock, one seed.
 //!
-//! The worker is the real one; what it stands on is not. So every order of events can happen, the same seed makes the same
-//! run, and an hour passes in a millisecond. [`run()`] plays a [`Plan`] to its end and checks, all the way: no byte is lost,
-//! doubled or sent to another's connection; each request ends once, with its answer or with a reason in the log; a request
-//! that may have had an effect arrives once; after an error only other servers get it, and its client the last response alone;
-//! nothing is left behind; a drain ends. [`shrink`] makes a failing run small.
+//! The worker is the production code; only its `Net` is simulated. So the simulation reaches any order of events, the
+//! same seed reproduces the same run, and an hour passes in a millisecond. [`run()`] plays a [`Plan`] to its end and
+//! checks throughout that:
+//! - no byte is lost, duplicated or sent to another connection;
+//! - each request ends once, with its response or with a reason in the log;
+//! - a request that may have had an effect arrives once; after an error only other servers receive it, and its client
+//!   receives the last response alone;
+//! - the worker leaves no connection, exchange or timer behind, and a drain ends.
+//!
+//! [`shrink`] reduces a failing run.
 
 mod client;
 mod gateway;

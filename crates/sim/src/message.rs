@@ -1,30 +1,28 @@
-//! What clients ask for, and how everybody can tell whose bytes are whose.
+//! Requests, responses and the byte patterns that identify them.
 
 use crate::world::World;
 use weir_http1::Method;
 
-/// One request, and the answer that is wanted for it.
+/// One request and the response that it asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
-    /// Its number, in its target and in a field.
+    /// Its ID, in its target and in a field.
     pub(crate) id: usize,
-    /// Its method.
     pub(crate) method: Method,
-    /// HTTP/1.0.
+    /// Whether it is HTTP/1.0.
     pub(crate) is_old: bool,
-    /// The connection closes after it.
+    /// It closes the connection.
     pub(crate) closes: bool,
-    /// Its body, if it has one.
     pub(crate) body: Option<BodyOf>,
-    /// The answer's body.
+    /// The response that the origin should send.
     pub(crate) answer: Answer,
-    /// The protocol it asks for.
+    /// The upgrade that it asks for.
     pub(crate) switch: Option<Switch>,
-    /// What its path begins with.
+    /// The prefix of its path.
     pub(crate) below: &'static str,
 }
 
-/// What passes once a protocol is switched. Each side says all of it, and ends its stream.
+/// The bytes after an upgrade. Each side sends all of its own and ends its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Switch {
     /// Bytes from the client.
@@ -33,43 +31,41 @@ pub(crate) struct Switch {
     pub(crate) down: usize,
 }
 
-/// A body's length and framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BodyOf {
-    /// Bytes.
+    /// Length in bytes.
     pub(crate) length: usize,
-    /// Chunked, or with its length.
+    /// Chunked, or with Content-Length.
     pub(crate) chunked: bool,
 }
 
-/// What an origin answers in good order.
+/// An origin's correct response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// 200 with this many bytes.
+    /// 200 with Content-Length.
     Length(usize),
-    /// The same, chunked.
+    /// 200, chunked.
     Chunked(usize),
-    /// The same, until the connection closes.
+    /// 200, delimited by the end of the connection.
     UntilClose(usize),
     /// 204.
     NoContent,
-    /// 304 with the length of what it stands for.
+    /// 304.
     NotModified,
     /// 101.
     Switch,
 }
 
-/// An error as an origin's response.
+/// An error response of an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// Its status.
     pub(crate) status: u16,
-    /// Its body, with the framing.
+    /// Its body and framing.
     pub(crate) answer: Answer,
 }
 
 impl Failure {
-    /// An error by chance.
+    /// A random error.
     pub(crate) fn by_chance(world: &mut World) -> Self {
         let status = [503, 503, 503, 502, 504, 500][world.below(6) as usize];
         let length = length(world);
@@ -84,7 +80,7 @@ impl Failure {
 }
 
 impl Ask {
-    /// A request by chance. `plain`: of the kind that nobody can have trouble with.
+    /// A random request. `plain`: HTTP/1.1 on a persistent connection, with a response of known length.
     pub(crate) fn by_chance(id: usize, plain: bool, world: &mut World) -> Self {
         let method = match world.below(10) {
             0 => Method::Head,
@@ -118,14 +114,14 @@ impl Ask {
         }
     }
 
-    /// A request for another protocol by chance, which the origin grants or not.
+    /// A random request for an upgrade, which the origin grants or not.
     pub(crate) fn switch(world: &mut World) -> Self {
         let switch = Switch { up: length(world), down: length(world) };
         let answer = if world.below(4) == 0 { Answer::Length(length(world)) } else { Answer::Switch };
         Self { answer, switch: Some(switch), ..Self::plain(0, false) }
     }
 
-    /// `GET` of this many bytes; `closes`: the connection ends after it.
+    /// A `GET` for this many bytes; `closes`: it closes the connection.
     pub(crate) fn plain(bytes: usize, closes: bool) -> Self {
         let answer = Answer::Length(bytes);
         Self {
@@ -140,7 +136,7 @@ impl Ask {
         }
     }
 
-    /// The request's bytes.
+    /// The request's bytes on the wire.
     pub(crate) fn bytes(&self, world: &mut World) -> Vec<u8> {
         let method = name(self.method);
         let version = if self.is_old { "1.0" } else { "1.1" };
@@ -174,12 +170,12 @@ impl Ask {
         out
     }
 
-    /// The answer's body as the client must get it; `None` where the status forbids one or the method asks for none.
+    /// The body that the client must receive; empty if the method or the status forbids one.
     pub(crate) fn answer_body(&self) -> Vec<u8> {
         self.body_of(self.answer, self.id ^ ANSWER)
     }
 
-    /// The body of an origin's error for this attempt of the request, from 0.
+    /// The body of the error response to this attempt, counted from 0.
     pub(crate) fn error_body(&self, failure: Failure, attempt: usize) -> Vec<u8> {
         self.body_of(failure.answer, error(self.id, attempt))
     }
@@ -200,7 +196,7 @@ impl Switch {
         format!("{} {}", self.up, self.down)
     }
 
-    /// Reads what [`Ask::bytes`] wrote.
+    /// Parses the value that [`Ask::bytes`] wrote.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (up, down) = text.split_once(' ')?;
         Some(Self { up: up.parse().ok()?, down: down.parse().ok()? })
@@ -208,7 +204,7 @@ impl Switch {
 }
 
 impl Answer {
-    /// Its status.
+    /// The status code.
     pub(crate) fn status(self) -> u16 {
         match self {
             Self::Length(_) | Self::Chunked(_) | Self::UntilClose(_) => 200,
@@ -229,7 +225,7 @@ impl Answer {
         }
     }
 
-    /// Reads what [`Ask::bytes`] wrote.
+    /// Parses the value that [`Ask::bytes`] wrote.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (kind, length) = text.split_once(' ')?;
         let length = length.parse().ok()?;
@@ -245,7 +241,7 @@ impl Answer {
     }
 }
 
-/// Appends a body, in chunks of any size if it is chunked.
+/// Appends a body, in random chunks if `chunked`.
 pub(crate) fn write_body(body: &[u8], chunked: bool, world: &mut World, out: &mut Vec<u8>) {
     if !chunked {
         out.extend_from_slice(body);
@@ -262,12 +258,12 @@ pub(crate) fn write_body(body: &[u8], chunked: bool, world: &mut World, out: &mu
     out.extend_from_slice(b"0\r\n\r\n");
 }
 
-/// The bytes of a body: no two are alike, and no part of one fits another place.
+/// A body's bytes. They depend on the ID and on the position, so that misplaced bytes show.
 pub(crate) fn pattern(id: usize, length: usize) -> Vec<u8> {
     (0..length).map(|at| (at * 7 + at / 251 + id * 31 + id / 7) as u8).collect()
 }
 
-/// As in a request line.
+/// The method in a request line.
 pub(crate) fn name(method: Method) -> &'static str {
     match method {
         Method::Get => "GET",
@@ -291,25 +287,25 @@ fn length(world: &mut World) -> usize {
     }
 }
 
-/// The host that everybody asks.
+/// The host of all requests.
 pub(crate) const HOST: &str = "sim";
 
-/// The pattern of the body of an error is another one for each attempt.
+/// The pattern ID of an error's body, different for each attempt.
 pub(crate) fn error(id: usize, attempt: usize) -> usize {
     (id ^ ERROR) + attempt * 101
 }
 
-/// Tells bodies of errors from those of other responses.
+/// Separates the patterns of errors from those of other responses.
 const ERROR: usize = 0x0aaa;
 
-/// The field with the number of the attempt that an origin responds to, from 0.
+/// The field with the number of the attempt that this response belongs to, from 0.
 pub(crate) const ATTEMPT: &str = "X-Attempt";
 
-/// The field by which an answer to a copy is known.
+/// The field that marks a response to a mirrored copy.
 pub(crate) const COPY: &str = "X-Copy";
 
-/// The other protocol.
+/// The upgrade's protocol name.
 pub(crate) const PROTOCOL: &str = "sim";
 
-/// Answers' bodies are others than requests'.
+/// Separates the patterns of response bodies from those of request bodies.
 pub(crate) const ANSWER: usize = 0x55;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use weir_reactor::socket::Read;
 use weir_reactor::{Address, Events, Interest, Key, Net, Ready, Socket, Wheel};
 
-/// A poller without a kernel. It never waits: the driver moves the clock.
+/// A poller without a kernel. It never blocks: the driver moves the clock.
 #[derive(Debug)]
 pub(crate) struct SimNet {
     world: Rc<RefCell<World>>,
@@ -18,19 +18,19 @@ pub(crate) struct SimNet {
     now: Instant,
 }
 
-/// The gateway's end of a link.
+/// The gateway's side of a link.
 #[derive(Debug)]
 pub(crate) struct SimSocket {
     world: Rc<RefCell<World>>,
     link: usize,
 }
 
-/// The only listener of a worker.
+/// A worker's only listener.
 #[derive(Debug)]
 pub(crate) struct SimListener;
 
 impl SimNet {
-    /// A worker's side of this world.
+    /// A worker's view of this world.
     pub(crate) fn new(world: Rc<RefCell<World>>, worker: usize) -> Self {
         let now = world.borrow().instant();
         Self { world, worker, wheel: Wheel::new(now), now }
@@ -68,7 +68,7 @@ impl Net for SimNet {
             ready.push(Ready { key, readable: true, writable: false, hangup: false });
         }
         if world.weather.rough && !ready.is_empty() {
-            // Any order, and perhaps not all at once.
+            // Shuffles the events, and sometimes holds some back.
             for at in (1..ready.len()).rev() {
                 let with = world.below(at as u64 + 1) as usize;
                 ready.swap(at, with);
@@ -118,12 +118,12 @@ impl Net for SimNet {
 
     fn accept(&self, _: &SimListener) -> io::Result<Option<(SimSocket, Option<SocketAddr>)>> {
         let mut world = self.world.borrow_mut();
-        // The end of a drain takes all that is queued, or loses it.
+        // A draining worker accepts its whole queue, so it must not fail here.
         if !world.listeners[self.worker].refuses {
             world.descriptor()?;
         }
         let link = world.listeners[self.worker].backlog.pop_front();
-        // Whoever is accepted is read in another turn.
+        // The worker reads an accepted connection only in a later turn.
         world.moves += u64::from(link.is_some());
         drop(world);
         Ok(link.map(|link| (self.socket(link), Some(peer_address(link)))))
@@ -144,13 +144,13 @@ impl Net for SimNet {
     }
 }
 
-/// The address by which the gateway's log names the client of a link.
+/// The client address of a link, as in the gateway's log.
 pub(crate) fn peer_address(link: usize) -> SocketAddr {
     // RFC 5737: reserved for documentation.
     SocketAddr::from(([192, 0, 2, (link >> 16) as u8], (link & 0xffff) as u16))
 }
 
-/// Where the gateway listens.
+/// The gateway's address.
 pub(crate) const LISTENER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 80);
 
 fn readiness(link: &crate::world::Link, world: &World) -> Option<Ready> {
@@ -169,7 +169,7 @@ fn readiness(link: &crate::world::Link, world: &World) -> Option<Ready> {
 }
 
 impl SimSocket {
-    /// Fails if the connection has failed; takes the error.
+    /// Fails once if the connection failed.
     fn check(&self, world: &mut World) -> io::Result<()> {
         let now = world.now;
         let link = &mut world.links[self.link];
@@ -227,7 +227,7 @@ impl Socket for SimSocket {
             return Err(ErrorKind::BrokenPipe.into());
         }
         if link.peer_gone {
-            // Nobody is there: the answer to these bytes is a reset.
+            // The peer has closed: it responds with a reset.
             let at = world.now + world.delay();
             let link = &mut world.links[self.link];
             if link.state == State::Established {

@@ -1,4 +1,4 @@
-//! An origin's connection: checks every request, and answers it well or badly.
+//! An origin's connection: checks every request, and responds correctly or with a fault.
 
 use crate::ledger::{Arrival, Ledger, Repeats};
 use crate::message::{
@@ -17,38 +17,38 @@ use weir_preface::{Look, proxy};
 pub(crate) struct Origin {
     peer: Peer,
     site: Site,
-    /// Whose connection it is, as the gateway has said at its begin; `None`: it has said nothing yet.
+    /// The client address in the PROXY header; outer `None`: no header received yet.
     announced: Option<Option<SocketAddr>>,
-    /// Requests that have come.
+    /// Number of requests received.
     requests: usize,
     request: Option<Request>,
     switched: Option<Switched>,
-    /// It does nothing before this instant.
+    /// The origin does nothing before this instant.
     pub(crate) wake: Duration,
-    /// It ends its stream, and then closes.
+    /// The origin ends its stream, then closes.
     closing: bool,
-    /// It closes after this instant, if nothing comes.
+    /// The origin closes after this instant if it is idle.
     idle_until: Option<Duration>,
-    /// It has closed its connection.
+    /// The origin has closed its connection.
     pub(crate) is_done: bool,
 }
 
-/// Which origin it is, and what it must know of the gateway.
+/// The origin's role and the gateway's settings that it checks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Site {
-    /// It gets copies.
+    /// It receives mirrored copies.
     pub(crate) is_mirror: bool,
-    /// The gateway says whose connection it is.
+    /// The gateway sends it a PROXY header.
     pub(crate) is_announced: bool,
-    /// Nobody looks at what passes.
+    /// It is the target of passthrough connections.
     pub(crate) is_passed: bool,
-    /// Which requests may come twice.
+    /// The gateway's retry settings.
     pub(crate) repeats: Repeats,
-    /// Errors per thousand responses.
+    /// Error responses per thousand.
     pub(crate) errors: u64,
-    /// Per thousand answers: how many are bad.
+    /// Faulty responses per thousand.
     pub(crate) badness: u64,
-    /// 103 comes now and then.
+    /// It sends 103 at random.
     pub(crate) interim: bool,
 }
 
@@ -58,11 +58,11 @@ struct Request {
     method: Method,
     length: usize,
     answer: Answer,
-    /// The error to send in place of that.
+    /// The error to send instead.
     error: Option<Failure>,
-    /// The error does not wait for the body.
+    /// The error precedes the end of the body.
     is_early: bool,
-    /// Which one of its arrivals this is.
+    /// The number of this arrival, from 0.
     attempt: usize,
     is_answered: bool,
     switch: Option<Switch>,
@@ -70,40 +70,40 @@ struct Request {
     body: Vec<u8>,
 }
 
-/// The protocol is another one.
+/// An upgraded connection.
 #[derive(Debug)]
 struct Switched {
     id: usize,
     wanted: usize,
     got: Vec<u8>,
-    /// How much it says once the client has ended its stream.
+    /// Bytes to send after the client ends its stream.
     reply: Option<usize>,
 }
 
-/// What is wrong with an answer.
+/// The fault of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
-    /// The connection ends without one.
+    /// Closes without a response.
     End,
-    /// The connection is reset without one.
+    /// Resets without a response.
     Reset,
-    /// It ends in the middle.
+    /// Closes within the response.
     Truncated,
-    /// It is reset in the middle.
+    /// Resets within the response.
     ResetWithin,
-    /// It is none.
+    /// Sends a malformed response.
     Garbage,
-    /// Bytes follow it.
+    /// Sends bytes after the response.
     Stray,
-    /// The connection ends after it, unannounced.
+    /// Closes after the response without announcing it.
     EndAfter,
-    /// The connection ends after it, as announced.
+    /// Closes after the response, as announced.
     Announced,
-    /// It never comes.
+    /// Never responds.
     Silence,
 }
 
-/// The end behind an answer is the usual one, and the one that a request may meet on its way.
+/// `EndAfter` is frequent: its close can cross the next request.
 const FAULTS: [Fault; 12] = [
     Fault::End,
     Fault::Reset,
@@ -120,7 +120,7 @@ const FAULTS: [Fault; 12] = [
 ];
 
 impl Request {
-    /// Enters the error of its response, if it is one, into the ledger.
+    /// Records in the ledger that this response is an error, if it is one.
     fn note_error(&self, ledger: &mut Ledger, link: usize) {
         let Some(error) = self.error else { return };
         ledger.note(|| format!("origin {link} answers #{} with {error:?}", self.id));
@@ -133,7 +133,7 @@ impl Request {
 }
 
 impl Origin {
-    /// An origin's end.
+    /// An origin's side of a connection.
     pub(crate) fn new(peer: Peer, site: Site, world: &mut World) -> Self {
         let closes = site.badness > 0 && world.below(4) == 0;
         Self {
@@ -150,12 +150,12 @@ impl Origin {
         }
     }
 
-    /// All instants at which it acts by itself.
+    /// The instants at which the origin acts on its own.
     pub(crate) fn wakes(&self) -> impl Iterator<Item = Duration> {
         [Some(self.wake), self.idle_until].into_iter().flatten().filter(|_| !self.is_done)
     }
 
-    /// Does what it can do now.
+    /// Sends and receives what is possible now.
     pub(crate) fn poll(&mut self, world: &mut World, ledger: &mut Ledger) {
         if self.is_done {
             return;
@@ -176,14 +176,14 @@ impl Origin {
             self.close();
         }
         let has_ended = self.closing && self.peer.is_flushed() && world.pipe(self.peer.link, true).is_ended();
-        // Who ends its stream may wait for answers.
+        // A gateway that ended its stream may wait for responses.
         let may_leave = |end| end != End::Clean || (reads && self.peer.is_flushed());
         if has_ended || self.peer.ended.is_some_and(may_leave) {
             self.leave(world);
         }
     }
 
-    /// Goes away, without a word.
+    /// Resets the connection.
     pub(crate) fn goes_dark(&mut self, world: &mut World) {
         if !self.is_done {
             world.reset(self.peer.link, true);
@@ -191,21 +191,20 @@ impl Origin {
         }
     }
 
-    /// Its link.
     pub(crate) fn link(&self) -> usize {
         self.peer.link
     }
 
-    /// Answers before anybody asks.
+    /// Sends a response before any request.
     pub(crate) fn speak_first(&mut self, world: &mut World) {
         world.calm(self.peer.link);
         self.peer.say(STRAY);
         self.peer.poll(world, false);
-        // They are there before the gateway knows of the connection.
+        // The bytes arrive before the gateway sees the connection established.
         world.arrive();
     }
 
-    /// Until both have said everything in the other protocol.
+    /// Runs an upgraded connection until both sides have sent everything.
     fn go_on(&mut self, world: &mut World, ledger: &mut Ledger) {
         let Some(Switched { id, wanted, got, reply }) = &mut self.switched else { return };
         got.append(&mut self.peer.input);
@@ -215,7 +214,7 @@ impl Origin {
             self.peer.finish();
             self.peer.poll(world, false);
         }
-        // What is cut off shows; what ends in good order must be all of it.
+        // A connection may break; if it ends cleanly, all bytes must be present.
         if end == End::Clean
             && let Some(entry) = ledger.entries.get_mut(*id)
         {
@@ -283,7 +282,7 @@ impl Origin {
         }
     }
 
-    /// Whether it is known whose connection it is, where that is said.
+    /// Whether the PROXY header, if there must be one, is complete.
     fn is_introduced(&mut self, ledger: &mut Ledger) -> bool {
         if !self.site.is_announced || self.announced.is_some() {
             return true;
@@ -303,7 +302,7 @@ impl Origin {
         }
     }
 
-    /// Reads a head; whether there was one.
+    /// Reads a request head; false if none is complete.
     fn begin(&mut self, world: &mut World, ledger: &mut Ledger) -> bool {
         let mut head = RequestHead::new();
         let link = self.peer.link;
@@ -404,7 +403,7 @@ impl Origin {
         true
     }
 
-    /// Answers with an error while the body comes.
+    /// Sends the error response before the request body is complete.
     fn answer_early(&mut self, world: &mut World, ledger: &mut Ledger) {
         let Some(request) = &mut self.request else { return };
         request.is_answered = true;
@@ -417,13 +416,13 @@ impl Origin {
         }
     }
 
-    /// Switches the protocol, says everything, and ends its stream.
+    /// Accepts the upgrade: sends all bytes and ends its stream, at once or after the client.
     fn switch(&mut self, id: usize, switch: Switch) {
         let head = format!(
             "HTTP/1.1 101 Switching\r\nX-Id: {id}\r\nUpgrade: {PROTOCOL}\r\nConnection: upgrade\r\n\r\n"
         );
         self.peer.say(head.as_bytes());
-        // Every other one hears the client out.
+        // Every second origin waits for the client's end of stream.
         let replies = switch.up % 2 == 1;
         if !replies {
             self.peer.say(&pattern(id ^ ANSWER, switch.down));
@@ -436,13 +435,13 @@ impl Origin {
     fn answer(&mut self, request: &Request, world: &mut World, ledger: &mut Ledger) {
         let fault = (world.below(1000) < self.site.badness)
             .then(|| FAULTS[world.below(FAULTS.len() as u64) as usize]);
-        // Nobody looks at what is passed on: it may be cut off, and no more.
+        // Passthrough hides HTTP from the gateway, so only a broken connection counts as a fault.
         let fault =
             fault.filter(|fault| !self.site.is_passed || !matches!(fault, Fault::Stray | Fault::Garbage));
         let fault = fault.filter(|fault| match request.answer {
-            // An answer without a length is whatever comes until the end.
+            // Without a length, the body is all bytes up to the close.
             Answer::UntilClose(_) => !matches!(fault, Fault::Stray | Fault::Truncated),
-            // So is another protocol.
+            // An upgraded connection has no length either.
             Answer::Switch => {
                 matches!(
                     fault,
@@ -490,7 +489,7 @@ impl Origin {
                 self.close();
             }
             Some(Fault::Stray) => {
-                // What comes later is the next answer to everybody: these bytes must be there with the answer.
+                // Later bytes would look like the next response: stray bytes must arrive together with this one.
                 world.calm(self.peer.link);
                 self.peer.say(&bytes);
                 self.peer.poll(world, false);
@@ -509,10 +508,10 @@ impl Origin {
     }
 }
 
-/// An answer to nobody.
+/// A response that belongs to no request.
 const STRAY: &[u8] = b"HTTP/1.1 200 OK\r\nX-Id: 99999999\r\nContent-Length: 1\r\n\r\nx";
 
-/// The bytes of the answer that was asked for.
+/// The bytes of a response.
 fn answer(request: &Request, announced: bool, to_copy: bool, numbered: bool, world: &mut World) -> Vec<u8> {
     let status = request.error.map_or(request.answer.status(), |error| error.status);
     let mut out = format!("HTTP/1.1 {status} Fine\r\nX-Id: {}\r\n", request.id).into_bytes();

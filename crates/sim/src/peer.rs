@@ -1,41 +1,41 @@
-//! The other end of a link: bytes in and out for a client or an origin, in the clear or over TLS.
+//! The remote side of a link: a client's or an origin's bytes, in cleartext or over TLS.
 
 use crate::world::World;
 use weir_tls::Session;
 
-/// A client's or an origin's end.
+/// A client's or an origin's side of a link.
 #[derive(Debug)]
 pub(crate) struct Peer {
     /// Its link.
     pub(crate) link: usize,
-    /// `true`: it sends upward, as clients of the gateway and origins both do, towards the gateway.
+    /// The TLS session; `None`: cleartext.
     session: Option<Session>,
     started: bool,
     /// Application bytes that wait for the handshake.
     waiting: Vec<u8>,
-    /// Bytes for the link.
+    /// Bytes to send on the link.
     out: Vec<u8>,
-    /// What was received and is not used yet.
+    /// Received bytes that are not consumed yet.
     pub(crate) input: Vec<u8>,
-    /// How the gateway's stream ended.
+    /// The end of the gateway's stream.
     pub(crate) ended: Option<End>,
     finishing: bool,
     finished: bool,
 }
 
-/// How a stream ended.
+/// The end of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// By FIN in cleartext, by close_notify in TLS.
+    /// FIN in cleartext, close_notify over TLS.
     Clean,
     /// TLS without close_notify.
     Truncated,
-    /// By a reset.
+    /// A reset.
     Reset,
 }
 
 impl Peer {
-    /// An end of this link; with a session, a handshake comes first.
+    /// A peer on this link; with a session, it begins with a handshake.
     pub(crate) fn new(link: usize, session: Option<Session>) -> Self {
         Self {
             link,
@@ -50,36 +50,36 @@ impl Peer {
         }
     }
 
-    /// Sends bytes before all others, and before a handshake.
+    /// Queues raw bytes, ahead of application bytes and of the handshake.
     pub(crate) fn announce(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
 
-    /// Sends application bytes, after those before.
+    /// Queues application bytes.
     pub(crate) fn say(&mut self, bytes: &[u8]) {
         self.waiting.extend_from_slice(bytes);
     }
 
-    /// Whether there is more on the link than what is said.
+    /// Whether the link carries TLS records rather than the application bytes themselves.
     pub(crate) fn is_over_tls(&self) -> bool {
         self.session.is_some()
     }
 
-    /// Whether everything was passed to the link.
+    /// Whether the link has taken all queued bytes.
     pub(crate) fn is_flushed(&self) -> bool {
         self.waiting.is_empty() && self.out.is_empty()
     }
 
-    /// Ends its stream, behind all bytes.
+    /// Ends the stream after all queued bytes.
     pub(crate) fn finish(&mut self) {
         self.finishing = true;
     }
 
-    /// Moves bytes both ways, as far as they go; with `reads`, those from the gateway too.
+    /// Sends queued bytes and, with `reads`, receives bytes from the gateway.
     pub(crate) fn poll(&mut self, world: &mut World, reads: bool) {
         if let Some(session) = self.session.as_mut().filter(|_| !self.started) {
             self.started = true;
-            // A client speaks first; a server has nothing to say yet.
+            // A client sends a ClientHello; a server sends nothing yet.
             let _ = session.receive(&mut [], &mut Vec::new(), &mut self.out);
         }
         if reads {
@@ -136,7 +136,7 @@ impl Peer {
             }
         }
         if world.links[self.link].gateway_gone {
-            // Nobody takes it.
+            // The gateway has closed.
             self.out.clear();
         } else if !self.out.is_empty() {
             let sent = world.send(self.link, true, &self.out);

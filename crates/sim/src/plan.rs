@@ -1,97 +1,97 @@
-//! What a run is made of, and how a failing one is made smaller.
+//! The parameters of a run, and the reduction of failing ones.
 
 use crate::run::{Report, run};
 use weir_gateway::document::{HalfClose, ProxyProtocol, Retry};
 
-/// Who takes part, and what may go wrong.
+/// The participants of a run and its faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Workers of the gateway.
+    /// Gateway workers.
     pub workers: usize,
     /// Servers of the upstream.
     pub servers: usize,
-    /// Clients at the same time.
+    /// Concurrent clients.
     pub clients: usize,
-    /// Requests of each.
+    /// Requests per client.
     pub requests: usize,
     /// TLS between clients and gateway.
     pub client_tls: bool,
     /// TLS between gateway and origins.
     pub upstream_tls: bool,
-    /// Bytes come in pieces, late, through small buffers; events in any order.
+    /// Splits and delays bytes, limits buffers and shuffles events.
     pub rough: bool,
-    /// Some clients do not wait for an answer before they ask again.
+    /// Some clients pipeline requests.
     pub pipelines: bool,
-    /// Per thousand: clients that go away in the middle.
+    /// Clients that disconnect early, per thousand.
     pub vanishes: u64,
-    /// Per thousand: clients that end their stream behind their last request.
+    /// Clients that end their stream after their last request, per thousand.
     pub half_closes: u64,
-    /// What becomes of the requests of those.
+    /// The gateway's policy for their requests.
     pub half_close: HalfClose,
-    /// Per thousand: clients whose first request is none.
+    /// Clients whose first request is malformed, per thousand.
     pub garbage: u64,
-    /// Per thousand: answers that are bad.
+    /// Faulty responses, per thousand.
     pub bad_answers: u64,
-    /// Errors per thousand responses of the first origin; the others have fewer.
+    /// Error responses of the first server, per thousand; the other servers send fewer.
     pub errors: u64,
-    /// Servers are ejected for errors.
+    /// Error responses count towards a server's ejection.
     pub ejects_errors: bool,
-    /// Their share of failures at which servers are ejected; `None`: two in a row.
+    /// The failure percentage that ejects a server; `None`: two failures in a row.
     pub eject_percent: Option<u32>,
-    /// Another server is asked after some errors.
+    /// The gateway retries 502, 503 and 504 responses at another server.
     pub retries_errors: bool,
-    /// Per thousand: connections to origins that are refused.
+    /// Refused connections to origins, per thousand.
     pub refusals: u64,
-    /// Per thousand: the system has no descriptor for a connection, of a client or to an origin.
+    /// Connections without a free descriptor, from clients or to origins, per thousand.
     pub shortages: u64,
-    /// Per thousand: origins that answer before they are asked; over TLS nobody can tell.
+    /// Origins that send a response before any request, per thousand; cleartext only.
     pub speaks_first: u64,
-    /// Some requests ask for another protocol, and some of them get it.
+    /// Some requests ask for a protocol upgrade; origins grant some of these.
     pub switches: bool,
-    /// Every connection is passed on as it is.
+    /// Every connection is a tunnel.
     pub tunnels: bool,
-    /// The gateway gets new settings now and then.
+    /// The gateway reloads its configuration at random times.
     pub adopts: bool,
-    /// The gateway is drained at some moment.
+    /// The gateway drains at a random time.
     pub drains: bool,
-    /// The network turns bytes into others.
+    /// The network flips bits.
     pub corrupts: bool,
-    /// The most connections to the origin at one time; with more requests, some wait.
+    /// Connection limit of the upstream; requests beyond it wait.
     pub most_connections: Option<usize>,
-    /// Requests are held until their bodies are here, and answers for slow clients.
+    /// The gateway buffers request and response bodies.
     pub buffers: bool,
-    /// The most requests that wait in a worker at one time, and how many are refused beyond; `None`: as by default.
+    /// Limit of waiting requests per worker; the gateway rejects requests beyond it. `None`: the default.
     pub most_waiting: Option<usize>,
-    /// Which requests may be sent a second time.
+    /// Requests that the gateway may send again.
     pub retry: Retry,
-    /// Retries for each hundred requests.
+    /// Retries per hundred requests.
     pub retry_percent: u32,
-    /// Per thousand steps: a server of the upstream closes all its connections and takes none for some time.
+    /// Outages per thousand steps: a server resets its connections and refuses new ones for up to 20 s.
     pub outages: u64,
-    /// Servers are said to be down, and up again.
+    /// Health reports mark servers down and up.
     pub health: bool,
-    /// Servers are drained while all others go on, and get requests again.
+    /// The gateway drains single servers, then restores them.
     pub drains_servers: bool,
-    /// Copies of the requests go to another server.
+    /// The gateway mirrors requests to another server.
     pub mirrors: bool,
-    /// Clients come through a proxy that says so at the begin of each connection.
+    /// Clients connect through a proxy that sends a PROXY header.
     pub announced: bool,
-    /// The gateway does so towards the servers.
+    /// The PROXY header version that the gateway sends to servers.
     pub announces: Option<ProxyProtocol>,
-    /// Some clients ask for a name whose connections are passed on without being decrypted.
+    /// Some clients ask for a server name that the gateway passes through without decrypting.
     pub passes: bool,
-    /// Each request and answer says by which configuration it was passed on.
+    /// Requests and responses carry the configuration version that the gateway used.
     pub marks: bool,
-    /// Routes by host and path, of which one is for the clients' requests; 0: one for everything.
+    /// Number of routes by host and path, one of which matches the requests; 0: one catch-all route.
     pub routes: usize,
-    /// Certificates of the gateway, of which one has the name that clients ask for; at least 1.
+    /// Number of gateway certificates, one of which has the clients' server name; at least 1.
     pub certificates: usize,
-    /// A run ends here.
+    /// Maximum number of steps.
     pub most_steps: u64,
 }
 
 impl Plan {
-    /// Nothing goes wrong, and everything is at once.
+    /// No faults, no delays.
     pub fn plain() -> Self {
         Self {
             workers: 1,
@@ -138,50 +138,50 @@ impl Plan {
         }
     }
 
-    /// As [`Plan::plain`], over a rough network, with switches of protocol and new settings.
+    /// [`Plan::plain`] over a rough network, with protocol upgrades and reloads.
     pub fn rough() -> Self {
         Self { rough: true, switches: true, adopts: true, ..Self::plain() }
     }
 
-    /// As [`Plan::rough`], and nobody looks at what passes.
+    /// [`Plan::rough`] with tunnels only.
     pub fn tunnels() -> Self {
         Self { tunnels: true, ..Self::rough() }
     }
 
-    /// Everything goes wrong.
+    /// All kinds of faults of clients, origins and the network.
     pub fn faulty() -> Self {
         let some = Self { vanishes: 150, half_closes: 100, garbage: 30, bad_answers: 200, ..Self::rough() };
         Self { refusals: 30, shortages: 30, speaks_first: 30, ..some }
     }
 
-    /// As [`Plan::faulty`], and the gateway is drained.
+    /// [`Plan::faulty`] with a drain.
     pub fn drained() -> Self {
         Self { drains: true, ..Self::faulty() }
     }
 
-    /// As [`Plan::faulty`], with several servers, of which some fail for a while, or are said to.
+    /// [`Plan::faulty`] with three servers, outages and health changes.
     pub fn failing() -> Self {
         Self { servers: 3, outages: 15, health: true, ..Self::faulty() }
     }
 
-    /// As [`Plan::rough`], with several servers that respond with errors and are ejected for them, and retries at other servers.
+    /// [`Plan::rough`] with three servers that send errors, ejections and retries at other servers.
     pub fn erring() -> Self {
         let errors = Self { errors: 500, ejects_errors: true, retries_errors: true, ..Self::rough() };
         Self { servers: 3, ..errors }
     }
 
-    /// As [`Plan::rough`], with two workers, which may have few connections together.
+    /// [`Plan::rough`] with two workers that share a low connection limit.
     pub fn lending() -> Self {
         let most_connections = Some(2);
         Self { workers: 2, most_connections, clients: 8, adopts: false, switches: false, ..Self::rough() }
     }
 
-    /// Whether nothing may go wrong.
+    /// Whether the plan has neither faults nor a drain.
     pub fn is_plain(&self) -> bool {
         self.is_faultless() && !self.drains
     }
 
-    /// Whether nobody but the gateway ends anything early.
+    /// Whether only the gateway may end connections early.
     pub fn is_faultless(&self) -> bool {
         let faults = self.vanishes + self.garbage + self.bad_answers + self.refusals + self.speaks_first;
         let faults = faults + self.errors;
@@ -193,7 +193,7 @@ impl Plan {
             && self.most_waiting.is_none()
     }
 
-    /// All plans that are a step smaller.
+    /// All plans that are one reduction smaller.
     fn smaller(&self) -> Vec<Self> {
         let mut plans = Vec::new();
         for clients in [1, self.clients / 2, self.clients.saturating_sub(1)] {
@@ -237,8 +237,8 @@ impl Plan {
     }
 }
 
-/// Makes a failing run smaller, as long as it fails: fewer clients, fewer requests, fewer things that go wrong; under other
-/// seeds, too, since a smaller plan draws other chances. Ends after [`MOST`] steps.
+/// Reduces a failing run while it still fails: fewer clients, requests and faults. Tries other seeds too, since a
+/// smaller plan draws other random numbers. Stops after [`MOST`] steps.
 pub fn shrink(seed: u64, plan: &Plan) -> (u64, Plan, Report) {
     let (mut seed, mut plan) = (seed, plan.clone());
     let mut report = run(seed, &plan);
@@ -259,5 +259,5 @@ pub fn shrink(seed: u64, plan: &Plan) -> (u64, Plan, Report) {
     (seed, plan, report)
 }
 
-/// A client that waits for ever takes many steps in every attempt.
+/// A client that hangs costs many steps in every attempt.
 const MOST: u64 = 5_000_000;

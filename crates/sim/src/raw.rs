@@ -1,4 +1,4 @@
-//! One client and its origins that say whatever a fuzzer wants, byte by byte: what must hold then.
+//! One client and its origins that send a fuzzer's bytes, and the rules that hold for any bytes.
 
 use crate::gateway::Gateway;
 use crate::ledger::Ledger;
@@ -11,14 +11,19 @@ use weir_gateway::Timeouts;
 use weir_gateway::bare::Census;
 use weir_http1::{BodyDecoder, Limits, Parse, RequestHead, ResponseHead};
 
-/// Plays one connection by a script and panics if a rule is broken: whatever comes, origins get valid requests, the client gets
-/// what begins as a valid answer, no head is parsed more often than it has lines, and nothing is left once both have closed and
-/// all time-outs have passed.
+/// Plays one connection by a script and panics if a rule is broken. Whatever the peers send, origins receive valid
+/// requests, the client receives what begins as a valid response, no head is parsed more often than it has lines, and
+/// no state remains once both peers have closed and all timeouts have passed.
 ///
-/// The script's first byte says how the gateway is set (1: connections begin with a PROXY header; 2: messages are buffered; 4:
-/// one connection to the origin; 8: copies are made). Then come steps of a byte each, modulo 8: 0 and 1: the client, or the
-/// origin, says as many bytes as the next byte tells; 2 and 3: it ends its stream; 4: so many tenths of a second pass; 5 and 6:
-/// it resets its connection; 7: the origin says nothing until the gateway has dialled again. After each step the gateway turns.
+/// The script's first byte holds flags: 1: connections begin with a PROXY header; 2: the gateway buffers messages; 4:
+/// one connection to the origin; 8: the gateway mirrors requests. Steps follow, one byte each, modulo 8:
+/// - 0, 1: the client or the origin sends as many bytes as the next byte says;
+/// - 2, 3: the client or the origin ends its stream;
+/// - 4: time passes, in tenths of a second as the next byte says;
+/// - 5, 6: the client or the origin resets its connection;
+/// - 7: the origin sends nothing until the gateway dials again.
+///
+/// After each step the gateway turns until nothing happens.
 pub fn connection(script: &[u8]) {
     let [flags, steps @ ..] = script else { return };
     let is = |flag: u8| flags & flag != 0;
@@ -59,18 +64,18 @@ struct Play {
     gateway: Gateway,
     ledger: Ledger,
     client: usize,
-    /// What the client has got.
+    /// Bytes that the client received.
     got: Vec<u8>,
-    /// The origin's links, and what came on each.
+    /// The origin's links, with the bytes received on each.
     origins: Vec<(usize, Vec<u8>)>,
-    /// The link on which the origin speaks.
+    /// The link on which the origin sends.
     speaker: Option<usize>,
-    /// What it will say.
+    /// Bytes that the origin has yet to send.
     unsaid: Vec<u8>,
     said: Said,
 }
 
-/// What peers have said in all.
+/// Totals of what both peers sent.
 #[derive(Clone, Copy, Default)]
 struct Said {
     bytes: u64,
@@ -122,7 +127,7 @@ impl Play {
         }
     }
 
-    /// Until nothing moves.
+    /// Turns until nothing happens.
     fn settle(&mut self) {
         for _ in 0..MOST_TURNS {
             let before = self.world.borrow().moves;
@@ -137,7 +142,7 @@ impl Play {
         panic!("the gateway turns without an end");
     }
 
-    /// What the peers have for the gateway, and it for them.
+    /// Moves bytes between the peers and the gateway.
     fn exchange(&mut self) {
         let mut world = self.world.borrow_mut();
         for link in std::mem::take(&mut world.dialled) {
@@ -160,7 +165,7 @@ impl Play {
         }
     }
 
-    /// Time passes, with all timers in it.
+    /// Advances the clock through all timers that are due.
     fn pass(&mut self, time: Duration) {
         let end = self.world.borrow().now + time;
         for _ in 0..MOST_TURNS {
@@ -184,7 +189,8 @@ impl Play {
         }
         self.pass(Duration::from_secs(4000));
         assert_eq!(self.ledger.violations, Vec::<String>::new());
-        // Each message is parsed when its first bytes come, when a line of it ends, and when the stream does.
+        // The gateway parses a head when its first bytes arrive, when one of its lines ends, and at the end of the
+        // stream.
         let (Said { bytes, lines }, in_vain) = (self.said, self.gateway.parsed_in_vain());
         let most = bytes * (2 * lines + 4);
         assert!(in_vain <= most, "{in_vain} bytes parsed in vain, of {bytes} in {lines} lines");
@@ -201,7 +207,7 @@ impl Play {
     }
 }
 
-/// Takes what has come to a peer.
+/// Takes the bytes that arrived at a peer.
 fn take(world: &mut World, link: usize, into: &mut Vec<u8>) {
     let before = into.len();
     world.pipe(link, false).take(usize::MAX, false, into);
@@ -210,13 +216,13 @@ fn take(world: &mut World, link: usize, into: &mut Vec<u8>) {
     }
 }
 
-/// What the client got begins as an answer.
+/// The client's bytes begin as a response.
 fn is_answer(got: &[u8]) {
     let head = ResponseHead::new().parse(got, &Limits::default());
     assert!(got.is_empty() || head.is_ok(), "{head:?}: {}", got.escape_ascii());
 }
 
-/// What an origin got are requests, up to one that is cut off, or a switch of the protocol.
+/// An origin's bytes are requests, up to one that is cut off or an upgrade.
 fn are_requests(got: &[u8]) {
     let mut rest = got;
     let limits = Limits::default();
@@ -241,8 +247,8 @@ fn are_requests(got: &[u8]) {
     }
 }
 
-/// Bytes of a script that are played: more make no other cases.
+/// Limit of steps per script; more reach no new cases.
 const LONGEST: usize = 16 * 1024;
 
-/// A step is over after some turns.
+/// Limit of turns per step.
 const MOST_TURNS: usize = 10_000;

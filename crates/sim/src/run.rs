@@ -1,4 +1,4 @@
-//! One run: a gateway's worker between clients and origins, under one clock and one seed.
+//! One run: a gateway's workers between clients and origins, under one clock and one seed.
 
 use crate::client::{Client, Manners, Way};
 use crate::gateway::Gateway;
@@ -19,18 +19,18 @@ use std::time::Duration;
 use weir_gateway::{Counters, Timeouts};
 use weir_preface::proxy::{self, Addresses, Version};
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Report {
-    /// Turns of the gateway's loop.
+    /// Turns of the event loop.
     pub steps: u64,
-    /// Rules that were broken; none, if all is well.
+    /// Violated rules; empty on success.
     pub violations: Vec<String>,
-    /// What happened, in order.
+    /// All events, in order.
     pub trace: Vec<String>,
-    /// Requests by what their clients got: answered, refused, lost, forgone.
+    /// Number of requests by outcome: answered, refused, lost, forgone.
     pub outcomes: [usize; 4],
-    /// What the gateway counted.
+    /// The gateway's counters.
     pub counters: Counters,
 }
 
@@ -50,19 +50,18 @@ pub fn run(seed: u64, plan: &Plan) -> Report {
     run.finish()
 }
 
-/// One client that asks for answers, one after the other, while nothing goes wrong. For benches: what it costs is the
-/// gateway's alone.
+/// One client that sends requests one after the other, without faults. For benches: the cost is the gateway's alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Steady {
     /// TLS between client and gateway.
     pub client_tls: bool,
     /// TLS between gateway and origin.
     pub upstream_tls: bool,
-    /// Bytes of an answer.
+    /// Bytes per response body.
     pub bytes: usize,
-    /// Answers.
+    /// Number of requests.
     pub requests: usize,
-    /// Each request is on a connection of its own.
+    /// Each request opens its own connection.
     pub lives: bool,
     /// As in [`Plan`].
     pub routes: usize,
@@ -71,12 +70,12 @@ pub struct Steady {
 }
 
 impl Steady {
-    /// Plays it to its end.
+    /// Plays all requests.
     pub fn run(self) -> Report {
         let Self { client_tls, upstream_tls, routes, certificates, .. } = self;
         let plain = Plan { pipelines: false, marks: false, most_steps: u64::MAX, ..Plan::plain() };
         let plan = Plan { client_tls, upstream_tls, routes, certificates, ..plain };
-        // The first key of a process gathers entropy, which takes a hundred times as long as a handshake.
+        // The first key pair of a process gathers entropy, which costs a hundred handshakes.
         drop(tls::client_session(false));
         let mut run = Run::new(0, &plan);
         let below = if routes == 0 { "" } else { ROUTED };
@@ -86,7 +85,7 @@ impl Steady {
     }
 }
 
-/// A run as it goes.
+/// A run in progress.
 pub(crate) struct Run<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) world: Rc<RefCell<World>>,
@@ -97,9 +96,9 @@ pub(crate) struct Run<'a> {
     steps: u64,
     still: u64,
     drain_within: Duration,
-    /// When a drain began.
+    /// The start of the drain.
     pub(crate) draining: Option<Duration>,
-    /// When the last client was done.
+    /// The time at which the last client finished.
     pub(crate) played: Duration,
     pub(crate) outcomes: [usize; 4],
 }
@@ -145,7 +144,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Connects a client that asks all this.
+    /// Connects a client with these requests.
     fn welcome(&mut self, asks: VecDeque<Ask>) {
         let mut world = self.world.borrow_mut();
         let plan = self.plan;
@@ -153,7 +152,7 @@ impl<'a> Run<'a> {
         let manners = Manners {
             pipelines: plan.pipelines && world.below(3) == 0,
             half_closes: world.below(1000) < plan.half_closes,
-            // It may take longer than a drain.
+            // A slow client could outlast a drain.
             is_slow: plan.rough && world.below(5) == 0 && !(plan.drains && plan.is_faultless()),
             vanishes_after: (world.below(1000) < plan.vanishes).then(|| world.below(200)),
             talks_garbage: world.below(1000) < plan.garbage && !is_passed,
@@ -166,13 +165,13 @@ impl<'a> Run<'a> {
             peer.announce(&header.bytes);
             way = Way { source: Some(header.source), preface: header.bytes.len(), ..way };
         }
-        // Nobody says whose a connection is that nobody looks at.
+        // The gateway cannot report the client of a tunnelled connection to the origin.
         way.source = way.source.filter(|_| !plan.tunnels);
         drop(world);
         self.clients.push(Client::new(peer, asks, manners, way));
     }
 
-    /// Until all clients are done.
+    /// Runs until all clients are done.
     fn play(&mut self) {
         let drain_at = self.plan.drains.then(|| self.world.borrow_mut().below(600));
         let chance = |run: &Self, of: u64| run.world.borrow_mut().below(1000) < of;
@@ -200,7 +199,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A server of the upstream closes all its connections, and takes none for a while.
+    /// Starts an outage: one server resets its connections and refuses new ones for a while.
     fn black_out(&mut self) {
         let mut world = self.world.borrow_mut();
         let mut open: Vec<_> = self.origins.iter_mut().filter(|origin| !origin.is_done).collect();
@@ -219,7 +218,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// One turn of everybody; whether anything can still happen.
+    /// One turn of all participants; returns whether anything can still happen.
     pub(crate) fn step(&mut self) -> bool {
         self.steps += 1;
         let before = self.world.borrow().moves;
@@ -242,7 +241,7 @@ impl<'a> Run<'a> {
         }
         self.turn();
         if self.world.borrow().moves == before {
-            // The net learns of timers that this turn has set when the next one begins.
+            // The net exposes timers of this turn only in the next one.
             self.turn();
         }
         if self.world.borrow().moves != before {
@@ -295,7 +294,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Moves the clock to the next instant at which something happens by itself; false if there is none.
+    /// Moves the clock to the next scheduled event; false if there is none.
     fn advance(&mut self) -> bool {
         let timer = self.gateway.next();
         let mut world = self.world.borrow_mut();
@@ -306,7 +305,7 @@ impl<'a> Run<'a> {
         let Some(next) = [by_themselves, world.next_arrival(), timer].into_iter().flatten().min() else {
             return false;
         };
-        // A loop that comes late finds several things at the same instant, timers among them.
+        // A late loop finds several events at the same instant, timers among them.
         let is_late = world.weather.rough && world.below(3) == 0;
         let late = if is_late { world.below(8000) } else { 0 };
         world.now = next.max(now) + Duration::from_micros(late);
@@ -317,20 +316,20 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What a plan leaves of the time-outs.
+/// The timeouts that suit a plan.
 fn timeouts(seed: u64, plan: &Plan) -> Timeouts {
     let mut timeouts = Timeouts::default();
     if plan.rough {
-        // A slow client's exchange keeps its connection.
+        // The exchange of a slow client holds its connection, so others wait long.
         timeouts.queue = Duration::from_secs(3000);
     }
     if plan.rough && (plan.client_tls || plan.upstream_tls) {
-        // A handshake in small pieces takes its time.
+        // A handshake in small pieces is slow.
         timeouts.handshake = Duration::from_secs(100);
         timeouts.connect = Duration::from_secs(100);
         timeouts.upstream_handshake = Duration::from_secs(100);
     }
-    // Idle connections that are closed at any moment must not be noticed by anybody.
+    // Pooled connections that close at any moment must not affect clients.
     if plan.rough && seed % 2 == 1 {
         timeouts.pooled = Duration::from_millis(1 + seed % 20);
     }
@@ -339,19 +338,19 @@ fn timeouts(seed: u64, plan: &Plan) -> Timeouts {
         timeouts.answer = Some(Duration::from_millis(100 + seed % 7000));
     }
     if plan.drains && plan.is_faultless() {
-        // Small buffers alone take minutes.
+        // Small buffers delay a drain by minutes.
         timeouts.drain = Duration::from_secs(3000);
     }
     timeouts
 }
 
-/// What a proxy in front says of a client.
+/// A PROXY header about a client.
 struct Announcement {
     bytes: Vec<u8>,
     source: SocketAddr,
 }
 
-/// By any version of the protocol; now and then the proxy speaks for itself.
+/// Either version of the protocol; one in eight is a LOCAL connection of the proxy.
 fn announcement(link: usize, world: &mut World) -> Announcement {
     let version = if world.below(2) == 0 { Version::V1 } else { Version::V2 };
     let [.., high, middle, low] = (link as u32).to_be_bytes();
@@ -364,8 +363,8 @@ fn announcement(link: usize, world: &mut World) -> Announcement {
     Announcement { bytes, source: if is_own { peer_address(link) } else { source } }
 }
 
-/// More than the latest turn of a loop that comes late.
+/// More than the maximum lateness of a loop.
 const LATE: Duration = Duration::from_secs(1);
 
-/// Turns without a byte, an end or the clock moving.
+/// Limit of consecutive turns without an event or progress of the clock.
 const MOST_STILL: u64 = 10_000;

@@ -1,4 +1,4 @@
-//! The gateway's configuration in a run, and how it changes.
+//! The gateway's configuration in a run, and its changes.
 
 use crate::message::HOST;
 use crate::plan::Plan;
@@ -13,20 +13,20 @@ use weir_gateway::document::{
 };
 use weir_gateway::{Config, Timeouts};
 
-/// What changes from one configuration to the next, and beside it.
+/// The part of the configuration that changes during a run, and the drained servers.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
-    /// Its number, from 0.
+    /// The configuration's number, from 0.
     pub(crate) version: u32,
-    /// How often each server of the upstream has moved.
+    /// Number of address changes of each server.
     pub(crate) moves: Vec<u8>,
-    /// Whether each of them is drained.
+    /// Whether each server is drained.
     pub(crate) drained: Vec<bool>,
     pub(crate) timeouts: Timeouts,
 }
 
 impl Setting {
-    /// The first one of a plan.
+    /// A plan's first setting.
     pub(crate) fn new(plan: &Plan, timeouts: Timeouts) -> Self {
         Self { version: 0, moves: vec![0; plan.servers], drained: vec![false; plan.servers], timeouts }
     }
@@ -39,7 +39,7 @@ impl Setting {
             Server::new(url.parse().expect("a valid URL"))
         };
         let of = |servers: Vec<Server>| {
-            // The certificates are the simulation's own, and not what it is about.
+            // The certificates are the simulation's own; verifying them is not its subject.
             let tls = ServiceTls { insecure: plan.upstream_tls, ..ServiceTls::default() };
             Service { tls, ..Service::new(servers) }
         };
@@ -87,7 +87,7 @@ impl Setting {
         Bound::new(role, &config, server, client).expect("a valid configuration")
     }
 
-    /// So many routes to the upstream, five for each host; none: one for everything.
+    /// `plan.routes` routes to the upstream, five per host; for 0, one catch-all route.
     fn routes(&self, plan: &Plan) -> Vec<Route> {
         let mut to_upstream = Route {
             service: Some("upstream".to_owned()),
@@ -119,7 +119,7 @@ impl Setting {
     }
 }
 
-/// When a server gets no requests for a while.
+/// The ejection settings.
 fn eject(plan: &Plan) -> Eject {
     let on = EjectOn { statuses: statuses(plan.ejects_errors, 500..=599), ..EjectOn::default() };
     match plan.eject_percent {
@@ -132,10 +132,10 @@ fn statuses(are_meant: bool, statuses: RangeInclusive<u16>) -> ErrorStatuses {
     if are_meant { statuses.into() } else { ErrorStatuses::default() }
 }
 
-/// Errors after which another server is asked, where any are.
+/// Error statuses that the gateway retries at another server, if the plan asks for it.
 pub(crate) const RETRIED: RangeInclusive<u16> = 502..=504;
 
-/// A rough network is slower than any client should be, which only counts where things may go wrong.
+/// A rough network is slower than the minimum rates, so a faultless plan has none.
 fn min_rate(plan: &Plan) -> MinRate {
     match plan.is_faultless() {
         true => MinRate { request: 0, answer: 0, ..MinRate::default() },
@@ -143,22 +143,22 @@ fn min_rate(plan: &Plan) -> MinRate {
     }
 }
 
-/// Where a server of the upstream is after it has moved so often.
+/// The address of a server after this many moves.
 pub(crate) fn origin(server: usize, moves: u8) -> [u8; 4] {
-    // RFC 2544: reserved for tests of the network.
+    // RFC 2544: reserved for benchmarks.
     [198, 18, server as u8, moves]
 }
 
-/// The server of the upstream at an address, and how often it had moved; `None`: another one is there.
+/// The upstream server at an address, and its number of moves; `None`: not an upstream server.
 pub(crate) fn server_at(address: [u8; 4]) -> Option<(usize, u8)> {
     let [198, 18, server, moves] = address else { return None };
     Some((usize::from(server), moves))
 }
 
-/// The address of a server, and until when a worker says that it gets no requests.
+/// A server's address, and the end of its ejection according to a worker.
 pub(crate) type Ejection = ([u8; 4], Duration);
 
-/// The ejection of which a line of the log tells.
+/// Parses an ejection from a log line.
 pub(crate) fn ejected(line: &str, now: Duration) -> Option<Ejection> {
     let (place, period) = line.split_once("://")?.1.split_once(" keeps failing; it gets no requests for ")?;
     let address: Ipv4Addr = place.split(':').next()?.parse().ok()?;
@@ -166,17 +166,17 @@ pub(crate) fn ejected(line: &str, now: Duration) -> Option<Ejection> {
     Some((address.octets(), now + Duration::from_secs_f64(period)))
 }
 
-/// The server that gets copies.
+/// The server for mirrored copies.
 pub(crate) const MIRROR: [u8; 4] = [198, 19, 0, 1];
 
-/// The server that terminates TLS itself.
+/// The server that terminates passthrough connections.
 pub(crate) const BEHIND: [u8; 4] = [198, 19, 0, 2];
 
-/// So much of a body is waited for, where messages are buffered.
+/// Limit of a buffered request body.
 pub(crate) const REQUEST_BUFFER: u64 = 16 * 1024;
 
-/// The field in which the gateway says which configuration it follows.
+/// The field that carries the configuration's version.
 pub(crate) const VERSION: &str = "X-Version";
 
-/// What the paths of [`HOST`]'s first route begin with.
+/// The path prefix of [`HOST`]'s first route.
 pub(crate) const ROUTED: &str = "/p0";

@@ -1,32 +1,32 @@
-//! Which servers may get requests, as far as anybody outside of the gateway can know.
+//! The servers that may receive requests, as far as an observer of the gateway can tell.
 
 use crate::setting::{Ejection, origin, server_at};
 use crate::world::World;
 use std::time::Duration;
 
-/// What each worker knows of the upstream's servers.
+/// Each worker's knowledge of the upstream servers.
 #[derive(Debug)]
 pub(crate) struct Standing(Vec<Vec<Known>>);
 
-/// What one worker knows of one server.
+/// One worker's knowledge of one server.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    /// How often it has moved.
+    /// Its number of moves.
     moves: u8,
     is_down: bool,
     is_drained: bool,
     ejected_until: Duration,
-    /// When the last of that was heard.
+    /// The instant of the last change.
     since: Duration,
 }
 
 impl Standing {
-    /// Servers of which nothing bad is known.
+    /// All servers healthy.
     pub(crate) fn new(workers: usize, servers: usize) -> Self {
         Self(vec![vec![Known::default(); servers]; workers])
     }
 
-    /// A worker follows another configuration, and what was set beside it: of what has moved, nothing is known.
+    /// A worker adopts a configuration; it knows nothing about a server with a new address.
     pub(crate) fn adopted(&mut self, worker: usize, moves: &[u8], drained: &[bool], now: Duration) {
         for ((known, moves), is_drained) in self.0[worker].iter_mut().zip(moves).zip(drained) {
             if known.moves != *moves {
@@ -38,7 +38,7 @@ impl Standing {
         }
     }
 
-    /// A worker hears that a server, which has moved so often, is down, or up.
+    /// A worker learns that a server, at this number of moves, is down or up.
     pub(crate) fn is(&mut self, worker: usize, server: usize, moves: u8, is_down: bool, now: Duration) {
         let known = &mut self.0[worker][server];
         if known.moves == moves && known.is_down != is_down {
@@ -46,7 +46,7 @@ impl Standing {
         }
     }
 
-    /// A worker says that it has ejected the server at this address.
+    /// A worker logs that it ejected the server at this address.
     pub(crate) fn ejected(&mut self, worker: usize, (address, until): Ejection, now: Duration) {
         let Some((server, moves)) = server_at(address) else { return };
         let known = &mut self.0[worker][server];
@@ -55,9 +55,9 @@ impl Standing {
         }
     }
 
-    /// Why a worker may not begin a connection to a server now: it knows that the server is drained; or down or ejected, while
-    /// others are neither. Of those, one may be what it has just failed at, and all that were ejected in the `turn` in which it
-    /// began may have been ejected before it.
+    /// The reason why a worker may not open a connection to a server now: the server is drained; or it is down or
+    /// ejected while another server is available. Does not count an only alternative at which the worker has just
+    /// failed, nor servers ejected in the same `turn`, which may have been ejected before.
     pub(crate) fn wrong_connection(
         &self,
         worker: usize,
@@ -68,7 +68,7 @@ impl Standing {
         self.wrong(worker, to, world.now, turn, world)
     }
 
-    /// Likewise why a request that was asked at `begun` must not have come to a server.
+    /// The reason why a request sent at `begun` must not arrive at a server, as for [`Standing::wrong_connection`].
     pub(crate) fn wrong_request(
         &self,
         worker: usize,
@@ -77,7 +77,7 @@ impl Standing {
         world: &World,
     ) -> Option<String> {
         let (server, _) = server_at(to)?;
-        // What was heard at the same instant may have been heard later.
+        // A change at the same instant may have come after the request.
         let before = begun.checked_sub(Duration::from_nanos(1))?;
         let is_known = self.0[worker].get(server)?.since <= before;
         is_known.then(|| self.wrong(worker, to, before, &[], world)).flatten()

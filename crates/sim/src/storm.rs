@@ -1,14 +1,15 @@
-//! More clients than the gateway can shake hands with: how many of them it serves all the same.
+//! More clients than the gateway can complete handshakes for, and the number it still serves.
 
 use crate::host::Host;
 use std::time::Duration;
 use weir_gateway::Timeouts;
 use weir_gateway::document::Limits;
 
-/// Clients that come evenly, each with one request behind its handshake. A turn of the gateway takes a millisecond.
+/// Clients that arrive at a steady rate, each with a handshake and one request. A turn of the gateway takes a
+/// millisecond.
 #[derive(Clone, Copy, Debug)]
 pub struct Storm {
-    /// Clients that come in each turn. A whole handshake takes two steps of the gateway.
+    /// New clients per turn. A full handshake takes two steps of the gateway.
     pub per_turn: usize,
     /// As `limits.handshakes_per_turn`.
     pub steps_per_turn: u32,
@@ -16,23 +17,23 @@ pub struct Storm {
     pub places: u32,
     /// As `timeouts.handshake`.
     pub limit: Duration,
-    /// Turns that a client takes to answer.
+    /// Turns between two replies of a client.
     pub way: u64,
-    /// Turns in which clients come; after that the storm is cut short.
+    /// Number of turns.
     pub turns: u64,
 }
 
-/// What became of the clients.
+/// The clients' outcomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Toll {
-    /// They have got their answer.
+    /// Clients with a response.
     pub answered: usize,
-    /// Their handshake was finished for their part, but their connection was ended before their request had an answer.
+    /// Clients that completed their side of the handshake and whose connection the gateway closed without a response.
     pub in_vain: usize,
 }
 
 impl Storm {
-    /// Plays it.
+    /// Plays the storm.
     #[must_use]
     pub fn blow(self) -> Toll {
         let limits = Limits {

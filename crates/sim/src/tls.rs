@@ -1,10 +1,10 @@
-//! TLS of the gateway and its peers.
+//! TLS settings of the gateway and its peers.
 
 use std::sync::OnceLock;
 use weir_tls::issue::{Authority, KeyKind, issue};
 use weir_tls::{Client, ClientSettings, Group, PeerName, Roots, ServerSettings, Session};
 
-/// A client's session with the gateway, or, by the name that it asks for, with the origin behind it.
+/// A client's session with the gateway or, with `passes`, with the origin behind it.
 pub(crate) fn client_session(passes: bool) -> Session {
     let name = if passes { PASSED.parse().expect("a valid name") } else { name() };
     client().core().connect(&name)
@@ -15,12 +15,12 @@ pub(crate) fn server_session() -> Session {
     server().core().accept()
 }
 
-/// The name that clients and the gateway ask for.
+/// The server name of the gateway and of origins.
 pub(crate) fn name() -> PeerName {
     NAME.parse().expect("a valid name")
 }
 
-/// What the gateway has, and origins.
+/// The server settings of the gateway and of origins.
 pub(crate) fn server() -> &'static weir_tls::Server {
     static SERVER: OnceLock<weir_tls::Server> = OnceLock::new();
     SERVER.get_or_init(|| {
@@ -31,7 +31,7 @@ pub(crate) fn server() -> &'static weir_tls::Server {
     })
 }
 
-/// With so many certificates for other names, too.
+/// Server settings with `count` certificates, all but one for other names.
 pub(crate) fn server_of_many(count: usize) -> weir_tls::Server {
     let authority = Authority::new().expect("an authority");
     let others = (1..count).map(|index| format!("h{index}.example"));
@@ -46,17 +46,17 @@ pub(crate) fn server_of_many(count: usize) -> weir_tls::Server {
     weir_tls::Server::new(&ServerSettings { identities, ..settings }).expect("valid settings")
 }
 
-/// The name that clients and the gateway ask for.
+/// The server name of the gateway and of origins.
 const NAME: &str = "origin.example";
 
-/// The name of connections that are passed on without being decrypted.
+/// The server name of passthrough connections.
 pub(crate) const PASSED: &str = "passed.example";
 
-/// What clients have, and the gateway.
+/// The client settings of clients and of the gateway.
 pub(crate) fn client() -> &'static Client {
     static CLIENT: OnceLock<Client> = OnceLock::new();
     CLIENT.get_or_init(|| {
-        // The certificates are the simulation's own, and not what it is about.
+        // The certificates are the simulation's own; verifying them is not its subject.
         let (roots, groups) = (Roots::DangerouslyNone, Group::CLASSICAL.to_vec());
         let settings = ClientSettings { roots, groups, ..ClientSettings::default() };
         Client::new(&settings).expect("valid settings")

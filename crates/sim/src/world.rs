@@ -1,4 +1,4 @@
-//! The simulated network: links between the gateway and its peers, with a clock, buffers that fill and bytes on their way.
+//! The simulated network: links between the gateway and its peers, with a clock, finite buffers and bytes in transit.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -6,66 +6,66 @@ use std::time::{Duration, Instant};
 use weir_reactor::{Interest, Key};
 use weir_stats::rng::Rng;
 
-/// Everything that the net and the peers share.
+/// State that the net and the peers share.
 #[derive(Debug)]
 pub(crate) struct World {
-    /// The instant at which the clock shows zero.
+    /// The instant of clock zero.
     pub(crate) base: Instant,
-    /// The clock.
+    /// The virtual clock.
     pub(crate) now: Duration,
-    /// What a turn takes without anything that may wait for the next.
+    /// The duration that each turn reports as spent before any deferrable work.
     pub(crate) turn: Duration,
-    /// All links, dead ones too: the index is a link's name.
+    /// All links, closed ones too; other fields refer to a link by its index.
     pub(crate) links: Vec<Link>,
-    /// Those that not both ends have closed, in their order.
+    /// Links that at least one side has open, in order of creation.
     pub(crate) live: Vec<usize>,
-    /// The listeners, one of each worker.
+    /// One listener per worker.
     pub(crate) listeners: Vec<Listening>,
-    /// Links that the gateway opened and no origin has taken.
+    /// Links that the gateway opened and no origin has accepted yet.
     pub(crate) dialled: Vec<usize>,
-    /// Links that the gateway has tried to open and nobody has judged.
+    /// The gateway's connection attempts that the checks have not seen yet.
     pub(crate) attempts: Vec<usize>,
-    /// Origins at these addresses refuse connections until then.
+    /// Addresses at which origins refuse connections, and until when.
     pub(crate) dark: HashMap<[u8; 4], Duration>,
-    /// When a connection to the address has failed last.
+    /// The latest failed connection to each address.
     pub(crate) failed: HashMap<[u8; 4], Duration>,
-    /// Bytes and ends that have moved: whether anything happens at all.
+    /// Counts events such as bytes, closes and letters; an unchanged count means that nothing happened.
     pub(crate) moves: u64,
-    /// How the network misbehaves.
+    /// The network's faults.
     pub(crate) weather: Weather,
-    /// All chance in the network.
+    /// The random numbers of the network.
     pub(crate) rng: Rng,
 }
 
 /// A worker's listener and clock.
 #[derive(Debug, Default)]
 pub(crate) struct Listening {
-    /// Links that were not accepted yet.
+    /// Links in the accept queue.
     pub(crate) backlog: VecDeque<usize>,
-    /// The key of the listener while it is watched.
+    /// The listener's key while the worker polls it.
     pub(crate) key: Option<Key>,
-    /// Whether it drops what would open a connection.
+    /// The listener refuses new connections.
     pub(crate) refuses: bool,
-    /// The next instant at which the worker's timers want to be looked at.
+    /// The worker's next timer.
     pub(crate) timer: Option<Duration>,
     /// Entries in the worker's timer wheel.
     pub(crate) timers: usize,
-    /// The configuration that the worker follows.
+    /// The configuration that the worker uses.
     pub(crate) version: u32,
 }
 
-/// How the network behaves.
+/// The network's faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Weather {
-    /// Bytes come and go in pieces of any length, late, through buffers of any size. Without it everything is at once.
+    /// Delays bytes, splits them at random and limits buffers. If false, everything is immediate.
     pub(crate) rough: bool,
-    /// Some buffers take a few bytes alone. A handshake through them would outlast the time that it is given.
+    /// Includes buffers below 300 bytes. A handshake through one would exceed its timeout.
     pub(crate) tiny: bool,
-    /// Per thousand: a connection to an origin is refused.
+    /// Refused connections to origins, per thousand.
     pub(crate) refusals: u64,
-    /// Per thousand: there is no descriptor for a connection.
+    /// Connections without a free descriptor, per thousand.
     pub(crate) shortages: u64,
-    /// Turns a byte into another one now and then: no gateway can pass this, so it shows that the checks see.
+    /// Flips bits in transit. No gateway passes this, so it tests the checks.
     pub(crate) corrupts: bool,
 }
 
@@ -80,13 +80,13 @@ pub(crate) struct Link {
     pub(crate) state: State,
     /// What the gateway watches.
     pub(crate) watched: Option<(Key, Interest)>,
-    /// The worker that has it, or that it waits for.
+    /// The worker that owns the link or has it in its accept queue.
     pub(crate) worker: usize,
-    /// Where the gateway has dialled; `None`: it was dialled itself.
+    /// The address that the gateway dialled; `None`: a client dialled the gateway.
     pub(crate) to: Option<[u8; 4]>,
-    /// How many bytes had come up when the gateway ended its stream, or closed.
+    /// Bytes received from the peer when the gateway ended its stream or closed.
     pub(crate) heard: Option<usize>,
-    /// The gateway has ended its stream before it closed.
+    /// The gateway ended its stream before closing.
     pub(crate) is_finished: bool,
     /// The gateway has closed its socket.
     pub(crate) gateway_gone: bool,
@@ -94,38 +94,38 @@ pub(crate) struct Link {
     pub(crate) peer_gone: bool,
     /// Closing the gateway's socket sends a reset.
     pub(crate) resets_on_close: bool,
-    /// What the peer sends comes at once and whole.
+    /// The peer's bytes arrive whole and without delay.
     pub(crate) is_calm: bool,
 }
 
 /// The gateway's view of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Established from this instant on.
+    /// The connection is established at this instant.
     Connecting(Duration),
-    /// Refused from this instant on.
+    /// The peer refuses the connection at this instant.
     Refusing(Duration),
-    /// Bytes can flow.
+    /// Established: bytes can flow.
     Established,
-    /// The peer has reset it, from this instant on; the error was not taken yet.
+    /// The peer's reset arrives at this instant; the gateway has not read the error yet.
     Reset(Duration),
-    /// It has failed, and the error was taken.
+    /// Failed; the gateway has read the error.
     Failed,
 }
 
-/// One direction.
+/// One direction of a link.
 #[derive(Debug)]
 pub(crate) struct Pipe {
-    /// How many bytes fit, those on their way included.
+    /// Buffer size; bytes in transit count.
     pub(crate) capacity: usize,
-    /// Bytes that were read so far.
+    /// Bytes read so far.
     pub(crate) read: usize,
     flight: VecDeque<(Duration, Vec<u8>)>,
-    /// What has come, in the pieces that it came in, and how much of each was read.
+    /// Received pieces, each with the number of bytes read from it.
     arrived: VecDeque<(Vec<u8>, usize)>,
     /// The instant at which the end of the stream arrives.
     end: Option<Duration>,
-    /// The sender reset the stream, from this instant on.
+    /// The instant at which the sender's reset arrives.
     reset: Option<Duration>,
 }
 
@@ -134,39 +134,39 @@ impl Pipe {
         Self { capacity, read: 0, flight: VecDeque::new(), arrived: VecDeque::new(), end: None, reset: None }
     }
 
-    /// Bytes that still fit.
+    /// Free space in the buffer.
     pub(crate) fn room(&self) -> usize {
         let used = self.arrived.iter().map(|(piece, read)| piece.len() - read).sum::<usize>()
             + self.flight.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
         self.capacity.saturating_sub(used)
     }
 
-    /// Whether the sender has ended the stream.
+    /// Whether the sender ended the stream.
     pub(crate) fn is_ended(&self) -> bool {
         self.end.is_some()
     }
 
-    /// Whether everything up to the end has been read.
+    /// Whether the reader has read everything, including the end of the stream.
     pub(crate) fn is_read_out(&self, now: Duration) -> bool {
         self.arrived.is_empty() && self.flight.is_empty() && self.end.is_some_and(|end| end <= now)
     }
 
-    /// Whether a read returns something.
+    /// Whether a read would return bytes or the end of the stream.
     pub(crate) fn is_readable(&self, now: Duration) -> bool {
         !self.arrived.is_empty() || self.is_read_out(now)
     }
 
-    /// Whether bytes wait.
+    /// Whether received bytes are unread.
     pub(crate) fn has_bytes(&self) -> bool {
         !self.arrived.is_empty()
     }
 
-    /// Whether a reset has arrived.
+    /// Whether a reset arrived.
     pub(crate) fn is_reset(&self, now: Duration) -> bool {
         self.reset.is_some_and(|reset| reset <= now)
     }
 
-    /// Bytes that have come so far.
+    /// Bytes received so far.
     fn heard(&self) -> usize {
         self.read + self.arrived.iter().map(|(piece, read)| piece.len() - read).sum::<usize>()
     }
@@ -188,7 +188,7 @@ impl Pipe {
         [flight, self.end, self.reset].into_iter().flatten().filter(|at| *at > now).min()
     }
 
-    /// Appends at most `most` bytes that have arrived to `into`: of one piece alone, or of all.
+    /// Appends at most `most` received bytes to `into`, from one piece if `one_piece`.
     pub(crate) fn take(&mut self, mut most: usize, one_piece: bool, into: &mut Vec<u8>) {
         while let Some((piece, read)) = self.arrived.front_mut() {
             let count = (piece.len() - *read).min(most);
@@ -208,7 +208,7 @@ impl Pipe {
 }
 
 impl World {
-    /// A world in which nothing has happened.
+    /// A world without events.
     pub(crate) fn new(seed: u64, weather: Weather, workers: usize) -> Self {
         Self {
             base: Instant::now(),
@@ -232,12 +232,12 @@ impl World {
         self.base + self.now
     }
 
-    /// A number below `below`, which is not zero.
+    /// A random number below `below`, which must not be zero.
     pub(crate) fn below(&mut self, below: u64) -> u64 {
         self.rng.below(below as usize) as u64
     }
 
-    /// A client's connection to the gateway, to any worker that listens; `None` if the gateway takes no more.
+    /// Opens a client's connection to a random listening worker; `None` if every worker refuses.
     pub(crate) fn connect(&mut self) -> Option<usize> {
         let open: Vec<usize> =
             (0..self.listeners.len()).filter(|worker| !self.listeners[*worker].refuses).collect();
@@ -249,7 +249,7 @@ impl World {
         Some(self.connect_to(worker))
     }
 
-    /// A client's connection to this worker.
+    /// Opens a client's connection to this worker.
     pub(crate) fn connect_to(&mut self, worker: usize) -> usize {
         let link = self.link(State::Established, worker, None);
         self.listeners[worker].backlog.push_back(link);
@@ -257,14 +257,14 @@ impl World {
         link
     }
 
-    /// A worker's connection to an origin.
+    /// Opens a worker's connection to an origin.
     pub(crate) fn dial(&mut self, worker: usize, to: [u8; 4]) -> usize {
         let at = self.now + self.delay();
         let is_dark = self.dark.get(&to).is_some_and(|until| self.now < *until);
         let refused = self.below(1000) < self.weather.refusals || is_dark;
         let state = if refused { State::Refusing(at) } else { State::Connecting(at) };
         let link = self.link(state, worker, Some(to));
-        // Nobody is there.
+        // A refused connection has no peer.
         self.links[link].peer_gone = refused;
         if !refused {
             self.dialled.push(link);
@@ -274,13 +274,13 @@ impl World {
         link
     }
 
-    /// Errors: there is no descriptor for another connection.
+    /// Errors: no free descriptor for another connection.
     pub(crate) fn descriptor(&mut self) -> io::Result<()> {
         let is_short = self.weather.shortages > 0 && self.below(1000) < self.weather.shortages;
         if !is_short {
             return Ok(());
         }
-        // It goes on by a timer, which the net is to be asked for again.
+        // The worker retries after a timer; counting a move makes the driver read that timer.
         self.moves += 1;
         Err(rustix::io::Errno::MFILE.into())
     }
@@ -306,7 +306,7 @@ impl World {
         link
     }
 
-    /// All links that not both ends have closed.
+    /// Links that at least one side has open.
     pub(crate) fn live(&self) -> impl Iterator<Item = &Link> {
         self.live.iter().map(|link| &self.links[*link])
     }
@@ -327,7 +327,7 @@ impl World {
         }
     }
 
-    /// How long something takes on its way.
+    /// A random transit delay.
     pub(crate) fn delay(&mut self) -> Duration {
         if !self.weather.rough {
             return Duration::ZERO;
@@ -339,7 +339,7 @@ impl World {
         }
     }
 
-    /// How much of `most` is done at once: at least one, if anything.
+    /// A random part of `most`: at least one, unless `most` is zero.
     pub(crate) fn piece(&mut self, most: usize) -> usize {
         if !self.weather.rough || most == 0 {
             return most;
@@ -351,13 +351,13 @@ impl World {
         }
     }
 
-    /// From now on what the peer of this link sends comes at once and whole.
+    /// From now on, delivers the peer's bytes on this link whole and without delay.
     pub(crate) fn calm(&mut self, link: usize) {
         self.pipe(link, true).capacity = 1 << 22;
         self.links[link].is_calm = true;
     }
 
-    /// Puts bytes on their way, in order, as many as fit; returns how many.
+    /// Sends the bytes that fit the buffer, in order; returns their number.
     pub(crate) fn send(&mut self, link: usize, upward: bool, bytes: &[u8]) -> usize {
         let room = self.pipe(link, upward).room();
         let calm = upward && self.links[link].is_calm;
@@ -377,7 +377,7 @@ impl World {
         count
     }
 
-    /// Ends a direction, behind its last byte.
+    /// Ends a direction after its last byte.
     pub(crate) fn end(&mut self, link: usize, upward: bool) {
         let at = (self.now + self.delay()).max(self.pipe(link, upward).last_arrival());
         let pipe = self.pipe(link, upward);
@@ -390,7 +390,7 @@ impl World {
         self.moves += 1;
     }
 
-    /// The gateway has said all that it will say: what comes later gets no answer.
+    /// The gateway has sent its last byte: it responds to no later request.
     fn hears_no_more(&mut self, link: usize) {
         let link = &mut self.links[link];
         link.is_finished |= !link.gateway_gone;
@@ -398,13 +398,13 @@ impl World {
         link.heard.get_or_insert(heard);
     }
 
-    /// Resets a connection from one side: what is on its way in that direction is lost.
+    /// Resets a connection from one side; bytes in transit in that direction are lost.
     pub(crate) fn reset(&mut self, link: usize, upward: bool) {
         let (now, at) = (self.now, self.now + self.delay());
         let pipe = self.pipe(link, upward);
         pipe.arrive(now);
         pipe.flight.clear();
-        // The end was behind what is lost.
+        // The end of the stream followed the lost bytes.
         pipe.end = pipe.end.filter(|end| *end <= now);
         pipe.reset.get_or_insert(at);
         self.moves += 1;
@@ -416,7 +416,7 @@ impl World {
         if upward { &mut link.up } else { &mut link.down }
     }
 
-    /// Delivers what has come by now, and lets connections come about.
+    /// Delivers due bytes and resets.
     pub(crate) fn arrive(&mut self) {
         let now = self.now;
         for link in &self.live {
@@ -424,14 +424,14 @@ impl World {
             link.up.arrive(now);
             link.down.arrive(now);
             if link.up.is_reset(now) && !matches!(link.state, State::Reset(_) | State::Failed) {
-                // The kernel drops what was not read.
+                // As the kernel does, a reset discards unread bytes.
                 link.up.arrived.clear();
                 link.state = State::Reset(now);
             }
         }
     }
 
-    /// The next instant at which something arrives by itself.
+    /// The next instant at which bytes, an end or a connection event arrive.
     pub(crate) fn next_arrival(&self) -> Option<Duration> {
         self.live()
             .flat_map(|link| {

@@ -1,5 +1,5 @@
-//! What a warm request allocates: nothing in cleartext. The real worker on the kernel's sockets, in a thread whose
-//! allocations are counted, between a client and an origin in others.
+//! Allocations per warm request: none in cleartext. The production worker runs over kernel sockets in a thread whose
+//! allocations the test counts; client and origin run in other threads.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,12 +13,12 @@ use weir_reactor::Reactor;
 use weir_tls::issue::{KeyKind, issue};
 use weir_tls::{Acceptor, Client, ClientSettings, PeerName, Roots, ServerSettings, Session};
 
-/// Rounds before counting: lists and stores reach the size that they keep.
+/// Warm-up rounds, in which lists and stores grow to their final size.
 const WARM: usize = 100;
-/// Rounds that are counted.
+/// Counted rounds.
 const ROUNDS: usize = 300;
 
-/// One request at a time: not one allocation in 300 of them.
+/// Sequential requests: no allocation in 300.
 #[test]
 fn a_warm_cleartext_request_allocates_nothing() {
     for by_host in [false, true] {
@@ -27,7 +27,7 @@ fn a_warm_cleartext_request_allocates_nothing() {
     }
 }
 
-/// With sixteen in flight the number of events in a turn is by chance, and a list may grow to a new size once.
+/// With sixteen requests in flight the number of events per turn varies, and a list may grow once.
 #[test]
 fn warm_cleartext_requests_at_once_allocate_nothing() {
     let connections = 16;
@@ -36,7 +36,7 @@ fn warm_cleartext_requests_at_once_allocate_nothing() {
     assert!(counted < requests as u64 / 100, "{counted} in {requests} requests");
 }
 
-/// What the TLS library allocates for a request and its answer, one record each on each side.
+/// The TLS library allocates for a request and its response, each one record per side.
 #[test]
 fn a_warm_request_over_tls_allocates_what_is_known() {
     for (client_tls, upstream_tls, known) in
@@ -46,7 +46,7 @@ fn a_warm_request_over_tls_allocates_what_is_known() {
         println!(
             "TLS to the client {client_tls}, to the server {upstream_tls}: {counted} in {ROUNDS} requests"
         );
-        // The last request before them may be counted in part.
+        // Counting may include a part of the preceding request.
         assert!(
             counted <= known * (ROUNDS as u64 + 1),
             "{counted} in {ROUNDS} requests, {known} each are known"
@@ -54,14 +54,14 @@ fn a_warm_request_over_tls_allocates_what_is_known() {
     }
 }
 
-/// Allocations of the TLS library for a request and its answer on one side. They show, too, that allocations are counted.
+/// Allocations of the TLS library per request on one side. They also prove that the test counts allocations.
 const ONE_SIDE: u64 = 2;
 
 #[derive(Clone, Copy)]
 struct Case {
-    /// Clients' connections, with a request in flight on each.
+    /// Client connections, each with one request in flight.
     connections: usize,
-    /// The route is one for a host and a path; otherwise for all requests.
+    /// The route matches by host and path; otherwise it matches all requests.
     by_host: bool,
     client_tls: bool,
     upstream_tls: bool,
@@ -72,11 +72,11 @@ impl Case {
         Self { connections, by_host: false, client_tls: false, upstream_tls: false }
     }
 
-    /// Allocations of the worker in all counted rounds.
+    /// The worker's allocations in all counted rounds.
     fn count(self) -> u64 {
         let issued = issue(&[NAME], KeyKind::EcdsaP256).unwrap();
         let server = weir_tls::Server::new(&ServerSettings::new(issued.identity())).unwrap();
-        // The certificates are the test's own, and not what it is about.
+        // The certificates are the test's own; verifying them is not its subject.
         let settings = ClientSettings { roots: Roots::DangerouslyNone, ..ClientSettings::default() };
         let client = Client::new(&settings).unwrap();
         let name: PeerName = NAME.parse().unwrap();
@@ -108,7 +108,7 @@ impl Case {
                 }
                 counting.store(false, Ordering::SeqCst);
                 done.store(true, Ordering::SeqCst);
-                // Their ends wake the worker.
+                // Closing the connections wakes the worker.
             }
         });
         let mut bare = Bare::new(Reactor::new().unwrap(), bound.unwrap(), listeners).unwrap();
@@ -150,7 +150,7 @@ const NAME: &str = "a.example";
 const REQUEST: &[u8] = b"GET /a/b?c=d HTTP/1.1\r\nHost: a.example\r\nUser-Agent: test\r\nAccept: */*\r\n\r\n";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\n0123456789";
 
-/// Answers all requests on all connections. Its threads end with the connections.
+/// Responds to all requests on all connections. Each thread ends with its connection.
 fn serve(tls: Option<Acceptor>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -202,7 +202,7 @@ impl Peer {
         self.tcp.write_all(&sealed)
     }
 
-    /// Takes a head without a body; false at the end of the stream.
+    /// Reads a head without a body; false at the end of the stream.
     fn head(&mut self) -> io::Result<bool> {
         while !self.ready.ends_with(b"\r\n\r\n") {
             if !self.fill()? {
@@ -213,7 +213,7 @@ impl Peer {
         Ok(true)
     }
 
-    /// Takes a message that is known to end with [`ANSWER`]'s body and to be longer; false at the end of the stream.
+    /// Reads a message of at least `least` bytes that ends with [`ANSWER`]'s body; false at the end of the stream.
     fn message(&mut self, least: usize) -> io::Result<bool> {
         while self.ready.len() < least || !self.ready.ends_with(b"0123456789") {
             if !self.fill()? {

@@ -1,4 +1,4 @@
-//! Replays the fuzzer's committed corpus, and scripts made from it.
+//! Replays the fuzzer's corpus, and scripts derived from it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn connections() {
     }
 }
 
-/// Each connection cut off after any byte.
+/// Each connection cut off at up to 40 places.
 #[test]
 fn connections_that_end_anywhere() {
     for (path, script) in corpus() {
@@ -32,7 +32,7 @@ fn connections_that_end_anywhere() {
     }
 }
 
-/// Each connection under all settings of the gateway.
+/// Each connection with all flags of the gateway.
 #[test]
 fn connections_under_other_settings() {
     for (path, script) in corpus() {
@@ -44,7 +44,7 @@ fn connections_under_other_settings() {
     }
 }
 
-/// A head that comes byte by byte is not parsed from its start with each of them, whoever sends it.
+/// The gateway does not parse a head from its start for each byte of a slow client or origin.
 #[test]
 fn heads_that_trickle() {
     let say = |who: u8, bytes: &[u8], piece: usize| -> Vec<u8> {
@@ -54,7 +54,7 @@ fn heads_that_trickle() {
     let request = format!("GET / HTTP/1.1\r\nHost: h\r\n{field}");
     let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{field}");
     for (request_piece, answer_piece) in [(1, 255), (255, 1), (1, 1)] {
-        // Buffered, and mirrored, too.
+        // Plain, buffered and mirrored.
         for flags in [0, 2, 8] {
             let request = say(0, request.as_bytes(), request_piece);
             connection(&[&[flags], &request[..], &say(1, answer.as_bytes(), answer_piece)].concat());

@@ -1,4 +1,4 @@
-//! How many connections a worker accepts in a turn, how many handshakes it begins, and in which order.
+//! Accepted connections and handshake steps per turn, and their order.
 
 use std::time::Duration;
 use weir_gateway::Timeouts;
@@ -17,8 +17,8 @@ fn as_many_as_are_set_in_a_turn_and_in_their_order() {
     }
 }
 
-/// A hundred large answers made turns of more than 100 ms, of which each accepted four connections and took four steps: new clients
-/// waited for longer than a handshake may take.
+/// Regression test: a hundred large responses made turns of more than 100 ms, each of which accepted four connections
+/// and took four handshake steps, so new clients exceeded the handshake timeout.
 #[test]
 fn a_turn_that_takes_long_goes_on_with_newcomers() {
     assert_eq!(answered_by_turns(1, Duration::from_millis(100)), [(0..CLIENTS).collect::<Vec<_>>()]);
@@ -33,7 +33,8 @@ fn a_turn_that_takes_long_goes_on_with_newcomers() {
     }
 }
 
-/// Which clients have got an answer to their ClientHello, turn by turn: while one waits for its turn it is not read.
+/// Clients that received the response to their ClientHello, by turn. The gateway does not read a client that waits for
+/// its turn.
 fn answered_by_turns(handshakes_per_turn: u32, turn: Duration) -> Vec<Vec<usize>> {
     let limits = Limits { handshakes_per_turn, ..Limits::default() };
     let mut host = Host::new(1, limits, Timeouts::default(), true);
@@ -55,8 +56,8 @@ fn answered_by_turns(handshakes_per_turn: u32, turn: Duration) -> Vec<Vec<usize>
     by_turns
 }
 
-/// Three times as many clients come as the gateway can shake hands with, whether its time for them or their places run out. What
-/// it can do is done for clients that it then serves.
+/// Three times more clients arrive than the gateway can complete handshakes for, limited by steps per turn or by
+/// places. The gateway spends its steps on clients that it then serves.
 #[test]
 fn in_a_storm_what_is_begun_is_finished() {
     let storm = Storm {

@@ -1,4 +1,4 @@
-//! What holds for connections that ask nothing of a server.
+//! Rules for connections without a request at a server.
 
 use std::time::Duration;
 use weir_gateway::Timeouts;
@@ -7,7 +7,7 @@ use weir_sim::Host;
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
-/// Sends the rest of a request and the beginning of the next.
+/// Sends bytes that complete a request, and expects a 200.
 fn ask(host: &mut Host, guest: usize, bytes: &[u8]) {
     host.say(guest, bytes);
     host.settle();
@@ -51,7 +51,7 @@ fn who_has_asked_just_now_is_not_closed_for_another() {
     ask(&mut host, asking, GET);
 }
 
-/// The worker of the new client has no idle one, each of the others has many.
+/// The new client's worker has no idle connection, the others have many.
 #[test]
 fn a_client_without_room_costs_few_idle_ones_of_one_other_worker() {
     const IDLE: usize = 20;
@@ -69,7 +69,7 @@ fn a_client_without_room_costs_few_idle_ones_of_one_other_worker() {
     let new = host.connect(0, false);
     ask(&mut host, new, GET);
     assert_eq!([1, 2].map(|worker| host.census(worker).clients), [IDLE - 8, IDLE]);
-    // More of them, until nobody is idle any more.
+    // More new clients, until no connection is idle.
     host.say(new, &GET[..3]);
     let news: Vec<_> = (0..2 * IDLE - 1).map(|_| host.connect(0, false)).collect();
     for new in &news {
@@ -77,7 +77,7 @@ fn a_client_without_room_costs_few_idle_ones_of_one_other_worker() {
     }
     host.pass(Duration::from_secs(1));
     assert_eq!([0, 1, 2].map(|worker| host.census(worker).clients), [2 * IDLE + 1, 0, 0]);
-    // The last client waits, and the other workers hear of it ten times a second.
+    // The last client waits, and its worker asks the others ten times a second.
     host.connect(0, false);
     host.pass(Duration::from_secs(1));
     let before = host.letters();
@@ -96,7 +96,7 @@ fn a_handshake_that_waits_for_its_turn_is_not_read_though_its_client_has_not_tak
     host.read(second, false);
     host.settle();
     assert!(host.is_read(second));
-    // The first one ends its handshake, which is all that a turn may do.
+    // The first client completes its handshake, which uses up the turn's only step.
     host.read(first, true);
     host.send(second, &[22]);
     host.turn([first, second]);
@@ -119,7 +119,8 @@ fn what_a_trickling_client_costs_is_linear() {
     assert!(host.parsed_in_vain(0) < 2 * start.len() as u64, "{}", host.parsed_in_vain(0));
 }
 
-/// Its borrower has left, so it is idle there, and its server counts the time since its last answer.
+/// The borrower's client disconnected, so the lent connection is idle there; its idle timeout counts from its last
+/// response.
 #[test]
 fn a_lent_connection_is_idle_for_no_longer_than_one_that_stayed() {
     let timeouts = Timeouts { pooled: Duration::from_secs(50), ..Timeouts::default() };

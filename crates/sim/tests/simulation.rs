@@ -1,9 +1,9 @@
-//! Many runs of the gateway's worker over a simulated network.
+//! Many runs of the gateway's worker over the simulated network.
 
 use weir_gateway::document::{HalfClose, ProxyProtocol, Retry};
 use weir_sim::{Plan, Report, run, shrink};
 
-/// Steps that the tests with shares take together, unless `WEIR_SIM_STEPS` asks for more.
+/// Steps that the tests with shares take in total, unless `WEIR_SIM_STEPS` sets another number.
 const STEPS: u64 = 2_000_000;
 
 #[test]
@@ -61,7 +61,7 @@ fn whatever_goes_wrong_has_one_reason() {
     assert!(slow.iter().all(|count| *count > 0), "each of {SLOW:?} is met: {slow:?}");
 }
 
-/// Clients that end their stream while they wait have given up, or have not: by the listener's setting.
+/// A client that ends its stream while it waits is served or counts as disconnected, by the listener's setting.
 #[test]
 fn a_half_close_is_served_or_has_a_reason() {
     let client_closed = |report: &Report| {
@@ -69,7 +69,7 @@ fn a_half_close_is_served_or_has_a_reason() {
     };
     let mut given_up = 0;
     for seed in seeds(4) {
-        // A session of the simulation's clients reads nothing after its own close_notify.
+        // The simulation's TLS clients read nothing after sending close_notify.
         let over_tls = |half_close| half_close == HalfClose::Abort && seed % 2 == 0;
         let of = |half_close, plan| Plan {
             half_closes: 700,
@@ -81,7 +81,7 @@ fn a_half_close_is_served_or_has_a_reason() {
             let report = well(seed, &of(HalfClose::Serve, plan.clone()));
             assert_eq!((report.outcomes[0], client_closed(&report)), (48, 0), "seed {seed}");
             let report = well(seed, &of(HalfClose::Abort, plan));
-            // All that is lost has a reason, which `well` compares with the log.
+            // Every lost request has a reason, which `well` compares with the log.
             given_up += client_closed(&report);
         }
         let queues = Plan { most_connections: Some(2), adopts: false, ..Plan::rough() };
@@ -130,7 +130,7 @@ fn buffered_messages_lose_nothing() {
     }
 }
 
-/// Nothing but the drain ends anything, and what had come before the end of its connection is answered.
+/// Only the drain ends connections, and the gateway responds to all requests received before its connection's end.
 #[test]
 fn reloads_and_a_drain_lose_nothing() {
     for seed in seeds(40) {
@@ -162,7 +162,7 @@ fn servers_that_fail_get_no_requests() {
     assert!(is_one || (ejections > 20 && retries > 20), "{ejections} ejections, {retries} retries");
 }
 
-/// Nothing but errors goes wrong, or much else does, too.
+/// Plans with error responses alone, and with other faults too.
 #[test]
 fn errors_eject_their_servers_and_other_servers_are_asked() {
     let (mut ejections, mut retries, mut errors) = (0, 0, 0);
@@ -173,7 +173,7 @@ fn errors_eject_their_servers_and_other_servers_are_asked() {
         let erring = with(Plan { requests: 20, ..Plan::erring() });
         let plain = Plan { rough: false, switches: false, adopts: false, ..erring.clone() };
         let report = well(seed, &plain);
-        // What comes before the body's end, and closes the connection, may be lost.
+        // A response before the end of the request body, followed by a close, may be lost.
         assert!(report.outcomes[1] + report.outcomes[2] <= 3, "seed {seed}: {:?}", report.outcomes);
         let rough = well(seed, &Plan { buffers: seed % 2 == 0, mirrors: seed % 5 == 0, ..erring.clone() });
         for Report { counters, .. } in [report, rough] {
@@ -189,7 +189,8 @@ fn errors_eject_their_servers_and_other_servers_are_asked() {
     assert!(is_one || (ejections > 20 && retries > 50 && errors > 50), "{ejections}, {retries}, {errors}");
 }
 
-/// The settings of retries hold for errors, too. Against a server that sends nothing but errors, each request would be retried.
+/// The retry settings hold for error responses too. Every server sends only errors, so each request is a candidate for
+/// a retry.
 #[test]
 fn another_server_is_asked_as_often_as_it_may_be() {
     let mut retries = [0; 5];
@@ -308,8 +309,9 @@ fn names_decide_who_decrypts() {
     }
 }
 
-/// Two workers wait for the only connection, and one gets it by mail. Its client has gone meanwhile, so it kept the connection
-/// idle, and the other one, which had asked once and does not ask again, waited until the idle connection was closed.
+/// Regression test: two workers waited for the only connection, and one received it by mail after its client had
+/// disconnected. That worker kept the connection idle, and the other, which asks only once, waited until the connection
+/// closed.
 #[test]
 fn a_lent_connection_whose_borrower_has_left_goes_to_who_waits() {
     for seed in seeds(10) {
@@ -319,8 +321,8 @@ fn a_lent_connection_whose_borrower_has_left_goes_to_who_waits() {
     }
 }
 
-/// A pooled connection was closed before it answered, and the request was sent once more: to the same server, though that was
-/// ejected by then, or known to be down, and others were well.
+/// Regression test: a pooled connection closed before its response, and the gateway retried the request at the same
+/// server although that was ejected or down and other servers were available.
 #[test]
 fn a_request_is_not_repeated_at_a_server_that_is_out() {
     for seed in seeds(12) {
@@ -356,7 +358,7 @@ fn the_same_seed_is_the_same_run() {
     }
 }
 
-/// A check that cannot fail checks nothing.
+/// Tests the checks themselves.
 #[test]
 fn a_network_that_changes_bytes_is_noticed() {
     let plan = Plan { corrupts: true, ..Plan::rough() };
@@ -364,7 +366,7 @@ fn a_network_that_changes_bytes_is_noticed() {
     assert!(noticed >= 8, "{noticed} of 10");
 }
 
-/// The seeds to run: `WEIR_SIM_SEED` alone, if it is set.
+/// The seeds to run: only `WEIR_SIM_SEED` if it is set.
 fn seeds(count: u64) -> std::ops::Range<u64> {
     match std::env::var("WEIR_SIM_SEED").ok().and_then(|seed| seed.parse().ok()) {
         Some(seed) => seed..seed + 1,
@@ -372,13 +374,13 @@ fn seeds(count: u64) -> std::ops::Range<u64> {
     }
 }
 
-/// So many tenths of all steps.
+/// This many tenths of all steps.
 fn share(tenths: u64) -> u64 {
     let steps = std::env::var("WEIR_SIM_STEPS").ok().and_then(|steps| steps.parse().ok());
     steps.unwrap_or(STEPS) / 10 * tenths
 }
 
-/// Runs a plan that must break no rule. Prints the smallest failing run that it finds otherwise.
+/// Runs a plan that must violate no rule; otherwise prints the smallest failing run found.
 #[expect(clippy::print_stdout, reason = "to run it again")]
 fn well(seed: u64, plan: &Plan) -> Report {
     let report = run(seed, plan);
@@ -386,7 +388,7 @@ fn well(seed: u64, plan: &Plan) -> Report {
         return report;
     }
     let first = report.violations[0].clone();
-    // To shrink takes a while.
+    // Printed first, since shrinking is slow.
     println!("seed {seed}: {}\n  run({seed}, &{plan:?})", report.violations.join("\n  "));
     if std::env::var_os("WEIR_SIM_TRACE").is_some() {
         println!("{}", report.trace.join("\n"));
