@@ -1,7 +1,7 @@
-//! Configurations of nginx and HAProxy, translated into Weir's: text in, TOML and a list of losses out.
+//! Translation of nginx and HAProxy configurations: text in, Weir's TOML and a list of losses out.
 //!
-//! Each dialect has a parser and a translation of its own; both fill one `model`, which `write` turns into TOML. What cannot
-//! be translated is never dropped silently: it is a [`Loss`] with its file and line.
+//! Each dialect has a parser and a translation; both fill one `model`, which `write` prints as TOML. The translation
+//! never drops a directive silently: it reports each one without a counterpart as a [`Loss`] with file and line.
 
 mod haproxy;
 mod model;
@@ -23,7 +23,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// Whose configuration it is.
+/// The program that a configuration is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// nginx.
@@ -35,40 +35,40 @@ pub enum Kind {
 /// A translated configuration.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// Weir's configuration; the losses are comments at its top.
+    /// Weir's configuration; comments at its top list the losses.
     pub toml: String,
-    /// What was not translated, in the order of the files.
+    /// Directives that were not translated, in the order of the files.
     pub losses: Vec<Loss>,
 }
 
 /// A configuration that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
-    /// It breaks the rules of its own language.
+    /// The text violates its own language's syntax.
     #[error("{file}:{line}: {message}")]
     Syntax {
-        /// The file, as named.
+        /// The file, as given.
         file: String,
         /// The line, counted from 1.
         line: usize,
-        /// The fault and what was expected.
+        /// The fault, and the expected syntax.
         message: String,
     },
-    /// It is of neither kind.
+    /// Neither nginx nor HAProxy.
     #[error(
         "{file}: neither nginx nor HAProxy: expected blocks in braces, or sections such as `frontend`; name it with --from"
     )]
     UnknownKind {
-        /// The file, as named.
+        /// The file, as given.
         file: String,
     },
 }
 
-/// Translates the configuration `text` of the file `name`; included files are read through `reader`, relative to `name`'s
-/// directory. Without a kind it is recognized by its content.
+/// Translates the configuration `text` of the file `name`. `reader` reads included files relative to `name`'s
+/// directory. Without a kind, the content decides.
 ///
 /// # Errors
-/// It cannot be parsed, or is of neither kind.
+/// The text does not parse, or is of neither kind.
 pub fn import(
     text: &str,
     name: &Path,
@@ -89,11 +89,11 @@ pub fn import(
     Ok(Imported { toml, losses: notes.into_losses() })
 }
 
-/// The kind of a configuration. HAProxy's begins with a section, and its lines have no end of their own; nginx's end with `;`
-/// or a brace. `listen` is a word of both, and what is behind a `#` of neither.
+/// Recognizes a configuration's kind. HAProxy's begins with a section and its lines have no terminator; nginx's end
+/// with `;` or a brace. Both know the word `listen`. Comments do not count.
 fn recognized(text: &str) -> Option<Kind> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    // `.if` and the like are HAProxy's own.
+    // HAProxy alone has `.if` and similar lines.
     let lines =
         || text.lines().map(without_comment).filter(|line| !(line.is_empty() || line.starts_with('.')));
     let is_nginx = |line: &str| line.ends_with([';', '{']) || line == "}";
@@ -101,7 +101,7 @@ fn recognized(text: &str) -> Option<Kind> {
         let first = line.split_whitespace().next().unwrap_or_default();
         haproxy::SECTIONS.contains(&first) && !is_nginx(line)
     };
-    // A directive of nginx may go on in the next line.
+    // An nginx directive may continue on the next line.
     let goes_on = || lines().nth(1).is_some_and(|line| line.starts_with(['{', ';']));
     match lines().next() {
         Some(first) if is_section(first) && !goes_on() => Some(Kind::Haproxy),
@@ -111,7 +111,7 @@ fn recognized(text: &str) -> Option<Kind> {
     }
 }
 
-/// A line without its comment, which begins at a `#` outside of quotes that is a word's first character.
+/// A line without its comment, which starts at an unquoted `#` at the beginning of a word.
 fn without_comment(line: &str) -> &str {
     let (mut quote, mut before) = (None, ' ');
     for (at, c) in line.char_indices() {

@@ -1,10 +1,9 @@
-//! What both translations fill: Weir's configuration, with the place in the source that each part comes from.
+//! The result of both translations: Weir's configuration, each part with its place in the source.
 
 use crate::note::Notes;
 use crate::values;
 use std::collections::BTreeMap;
 
-/// A configuration.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Document {
     pub workers: Option<u64>,
@@ -12,16 +11,15 @@ pub(crate) struct Document {
     pub certificates: Vec<Certificate>,
     pub services: Vec<Service>,
     pub routes: Vec<Route>,
-    /// Files by status.
+    /// Error pages: files by status.
     pub error_pages: BTreeMap<u16, String>,
-    /// The name of the field with a request's id.
+    /// The field that carries the request ID.
     pub request_id: Option<String>,
     pub log: Table,
     pub limits: Table,
     pub timeouts: Timeouts,
 }
 
-/// A value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     Text(String),
@@ -31,7 +29,7 @@ pub(crate) enum Value {
     Table(Table),
 }
 
-/// Keys with values, in the order in which they are written.
+/// Keys with values, in the order of output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Table(pub Vec<(String, Value)>);
 
@@ -40,7 +38,7 @@ pub(crate) struct Listener {
     pub name: String,
     pub bind: Vec<String>,
     pub settings: Table,
-    /// Terminates TLS, with these settings.
+    /// TLS settings; `None`: cleartext.
     pub tls: Option<Table>,
     pub passthrough: Vec<Passthrough>,
     pub notes: Vec<String>,
@@ -77,7 +75,7 @@ pub(crate) struct Server {
     pub backup: bool,
 }
 
-/// A route; without hosts, paths, and so on, it is for all of them.
+/// A route; an empty list of hosts, paths or conditions matches every request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Route {
     pub host: Vec<String>,
@@ -87,7 +85,7 @@ pub(crate) struct Route {
     pub from: String,
 }
 
-/// What holds for a request beside its host and path.
+/// A route's conditions besides host and path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Conditions {
     pub method: Vec<String>,
@@ -96,7 +94,7 @@ pub(crate) struct Conditions {
     pub listener: Vec<String>,
 }
 
-/// What becomes of a request.
+/// A route's action and its settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Handler {
     pub action: Action,
@@ -106,12 +104,12 @@ pub(crate) struct Handler {
     pub response: Edits,
     pub max_body: Option<u64>,
     pub rate: Option<Rate>,
-    /// `stall`, `response`, `tunnel`.
+    /// The keys `stall`, `response` and `tunnel`.
     pub timeouts: Table,
     pub notes: Vec<String>,
 }
 
-/// How many requests each client may make.
+/// A request limit per client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rate {
     pub requests: u64,
@@ -132,12 +130,12 @@ pub(crate) struct Edits {
     pub remove: Vec<String>,
 }
 
-/// Timeouts of the whole gateway, in milliseconds.
+/// The gateway's timeouts, in milliseconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timeouts(BTreeMap<&'static str, u64>);
 
 impl Document {
-    /// The name of a service like this one: of an equal one that exists, else of this one, which gets a name of its own.
+    /// Adds a service and returns its name; an equal service keeps the name that it has.
     pub(crate) fn service(&mut self, service: Service) -> String {
         let is_equal = |known: &&Service| {
             known.servers == service.servers && known.settings == service.settings && {
@@ -153,7 +151,7 @@ impl Document {
         name
     }
 
-    /// Adds a certificate, unless it is there.
+    /// Adds a certificate unless it exists.
     pub(crate) fn certificate(&mut self, certificate: Certificate) {
         let is_equal =
             |known: &Certificate| (&known.chain, &known.key) == (&certificate.chain, &certificate.key);
@@ -163,7 +161,7 @@ impl Document {
         }
     }
 
-    /// Says that there is no certificate for a listener with TLS, which Weir does not start without.
+    /// Remarks that a TLS listener lacks a certificate, without which Weir does not start.
     pub(crate) fn lacks_certificate(&self, notes: &mut Notes) {
         let with_tls = self.listeners.iter().find(|listener| listener.tls.is_some());
         if let Some(listener) = with_tls.filter(|_| self.certificates.is_empty()) {
@@ -174,22 +172,22 @@ impl Document {
         }
     }
 
-    /// A name for a listener that none has.
+    /// A listener name that is not in use.
     pub(crate) fn listener_name(&self, wanted: &str) -> String {
         values::unique(wanted, |name| self.listeners.iter().any(|known| known.name == name))
     }
 }
 
-/// `-2` of `app-2`.
+/// Whether this is a number suffix such as `-2` of `app-2`.
 fn is_number(rest: &str) -> bool {
     rest.strip_prefix('-')
         .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
 impl Timeouts {
-    /// Sets a timeout, of which the gateway has one: the longest of those that the source has.
+    /// Sets a timeout. The gateway has one per kind, so the longest in the source applies.
     pub(crate) fn set(&mut self, name: &'static str, ms: u64, source: &str, notes: &mut Notes) {
-        // 0 turns a timeout off where the source can do that; Weir has none without an end.
+        // In the source, 0 disables a timeout; Weir's maximum is a year.
         let ms = if ms == 0 { 365 * 86_400_000 } else { ms };
         let known = self.0.entry(name).or_insert(ms);
         if *known != ms {
@@ -204,7 +202,7 @@ impl Timeouts {
         self.0.get(name).copied()
     }
 
-    /// In Weir's spelling.
+    /// The timeouts as Weir writes them.
     pub(crate) fn table(&self) -> Table {
         let mut table = Table::default();
         for (name, ms) in &self.0 {
@@ -236,7 +234,7 @@ impl Table {
         self.set(key, Value::Flag(value));
     }
 
-    /// A list of texts; one alone needs no brackets.
+    /// A list of texts; a single one needs no brackets.
     pub(crate) fn texts<T: Into<String>>(&mut self, key: &str, values: impl IntoIterator<Item = T>) {
         self.set(key, Value::texts(values));
     }
@@ -261,19 +259,19 @@ impl Value {
 }
 
 impl Edits {
-    /// Puts a field in place of those of its name, whatever has been said of it so far.
+    /// Sets a field, discarding earlier edits of its name.
     pub(crate) fn put(&mut self, name: &str, value: String) {
         self.forget(name);
         self.set.insert(name.to_owned(), value);
     }
 
-    /// Drops the fields of a name.
+    /// Removes the fields of a name, discarding earlier edits of it.
     pub(crate) fn drop(&mut self, name: &str) {
         self.forget(name);
         self.remove.push(name.to_owned());
     }
 
-    /// Nothing is said of a name.
+    /// Discards the edits of a name.
     pub(crate) fn forget(&mut self, name: &str) {
         let differs = |known: &String| !known.eq_ignore_ascii_case(name);
         self.set.retain(|known, _| differs(known));
@@ -283,7 +281,7 @@ impl Edits {
 }
 
 impl Action {
-    /// A fixed answer with a status alone.
+    /// A generated response that has only a status.
     pub(crate) fn status(status: u64) -> Self {
         Self::Respond { status, body: None, content_type: None }
     }

@@ -1,10 +1,10 @@
-//! What a translation says beside its result: losses, remarks, and what needs no counterpart.
+//! The by-products of a translation: losses, remarks, and directives that need no counterpart.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::rc::Rc;
 
-/// Where something is written.
+/// A place in a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct At {
     pub file: Rc<str>,
@@ -12,33 +12,33 @@ pub(crate) struct At {
     pub line: usize,
 }
 
-/// Something that was not translated.
+/// A directive that was not translated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// The file, as named.
+    /// The file, as given.
     pub file: String,
     /// The line, counted from 1.
     pub line: usize,
-    /// The directive, as written, shortened.
+    /// The directive, as written but shortened.
     pub directive: String,
-    /// Why, and what to do instead.
+    /// The reason, and what to do instead.
     pub message: String,
 }
 
-/// What a translation says beside its result.
+/// The by-products of a translation.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     losses: Vec<Loss>,
-    /// Losses that are said once, however often they occur.
+    /// Kinds of losses that were reported and must not be repeated.
     said: BTreeSet<String>,
-    /// Differences that hold for the whole configuration.
+    /// Differences that affect the whole configuration.
     pub remarks: Vec<String>,
-    /// Directives without a counterpart that none misses.
+    /// Directives that need no counterpart.
     pub quiet: BTreeSet<String>,
 }
 
 impl Notes {
-    /// Something is not translated.
+    /// Reports a directive that is not translated.
     pub(crate) fn loss(&mut self, at: &At, directive: impl fmt::Display, message: impl Into<String>) {
         let loss = Loss {
             file: at.file.to_string(),
@@ -51,14 +51,14 @@ impl Notes {
         }
     }
 
-    /// As [`Notes::loss`], for the first directive of its kind.
+    /// Like [`Notes::loss`], but reports only the first loss of this kind.
     pub(crate) fn loss_once(&mut self, kind: &str, at: &At, directive: impl fmt::Display, message: &str) {
         if self.said.insert(kind.to_owned()) {
             self.loss(at, directive, message);
         }
     }
 
-    /// A difference, said once.
+    /// Reports a difference, once.
     pub(crate) fn remark(&mut self, text: impl Into<String>) {
         let text = one_line(&text.into());
         if !self.remarks.contains(&text) {
@@ -70,7 +70,7 @@ impl Notes {
         self.quiet.insert(one_line(name));
     }
 
-    /// The losses in the order of the files, and of their lines.
+    /// Sorts the losses by file, in order of appearance, and line.
     pub(crate) fn sort(&mut self) {
         let mut files: Vec<String> = Vec::new();
         for loss in &self.losses {
@@ -90,7 +90,7 @@ impl Notes {
     }
 }
 
-/// Comments and messages are lines: what comes from a file may not end them.
+/// A comment or message must stay on one line, even with text from a file.
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,16 +1,17 @@
-//! Paths as Weir matches them.
+//! Weir's path patterns.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// A path pattern of Weir: `/a` alone, `/a/*` with everything below it, `/a*` for all that begins so. Segments may be `{any}`.
+/// A path pattern: `/a` matches this path, `/a/*` everything below it, `/a*` every path that begins with it. A segment
+/// may be `{any}`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pattern {
-    /// This path alone.
+    /// This path.
     Exact(String),
-    /// This path, without a slash at its end, and all below it.
+    /// This path, without a trailing slash, and all paths below it.
     Below(String),
-    /// All that begins so; the last segment may go on.
+    /// All paths that begin with this text, within its last segment too.
     Starts(String),
 }
 
@@ -20,13 +21,14 @@ impl Pattern {
         Self::Below(String::new())
     }
 
-    /// The path alone; `None` if it cannot be written.
+    /// The pattern of one path; `None` if no pattern expresses it.
     pub(crate) fn exact(path: &str) -> Option<Self> {
         let path = encoded(path)?;
         path.starts_with('/').then_some(Self::Exact(path))
     }
 
-    /// All that begins so. Behind a slash it is for the path without that, too, as patterns have no other such.
+    /// The pattern of all paths that begin with `path`. A prefix with a trailing slash also matches the path without
+    /// it, since `/a/*` matches `/a`.
     pub(crate) fn prefix(path: &str) -> Option<Self> {
         let path = encoded(path)?;
         match path.strip_suffix('/').or_else(|| path.ends_with(ANY).then_some(&path)) {
@@ -37,7 +39,7 @@ impl Pattern {
         }
     }
 
-    /// Whether all paths of `other` are of this one.
+    /// Whether this pattern matches all paths of `other`.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         let (mut own, mut theirs) =
             (self.path().split('/').skip(1).peekable(), other.path().split('/').skip(1).peekable());
@@ -46,7 +48,7 @@ impl Pattern {
             if matches!(self, Self::Starts(_)) && own.peek().is_none() {
                 return their.starts_with(segment);
             }
-            // The last segment of a beginning may go on.
+            // The last segment of a prefix may continue.
             let goes_on = matches!(other, Self::Starts(_)) && theirs.peek().is_none();
             let is_covered = if segment == ANY { !their.is_empty() } else { segment == their && !goes_on };
             if !is_covered {
@@ -59,7 +61,8 @@ impl Pattern {
         }
     }
 
-    /// Of two patterns for a path, Weir takes the one with the smaller rank: it goes by segments, and takes literal ones first.
+    /// Precedence in Weir: of two patterns that match a path, the smaller rank wins. It compares segments, literal ones
+    /// first.
     pub(crate) fn rank(&self) -> (Vec<u8>, Reverse<usize>) {
         let count = self.path().matches('/').count();
         let mut ranks: Vec<_> =
@@ -72,7 +75,7 @@ impl Pattern {
         (ranks, Reverse(self.path().len()))
     }
 
-    /// The paths of both, if there are any; or a few more, where no pattern is for them alone.
+    /// The pattern of the paths that both match, possibly of a few more; `None` if there are no such paths.
     pub(crate) fn meet(&self, other: &Self) -> Option<Self> {
         if self.covers(other) {
             return Some(other.clone());
@@ -80,7 +83,7 @@ impl Pattern {
         if other.covers(self) {
             return Some(self.clone());
         }
-        // What is left in common is behind a segment that is `{any}` in one of them.
+        // The patterns can only meet where one has an `{any}` segment.
         let (mut a, mut b) =
             (self.path().split('/').skip(1).peekable(), other.path().split('/').skip(1).peekable());
         let mut path = String::new();
@@ -88,7 +91,7 @@ impl Pattern {
             let (left, right) = (a.next(), b.next());
             let (one, next, is_last) = match (left, right) {
                 (Some(left), Some(right)) => {
-                    // The last segment of a beginning may go on.
+                    // The last segment of a prefix may continue.
                     let open_left = a.peek().is_none() && matches!(self, Self::Starts(_));
                     let open_right = b.peek().is_none() && matches!(other, Self::Starts(_));
                     let is_met = left == right
@@ -123,7 +126,8 @@ impl Pattern {
         })
     }
 
-    /// The same in all mixtures of upper and lower case; and whether there are no more than these. Of a long one, its first letters.
+    /// The patterns of all spellings in upper and lower case, and whether they match exactly these. A long path yields
+    /// prefixes.
     pub(crate) fn in_any_case(&self) -> (Vec<Self>, bool) {
         let (mut texts, mut rest) = (vec![String::new()], self.path());
         let mut is_whole = true;
@@ -153,7 +157,7 @@ impl Pattern {
         (texts.into_iter().map(pattern).collect(), is_whole)
     }
 
-    /// In Weir's spelling.
+    /// The pattern as Weir writes it.
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Exact(path) => path.clone(),
@@ -169,10 +173,10 @@ impl Pattern {
     }
 }
 
-/// The most mixtures of upper and lower case that are written: of five letters.
+/// Limit of case variants per path: those of five letters.
 const MOST_CASES: usize = 32;
 
-/// Percent-encodes what a pattern may not have. `None`: a segment `.` or `..`, or an empty one.
+/// Percent-encodes characters that a pattern cannot contain. `None`: an empty segment, `.` or `..`.
 fn encoded(path: &str) -> Option<String> {
     let inner = path.strip_suffix('/').unwrap_or(path);
     let mut segments = inner.split('/').skip(1);
@@ -198,7 +202,7 @@ fn encoded(path: &str) -> Option<String> {
     Some(out)
 }
 
-/// Any segment.
+/// The pattern segment that matches any segment.
 pub(crate) const ANY: &str = "{any}";
 
 #[cfg(test)]

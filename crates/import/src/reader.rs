@@ -1,18 +1,18 @@
-//! The files that a configuration includes.
+//! Access to included files.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Reads what a configuration includes.
+/// Reads included files.
 pub trait Reader {
     /// The text of a file.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     fn read(&self, path: &Path) -> io::Result<String>;
 
-    /// The files in a directory, sorted; none if it is not one.
+    /// The files in a directory, sorted; empty if it is no directory.
     fn list(&self, directory: &Path) -> Vec<PathBuf>;
 }
 
@@ -22,7 +22,7 @@ pub struct Files;
 
 impl Reader for Files {
     fn read(&self, path: &Path) -> io::Result<String> {
-        // An included file may be in any encoding; keywords are ASCII.
+        // An included file may have any encoding; keywords are ASCII.
         fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -34,7 +34,7 @@ impl Reader for Files {
     }
 }
 
-/// The files that a path with `*` and `?` in its last part stands for. A pattern in a directory's name matches nothing.
+/// The files that match a path with `*` and `?` in its last component. A wildcard in a directory name matches nothing.
 pub(crate) fn glob(pattern: &Path, reader: &dyn Reader) -> Vec<PathBuf> {
     let (Some(folder), Some(name)) = (pattern.parent(), pattern.file_name().and_then(|name| name.to_str()))
     else {
@@ -47,12 +47,12 @@ pub(crate) fn glob(pattern: &Path, reader: &dyn Reader) -> Vec<PathBuf> {
     reader.list(folder).into_iter().filter(fits).collect()
 }
 
-/// Whether a name has a character that [`glob`] replaces.
+/// Whether a name contains a wildcard of [`glob`].
 pub(crate) fn is_pattern(path: &str) -> bool {
     path.contains(['*', '?'])
 }
 
-/// `*` is any text, `?` any byte. Linear memory, no backtracking beyond the last `*`.
+/// `*` matches any text, `?` any byte. Needs no extra memory and backtracks to the last `*` only.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut in_name, mut star) = (0, 0, None);
     while in_name < name.len() {

@@ -1,13 +1,13 @@
-//! Regular expressions on paths, as patterns: those that are no more, and what is around others.
+//! Translation of regular expressions on paths into patterns, exact or enclosing.
 
 use crate::pattern::{ANY, Pattern};
 use std::collections::BTreeSet;
 
-/// The most patterns that an expression may become.
+/// Limit of patterns per expression.
 const MOST: usize = 64;
 
-/// The patterns of a regular expression on the path that begins with `^`; `None` if it is more than prefixes and whole
-/// paths.
+/// The patterns that match the same paths as a regular expression; `None` if it does not begin with `^` or contains
+/// more than prefixes and whole paths.
 pub(crate) fn of_regex(regex: &str) -> Option<Vec<Pattern>> {
     let inner = regex.strip_prefix('^')?;
     let (texts, rest) = sequence(inner, 0)?;
@@ -20,7 +20,7 @@ pub(crate) fn of_regex(regex: &str) -> Option<Vec<Pattern>> {
         if !text.starts_with('/') && (!text.is_empty() || is_whole) {
             return None;
         }
-        // `{any}` stands for a whole segment.
+        // `{any}` matches a whole segment only.
         if text.split('/').any(|segment| segment.contains(ANY) && segment != ANY) {
             return None;
         }
@@ -30,8 +30,8 @@ pub(crate) fn of_regex(regex: &str) -> Option<Vec<Pattern>> {
     Some(found.iter().filter(|pattern| !covered(pattern)).cloned().collect())
 }
 
-/// Patterns that all paths are of which an expression matches, with `ignores_case` in any case. Mostly there are more paths: those
-/// of the text that it begins with.
+/// Patterns that match at least all paths of an expression, with `ignores_case` in either case. Most match more: all
+/// paths that begin with the expression's literal prefix.
 pub(crate) fn around_regex(regex: &str, ignores_case: bool) -> Vec<Pattern> {
     let (regex, ignores_case) = match regex.strip_prefix("(?i)") {
         Some(regex) => (regex, true),
@@ -49,7 +49,7 @@ pub(crate) fn around_regex(regex: &str, ignores_case: bool) -> Vec<Pattern> {
     }
 }
 
-/// The text that all that it matches begins with; `None`: there is none.
+/// The literal text that every match begins with; `None` if there is none.
 fn beginning(regex: &str) -> Option<String> {
     let mut text = String::new();
     let mut rest = regex.strip_prefix('^').filter(|rest| !has_alternatives(rest))?;
@@ -59,7 +59,7 @@ fn beginning(regex: &str) -> Option<String> {
             ('\\' | '.' | '[' | '(' | '$' | '^' | '*' | '+' | '?' | '{', _) => break,
             (c, _) => (c, &rest[c.len_utf8()..]),
         };
-        // What may be absent is no beginning.
+        // An optional character ends the literal prefix.
         if after.starts_with(['?', '*', '{']) {
             break;
         }
@@ -69,7 +69,7 @@ fn beginning(regex: &str) -> Option<String> {
     text.starts_with('/').then_some(text)
 }
 
-/// Whether there is a `|` outside of all groups, or may be.
+/// Whether the expression has a `|` outside of all groups; true if in doubt.
 fn has_alternatives(regex: &str) -> bool {
     let (mut depth, mut is_class) = (0_usize, false);
     let mut chars = regex.chars();
@@ -84,11 +84,11 @@ fn has_alternatives(regex: &str) -> bool {
             _ => {}
         }
     }
-    // A bracket that is a class's first character would have ended it too early.
+    // The loop above misreads a bracket that is the first character of a class.
     regex.contains("[]") || regex.contains("[^]")
 }
 
-/// What an expression matches.
+/// One text that an expression matches.
 #[derive(Clone, Debug)]
 struct Text {
     text: String,
@@ -99,9 +99,9 @@ struct Text {
 enum End {
     /// More may follow.
     None,
-    /// A path that begins with it, as `.*` came behind it.
+    /// Any text may follow: the expression has `.*` here.
     Open,
-    /// A path that is no longer.
+    /// The path ends here.
     Whole,
 }
 
@@ -111,7 +111,7 @@ impl Text {
     }
 }
 
-/// The texts of a sequence up to its end, or to a `)` or `|` that is not its own; and the rest.
+/// Parses a sequence up to its end or to an unmatched `)` or `|`; returns its texts and the rest.
 fn sequence(regex: &str, depth: usize) -> Option<(Vec<Text>, &str)> {
     let mut texts = vec![Text::new("")];
     let mut rest = regex;
@@ -164,7 +164,7 @@ fn sequence(regex: &str, depth: usize) -> Option<(Vec<Text>, &str)> {
     }
 }
 
-/// `(a|b)`, `(?:a|b)`, `(?<name>a|b)`.
+/// Parses a group: `(a|b)`, `(?:a|b)` or `(?<name>a|b)`.
 fn group(regex: &str, depth: usize) -> Option<(Vec<Text>, &str)> {
     const DEEPEST: usize = 8;
     if depth > DEEPEST {
@@ -225,7 +225,7 @@ mod tests {
                 of_regex(regex).map(|found| found.iter().map(Pattern::text).collect::<Vec<_>>().join(" "));
             assert_eq!(found.as_deref().unwrap_or("?"), patterns, "{regex}");
         }
-        // As many alternatives as there may be, and more.
+        // The maximum number of alternatives, then more.
         assert!(of_regex(&format!("^/{}", "(a|b)".repeat(6))).is_some());
         assert!(of_regex(&format!("^/{}", "(a|b)".repeat(60))).is_none());
         assert!(of_regex(&format!("^{}", "(".repeat(100_000))).is_none());

@@ -1,8 +1,8 @@
-//! Listeners that redirect all of their requests to https: one line of theirs, in place of a route.
+//! Listeners that redirect all requests to https: a listener setting in place of a route.
 
 use crate::model::{Action, Conditions, Document, Handler, Route, Table, Value};
 
-/// Makes routes that redirect all of a cleartext listener's requests settings of that.
+/// Replaces routes that redirect all requests of cleartext listeners by a setting of those listeners.
 pub(crate) fn listeners(document: &mut Document) {
     let with_tls: Vec<_> = document.listeners.iter().filter(|listener| listener.tls.is_some()).collect();
     if with_tls.is_empty() {
@@ -30,12 +30,12 @@ pub(crate) fn listeners(document: &mut Document) {
         for route in &mut document.routes {
             route.when.listener.retain(|name| *name != listener.name);
         }
-        // It named the listener, so those without one are all that is left of it.
+        // A route without a listener handles only what remains after the listeners' settings.
         document.routes.retain(|route| !(route.when.listener.is_empty() && status_of(route).is_some()));
     }
 }
 
-/// The status of a route that redirects all requests of the listeners that it names, and does no more.
+/// The status of a route that redirects all requests of its listeners and does nothing else.
 fn status_of(route: &Route) -> Option<u64> {
     let Action::Redirect { to, status } = &route.then.action else { return None };
     let then =

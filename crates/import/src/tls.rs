@@ -1,8 +1,8 @@
-//! Names of OpenSSL as Weir spells them: suites, groups, versions.
+//! OpenSSL's names of suites, groups and versions, in Weir's spelling.
 
 use crate::model::Table;
 
-/// OpenSSL's name, and Weir's. Those of TLS 1.3 come last.
+/// OpenSSL's name and Weir's; TLS 1.3 suites last.
 const SUITES: [(&str, &str); 9] = [
     ("ECDHE-ECDSA-AES128-GCM-SHA256", "ecdhe-ecdsa-aes128-gcm-sha256"),
     ("ECDHE-ECDSA-AES256-GCM-SHA384", "ecdhe-ecdsa-aes256-gcm-sha384"),
@@ -15,21 +15,21 @@ const SUITES: [(&str, &str); 9] = [
     ("TLS_CHACHA20_POLY1305_SHA256", "chacha20-poly1305-sha256"),
 ];
 
-/// How many of [`SUITES`] are of TLS 1.2.
+/// The number of TLS 1.2 suites in [`SUITES`].
 const OLD: usize = 6;
 
-/// A list of suites.
+/// The suites that a list selects.
 #[derive(Debug, PartialEq, Eq)]
 enum Suites {
-    /// It has all of Weir's, or says so with a keyword such as `HIGH`.
+    /// All suites of Weir, listed or by a keyword such as `HIGH`.
     All,
-    /// It has these of Weir's.
+    /// These suites of Weir.
     Some(Vec<&'static str>),
-    /// It has none of Weir's.
+    /// No suite of Weir.
     None,
 }
 
-/// A list of OpenSSL for TLS 1.2 (`is_old`) or 1.3.
+/// Parses an OpenSSL list for TLS 1.2 (`is_old`) or 1.3.
 fn suites(list: &str, is_old: bool) -> Suites {
     let known = if is_old { &SUITES[..OLD] } else { &SUITES[OLD..] };
     let words: Vec<_> = list.split([':', ',', ' ']).filter(|word| !word.is_empty()).collect();
@@ -51,13 +51,13 @@ fn suites(list: &str, is_old: bool) -> Suites {
     }
 }
 
-/// All of Weir's of TLS 1.2 (`is_old`) or 1.3.
+/// All of Weir's suites for TLS 1.2 (`is_old`) or 1.3.
 fn all(is_old: bool) -> Vec<&'static str> {
     let known = if is_old { &SUITES[..OLD] } else { &SUITES[OLD..] };
     known.iter().map(|(_, name)| *name).collect()
 }
 
-/// The groups of a list of OpenSSL, and those that Weir has not.
+/// Parses an OpenSSL list of groups; also returns the groups that Weir does not support.
 pub(crate) fn groups(list: &str) -> (Vec<&'static str>, Vec<&str>) {
     const GROUPS: [(&str, &str); 9] = [
         ("x25519", "x25519"),
@@ -83,7 +83,7 @@ pub(crate) fn groups(list: &str) -> (Vec<&'static str>, Vec<&str>) {
     (found, unknown)
 }
 
-/// `1.2` or `1.3` of `TLSv1.2` or `TLSv1.3`.
+/// `1.2` for `TLSv1.2`, `1.3` for `TLSv1.3`.
 pub(crate) fn version(name: &str) -> Option<&'static str> {
     match name {
         "TLSv1.2" => Some("1.2"),
@@ -92,7 +92,7 @@ pub(crate) fn version(name: &str) -> Option<&'static str> {
     }
 }
 
-/// What a configuration says about versions and suites; empty: nothing.
+/// A configuration's versions and suites; empty: not configured.
 #[derive(Debug, Default)]
 pub(crate) struct Offer<'a> {
     /// In Weir's spelling.
@@ -104,7 +104,7 @@ pub(crate) struct Offer<'a> {
 }
 
 impl Offer<'_> {
-    /// Writes `versions` and `suites`. Errors: none of the suites is Weir's.
+    /// Writes `versions` and `suites`. Errors: Weir supports none of the suites.
     pub(crate) fn write(&self, table: &mut Table) -> Result<(), String> {
         let has = |version: &str| self.versions.is_empty() || self.versions.contains(&version);
         if has("1.2") != has("1.3") {

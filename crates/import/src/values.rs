@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-/// A duration in milliseconds as Weir spells it; `None` beyond what Weir accepts, more than nothing to a year.
+/// Formats a duration; `None` outside Weir's range of 1 ms to a year.
 pub(crate) fn duration(ms: u64) -> Option<String> {
     const YEAR: u64 = 365 * 86_400_000;
     (1..=YEAR).contains(&ms).then(|| match ms {
@@ -14,7 +14,7 @@ pub(crate) fn duration(ms: u64) -> Option<String> {
     })
 }
 
-/// A time in milliseconds, such as `90`, `1m`, `1h 30m`, `500ms`; a number alone has the unit `plain_ms`.
+/// Parses a time such as `90`, `1m`, `1h 30m` or `500ms`, in milliseconds; a plain number counts units of `plain_ms`.
 pub(crate) fn time(text: &str, plain_ms: u64) -> Option<u64> {
     let (mut total, mut rest) = (0_u64, text.trim());
     if rest.is_empty() {
@@ -27,7 +27,7 @@ pub(crate) fn time(text: &str, plain_ms: u64) -> Option<u64> {
         let unit_end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
         let unit = match &rest[..unit_end] {
             "" => plain_ms,
-            // Microseconds are rounded to what Weir can hold.
+            // Weir's resolution is 1 ms.
             "us" => return Some((number / 1000).max(1)),
             "ms" => 1,
             "s" => 1000,
@@ -45,7 +45,7 @@ pub(crate) fn time(text: &str, plain_ms: u64) -> Option<u64> {
     Some(total)
 }
 
-/// A size such as `8k`, `10m`, `1g` in bytes.
+/// Parses a size such as `8k`, `10m` or `1g`, in bytes.
 pub(crate) fn bytes(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let number: u64 = text[..end].parse().ok()?;
@@ -59,7 +59,7 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
     number.checked_mul(unit).filter(|bytes| *bytes < 1 << 60)
 }
 
-/// A size as Weir spells it.
+/// Formats a size.
 pub(crate) fn size(bytes: u64) -> String {
     for (unit, name) in [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")] {
         if bytes > 0 && bytes.is_multiple_of(unit) {
@@ -69,7 +69,7 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{bytes}B")
 }
 
-/// A name of a listener or a service: letters, digits, `-` and `_`, at most 48 of them, to leave room for a number.
+/// A name for a listener or service: letters, digits, `-` and `_`, at most 48, which leaves room for a number.
 pub(crate) fn name(text: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     let name: String = text.chars().map(plain).take(48).collect();
@@ -77,7 +77,7 @@ pub(crate) fn name(text: &str) -> String {
     if name.is_empty() { "service".to_owned() } else { name.to_owned() }
 }
 
-/// The name, or with a number behind it the first one that is free.
+/// The wanted name, or the first free one with a number appended.
 pub(crate) fn unique(wanted: &str, is_taken: impl Fn(&str) -> bool) -> String {
     if !is_taken(wanted) {
         return wanted.to_owned();
@@ -85,7 +85,7 @@ pub(crate) fn unique(wanted: &str, is_taken: impl Fn(&str) -> bool) -> String {
     (2_u32..).map(|number| format!("{wanted}-{number}")).find(|name| !is_taken(name)).unwrap_or_default()
 }
 
-/// A network without bits behind its prefix, as Weir wants it.
+/// A network with its host bits cleared, as Weir requires.
 pub(crate) fn network(text: &str) -> Option<String> {
     if matches!(text, "unix" | "unix:") {
         return Some("unix".to_owned());
@@ -98,7 +98,7 @@ pub(crate) fn network(text: &str) -> Option<String> {
     let Some(length) = length else { return Some(address.to_string()) };
     match address {
         IpAddr::V4(address) => {
-            // HAProxy also takes a mask in place of a length.
+            // HAProxy accepts a netmask in place of a prefix length.
             let mask = length.parse::<std::net::Ipv4Addr>().ok().map(|mask| mask.to_bits().leading_ones());
             let length = mask.or_else(|| length.parse().ok()).filter(|length| *length <= 32)?;
             let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
@@ -112,7 +112,7 @@ pub(crate) fn network(text: &str) -> Option<String> {
     }
 }
 
-/// The narrower of two networks, if one is in the other.
+/// The narrower of two networks, if one contains the other.
 pub(crate) fn narrower(a: &str, b: &str) -> Option<String> {
     let split = |text: &str| {
         let (address, length) = text.split_once('/').unwrap_or((text, ""));
@@ -131,7 +131,7 @@ pub(crate) fn narrower(a: &str, b: &str) -> Option<String> {
     (a_width == b_width && differing >= shorter).then(|| if a_length >= b_length { a } else { b }.to_owned())
 }
 
-/// Whether Weir takes this as a route's host: a name, or `*.` before one.
+/// Whether Weir accepts this as a route's host: a name, optionally preceded by `*.`.
 pub(crate) fn is_host(host: &str) -> bool {
     let name = host.strip_prefix("*.").unwrap_or(host);
     let label = |label: &str| {
@@ -141,13 +141,13 @@ pub(crate) fn is_host(host: &str) -> bool {
     (name.len() <= 253 && name.split('.').all(label)) || is_ipv6() == Some(true)
 }
 
-/// Whether this may be a field's name (RFC 9110 section 5.1).
+/// Whether this is a valid field name (RFC 9110 section 5.1).
 pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// Fields that frame a message or belong to one connection, which no route may change.
+/// Framing and hop-by-hop fields, which no route may change.
 pub(crate) fn is_framing(name: &str) -> bool {
     const FRAMING: [&str; 9] = [
         "connection",

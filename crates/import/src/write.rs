@@ -5,7 +5,7 @@ use crate::note::{Notes, one_line};
 use crate::values;
 use std::fmt::Write as _;
 
-/// The configuration, with what was lost as comments at its top.
+/// Prints the configuration, with the losses as comments at its top.
 pub(crate) fn document(document: &Document, notes: &Notes, file: &str) -> String {
     let mut out = String::new();
     head(notes, file, &mut out);
@@ -206,7 +206,7 @@ fn map(fields: &std::collections::BTreeMap<String, String>) -> Table {
     Table(fields.iter().map(|(name, value)| (name.clone(), Value::Text(value.clone()))).collect())
 }
 
-/// A header with comments above it, behind an empty line.
+/// Prints an empty line, comments and a header.
 fn section(header: &str, comments: &[&str], out: &mut String) {
     out.push('\n');
     for text in comments.iter().filter(|text| !text.is_empty() && !(header.is_empty())) {
@@ -240,7 +240,7 @@ fn comment(text: &str, out: &mut String) {
     let _ = writeln!(out, "# {}", one_line(text));
 }
 
-/// `name` may be dotted; it is quoted by those whose names are not plain.
+/// Prints a key with its value. `name` may be dotted; callers quote it where necessary.
 fn key(name: &str, value: &Value, out: &mut String) {
     let _ = writeln!(out, "{name} = {}", inline(value));
 }
@@ -262,16 +262,16 @@ fn inline(value: &Value) -> String {
     }
 }
 
-/// A key, quoted unless it is plain.
+/// A key, quoted if necessary.
 fn bare(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     if !name.is_empty() && name.chars().all(is_plain) { name.to_owned() } else { quoted(name) }
 }
 
-/// In values, `${` begins a variable of the environment. In keys, it is plain.
+/// An escaped `${`: in values, `${` begins an environment variable; in keys it does not.
 const LITERAL: &str = "$${";
 
-/// A basic string of TOML.
+/// A TOML basic string.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

@@ -1,10 +1,10 @@
-//! Every directive is translated, known to need nothing, or reported.
+//! Every directive is translated, known to need no counterpart, or reported.
 
 use std::fs;
 use std::path::Path;
 use weir_import::{Files, Kind, import};
 
-/// The lists of names in a file of Rust, by their own names; and the file without them.
+/// The lists of names in a Rust file, by identifier; and the file without them.
 fn lists(text: &str) -> (Vec<(String, Vec<String>)>, String) {
     let (mut found, mut rest) = (Vec::new(), String::new());
     let mut text = text;
@@ -29,7 +29,7 @@ fn lists(text: &str) -> (Vec<(String, Vec<String>)>, String) {
     (found, rest)
 }
 
-/// What a list calls translated is read somewhere in the code of its language, and is in no list of what needs nothing.
+/// Code of the dialect reads every directive that a list calls translated, and no other list contains it.
 #[test]
 fn what_is_called_translated_is_read() {
     for (language, least) in [("nginx", 80), ("haproxy", 70)] {
@@ -50,7 +50,7 @@ fn what_is_called_translated_is_read() {
     }
 }
 
-/// What is not done is counted: each of these is said on stderr.
+/// Each of these losses reaches stderr.
 #[test]
 fn what_is_not_done_is_reported() {
     let losses = |text: &str, kind| import(text, Path::new("x"), Some(kind), &Files).unwrap().losses;

@@ -1,4 +1,4 @@
-//! Configurations of common shapes: what is lost of each, and that the gateway accepts the result.
+//! Configurations of common shapes: their losses, and the gateway's acceptance of the result.
 
 mod accepted;
 
@@ -6,7 +6,6 @@ use accepted::check;
 use std::path::Path;
 use weir_import::{Files, Imported, import};
 
-/// Translates a shape.
 fn shape(name: &str) -> Imported {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shapes").join(name);
     let text = std::fs::read_to_string(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Conditions: ACLs, named and anonymous, as what a route can ask of a request.
+//! Conditions: named and anonymous ACLs as route conditions.
 
 use super::Config;
 use super::parser::{Line, Section};
@@ -7,52 +7,52 @@ use crate::pattern::Pattern;
 use crate::regex::{around_regex, of_regex};
 use crate::values;
 
-/// Something that a route can ask.
+/// A condition that a route can express.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Atom {
     /// A name, or `*.` and a domain.
     Host(String),
     Path(Pattern),
-    /// Below a path, and not that alone.
+    /// Below a path, excluding the path itself.
     Under(Pattern),
-    /// One of these.
+    /// One of these methods.
     Methods(Vec<String>),
-    /// In one of these networks.
+    /// A client address in one of these networks.
     Clients(Vec<String>),
-    /// A field, with this value or with any.
+    /// A field with this value, or with any (`*`).
     Header(String, String),
-    /// The connection has TLS.
+    /// The connection uses TLS.
     Tls,
-    /// It came to this port.
+    /// The connection's local port.
     Port(u16),
     Always,
     Never,
 }
 
-/// What of a question routes can ask.
+/// A condition's translation: exact, or bounded from above and below.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Meaning {
-    /// It is whether one of these holds, but for upper and lower case; `None`: it has no counterpart.
+    /// Equivalent to any of these, apart from case; `None`: no counterpart.
     pub any: Option<Vec<Atom>>,
-    /// One of these holds where it does, and perhaps elsewhere; `None`: it may hold anywhere.
+    /// Whenever the condition holds, one of these does; `None`: no such bound.
     pub most: Option<Vec<Atom>>,
-    /// Where one of these holds, it does.
+    /// Whenever one of these holds, the condition does.
     pub least: Vec<Atom>,
 }
 
-/// It holds, or does not, if it is negated.
+/// A condition, possibly negated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Literal {
     pub means: Meaning,
     pub is_negated: bool,
     /// As written.
     pub text: String,
-    /// As written, with the ACL that it names.
+    /// As written, with the named ACL expanded.
     pub asks: String,
 }
 
 impl Literal {
-    /// One without a counterpart.
+    /// A condition without a counterpart.
     pub(super) fn unknown(text: &str) -> Self {
         let [text, asks] = [text, text].map(str::to_owned);
         Self { means: Meaning::default(), is_negated: false, text, asks }
@@ -64,7 +64,7 @@ impl Meaning {
         Self { any: Some(atoms.clone()), most: Some(atoms.clone()), least: atoms }
     }
 
-    /// No more is known than that there may be more of them.
+    /// These atoms imply the condition; others may too.
     fn at_least(atoms: Option<Vec<Atom>>) -> Self {
         Self { least: atoms.clone().unwrap_or_default(), any: atoms, most: None }
     }
@@ -73,7 +73,7 @@ impl Meaning {
         self.any.is_some() && self.any == self.most
     }
 
-    /// One of both holds.
+    /// Either of two conditions.
     fn or(self, other: Self) -> Self {
         let both = |a: Option<Vec<Atom>>, b: Option<Vec<Atom>>| a.zip(b).map(|(a, b)| [a, b].concat());
         Self {
@@ -84,10 +84,10 @@ impl Meaning {
     }
 }
 
-/// One of its lists holds; within a list all do.
+/// A disjunction of conjunctions.
 pub(super) type Condition = Vec<Vec<Literal>>;
 
-/// The condition after `if` or `unless`; `None` without either. `words`: from there on.
+/// Parses the condition of `if` or `unless`, the first of `words`; `None` without either.
 pub(super) fn condition(
     words: &[String],
     section: &Section,
@@ -132,7 +132,7 @@ fn push(lists: &mut Condition, means: Meaning, is_negated: bool, text: String, a
     }
 }
 
-/// None of the lists holds: of each, one literal does not. Far more lists than a person writes have no counterpart.
+/// The negation: from each list, one literal is false. A condition with too many combinations has no counterpart.
 fn inverted(lists: &Condition) -> Condition {
     const MOST: usize = 256;
     let mut out: Condition = vec![Vec::new()];
@@ -153,7 +153,7 @@ fn inverted(lists: &Condition) -> Condition {
     out
 }
 
-/// An ACL by name: those of one name are alternatives.
+/// A named ACL; several lines with one name are alternatives.
 fn named(name: &str, section: &Section, config: &Config<'_>, notes: &mut Notes, line: &Line) -> Meaning {
     let lines = section.lines.iter().filter(|acl| acl.word(0) == "acl" && acl.word(1) == name);
     let meanings = lines.map(|acl| meaning(&acl.words[2..], config, notes, line));
@@ -173,7 +173,7 @@ fn named(name: &str, section: &Section, config: &Config<'_>, notes: &mut Notes, 
     Meaning::exact(vec![atom])
 }
 
-/// A fetch with its flags and values.
+/// Translates a fetch with its flags and values.
 fn meaning(words: &[String], config: &Config<'_>, notes: &mut Notes, line: &Line) -> Meaning {
     let Some((fetch, rest)) = words.split_first() else { return Meaning::default() };
     let mut flags = Flags::default();
@@ -194,12 +194,12 @@ fn meaning(words: &[String], config: &Config<'_>, notes: &mut Notes, line: &Line
         }
     }
     let (name, argument, converters) = split(fetch);
-    // A host without its port, of old.
+    // The traditional way to strip the port from a host.
     let converters = converters.replace("field(1,:)", "host_only");
     for converter in converters.split(',').filter(|converter| !converter.is_empty()) {
         match converter {
             "lower" => flags.ignores_case = true,
-            // These change nothing that routes compare.
+            // Routes compare the same value without these converters.
             "host_only" | "url_dec" | "port_only" => {}
             _ => return Meaning::default(),
         }
@@ -218,7 +218,7 @@ fn meaning(words: &[String], config: &Config<'_>, notes: &mut Notes, line: &Line
         "hdr" | "req.hdr" | "req.fhdr" | "hdr_host" if argument.eq_ignore_ascii_case("host") => {
             hosts(how, &values)
         }
-        // A client may ask for another host than it named at first.
+        // A client may request another host than its SNI, so the SNI bounds nothing from above.
         "req.ssl_sni" | "req_ssl_sni" => hosts(how, &values),
         "ssl_fc_sni" => Meaning { any: hosts(how, &values).any, ..Meaning::default() },
         "hdr" | "req.hdr" | "req.fhdr" if values::is_token(argument) => {
@@ -248,7 +248,7 @@ struct Flags {
     method: String,
 }
 
-/// `name(argument),converters`.
+/// Splits `name(argument),converters`.
 fn split(fetch: &str) -> (&str, &str, &str) {
     match fetch.split_once('(') {
         Some((name, rest)) if !name.contains(',') => match rest.split_once(')') {
@@ -264,7 +264,7 @@ fn split(fetch: &str) -> (&str, &str, &str) {
     }
 }
 
-/// The lines of a file of patterns.
+/// The lines of a pattern file.
 fn file(name: &str, config: &Config<'_>, notes: &mut Notes, line: &Line) -> Option<Vec<String>> {
     let path = config.folder.join(name);
     match config.reader.read(&path) {
@@ -291,7 +291,7 @@ fn hosts(how: &str, values: &[String]) -> Meaning {
         let names = match how {
             "" | "str" => Some(vec![value.to_owned()]),
             "end" if value.starts_with('.') => Some(vec![format!("*{value}")]),
-            // There may be something else before the name, or behind it.
+            // `hdr_end` and `hdr_dom` may match more than the name and its subdomains.
             "end" | "dom" => {
                 is_exact = false;
                 Some(vec![value.to_owned(), format!("*.{value}")])
@@ -326,7 +326,7 @@ fn headers(name: &str, how: &str, values: &[String], ignores_case: bool) -> Mean
                 false => Meaning::exact(own),
             }
         }
-        // Nothing matches in a field that is not there, but a number or a length of 0.
+        // An absent field fails all of these; a number or a length may still be 0.
         "beg" | "dir" | "dom" | "end" | "reg" | "sub" | "bool" => {
             Meaning { any: None, most: Some(there), least: Vec::new() }
         }
@@ -335,7 +335,7 @@ fn headers(name: &str, how: &str, values: &[String], ignores_case: bool) -> Mean
 }
 
 fn paths(how: &str, values: &[String], ignores_case: bool) -> Meaning {
-    // What ends with a slash is not for the path without it.
+    // A prefix with a trailing slash does not match the path without it.
     let atom = |pattern: Pattern| match pattern {
         Pattern::Below(ref path) if !path.is_empty() => Atom::Under(pattern),
         pattern => Atom::Path(pattern),
@@ -354,7 +354,7 @@ fn paths(how: &str, values: &[String], ignores_case: bool) -> Meaning {
             (Some(own), _) => Some(own.clone()),
             (None, most) => most,
         };
-        // An expression that ends with a slash may be for the path without it, too.
+        // An expression with a trailing slash may match the path without it.
         let is_exact = own.is_some() && !ignores_case;
         let around = |patterns: Vec<Pattern>| patterns.into_iter().map(Atom::Path).collect::<Vec<_>>();
         let least: Vec<_> = own.clone().unwrap_or_default().into_iter().map(atom).collect();

@@ -1,10 +1,10 @@
-//! Every keyword is translated, needs no counterpart, or is reported: none is dropped silently.
+//! The audit: every keyword is translated, needs no counterpart, or is reported.
 
 use super::parser::{Line, Section};
 use super::{Config, rules};
 use crate::note::Notes;
 
-/// Whether a section has nothing but HAProxy's own statistics.
+/// Whether a section serves only HAProxy's own statistics.
 pub(super) fn is_statistics(section: &Section) -> bool {
     let has = |word: &str| section.lines.iter().any(|line| line.word(0) == word);
     let serves = ["server", "default_backend", "use_backend", "server-template"].iter().any(|word| has(word));
@@ -12,7 +12,7 @@ pub(super) fn is_statistics(section: &Section) -> bool {
     (has("stats") || metrics) && !serves
 }
 
-/// Reports what no other part of the translation looks at.
+/// Reports keywords that no other part of the translation reads.
 pub(super) fn audit(config: &Config<'_>, notes: &mut Notes) {
     for section in config.sections {
         match section.kind.as_str() {
@@ -182,11 +182,11 @@ fn proxy(line: &Line, notes: &mut Notes) {
     }
 }
 
-/// Options by which HAProxy takes requests that break rules, by their name since 3.0 and the one of before.
+/// Options that make HAProxy accept malformed requests: the name since 3.0 and the former one.
 pub(super) const ACCEPTS_REQUESTS: [&str; 2] =
     ["accept-unsafe-violations-in-http-request", "accept-invalid-http-request"];
 
-/// Likewise answers.
+/// Options that make HAProxy accept malformed responses: the name since 3.0 and the former one.
 pub(super) const ACCEPTS_ANSWERS: [&str; 2] =
     ["accept-unsafe-violations-in-http-response", "accept-invalid-http-response"];
 
@@ -262,7 +262,7 @@ fn timeout(line: &Line, notes: &mut Notes) {
         ["check", "client", "connect", "http-keep-alive", "http-request", "queue", "server", "tunnel"];
     match line.word(1) {
         name if READ.contains(&name) => {}
-        // Weir answers at once where HAProxy would wait, and ends a connection that is half closed by its other timeouts.
+        // Weir rejects at once where HAProxy waits, and closes half-closed connections by its other timeouts.
         name @ ("client-fin" | "server-fin" | "tarpit") => notes.quiet(&format!("timeout {name}")),
         _ => notes.loss(&line.at, line.text(), UNKNOWN),
     }

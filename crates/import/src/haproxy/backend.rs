@@ -1,4 +1,4 @@
-//! A backend as a service.
+//! Backends as services.
 
 use super::Config;
 use super::audit::ACCEPTS_ANSWERS;
@@ -9,7 +9,7 @@ use crate::note::Notes;
 use crate::{tls, values};
 use std::collections::BTreeMap;
 
-/// Parameters of a server that have a value.
+/// Server parameters that take a value.
 const VALUED: [&str; 52] = [
     "addr",
     "agent-addr",
@@ -66,7 +66,7 @@ const VALUED: [&str; 52] = [
 ];
 const VALUED_TOO: [&str; 7] = ["weight", "verifyhost", "track", "tcp-ut", "socks4", "ws", "shard"];
 
-/// Parameters that Weir needs no setting for.
+/// Server parameters that need no setting in Weir.
 const QUIET: [&str; 31] = [
     "alpn",
     "check",
@@ -103,7 +103,7 @@ const QUIET: [&str; 31] = [
 
 type Params = BTreeMap<String, String>;
 
-/// The service of a backend; `None`: no server is left. `passes_tls`: its connections are passed through.
+/// The service of a backend; `None` if no server remains. `passes_tls`: passthrough connections.
 pub(super) fn service(
     section: &Section,
     config: &Config<'_>,
@@ -177,7 +177,7 @@ pub(super) fn service(
             backup: params_of.contains_key("backup"),
         });
     }
-    // Weights that all share say nothing: HAProxy's are often 100 each.
+    // Equal weights, often 100 each, have no effect.
     if let Some(common) = service.servers.first().map(|server| server.weight)
         && service.servers.iter().all(|server| server.weight == common)
     {
@@ -282,7 +282,7 @@ fn address_of(address: &str, scheme: &str) -> Result<String, String> {
     if let Some(path) = unix {
         return server_url(scheme, &format!("unix:{path}"), 80);
     }
-    // IPv6 is written with a colon before the port, and no brackets.
+    // HAProxy separates the port of an IPv6 address by a colon, without brackets.
     let ipv6 = address.rsplit_once(':').filter(|(host, _)| host.parse::<std::net::Ipv6Addr>().is_ok());
     let address = match ipv6 {
         Some((host, port)) => format!("[{host}]:{port}"),
@@ -356,7 +356,7 @@ fn health(section: &Section, config: &Config<'_>, first: &Params, service: &mut 
     }
     let mut health = Table::default();
     if let Some(line) = config.find(section, &["option", "httpchk"]) {
-        // `METHOD URI VERSION`, of which a URI alone may be.
+        // `METHOD URI VERSION`, or a URI alone.
         let (method, path) = match (line.word(2), line.word(3)) {
             ("", _) => ("GET", "/"),
             (path, "") if path.starts_with('/') => ("GET", path),
@@ -442,7 +442,7 @@ fn expect(section: &Section, health: &mut Table, notes: &mut Notes) {
     }
 }
 
-/// The statuses of an expression for classes: `^2`, `^[23]..`, `(2|3)[0-9][0-9]`.
+/// The status classes of an expression: `^2`, `^[23]..`, `(2|3)[0-9][0-9]`.
 fn class_of(regex: &str) -> Option<String> {
     let inner = regex.trim_start_matches('^').trim_end_matches('$');
     let inner = ["[0-9][0-9]", "..", "\\d\\d", "[0-9]{2}"]
@@ -467,7 +467,7 @@ fn tls_towards(
 ) -> Table {
     let mut table = Table::default();
     let param = |name: &str| first.get(name).map(String::as_str);
-    // HAProxy verifies unless told not to.
+    // HAProxy verifies servers by default.
     let skips = param("verify") == Some("none")
         || (param("verify").is_none()
             && config.global("ssl-server-verify").is_some_and(|line| line.word(1) == "none"));

@@ -9,7 +9,7 @@ use crate::note::Notes;
 use crate::{tls, values};
 use std::collections::BTreeMap;
 
-/// Parameters of a bind that have a value.
+/// Bind parameters that take a value.
 const VALUED: [&str; 30] = [
     "alpn",
     "backlog",
@@ -74,10 +74,10 @@ const QUIET: [&str; 27] = [
     "v6only",
 ];
 
-/// Parameters, of which some may be there several times.
+/// Parameters with their values; some occur several times.
 type Params = BTreeMap<String, Vec<String>>;
 
-/// The versions between two.
+/// The versions from a minimum to a maximum.
 pub(super) fn versions(least: Option<&str>, most: Option<&str>) -> Vec<&'static str> {
     match (least, most) {
         (Some("TLSv1.3"), _) => vec!["1.3"],
@@ -86,7 +86,7 @@ pub(super) fn versions(least: Option<&str>, most: Option<&str>) -> Vec<&'static 
     }
 }
 
-/// The listeners of a frontend, as its rules see them. `passes_tls`: without TLS of their own.
+/// The listeners of a frontend, as its rules see them. `passes_tls`: passthrough, without TLS termination.
 pub(super) fn listeners(
     section: &Section,
     config: &Config<'_>,
@@ -207,7 +207,7 @@ fn params(words: &[String]) -> Params {
     params
 }
 
-/// Binds with the same parameters and port are one listener.
+/// Adds a bind; those with equal parameters and port form one listener.
 fn add(
     bind: String,
     port: Option<u16>,
@@ -259,7 +259,7 @@ fn addresses(text: &str, params: &Params) -> Vec<(String, Option<u16>)> {
     };
     let (first, last) = ports.split_once('-').unwrap_or((ports, ports));
     let (Ok(first), Ok(last)) = (first.parse::<u16>(), last.parse::<u16>()) else { return Vec::new() };
-    /// A range that is longer is a thing for the firewall.
+    /// Limit of ports per range.
     const MOST: usize = 100;
     let ports = || (first..=last).take(MOST);
     hosts.iter().flat_map(|host| ports().map(move |port| (format!("{host}:{port}"), Some(port)))).collect()
@@ -367,7 +367,7 @@ fn listener_tls(
     table
 }
 
-/// A PEM file with certificate and key, or a directory of them.
+/// Adds the certificates of a PEM file with certificate and key, or of a directory of such files.
 fn certificates(
     file: &str,
     section: &Section,
@@ -398,7 +398,7 @@ fn certificates(
         let message = "if it is a directory, it cannot be read; write a [[certificate]] for each file in it";
         notes.loss(&section.at, format!("crt {file}"), message);
     }
-    // Without a key in it, HAProxy takes one beside it.
+    // If the file has no key, HAProxy reads the adjacent `.key` file.
     let is_alone = text.is_some_and(|text| !text.contains("PRIVATE KEY"));
     let key = if is_alone { format!("{path}.key") } else { path.clone() };
     add(path, key);

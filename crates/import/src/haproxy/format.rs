@@ -1,9 +1,9 @@
 //! Log formats as Weir's templates.
 
-/// Stands for the port of the listener, which has no variable.
+/// A placeholder for the listener's port, for which Weir has no variable.
 pub(super) const PORT: &str = "\u{1}";
 
-/// A text with `%[fetch]` and the like. Errors: what has no counterpart.
+/// Translates a text with `%[fetch]` and variables. Errors: the part without a counterpart.
 pub(super) fn template(text: &str) -> Result<String, String> {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(at) = rest.find('%') {
@@ -40,7 +40,7 @@ fn escaped(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
 }
 
-/// Up to the bracket that ends it: expressions may have some of their own.
+/// Splits at the matching bracket; expressions may contain brackets.
 fn bracketed(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Frontends as routes: their rules, and those of the backends that they lead to, evaluated for each host and path.
+//! Frontends as routes: evaluates their rules and those of their backends for each host and path.
 
 use super::acl::Atom;
 use super::parser::Section;
@@ -12,7 +12,7 @@ use crate::pattern::Pattern;
 use crate::values;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A listener, with the frontend that it is of.
+/// A listener and its frontend.
 pub(super) struct Prepared<'a> {
     entry: Entry,
     section: &'a Section,
@@ -36,7 +36,7 @@ pub(super) fn prepare<'a>(
     entries.into_iter().map(|entry| Prepared { entry, section }).collect()
 }
 
-/// More than these, and the configuration is no longer one that a person could read.
+/// Limit of regions; a larger result would be unreadable.
 const MOST_REGIONS: usize = 20_000;
 
 pub(super) fn translate(
@@ -103,7 +103,7 @@ pub(super) fn translate(
     table.write(prepared.len(), document);
 }
 
-/// Adds the paths that several patterns have in common, where one of them has any segment.
+/// Adds the paths that match several patterns, where one pattern has an `{any}` segment.
 fn common(paths: &mut BTreeSet<Pattern>) {
     let all: Vec<_> = paths.iter().cloned().collect();
     let with_any = all.iter().filter(|path| path.path().contains('{'));
@@ -134,15 +134,15 @@ fn target(
     Some(Target { service, rules, timeouts, at: section.at.clone() })
 }
 
-/// Listeners with the same routes, in their order.
+/// Listeners with equal routes, in order.
 type Groups<'a> = Vec<(Vec<usize>, &'a [Leaf])>;
 
-/// The routes of a host: paths with the same groups.
+/// A host's routes: paths with equal groups.
 type Table<'a> = Vec<(Vec<usize>, Groups<'a>)>;
 
 /// The routes of each host, path and listener.
 struct Evaluated {
-    /// Exact names, then domains from the longest, then any host.
+    /// Names first, then domains from the longest to the shortest, then the catch-all.
     hosts: Vec<Option<String>>,
     paths: Vec<Pattern>,
     listeners: Vec<String>,
@@ -166,7 +166,7 @@ impl Evaluated {
         });
         names.push(None);
         let mut paths: Vec<Pattern> = paths.iter().cloned().collect();
-        // So that behind a path is what Weir takes without it.
+        // In Weir's precedence, so that a path's fallback follows it.
         paths.sort_by_key(Pattern::rank);
         let mut leaves = BTreeMap::new();
         for (host, name) in names.iter().enumerate() {
@@ -188,7 +188,7 @@ impl Evaluated {
         self.leaves.get(&(host, path, listener)).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The host that a request falls to when this one has no route: the longest domain around it, else any.
+    /// The host whose routes apply if this one has none: the longest enclosing domain, else the catch-all.
     fn outer_host(&self, host: usize) -> Option<usize> {
         let own = self.hosts.get(host)?.as_ref()?;
         let is_outer = |(index, other): &(usize, &Option<String>)| {
@@ -204,7 +204,7 @@ impl Evaluated {
         self.paths.iter().enumerate().find(is_outer).map(|(index, _)| index)
     }
 
-    /// Whether a host has the same routes as the one that its requests fall to otherwise.
+    /// Whether a host has the same routes as its fallback.
     fn is_host_redundant(&self, host: usize, listener: usize) -> bool {
         self.outer_host(host).is_some_and(|outer| {
             (0..self.paths.len())
@@ -212,7 +212,7 @@ impl Evaluated {
         })
     }
 
-    /// Writes one route for all hosts, paths and listeners that it is alike for.
+    /// Writes each route once, for all hosts, paths and listeners that share it.
     fn write(&self, listeners: usize, document: &mut Document) {
         let mut tables: Vec<(Vec<usize>, Table<'_>)> = Vec::new();
         for host in 0..self.hosts.len() {
@@ -242,7 +242,7 @@ impl Evaluated {
             if table.is_empty() {
                 continue;
             }
-            // Any host cannot be in a list of hosts.
+            // The catch-all cannot be part of a list of hosts.
             let is_any = self.hosts.get(host).is_some_and(Option::is_none);
             match tables.iter_mut().find(|(_, known)| !is_any && *known == table) {
                 Some((members, _)) => members.push(host),

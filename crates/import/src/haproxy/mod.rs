@@ -45,7 +45,7 @@ pub(crate) const SECTIONS: [&str; 17] = [
 /// The parsed configuration.
 pub(super) struct Config<'a> {
     sections: &'a [Section],
-    /// Where relative files are looked for.
+    /// The directory of relative file names.
     folder: PathBuf,
     reader: &'a dyn Reader,
 }
@@ -91,7 +91,7 @@ pub(crate) fn translate(
     Ok(document)
 }
 
-/// Timeouts and the log, of which the gateway has one each.
+/// Translates timeouts and log settings, of which the gateway has one set.
 fn general(config: &Config<'_>, document: &mut Document, notes: &mut Notes) {
     for section in config.sections {
         let time = |name: &str| {
@@ -132,7 +132,7 @@ fn general(config: &Config<'_>, document: &mut Document, notes: &mut Notes) {
             }
         }
     }
-    // What the first `defaults` say of servers is for all; backends that differ say so in their routes.
+    // The first `defaults` section sets the general timeouts; a backend that differs sets them in its routes.
     let defaults = config.sections.iter().find(|section| section.kind == "defaults");
     let server = defaults.and_then(|section| config.find(section, &["timeout", "server"]));
     if let Some(ms) = server.and_then(|line| values::time(line.word(2), 1)) {
@@ -147,7 +147,7 @@ fn general(config: &Config<'_>, document: &mut Document, notes: &mut Notes) {
 }
 
 impl<'a> Config<'a> {
-    /// A section by its kind; a `listen` is a backend, too.
+    /// A section by kind and name; a `listen` is also a backend.
     fn section(&self, kind: &str, name: &str) -> Option<&'a Section> {
         let is_it = |section: &&Section| {
             section.name == name && (section.kind == kind || (kind == "backend" && section.kind == "listen"))
@@ -155,16 +155,16 @@ impl<'a> Config<'a> {
         self.sections.iter().find(is_it)
     }
 
-    /// The last line of a section that begins with these words, or of the defaults that it inherits.
+    /// The last line that begins with these words, in the section or else in the defaults that it inherits.
     fn find(&self, section: &'a Section, words: &[&str]) -> Option<&'a Line> {
         let find = |section: &'a Section| section.lines.iter().rfind(|line| line.begins(words));
         self.lineage(section).into_iter().rev().find_map(find)
     }
 
-    /// The sections that a section's rules are of: the defaults that it inherits, the outermost first, then itself.
+    /// The section, preceded by the defaults that it inherits, outermost first.
     fn lineage(&self, section: &'a Section) -> Vec<&'a Section> {
         let mut sections = vec![section];
-        // Defaults may inherit from earlier ones alone.
+        // A `defaults` section can inherit only from earlier ones.
         let mut before = self.sections.len();
         while let Some(index) = sections.last().and_then(|last| last.defaults).filter(|index| *index < before)
         {
@@ -175,18 +175,18 @@ impl<'a> Config<'a> {
         sections
     }
 
-    /// All lines of a section, those that it inherits first.
+    /// All lines of a section, inherited ones first.
     fn all(&self, section: &'a Section) -> impl Iterator<Item = &'a Line> {
         self.lineage(section).into_iter().flat_map(|section| &section.lines)
     }
 
-    /// A line of `global`.
+    /// The last line of `global` that begins with this word.
     fn global(&self, word: &str) -> Option<&'a Line> {
         let globals = self.sections.iter().filter(|section| section.kind == "global");
         globals.flat_map(|section| &section.lines).rfind(|line| line.word(0) == word)
     }
 
-    /// A file, below the base that `global` names for its kind.
+    /// Resolves a file name against the base directory that `global` sets for its kind.
     fn path(&self, file: &str, base: &str) -> String {
         match self.global(base).filter(|_| !file.starts_with('/')) {
             Some(line) => format!("{}/{file}", line.word(1).trim_end_matches('/')),

@@ -18,12 +18,12 @@ impl Line {
         self.words.get(index).map_or("", String::as_str)
     }
 
-    /// Whether its first words are these.
+    /// Whether the line begins with these words.
     pub(super) fn begins(&self, words: &[&str]) -> bool {
         self.words.len() >= words.len() && words.iter().zip(&self.words).all(|(a, b)| *a == b)
     }
 
-    /// As written, for a message.
+    /// As written, for messages.
     pub(super) fn text(&self) -> String {
         self.words.join(" ")
     }
@@ -36,11 +36,11 @@ pub(super) struct Section {
     pub name: String,
     pub lines: Vec<Line>,
     pub at: At,
-    /// The `defaults` that it inherits from, by number.
+    /// The index of the `defaults` section that it inherits.
     pub defaults: Option<usize>,
 }
 
-/// Parses a file. Errors: a line outside of sections, or a quote that does not end.
+/// Parses a file. Errors: a line outside of sections, or an unterminated quote.
 pub(super) fn parse(text: &str, path: &Path, notes: &mut Notes) -> Result<Vec<Section>, ImportError> {
     let file: Rc<str> = path.display().to_string().into();
     let mut sections: Vec<Section> = Vec::new();
@@ -76,7 +76,7 @@ pub(super) fn parse(text: &str, path: &Path, notes: &mut Notes) -> Result<Vec<Se
         let is_defaults = kind == "defaults";
         let inherits = !is_defaults || named.is_some();
         let mut lines = Vec::new();
-        // Of old, the address is beside the name.
+        // The obsolete syntax has the address next to the name.
         if kind == "listen" && words.len() > 2 && words[2].contains(':') {
             let mut bind = vec!["bind".to_owned()];
             bind.extend(words.iter().skip(2).cloned());
@@ -90,8 +90,8 @@ pub(super) fn parse(text: &str, path: &Path, notes: &mut Notes) -> Result<Vec<Se
     Ok(sections)
 }
 
-/// The words of a line, without its comment. Variables of the environment, which double quotes may have, stay as they are
-/// written.
+/// Splits a line into words and drops its comment. Environment variables, which HAProxy expands in double quotes, stay
+/// as written.
 fn words(line: &str, at: &At, notes: &mut Notes) -> Result<Vec<String>, ImportError> {
     let (mut words, mut word, mut is_word) = (Vec::new(), String::new(), false);
     let mut chars = line.chars();
@@ -111,7 +111,7 @@ fn words(line: &str, at: &At, notes: &mut Notes) -> Result<Vec<String>, ImportEr
                     Some('t') => word.push('\t'),
                     Some(next @ (' ' | '#' | '\\' | '"' | '\'')) => word.push(next),
                     Some('$') if quote.is_some() => word.push('$'),
-                    // Regular expressions keep theirs.
+                    // Regular expressions keep their backslashes.
                     Some(next) => word.extend(['\\', next]),
                     None => {}
                 }
@@ -145,7 +145,7 @@ fn words(line: &str, at: &At, notes: &mut Notes) -> Result<Vec<String>, ImportEr
     Ok(words)
 }
 
-/// Whether a text behind `$` is the name of a variable, or one in braces.
+/// Whether the text after `$` is a variable name, or one in braces.
 fn is_variable(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || "_.{".contains(c))
 }

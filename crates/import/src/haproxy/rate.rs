@@ -1,4 +1,4 @@
-//! Limits of rates: a table of clients with their requests, and a rule that turns away those with too many.
+//! Rate limits: a stick table that counts requests per client, and a rule that denies requests above a rate.
 
 use super::Config;
 use super::acl::{Condition, Literal};
@@ -6,7 +6,7 @@ use super::parser::Section;
 use crate::model::Rate;
 use crate::values;
 
-/// The limit that a rule's condition is about, and what else it asks. `None`: it is about no limit that routes have.
+/// The rate limit in a rule's condition, and the remaining conditions. `None`: no limit that routes can express.
 pub(super) fn limit(
     asked: &Condition,
     section: &Section,
@@ -21,7 +21,7 @@ pub(super) fn limit(
     fits.then(|| (Rate { requests, per_ms }, rest.collect()))
 }
 
-/// How many requests are too many, in `sc_http_req_rate(0) gt 100`, `sc0_http_req_rate gt 100` and `src_http_req_rate gt 100`.
+/// The threshold in `sc_http_req_rate(0) gt 100`, `sc0_http_req_rate gt 100` or `src_http_req_rate gt 100`.
 fn fetched(literal: &Literal) -> Option<u64> {
     let asks = literal.asks.split(' ').skip_while(|word| !word.contains("http_req_rate"));
     let words: Vec<_> = asks.collect();
@@ -36,7 +36,7 @@ fn fetched(literal: &Literal) -> Option<u64> {
     }
 }
 
-/// The time that the section's table counts requests for, if those of a client are counted together.
+/// The period of the section's stick table, if it counts requests per client address.
 fn window(section: &Section, config: &Config<'_>) -> Option<u64> {
     let tracks = config
         .all(section)

@@ -1,7 +1,8 @@
-//! Rules evaluated for a part of all requests, so that what they say in turn becomes routes that say it at once.
+//! Evaluation of rules for a part of all requests, so that a sequence of rules becomes independent routes.
 //!
-//! Weir takes the most specific host, then path, then the first route whose conditions hold. So the rules are evaluated for
-//! each host and each path that they name (and for all others), and within those split by what remains unknown.
+//! Weir selects the most specific host, then the path, then the first route whose conditions hold. So the translation
+//! evaluates the rules for each host and path that they name, and for the rest, and splits these regions by conditions
+//! that remain unknown.
 
 use super::acl::{Atom, Condition, Literal};
 use crate::model::Conditions;
@@ -16,23 +17,23 @@ pub(super) struct Entry {
     pub ports: Vec<u16>,
 }
 
-/// A part of all requests: those of a listener, for a host and a path.
+/// A part of all requests: one listener, host and path.
 #[derive(Clone, Debug)]
 pub(super) struct Region<'a> {
     pub entry: &'a Entry,
-    /// A name, `*.` and a domain, or none of those that the rules name.
+    /// A name, `*.` and a domain, or `None` for hosts that no rule names.
     pub host: Option<&'a str>,
     pub path: &'a Pattern,
     known: Vec<(Atom, bool)>,
 }
 
-/// What an evaluation meets.
+/// The value of a condition in a region.
 pub(super) enum Found {
     Holds,
     Fails,
-    /// It depends on this.
+    /// Unknown: the region must be split by this condition.
     Depends(Atom),
-    /// On more than routes can say.
+    /// Unknown, and routes cannot express it.
     Unclear,
 }
 
@@ -41,7 +42,7 @@ impl<'a> Region<'a> {
         Self { entry, host, path, known: Vec::new() }
     }
 
-    /// The two parts of it where the atom holds, and where it does not.
+    /// Splits the region into the parts where the atom holds and where it does not.
     pub(super) fn split(&self, atom: &Atom) -> [Self; 2] {
         [true, false].map(|holds| {
             let mut part = self.clone();
@@ -50,7 +51,8 @@ impl<'a> Region<'a> {
         })
     }
 
-    /// What its routes have to ask; `None`: no request is of it. What does not hold is asked by routes before them.
+    /// The conditions of the region's routes; `None` if the region is empty. Earlier routes handle the negated
+    /// conditions.
     pub(super) fn conditions(&self) -> Option<Conditions> {
         let mut conditions = Conditions::default();
         for (atom, _) in self.known.iter().filter(|(_, holds)| *holds) {
@@ -122,7 +124,7 @@ impl<'a> Region<'a> {
         }
     }
 
-    /// Whether it holds; `None`: for some of the requests.
+    /// Whether the atom holds; `None`: for some of the region's requests.
     fn atom(&self, atom: &Atom) -> Option<bool> {
         match atom {
             Atom::Always => Some(true),
@@ -139,7 +141,7 @@ impl<'a> Region<'a> {
                 if let Some((_, holds)) = self.known.iter().find(|(known, _)| known == atom) {
                     return Some(*holds);
                 }
-                // One value of a field excludes the others, and any value implies that there is one.
+                // A field's value excludes other values, and implies that the field exists.
                 let excludes = |known: &Atom| match (known, atom) {
                     (Atom::Methods(a), Atom::Methods(b)) => !a.iter().any(|method| b.contains(method)),
                     (Atom::Header(a, x), Atom::Header(b, y)) => a == b && x != "*" && y != "*",
@@ -160,7 +162,7 @@ impl<'a> Region<'a> {
     }
 }
 
-/// The networks that are in both lists.
+/// The networks that both lists contain.
 fn common(a: &[String], b: &[String]) -> Vec<String> {
     let mut networks: Vec<_> =
         a.iter().flat_map(|a| b.iter().filter_map(|b| values::narrower(a, b))).collect();
@@ -169,7 +171,7 @@ fn common(a: &[String], b: &[String]) -> Vec<String> {
     networks
 }
 
-/// Whether all requests for `own` are for `host`, too.
+/// Whether `host` matches all requests that `own` matches.
 pub(super) fn host_covers(host: &str, own: &str) -> bool {
     match host.strip_prefix("*.") {
         None => host == own,

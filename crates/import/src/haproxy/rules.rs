@@ -1,4 +1,4 @@
-//! Rules of a frontend or a backend, in the order in which HAProxy applies them.
+//! Rules of a frontend or a backend, in HAProxy's order of evaluation.
 
 use super::acl::{Atom, Condition, Literal, Meaning, condition};
 use super::format::template;
@@ -14,7 +14,7 @@ use crate::values::{is_framing, is_token};
 pub(super) struct Rule {
     pub condition: Option<Condition>,
     pub then: Then,
-    /// It keeps requests out.
+    /// The rule rejects requests.
     pub denies: bool,
     pub at: At,
 }
@@ -27,16 +27,15 @@ pub(super) enum Then {
     SetResponse(String, String),
     AddResponse(String, String),
     DropResponse(String),
-    /// Takes off a prefix, and puts another one in its place.
+    /// Replaces a path prefix by another.
     Path(String, String),
-    /// Turns away those with too many requests.
+    /// Rejects clients above a request rate.
     Limit(Rate),
     Answer(Action, Vec<String>),
     Use(String),
 }
 
-/// Keywords of rules in the order of their evaluation: connections first, then fields and responses, then redirects,
-/// then the choice of a backend.
+/// Rule keywords in the order of evaluation: connections, fields and responses, redirects, choice of a backend.
 pub(super) const KEYWORDS: [&[&str]; 5] = [
     &["tcp-request"],
     &["monitor-uri"],
@@ -61,7 +60,7 @@ pub(super) const KEYWORDS: [&[&str]; 5] = [
     &["use_backend"],
 ];
 
-/// The rules of a section, and before them those of the defaults that it inherits.
+/// The rules of a section, preceded by those of the defaults that it inherits.
 pub(super) fn rules(section: &Section, config: &Config<'_>, notes: &mut Notes) -> Vec<Rule> {
     let mut rules = Vec::new();
     for keywords in KEYWORDS {
@@ -74,12 +73,12 @@ pub(super) fn rules(section: &Section, config: &Config<'_>, notes: &mut Notes) -
     rules
 }
 
-/// Whether a line closes connections.
+/// Whether a line rejects connections.
 pub(super) fn rejects_connections(line: &Line) -> bool {
     line.word(0) == "tcp-request" && line.word(2) == "reject"
 }
 
-/// Whether a line keeps requests out, or runs what may.
+/// Whether a line rejects requests, or runs code that may.
 pub(super) fn keeps_out(line: &Line) -> bool {
     match (line.word(0), line.word(1)) {
         ("http-request", "deny" | "tarpit" | "reject" | "silent-drop" | "auth") => true,
@@ -133,7 +132,7 @@ fn rule(line: &Line, section: &Section, config: &Config<'_>, notes: &mut Notes) 
     Some(Rule { condition, then, denies, at: line.at.clone() })
 }
 
-/// Whether a rule with a condition that routes do not have sends those elsewhere that are not to come in.
+/// Whether a rule with an untranslatable condition routes unauthorized requests elsewhere.
 fn guards(then: &Then, asked: &Condition, config: &Config<'_>) -> bool {
     let lost = || asked.iter().flatten().filter(|literal| literal.means.any.is_none());
     let knows_client = ["var(", "http_auth", "ssl_c_", "_gpc", "_gpt", "in_table", "lua."];
@@ -157,8 +156,8 @@ fn guards(then: &Then, asked: &Condition, config: &Config<'_>) -> bool {
         }
 }
 
-/// What of a condition has a counterpart. Where that is unknown, who may be turned away is turned away, and other rules are left
-/// out.
+/// Translates a condition. Where parts have no counterpart, a rule that denies covers more requests, and any other rule
+/// is left out.
 fn known(condition: Condition, denies: bool, line: &Line, notes: &mut Notes) -> Option<Condition> {
     let mut lists: Condition = Vec::new();
     for list in condition {
@@ -284,7 +283,7 @@ fn translated(
             notes.quiet(&format!("{} {}", word(0), word(1)));
             Ok(None)
         }
-        // The rules that ask for a rate have it.
+        // The rules that use the rate read these.
         ("http-request", said) if said.starts_with("track-sc") && word(2) == "src" => Ok(None),
         ("http-request", said) if said.starts_with("track-sc") => {
             Err("Weir counts no rates; let the service limit them, or max_connections their number".into())
@@ -307,7 +306,7 @@ fn after<'a>(words: &'a [String], names: &[&str]) -> Option<&'a str> {
     words.get(at + 1).map(String::as_str)
 }
 
-/// The field of an old rule such as `^Server:.*`.
+/// The field name in an obsolete rule such as `^Server:.*`.
 fn field_of(regex: &str) -> Result<&str, String> {
     let name = regex.trim_start_matches('^').split(':').next().unwrap_or_default();
     is_token(name).then_some(name).ok_or_else(|| "expected a field's name; see request_headers.remove".into())
@@ -340,7 +339,7 @@ fn constant(name: &str, value: &str, then: fn(String, String) -> Then) -> Result
     field(name, value, then)
 }
 
-/// `scheme https code 301`, `prefix ..`, `location ..`.
+/// Translates `scheme https code 301`, `prefix ..` and `location ..`.
 fn redirect(words: &[String]) -> Result<Then, String> {
     let word = |index: usize| words.get(index).map_or("", String::as_str);
     let text = template(word(1))
@@ -369,7 +368,7 @@ fn redirect(words: &[String]) -> Result<Then, String> {
     Ok(Then::Answer(Action::Redirect { to, status }, Vec::new()))
 }
 
-/// `return status 200 content-type text/plain string "ok"`.
+/// Translates `return status 200 content-type text/plain string "ok"`.
 fn answer(words: &[String], notes: &mut Notes, line: &Line) -> Result<Then, String> {
     let status = after(words, &["status"]).and_then(|status| status.parse().ok());
     let status = status.filter(|status| (200..=599).contains(status)).unwrap_or(200);
@@ -388,7 +387,7 @@ fn answer(words: &[String], notes: &mut Notes, line: &Line) -> Result<Then, Stri
     Ok(Then::Answer(Action::Respond { status, body, content_type }, Vec::new()))
 }
 
-/// `/prefix%[path]`, `%[path,regsub(^/prefix/,/)]`.
+/// Translates `/prefix%[path]` and `%[path,regsub(^/prefix/,/)]`.
 fn set_path(text: &str) -> Result<Then, String> {
     let why = "routes take a prefix off or put one before a path, no more; let the service do the rest";
     let is_prefix = |prefix: &str| {

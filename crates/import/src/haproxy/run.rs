@@ -1,4 +1,4 @@
-//! What the rules of a frontend, and those of its backends, come to for a part of all requests.
+//! The result of a frontend's rules, and of its backends' rules, for a part of all requests.
 
 use super::acl::{Atom, Condition, Literal};
 use super::format::PORT;
@@ -8,10 +8,10 @@ use crate::model::{Action, Conditions, Document, Edits, Handler, Rate, Table as 
 use crate::note::{At, Notes};
 use std::collections::BTreeMap;
 
-/// What the rules of a frontend lead to.
+/// A frontend's rules and their targets.
 pub(super) struct Program<'a> {
     pub name: &'a str,
-    /// It is its own backend.
+    /// The section is a `listen`, which is also its own backend.
     pub is_listen: bool,
     pub rules: Vec<Rule>,
     pub default: Option<&'a str>,
@@ -26,7 +26,7 @@ pub(super) struct Target {
     pub at: At,
 }
 
-/// A route to be, without host and path.
+/// A future route, without host and path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Leaf {
     pub when: Conditions,
@@ -34,10 +34,10 @@ pub(super) struct Leaf {
     pub from: String,
 }
 
-/// More than these, and the configuration is no longer one that a person could read.
+/// Limit of routes per region; more would be unreadable.
 const MOST_LEAVES: usize = 200;
 
-/// An evaluation for one region.
+/// The evaluation of one region.
 pub(super) struct Run<'a> {
     pub program: &'a Program<'a>,
     pub targets: &'a BTreeMap<String, Target>,
@@ -48,7 +48,7 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// From rule number `from` of the frontend.
+    /// Evaluates the frontend's rules from number `from` on.
     pub(super) fn frontend(&mut self, region: Region<'_>, from: usize, mut handler: Handler) {
         let program = self.program;
         for (index, rule) in program.rules.iter().enumerate().skip(from) {
@@ -88,7 +88,7 @@ impl Run<'_> {
             handler.action = Action::status(503);
             return self.leaf(&region, own(handler), at);
         };
-        // A `listen` has had its rules as a frontend.
+        // The rules of a `listen` have run as those of its frontend.
         let is_own = self.program.is_listen && name == self.program.name;
         let rules = if is_own { &[] } else { &target.rules[..] };
         for (index, rule) in rules.iter().enumerate().skip(from) {
@@ -150,13 +150,13 @@ impl Run<'_> {
         }
     }
 
-    /// Applies a rule; returns whether it answers.
+    /// Applies a rule; returns whether it generates the response.
     fn apply(&mut self, then: &Then, at: &At, handler: &mut Handler) -> bool {
         match then {
             Then::SetRequest(name, value) | Then::AddRequest(name, value) => {
                 let Some(value) = self.with_port(value, at) else { return false };
                 let scheme = if self.entry.is_tls { "https" } else { "http" };
-                // What Weir sends anyway.
+                // Weir sets these fields to the same values.
                 let is_own = match name.to_ascii_lowercase().as_str() {
                     "x-forwarded-proto" => value == scheme || value == "{scheme}",
                     "x-forwarded-for" => value == "{client_ip}",
@@ -179,7 +179,7 @@ impl Run<'_> {
                 false
             }
             Then::DropRequest(name) => {
-                // Weir drops what the client says of these, and writes its own.
+                // Weir replaces the client's values of these fields.
                 let own = ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "forwarded"];
                 if !own.iter().any(|own| own.eq_ignore_ascii_case(name)) {
                     handler.request.drop(name);
@@ -219,7 +219,7 @@ impl Run<'_> {
         }
     }
 
-    /// With the listener's port in the place of its variable; `None`: it has several.
+    /// Replaces the placeholder by the listener's port; `None` if the listener has several.
     fn with_port(&mut self, value: &str, at: &At) -> Option<String> {
         if !value.contains(PORT) {
             return Some(value.to_owned());
@@ -234,7 +234,8 @@ impl Run<'_> {
     }
 }
 
-/// A condition of a rule that denies, without what earlier rules have changed: routes compare what the client sent.
+/// The condition of a rule that denies, without parts that earlier rules have changed: routes compare the client's
+/// request.
 fn as_sent(condition: &Condition, handler: &Handler) -> Condition {
     let has_path = handler.strip_prefix.is_some() || handler.add_prefix.is_some();
     let has_field = |name: &String| {
@@ -250,14 +251,14 @@ fn as_sent(condition: &Condition, handler: &Handler) -> Condition {
     condition.iter().map(|list| list.iter().filter(is_kept).cloned().collect()).collect()
 }
 
-/// Fields of which a request has one.
+/// Fields that occur once per request.
 fn is_single(name: &str) -> bool {
     ["host", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-for"]
         .iter()
         .any(|single| name.eq_ignore_ascii_case(single))
 }
 
-/// An answer of the gateway's own has no request to change; HAProxy's rules about responses are not for it.
+/// A generated response has no upstream request, and HAProxy does not apply response rules to it.
 fn own(handler: Handler) -> Handler {
     Handler { action: handler.action, notes: handler.notes, ..Handler::default() }
 }

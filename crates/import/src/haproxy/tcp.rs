@@ -1,4 +1,4 @@
-//! `mode tcp`: connections that are passed on by the name that the client asks for.
+//! `mode tcp`: passthrough connections by server name.
 
 use super::acl::{Atom, condition};
 use super::parser::{Line, Section};
@@ -77,7 +77,7 @@ pub(super) fn translate(section: &Section, config: &Config<'_>, document: &mut D
             "no connection is passed on",
         );
     }
-    // Weir counts a tunnel's idle time alone.
+    // Weir's tunnels have an idle timeout only.
     for timeout in ["tunnel", "server", "client"] {
         let line = config.find(section, &["timeout", timeout]);
         if let Some(ms) = line.and_then(|line| values::time(line.word(2), 1)) {
@@ -85,7 +85,7 @@ pub(super) fn translate(section: &Section, config: &Config<'_>, document: &mut D
             break;
         }
     }
-    // The first rule for a name is taken.
+    // The first rule for a name wins.
     let mut seen = std::collections::BTreeSet::new();
     for entry in &mut passthrough {
         entry.names.retain(|name| seen.insert(name.clone()));
@@ -99,7 +99,7 @@ pub(super) fn translate(section: &Section, config: &Config<'_>, document: &mut D
     }
 }
 
-/// The names that a list of conditions asks for, if it asks for no more.
+/// The server names in a list of conditions; `None` if it has other conditions.
 fn names_of(list: &[super::acl::Literal]) -> Option<Vec<String>> {
     let mut names = None;
     for literal in list {

@@ -1,9 +1,9 @@
-//! Every directive is translated, needs no counterpart, or is reported: none is dropped silently.
+//! The audit: every directive is translated, needs no counterpart, or is reported.
 
 use super::parser::Directive;
 use crate::note::Notes;
 
-/// Reports what no other part of the translation looks at.
+/// Reports directives that no other part of the translation reads.
 pub(super) fn audit(directives: &[Directive], notes: &mut Notes) {
     let mut pending: Vec<&Directive> = directives.iter().rev().collect();
     while let Some(directive) = pending.pop() {
@@ -14,7 +14,7 @@ pub(super) fn audit(directives: &[Directive], notes: &mut Notes) {
     }
 }
 
-/// Blocks of directives; `map`, `types`, `geo` and the like have values.
+/// Whether a block contains directives; `map`, `types`, `geo` and similar blocks contain values.
 fn descends(name: &str) -> bool {
     matches!(name, "http" | "stream" | "server" | "location" | "events")
 }
@@ -36,7 +36,7 @@ fn look(directive: &Directive, notes: &mut Notes) {
         return;
     }
     if let Some((_, message)) = LOSSES.iter().find(|(known, _)| *known == name) {
-        // What is on by default in Weir is not off there.
+        // `proxy_next_upstream` has a default in Weir, so `off` is a loss too.
         if on || name == "proxy_next_upstream" {
             notes.loss_once(name, at, text, message);
         }
@@ -65,7 +65,7 @@ fn look(directive: &Directive, notes: &mut Notes) {
     }
 }
 
-/// What other parts of the translation read.
+/// Directives that other parts of the translation read.
 const TRANSLATED: [&str; 86] = [
     "access_log",
     "add_header",
@@ -155,7 +155,7 @@ const TRANSLATED: [&str; 86] = [
     "empty_gif",
 ];
 
-/// What Weir needs no setting for, or cannot differ in for a client or a server.
+/// Directives that need no setting in Weir, or whose effect neither clients nor servers notice.
 const QUIET: [&str; 73] = [
     "absolute_redirect",
     "accept_mutex",
@@ -259,7 +259,7 @@ const QUIET_FAMILIES: [&str; 24] = [
     "working_directory",
 ];
 
-/// What cannot be turned off: why, and what to do instead.
+/// Directives that cannot be `off`: the reason, and what to do instead.
 const WITHOUT: [(&str, &str); 4] = [
     ("ignore_invalid_headers", "Weir refuses requests with such fields"),
     ("merge_slashes", "routes take several slashes for one; requests are passed on as they came"),
@@ -270,7 +270,7 @@ const WITHOUT: [(&str, &str); 4] = [
     ),
 ];
 
-/// What has no counterpart, by name: why, and what to do instead.
+/// Directives without a counterpart: the reason, and what to do instead.
 const LOSSES: [(&str, &str); 20] = [
     ("http2", "Weir speaks HTTP/1.1; clients of HTTP/2 fall back to it, nothing to do"),
     ("http3", "Weir speaks HTTP/1.1 over TCP; clients of HTTP/3 fall back to it, nothing to do"),
@@ -300,7 +300,7 @@ const LOSSES: [(&str, &str); 20] = [
     ("proxy_set_body", "Weir keeps the client's body"),
 ];
 
-/// As [`LOSSES`], by the beginning of the name.
+/// Like [`LOSSES`], by name prefix.
 const FAMILIES: [(&str, &str); 16] = [
     ("proxy_cache", "Weir does not cache; put a cache behind it, or leave it to clients"),
     ("proxy_store", "Weir does not store responses"),

@@ -1,7 +1,7 @@
-//! What must stay closed: the directives that keep requests out, and the paths that they are about.
+//! Access control: directives that reject requests, and the paths that they protect.
 //!
-//! nginx looks for a location in an order of its own, and by expressions that routes do not have. Where a location keeps requests
-//! out and patterns cannot say for which paths, every route that could have one of them is closed.
+//! nginx selects locations in its own order and by expressions that routes do not have. If a location rejects requests
+//! and no pattern expresses its paths, the translation denies every route that could match one of them.
 
 use super::location::Part;
 use super::parser::Directive;
@@ -11,7 +11,7 @@ use crate::model::{Action, Handler};
 use crate::pattern::Pattern;
 use crate::regex::around_regex;
 
-/// The directive in the blocks of a scope from number `depth` on that keeps requests out, or may.
+/// The directive that rejects requests, or may, in the scope's blocks from number `depth` on.
 pub(super) fn closing<'a>(scope: &Scope<'a>, depth: usize) -> Option<&'a Directive> {
     let is_denial = |directive: &&Directive| match directive.name.as_str() {
         "return" => is_denial(directive),
@@ -26,7 +26,7 @@ pub(super) fn closing<'a>(scope: &Scope<'a>, depth: usize) -> Option<&'a Directi
     scope.own().iter().find(is_denial).or_else(|| inherited.find(is_inner))
 }
 
-/// The directive that asks who the client is, or lets a program decide: Weir can do neither.
+/// The directive that authenticates the client or lets a program decide; Weir can do neither.
 pub(super) fn guard<'a>(scope: &Scope<'a>) -> Option<&'a Directive> {
     let is_on = |directive: &&Directive| {
         is_guard(&directive.name)
@@ -36,7 +36,7 @@ pub(super) fn guard<'a>(scope: &Scope<'a>) -> Option<&'a Directive> {
     scope.from(0).filter(is_on).last()
 }
 
-/// Whether a directive of this name keeps requests out unless it is `off`.
+/// Whether a directive of this name rejects requests unless it is `off`.
 pub(super) fn is_guard(name: &str) -> bool {
     const MODULES: [&str; 10] = [
         "auth_basic",
@@ -60,12 +60,12 @@ pub(super) fn is_guard(name: &str) -> bool {
             && !["auth_delay", "auth_http"].iter().any(|other| name.starts_with(other)))
 }
 
-/// Whether a `return` turns the client away.
+/// Whether a `return` rejects the request.
 pub(super) fn is_denial(directive: &Directive) -> bool {
     directive.arg().parse::<u64>().is_ok_and(|status| (400..500).contains(&status))
 }
 
-/// Whether an `if` keeps requests out: it turns them away, or sends those who are unknown elsewhere.
+/// Whether an `if` rejects requests, or redirects unauthenticated clients.
 pub(super) fn denies(directive: &Directive) -> bool {
     let asks_who = ["$ssl_client", "$remote_user", "$http_authorization", "$secure_link", "$invalid_referer"];
     let asks_who = directive.args.iter().any(|arg| asks_who.iter().any(|variable| arg.contains(variable)));
@@ -81,7 +81,8 @@ pub(super) fn denies(directive: &Directive) -> bool {
     })
 }
 
-/// What a handler does, unless Weir cannot tell whether nginx would: then it turns all away, and says what it was.
+/// A handler that denies all requests, since Weir cannot tell which of them nginx would reject; its note names the
+/// original action.
 pub(super) fn closed(handler: Handler, why: &Directive) -> Handler {
     if matches!(handler.action, Action::Respond { status, .. } if status >= 400) {
         return handler;
@@ -95,7 +96,8 @@ pub(super) fn closed(handler: Handler, why: &Directive) -> Handler {
     Handler { notes: handler.notes, ..Handler::new(Action::status(403)) }.noted(note)
 }
 
-/// Whether nginx takes the first of two locations for a path of both. Of two prefixes it is the longer, as in Weir.
+/// Whether nginx prefers the first of two locations that match a path, where Weir's order may differ. Of two prefixes
+/// both prefer the longer.
 fn beats(a: &Location<'_>, b: &Location<'_>) -> bool {
     match (a.kind, b.kind) {
         (Kind::Exact, other) => other != Kind::Exact,
@@ -105,7 +107,7 @@ fn beats(a: &Location<'_>, b: &Location<'_>) -> bool {
     }
 }
 
-/// Gives each location the paths that nginx takes it for, where Weir would take another one.
+/// Moves paths between locations where nginx's precedence differs from Weir's.
 pub(super) fn in_order(locations: &mut [Location<'_>]) {
     let written = locations.to_vec();
     for (location, own) in locations.iter_mut().zip(&written) {
@@ -121,7 +123,7 @@ pub(super) fn in_order(locations: &mut [Location<'_>]) {
                 if is_whole && location.patterns.contains(pattern) {
                     continue;
                 }
-                // What is only a part of the other's paths may be a little more than that: good for a denial alone.
+                // A partial overlap may include a few more paths, which is acceptable only for a denial.
                 let both = pattern.meet(loser).filter(|_| own.closes.is_some() || is_whole);
                 location.patterns.extend(both.filter(|both| both != pattern));
             }
@@ -131,7 +133,7 @@ pub(super) fn in_order(locations: &mut [Location<'_>]) {
     }
 }
 
-/// Closes what a location may keep out whose paths patterns cannot say.
+/// Denies the paths around a location that rejects requests and whose own paths no pattern expresses.
 pub(super) fn around(locations: &mut [Location<'_>]) -> Vec<(Part, Vec<Pattern>, String)> {
     let mut routes = Vec::new();
     for a in 0..locations.len() {
@@ -172,7 +174,7 @@ pub(super) fn around(locations: &mut [Location<'_>]) -> Vec<(Part, Vec<Pattern>,
     routes
 }
 
-/// `location /app/` is not for `/app`, as `/app/*` is: another location keeps that closed.
+/// Protects `/app` where only `location /app/` is open: the pattern `/app/*` matches both.
 pub(super) fn without_slash(locations: &mut [Location<'_>]) {
     let mut found = Vec::new();
     for (index, location) in locations.iter().enumerate() {
@@ -199,7 +201,7 @@ pub(super) fn without_slash(locations: &mut [Location<'_>]) {
     }
 }
 
-/// The paths that nginx goes on with elsewhere, where a location keeps them out.
+/// Denies rewrites whose target a location protects.
 pub(super) fn moved(block: &[Directive], locations: &[Location<'_>]) -> Vec<(Part, Vec<Pattern>, String)> {
     let mut routes = Vec::new();
     for directive in block.iter().filter(|directive| directive.is("rewrite")) {

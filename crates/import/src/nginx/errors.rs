@@ -7,14 +7,14 @@ use crate::pattern::Pattern;
 use crate::regex::of_regex;
 use std::collections::BTreeSet;
 
-/// The pages of all servers.
+/// The error pages of all servers.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
-    /// Those that are files: their locations need no route.
+    /// URIs of pages that are files; their locations need no route.
     pub uris: BTreeSet<String>,
 }
 
-/// Takes the pages of a server, whose files are in its `root` or in that of the page's location.
+/// Translates a server's error pages, whose files are below its `root` or that of the page's location.
 pub(super) fn pages(server: &Scope<'_>, context: &mut Context<'_>) {
     let own: Vec<_> = server.all("error_page");
     for directive in own {
@@ -49,7 +49,7 @@ fn is_of_regex(regex: &str, uri: &str) -> bool {
     Pattern::exact(uri).is_some_and(|uri| patterns.into_iter().any(|pattern| pattern.covers(&uri)))
 }
 
-/// The file of a page, if it is one.
+/// The file of a page; `None` if it is no file.
 fn file(uri: &str, server: &Scope<'_>) -> Option<String> {
     if !uri.starts_with('/') || uri.contains('$') {
         return None;

@@ -1,4 +1,4 @@
-//! What is decided before a location is: `if`, `allow` and `deny`, `limit_except`, passwords.
+//! Decisions before a location's handler: `if`, `allow` and `deny`, `limit_except`, passwords.
 
 use super::closed::{self, closed};
 use super::http::Context;
@@ -11,8 +11,8 @@ use crate::pattern::Pattern;
 use crate::regex::{around_regex, of_regex};
 use crate::values;
 
-/// The routes of the block's own `if`s, which come before its others; and the one that has no counterpart and keeps requests
-/// out.
+/// The routes of the block's own `if`s, which precede its others; and the first `if` that has no counterpart and may
+/// reject requests.
 pub(super) fn ifs<'a>(
     scope: &Scope<'a>,
     known: &Known,
@@ -61,7 +61,8 @@ fn part(
     Ok(part)
 }
 
-/// The condition in parentheses, and whether it holds for more paths, as it may if it denies. Errors: why Weir has none such.
+/// Translates the condition in parentheses; true if the result matches more paths, which a denial may. Errors: the
+/// reason why it has no counterpart.
 fn condition(args: &[String], denies: bool) -> Result<(Part, bool), String> {
     let text = args.join(" ");
     let inner = text.trim().strip_prefix('(').and_then(|text| text.trim().strip_suffix(')')).unwrap_or(&text);
@@ -91,7 +92,7 @@ fn condition(args: &[String], denies: bool) -> Result<(Part, bool), String> {
             if !names.iter().all(|name| values::is_token(name) && !name.contains(['.', '*', '+', '^'])) {
                 return Err(none());
             }
-            // Of other names, `~` is also for those that it is a part of, and `~*` for those in other letters.
+            // For other variables, `~` also matches substrings and `~*` ignores case.
             let is_whole = operator == "~" && value.starts_with('^') && value.ends_with('$');
             if denies && !is_whole {
                 return Err(none());
@@ -144,7 +145,7 @@ pub(super) fn guarded(scope: &Scope<'_>, then: Handler, context: &mut Context<'_
         let then = if is_allowed { handler.clone() } else { forbidden };
         if directive.arg() == "all" {
             parts.push(Part { then, ..Part::default() });
-            // Nothing gets beyond it.
+            // No request passes `deny all`.
             return methods(scope, parts, context);
         }
         match values::network(directive.arg()) {
@@ -169,7 +170,7 @@ pub(super) fn guarded(scope: &Scope<'_>, then: Handler, context: &mut Context<'_
     methods(scope, parts, context)
 }
 
-/// `limit_except`: other methods than those named are for some clients, or for none.
+/// `limit_except`: methods other than the listed ones get 403.
 fn methods(scope: &Scope<'_>, parts: Vec<Part>, context: &mut Context<'_>) -> Vec<Part> {
     let Some(directive) = scope.here("limit_except") else { return merged(parts) };
     let mut names = directive.args.clone();
@@ -190,12 +191,12 @@ fn methods(scope: &Scope<'_>, parts: Vec<Part>, context: &mut Context<'_>) -> Ve
     limited
 }
 
-/// What a line denies.
+/// The denial of a line.
 fn denied(line: &Directive) -> Handler {
     Handler::new(Action::status(403)).noted(format!("{}: {}", line.at, line.text()))
 }
 
-/// Neighbours that differ in their clients alone become one.
+/// Merges adjacent parts that differ only in their clients.
 fn merged(parts: Vec<Part>) -> Vec<Part> {
     let plain = |then: &Handler| Handler { notes: Vec::new(), ..then.clone() };
     let is_alike = |a: &Handler, b: &Handler| plain(a) == plain(b);

@@ -8,7 +8,7 @@ use crate::model::{Document, Edits};
 use crate::note::Notes;
 use crate::values::{is_framing, is_token};
 
-/// What the request takes along, and whether it is prepared for WebSockets.
+/// The edits of the request's fields, and whether the location supports WebSockets.
 pub(super) fn request(
     scope: &Scope<'_>,
     target: &Target,
@@ -31,7 +31,7 @@ pub(super) fn request(
             }
             ("host", "$proxy_host" | "$proxy_host:$proxy_port" | "") => {}
             ("upgrade", _) => is_upgraded = true,
-            // Weir frames messages itself, and takes an upgrade along.
+            // Weir frames messages itself and forwards upgrades.
             (
                 "connection" | "te" | "trailer" | "keep-alive" | "proxy-connection" | "transfer-encoding",
                 _,
@@ -75,7 +75,7 @@ pub(super) fn request(
         }
     }
     if !has_host {
-        // nginx's default. The name of a group is the same for all of its servers, so a request may go to another one.
+        // nginx's default. All servers of a group share the group's name, so a retry at another server may keep it.
         let text = match target.is_group || target.authority == "localhost" {
             true => target.authority.replace('{', "{{").replace('}', "}}"),
             false => "{upstream}".to_owned(),
@@ -87,12 +87,12 @@ pub(super) fn request(
 
 const FORWARDED_FOR: &str = "X-Forwarded-For has the client's address alone, not what the client sent; behind another proxy, name it in trusted_proxies";
 
-/// Whether the field may be the one that has each request's id.
+/// Whether the field can carry the request ID.
 fn is_id(name: &str, document: &Document) -> bool {
     document.request_id.as_ref().is_none_or(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// Without braces around variables, for comparisons.
+/// The text without optional braces around variables, for comparisons.
 fn plain(text: &str) -> String {
     use super::variables::{Piece, pieces};
     let pieces = pieces(text);
@@ -108,7 +108,7 @@ fn plain(text: &str) -> String {
     pieces.iter().enumerate().map(piece).collect()
 }
 
-/// What the answer gets. `is_own`: it is an answer of the gateway's own, whose type is returned beside it.
+/// The edits of the response's fields. `is_own`: for a generated response, whose Content-Type is returned separately.
 pub(super) fn response(
     scope: &Scope<'_>,
     known: &Known,
@@ -165,7 +165,7 @@ pub(super) fn response(
                 notes.loss(&directive.at, directive.text(), message);
             }
             _ => {
-                // What `proxy_hide_header` drops is replaced.
+                // `proxy_hide_header` removes the server's field, so this one replaces it.
                 let is_hidden = edits.remove.iter().any(|hidden| hidden.eq_ignore_ascii_case(name));
                 match is_hidden {
                     true => edits.put(name, text),
@@ -182,7 +182,7 @@ fn is_constant(template: &str) -> bool {
     !template.replace("{{", "").replace("}}", "").contains('{')
 }
 
-/// Caches go by `Cache-Control` where there is `Expires`, too (RFC 9111 section 5.3).
+/// As Cache-Control, which takes precedence over Expires (RFC 9111 section 5.3).
 fn expires(scope: &Scope<'_>, edits: &mut Edits, notes: &mut Notes) {
     let Some(directive) = scope.find("expires") else { return };
     let value = match directive.arg() {

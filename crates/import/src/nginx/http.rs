@@ -1,4 +1,4 @@
-//! The block `http`.
+//! The `http` block.
 
 use super::errors::Pages;
 use super::listen::{self, Place};
@@ -11,16 +11,16 @@ use crate::note::{At, Notes};
 use crate::values;
 use std::collections::BTreeMap;
 
-/// What all servers share.
+/// Shared state of all servers.
 pub(super) struct Context<'a> {
     pub scope: Scope<'a>,
     pub upstreams: Upstreams<'a>,
     pub document: &'a mut Document,
     pub notes: &'a mut Notes,
-    /// The limit of bodies that holds unless a route says otherwise; 0: none.
+    /// The default limit of request bodies; 0: none.
     pub max_body: u64,
     pub pages: Pages,
-    /// Names of servers by their numbers.
+    /// Server names by server number.
     pub names: BTreeMap<usize, Vec<String>>,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn translate(block: &[Directive], document: &mut Document, notes: &mu
     finish(document, notes);
 }
 
-/// What can only be said at the end.
+/// Remarks about the complete document.
 fn finish(document: &Document, notes: &mut Notes) {
     document.lacks_certificate(notes);
     let relative = |path: &str| !path.starts_with('/');
@@ -90,7 +90,7 @@ fn finish(document: &Document, notes: &mut Notes) {
     }
 }
 
-/// The one general limit of each kind: the largest of all servers'.
+/// The general limits: the largest values of all servers.
 fn limits(servers: &[Scope<'_>], document: &mut Document, notes: &mut Notes) {
     let found = servers.iter().filter_map(|server| server.find("large_client_header_buffers"));
     let mut largest = None;
@@ -100,7 +100,7 @@ fn limits(servers: &[Scope<'_>], document: &mut Document, notes: &mut Notes) {
         largest = largest.max(Some((size, count)));
     }
     let Some((size, count)) = largest else { return };
-    // What Weir accepts.
+    // Weir's ranges.
     let line = size.clamp(256, 1 << 20);
     let head = size.saturating_mul(count).clamp(512, 1 << 20).max(line);
     if head != size.saturating_mul(count) {
@@ -110,7 +110,7 @@ fn limits(servers: &[Scope<'_>], document: &mut Document, notes: &mut Notes) {
     document.limits.set("line", Value::Text(values::size(line)));
 }
 
-/// The general timeouts: nginx has them for each server.
+/// The general timeouts, which nginx sets per server.
 fn timeouts(servers: &[Scope<'_>], document: &mut Document, notes: &mut Notes) {
     for (name, key) in [
         ("client_header_timeout", "head"),

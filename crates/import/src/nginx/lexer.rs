@@ -12,11 +12,11 @@ pub(super) enum Token {
     Close,
 }
 
-/// The tokens with their lines. Errors: a quote or a block of another language that does not end.
+/// The tokens with their lines. Errors: an unterminated quote or code block.
 pub(super) fn tokens(text: &str, file: &Rc<str>) -> Result<Vec<(Token, At)>, ImportError> {
     let mut lexer = Lexer { rest: text, line: 1, file };
     let mut found = Vec::new();
-    // Whether the last words begin a directive with a block of Lua or JavaScript.
+    // The current directive's name, to recognize blocks of Lua or JavaScript.
     let mut directive: Option<String> = None;
     while let Some((token, at)) = lexer.next()? {
         match (&token, &directive) {
@@ -62,7 +62,7 @@ impl Lexer<'_> {
             match self.peek() {
                 None => return Ok(None),
                 Some('#') => while self.peek().is_some_and(|c| c != '\n') && self.take().is_some() {},
-                // A byte order mark is not a part of the first word.
+                // A byte order mark is not part of the first word.
                 Some(c) if c.is_whitespace() || c == '\u{feff}' => drop(self.take()),
                 Some(_) => break,
             }
@@ -110,7 +110,7 @@ impl Lexer<'_> {
                             word.push(next);
                             self.take();
                         }
-                        // A regular expression keeps its own escapes.
+                        // A regular expression keeps its escapes.
                         Some(next) if !next.is_whitespace() => {
                             word.extend(['\\', next]);
                             self.take();
@@ -149,7 +149,7 @@ impl Lexer<'_> {
         ))
     }
 
-    /// Code in braces, which may have braces and quotes of its own.
+    /// Skips code in braces, which may contain braces and quotes.
     fn skip_code(&mut self, at: &At) -> Result<(), ImportError> {
         let mut depth = 1_usize;
         while let Some(c) = self.take() {

@@ -1,4 +1,4 @@
-//! `listen` directives as listeners, with the TLS of their servers.
+//! `listen` directives as listeners, with their servers' TLS settings.
 
 use super::parser::Directive;
 use super::scope::Scope;
@@ -9,31 +9,31 @@ use crate::note::{At, Notes};
 use crate::{tls, values};
 use std::collections::BTreeMap;
 
-/// An address, and the servers that listen on it.
+/// An address and its servers.
 #[derive(Clone, Debug)]
 pub(super) struct Socket {
     pub bind: String,
     pub port: Option<u16>,
     pub is_tls: bool,
     pub is_announced: bool,
-    /// By their numbers, in the order of the file.
+    /// By number, in the order of the file.
     pub servers: Vec<usize>,
-    /// The one that gets requests for unknown names.
+    /// The server for unknown names.
     pub default: usize,
     has_default: bool,
     pub at: At,
 }
 
-/// What a server has on a listener.
+/// A server's place on a listener.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub listener: String,
     pub port: Option<u16>,
     pub is_tls: bool,
     pub is_default: bool,
-    /// The server asks for client certificates, and the listener does not.
+    /// The server requires client certificates, but the listener does not.
     pub lacks_certificates: bool,
-    /// All servers of the listener, by their numbers.
+    /// All servers of the listener, by number.
     pub servers: Vec<usize>,
 }
 
@@ -110,7 +110,7 @@ fn parse(directive: &Directive, scope: &Scope<'_>, number: usize, notes: &mut No
     binds.into_iter().map(socket).collect()
 }
 
-/// The addresses of `listen`, as Weir binds them, and their ports.
+/// The addresses and ports of a `listen`, as Weir binds them.
 pub(super) fn addresses(text: &str) -> Vec<(String, Option<u16>)> {
     if let Some(path) = text.strip_prefix("unix:") {
         let fits = path.starts_with('/') && path.len() <= 107;
@@ -130,12 +130,12 @@ pub(super) fn addresses(text: &str) -> Vec<(String, Option<u16>)> {
     }
     let (first, last) = ports.split_once('-').unwrap_or((ports, ports));
     let (Ok(first), Ok(last)) = (first.parse::<u16>(), last.parse::<u16>()) else { return Vec::new() };
-    /// A range that is longer is a mistake, or a thing for the firewall.
+    /// Limit of ports per range.
     const MOST: usize = 100;
     (first..=last).take(MOST).map(|port| (format!("{host}:{port}"), Some(port))).collect()
 }
 
-/// Writes the listeners; returns for each server what it has on them.
+/// Writes the listeners; returns each server's places.
 pub(super) fn listeners(
     sockets: &[Socket],
     servers: &[Scope<'_>],
@@ -237,7 +237,7 @@ fn networks(scope: &Scope<'_>, notes: &mut Notes) -> Vec<String> {
     networks
 }
 
-/// `tls` of a listener, and the certificates of its servers: the default server's first.
+/// A listener's `tls`, and the certificates of its servers, the default server's first.
 fn listener_tls(
     socket: &Socket,
     scope: &Scope<'_>,
@@ -266,7 +266,7 @@ fn listener_tls(
     table
 }
 
-/// Whether a server asks its clients for certificates in another way than the default one.
+/// Whether a server requires client certificates by other settings than the default server's.
 fn lacks_certificates(number: usize, default: usize, servers: &[Scope<'_>]) -> bool {
     let (Some(own), Some(default)) = (servers.get(number), servers.get(default)) else { return false };
     let asks = !matches!(own.arg("ssl_verify_client"), "" | "off");
@@ -324,7 +324,7 @@ fn sessions(scope: &Scope<'_>, table: &mut Table, notes: &mut Notes) {
         table.number("tickets", 0);
     }
     if let Some(ms) = scope.find("ssl_session_timeout").and_then(|directive| time(directive.arg())) {
-        // Keys rotate at least this slowly, and at most once in 84 hours.
+        // Weir's range.
         let (least, most) = (60_000, 84 * 3_600_000);
         if let Some(text) = values::duration(ms.clamp(least, most)) {
             table.text("ticket_lifetime", text);
@@ -333,7 +333,7 @@ fn sessions(scope: &Scope<'_>, table: &mut Table, notes: &mut Notes) {
     let Some(directive) = scope.find("ssl_session_cache") else { return };
     let shared = directive.args.iter().find_map(|arg| arg.strip_prefix("shared:")?.rsplit_once(':'));
     match shared.and_then(|(_, size)| values::bytes(size)) {
-        // nginx's manual: a megabyte holds about 4000 sessions.
+        // By nginx's manual, a megabyte holds about 4000 sessions.
         Some(bytes) => table.number("sessions", (bytes / 1024 * 4000 / 1024).clamp(1, 10_000_000)),
         None if matches!(directive.arg(), "off" | "none") => {
             notes.quiet("ssl_session_cache off");

@@ -1,4 +1,4 @@
-//! What becomes of a request in a location.
+//! A location's handling of requests.
 
 use super::closed::{closed, closing};
 use super::guards;
@@ -15,24 +15,24 @@ use crate::regex::of_regex;
 use crate::values;
 use std::collections::BTreeMap;
 
-/// A route to be, without the server's names and the location's paths.
+/// A future route, without the server's names and the location's paths.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Part {
     pub host: Vec<String>,
-    /// In place of the location's.
+    /// Patterns that replace the location's.
     pub patterns: Option<Vec<Pattern>>,
-    /// For requests in cleartext alone.
+    /// For cleartext requests only.
     pub on_cleartext: bool,
     pub when: Conditions,
     pub then: Handler,
-    /// The line, if it is not the location's.
+    /// The line, if it differs from the location's.
     pub from: String,
 }
 
 /// Named locations, `@name`.
 pub(super) type Named<'a> = BTreeMap<&'a str, Scope<'a>>;
 
-/// The routes of a block. `prefix`: what `proxy_pass` with a path replaces.
+/// The routes of a block. `prefix`: the text that a `proxy_pass` with a path replaces.
 pub(super) fn parts(
     scope: &Scope<'_>,
     prefix: Option<&str>,
@@ -53,14 +53,14 @@ pub(super) fn parts(
         return parts;
     }
     match scope.here("return") {
-        // nginx answers before it asks who the client is.
+        // nginx runs `return` before its access control.
         Some(_) => parts.push(Part { then, ..Part::default() }),
         None => parts.extend(guards::guarded(scope, then, context)),
     }
     parts
 }
 
-/// Redirects of some paths by `rewrite`.
+/// Redirects of single paths by `rewrite`.
 pub(super) fn moved(scope: &Scope<'_>, known: &Known, context: &mut Context<'_>) -> Vec<Part> {
     let mut parts = Vec::new();
     for directive in scope.own().iter().filter(|directive| directive.is("rewrite")) {
@@ -104,7 +104,7 @@ fn redirect_status(directive: &Directive) -> u64 {
     if directive.args.get(2).is_some_and(|flag| flag == "permanent") { 301 } else { 302 }
 }
 
-/// Expressions that match every path, and what their first group has.
+/// Expressions that match every path, and the content of their first group.
 const OF_ALL: [(&str, &str); 10] = [
     ("^", ""),
     ("^.*$", ""),
@@ -122,7 +122,7 @@ fn is_of_all(directive: &Directive) -> bool {
     OF_ALL.iter().any(|(regex, _)| *regex == directive.arg())
 }
 
-/// A redirect by `rewrite` of every path.
+/// Redirects of every path by `rewrite`.
 pub(super) fn redirect_of_all(
     directive: &Directive,
     scope: &Scope<'_>,
@@ -134,7 +134,7 @@ pub(super) fn redirect_of_all(
     }
     let (_, group) = OF_ALL.iter().find(|(regex, _)| *regex == directive.arg())?;
     let replacement = directive.args.get(1)?;
-    // The query follows, unless the end is a question mark.
+    // nginx appends the query unless the replacement ends with `?`.
     let text = match replacement.strip_suffix('?') {
         Some(text) => text.to_owned(),
         None if !group.is_empty() && replacement.ends_with(group) => {
@@ -149,7 +149,7 @@ pub(super) fn redirect_of_all(
     Some(Handler { response, ..Handler::new(action) })
 }
 
-/// What answers in place of what cannot be translated.
+/// The response in place of an untranslatable directive.
 pub(super) fn untranslated(directive: &Directive) -> Handler {
     Handler::new(Action::status(501)).noted(format!("not translated: {}", directive.text()))
 }
@@ -227,7 +227,7 @@ fn handler(
     files(scope, prefix, context)
 }
 
-/// Files on the disk, which Weir does not serve.
+/// Static files, which Weir does not serve.
 fn files(scope: &Scope<'_>, prefix: Option<&str>, context: &mut Context<'_>) -> Handler {
     let directive =
         ["alias", "root", "try_files", "index", "autoindex"].iter().find_map(|name| scope.find(name));
@@ -246,7 +246,7 @@ fn files(scope: &Scope<'_>, prefix: Option<&str>, context: &mut Context<'_>) -> 
     Handler::new(Action::status(404)).noted(format!("nginx serves files here: {}", directive.text()))
 }
 
-/// `return`; `None` if it depends on what Weir does not know.
+/// Translates `return`; `None` if it depends on a variable without a counterpart.
 pub(super) fn answer(
     directive: &Directive,
     scope: &Scope<'_>,
@@ -267,7 +267,7 @@ pub(super) fn answer(
         }
         (200..=599, text) => {
             let text = text.map(|text| template(text, known)).transpose();
-            // A body is not a template: it has no variables, and its braces are alone.
+            // A response body is no template: it has no variables and does not double braces.
             let is_constant = text
                 .as_ref()
                 .is_ok_and(|text| text.as_ref().is_none_or(|text| !text.replace("{{", "").contains('{')));
@@ -351,13 +351,13 @@ fn proxied(
     if let Some(bytes) = scope.find("client_max_body_size").and_then(|found| values::bytes(found.arg()))
         && bytes != context.max_body
     {
-        // No limit is one that no body has.
+        // Weir has no unlimited body size.
         handler.max_body = Some(if bytes == 0 { 1 << 50 } else { bytes });
     }
     handler
 }
 
-/// The first `rewrite` of a location that takes a prefix off, or puts one before.
+/// The first `rewrite` of a location that removes or adds a path prefix.
 fn rewritten(scope: &Scope<'_>, context: &mut Context<'_>) -> Option<(String, String)> {
     let mut found = None;
     for directive in scope.own().iter().filter(|directive| directive.is("rewrite") && !is_redirect(directive))
@@ -376,9 +376,9 @@ fn rewritten(scope: &Scope<'_>, context: &mut Context<'_>) -> Option<(String, St
     found
 }
 
-/// What is removed from the beginning of a path, and what is put in its place.
+/// The removed prefix and its replacement.
 pub(crate) fn prefix_edit(regex: &str, replacement: &str) -> Option<(String, String)> {
-    // The end of the expression, the group that has the rest, and whether that has its slash.
+    // The end of the expression, the group with the rest, and whether that group includes its slash.
     const TAILS: [(&str, &str, bool); 12] = [
         ("(/|$)(.*)$", "$2", false),
         ("(/|$)(.*)", "$2", false),
@@ -407,7 +407,7 @@ pub(crate) fn prefix_edit(regex: &str, replacement: &str) -> Option<(String, Str
     (is_path(&prefix) && is_path(add)).then(|| (prefix.trim_end_matches('/').to_owned(), add.to_owned()))
 }
 
-/// The timeouts of the route, unless `http` has them for all.
+/// The route's timeouts, unless `http` sets them for all.
 fn timeouts(scope: &Scope<'_>, is_upgraded: bool, context: &mut Context<'_>) -> Table {
     let mut table = Table::default();
     let mut stall = None;

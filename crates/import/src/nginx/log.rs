@@ -6,7 +6,7 @@ use super::variables::{Piece, pieces};
 use crate::model::Document;
 use crate::note::Notes;
 
-/// The one access log: the first that is not off.
+/// The access log: the first one that is not `off`.
 pub(super) fn access(http: &Scope<'_>, servers: &[Scope<'_>], document: &mut Document, notes: &mut Notes) {
     let all = std::iter::once(http).chain(servers).flat_map(|scope| scope.all("access_log"));
     let mut chosen: Option<&Directive> = None;
@@ -87,7 +87,7 @@ fn variable(name: &str) -> Option<&'static str> {
     Some(match name {
         "remote_addr" | "proxy_protocol_addr" | "realip_remote_addr" => "{client}",
         "remote_port" => "{client_port}",
-        // Weir knows no users, and writes the client where nginx has what a proxy said.
+        // Weir authenticates no users, and logs the forwarded client address as the client.
         "remote_user" | "http_x_forwarded_for" => "-",
         "time_local" | "time_iso8601" | "msec" => "{time}",
         "request" => "{method} {target} HTTP/1.1",

@@ -44,7 +44,7 @@ pub(crate) fn translate(
     }
     let mut blocks = Vec::new();
     blocks.extend(directives.iter().filter(|directive| directive.is("http")).map(Directive::block));
-    // A file of `sites-available` or `conf.d` is what is within `http`.
+    // A file of `sites-available` or `conf.d` is the content of `http`.
     if directives.iter().any(|directive| directive.is("server") || directive.is("upstream")) {
         blocks.push(&directives);
     }
@@ -61,7 +61,7 @@ fn find<'a>(block: &'a [Directive], name: &str) -> Option<&'a Directive> {
     block.iter().rfind(|directive| directive.is(name))
 }
 
-/// A time of nginx in milliseconds: a number alone has seconds.
+/// Parses a time in milliseconds; a plain number counts seconds.
 fn time(text: &str) -> Option<u64> {
     crate::values::time(text, 1000)
 }

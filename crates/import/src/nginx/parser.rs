@@ -1,4 +1,4 @@
-//! nginx's configuration as directives, with what it includes in place.
+//! nginx's configuration as directives, with included files inlined.
 
 use super::lexer::{Token, tokens};
 use crate::ImportError;
@@ -17,7 +17,7 @@ pub(super) struct Directive {
 }
 
 impl Directive {
-    /// The first argument, or nothing.
+    /// The first argument, or an empty text.
     pub(super) fn arg(&self) -> &str {
         self.args.first().map_or("", String::as_str)
     }
@@ -30,7 +30,7 @@ impl Directive {
         self.block.as_deref().unwrap_or_default()
     }
 
-    /// As written, for a message.
+    /// As written, for messages.
     pub(super) fn text(&self) -> String {
         let mut text = self.name.clone();
         for arg in &self.args {
@@ -41,7 +41,7 @@ impl Directive {
     }
 }
 
-/// Parses a file and what it includes. Errors: it breaks nginx's grammar.
+/// Parses a file and its includes. Errors: a violation of nginx's syntax.
 pub(super) fn parse(
     text: &str,
     path: &Path,
@@ -52,8 +52,8 @@ pub(super) fn parse(
     parser.file(text, path, 0)
 }
 
-/// Where relative names are looked for: nginx takes them from its prefix, which is the directory of the main file, or
-/// above it for a part of `/etc/nginx`.
+/// The directories of relative names. nginx resolves them from its prefix: the main file's directory or, for a part of
+/// `/etc/nginx`, a directory above.
 fn folders(path: &Path) -> Vec<PathBuf> {
     let own = path.parent().unwrap_or(Path::new("")).to_path_buf();
     let mut folders = vec![own.clone()];
@@ -74,16 +74,16 @@ struct Parser<'a> {
     included: usize,
 }
 
-/// nginx has no limit; a file that includes itself would never end.
+/// Limit of nested includes, which ends recursion; nginx has none.
 const DEEPEST: usize = 16;
-/// Far more than any site has.
+/// Far more files than a real site includes.
 const MOST_FILES: usize = 10_000;
 
 impl Parser<'_> {
     fn file(&mut self, text: &str, path: &Path, depth: usize) -> Result<Vec<Directive>, ImportError> {
         let file: Rc<str> = path.display().to_string().into();
         let mut tokens = tokens(text, &file)?.into_iter();
-        // Blocks that are open: what they hold so far, and the directive that began each.
+        // Open blocks: their directives so far, and the directive that began each.
         let mut open: Vec<(Vec<Directive>, Directive)> = Vec::new();
         let mut current: Vec<Directive> = Vec::new();
         let mut pending: Option<Directive> = None;
@@ -144,7 +144,7 @@ impl Parser<'_> {
 
     fn include(&mut self, directive: &Directive, depth: usize) -> Result<Vec<Directive>, ImportError> {
         let name = directive.arg();
-        // Types of files, variables of FastCGI and modules have no counterpart anyway.
+        // MIME types, FastCGI parameters and modules have no counterpart.
         let quiet =
             ["mime.types", "fastcgi_params", "fastcgi.conf", "uwsgi_params", "scgi_params", "proxy_temp"];
         if quiet.iter().any(|quiet| name.ends_with(quiet)) || name.contains("modules-enabled/") {

@@ -1,4 +1,4 @@
-//! What holds in a block: its own directives, and those of the blocks around it.
+//! Scopes: a block's own directives, and those of the enclosing blocks.
 
 use super::parser::Directive;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope<'a> {
     blocks: Vec<&'a [Directive]>,
-    /// What `set` gives to variables.
+    /// Variables that `set` defines.
     pub variables: BTreeMap<String, String>,
 }
 
@@ -16,7 +16,7 @@ impl<'a> Scope<'a> {
         Self { blocks: vec![block], variables: BTreeMap::new() }.with_variables(block)
     }
 
-    /// With a block inside.
+    /// The scope of a nested block.
     pub(super) fn within(&self, block: &'a [Directive]) -> Self {
         let mut inner = self.clone();
         inner.blocks.push(block);
@@ -37,12 +37,12 @@ impl<'a> Scope<'a> {
         self.blocks.last().copied().unwrap_or_default()
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     pub(super) fn depth(&self) -> usize {
         self.blocks.len()
     }
 
-    /// The directives of the blocks from number `depth` on, from outside.
+    /// The directives of the blocks from number `depth` on, outermost first.
     pub(super) fn from(&self, depth: usize) -> impl Iterator<Item = &'a Directive> {
         self.blocks.iter().skip(depth).flat_map(|block| block.iter())
     }
@@ -57,17 +57,17 @@ impl<'a> Scope<'a> {
         self.blocks.iter().rev().find_map(|block| block.iter().rfind(|directive| directive.is(name)))
     }
 
-    /// Its first argument, or nothing.
+    /// The first argument of [`Scope::find`]'s directive, or an empty text.
     pub(super) fn arg(&self, name: &str) -> &'a str {
         self.find(name).map_or("", Directive::arg)
     }
 
-    /// All of the innermost block that has one: nginx inherits them only together.
+    /// All directives of the innermost block that has one: nginx does not merge them across blocks.
     pub(super) fn all(&self, name: &str) -> Vec<&'a Directive> {
         self.all_of(&[name])
     }
 
-    /// As [`Scope::all`], of several names that are inherited together.
+    /// Like [`Scope::all`], for several names that nginx inherits together.
     pub(super) fn all_of(&self, names: &[&str]) -> Vec<&'a Directive> {
         let of = |block: &&'a [Directive]| {
             let found: Vec<_> =

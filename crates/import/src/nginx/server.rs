@@ -1,4 +1,4 @@
-//! A server: its names, its locations, and the routes of both.
+//! A server: its names, its locations and their routes.
 
 use super::closed;
 use super::errors;
@@ -17,7 +17,7 @@ use crate::regex::{around_regex, of_regex};
 use crate::values;
 use std::collections::BTreeSet;
 
-/// The server's names, as hosts of routes.
+/// The server's names as hosts of routes.
 pub(super) fn names(server: &Scope<'_>, notes: &mut Notes) -> Vec<String> {
     let mut names = Vec::new();
     let directives = server.own().iter().filter(|directive| directive.is("server_name"));
@@ -25,7 +25,7 @@ pub(super) fn names(server: &Scope<'_>, notes: &mut Notes) -> Vec<String> {
         for name in &directive.args {
             let name = name.to_ascii_lowercase();
             let found = match name.as_str() {
-                // Names that no client asks for: the server is a default one.
+                // No client requests these names: this is a default server.
                 "_" | "" | "\"\"" | "-" | "__" | "*" => Some(Vec::new()),
                 "$hostname" => None,
                 regex if regex.starts_with('~') => host_of_regex(&regex[1..]),
@@ -46,7 +46,7 @@ pub(super) fn names(server: &Scope<'_>, notes: &mut Notes) -> Vec<String> {
     names
 }
 
-/// The hosts of an expression that is a name or a domain: `^(www\.)?example\.org$`, `^.+\.example\.org$`.
+/// The hosts of an expression for a name or a domain: `^(www\.)?example\.org$`, `^.+\.example\.org$`.
 pub(crate) fn host_of_regex(regex: &str) -> Option<Vec<String>> {
     let inner = regex.strip_prefix('^')?.strip_suffix('$')?;
     let unescaped = |text: &str| text.replace("\\.", ".").replace("\\-", "-");
@@ -58,26 +58,26 @@ pub(crate) fn host_of_regex(regex: &str) -> Option<Vec<String>> {
         (None, Some(name)) => (vec![unescaped(name), format!("www.{}", unescaped(name))], name),
         (None, None) => (vec![unescaped(inner)], inner),
     };
-    // A dot that is not escaped is any character.
+    // An unescaped dot matches any character.
     let is_plain = !raw.replace("\\.", "").contains(['.', '(', '*', '+', '?', '[', '|']);
     (is_plain && hosts.iter().all(|host| values::is_host(host))).then_some(hosts)
 }
 
-/// For which requests the server is: hosts (none: all) on listeners.
+/// A server's requests: hosts (empty: all) on listeners.
 struct Scoped {
     host: Vec<String>,
     listener: Vec<String>,
     cleartext: Vec<String>,
 }
 
-/// How a location is found.
+/// A location's kind of match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `=`
     Exact,
-    /// By what a path begins with.
+    /// A path prefix.
     Prefix,
-    /// Likewise, and before expressions: `^~`.
+    /// A path prefix that precedes expressions: `^~`.
     Final,
     /// `~` or `~*`
     Regex,
@@ -88,19 +88,19 @@ pub(super) enum Kind {
 pub(super) struct Location<'a> {
     pub scope: Scope<'a>,
     pub kind: Kind,
-    /// The paths that it is for, but for those that patterns cannot say.
+    /// The location's paths, except those that no pattern expresses.
     pub patterns: Vec<Pattern>,
-    /// Patterns that those are of.
+    /// Patterns that enclose the paths of a location without exact patterns.
     pub around: Vec<Pattern>,
-    /// What it keeps requests out by, if it does.
+    /// The directive that makes the location reject requests.
     pub closes: Option<&'a Directive>,
-    /// Paths that another location may keep out.
+    /// Paths that another location may reject, with its directive.
     pub closed: Vec<(&'a Directive, Vec<Pattern>)>,
-    /// As written, if it is a prefix or a path alone.
+    /// The path as written, unless it is an expression.
     pub prefix: Option<&'a str>,
-    /// None: what is left of the server.
+    /// `None`: the rest of the server.
     pub directive: Option<&'a Directive>,
-    /// Of expressions, the first is taken.
+    /// Of several matching expressions, the first in the file wins.
     pub order: usize,
     pub is_nested: bool,
 }
@@ -146,7 +146,7 @@ pub(super) fn translate(
             if listener.is_empty() {
                 continue;
             }
-            // A condition about all listeners is none.
+            // A condition that lists all listeners is unnecessary.
             if listener.len() == all {
                 listener.clear();
             }
@@ -173,10 +173,10 @@ pub(super) fn translate(
     }
 }
 
-/// Where the server is the default one it gets all hosts, elsewhere its names.
+/// The server's hosts per listener: all where it is the default server, its names elsewhere.
 fn scoped(number: usize, names: &[String], places: &[Place], context: &Context<'_>) -> Vec<Scoped> {
     let mut scoped = Vec::new();
-    // A domain of another server would come before any host.
+    // Another server's domain would take precedence over a catch-all route.
     let has_rival = |place: &&Place| {
         let others = place.servers.iter().filter(|other| **other != number);
         let mut others = others.filter_map(|other| context.names.get(other)).flatten();
@@ -203,7 +203,7 @@ fn scoped(number: usize, names: &[String], places: &[Place], context: &Context<'
 
 type Parts = Vec<(Part, Vec<Pattern>, String)>;
 
-/// The routes of the server: those of its own block first, for all of its paths.
+/// The routes of the server: those of its own block first, for all paths.
 fn routes(server: &Scope<'_>, known: &Known, at: &At, context: &mut Context<'_>) -> Parts {
     let (mut first, lost) = guards::ifs(server, known, context);
     first.extend(moved(server, known, context));
@@ -221,7 +221,7 @@ fn routes(server: &Scope<'_>, known: &Known, at: &At, context: &mut Context<'_>)
             let message = "routes have no such rewriting; write a [[route]] with `redirect`, strip_prefix or add_prefix";
             context.notes.loss(&directive.at, directive.text(), message);
         }
-        // No location comes behind a `return`.
+        // A `return` leaves the locations unreachable.
         let answers = answers.or_else(|| directive.is("return").then(|| untranslated(directive)));
         if let Some(mut handler) = answers {
             handler.notes.retain(|_| is_lost);
@@ -243,7 +243,7 @@ fn routes(server: &Scope<'_>, known: &Known, at: &At, context: &mut Context<'_>)
         patterns.push(Pattern::all());
     }
     let first = first.into_iter().map(|part| {
-        // The server's own come before any location, also before those of longer paths.
+        // The server's own routes precede those of locations, even of longer paths.
         let patterns = match &part.patterns {
             Some(own) => {
                 let inner = own.iter().flat_map(|own| patterns.iter().filter_map(|inner| own.meet(inner)));
@@ -305,14 +305,14 @@ fn locations_of(server: &Scope<'_>, known: &Known, at: &At, routes: &mut Parts, 
     }
 }
 
-/// The paths of both.
+/// The paths that both lists match.
 fn meet(own: &[Pattern], outer: &[Pattern]) -> Vec<Pattern> {
     let all: BTreeSet<_> =
         own.iter().flat_map(|own| outer.iter().filter_map(|outer| own.meet(outer))).collect();
     all.into_iter().collect()
 }
 
-/// nginx redirects `/app` to `/app/` where `location /app/` passes requests on.
+/// As nginx does, redirects `/app` to `/app/` where `location /app/` forwards requests.
 fn with_slash(
     location: &Location<'_>,
     patterns: &[Pattern],
@@ -332,7 +332,7 @@ fn with_slash(
     Some((Part { then, ..Part::default() }, pattern))
 }
 
-/// Locations that need no route: pages of errors, whose files Weir reads itself.
+/// Whether a location needs no route: it serves only error pages, whose files Weir reads itself.
 fn is_silent(location: &Location<'_>, context: &Context<'_>) -> bool {
     let is_page = location.prefix.is_some_and(|path| context.pages.uris.iter().any(|uri| uri == path));
     let answers =
@@ -340,7 +340,8 @@ fn is_silent(location: &Location<'_>, context: &Context<'_>) -> bool {
     is_page && !answers && location.closes.is_none()
 }
 
-/// `outer`: the location that the scope is of. `depth`: how many blocks are around the server's locations.
+/// Collects the scope's locations. `outer`: the enclosing location. `depth`: the number of blocks around the server's
+/// locations.
 fn collect<'a>(
     scope: &Scope<'a>,
     outer: Option<&Location<'a>>,
@@ -353,7 +354,7 @@ fn collect<'a>(
         let inner = scope.within(directive.block());
         let (modifier, path) = match &directive.args[..] {
             [path] => match path.as_bytes().first() {
-                // nginx takes `=/path` and `~regex` without a space, too.
+                // nginx accepts `=/path` and `~regex` without a space.
                 Some(b'=') => ("=", &path[1..]),
                 Some(b'~') if path.starts_with("~*") => ("~*", &path[2..]),
                 Some(b'~') => ("~", &path[1..]),
@@ -409,8 +410,8 @@ fn collect<'a>(
     }
 }
 
-/// The patterns of an expression, if it has such, and those around it, if there is more to it. What it closes is closed in any
-/// case.
+/// The patterns of an expression, if it has any, and enclosing ones, if they are not exact. A location that rejects
+/// requests covers both cases of letters.
 fn of_expression(regex: &str, ignores_case: bool, closes: bool) -> (Option<Vec<Pattern>>, Vec<Pattern>) {
     let patterns = of_regex(regex);
     let Some(own) = &patterns else { return (None, around_regex(regex, ignores_case)) };
@@ -438,7 +439,7 @@ fn lost_location(directive: &Directive, closes: bool, has_patterns: bool) -> &'s
 }
 
 impl<'a> Location<'a> {
-    /// What no location is for.
+    /// The location of all remaining paths.
     fn rest(server: &Scope<'a>) -> Self {
         Self {
             scope: server.within(&[]),
@@ -455,7 +456,8 @@ impl<'a> Location<'a> {
     }
 }
 
-/// `/app` and `/app/` are one pattern: the first is then for the path alone, and for what goes on within the segment.
+/// Separates `/app` from `/app/`, which yield the same pattern: the former keeps the path itself and paths that
+/// continue its segment.
 fn distinct(locations: &mut [Location<'_>]) {
     let with_slash: Vec<_> = locations
         .iter()

@@ -1,17 +1,17 @@
-//! Settings that nginx has for a server or a location, and Weir for a listener.
+//! Settings that nginx has per server or location, and Weir per listener.
 
 use super::parser::Directive;
 use super::scope::Scope;
 use crate::model::Table;
 use crate::note::Notes;
 
-/// Directives that are off by default; and for `on` the key of a listener, and its value.
+/// Directives that are off by default; the listener's key and its value for `on`.
 const SWITCHES: [(&str, &str, &str); 2] = [
     ("underscores_in_headers", "underscores_in_headers", "pass"),
     ("proxy_ignore_client_abort", "half_close", "serve"),
 ];
 
-/// Adds what all servers of a listener turn on. A server or a location that differs is reported.
+/// Sets what all servers of a listener turn on, and reports a server or location that differs.
 pub(super) fn switches(name: &str, servers: &[&Scope<'_>], settings: &mut Table, notes: &mut Notes) {
     for (switch, key, value) in SWITCHES {
         let is_set = servers.iter().all(|server| server.find(switch).is_some_and(is_on));
@@ -39,7 +39,7 @@ fn is_on(directive: &Directive) -> bool {
     directive.arg().eq_ignore_ascii_case("on")
 }
 
-/// All directives of a name in a block and its blocks.
+/// All directives of a name in a block and its nested blocks.
 fn within<'a>(block: &'a [Directive], name: &str) -> Vec<&'a Directive> {
     let (mut found, mut pending) = (Vec::new(), block.iter().collect::<Vec<_>>());
     while let Some(directive) = pending.pop() {

@@ -1,4 +1,4 @@
-//! The block `stream`: connections that are passed on by the name that the client asks for.
+//! The `stream` block: passthrough connections by server name.
 
 use super::listen;
 use super::parser::Directive;
@@ -90,7 +90,7 @@ fn has(listen: &Directive, param: &str) -> bool {
     listen.args.iter().skip(1).any(|arg| arg == param)
 }
 
-/// Names, where their connections go, and the line that says so.
+/// Server names, their target, and the directive that maps them.
 fn targets<'a>(
     pass: &'a Directive,
     block: &'a [Directive],
@@ -134,7 +134,7 @@ fn targets<'a>(
                     "names are plain, or begin with `*.`; name each in the listener's `passthrough`";
                 notes.loss(&entry.at, entry.text(), message);
             }
-            // An empty value refuses the connection, as does a name that is not there.
+            // nginx closes connections for names with an empty value, as for unknown names.
             false if entry.arg().is_empty() => {}
             false => targets.push((names, target, entry)),
         }

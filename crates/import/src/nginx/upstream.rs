@@ -17,20 +17,20 @@ pub(super) fn upstreams(block: &[Directive]) -> Upstreams<'_> {
     named.map(|directive| (directive.arg(), directive)).collect()
 }
 
-/// Where `proxy_pass` leads.
+/// The target of a `proxy_pass`.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// The name of the service.
+    /// The service's name.
     pub service: String,
-    /// What replaces the location's prefix, if the address has a path.
+    /// The replacement of the location's prefix, if the URL has a path.
     pub uri: Option<String>,
     /// `$proxy_host`.
     pub authority: String,
-    /// It is a group: the service's servers have other names than [`Target::authority`].
+    /// The target is a group, whose servers have other names than [`Target::authority`].
     pub is_group: bool,
 }
 
-/// The service of a `proxy_pass`. Errors: why there is none, and what to do.
+/// The service of a `proxy_pass`. Errors: the reason why there is none, and what to do.
 pub(super) fn target(
     directive: &Directive,
     scope: &Scope<'_>,
@@ -40,7 +40,7 @@ pub(super) fn target(
 ) -> Result<Target, String> {
     let known = Known { set: scope.variables.clone(), ..Known::default() };
     let mut address = resolved(directive.arg(), &known);
-    // These say the path that the request has anyway.
+    // These repeat the request's own path.
     for own in ["${request_uri}", "${uri}${is_args}${args}", "${uri}"] {
         address = address.strip_suffix(own).map(str::to_owned).unwrap_or(address);
     }
@@ -89,7 +89,7 @@ pub(super) fn target(
     Ok(Target { service: document.service(service), uri, authority, is_group: group.is_some() })
 }
 
-/// A name from an address: `app` of `app:8080` would hide that there are two, so the port is a part of it.
+/// A service name from an address. It includes the port, so that `app:8080` and `app:8081` differ.
 pub(super) fn service_name(host: &str) -> String {
     let host = host.strip_prefix("unix:").map_or(host, |path| path.rsplit('/').next().unwrap_or(path));
     values::name(host)
@@ -99,13 +99,13 @@ fn default_port(scheme: &str) -> u16 {
     if scheme == "https" { 443 } else { 80 }
 }
 
-/// A server's URL. Errors: it is no address.
+/// A server's URL. Errors: not a valid address.
 pub(crate) fn url(scheme: &str, address: &str, port: u16) -> Result<String, String> {
     if let Some(path) = address.strip_prefix("unix:") {
         if scheme == "https" {
             return Err("Weir speaks cleartext to Unix sockets; use a port for https".into());
         }
-        // sun_path (unix(7)).
+        // The size of sun_path (unix(7)).
         return match path.starts_with('/') && path.len() <= 107 {
             true => Ok(format!("unix:{path}")),
             false => Err(format!("`{address}`: expected an absolute path of at most 107 bytes")),
@@ -128,7 +128,7 @@ pub(crate) fn url(scheme: &str, address: &str, port: u16) -> Result<String, Stri
     }
 }
 
-/// A service of a group, without TLS.
+/// The service of a group, without TLS.
 pub(super) fn group_service(
     group: &Directive,
     scheme: &str,
@@ -156,12 +156,12 @@ pub(super) fn group_service(
                 "max_fails" => {
                     failures.extend(value.parse().ok().map(|count| ("failures", (count, directive))));
                 }
-                // No time at all: a server is never taken for dead.
+                // A period of 0 means that nginx never marks the server as failed.
                 "fail_timeout" if time(value) == Some(0) => drop(failures.insert("failures", (0, directive))),
                 "fail_timeout" => failures.extend(time(value).map(|ms| ("for", (ms, directive)))),
                 "slow_start" => failures.extend(time(value).map(|ms| ("slow_return", (ms, directive)))),
                 "max_conns" => most.extend(value.parse::<u64>().ok().filter(|most| *most > 0)),
-                // Weir resolves all names again, and reuses connections.
+                // Weir always re-resolves names and reuses connections.
                 "resolve" => {}
                 _ => notes.loss(&directive.at, param, "no counterpart; remove it, or see [service.NAME]"),
             }
@@ -170,7 +170,7 @@ pub(super) fn group_service(
             service.notes.push(format!("{}: `{}` is down, and left out", directive.at, directive.arg()));
             continue;
         }
-        // A group's servers have port 80, whatever the scheme.
+        // The default port in a group is 80 for either scheme.
         match url(scheme, directive.arg(), 80) {
             Ok(url) => service.servers.push(Server { url, ..server }),
             Err(why) => notes.loss(&directive.at, directive.text(), why),
@@ -289,7 +289,7 @@ fn pool(group: &Directive, service: &mut Service, document: &mut Document, notes
     }
 }
 
-/// `tls` of a service. `group`: the name that nginx verifies and sends in place of the servers'.
+/// A service's `tls`. `group`: the name that nginx verifies and sends instead of the servers' names.
 fn tls_towards(
     scope: &Scope<'_>,
     group: Option<&str>,

@@ -2,27 +2,27 @@
 
 use std::collections::BTreeMap;
 
-/// What variables stand for in a place.
+/// Values of variables at a place in the configuration.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
-    /// Of `set`.
+    /// Variables that `set` defines.
     pub set: BTreeMap<String, String>,
-    /// The first name of the server.
+    /// The server's first name.
     pub server_name: Option<String>,
-    /// The one port that requests come to.
+    /// The listener's port, if there is only one.
     pub port: Option<u16>,
     /// The authority of `proxy_pass`.
     pub proxy_host: Option<String>,
 }
 
-/// A piece of a text of nginx.
+/// A piece of an nginx text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(String),
     Variable(String),
 }
 
-/// Takes a text apart.
+/// Splits a text into pieces.
 pub(super) fn pieces(text: &str) -> Vec<Piece> {
     let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), text);
     while let Some(at) = rest.find('$') {
@@ -53,10 +53,10 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
     pieces
 }
 
-/// With the values of `set` and of the server in the place of their variables, as often as they name each other.
+/// Substitutes known variables, repeatedly where they refer to each other.
 pub(super) fn resolved(text: &str, known: &Known) -> String {
     let mut text = text.to_owned();
-    // Variables that name each other would never end, and those that repeat each other would not fit in memory.
+    // Variables may refer to each other endlessly, or grow a text exponentially.
     const DEEPEST: usize = 8;
     const LONGEST: usize = 64 * 1024;
     for _ in 0..DEEPEST {
@@ -85,7 +85,7 @@ pub(super) fn resolved(text: &str, known: &Known) -> String {
     text
 }
 
-/// As a template of Weir for one line. Errors: the variable that has no counterpart, or that it has several lines.
+/// Translates a text into a one-line template. Errors: a variable without a counterpart, or a control character.
 pub(super) fn line(text: &str, known: &Known) -> Result<String, String> {
     let template = template(text, known)?;
     match template.chars().any(|c| c.is_control() && c != '\t') {
@@ -94,7 +94,7 @@ pub(super) fn line(text: &str, known: &Known) -> Result<String, String> {
     }
 }
 
-/// As a template of Weir. Errors: the variable that has no counterpart.
+/// Translates a text into a template. Errors: the variable without a counterpart.
 pub(super) fn template(text: &str, known: &Known) -> Result<String, String> {
     let pieces = pieces(&resolved(text, known));
     let mut out = String::new();

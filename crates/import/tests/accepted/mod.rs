@@ -1,12 +1,11 @@
-//! What the gateway itself says about a configuration.
+//! The gateway's own check of a configuration.
 
 use std::sync::OnceLock;
 use weir_gateway::Checked;
 use weir_gateway::document::{Certificate, Config, ListenerTls};
 use weir_tls::issue::{Authority, Files, KeyKind};
 
-/// Checks a configuration with the gateway's own rules: with files that exist and servers that need no resolver in the place
-/// of its own, and with one worker.
+/// Checks a configuration by the gateway's rules, with one worker, existing files and servers that need no resolver.
 ///
 /// # Panics
 /// If the gateway rejects it.
@@ -14,7 +13,7 @@ pub(crate) fn check(toml: &str) {
     names_no_variable(&toml.parse().unwrap_or_else(|error| panic!("{error}\n{toml}")));
     let mut config: Config = toml::from_str(toml).unwrap_or_else(|error| panic!("{error}\n{toml}"));
     if config.listeners.is_empty() {
-        // There is nothing to serve, which the importer has said.
+        // The importer has reported that there is nothing to serve.
         return;
     }
     let files = files();
@@ -53,7 +52,7 @@ pub(crate) fn check(toml: &str) {
     }
 }
 
-/// In values, `${` is written as `$${`: it would be taken from the environment.
+/// Values escape `${` as `$${`; otherwise the gateway would read an environment variable.
 fn names_no_variable(value: &toml::Table) {
     let mut pending: Vec<_> = value.values().collect();
     while let Some(value) = pending.pop() {
@@ -66,7 +65,7 @@ fn names_no_variable(value: &toml::Table) {
     }
 }
 
-/// A certificate for all tests: issuing one takes longer than a check.
+/// One certificate for all tests: issuing one takes longer than a check.
 fn files() -> &'static Files {
     static FILES: OnceLock<(tempfile::TempDir, Files)> = OnceLock::new();
     let (_, files) = FILES.get_or_init(|| {

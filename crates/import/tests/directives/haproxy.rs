@@ -101,7 +101,7 @@ fn rules_of_haproxy() {
     }
 }
 
-/// Hosts come before paths in Weir, and rules in HAProxy: a rule about a path is for all hosts.
+/// In Weir hosts precede paths, in HAProxy the first rule wins: a rule about a path must cover all hosts.
 #[test]
 fn the_order_of_rules_holds_across_hosts_and_paths() {
     let (toml, _) = translated(
@@ -166,7 +166,7 @@ fn servers_of_haproxy() {
     }
 }
 
-/// Regression test: a name whose clients need a certificate, as a list of certificates says, was open.
+/// Regression test: a name was open although a certificate list requires client certificates for it.
 #[test]
 fn a_list_of_certificates_may_ask_for_those_of_clients() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Directives that become settings of a listener.
+//! Directives that become listener settings.
 
 use super::{assert_all, assert_servers};
 use weir_import::Kind;
@@ -35,7 +35,7 @@ fn what_is_accepted_though_it_breaks_rules() {
     ]);
 }
 
-/// A listener has what all of its servers turn on; a server or a location that differs is reported.
+/// A listener gets the settings that all its servers turn on; the importer reports a server or location that differs.
 #[test]
 fn switches_of_nginx_are_listeners_keys() {
     for (switch, key) in [
@@ -65,7 +65,7 @@ fn switches_of_nginx_are_listeners_keys() {
                 vec![without(http), with(https)],
                 vec![],
             ),
-            // Two servers of one listener: in either order, what one asks for is not opened for the other.
+            // Two servers of one listener, in either order: a setting of one server must not open the other.
             (
                 format!(
                     "server {{ server_name a; {on}; return 200; }} server {{ server_name b; return 200; }}"

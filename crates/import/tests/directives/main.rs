@@ -1,4 +1,4 @@
-//! Each family of directives: configuration in, lines of TOML out, and what is lost.
+//! Each family of directives: configuration in, lines of TOML and losses out.
 
 #[path = "../accepted/mod.rs"]
 mod accepted;
@@ -48,7 +48,7 @@ fn assert_all(kind: Kind, cases: &[(&str, &[&str], &[&str])]) {
     }
 }
 
-/// As [`assert_all`], for one text, of what is no comment: `service = ` in a comment is not a route's.
+/// Like [`assert_all`] for one text, ignoring comments: `service = ` in a comment is no route.
 #[track_caller]
 fn assert_settings(kind: Kind, text: &str, parts: &[&str], losses: &[&str]) {
     let (toml, found) = translated(text, kind);
@@ -133,7 +133,8 @@ fn names_and_default_servers_of_nginx() {
                 ],
                 &[],
             ),
-            // A domain of another server would come before any host, so the default server's own name is written, too.
+            // Another server's domain would take precedence over a catch-all route, so the default server's name has
+            // its own route.
             (
                 "server { server_name x.a.org; return 301 /a; }\nserver { server_name *.a.org; return 301 /b; }",
                 &["host = \"x.a.org\"\nredirect = { to = \"/a\"", "[[route]]\nredirect = { to = \"/a\""],
@@ -170,7 +171,7 @@ fn locations_of_nginx() {
         ("location ^~ /a/ { TO }", &["path = \"/a/*\"\nservice"], &[]),
         ("location ~ ^/(a|b)/ { TO }", &["path = [\"/a/*\", \"/b/*\"]\nservice"], &[]),
         ("location ~ ^/a[0-9] { TO }", &["!service ="], &["1: location ~ ^/a[0-9]"]),
-        // nginx takes the expression for what is below the longer prefix, too.
+        // nginx prefers the expression to the longer prefix.
         ("location ~ ^/a/ { TO } location /a/b/ { TO }", &["path = \"/a/*\"\nservice", "!/a/b"], &[]),
         ("location ~* ^/a/ { TO }", &["path = \"/a/*\"\nservice"], &["1: location ~* ^/a/"]),
         (
@@ -337,7 +338,7 @@ fn includes_are_followed_and_missing_ones_reported() {
     let losses: Vec<_> = found.losses.iter().map(|loss| format!("{}:{}", loss.file, loss.line)).collect();
     assert_eq!(losses, ["/etc/nginx/nginx.conf:1", "/etc/nginx/conf.d/a.conf:3"], "{}", found.toml);
     assert!(found.toml.contains("# /etc/nginx/snippets/tls.conf:1\n[listener.https]"), "{}", found.toml);
-    // A file of a site alone finds its snippets above its own directory.
+    // A single site's file finds its snippets above its own directory.
     let found = import(files[1].1, Path::new("/etc/nginx/conf.d/b.conf"), None, &reader).unwrap();
     assert!(found.losses.is_empty() && found.toml.contains("chain = \"c\""), "{}", found.toml);
     let error =
@@ -370,7 +371,7 @@ fn broken_configurations_are_located() {
     }
 }
 
-/// Regression test: `listen 443 ssl; # managed by Certbot` was taken for a section of HAProxy's.
+/// Regression test: the importer took `listen 443 ssl; # managed by Certbot` for an HAProxy section.
 #[test]
 fn kinds_are_recognized() {
     let proxy = "mode http\n bind :80\n server s 127.0.0.1:1\n";
@@ -410,7 +411,7 @@ fn kinds_are_recognized() {
     }
 }
 
-/// What a file has cannot break out of comments or texts of the result.
+/// Text from a file cannot escape from comments or strings of the result.
 #[test]
 fn texts_stay_texts() {
     let text = "server { server_name a; return 200 \"x\ny\\\"\\\\ \u{7}\"; add_header A \"b\nworkers = 7\" always; frob \"c\nworkers = 8\"; }";
@@ -419,7 +420,7 @@ fn texts_stay_texts() {
     assert!(!table.contains_key("workers"), "{toml}");
 }
 
-/// Regression test: the gateway took `${PATH}` of an imported text from its environment.
+/// Regression test: the gateway read an imported text's `${PATH}` from its environment.
 #[test]
 fn texts_name_no_variables_of_the_environment() {
     assert_servers(&[
@@ -452,7 +453,7 @@ fn texts_name_no_variables_of_the_environment() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a file has: no panic, and TOML that the gateway's types accept, or an error with a line.
+    /// For any input: no panic; either TOML that the gateway's types accept, or an error with a line.
     #[test]
     fn garbage_never_panics(words in prop::collection::vec(prop::sample::select(WORDS), 0..60), noise in ".{0,20}") {
         for kind in [Kind::Nginx, Kind::Haproxy] {
