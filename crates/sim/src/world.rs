@@ -78,7 +78,7 @@ pub(crate) struct Link {
     pub(crate) down: Pipe,
     /// The gateway's view of the connection's state.
     pub(crate) state: State,
-    /// What the gateway watches.
+    /// The key and interest that the gateway polls for.
     pub(crate) watched: Option<(Key, Interest)>,
     /// The worker that owns the link or has it in its accept queue.
     pub(crate) worker: usize,

@@ -104,7 +104,7 @@ fn redirect_status(directive: &Directive) -> u64 {
     if directive.args.get(2).is_some_and(|flag| flag == "permanent") { 301 } else { 302 }
 }
 
-/// Expressions that match every path, and the content of their first group.
+/// Expressions that match every path, and the reference to the path through their first group.
 const OF_ALL: [(&str, &str); 10] = [
     ("^", ""),
     ("^.*$", ""),
