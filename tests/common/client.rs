@@ -20,7 +20,7 @@ pub struct Answer {
     pub body: Vec<u8>,
     /// The body as received, with its framing.
     pub raw_body: Vec<u8>,
-    /// How the connection closed within the response; for a body without other framing, that is its end.
+    /// The close within the response, if any; it ends a body without other framing.
     pub ending: Option<Ending>,
     /// Whether the body is complete.
     pub complete: bool,
@@ -54,10 +54,10 @@ impl Client {
         self.next_answer(method).unwrap_or_else(|ending| panic!("{ending:?} instead of a response"))
     }
 
-    /// As [`Client::answer`].
+    /// Like [`Client::answer`].
     ///
     /// # Errors
-    /// How the connection closed before the first byte of a response.
+    /// The close before the first byte of a response.
     pub fn next_answer(&mut self, method: Method) -> Result<Answer, Ending> {
         let (mut bytes, mut head) = (Vec::new(), ResponseHead::new());
         let len = loop {
@@ -91,7 +91,7 @@ impl Client {
         Ok(Answer { status: head.status, head: head_text, body, raw_body, ending, complete })
     }
 
-    /// Reads to the end of the connection: all bytes, and how it closed.
+    /// Reads to the end of the connection; returns all bytes and the kind of close.
     pub fn read_to_end(&mut self) -> (Vec<u8>, Ending) {
         let mut bytes = Vec::new();
         loop {
@@ -106,7 +106,7 @@ impl Client {
     pub fn expect_end(&mut self) {
         let (bytes, ending) = self.read_to_end();
         assert_eq!((String::from_utf8_lossy(&bytes).as_ref(), ending), ("", Ending::Clean));
-        // So that the gateway need not wait for this side to close.
+        // The gateway need not wait for this side to close.
         self.stream.finish_tcp();
     }
 }
@@ -117,7 +117,7 @@ impl Answer {
         super::upstream::fields(&self.head, name)
     }
 
-    /// The head without its one `Date`.
+    /// The head without its single `Date` field.
     ///
     /// # Panics
     /// If it has none, or several.

@@ -1,4 +1,4 @@
-//! A small experiment of the test's own: its file, its targets and its results in a temporary directory.
+//! A small experiment: its file, targets and results in a temporary directory.
 
 use super::Weir;
 use super::load::undisturbed;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The settings that `weir run --set` does not change.
+/// The experiment's fixed settings.
 const TEXT: &str = "name = 'small'
 question = 'Does it work?'
 blocks = 1
@@ -29,14 +29,14 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// With this repository's targets; each of `set` is a `KEY=VALUE`.
+    /// An experiment with this repository's targets; each of `set` is a `KEY=VALUE`.
     pub fn of_repository(set: &[&str]) -> Self {
         let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../targets");
         Self::new(&targets.canonicalize().unwrap(), tempfile::tempdir().unwrap(), set)
     }
 
-    /// With its own targets; `files` are paths in the targets' directory and their contents, in which `FOLDER` is the
-    /// experiment's directory.
+    /// An experiment with its own targets; `files` are paths in the targets' directory with their contents, in which
+    /// `FOLDER` stands for the experiment's directory.
     pub fn of(files: &[(&str, &str)], set: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let targets = folder.path().join("targets");
@@ -58,29 +58,29 @@ impl Experiment {
         self.folder.path().join(name)
     }
 
-    /// The text of a file; empty while it does not exist.
+    /// The text of a file; empty if it does not exist.
     pub fn text(&self, name: &str) -> String {
         fs::read_to_string(self.file(name)).unwrap_or_default()
     }
 
-    /// The arguments that run it; `results` is `--out` or `--continue`.
+    /// The arguments that run the experiment; `results` is `--out` or `--continue`.
     pub fn words(&self, results: &str) -> Vec<String> {
         let path = |name| self.file(name).to_str().unwrap().to_owned();
         let set = self.set.iter().flat_map(|pair| ["--set".to_owned(), pair.clone()]);
         ["run".into(), path("experiment.toml"), results.into(), path("out")].into_iter().chain(set).collect()
     }
 
-    /// Starts it, or continues it with `--continue`.
+    /// Starts the experiment, or continues it with `--continue`.
     pub fn start(&self, results: &str) -> Weir {
         let words = self.words(results);
         Weir::spawn(&words.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Runs it to completion, again if the machine disturbed it, and returns its runs, which all count.
+    /// Runs the experiment to completion, and again if the machine disturbed it; returns the runs of the valid attempt.
     pub fn run_undisturbed(&self) -> Vec<Value> {
         let mut runs = Vec::new();
         undisturbed("experiment", || {
-            // Of an attempt before.
+            // The previous attempt's results.
             let _ = fs::remove_dir_all(self.file("out"));
             runs = self.run();
             all_count(&runs)
@@ -88,10 +88,10 @@ impl Experiment {
         runs
     }
 
-    /// Runs it to completion and returns its runs.
+    /// Runs the experiment to completion and returns its runs.
     #[track_caller]
     pub fn run(&self) -> Vec<Value> {
-        // A busy machine may spoil a run; each test checks its own.
+        // A busy machine may disturb a run; each test checks its own runs.
         let words = [self.words("--out"), vec!["--allow-invalid".into()]].concat();
         let ended = Weir::run(&words.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
@@ -104,7 +104,7 @@ impl Experiment {
     }
 }
 
-/// The runs that are stored in a directory, by name; none if it does not exist.
+/// The runs stored in a directory, by name; none if it does not exist.
 pub fn runs_in(directory: &Path) -> Vec<Value> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -114,7 +114,7 @@ pub fn runs_in(directory: &Path) -> Vec<Value> {
     paths.iter().map(|path| serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()).collect()
 }
 
-/// Why runs do not count on a machine that gives its cores to others.
+/// Causes of invalid runs on a machine that shares its cores.
 const DISTURBED: [&str; 6] = [
     "invalid: window: ",
     "invalid: warm-up: ",
@@ -147,7 +147,7 @@ pub fn is_gone(pid: Pid) -> bool {
     stat.is_empty() || stat.contains(") Z ")
 }
 
-/// The process whose ID is in a file, once the line is complete.
+/// Parses the process ID in a file's text; `None` while the line is incomplete.
 pub fn pid_in(text: &str) -> Option<Pid> {
     Pid::from_raw(text.strip_suffix('\n')?.parse().ok()?)
 }

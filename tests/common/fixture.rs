@@ -1,4 +1,4 @@
-//! A gateway between a client and an upstream of the test's own, in each of the four modes.
+//! A gateway between a client and a test's own upstream, in each of the four modes.
 
 use super::{Client, Ended, Peer, Stream, Upstream, Weir};
 use std::io;
@@ -20,7 +20,7 @@ pub struct Mode {
     pub upstream_tls: bool,
 }
 
-/// All modes; a name has the client's side first, and c for cleartext.
+/// All modes; a name has the client's side first, and `c` for cleartext.
 pub const MODES: [Mode; 4] = [
     Mode { name: "h1c-h1c", client_tls: false, upstream_tls: false },
     Mode { name: "h1-h1c", client_tls: true, upstream_tls: false },
@@ -28,8 +28,7 @@ pub const MODES: [Mode; 4] = [
     Mode { name: "h1-h1", client_tls: true, upstream_tls: true },
 ];
 
-/// The test's own CA, and its certificate for 127.0.0.1 and localhost, in a directory that is removed when this is
-/// dropped.
+/// The test's CA and its certificate for 127.0.0.1 and localhost, in a temporary directory that lives as long as this.
 pub struct Certificates {
     pub ca: PathBuf,
     pub cert: PathBuf,
@@ -46,12 +45,12 @@ pub struct Case {
 }
 
 impl Certificates {
-    /// For 127.0.0.1 and localhost.
+    /// Issues a certificate for 127.0.0.1 and localhost.
     pub fn new() -> Self {
         Self::for_names(&["127.0.0.1", "localhost"])
     }
 
-    /// For other names.
+    /// Issues a certificate for other names.
     pub fn for_names(names: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let issued = Authority::new().unwrap().issue(names, KeyKind::EcdsaP256).unwrap();
@@ -75,7 +74,7 @@ impl Certificates {
         .unwrap()
     }
 
-    /// A client's session for a new connection to 127.0.0.1; nothing is resumed.
+    /// A client's session for a new connection to 127.0.0.1, without resumption.
     pub fn session(&self) -> Session {
         let name: PeerName = "127.0.0.1".parse().unwrap();
         self.client().core().connect(&name)
@@ -83,7 +82,8 @@ impl Certificates {
 }
 
 impl Case {
-    /// One worker, an upstream that runs `script` for each of its connections, and further `weir serve` flags.
+    /// A gateway with one worker and further `weir serve` flags, and an upstream that runs `script` for each
+    /// connection.
     pub fn new(mode: Mode, flags: &[&str], script: impl Fn(&mut Peer) + Send + Sync + 'static) -> Self {
         let certificates = Certificates::new();
         let acceptor = mode.upstream_tls.then(|| certificates.server().core());
@@ -92,7 +92,7 @@ impl Case {
         Self { mode, weir, upstream, certificates }
     }
 
-    /// As [`Case::new`], by a configuration with these settings of the listener.
+    /// Like [`Case::new`], from a configuration file with these listener settings.
     pub fn configured(
         mode: Mode,
         listener: &str,
@@ -119,26 +119,26 @@ impl Case {
         Self { mode, weir: Weir::configured(&config, 1), upstream, certificates }
     }
 
-    /// As [`Case::new`], with an upstream that sends `answer` to every request.
+    /// Like [`Case::new`], with an upstream that sends `answer` to every request.
     pub fn answering(mode: Mode, answer: &'static str) -> Self {
         Self::new(mode, &[], move |peer| peer.serve(answer))
     }
 
-    /// A new client connection, handshake done.
+    /// A new client connection with a completed handshake.
     pub fn client(&self) -> Client {
         Client { stream: self.connect().unwrap() }
     }
 
-    /// As [`Case::client`], but may fail.
+    /// Like [`Case::client`], but may fail.
     ///
     /// # Errors
-    /// As [`Stream::connect`].
+    /// Those of [`Stream::connect`].
     pub fn connect(&self) -> io::Result<Stream> {
         let session = self.mode.client_tls.then(|| self.certificates.session());
         Stream::connect(self.weir.address(), session)
     }
 
-    /// Drains the gateway, which must exit with 0 and without a panic.
+    /// Drains the gateway, which must exit with 0 and must not panic.
     pub fn stop(self) -> Ended {
         let ended = self.weir.stop();
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -166,7 +166,7 @@ pub fn serve(mode: Mode, certificates: &Certificates, upstream: SocketAddr, flag
     Weir::start(&args)
 }
 
-/// `weir origin` with one worker on a free port, in cleartext or with the certificate.
+/// `weir origin` with one worker on a free port, over cleartext or with the certificate.
 pub fn origin(tls: bool, certificates: &Certificates) -> Weir {
     let listen = if tls { "https://127.0.0.1:0" } else { "http://127.0.0.1:0" };
     let [cert, key] = [&certificates.cert, &certificates.key].map(|path| path.to_str().unwrap());

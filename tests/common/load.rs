@@ -1,4 +1,4 @@
-//! `weir load` under test: runs, their results, and values from the results.
+//! Runs of `weir load`, and values from their results.
 
 use super::{Client, Ended, Upstream, Weir};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -18,11 +18,11 @@ pub struct Loaded {
     pub stderr: String,
 }
 
-/// It ran, but without the requested evidence.
+/// The exit code of a run without the requested evidence.
 pub const NO_EVIDENCE: i32 = 3;
 
-/// Runs `weir load ARGS --json -`, which must exit with 0 if its result is valid, otherwise with 3 and a line with the
-/// reason; with `--assert` or `--allow-invalid` among ARGS it may exit otherwise.
+/// Runs `weir load ARGS --json -`. It must exit with 0 if its result is valid, otherwise with 3 and a line with the
+/// reason; `--assert` and `--allow-invalid` permit other exit codes.
 ///
 /// # Panics
 /// If it prints no result, or exits otherwise.
@@ -37,10 +37,10 @@ pub fn load(args: &[&str]) -> Loaded {
     Loaded { code, result, stderr }
 }
 
-/// Exit code and standard error agree with the result's validity.
+/// Checks that exit code and standard error agree with the result's validity.
 ///
 /// # Panics
-/// If they do not.
+/// If they do not agree.
 pub fn ends_as_judged(ended: &Ended, result: &LoadResult) {
     let Ended { code, stderr, .. } = ended;
     match result.validity.strip_prefix("invalid: ") {
@@ -56,7 +56,7 @@ pub fn ends_as_judged(ended: &Ended, result: &LoadResult) {
     }
 }
 
-/// As [`load`], with at least one correct response.
+/// Like [`load`], with at least one correct response.
 ///
 /// # Panics
 /// If there was none.
@@ -66,10 +66,10 @@ pub fn load_well(args: &[&str]) -> LoadResult {
     result
 }
 
-/// The values of one result agree with each other.
+/// Checks that the values of a result agree with each other.
 ///
 /// # Panics
-/// If they do not.
+/// If they do not agree.
 pub fn adds_up(result: &LoadResult) {
     let rate = result.requests as f64 / result.window_s;
     assert!(
@@ -83,7 +83,7 @@ pub fn adds_up(result: &LoadResult) {
     assert!(result.answered_in_all >= result.requests);
     let times = [&result.response, &result.service, &result.first_byte, &result.connect];
     for latency in times.into_iter().chain(result.handshake.values()) {
-        // `histogram` checks that it has as many samples as are counted.
+        // `histogram` checks its number of samples against the result's count.
         let longest = histogram(latency).max() as f64 / 1e3;
         assert!((latency.max_us - longest).abs() < 1e-6, "{} {longest}", latency.max_us);
         assert_eq!(latency.censored > 0, latency.censored_from_us.is_some());
@@ -124,12 +124,12 @@ pub fn adds_up(result: &LoadResult) {
     assert!((window.seconds - result.window_s).abs() < 0.1, "{window:?}, {} s", result.window_s);
 }
 
-/// Measures while no other such test runs, and again if the machine disturbed it, at most [`ATTEMPTS`] times, and
-/// prints why. `measure` returns an error only for times that a busy machine can spoil; it asserts everything that
-/// must hold on any machine.
+/// Measures while no other such test runs. If the machine disturbed the measurement, prints the reason and measures
+/// again, at most [`ATTEMPTS`] times. `measure` returns an error only for times that a busy machine can distort; it
+/// asserts everything that must hold on any machine.
 ///
 /// # Panics
-/// If every attempt was disturbed.
+/// If the machine disturbed every attempt.
 pub fn undisturbed(what: &str, mut measure: impl FnMut() -> Result<(), String>) {
     static ALONE: Mutex<()> = Mutex::new(());
     // A failed test leaves no state behind that could disturb the next one.
@@ -151,7 +151,7 @@ pub fn undisturbed(what: &str, mut measure: impl FnMut() -> Result<(), String>) 
 /// Maximum number of attempts of a measurement.
 pub const ATTEMPTS: usize = 6;
 
-/// Waits until half of the machine has been idle for a while, but not forever: the disturbance may last.
+/// Waits until half of the machine has been idle for a while, at most 5 s.
 fn wait_for_quiet() {
     let end = Instant::now() + Duration::from_secs(5);
     let mut quiet = 0;
@@ -163,7 +163,7 @@ fn wait_for_quiet() {
     }
 }
 
-/// Idle ticks and all ticks of the machine, from /proc/stat (proc(5)).
+/// Idle and total CPU ticks of the machine, from /proc/stat (proc(5)).
 fn cpu_ticks() -> (u64, u64) {
     let stat = std::fs::read_to_string("/proc/stat").unwrap();
     let ticks = stat.lines().next().unwrap().split_whitespace().skip(1);
@@ -195,7 +195,7 @@ pub fn valid_or_late(result: &LoadResult) {
     }
 }
 
-/// The histogram as it is stored: nanoseconds.
+/// The stored histogram, in nanoseconds.
 pub fn histogram(latency: &Latency) -> Histogram<u64> {
     let bytes = BASE64_STANDARD.decode(&latency.hdr_v2).unwrap();
     let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
@@ -209,12 +209,12 @@ pub fn longer_than(latency: &Latency, time: Duration) -> u64 {
     histogram.len() - histogram.count_between(0, time.as_nanos() as u64)
 }
 
-/// One request, as measured by the test's own server.
+/// A request as the test's own server measured it.
 #[derive(Clone, Copy, Debug)]
 pub struct Served {
     /// The instant after reading the request.
     pub read: Instant,
-    /// The time from then to writing its response.
+    /// The time from reading the request to writing its response.
     pub delay: Duration,
 }
 
@@ -225,9 +225,9 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// Responds to request number `n` (from 0, over all connections), read at `read`, at `until(n, read)`. The first
-    /// request on each connection gets its response at once and is not counted: the engine sends it before the run,
-    /// on keep-alive connections, so that both sides have done their one-time work.
+    /// Responds to request number `n` (from 0, over all connections), read at `read`, at `until(n, read)`. Excludes the
+    /// first request on each connection, which gets its response at once: the engine sends it before the run on
+    /// keep-alive connections, as a warm-up.
     pub fn start(
         tls: Option<Acceptor>,
         until: impl Fn(usize, Instant) -> Instant + Send + Sync + 'static,
@@ -235,8 +235,7 @@ impl Timed {
         let served = Arc::new(Mutex::new(Vec::<Served>::new()));
         let (all, next) = (Arc::clone(&served), AtomicUsize::new(0));
         let upstream = Upstream::start(tls, move |peer| {
-            // Raised like the engine's own threads, if the system allows it: this clock is the reference for
-            // theirs.
+            // Raised like the engine's own threads, if the system allows it: this clock is their reference.
             let _ = setpriority_process(None, -20);
             if peer.request().is_some() {
                 peer.answer(OK);
@@ -266,14 +265,14 @@ impl Timed {
     }
 }
 
-/// The trial connection before the run, over TLS with a full handshake, which checks that the server is reachable. It
-/// carries no request and is not counted.
+/// The trial connection before the run, which checks that the server is reachable. Over TLS it makes a full handshake;
+/// it carries no request and does not count.
 pub const TRIAL: u64 = 1;
 
 /// The smallest response with a body.
 pub const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// The URL of the test's own upstream.
+/// The URL of an upstream.
 pub fn url(tls: bool, upstream: &Upstream) -> String {
     format!("{}://{}/", if tls { "https" } else { "http" }, upstream.address)
 }

@@ -1,5 +1,5 @@
-//! Shared by the whole-program tests: real `weir` processes, raw connections in cleartext and over TLS, an upstream
-//! that runs its test's script, and certificates for all of them. None of it needs a peer program.
+//! Shared by the whole-program tests: real `weir` processes, raw cleartext and TLS connections, an upstream that runs a
+//! test's script, and certificates. No peer program is necessary.
 
 #![allow(unreachable_pub)]
 
@@ -31,7 +31,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 use weir_reactor::limits::raise_open_files;
 
-/// The timeout of each wait in a test: far longer than any step needs, since it is no measure of speed.
+/// The timeout of every wait in a test: far longer than any step needs, since it measures no speed.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Waits until `condition` holds.
@@ -54,7 +54,7 @@ fn enough_files() {
     });
 }
 
-/// Says to threads that go on until it is true that all is over; at a panic, too.
+/// Sets a flag on drop, even in a panic, which stops the threads that poll it.
 pub struct Over<'a>(pub &'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -63,8 +63,9 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Makes a script of `sh`. A process of its own writes it: what this one has open for writing is open in each child that another
-/// test forks, and cannot be executed until that child has become its own program (ETXTBSY).
+/// Writes a `sh` script. A separate process writes it: if this process had the file open for writing, a child that
+/// another test forks would inherit the descriptor, and executing the script would fail (ETXTBSY) until that child
+/// calls exec.
 pub fn script(path: &Path, text: &str) {
     let mut writer = Command::new("/bin/sh");
     writer.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());
@@ -73,7 +74,7 @@ pub fn script(path: &Path, text: &str) {
     assert!(writer.wait().unwrap().success(), "{}", path.display());
 }
 
-/// Copies a program; likewise.
+/// Copies a program in a separate process, as [`script`] does.
 pub fn copy_program(from: impl AsRef<Path>, to: &Path) {
     assert!(Command::new("cp").arg(from.as_ref()).arg(to).status().unwrap().success(), "{}", to.display());
 }
@@ -92,7 +93,7 @@ pub fn peer(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// A package's file or directory that `.ci/run` installs, by its path in `target/peers`; otherwise as [`peer`].
+/// A file or directory of a package that `.ci/run` installs, by its path in `target/peers`; if absent, as [`peer`].
 ///
 /// # Panics
 /// As [`peer`].
@@ -105,7 +106,7 @@ pub fn installed_peer(path: &str) -> Option<PathBuf> {
     Some(found)
 }
 
-/// Where `.ci/run` installs packages of other languages.
+/// The directory of packages that `.ci/run` installs from other ecosystems.
 pub fn peers_directory() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("peers")
 }

@@ -1,4 +1,4 @@
-//! Networks of namespaces. They need root, /dev/net/tun and `ip`; tests are skipped without them.
+//! Network namespaces. They need root, /dev/net/tun and `ip`; otherwise tests skip them.
 
 use super::peer;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Clients that remember their TLS sessions.
+//! Clients that store their TLS sessions.
 
 use super::{Client, Stream};
 use std::io;
@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use weir_tls::{Client as TlsClient, ClientSettings, Connector, Offer, Roots, Version};
 
-/// A client that trusts this CA, speaks these versions (none: all), and offers sessions to the server that they are of.
+/// A client that trusts this CA, offers these versions (empty: all), and resumes sessions.
 pub fn connector(ca: &Path, versions: &[Version]) -> Connector {
     let Offer { versions, suites, groups } =
         Offer { versions: versions.to_vec(), ..Offer::default() }.complete();
@@ -15,18 +15,18 @@ pub fn connector(ca: &Path, versions: &[Version]) -> Connector {
     TlsClient::new(&settings).unwrap().core()
 }
 
-/// A connection to 127.0.0.1. Errors: the certificate is not of a CA that the client trusts, say.
+/// Connects to 127.0.0.1. Errors: such as a certificate of an untrusted CA.
 pub fn connect(address: SocketAddr, connector: &Connector) -> io::Result<Client> {
     let session = connector.connect(&"127.0.0.1".parse().unwrap());
     Ok(Client { stream: Stream::connect(address, Some(session))? })
 }
 
-/// Whether a connection's session was resumed.
+/// Whether the connection resumed a session.
 pub fn is_resumed(client: &mut Client) -> bool {
     client.stream.session().and_then(|session| session.facts()).unwrap().kind.is_resumption()
 }
 
-/// A request on a new connection, with whose answer tickets come; whether its session was resumed.
+/// Sends a request on a new connection, whose response brings tickets; returns whether it resumed a session.
 pub fn resumes(address: SocketAddr, connector: &Connector) -> bool {
     let mut client = connect(address, connector).unwrap();
     assert_eq!(client.ask("GET / HTTP/1.1\r\nHost: h\r\n\r\n").status, 200);

@@ -14,7 +14,7 @@ impl Switch {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Waits until it is thrown.
+    /// Waits until a test throws the switch.
     pub fn wait(&self) {
         poll_until(DEADLINE, "a switch", || self.0.load(Ordering::SeqCst));
     }
@@ -32,15 +32,15 @@ pub fn until_still(sent: &AtomicUsize) -> usize {
     last
 }
 
-/// The bytes that may be on the way between client, gateway and upstream when one of them reads nothing: at most what the
-/// kernel keeps for the ends of two connections, and what the three hold. In whole pieces of 64 KiB.
+/// The maximum number of bytes in flight between client, gateway and upstream if one of them stops reading: the
+/// kernel's buffers for two connections, and 4 MiB for the three processes. A multiple of 64 KiB.
 pub fn most_in_flight() -> usize {
     const HELD: usize = 4 << 20;
     let kept = 2 * (largest_buffer("tcp_rmem") + largest_buffer("tcp_wmem"));
     (kept + HELD).next_multiple_of(1 << 16)
 }
 
-/// The size up to which the kernel lets a socket's buffer grow.
+/// The kernel's maximum size of a socket buffer.
 fn largest_buffer(name: &str) -> usize {
     let sizes = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap();
     sizes.split_whitespace().nth(2).and_then(|size| size.parse().ok()).unwrap()

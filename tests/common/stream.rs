@@ -1,4 +1,4 @@
-//! A blocking connection, cleartext or TLS, that distinguishes all the ways in which it can close.
+//! A blocking connection, cleartext or TLS, that distinguishes the ways in which it can close.
 
 use super::DEADLINE;
 use socket2::SockRef;
@@ -16,7 +16,7 @@ pub struct Stream {
     ended: Option<Ending>,
 }
 
-/// How the other side closed its stream.
+/// The kinds of close by the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// FIN in cleartext, close_notify in TLS.
@@ -28,15 +28,15 @@ pub enum Ending {
 }
 
 impl Stream {
-    /// The client's side of a new connection; with a session, up to the end of the handshake.
+    /// Opens a connection; with a session, completes the handshake.
     ///
     /// # Errors
-    /// As connect(2), or the handshake's error.
+    /// Those of connect(2), or the handshake's error.
     pub fn connect(address: SocketAddr, session: Option<Session>) -> io::Result<Self> {
         Self::over(TcpStream::connect_timeout(&address, DEADLINE)?, session)
     }
 
-    /// Either side of an established TCP connection; with a session, up to the end of the handshake.
+    /// Wraps either side of an established TCP connection; with a session, completes the handshake.
     ///
     /// # Errors
     /// The handshake's error.
@@ -75,7 +75,7 @@ impl Stream {
         }
     }
 
-    /// Appends at least one byte to `into`, or returns how the stream closed.
+    /// Appends at least one byte to `into`, or returns the kind of close.
     pub fn receive(&mut self, into: &mut Vec<u8>) -> Option<Ending> {
         while self.ready.is_empty() {
             if let Some(ending) = self.ended {
@@ -94,8 +94,8 @@ impl Stream {
         self.ready.splice(0..0, bytes.iter().copied());
     }
 
-    /// Whether bytes or a close arrive within `wait`, TLS's own messages excluded. Only for checking that nothing
-    /// arrives: no test relies on the opposite.
+    /// Whether bytes or a close arrive within `wait`, not counting TLS's own messages. Tests use it only to check that
+    /// nothing arrives.
     pub fn has_news_within(&mut self, wait: Duration) -> bool {
         let end = Instant::now() + wait;
         while self.ready.is_empty() && self.ended.is_none() {

@@ -1,4 +1,4 @@
-//! An upstream that runs its test's script and records what it receives.
+//! An upstream that runs a test's script and records what it receives.
 
 use super::{DEADLINE, Ending, Stream, poll_until};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -21,7 +21,7 @@ pub struct Peer {
     /// The number of this connection, from 0.
     pub index: usize,
     shared: Arc<Shared>,
-    /// Bytes put back, which are already recorded.
+    /// Bytes put back, which the record already has.
     unread: usize,
 }
 
@@ -53,7 +53,7 @@ impl Upstream {
         Self::on(TcpListener::bind("127.0.0.1:0").unwrap(), tls, script)
     }
 
-    /// As [`Upstream::start`], on this listener.
+    /// Like [`Upstream::start`], on this listener.
     pub fn on(
         listener: TcpListener,
         tls: Option<Acceptor>,
@@ -108,7 +108,8 @@ impl Upstream {
         poll_until(DEADLINE, &format!("{count} requests at the upstream"), || self.requests().len() >= count);
     }
 
-    /// Waits until the gateway has closed connection number `index`, and returns how. Its script must be reading.
+    /// Waits until the gateway has closed connection number `index`; returns the kind of close. Its script must be
+    /// reading.
     pub fn wait_for_ending(&self, index: usize) -> Ending {
         let mut ending = None;
         poll_until(DEADLINE, &format!("the end of upstream connection {index}"), || {
@@ -159,7 +160,7 @@ impl Peer {
     /// Reads one request head and leaves the rest unread; `None` at the end of the connection.
     pub fn head(&mut self) -> Option<(String, weir_http1::Framing)> {
         let (mut bytes, mut head) = (Vec::new(), RequestHead::new());
-        // What the gateway lets through is not this server's to refuse.
+        // Generous limits: this server must not reject what the gateway forwards.
         let most = Limits { head_bytes: 1 << 20, line_bytes: 1 << 20, fields: 1000, ..Limits::default() };
         loop {
             if self.receive(&mut bytes).is_some() {
@@ -182,7 +183,7 @@ impl Peer {
         self.stream.send(bytes.as_ref()).is_ok()
     }
 
-    /// Reads to the end of the connection; returns how it closed.
+    /// Reads to the end of the connection; returns the kind of close.
     pub fn read_to_end(&mut self) -> Ending {
         loop {
             if let Some(ending) = self.receive(&mut Vec::new()) {
@@ -204,7 +205,7 @@ impl Peer {
         if let Some(ending) = ending {
             self.shared.endings.lock().unwrap().push((self.index, ending));
         }
-        // Bytes put back come first, on their own.
+        // The record already has bytes that were put back.
         let known = std::mem::take(&mut self.unread);
         self.shared.received.lock().unwrap()[self.index].extend_from_slice(&into[before + known..]);
         ending

@@ -14,15 +14,15 @@ use tempfile::TempDir;
 /// A `weir` process; dropping it kills it.
 pub struct Weir {
     child: Child,
-    /// Its listeners, in the order of its `--listen` flags, with the bound ports.
+    /// Its URLs with the bound ports, in the order of its `--listen` flags.
     pub urls: Vec<String>,
     stdout: Collected,
     stderr: Collected,
-    /// Where its configuration is.
+    /// The directory of its configuration.
     _folder: Option<TempDir>,
 }
 
-/// How a process exited, and all its output.
+/// An exited process's status and output.
 pub struct Ended {
     /// The exit code; `None` if a signal killed it.
     pub code: Option<i32>,
@@ -36,7 +36,7 @@ impl Weir {
         Self::start_with_stderr(args, Stdio::piped())
     }
 
-    /// As [`Weir::start`], with this stderr; unless it is piped, [`Weir::stderr`] is empty.
+    /// Like [`Weir::start`], with this stderr; unless it is piped, [`Weir::stderr`] is empty.
     pub fn start_with_stderr(args: &[&str], stderr: impl Into<Stdio>) -> Self {
         let listeners = args.iter().filter(|arg| **arg == "--listen").count();
         let mut weir = Self::spawn_with_stderr(args, stderr);
@@ -44,7 +44,7 @@ impl Weir {
         weir
     }
 
-    /// Starts the gateway with this configuration and waits until it listens; `listeners` addresses are in it.
+    /// Starts the gateway with this configuration, which has `listeners` addresses, and waits until it listens.
     pub fn configured(config: &str, listeners: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("weir.toml");
@@ -54,7 +54,7 @@ impl Weir {
         weir
     }
 
-    /// As [`Weir::configured`], with this open-file limit.
+    /// Like [`Weir::configured`], with this open-file limit.
     pub fn limited(files: u32, config: &str, listeners: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("weir.toml");
@@ -69,12 +69,13 @@ impl Weir {
         weir
     }
 
-    /// Starts the gateway with the configuration in a file and waits until it listens; `listeners` addresses are in it.
+    /// Starts the gateway with the configuration in a file, which has `listeners` addresses, and waits until it
+    /// listens.
     pub fn of_file(file: &Path, listeners: usize) -> Self {
         Self::of_file_with(file, listeners, &[])
     }
 
-    /// As [`Weir::of_file`], with more in its environment.
+    /// Like [`Weir::of_file`], with additional environment variables.
     pub fn of_file_with(file: &Path, listeners: usize, environment: &[(&str, &str)]) -> Self {
         let args = ["serve", "--config", file.to_str().unwrap()];
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
@@ -103,8 +104,8 @@ impl Weir {
         Self::spawn_with_stderr(args, Stdio::piped())
     }
 
-    /// Starts a program that becomes `weir serve`, and waits until it listens on so many addresses. Its stderr is piped, unless
-    /// it is given.
+    /// Starts a program that becomes `weir serve`, and waits until it listens on this many addresses. Without `stderr`,
+    /// collects its stderr.
     pub fn of_command(mut command: Command, stderr: Option<Stdio>, listeners: usize) -> Self {
         let mut weir = Self::spawn_command(&mut command, stderr.unwrap_or_else(Stdio::piped));
         weir.wait_for_listeners(&[], listeners);
@@ -129,7 +130,7 @@ impl Weir {
         Self::spawn(args).wait()
     }
 
-    /// As [`Weir::run`], for what takes a while by its arguments.
+    /// Like [`Weir::run`], with a longer timeout for long runs.
     pub fn run_within(deadline: Duration, args: &[&str]) -> Ended {
         Self::spawn(args).wait_within(deadline)
     }
@@ -152,12 +153,12 @@ impl Weir {
         admin.expect("an admin address that is a port").parse().unwrap()
     }
 
-    /// Asks the admin address, such as `GET /ready`.
+    /// Sends a request such as `GET /ready` to the admin address.
     pub fn ask_admin(&self, request: &str) -> Answer {
         Client::connect(self.admin(), None).ask(format!("{request} HTTP/1.1\r\nHost: localhost\r\n\r\n"))
     }
 
-    /// The processes that have taken its place by upgrades, as its stderr, which they share, says.
+    /// The processes of successful upgrades, from the stderr that they share.
     pub fn successors(&self) -> Vec<Pid> {
         let stderr = self.stderr();
         let words = stderr.lines().filter_map(|line| line.strip_prefix("weir: upgraded; process "));
@@ -169,12 +170,12 @@ impl Weir {
         self.child.id()
     }
 
-    /// Its stdout so far, complete lines.
+    /// Complete lines of stdout so far.
     pub fn stdout(&self) -> String {
         self.stdout.text()
     }
 
-    /// Its stderr so far, complete lines.
+    /// Complete lines of stderr so far.
     pub fn stderr(&self) -> String {
         self.stderr.text()
     }
@@ -203,7 +204,7 @@ impl Weir {
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
-    /// Waits for its exit.
+    /// Waits for the exit.
     pub fn wait(self) -> Ended {
         self.wait_within(DEADLINE)
     }
@@ -218,7 +219,7 @@ impl Weir {
         Ended { code, stdout: self.stdout.all(), stderr: self.stderr.all() }
     }
 
-    /// Waits for its exit, while processes that it has started still have its streams; returns its exit code.
+    /// Waits for its exit while its child processes may still hold its streams; returns its exit code.
     pub fn exit_code(&mut self) -> Option<i32> {
         let mut status = None;
         poll_until(DEADLINE, "weir exits", || {
@@ -237,7 +238,7 @@ impl Weir {
 
 impl Drop for Weir {
     fn drop(&mut self) {
-        // An error means that it has already exited.
+        // An error means that the process has already exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

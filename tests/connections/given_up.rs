@@ -1,4 +1,4 @@
-//! A side that disconnects, or responds, before the exchange is complete.
+//! A client or server that disconnects, or responds, before the exchange is complete.
 
 use super::scripts::{GET, OK};
 use crate::common::{self, Case, DEADLINE, Ending, MODES, Switch, pattern, poll_until, until_still};
@@ -24,7 +24,7 @@ fn a_client_that_disconnects_within_its_body_closes_the_upstream_connection() {
                 "fin" => client.stream.finish(),
                 _ => client.stream.reset(),
             }
-            // An orderly end would look like that of a complete request.
+            // A FIN would look like the end of a complete request.
             assert_eq!(case.upstream.wait_for_ending(0), Ending::Reset, "{mode:?} {how}");
             case.weir.wait_for_stderr(&["client_closed", "PUT /"]);
             assert_eq!(case.client().ask(GET).text(), "ok", "{mode:?}");
@@ -75,7 +75,7 @@ fn an_early_rejection_reaches_a_client_that_is_still_sending() {
 
 #[test]
 fn the_response_of_an_upstream_that_closes_during_an_upload_is_not_lost() {
-    // Regression test: the upstream responds and closes with the rest of the body unread, which resets the connection.
+    // Regression test: the upstream responds and closes with a part of the body unread, which resets the connection.
     // The gateway's next write failed, and it reported a lost upstream to the client without reading the response.
     const REFUSAL: &str = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig";
     for mode in MODES.into_iter().filter(|mode| !mode.client_tls) {
@@ -93,7 +93,7 @@ fn the_response_of_an_upstream_that_closes_during_an_upload_is_not_lost() {
         let (count, tcp) = (Arc::clone(&sent), client.stream.tcp().try_clone().unwrap());
         let sender = std::thread::spawn(move || {
             let mut stream = common::Stream::over(tcp, None).unwrap();
-            // Until the gateway stops reading.
+            // Blocks when the gateway stops reading.
             while stream.send(&[b'x'; 1 << 16]).is_ok() {
                 count.fetch_add(1, Ordering::SeqCst);
             }

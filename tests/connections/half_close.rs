@@ -1,4 +1,4 @@
-//! Clients that close their sending side: most of them have given up.
+//! Clients that close their sending side, which usually means that they have disconnected.
 
 use super::scripts::{GET, OK, echo_target};
 use crate::common::{Case, Client, DEADLINE, Ending, MODES, Mode, Switch, Upstream, Weir, poll_until};
@@ -10,7 +10,7 @@ const FIRST_HALF: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha";
 
 type Way = (&'static str, fn(&mut Client));
 
-/// How a client closes its sending side: over TLS, each half of that alone is the same.
+/// The ways in which a client closes its sending side. Over TLS, either close_notify or FIN alone has the same effect.
 const WAYS: [Way; 3] = [
     ("close_notify and FIN", |client| client.stream.finish()),
     ("FIN", |client| client.stream.finish_tcp()),
@@ -21,7 +21,7 @@ fn ways(mode: Mode) -> impl Iterator<Item = Way> {
     WAYS.into_iter().filter(move |(name, _)| mode.client_tls || *name == "FIN")
 }
 
-/// Regression test: the server worked on to the end for a client that was gone, and the log said 200.
+/// Regression test: the server processed a request to the end for a client that had disconnected, and the log said 200.
 #[test]
 fn a_client_that_gives_up_ends_the_attempt() {
     for mode in MODES {
@@ -45,7 +45,7 @@ fn a_client_that_gives_up_ends_the_attempt() {
                     }
                 }
                 close(&mut client);
-                // An end alone could be one of the request alone, as this client's.
+                // A FIN could mean the end of the request only, as it does for this client.
                 assert_eq!(case.upstream.wait_for_ending(0), Ending::Reset, "{what}");
                 case.weir.wait_for_stderr(&["client_closed", "GET /"]);
                 let ended = case.stop();
@@ -109,7 +109,7 @@ const THREE: &str =
 
 #[test]
 fn all_requests_before_a_half_close_get_responses_where_that_is_set() {
-    // Regression test: the end of the client's stream dropped the requests after the first one.
+    // Regression test: the end of the client's stream dropped all requests after the first one.
     for mode in MODES {
         let case = Case::configured(mode, SERVE, echo_target);
         let mut client = case.client();
@@ -123,7 +123,7 @@ fn all_requests_before_a_half_close_get_responses_where_that_is_set() {
     }
 }
 
-/// A client that closes its side behind requests that wait for their turn does so on purpose.
+/// A client that half-closes after pipelined requests waits for their responses.
 #[test]
 fn requests_that_wait_behind_another_are_served() {
     for mode in MODES {
@@ -141,7 +141,7 @@ fn requests_that_wait_behind_another_are_served() {
         client.send(THREE);
         client.stream.finish_tcp();
         case.upstream.wait_for_requests(1);
-        // The worker has noticed that end when it has served a connection that came after it.
+        // The worker handles connections in order, so it has noticed that end once it serves a later connection.
         let answer = case.client().ask("GET /other HTTP/1.1\r\nHost: h\r\n\r\n");
         assert_eq!(answer.text(), "ok", "{mode:?}");
         go_on.throw();
@@ -154,7 +154,8 @@ fn requests_that_wait_behind_another_are_served() {
     }
 }
 
-/// The same while a request waits for a connection to a server: none is opened for it.
+/// A request that waits for an upstream connection leaves the queue if its client disconnects: the gateway opens no
+/// connection for it.
 #[test]
 fn a_client_that_gives_up_in_the_queue_leaves_it() {
     let go_on = Switch::default();
@@ -186,7 +187,7 @@ fn a_client_that_gives_up_in_the_queue_leaves_it() {
     assert!(upstream.requests().iter().all(|request| request.head.starts_with("GET / ")));
 }
 
-/// A response of the gateway's own is on its way before it can be given up.
+/// The gateway sends a generated response before it handles the client's half-close.
 #[test]
 fn own_responses_reach_a_half_closed_client() {
     let weir = Weir::configured(

@@ -119,7 +119,7 @@ fn bytes_after_a_response_keep_its_connection_out_of_the_pool() {
 
 #[test]
 fn an_unexpected_response_body_reaches_no_other_request() {
-    // An upstream that sends a body with a response to HEAD or a 304: it must not become the next response.
+    // An upstream that sends a body with a response to HEAD or with a 304: the body must not become the next response.
     for (request, answer) in [
         ("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", OK),
         (GET, "HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\nok"),
@@ -143,15 +143,15 @@ fn an_unexpected_response_body_reaches_no_other_request() {
     }
 }
 
-/// Regression test: where a response ended with the last byte that a read had room for, what followed it stayed in the
-/// socket, and was the response to the next request on that connection, another client's even.
+/// Regression test: if a response ended exactly at the end of the read buffer, the bytes after it stayed in the socket
+/// and became the response to the next request on that connection, even for another client.
 #[test]
 fn bytes_behind_a_response_that_fills_a_read_reach_no_other_request() {
     const READS: [usize; 2] = [64 << 10, 128 << 10];
     for mode in MODES {
         for length in READS {
             let head = |body: usize| format!("HTTP/1.1 200 OK\r\nContent-Length: {body}\r\n\r\n");
-            // Both lengths have as many digits.
+            // Both lengths have the same number of digits.
             let body = length - head(length).len();
             let answer =
                 head(body) + &"x".repeat(body) + "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison";
@@ -173,7 +173,7 @@ fn bytes_behind_a_response_that_fills_a_read_reach_no_other_request() {
     }
 }
 
-/// A server that sends the announced body all the same, only later, would have it taken for the next response.
+/// A server that sends the announced body late would corrupt the next response.
 #[test]
 fn a_connection_whose_response_announces_an_absent_body_is_closed() {
     for (request, answer, connections) in [
@@ -198,7 +198,8 @@ fn a_connection_whose_response_announces_an_absent_body_is_closed() {
     }
 }
 
-/// Regression test: NTLM and Negotiate authenticate a connection, so a second client was answered as the first.
+/// Regression test: NTLM and Negotiate authenticate a connection, so a second client got responses for the first one's
+/// identity.
 #[test]
 fn a_connection_that_a_client_authenticated_serves_no_other_client() {
     let asks = |field: &str| format!("GET / HTTP/1.1\r\nHost: h\r\n{field}\r\n\r\n");

@@ -1,16 +1,16 @@
-//! Requests on a reused connection that its server closes before it answers.
+//! Requests on a reused connection that its server closes before responding.
 
 use super::scripts::{GET, OK};
 use crate::common::{Case, MODES, Mode, pattern};
 
-/// An upstream whose first connection answers once and is closed when the second request has come; further connections
-/// answer every request, or do the same again (`always`).
+/// An upstream whose first connection responds once and closes on the second request; further connections respond to
+/// every request or, with `always`, behave like the first.
 fn closing(mode: Mode, always: bool) -> Case {
     Case::new(mode, &[], move |peer| {
         peer.request();
         peer.answer(OK);
         if always || peer.index == 0 {
-            // The request is there, and the connection goes without a word.
+            // The request has arrived, and the connection closes without a response.
             peer.request();
             peer.stream.finish();
             peer.read_to_end();

@@ -1,4 +1,4 @@
-//! A clock that jumps.
+//! Jumps of the clock.
 
 use super::GET;
 use crate::common::sessions::{connect, connector, is_resumed};
@@ -30,7 +30,7 @@ fn config(certificates: &Certificates, log: &Path) -> String {
     )
 }
 
-/// Whether a new connection's session was resumed; a request on it is answered. Also the year that the answer is dated with.
+/// Sends a request on a new connection; returns whether it resumed a session, and the year in the response's `Date`.
 fn ask(weir: &Weir, connector: &Connector) -> (bool, String) {
     let mut client = connect(weir.address(), connector).unwrap();
     let answer = client.ask(GET);
@@ -38,7 +38,7 @@ fn ask(weir: &Weir, connector: &Connector) -> (bool, String) {
     (is_resumed(&mut client), answer.fields("date")[0].split(' ').nth(3).unwrap().to_owned())
 }
 
-/// The gateway alone sees another time, by a library that comes between it and the system.
+/// Only the gateway sees the other time, by a preloaded library.
 #[test]
 fn requests_handshakes_and_the_drain_survive_a_jump_by_years() {
     if peer("faketime").is_none() {
@@ -70,17 +70,17 @@ fn requests_handshakes_and_the_drain_survive_a_jump_by_years() {
             .enumerate()
     {
         fs::write(&offset, format!("{jump:+}y")).unwrap();
-        // In this second, and in each worker.
+        // Until the next second, and in each worker.
         poll_until(DEADLINE, "the other time", || {
             (0..8).all(|_| (ask(&weir, &connector).1.parse::<i32>().unwrap() - year - jump).abs() <= 1)
         });
-        // A key of another time issues tickets, and accepts them.
+        // A key of the new period issues and accepts tickets.
         poll_until(DEADLINE, "sessions are resumed", || ask(&weir, &connector).0);
         if set_the_clock() {
             let said = || weir.stderr().lines().filter_map(step).collect::<Vec<_>>();
             poll_until(DEADLINE, "it is said", || said().len() > nth);
             let said = said().swap_remove(nth);
-            // A thread may be interrupted between its looks at both clocks.
+            // The scheduler may interrupt a thread between its readings of both clocks.
             assert!(said.0 == *direction && (said.1 - seconds).abs() < 60.0, "{said:?}");
         }
     }
@@ -107,14 +107,14 @@ fn a_clock_that_is_set_is_counted() {
     }
 }
 
-/// The direction and the seconds of a line that says that the clock was set.
+/// Parses a log line about a clock step: its direction and seconds.
 fn step(line: &str) -> Option<(String, f64)> {
     let (direction, rest) = line.strip_prefix("weir: the clock was set ")?.split_once(" by ")?;
     Some((direction.to_owned(), rest.split_once(" s;")?.0.parse().ok()?))
 }
 
-/// Sets it to what it is, or a trifle less, of which all that wait for its being set learn. It needs a right, and
-/// a machine that is there for tests.
+/// Sets the clock to the current time, which notifies all processes that watch for clock steps. It needs a privilege,
+/// and a machine for tests only.
 fn set_the_clock() -> bool {
     std::env::var_os("WEIR_REQUIRE_PEERS").is_some()
         && clock_settime(ClockId::Realtime, clock_gettime(ClockId::Realtime)).is_ok()

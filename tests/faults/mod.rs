@@ -1,4 +1,4 @@
-//! What goes wrong around the gateway: it goes on, loses only what it must, and says so.
+//! Faults in the gateway's environment: it continues, limits its losses and reports them.
 
 mod clock;
 mod disk;

@@ -1,4 +1,4 @@
-//! A server that is killed and started again, a hundred times, under load.
+//! A server that dies and restarts a hundred times under load.
 
 use crate::common::{Client, DEADLINE, Over, Weir, poll_until};
 use crate::gateway::metric;
@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use weir_http1::Method;
 
-/// How often each request has come, by its target.
+/// Number of arrivals of each request, by target.
 type Seen = Arc<Mutex<BTreeMap<String, u32>>>;
 
-/// A server that can be killed: its port is free at once, and its connections are cut wherever they are.
+/// A server that can be killed: it frees its port at once and cuts its connections at any point.
 struct Mortal {
     stopping: Arc<AtomicBool>,
     streams: Arc<Mutex<Vec<TcpStream>>>,
@@ -24,7 +24,7 @@ struct Mortal {
 impl Mortal {
     fn start(at: SocketAddr, seen: &Seen) -> Self {
         let mut listener = None;
-        // Another test may have been given the port meanwhile.
+        // Another test may hold the port meanwhile.
         poll_until(DEADLINE, "the port", || {
             listener = TcpListener::bind(at).ok();
             listener.is_some()
@@ -41,7 +41,7 @@ impl Mortal {
                     return;
                 }
                 let seen = Arc::clone(&seen);
-                // It ends with its stream.
+                // The thread ends with its stream.
                 std::thread::spawn(move || serve(stream, &seen));
             }
         });
@@ -50,7 +50,7 @@ impl Mortal {
 
     fn kill(self) {
         self.stopping.store(true, Ordering::SeqCst);
-        // Wakes the listener, which closes.
+        // Wakes the listener, which then closes.
         let _ = TcpStream::connect(self.address);
         self.thread.join().unwrap();
         for stream in self.streams.lock().unwrap().drain(..) {
@@ -59,7 +59,7 @@ impl Mortal {
     }
 }
 
-/// Answers requests without a body.
+/// Responds to requests without a body.
 fn serve(mut stream: TcpStream, seen: &Seen) {
     let (mut bytes, mut some) = (Vec::new(), [0; 4096]);
     while let Ok(read @ 1..) = stream.read(&mut some) {
@@ -80,7 +80,7 @@ fn a_hundred_restarts_lose_only_what_may_not_be_sent_again() {
     const RESTARTS: usize = 100;
     let seen = Seen::default();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    // The second one is always there, so that a refused connection costs nothing.
+    // The second server is always up, so a refused connection loses no request.
     let (mut mortal, other) = (Mortal::start(any, &seen), Mortal::start(any, &seen));
     let config = format!(
         "workers = 2
@@ -140,7 +140,7 @@ fn a_hundred_restarts_lose_only_what_may_not_be_sent_again() {
     let (lost, seen) = (lost.into_inner().unwrap(), seen.lock().unwrap().clone());
     for (target, why) in &lost {
         assert!(why.contains("upstream_closed") || why.contains("upstream_truncated"), "{target}: {why}");
-        // It had gone out, on a connection that may have carried it: to repeat it was not allowed, or had been tried.
+        // The gateway had sent the request, so it may not retry it, or has already done so.
         assert!(
             target.starts_with("/POST") || seen.get(target).is_none_or(|times| *times <= 2),
             "{target}: {why}"
@@ -150,7 +150,7 @@ fn a_hundred_restarts_lose_only_what_may_not_be_sent_again() {
         let most = if target.starts_with("/POST") { 1 } else { 2 };
         assert!(*times <= most, "{target} was carried out {times} times");
     }
-    // Each loss has its count.
+    // The metrics count each loss.
     let counted = metric(&weir, "weir_ended_early_total{reason=\"upstream_closed\"}")
         + metric(&weir, "weir_ended_early_total{reason=\"upstream_truncated\"}");
     assert_eq!(counted, lost.len() as u64);

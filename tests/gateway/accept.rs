@@ -1,5 +1,5 @@
-//! What is refused by default, and accepted where that is set: whose setting counts, and how it is told. What each rule lets
-//! pass, byte for byte, is in the matrix of `smuggling`.
+//! Messages that the gateway rejects by default and settings can accept: scope and reporting of the settings. The
+//! matrix in `smuggling` has the effect of each rule, byte for byte.
 
 use super::{ask, metric};
 use crate::common::{Client, DEADLINE, Peer, Upstream, Weir, poll_until};
@@ -7,7 +7,7 @@ use weir_http1::Method;
 
 const BARE_LF: &str = "HTTP/1.1 200 OK\nX-A: 1\nContent-Length: 2\n\nok";
 
-/// A listener and a service that accept nothing, and others that accept something; each listener has its own service.
+/// A gateway with a strict listener and service, and a second pair with settings.
 fn gateway(upstream: &Upstream, strict: &str, lenient: &str, routes: &str) -> Weir {
     let server = upstream.address;
     Weir::configured(
@@ -67,7 +67,7 @@ fn requests_are_accepted_by_their_listener_alone_and_counted() {
     assert!(accepted.len() == 4 && accepted.contains(&expected), "{accepted:?}");
 }
 
-/// It has no host: routes of a host are not for it, and the server gets its own.
+/// An empty Host counts as no Host: routes with a host do not match, and the server gets its own authority.
 #[test]
 fn a_request_with_an_empty_host_goes_where_requests_without_one_go() {
     let upstream = super::named("x");
@@ -81,7 +81,7 @@ fn a_request_with_an_empty_host_goes_where_requests_without_one_go() {
     assert!(!answer.text().contains("X-Forwarded-Host"), "{}", answer.text());
 }
 
-/// A request whose head is held, for its body or for a connection, is parsed again.
+/// The gateway parses a head again after it waited for its body or for a connection.
 #[test]
 fn a_request_without_a_host_may_wait() {
     const POST: &str = "POST / HTTP/1.1\r\nHost:\r\nContent-Length: 4\r\n\r\n";
@@ -126,7 +126,7 @@ fn answers_are_accepted_by_their_service_alone_and_counted() {
     assert_eq!(metric(&weir, "weir_accepted_total"), 3);
 }
 
-/// What no setting would let pass promises none.
+/// If no setting would accept the request, the response suggests none.
 #[test]
 fn a_refusal_names_the_setting_that_would_lift_it() {
     let upstream = super::named("x");
@@ -169,7 +169,7 @@ fn a_refusal_names_the_setting_that_would_lift_it() {
     );
 }
 
-/// A check that its servers' answers fail would take them out.
+/// Otherwise, failing checks would remove the service's servers.
 #[test]
 fn health_checks_accept_what_their_service_does() {
     for (accept, is_up) in [("", 0), ("accept = 'bare-lf'", 1)] {
@@ -214,7 +214,7 @@ fn rules_are_those_of_requests_or_of_answers() {
     );
 }
 
-/// The copy's answer reaches nobody, but one that is invalid would be held against its server.
+/// No client gets a copy's response, but an invalid one would count against its server.
 #[test]
 fn answers_to_mirrored_requests_are_accepted_by_the_mirrors_service() {
     let upstream = super::named("x");
@@ -249,7 +249,8 @@ fn what_is_accepted_is_explained() {
     }
 }
 
-/// A connection has what its listener was when it was accepted; an answer what its service is now.
+/// A connection keeps the settings of its listener at the time of accept; a response follows the current settings of
+/// its service.
 #[test]
 fn a_reload_changes_what_is_accepted() {
     const ODD: &str = "GET / HTTP/1.2\r\nHost: h\r\n\r\n";

@@ -1,4 +1,4 @@
-//! Sockets that a supervisor has opened, and what it is told.
+//! Socket activation, and notifications to the supervisor.
 
 use super::dns::NameServer;
 use super::dns::server::{NXDOMAIN, Says};
@@ -17,9 +17,10 @@ use weir_http1::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
-/// A gateway as systemd starts it: with this socket as its descriptor 3, by this name.
+/// A gateway as systemd starts it: with this socket as descriptor 3, by this name.
 fn activated(socket: impl Into<OwnedFd>, name: &str, file: &Path) -> Command {
-    // A shell puts the descriptor there, since tests cannot without `unsafe`. It becomes the gateway, so the process ID holds.
+    // A shell passes the descriptor, since that needs `unsafe` in Rust. It executes the gateway, so the process ID
+    // stays.
     let mut command = Command::new("/bin/sh");
     let script = "exec 3<&0 0</dev/null; export LISTEN_PID=$$; exec \"$@\"";
     command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_weir"), "serve", "--config"]).arg(file);
@@ -33,7 +34,7 @@ fn write(folder: &Path, config: &str) -> std::path::PathBuf {
     file
 }
 
-/// How it fails.
+/// The output of a start that fails.
 fn failure(mut command: Command) -> Ended {
     let output = command.output().unwrap();
     let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
@@ -61,7 +62,7 @@ fn sockets_of_systemd_are_used_by_their_address_and_the_rest_is_bound() {
     let own = weir.address_of(1);
     assert_eq!(weir.stop().code, Some(0));
     assert!(std::net::TcpStream::connect(own).is_err());
-    // The socket is still systemd's, which waits for a client to start the next one.
+    // systemd still holds the socket and waits for a client to start the next process.
     let client = std::net::TcpStream::connect(address).unwrap();
     let (_, peer) = keeper.accept().unwrap();
     assert_eq!(peer, client.local_addr().unwrap());
@@ -139,13 +140,13 @@ fn what_cannot_be_used_is_named() {
         "{}",
         ended.stderr
     );
-    // What connections come by, as with Accept=yes, is no listener.
+    // A connected socket, as with Accept=yes, is no listener.
     let (connection, _) = std::os::unix::net::UnixStream::pair().unwrap();
     let ended = failure(activated(connection, "web", &file));
     assert!(ended.stderr.contains("it is no stream socket that listens"), "{}", ended.stderr);
 }
 
-/// Each message that the supervisor gets next.
+/// The supervisor's side, which receives messages.
 pub(super) struct Supervisor(UnixDatagram);
 
 impl Supervisor {
@@ -160,7 +161,7 @@ impl Supervisor {
         String::from_utf8(bytes[..length].to_vec()).unwrap()
     }
 
-    /// Whether nothing more has come.
+    /// Whether no further message has arrived.
     pub(super) fn is_silent(&self) -> bool {
         self.0.set_nonblocking(true).unwrap();
         self.0.recv(&mut [0; 16]).is_err()
@@ -213,7 +214,7 @@ fn the_supervisor_is_told_how_the_process_fares() {
     }
 }
 
-/// systemd would take what comes after `STOPPING=1` for a service that goes on.
+/// systemd would take a message after `STOPPING=1` for a running service.
 #[test]
 fn the_supervisor_hears_nothing_from_a_process_that_stops() {
     let folder = tempfile::tempdir().unwrap();
@@ -256,7 +257,7 @@ fn the_supervisor_hears_nothing_from_a_process_that_stops() {
     assert!(supervisor.is_silent());
 }
 
-/// Who is upgraded passes its sockets on, and they stay systemd's.
+/// An upgrade passes the sockets to the new process, and systemd keeps them.
 #[test]
 fn sockets_of_systemd_survive_an_upgrade() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! No two listeners have one address.
+//! Each address belongs to one listener.
 
 use super::check::refused;
 use crate::common::{Client, Weir};
@@ -14,7 +14,7 @@ fn an_address_is_listened_on_once_however_it_is_written() {
     std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).unwrap();
     let at = folder.path().display();
     let file = |path: &str| format!("unix:{at}/{path}");
-    // Whichever of its addresses comes first is the one that is bound.
+    // The gateway binds the first address of the name.
     let first = ("localhost", 8443).to_socket_addrs().unwrap().next().unwrap().to_string();
     for (one, other) in [
         ("127.0.0.1:8443", "127.0.0.1:8443"),
@@ -58,12 +58,12 @@ fn flags_name_an_address_once() {
     assert!(ended.stderr.contains(expected), "{}", ended.stderr);
 }
 
-/// A free port now, which another process could take before it is used: then the gateway says so.
+/// A port that is free now. If another process takes it first, the gateway's start fails.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// The kernel gives a connection to the listener that has its very address.
+/// The kernel prefers the listener with the more specific address.
 #[test]
 fn all_addresses_beside_one_of_them_are_told_apart() {
     let port = free_port();

@@ -1,4 +1,4 @@
-//! Who may ask the admin address, and for how long.
+//! Access to the admin address, and its timeouts.
 
 use super::check::refused;
 use super::named;
@@ -12,7 +12,8 @@ fn gateway(admin: &str) -> Weir {
     Weir::configured(&super::config_to(&upstream, &format!("[admin]\nbind = '127.0.0.1:0'\n{admin}")), 1)
 }
 
-/// Regression test: a web page whose name leads to the loopback interface could read all, and change what needs no `Origin`.
+/// Regression test: a web page whose name resolves to the loopback interface could read everything, and change what
+/// needs no `Origin`.
 #[test]
 fn requests_for_other_hosts_and_of_web_pages_are_refused() {
     let weir = gateway("hosts = ['weir.internal', 'Admin.Example.org']");
@@ -68,7 +69,7 @@ fn requests_for_other_hosts_and_of_web_pages_are_refused() {
     }
 }
 
-/// Regression test: 32 connections that sent a byte from time to time kept everybody else out.
+/// Regression test: 32 connections that sent a byte from time to time locked all other clients out.
 #[test]
 fn those_who_trickle_make_room() {
     let weir = gateway("");

@@ -1,4 +1,4 @@
-//! Who may connect and ask, and how often.
+//! Access control and rate limits for clients.
 
 use super::preface::announced;
 use super::{metric, named};
@@ -7,7 +7,7 @@ use weir_http1::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
-/// A gateway to an upstream, with general settings, and lines in its listener and its route.
+/// A gateway to an upstream, with general, listener and route settings.
 fn gateway(upstream: &Upstream, general: &str, listener: &str, route: &str) -> Weir {
     let config = format!(
         "{general}
@@ -26,13 +26,13 @@ fn gateway(upstream: &Upstream, general: &str, listener: &str, route: &str) -> W
     Weir::configured(&config, 1)
 }
 
-/// A connection that a load balancer in front says is of this client.
+/// A connection of this client according to its PROXY header.
 fn of(client: &str, weir: &Weir) -> Client {
     let header = format!("PROXY TCP4 {client} 192.0.2.1 1000 80\r\n");
     announced(weir.address(), header.as_bytes(), None)
 }
 
-/// Whether a new connection gets an answer, and not its end. What it sends may come too late.
+/// Whether a new connection gets a response. Sending may fail after a close.
 fn is_served(weir: &Weir) -> bool {
     let mut client = Client::connect(weir.address(), None);
     client.stream.send(GET.as_bytes()).is_ok() && client.next_answer(Method::Get).is_ok()
@@ -57,7 +57,7 @@ fn clients_are_let_in_by_their_network() {
     }
 }
 
-/// Behind a load balancer that announces its clients, its own address says nothing about them.
+/// Behind a load balancer that sends PROXY headers, its own address says nothing about the client.
 #[test]
 fn the_address_that_a_proxy_header_names_counts() {
     let upstream = named("a");

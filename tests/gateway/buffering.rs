@@ -1,4 +1,4 @@
-//! Slow clients and their messages, held back for the sake of the servers.
+//! Buffering of slow clients' messages, which frees the servers.
 
 use super::{counting, gateway_to, metric};
 use crate::common::{Client, DEADLINE, Peer, Upstream, pattern, poll_until};
@@ -26,7 +26,7 @@ fn a_request_reaches_a_server_when_its_body_is_here() {
             if early {
                 poll_until(DEADLINE, "it is passed on", || upstream.connections() == before + 1);
             }
-            // The gateway has taken the part by then: it serves in order of arrival.
+            // The gateway serves in order of arrival, so it has read the first part by now.
             let mut quick = Client::connect(weir.address(), None);
             assert_eq!(quick.ask(GET).text(), "0");
             assert_eq!(upstream.connections(), before + 1 + usize::from(early), "{setting}");
@@ -34,7 +34,7 @@ fn a_request_reaches_a_server_when_its_body_is_here() {
             if chunked {
                 slow.send("\r\n0\r\n\r\n");
             }
-            // The next request comes right behind it.
+            // The next request follows immediately.
             slow.send(GET);
             assert_eq!(slow.answer(Method::Post).text(), "50000");
             assert_eq!(slow.answer(Method::Get).text(), "0");

@@ -4,7 +4,7 @@ use crate::common::{Certificates, Weir};
 use std::fs;
 use weir_tls::issue::{Authority, KeyKind};
 
-/// `weir check` rejects this file, with this in its message.
+/// Expects `weir check` to reject this file with this message.
 pub(super) fn refused(config: &str, expected: &str) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("weir.toml");
@@ -97,7 +97,7 @@ fn all_findings_are_reported_at_once_in_the_order_of_the_file() {
     let numbers = lines.iter().map(|line| line[path.len() + 7..].split(':').next().unwrap());
     let numbers: Vec<u32> = numbers.map(|number| number.parse().unwrap()).collect();
     assert!(numbers.is_sorted(), "{numbers:?}");
-    // A start names the faults alone.
+    // A start prints only errors, no warnings.
     let ended = Weir::run(&["serve", "--config", path]);
     assert_eq!((ended.code, ended.stderr.lines().count()), (Some(2), expected.len() - 1));
 }
@@ -138,7 +138,7 @@ fn warnings_fail_a_check_where_that_is_asked_for() {
 
 const COSTS: &str = include_str!("../../crates/gateway/src/config/costs.csv");
 
-/// A figure as it was measured.
+/// A measured cost from the stored figures.
 fn measured(side: &str, version: &str, kind: &str, aspect: &str, value: &str) -> String {
     let name = format!("{side},{version},{kind},{aspect},{value},");
     let line = COSTS.lines().find_map(|line| line.strip_prefix(&name));
@@ -270,7 +270,7 @@ fn an_explanation_names_what_is_set() {
     assert!(ended.stdout.lines().all(|line| line.chars().count() <= 100));
 }
 
-/// A key at its default is not explained; each other value is.
+/// The explanation omits keys at their default and has every other value.
 #[test]
 fn an_explanation_has_what_listeners_do_with_odd_requests_and_the_name_in_via() {
     let folder = tempfile::tempdir().unwrap();

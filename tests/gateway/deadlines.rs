@@ -1,4 +1,4 @@
-//! Deadlines, retries: what a route and a service set.
+//! Deadlines and retries of routes and services.
 
 use super::{ask, gateway_to};
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, Weir, poll_until};
@@ -11,7 +11,7 @@ const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 fn a_whole_exchange_has_a_deadline() {
     let switch = Switch::default();
     let never = switch.clone();
-    // One answer never begins, another never ends although it goes on and on.
+    // One response never begins; the other never ends although bytes keep arriving.
     let upstream = Upstream::start(None, move |peer: &mut Peer| {
         let Some(request) = peer.request() else { return };
         if request.head.contains(" /drip ") {
@@ -54,7 +54,7 @@ fn a_handshake_with_a_server_has_a_deadline_of_its_own() {
     );
 }
 
-/// An upstream that answers the first request on a connection, and closes it when the second one has come.
+/// An upstream that responds to the first request on a connection and closes on the second.
 fn closes_at_the_second() -> Upstream {
     Upstream::start(None, |peer: &mut Peer| {
         if peer.request().is_some() {
@@ -64,7 +64,7 @@ fn closes_at_the_second() -> Upstream {
     })
 }
 
-/// The statuses of requests on one connection, one after the other.
+/// The statuses of sequential requests on one connection.
 fn statuses(weir: &Weir, methods: &[&str]) -> Vec<u16> {
     let mut client = Client::connect(weir.address(), None);
     let mut status = |method: &&str| {

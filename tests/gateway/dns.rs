@@ -1,4 +1,4 @@
-//! Servers' names are resolved again when their TTL is over, in the background.
+//! The gateway resolves server names again when their TTL expires, in the background.
 
 pub(crate) mod server;
 
@@ -14,7 +14,7 @@ const NAME: &str = "app.test";
 const OLD: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
 const NEW: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-/// A gateway of two workers that asks this name server; `more` are further lines of the configuration.
+/// A gateway with two workers that uses this name server; `more` are further configuration lines.
 fn gateway(names: &NameServer, server: &str, more: &str) -> Weir {
     Weir::configured(&config(names, server, more), 1)
 }
@@ -27,7 +27,7 @@ fn config(names: &NameServer, server: &str, more: &str) -> String {
     )
 }
 
-/// Two upstreams with the same port, which answer with their names.
+/// Two upstreams on the same port, which respond with their names.
 pub(super) fn twins() -> (Upstream, Upstream) {
     let mut found = None;
     poll_until(DEADLINE, "a port that is free on both addresses", || {
@@ -45,7 +45,7 @@ pub(super) fn twins() -> (Upstream, Upstream) {
     (Upstream::on(old, None, answering("old")), Upstream::on(new, None, answering("new")))
 }
 
-/// Who answers a request, which must not fail.
+/// The server that responds to a request, which must not fail.
 fn server(weir: &Weir) -> String {
     let answer = get(weir, "h", "/");
     assert_eq!(answer.status, 200, "{}", weir.stderr());
@@ -65,7 +65,7 @@ fn a_server_moves_when_its_address_is_gone_and_no_request_fails() {
     for _ in 0..10 {
         assert_eq!(server(&weir), "old");
     }
-    // Turned around, and with one more: that says nothing.
+    // Another order with a further address: the current address is still listed, so the server stays.
     names.say_addresses(NAME, 1, &[NEW, OLD]);
     wait_until_asked(&names, NAME, 3);
     assert_eq!((server(&weir).as_str(), new.connections()), ("old", 0));
@@ -82,7 +82,7 @@ fn a_server_moves_when_its_address_is_gone_and_no_request_fails() {
     assert_eq!(ended.stderr.matches(" is at ").count(), 1, "{}", ended.stderr);
 }
 
-/// A request in flight stays with its connection, which is not used again.
+/// A request in flight keeps its connection, which the gateway does not reuse.
 #[test]
 fn a_request_in_flight_ends_at_the_old_address() {
     let (names, (old, _new)) = (NameServer::start(), twins());
@@ -113,7 +113,7 @@ fn trouble_keeps_the_last_address_and_is_reported_once() {
         let weir = gateway(&names, &format!("http://{NAME}:{}", old.address.port()), "timeout = '200ms'");
         names.say(NAME, trouble);
         weir.wait_for_stderr(&["weir: cannot resolve `app.test`: ", why, "; its last address stays in use"]);
-        // The next lookup fails, too.
+        // The next lookup fails too.
         wait_until_asked(&names, NAME, 3);
         assert_eq!(server(&weir), "old");
         names.say_addresses(NAME, 1, &[NEW]);
@@ -122,7 +122,7 @@ fn trouble_keeps_the_last_address_and_is_reported_once() {
         let ended = weir.stop();
         assert_eq!(ended.stderr.matches("cannot resolve").count(), 1, "{}", ended.stderr);
     };
-    // Each waits for a while before it asks again.
+    // In parallel, since each case waits for a retry.
     std::thread::scope(|scope| {
         for (trouble, why) in troubles {
             scope.spawn(move || check(trouble, why));
@@ -157,12 +157,12 @@ fn aliases_are_followed() {
     names.say_addresses("other.cdn.test", 3600, &[NEW]);
     let weir = gateway(&names, &format!("http://{NAME}:{}", old.address.port()), "");
     assert_eq!(server(&weir), "old");
-    // The alias holds for a second, its target for an hour.
+    // The alias has a TTL of a second, its target of an hour.
     names.say(NAME, Says::Alias(1, "other.cdn.test"));
     poll_until(DEADLINE, "the server moves", || server(&weir) == "new");
 }
 
-/// How often names are asked for is compared, not measured.
+/// Compares numbers of queries, since times would depend on the machine.
 #[test]
 fn the_time_between_lookups_is_bounded_below() {
     let names = NameServer::start();
@@ -230,7 +230,7 @@ fn a_name_without_an_address_is_a_fault_of_the_configuration() {
     }
 }
 
-/// Nobody asks about addresses.
+/// Addresses need no lookup.
 #[test]
 fn addresses_need_no_thread() {
     let threads = |weir: &Weir| {
@@ -244,11 +244,11 @@ fn addresses_need_no_thread() {
     names.say_addresses(NAME, 1, &[OLD]);
     assert!(!threads(&gateway(&names, "http://127.0.0.1:1", "")).contains("names"));
     let named = gateway(&names, "http://app.test:1", "");
-    // A thread gives itself its name.
+    // A thread sets its own name after it starts.
     poll_until(DEADLINE, "the thread is there", || threads(&named).contains("names"));
 }
 
-/// Without `servers`, names are those of the system.
+/// Without `servers`, the system resolves names.
 #[test]
 fn the_hosts_file_is_read_before_any_name_server_is_asked() {
     let (old, _new) = twins();
@@ -285,7 +285,7 @@ fn names_are_followed_from_a_reload_on_and_stay_where_they_are_at_the_next() {
     names.say_addresses(NAME, 1, &[NEW]);
     poll_until(DEADLINE, "requests go to the new address", || server(&weir) == "new");
     poll_until(DEADLINE, "both workers have moved", || (0..20).all(|_| server(&weir) == "new"));
-    // What a start would begin with is no reason to move.
+    // The first address differs from the current one, but that is no reason to move.
     names.say_addresses(NAME, 1, &[OLD, NEW]);
     let connections = old.connections();
     write(NAME, "[limits]\nbody = 1\n");

@@ -7,16 +7,16 @@ use std::fs;
 
 const DOCUMENT: &str = include_str!("../../docs/GATEWAY.md");
 
-/// The configurations in the document, in their order.
+/// The document's configurations, in order.
 fn examples() -> Vec<&'static str> {
     DOCUMENT.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }
 
-/// Listener, host and target, and what the response to it is: its status, and its `Location` or body. Listeners are in the order of
-/// their names.
+/// A request (listener, host and target) and its response: the status, and its `Location` or body. Listeners are sorted
+/// by name.
 type Exchange = (usize, (&'static str, &'static str), u16, &'static str);
 
-/// What each example does with requests.
+/// The expected exchanges of each example.
 const EXPECTED: [&[Exchange]; 7] = [
     &[
         (0, ("example.org", "/api/x"), 308, "https://example.org/api/x"),
@@ -36,12 +36,12 @@ const EXPECTED: [&[Exchange]; 7] = [
         (0, ("www.example.org", "/robots.txt"), 200, "User-agent: *"),
         (0, ("other.example", "/"), 404, "404 Not Found\n"),
     ],
-    // This client has no certificate.
+    // This example needs a client certificate.
     &[],
     &[(0, ("example.org", "/"), 200, "ok")],
     &[(0, ("example.org", "/"), 200, "ok"), (1, ("example.org", "/"), 200, "ok")],
     &[(0, ("h", "/"), 200, "ok")],
-    // Its cases are in the document.
+    // The document lists these cases itself.
     &[],
 ];
 
@@ -69,7 +69,7 @@ fn the_examples_serve_requests() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("access.log");
     let path = |path: &std::path::Path| path.display().to_string();
-    // What listens on the socket of the examples.
+    // The server on the examples' socket.
     let _app = Weir::configured(
         &format!(
             "[listener.app]\nbind = 'unix:{}/app.sock'\n[service.a]\nservers = 'http://{}'\n[[route]]\nservice = 'a'",
@@ -130,7 +130,7 @@ fn the_examples_serve_requests() {
     assert!(fs::read_to_string(log).unwrap().contains("\"service\":\"api\""));
 }
 
-/// Of what operators begin with, nothing is warned about: neither examples, nor what packages install.
+/// Neither the examples nor the packaged configurations cause warnings.
 #[test]
 fn the_examples_have_no_warnings() {
     let certificates = Certificates::for_names(&["example.org", "app.internal"]);
@@ -152,7 +152,7 @@ fn the_examples_have_no_warnings() {
     }
 }
 
-/// What is accepted in each table, by the error that an unknown key gets.
+/// Lists the keys of each table from the error about an unknown key.
 #[test]
 fn every_setting_is_documented() {
     let folder = tempfile::tempdir().unwrap();
@@ -201,7 +201,7 @@ fn every_setting_is_documented() {
     assert!(count > 80, "{count}");
 }
 
-/// Each metric that the gateway has is in the operators' document, and none that it has not.
+/// The operators' document lists exactly the gateway's metrics.
 #[test]
 fn the_metrics_are_those_that_operators_are_told_of() {
     let document = include_str!("../../docs/OPERATING.md");

@@ -1,4 +1,4 @@
-//! A drain as the admin address shows it, as the next process finds it, and after an upgrade.
+//! A drain as the admin address reports it, beside a new process, and after an upgrade.
 
 use super::unix::exchange;
 use super::upgrade::{Line, UPGRADE, to};
@@ -21,7 +21,7 @@ fn config(upstream: &Upstream, listener: &str, admin: &str) -> String {
     )
 }
 
-/// A request that waits for its response at the upstream, sent over a connection of its own.
+/// A request in flight at the upstream, on its own connection.
 fn waiting(weir: &Weir, upstream: &Upstream) -> Client {
     let mut client = Client::connect(weir.address(), None);
     client.send(GET);
@@ -37,14 +37,14 @@ fn free_port() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// Regression test: from when the first worker had drained, `/metrics` and `/health` were 503, and a liveness probe restarted the
-/// process within its drain.
+/// Regression test: once the first worker had drained, `/metrics` and `/health` returned 503, and a liveness probe
+/// restarted the process during its drain.
 #[test]
 fn all_workers_report_until_the_last_has_drained() {
     let answer = Switch::default();
     let upstream = held_back(&answer, OLD);
     let mut weir = Weir::configured(&config(&upstream, "127.0.0.1:0", "127.0.0.1:0"), 1);
-    // So many that each worker has had some, and they have ended.
+    // Enough connections for each worker to serve some; all have closed.
     for _ in 0..20 {
         let mut early = Client::connect(weir.address(), None);
         assert_eq!(early.ask("GET / HTTP/1.1\r\n\r\n").status, 400);
@@ -54,7 +54,7 @@ fn all_workers_report_until_the_last_has_drained() {
     let top = Weir::spawn(&["top", "--admin", &format!("http://{}", weir.admin()), "--once"]).wait();
     assert_eq!(top.code, Some(0), "{}", top.stderr);
     weir.terminate();
-    // One of the workers has nothing left now.
+    // One of the workers is idle and has drained.
     wait_for_refusal(weir.address());
     for _ in 0..20 {
         for (path, status) in
@@ -73,7 +73,8 @@ fn all_workers_report_until_the_last_has_drained() {
     assert_eq!(weir.exit_code(), Some(0));
 }
 
-/// Regression test: the documented way to start a new process beside one that drains failed, for the admin address was in use.
+/// Regression test: the documented way to start a new process beside a draining one failed because the admin address
+/// was in use.
 #[test]
 fn a_new_process_starts_beside_one_that_drains() {
     let folder = tempfile::tempdir().unwrap();
@@ -94,7 +95,7 @@ fn a_new_process_starts_beside_one_that_drains() {
             "{admin}: a process that serves keeps its addresses: {}",
             second.stderr
         );
-        // A connection to the admin address from before stays with the old process.
+        // An older connection to the admin address stays with the old process.
         let mut watcher = (!is_path).then(|| Client::connect(old.admin(), None));
         let ready =
             |watcher: &mut Client| watcher.ask("GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n").status;
@@ -126,7 +127,7 @@ fn status(admin: &str, path: &Path) -> u16 {
     Client::connect(admin.parse().unwrap(), None).ask(format!("{request}\r\n")).status
 }
 
-/// An upstream that switches protocols, and speaks once the switch is thrown; or responds then.
+/// An upstream that switches protocols and sends, or responds, when the switch is thrown.
 fn chatting(switch: &Switch) -> Upstream {
     let switch = switch.clone();
     Upstream::start(None, move |peer: &mut Peer| {
@@ -148,8 +149,8 @@ fn chatting(switch: &Switch) -> Upstream {
 
 const CHAT: &str = "GET /chat HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n";
 
-/// A gateway with these timeouts; an exchange in progress and a tunnel of a process that another one has replaced, after more
-/// than its `drain_idle`.
+/// An upgraded gateway with these timeouts, an exchange in flight and a tunnel; both belong to the old process, whose
+/// `drain_idle` has passed.
 fn upgraded(timeouts: &str, upstream: &Upstream) -> (Line, Client, Client) {
     let line = Line::new(&format!("{}[timeouts]\n{timeouts}\n", to(upstream, 1)), 1);
     let [mut exchange, mut tunnel, mut idle] = [(); 3].map(|()| Client::connect(line.weir.address(), None));
@@ -161,12 +162,12 @@ fn upgraded(timeouts: &str, upstream: &Upstream) -> (Line, Client, Client) {
     (line, exchange, tunnel)
 }
 
-/// Regression test: an upgrade ended each exchange that took longer than `timeouts.drain`, and silent WebSockets at once.
+/// Regression test: an upgrade ended each exchange that outlasted `timeouts.drain`, and silent WebSockets at once.
 #[test]
 fn exchanges_and_tunnels_outlive_an_upgrade() {
     let switch = Switch::default();
     let upstream = chatting(&switch);
-    // Idle connections are closed after `drain_idle`, so `drain` is over by then.
+    // `drain_idle` closes the idle connections, and it is longer than `drain`.
     let (mut line, mut exchange, mut tunnel) = upgraded("drain = '50ms'\ndrain_idle = '500ms'", &upstream);
     switch.throw();
     let last = exchange.answer(Method::Get);

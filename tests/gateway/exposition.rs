@@ -1,11 +1,11 @@
-//! Prometheus' text format, read as strictly as its specification says.
+//! Prometheus' text format, parsed strictly by its specification.
 
 use super::named;
 use crate::common::{Certificates, Client, Weir};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// A family's type, and the values of its samples by name and labels.
+/// A family's type, and its samples by name and labels.
 #[derive(Debug, Default)]
 struct Family {
     kind: String,
@@ -14,7 +14,7 @@ struct Family {
 
 type Labels = Vec<(String, String)>;
 
-/// Parses all of it. Errors: the line, and what is wrong with it.
+/// Parses an exposition. Errors: a line and its fault.
 fn parse(text: &str) -> Result<BTreeMap<String, Family>, String> {
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
     let (mut described, mut current) = (BTreeSet::new(), String::new());
@@ -58,7 +58,7 @@ fn parse(text: &str) -> Result<BTreeMap<String, Family>, String> {
     Ok(families)
 }
 
-/// The name, labels and value of a line.
+/// Parses a sample line into name, labels and value.
 fn sample(line: &str) -> Result<(&str, Labels, f64), String> {
     let at = line.find(['{', ' ']).ok_or("no value")?;
     let (name, mut rest) = line.split_at(at);
@@ -90,7 +90,7 @@ fn sample(line: &str) -> Result<(&str, Labels, f64), String> {
     }
 }
 
-/// A label's value up to its closing quote, and what follows.
+/// Unescapes a label's value up to its closing quote; returns the rest too.
 fn unescape(text: &str) -> Result<(String, &str), String> {
     let (mut value, mut parts) = (String::new(), text.char_indices());
     while let Some((at, part)) = parts.next() {
@@ -113,7 +113,7 @@ fn is_name(name: &str, is_metric: bool) -> bool {
 }
 
 impl Family {
-    /// Buckets grow, and the last of them has all.
+    /// Checks that buckets are cumulative and that the last has all samples.
     fn check_histogram(&self, name: &str) {
         let mut buckets: Vec<_> =
             self.samples.iter().filter(|((sample, _), _)| sample.ends_with("_bucket")).collect();
@@ -145,7 +145,7 @@ fn value(families: &BTreeMap<String, Family>, name: &str, labels: &[(&str, &str)
     *family.samples.get(&(name.to_owned(), labels)).unwrap_or_else(|| panic!("{family:#?}"))
 }
 
-/// Regression test: a quote or a line's end in the path of a socket or a certificate broke the scrape as a whole.
+/// Regression test: a quote or newline in the path of a socket or certificate made the whole scrape invalid.
 #[test]
 fn all_of_it_is_valid_whatever_names_and_paths_are() {
     let folder = tempfile::tempdir().unwrap();
@@ -214,7 +214,7 @@ fn bytes_are_counted_of_connections_that_go_on_and_of_those_that_have_ended() {
         let of = |name: &str, with: &str| value(&families, name, &[("with", with)]) as usize;
         assert_eq!(of("weir_received_bytes_total", "client"), expected[0]);
         assert_eq!(of("weir_sent_bytes_total", "client"), expected[1]);
-        // Heads differ.
+        // The heads differ.
         let near = |found: usize, expected: usize| found.abs_diff(expected) < 2000;
         assert!(near(of("weir_sent_bytes_total", "server"), expected[0]));
         assert!(near(of("weir_received_bytes_total", "server"), expected[1]));

@@ -1,4 +1,4 @@
-//! Servers that respond with errors: which are ejected, and which requests go to another server.
+//! Servers that respond with errors: ejection, and retries at other servers.
 
 use super::check::refused;
 use super::services::refusing;
@@ -33,7 +33,7 @@ fn statuses(weir: &Weir, request: &str, count: usize) -> Vec<u16> {
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
-/// Regression test: a server that responds 503 at once was the least busy one, and got most requests.
+/// Regression test: a server that responds 503 at once was the least busy one and got most requests.
 #[test]
 fn a_server_that_answers_with_errors_is_ejected_where_they_count() {
     let good = named("good");
@@ -118,14 +118,14 @@ fn when_no_other_server_does_better_its_answer_is_the_answer() {
     let weir = gateway(&[one.address, other.address], "", "retry = { on = [503] }");
     let answer = get(&weir, "h", "/");
     assert_eq!((answer.status, answer.text()), (503, "no"));
-    // At most two others are tried.
+    // The gateway tries at most two others.
     let count = one.requests().len() + other.requests().len();
     assert!((2..=3).contains(&count), "{count}");
     let alone = gateway(&[one.address], "", "retry = { on = [503] }");
     assert_eq!(get(&alone, "h", "/").status, 503);
 }
 
-/// Regression test: of three servers the first one was asked twice, and the third one never.
+/// Regression test: of three servers, one request went to the first twice and to the third never.
 #[test]
 fn no_server_is_asked_twice_for_the_same_request() {
     let all = [503, 502, 504].map(failing);
@@ -140,8 +140,8 @@ fn no_server_is_asked_twice_for_the_same_request() {
     }
 }
 
-/// Regression test: a request that failed without a response counted as two in the share of failures, which never came to more
-/// than half.
+/// Regression test: a request that failed without a response counted twice, so the failure percentage never exceeded 50
+/// %.
 #[test]
 fn a_share_counts_each_request_once() {
     let good = named("good");
@@ -163,7 +163,7 @@ fn a_share_counts_each_request_once() {
     }
 }
 
-/// Regression test: a request whose server failed counted as two failures of it, if no other server could be tried.
+/// Regression test: a failed request counted as two failures of its server if no other server was available.
 #[test]
 fn a_request_is_one_failure() {
     for (failures, ejections) in [(2, ""), (1, "ejections: 1;")] {
@@ -174,7 +174,7 @@ fn a_request_is_one_failure() {
         let mut first = Client::connect(weir.address(), None);
         first.send(GET);
         busy.wait_for_requests(1);
-        // The only server with room refuses, and no other one has any.
+        // The only server with capacity refuses the connection, and no other has any.
         assert_eq!(statuses(&weir, GET, 1), [502]);
         drop(first);
         let ended = weir.stop();

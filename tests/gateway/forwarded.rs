@@ -1,4 +1,4 @@
-//! Who the client is, as servers are told.
+//! The client's address, as reported to servers.
 
 use super::{ask, named};
 use crate::common::{Upstream, Weir};
@@ -11,7 +11,7 @@ fn gateway(settings: &str, listener: &str, upstream: &Upstream) -> Weir {
     Weir::configured(&config, 1)
 }
 
-/// The lines about the client that the server gets.
+/// The fields about the client that the server receives.
 fn told(weir: &Weir, fields: &str) -> Vec<String> {
     let answer = ask(weir, &format!("GET / HTTP/1.1\r\nHost: a.example\r\n{fields}\r\n"));
     let lines = answer.text().lines().filter(|line| line.to_ascii_lowercase().contains("forwarded"));
@@ -36,7 +36,7 @@ fn servers_are_told_in_the_fields_that_are_set() {
     }
 }
 
-/// The fields of a request that the server gets, by the beginnings of their lines.
+/// Those of these request fields that the server receives.
 fn passed(weir: &Weir, fields: &str) -> Vec<String> {
     let answer = ask(weir, &format!("GET / HTTP/1.1\r\nHost: a.example\r\n{fields}\r\n"));
     let sent: Vec<_> = fields.split_terminator("\r\n").collect();
@@ -91,7 +91,8 @@ fn proxies_in_front_are_believed_in_one_field() {
     );
 }
 
-/// Regression test: a client opened a quote that the element of the proxy behind it was a part of, and was trusted.
+/// Regression test: a client opened a quoted string that swallowed the next proxy's element, and the gateway trusted
+/// the result.
 #[test]
 fn a_client_cannot_quote_what_a_proxy_adds() {
     let upstream = named("app");
@@ -114,7 +115,7 @@ fn a_client_cannot_quote_what_a_proxy_adds() {
     }
 }
 
-/// Regression test: the empty element after the last comma made the proxy the client.
+/// Regression test: because of an empty element after the last comma, the gateway took the proxy for the client.
 #[test]
 fn empty_elements_hide_no_client() {
     let upstream = named("app");

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 const LISTENER: &str = "workers = 2\n[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nservice = 'app'\n";
 const FAST: &str = "every = '20ms', timeout = '5s', rise = 2, fall = 2";
 
-/// A server whose checks get this status; all else gets 200.
+/// A server that responds to health checks with this status, and to other requests with 200.
 fn checked(status: &Arc<AtomicU16>) -> Upstream {
     let status = Arc::clone(status);
     Upstream::start(None, move |peer: &mut Peer| {
@@ -104,7 +104,7 @@ fn a_server_that_does_not_answer_in_time_is_down() {
     );
     let weir = Weir::configured(&config, 1);
     weir.wait_for_stderr(&["is down: no answer within 50ms"]);
-    // The thread of the checks does not hold up the end.
+    // The health check thread does not delay the exit.
     assert_eq!(weir.stop().code, Some(0));
 }
 

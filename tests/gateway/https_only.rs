@@ -1,4 +1,4 @@
-//! `redirect = "https"` of a listener: it comes before all routes.
+//! A listener's `redirect = "https"`, which precedes all routes.
 
 use super::check::refused;
 use super::named;
@@ -7,7 +7,7 @@ use std::fs;
 
 const WEB: &str = "workers = 1\n[listener.cleartext]\nbind = '127.0.0.1:0'\n";
 
-/// Regression test: a redirect that is a route was led around by each route that named a host.
+/// Regression test: a redirect by a route was bypassed by every route with a host.
 #[test]
 fn everything_in_cleartext_is_redirected_before_any_route() {
     let certificates = Certificates::new();
@@ -69,7 +69,7 @@ fn everything_in_cleartext_is_redirected_before_any_route() {
         ("GET http://b.test:80/q HTTP/1.1\r\nHost: b.test:80\r\n\r\n", "https://b.test/q"),
         ("GET / HTTP/1.0\r\nHost: [::1]:80\r\n\r\n", "https://[::1]/"),
         ("GET //evil.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", "https://a.test//evil.test/"),
-        // What only begins as a challenge, or is one on another path.
+        // Paths that only begin like a challenge, or resolve to another path.
         (
             "GET /.well-known/acme-challenge/../../x HTTP/1.1\r\nHost: a.test\r\n\r\n",
             "https://a.test/.well-known/acme-challenge/../../x",
@@ -88,7 +88,7 @@ fn everything_in_cleartext_is_redirected_before_any_route() {
         assert_eq!(in_cleartext(request), (400, None), "{request}");
     }
     assert_eq!(app.requests().len() + acme.requests().len(), 0);
-    // A route that says so takes challenges, whatever routes their host has.
+    // A route that opts in serves challenges regardless of the host's other routes.
     for host in ["a.test", "x.b.test", "no.route"] {
         let request = format!("GET /.well-known/acme-challenge/t HTTP/1.1\r\nHost: {host}\r\n\r\n");
         let answer = Client::connect(weir.address_of(0), None).ask(&request);
@@ -101,7 +101,7 @@ fn everything_in_cleartext_is_redirected_before_any_route() {
     }
 }
 
-/// Clients that are connected already are redirected from then on.
+/// A reload redirects clients on open connections too.
 #[test]
 fn a_reload_takes_the_redirect_for_open_connections() {
     let folder = tempfile::tempdir().unwrap();
@@ -179,7 +179,7 @@ fn a_redirect_that_cannot_be_obeyed_is_refused() {
     }
 }
 
-/// The port is that of the listener with TLS, or what is set where clients have another one.
+/// The redirect uses the TLS listener's port, or the configured port if clients use another.
 #[test]
 fn the_port_is_that_of_tls() {
     let folder = tempfile::tempdir().unwrap();

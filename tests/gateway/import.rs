@@ -1,4 +1,4 @@
-//! `weir import`: what it translates serves requests as nginx or HAProxy would.
+//! `weir import`: the translated configuration serves requests as nginx or HAProxy would.
 
 mod closed;
 
@@ -15,7 +15,7 @@ fn shape(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/shapes").join(name)
 }
 
-/// The translation of a shape, with other addresses and files. Nothing is lost of it.
+/// The translation of a shape, without losses, with addresses and files replaced.
 fn imported(name: &str, replaced: &[(&str, String)]) -> String {
     let ended = Weir::run(&["import", shape(name).to_str().unwrap(), "--strict"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{}", ended.stdout);
@@ -92,7 +92,7 @@ fn haproxy_with_two_backends_by_path_and_health_checks() {
         ],
     );
     let weir = Weir::configured(&toml, 1);
-    // The checks of the configuration.
+    // The configuration's health checks.
     poll_until(DEADLINE, "a health check of the api", || {
         api.requests().iter().any(|request| request.head.starts_with("GET /ready "))
     });
@@ -138,7 +138,7 @@ fn nginx_with_a_redirect_and_an_api_below_a_prefix() {
     }
     let slash = get(&weir, "shop.example", "/api");
     assert_eq!((slash.status, slash.fields("location")), (301, vec!["/api/"]));
-    // The default server takes all names; without a word on Host, nginx sends its own address's.
+    // The default server handles all names; by default nginx sends the server's own address as Host.
     let rest = get(&weir, "elsewhere.example", "/items");
     assert_eq!((rest.fields("x-server"), rest.fields("cache-control")), (vec!["site"], vec!["max-age=3600"]));
     assert!(rest.text().contains(&format!("Host: {}\r\n", site.address)), "{}", rest.text());
@@ -207,7 +207,7 @@ fn faults_are_located_and_standard_input_is_read() {
     assert!(output.status.success() && toml.contains("# stdin:1\n[service.a]"), "{toml}");
 }
 
-/// docs/GATEWAY.md has an example: it is what the program does.
+/// The example in docs/GATEWAY.md matches the program's output.
 #[test]
 fn the_documented_example_is_the_result() {
     const DOCUMENT: &str = include_str!("../../docs/GATEWAY.md");

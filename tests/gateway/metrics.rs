@@ -1,4 +1,4 @@
-//! `[metrics]`: what monitoring needs, without the rights of the admin address.
+//! `[metrics]`: an address for monitoring, without the admin address's privileges.
 
 use super::held_back;
 use super::unix::exchange;
@@ -58,7 +58,7 @@ fn it_shows_state_and_changes_nothing() {
     }
 }
 
-/// As on the admin address: no page has its name resolved to this machine.
+/// As on the admin address, this rejects pages whose name resolves to this machine.
 #[test]
 fn it_serves_its_own_hosts_alone() {
     let weir =

@@ -1,4 +1,4 @@
-//! Copies of requests go to another service, and nobody waits for them.
+//! Mirroring: copies of requests go to another service, and no client waits for them.
 
 use super::{metric, named};
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, Weir, pattern, poll_until};
@@ -26,7 +26,7 @@ fn gateway(app: &Upstream, shadow: SocketAddr, mirror: &str, rest: &str) -> Weir
     Weir::configured(&config, 1)
 }
 
-/// Copies by their fate.
+/// The number of copies with this fate.
 fn fated(weir: &Weir, fate: &str) -> u64 {
     metric(weir, &format!("weir_mirrored_total{{fate=\"{fate}\"}}"))
 }
@@ -68,7 +68,7 @@ fn copies_are_complete_and_their_answers_are_dropped() {
                 && !copy.head.contains("Expect"))
     );
     assert_eq!(shadow.connections(), 1, "its connection is kept");
-    // Too large by its length, or as it turns out.
+    // Too large by Content-Length, or only once chunks arrive.
     client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 50000\r\n\r\n");
     client.send(pattern(50_000));
     assert_eq!(client.answer(Method::Post).status, 200);
@@ -80,7 +80,7 @@ fn copies_are_complete_and_their_answers_are_dropped() {
     assert_eq!(shadow.requests().len(), 3);
 }
 
-/// Regression test: any `Upgrade` kept a request out of the mirror, and out of its count.
+/// Regression test: the mirror skipped every request with `Upgrade`, and did not count it.
 #[test]
 fn a_request_is_copied_unless_its_server_may_switch_protocols() {
     let (app, shadow) = (named("app"), named("shadow"));

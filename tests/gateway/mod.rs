@@ -48,7 +48,7 @@ mod written;
 
 use crate::common::{Answer, Client, Peer, Switch, Upstream, Weir};
 
-/// An upstream that answers each request with a name and the request's head.
+/// An upstream that responds to each request with a name and the request's head.
 fn named(name: &'static str) -> Upstream {
     Upstream::start(None, move |peer: &mut Peer| {
         while let Some(request) = peer.request() {
@@ -61,7 +61,7 @@ fn named(name: &'static str) -> Upstream {
     })
 }
 
-/// An upstream that answers once the switch is thrown.
+/// An upstream that responds once the switch is thrown.
 fn held_back(switch: &Switch, answer: &'static str) -> Upstream {
     let switch = switch.clone();
     Upstream::start(None, move |peer: &mut Peer| {
@@ -72,14 +72,14 @@ fn held_back(switch: &Switch, answer: &'static str) -> Upstream {
     })
 }
 
-/// An upstream that answers with the length of each request's body.
+/// An upstream that responds with the length of each request's body.
 fn counting() -> Upstream {
     let switch = Switch::default();
     switch.throw();
     counting_once(&switch)
 }
 
-/// As [`counting`], once the switch is thrown.
+/// Like [`counting`], once the switch is thrown.
 fn counting_once(switch: &Switch) -> Upstream {
     let switch = switch.clone();
     Upstream::start(None, move |peer: &mut Peer| {
@@ -91,12 +91,13 @@ fn counting_once(switch: &Switch) -> Upstream {
     })
 }
 
-/// A gateway of one worker with one route to an upstream; `route` is more of that route, and what follows it.
+/// A gateway with one worker and one route to an upstream; `route` has further lines of that route and whatever follows
+/// it.
 pub(crate) fn gateway_to(upstream: &Upstream, route: &str) -> Weir {
     Weir::configured(&config_to(upstream, route), 1)
 }
 
-/// Its configuration.
+/// The configuration of [`gateway_to`].
 pub(crate) fn config_to(upstream: &Upstream, route: &str) -> String {
     format!(
         "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\nservers = 'http://{}'\n[[route]]\nservice = 'app'\n{route}",
@@ -109,7 +110,7 @@ fn get(weir: &Weir, host: &str, target: &str) -> Answer {
     ask(weir, &format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n"))
 }
 
-/// The sum of a metric over its labels, by the admin address.
+/// The sum of a metric over its labels, from the admin address.
 pub(crate) fn metric(weir: &Weir, name: &str) -> u64 {
     let answer = weir.ask_admin("GET /metrics");
     let samples = answer

@@ -1,4 +1,4 @@
-//! Messages for people who write their first configuration: each names the line, and what to write in place of it.
+//! Messages for first configurations: each names the line and the correction.
 
 use crate::common::{Certificates, Weir};
 use std::fs;
@@ -8,7 +8,7 @@ use tempfile::tempdir;
 const WEB: &str = "[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\nservers = 'http://127.0.0.1:1'\n";
 const ROUTE: &str = "[[route]]\nservice = 'app'\n";
 
-/// `weir check` rejects the file, with these words.
+/// Expects `weir check` to reject the file with these words.
 #[track_caller]
 fn says(config: &str, expected: &[&str]) {
     let folder = tempdir().unwrap();
@@ -131,7 +131,7 @@ fn keys_in_the_wrong_place_and_mistyped_ones_are_explained() {
     }
 }
 
-/// A key that is wrong hides no other one.
+/// A wrong key hides no other one.
 #[test]
 fn all_keys_that_are_wrong_are_reported() {
     let config = format!(
@@ -174,7 +174,7 @@ fn paths_take_no_regular_expressions() {
     }
 }
 
-/// Regression test: all of these were on the line of the listener's `tls`.
+/// Regression test: all of these errors named the line of the listener's `tls`.
 #[test]
 fn a_file_at_fault_is_named_by_the_key_that_names_it() {
     let own = Certificates::new();
@@ -221,7 +221,7 @@ fn a_file_at_fault_is_named_by_the_key_that_names_it() {
     }
 }
 
-/// Without any extension, as `openssl x509 -req` issues it.
+/// A certificate without extensions, as `openssl x509 -req` issues it.
 #[test]
 fn a_certificate_of_version_1_is_named_as_such() {
     let folder = tempdir().unwrap();
@@ -251,7 +251,7 @@ fn a_certificate_of_version_1_is_named_as_such() {
     );
 }
 
-/// Each warning has its line, and what to do.
+/// Each warning has its line and a correction.
 #[test]
 fn what_is_rarely_meant_is_a_warning() {
     let own = Certificates::new();
@@ -299,7 +299,7 @@ fn what_is_rarely_meant_is_a_warning() {
     }
 }
 
-/// The dates are those of the system's clock, which `faketime` sets for one process.
+/// Certificate dates follow the system clock, which `faketime` sets for one process.
 #[test]
 fn dates_of_certificates_are_looked_at() {
     let own = Certificates::new();

@@ -1,4 +1,4 @@
-//! What an operator sees while it runs: the access log, metrics, health.
+//! Observability of a running gateway: the access log, metrics, health.
 
 use super::{ask, get, named};
 use crate::common::{Certificates, Client, DEADLINE, Peer, Upstream, Weir, poll_until};
@@ -31,7 +31,7 @@ fn admin(at: SocketAddr, path: &str) -> (u16, String) {
     (answer.status, answer.text().to_owned())
 }
 
-/// Waits until a file has so many lines.
+/// Waits until a file has this many lines.
 fn lines(file: &Path, count: usize) -> Vec<String> {
     let read = || fs::read_to_string(file).unwrap_or_default();
     poll_until(DEADLINE, &format!("{count} lines"), || read().lines().count() >= count);
@@ -97,7 +97,7 @@ fn a_template_is_a_line_of_its_own() {
     assert_eq!(lines(&file, 1), ["127.0.0.1 {HEAD} \"/x\" 200 0 - \"a\\x22b\""]);
 }
 
-/// Tools that rotate logs rename the file; the gateway goes on in a new one of the old name.
+/// Log rotation renames the file; the gateway creates a new one under the old name.
 #[test]
 fn a_renamed_log_is_begun_anew() {
     let folder = tempfile::tempdir().unwrap();
@@ -171,7 +171,7 @@ fn metrics_count_what_happens() {
     ] {
         assert!(text.lines().any(|found| found == line), "no `{line}` in {text}");
     }
-    // Every family is declared once, and every sample belongs to one.
+    // The exposition declares each family once, and every sample belongs to one.
     let mut families = Vec::new();
     for line in text.lines() {
         match line.strip_prefix("# TYPE ") {

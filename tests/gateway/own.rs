@@ -1,4 +1,4 @@
-//! Responses of the gateway's own: they have the fields of their route, and leave the client's connection where they can.
+//! Generated responses: they have their route's fields and keep the client's connection open if possible.
 
 use super::{ask, held_back};
 use crate::common::{Client, Peer, Switch, Upstream, Weir};
@@ -7,9 +7,9 @@ use weir_http1::Method;
 
 const HSTS: &str = "response_headers.set = { Strict-Transport-Security = 'max-age=1' }\n";
 
-/// A gateway whose routes lead to a service that cannot be reached, one whose responses are invalid, and one that is silent.
+/// A gateway with routes to three services: one is unreachable, one sends invalid responses, one never responds.
 fn gateway() -> (Weir, Upstream, Upstream) {
-    // Nothing listens there: binding it again takes the same right as this had.
+    // No other process can bind this port: it needs the same privilege.
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let broken = Upstream::start(None, |peer: &mut Peer| {
         while peer.head().is_some() {
@@ -37,8 +37,8 @@ fn gateway() -> (Weir, Upstream, Upstream) {
     (Weir::configured(&config, 1), broken, silent)
 }
 
-/// Regression test: the gateway's own errors on a route lacked its fields, so a browser's first visit in an outage was not bound to
-/// TLS.
+/// Regression test: generated errors on a route lacked its fields, so a first visit during an outage lacked
+/// Strict-Transport-Security.
 #[test]
 fn they_have_the_fields_of_their_route() {
     let (weir, _broken, _silent) = gateway();
@@ -70,7 +70,7 @@ fn they_have_the_fields_of_their_route() {
             "{request}"
         );
     }
-    // Without a route there are none.
+    // Without a route there are no fields to add.
     for (request, status) in
         [("GET /lost HTTP/1.1\r\nHost: h\r\n\r\n", 404), ("GET /gone HTTP/1.1\r\nHost: a/b\r\n\r\n", 400)]
     {
@@ -96,7 +96,7 @@ fn a_servers_failure_leaves_the_clients_connection() {
         ("POST /broken HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nab", 502),
         ("POST /silent HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", 504),
     ] {
-        // What is pipelined behind it has its turn.
+        // The pipelined request gets its response too.
         let mut client = Client::connect(weir.address(), None);
         client.send(format!("{request}{own}"));
         let method = if request.starts_with("HEAD") { Method::Head } else { Method::Get };
@@ -106,7 +106,7 @@ fn a_servers_failure_leaves_the_clients_connection() {
         let failed = client.ask(request);
         assert_eq!((failed.status, failed.says_close()), (status, false), "{request}");
     }
-    // What of the client is left unread, or would follow in another protocol, is no request.
+    // Unread body bytes, or those of another protocol, must not become a request.
     for (request, status) in [
         ("GET /gone HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 502),
         ("GET /gone HTTP/1.0\r\nHost: h\r\n\r\n", 502),
@@ -122,7 +122,7 @@ fn a_servers_failure_leaves_the_clients_connection() {
     }
 }
 
-/// A full queue is a moment's matter: clients need no new handshake for it.
+/// A full queue is temporary; closing the connection would cost a new handshake.
 #[test]
 fn a_full_queue_leaves_the_clients_connection() {
     let switch = Switch::default();

@@ -1,31 +1,33 @@
-//! Each pair of keys of a table: together they are obeyed, refused, or independent. What is accepted and not obeyed is a
-//! vulnerability.
+//! Each pair of keys of a table: the gateway obeys both, rejects the pair, or they are independent. A pair that it
+//! accepts but ignores is a vulnerability.
 
 use crate::common::Certificates;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// What becomes of two keys beside each other.
+/// The relation of two keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pair {
-    /// Each has its effect, whatever the other one is.
+    /// Each has its effect regardless of the other.
     Independent,
-    /// One changes what the other does, as this test shows.
+    /// One changes the other's effect, as this test shows.
     Obeyed(&'static str),
-    /// They are a fault, in these words.
+    /// Together they are an error, with these words.
     Refused(&'static str),
 }
 
 use Pair::{Independent, Obeyed, Refused};
 
-/// A table of the document.
+/// A table of the configuration.
 struct Table {
-    /// What is before its keys.
+    /// The lines before its keys.
     before: &'static str,
-    /// Its keys, each with a value, and those of which it needs the first one that is not refused beside the other of a pair.
+    /// Its keys, each with a value and the keys of which it needs one. A pair that needs another key gets the first of
+    /// them.
     keys: &'static [(&'static str, &'static str, &'static [&'static str])],
-    /// Any of some keys beside any of others, the first that fits; an empty list is for all.
+    /// Pairs of any key of the first list with any of the second; the first matching row applies, and an empty list
+    /// matches all keys.
     rows: &'static [(&'static [&'static str], &'static [&'static str], Pair)],
 }
 
@@ -33,7 +35,7 @@ const ALL: &[&str] = &[];
 
 const CONDITIONS: &[&str] = &["host", "path", "method", "headers", "client", "listener"];
 const ACTIONS: &[&str] = &["service", "redirect", "respond"];
-/// They change nothing about one another, but for the rows that come first.
+/// Keys of a service's route, independent except in earlier rows.
 const OF_SERVICE: &[&str] = &[
     "service",
     "strip_prefix",
@@ -82,10 +84,10 @@ const ROUTE: Table = Table {
     rows: &[
         (ACTIONS, ACTIONS, Refused("more than one action")),
         (&["redirect", "respond"], OF_SERVICE, Refused("no effect beside `re")),
-        // They say which requests, and the rest what becomes of them.
+        // Conditions select requests; the other keys handle them.
         (&["method"], &["trace"], Obeyed("trace_passes_where_that_is_set")),
         (CONDITIONS, ALL, Independent),
-        // They are for all actions.
+        // Keys for all actions.
         (&["rate"], &["respond"], Obeyed("requests_beyond_the_rate_are_declined_and_the_connection_goes_on")),
         (&["response_headers"], &["respond"], Obeyed("some_requests_are_answered_at_once")),
         (&["rate", "response_headers"], ALL, Independent),
@@ -142,7 +144,7 @@ const LISTENER: Table = Table {
         ),
         (&["trusted_proxies"], &["proxy_field"], Obeyed("trusted_proxies_name_the_client")),
         (&["proxy_protocol"], &["tls", "trusted_proxies"], Obeyed("a_load_balancer_says_who_the_client_is")),
-        // Who may connect, what a connection begins with, and what its requests may be.
+        // Access control, connection prefaces, and rules for requests.
         (
             &[
                 "mode",
@@ -211,7 +213,7 @@ const LISTENER_TLS: Table = Table {
             &["client_certificates"],
             Obeyed("the_subject_of_a_clients_certificate_reaches_the_server_and_cannot_be_forged"),
         ),
-        // A version without its suites or groups is refused, whatever a pair has.
+        // The configuration rejects a version without its suites or groups, in any pair.
         (LISTENER_TLS_KEYS, LISTENER_TLS_KEYS, Independent),
     ],
 };
@@ -260,7 +262,7 @@ const SERVICE: Table = Table {
         (&["max_connections"], &["max_waiting"], Obeyed("a_queue_is_bounded_in_length_and_time")),
         (&["health"], &["accept"], Obeyed("health_checks_accept_what_their_service_does")),
         (&["proxy_protocol"], &["tls"], Obeyed("a_server_with_tls_gets_the_header_in_the_clear")),
-        // The server, the number of connections, and what they may carry.
+        // Server selection, connection limits, and protocol settings.
         (SERVICE_KEYS, SERVICE_KEYS, Independent),
     ],
 };
@@ -298,7 +300,7 @@ const SERVICE_TLS: Table = Table {
     ],
     rows: &[
         (&["ca"], &["insecure"], Refused("conflicts with `ca`")),
-        // The name is sent as SNI, if it is not verified.
+        // The SNI has the name even if verification is off.
         (SERVICE_TLS_KEYS, SERVICE_TLS_KEYS, Independent),
     ],
 };
@@ -329,12 +331,12 @@ const RESPOND: Table = Table {
     rows: &[(&["status", "body"], &["body", "content_type"], Obeyed("some_requests_are_answered_at_once"))],
 };
 
-/// Keys without which there is no such table.
+/// Keys that every such table needs.
 const REQUIRED: [&str; 2] = ["bind", "servers"];
 
 const TABLES: [Table; 7] = [ROUTE, LISTENER, LISTENER_TLS, SERVICE, SERVICE_TLS, HEALTH, RESPOND];
 
-/// Where configurations are written and checked.
+/// A directory in which to write and check configurations.
 struct Checks {
     folder: tempfile::TempDir,
     certificates: Certificates,
@@ -348,7 +350,7 @@ impl Checks {
         Self { folder, certificates: Certificates::new() }
     }
 
-    /// The faults of a configuration.
+    /// The errors of a configuration.
     fn faults(&self, config: &str) -> String {
         let Certificates { ca, cert, key, .. } = &self.certificates;
         let path = |name: &str| self.folder.path().join(name).display().to_string();
@@ -367,7 +369,7 @@ impl Checks {
         weir_gateway::read(&file).err().map(|findings| findings.to_string()).unwrap_or_default()
     }
 
-    /// The keys that the document's type has.
+    /// The table's keys, from the error about an unknown key.
     fn keys_of(&self, table: &Table) -> Vec<String> {
         let faults = self.faults(&format!("{}no_such_key = 1\n", table.before));
         let (_, known) = faults.split_once("unknown field `no_such_key`, expected ").expect(&faults);
@@ -377,7 +379,7 @@ impl Checks {
 }
 
 impl Table {
-    /// Lines that set these keys, and those that they need.
+    /// Lines that set these keys and those that they need.
     fn config(&self, keys: &[&str]) -> String {
         let mut keys = keys.to_vec();
         let mut at = 0;
@@ -391,7 +393,7 @@ impl Table {
         self.exactly(&keys)
     }
 
-    /// Lines that set these, and what the table has anyway.
+    /// Lines that set exactly these keys and the required ones.
     fn exactly(&self, keys: &[&str]) -> String {
         let required = |key: &&str| REQUIRED.contains(key) && !keys.contains(key);
         let required: Vec<_> = self.keys.iter().map(|(name, ..)| *name).filter(required).collect();
@@ -449,7 +451,7 @@ fn each_pair_of_keys_is_obeyed_refused_or_independent() {
     }
 }
 
-/// Alone, what needs another key would have no effect.
+/// A key that needs another one would have no effect alone.
 #[test]
 fn a_key_without_what_it_needs_is_refused() {
     let checks = Checks::new();
@@ -464,7 +466,7 @@ fn a_key_without_what_it_needs_is_refused() {
     }
 }
 
-/// Values that take the effect of another key away.
+/// Values that disable another key.
 #[test]
 fn a_value_without_effect_is_refused() {
     let checks = Checks::new();
@@ -501,7 +503,7 @@ fn a_value_without_effect_is_refused() {
         ),
         ("bind = '127.0.0.1:0'\nproxy_protocol = 'unix'", "proxy_protocol.0: invalid network `unix`"),
         ("bind = '127.0.0.1:0'\nmode = '600'", "mode: no Unix socket in `bind` has permissions"),
-        // A header may name either kind.
+        // Both kinds of addresses can appear in a header.
         ("bind = 'unix:/tmp/a.sock'\nproxy_protocol = 'unix'\nallow = '10.0.0.0/8'", ""),
         ("bind = '127.0.0.1:0'\nproxy_protocol = '10.0.0.0/8'\ntrusted_proxies = 'unix'", ""),
         ("bind = ['127.0.0.1:0', 'unix:/tmp/a.sock']\nallow = ['unix', '10.0.0.0/8']", ""),
@@ -511,7 +513,7 @@ fn a_value_without_effect_is_refused() {
     }
 }
 
-/// A list of a CA of its own, for a hundred years, that revokes nothing.
+/// An empty revocation list of its own CA, valid for a hundred years.
 const CRL: &str = "\
 -----BEGIN X509 CRL-----
 MIHNMHQCAQEwCgYIKoZIzj0EAwIwEjEQMA4GA1UEAwwHVGVzdCBDQRcNMjAwMTAx
@@ -522,7 +524,7 @@ gtbk+TC2cSxUhRb+oQMK+w==
 -----END X509 CRL-----
 ";
 
-/// All of the tests.
+/// The source text of all tests.
 fn sources(folder: &Path) -> String {
     let mut all = String::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {

@@ -1,5 +1,5 @@
-//! What comes before the first byte of HTTP: PROXY protocol headers, both ways, and ClientHellos, by whose name a connection
-//! is passed on without being decrypted.
+//! Bytes before HTTP: PROXY protocol headers in both directions, and ClientHellos, whose server name selects a
+//! passthrough service.
 
 use super::named;
 use crate::common::{
@@ -14,7 +14,7 @@ const V1: &[u8] = b"PROXY TCP4 192.0.2.7 198.51.100.1 4711 443\r\n";
 const V2: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\x02\x07\xc6\x33\x64\x01\x12\x67\x01\xbb";
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
-/// A gateway with these lines in its listener, and services.
+/// A gateway with these listener lines and services.
 fn gateway(listener: &str, rest: &str) -> Weir {
     let config = format!(
         "workers = 1
@@ -37,14 +37,14 @@ fn certificate(certificates: &Certificates) -> String {
     format!("[[certificate]]\nchain = '{chain}'\nkey = '{key}'\n")
 }
 
-/// Sends bytes ahead of a connection's first.
+/// Sends bytes before the client's own.
 pub(super) fn announced(address: SocketAddr, header: &[u8], session: Option<Session>) -> Client {
     let mut tcp = TcpStream::connect(address).unwrap();
     tcp.write_all(header).unwrap();
     Client { stream: Stream::over(tcp, session).unwrap() }
 }
 
-/// Passes a connection on, a byte at a time towards the address.
+/// Relays a connection, byte by byte towards the address.
 fn trickling(to: SocketAddr) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -93,7 +93,7 @@ fn a_load_balancer_says_who_the_client_is() {
             assert_eq!(forwarded_for(&client.ask(GET)), "192.0.2.7");
         }
     }
-    // One that speaks for itself.
+    // A connection of the proxy itself.
     let mut client = announced(clear.address(), b"PROXY UNKNOWN\r\n", None);
     assert_eq!(forwarded_for(&client.ask(GET)), "127.0.0.1");
     // A header and a request in one segment.
@@ -109,7 +109,7 @@ fn a_connection_without_its_header_or_from_elsewhere_is_closed() {
     announced(weir.address(), GET.as_bytes(), None).expect_end();
     weir.wait_for_stderr(&["bad_proxy_header", "no PROXY protocol header"]);
     let stranger = gateway("proxy_protocol = '192.0.2.0/24'", &app);
-    // What it has sent was not read: its end may be a reset.
+    // The gateway did not read the header, so its close may be a reset.
     assert_eq!(announced(stranger.address(), V1, None).read_to_end().0, b"");
     stranger.wait_for_stderr(&["untrusted_proxy", "client=127.0.0.1"]);
     assert_eq!(upstream.connections(), 0);
@@ -127,7 +127,7 @@ fn a_connection_that_does_not_say_whose_it_is_ends_in_time() {
     weir.wait_for_stderr(&["handshake_timeout"]);
 }
 
-/// Each connection to the server is about one client, so it is not used for another.
+/// An upstream connection with a PROXY header belongs to one client.
 #[test]
 fn a_server_learns_who_the_client_is() {
     let upstream = named("a");
@@ -145,7 +145,7 @@ fn a_server_learns_who_the_client_is() {
     }
 }
 
-/// The header comes before the handshake with the server, and before that of a health check.
+/// The header precedes the TLS handshake, for requests and for health checks.
 #[test]
 fn a_server_with_tls_gets_the_header_in_the_clear() {
     let certificates = Certificates::new();
@@ -194,7 +194,7 @@ fn connections_are_passed_on_by_name_without_being_decrypted() {
         let mut client = Client::connect(to, Some(session(&ours, "www.example.org")));
         assert!(client.ask(GET).text().starts_with("ours"));
     }
-    // What is not TLS is told so, as on any listener with TLS.
+    // A cleartext request gets a 400, as on any TLS listener.
     assert_eq!(Client::connect(weir.address(), None).ask(GET).status, 400);
 }
 

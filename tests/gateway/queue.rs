@@ -1,4 +1,4 @@
-//! Connections to a server are limited, and requests wait for one.
+//! Connection limits of servers, and queues of waiting requests.
 
 use super::{counting_once, metric, named};
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, Weir, pattern, poll_until};
@@ -47,7 +47,7 @@ fn requests_wait_for_a_connection_and_keep_their_bodies() {
         assert_eq!((answer.status, answer.text()), (200, (index * 20_000).to_string().as_str()));
     }
     assert_eq!((upstream.connections(), waiting(&weir)), (1, 0));
-    // None is left behind for those that come later.
+    // No place in the queue is lost.
     assert_eq!(Client::connect(weir.address(), None).ask(GET).status, 200);
 }
 
@@ -137,7 +137,7 @@ fn a_drain_serves_those_that_wait() {
     assert_eq!(weir.wait().code, Some(0));
 }
 
-/// Requests of both workers wait for the one connection that there may be, and it goes from one to the other.
+/// Requests of both workers wait for the only connection, which moves between the workers.
 #[test]
 fn a_limit_holds_for_all_workers_together() {
     let switch = Switch::default();
@@ -156,7 +156,7 @@ fn a_limit_holds_for_all_workers_together() {
         upstream.address
     );
     let weir = Weir::configured(&config, 1);
-    // The kernel spreads them: that all 24 are with one worker is as good as impossible.
+    // The kernel spreads connections; all 24 on one worker is practically impossible.
     let mut clients: Vec<_> = (0..24).map(|_| Client::connect(weir.address(), None)).collect();
     for client in &mut clients {
         client.send(GET);
@@ -167,7 +167,7 @@ fn a_limit_holds_for_all_workers_together() {
         assert_eq!(client.answer(Method::Get).status, 200);
     }
     assert!(metric(&weir, "weir_upstream_connections_taken_over_total") > 0);
-    // It also goes to a worker that asks for it while it is idle.
+    // An idle connection also moves to a worker that needs it.
     for client in clients
         .iter_mut()
         .chain(&mut (0..24).map(|_| Client::connect(weir.address(), None)).collect::<Vec<_>>())
@@ -177,7 +177,7 @@ fn a_limit_holds_for_all_workers_together() {
     assert_eq!((upstream.connections(), waiting(&weir)), (1, 0));
 }
 
-/// Where a connection is closed after each answer, those that wait get new ones, in whichever worker they are.
+/// If the server closes after each response, waiting requests get new connections, in whichever worker they wait.
 #[test]
 fn room_that_a_closed_connection_leaves_is_used_by_all_workers() {
     let upstream = Upstream::start(None, |peer: &mut Peer| {

@@ -1,4 +1,4 @@
-//! The sizes of records and reads, as seen on the wire.
+//! The sizes of TLS records and reads, as observed on the wire.
 
 use super::named;
 use crate::common::{Certificates, Client, Peer, Upstream, Weir, pattern};
@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use weir_tls::{Client as TlsClient, ClientSettings, Offer, Roots, Session, Version};
 
-/// A TLS connection that keeps what came on the wire.
+/// A TLS connection that keeps its encrypted bytes.
 struct Tap {
     tcp: TcpStream,
     session: Session,
@@ -26,7 +26,7 @@ impl Tap {
         tap
     }
 
-    /// TLS 1.2, in which records of application data are nothing else.
+    /// Connects with TLS 1.2, where only application data has content type 23.
     fn connect(address: SocketAddr, certificates: &Certificates) -> Self {
         let Offer { versions, suites, groups } =
             Offer { versions: vec![Version::Tls12], ..Offer::default() }.complete();
@@ -56,7 +56,7 @@ impl Tap {
         self.feed(&mut some[..length]);
     }
 
-    /// The largest record of application data in a message with so many bytes of body, without what encryption adds.
+    /// The largest application data record of a message with a body of this many bytes, without encryption overhead.
     fn largest_record_of(&mut self, body: usize) -> usize {
         let end = |plain: &[u8]| plain.windows(4).position(|bytes| bytes == b"\r\n\r\n").map(|at| at + 4);
         while end(&self.plain).is_none_or(|head| self.plain.len() < head + body) {
@@ -66,7 +66,7 @@ impl Tap {
         while let [kind, _, _, high, low, more @ ..] = rest {
             let length = usize::from(u16::from_be_bytes([*high, *low]));
             if *kind == 23 {
-                // The explicit nonce and the tag of TLS 1.2 with AES-GCM.
+                // The explicit nonce and tag of TLS 1.2 with AES-GCM.
                 largest = largest.max(length - 24);
             }
             rest = more.get(length..).unwrap_or_default();
@@ -139,7 +139,7 @@ fn records_to_servers_have_at_most_the_size_that_is_set() {
         let request = format!("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {BODY}\r\n\r\n{body}");
         assert_eq!(Client::connect(weir.address(), None).ask(&request).status, 200);
         let found = server.join().unwrap();
-        // How much is read at once depends on how it comes: the default is a bound here, not a prediction.
+        // The size of a read depends on arrival: the default is a bound here, not a prediction.
         assert!(found <= largest && (tls.is_empty() || found == largest), "{found} of {tls}");
     }
 }
@@ -154,7 +154,7 @@ fn reads_are_as_large_as_their_buffer() {
     });
     let service =
         format!("[service.app]\nservers = 'http://{}'\n[[route]]\nservice = 'app'", upstream.address);
-    // What is read at once leaves at once, in records of up to 16 KiB. A head that grows on the way comes on top.
+    // Each read becomes records of up to 16 KiB at once. The head grows on the way, which adds to the size.
     let config = config(&certificates, "", &service);
     let weir = Weir::configured(&format!("{config}\n[buffers]\nread = '4KiB'"), 1);
     let mut tap = Tap::connect(weir.address(), &certificates);

@@ -1,4 +1,4 @@
-//! What the logs say of requests that are refused, as far as they have come.
+//! Log lines of rejected requests, with what the gateway had received of them.
 
 use super::held_back;
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, Weir, poll_until};
@@ -27,7 +27,7 @@ fn lines(file: &Path, count: usize) -> Vec<Value> {
     read().lines().map(|line| serde_json::from_str(line).expect("an object")).collect()
 }
 
-/// Regression test: lines of requests that were refused had neither the time nor the request, and said that no body was sent.
+/// Regression test: log lines of rejected requests lacked the time and the request, and reported no body bytes.
 #[test]
 fn refused_requests_have_all_that_is_known_of_them() {
     let folder = tempfile::tempdir().unwrap();
@@ -38,7 +38,7 @@ fn refused_requests_have_all_that_is_known_of_them() {
     let weir = Weir::configured(&config(&upstream, &file), 1);
     let long = "x".repeat(5000);
     let many = format!("GET /431 HTTP/1.1\r\nHost: h\r\nX: {long}\r\n\r\n");
-    // What is sent; its status and reason; method, host and target in the log; bytes of its body.
+    // The request; its status and reason; method, host and target in the log; body bytes.
     let cases = [
         ("GET /400 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "duplicate_host", ["GET", "a", "/400"], 0),
         ("GET /nohost HTTP/1.1\r\nA: b\r\n\r\n", 400, "missing_host", ["GET", "", "/nohost"], 0),
@@ -110,7 +110,7 @@ fn refused_requests_have_all_that_is_known_of_them() {
             "{line}"
         );
     }
-    // The same is on stderr, if a line is about a request.
+    // Stderr has the same facts where a line is about a request.
     for parts in [
         &["weir: 400 duplicate_host client=127.0.0.1:", " request=\"GET /400\" host=\"a\"", " time=20"][..],
         &["weir: 408 head_timeout client=127.0.0.1:", " request=\"POST /408\" host=\"h\""],
@@ -126,7 +126,7 @@ fn refused_requests_have_all_that_is_known_of_them() {
     }
 }
 
-/// systemd reads levels from lines that go to its journal, and gives them their time itself.
+/// Lines for the systemd journal carry a level, and no time, since systemd adds it.
 #[test]
 fn lines_for_the_journal_have_levels() {
     let folder = tempfile::tempdir().unwrap();

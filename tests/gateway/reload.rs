@@ -1,4 +1,4 @@
-//! Reloads: what is taken while requests go on, and what is refused.
+//! Reloads under load: accepted and rejected changes.
 
 use super::{held_back, metric, named};
 use crate::common::sessions::{connect, connector, resumes};
@@ -43,7 +43,7 @@ impl Case {
         self.weir.ask_admin("POST /reload")
     }
 
-    /// Writes another configuration, which is taken; returns what has changed.
+    /// Writes a configuration that the gateway accepts; returns the reported changes.
     fn take(&self, config: &str) -> String {
         self.write(config);
         let answer = self.reload();
@@ -74,7 +74,7 @@ fn to(service: &str, address: SocketAddr) -> String {
     format!("{LISTENER}[service.{service}]\nservers = 'http://{address}'\n[[route]]\nservice = '{service}'\n")
 }
 
-/// Replaces a file at once, as renaming does.
+/// Replaces a file atomically by renaming.
 fn replace(from: &Path, to: &Path) {
     let next = to.with_extension("next");
     fs::copy(from, &next).unwrap();
@@ -95,7 +95,7 @@ fn reloads_under_load_fail_no_request() {
     let cas = certificates.each_ref().map(|certificates| fs::read_to_string(&certificates.ca).unwrap());
     fs::write(&both, cas.concat()).unwrap();
     present(&certificates[0]);
-    // Each time the service is another one, by another name.
+    // The service's name changes each time.
     let config = |index: usize| {
         let name = ["a", "b"][index];
         let tls = format!(
@@ -228,7 +228,7 @@ fn what_needs_a_restart_is_refused_by_its_name() {
             format!("{config}[listener.b]\nbind = '127.0.0.2:0'"),
             "8: listener.b.bind.0: not listened on since the start: `127.0.0.2:0`: ",
         ),
-        // Regression test: one of the new ones and all of the old ones were listed.
+        // Regression test: the message listed one of the new addresses and all of the old ones.
         (
             config.replace("'127.0.0.1:0'", "'127.0.0.2:0', '127.0.0.3:0'"),
             "since the start: `127.0.0.2:0`, `127.0.0.3:0`; listened on and missing: `127.0.0.1:0`: a change of",
@@ -251,7 +251,7 @@ fn what_needs_a_restart_is_refused_by_its_name() {
     let moved = with_admin(&config).replace("[admin]\nbind = '127.0.0.1:0'", "[admin]\nbind = '127.0.0.1:1'");
     fs::write(&file, moved).unwrap();
     assert!(case.reload().text().contains("admin.bind: `127.0.0.1:1`, and `127.0.0.1:0` since the start"));
-    // Another name for the same addresses needs none.
+    // Renaming a listener needs no new socket.
     assert!(case.take(&config.replace("[listener.web]", "[listener.other]")).contains("\"listeners\":2"));
 }
 
@@ -259,7 +259,7 @@ fn what_needs_a_restart_is_refused_by_its_name() {
 fn in_watch_mode_a_swapped_link_is_seen_and_a_half_written_file_is_not_taken() {
     let certificates = [Certificates::new(), Certificates::new()];
     let files = tempfile::tempdir().unwrap();
-    // As Kubernetes mounts a secret: a link to the folder of a version, replaced by a rename.
+    // As Kubernetes mounts a secret: a symlink to a version's directory, replaced by renaming.
     let data = files.path().join("data");
     let present = |index: usize| {
         let version = files.path().join(format!("version-{index}"));
@@ -305,12 +305,12 @@ fn in_watch_mode_a_swapped_link_is_seen_and_a_half_written_file_is_not_taken() {
     poll_until(DEADLINE, "its key has come", || connect(address, &only[0]).is_ok());
 }
 
-/// Files are left alone unless that is set.
+/// By default the gateway does not watch files.
 #[test]
 fn without_watching_a_change_waits_for_the_signal() {
     let case = Case::new(&answering("old"));
     case.write(&answering("new"));
-    // Another gateway, which watches, has seen its change by now.
+    // A second gateway, which watches, has seen its change by now.
     let other = Case::new(&format!("reload = 'watch'\n{}", answering("old")));
     other.write(&format!("reload = 'watch'\n{}", answering("new")));
     poll_until(DEADLINE, "the other one", || other.get().text() == "new");
@@ -325,7 +325,7 @@ fn sessions_outlive_a_reload_that_keeps_the_identity() {
     for (version, tls, after) in [
         (Version::Tls13, "tickets = 1", "tickets = 2"),
         (Version::Tls12, "tickets = 1", "tickets = 2"),
-        // Stored ones: as long as nothing about TLS has changed.
+        // Stored sessions survive only if no TLS setting changes.
         (Version::Tls12, "tickets = 0", "tickets = 0"),
     ] {
         let config = |tls: &str, body: &str| {
@@ -363,7 +363,7 @@ fn connections_to_servers_outlive_a_reload_that_does_not_change_their_service() 
         case.take(&config("[[route]]\npath = '/other'\nrespond.status = 204\n[limits]\nbody = 1\n"));
     assert!(changed.contains("\"routes\":1,\"settings\":1"), "{changed}");
     assert_eq!((case.get().status, upstream.connections()), (200, 1));
-    // Another CA is another matter.
+    // A server with another CA is a different one.
     let other = Certificates::new();
     case.take(&config("").replace(certificates.ca.to_str().unwrap(), other.ca.to_str().unwrap()));
     assert_eq!(case.get().status, 502);
@@ -391,7 +391,7 @@ fn a_request_that_waits_for_a_service_that_is_gone_is_routed_anew() {
     assert_eq!(clients[0].answer(Method::Get).text(), "slow", "what has begun goes on");
 }
 
-/// A server that got other settings is another one, and closes its connection of before in the same moment.
+/// A server with new settings is a new one; it closes its old connection in the same moment.
 #[test]
 fn a_request_is_sent_again_to_a_server_that_was_replaced_meanwhile() {
     let close = Switch::default();
@@ -456,14 +456,14 @@ fn health_checks_begin_and_end_with_a_reload() {
     assert_eq!(case.get().status, 200);
     case.take(&checked("100ms"));
     poll_until(DEADLINE, "it is down", || case.get().status == 503);
-    // What is known of it outlives other settings.
+    // The health state survives a change of settings.
     case.take(&checked("1h"));
     assert_eq!(case.get().status, 503);
     case.take(&config);
     poll_until(DEADLINE, "it is not asked any more", || case.get().status == 200);
 }
 
-/// Services are numbered by their names' order, so another one before it changes its number.
+/// Services are numbered by name, so a new first one changes the number.
 #[test]
 fn connections_that_are_passed_on_undecrypted_follow_a_reload() {
     let certificates = Certificates::new();
@@ -553,7 +553,7 @@ fn certificates_of_flags_are_read_again() {
     assert!(connect(weir.address(), &only[1]).is_ok());
 }
 
-/// The descriptors of health checks are not connections'.
+/// Health checks have their own descriptors.
 #[test]
 fn health_checks_of_a_new_configuration_have_descriptors_too() {
     const SERVERS: usize = 5;

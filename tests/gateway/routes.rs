@@ -1,4 +1,4 @@
-//! Routes: which requests, what changes about them, and what is answered at once.
+//! Routes: matching, edits, and generated responses.
 
 use super::check::refused;
 use super::{ask, get, named};
@@ -41,7 +41,7 @@ fn hosts_and_paths_choose_the_service() {
         ("b.example", "/users/7/posts/8", "b"),
         ("b.example", "/only", "c"),
         ("b.example", "/only/", "b"),
-        // No spelling leads around a route.
+        // No spelling bypasses a route.
         ("b.example", "/%63/1", "c"),
         ("b.example", "/x/../c/1", "c"),
         ("b.example", "//c/1", "c"),
@@ -52,7 +52,7 @@ fn hosts_and_paths_choose_the_service() {
     }
 }
 
-/// Regression test: a host that was written in another form than its shortest had no requests.
+/// Regression test: a host that was not in its canonical form matched no request.
 #[test]
 fn hosts_are_the_same_in_each_of_their_forms() {
     for (written, requested, is_same) in [
@@ -149,7 +149,7 @@ fn conditions_choose_among_routes_of_a_path() {
         assert_eq!(ask(&weir, request).fields("x-server"), [server], "{request}");
     }
     let servers = [0, 1].map(|listener| {
-        // Listeners are in the order of their names.
+        // Listeners are sorted by name.
         let mut client = Client::connect(weir.address_of(listener), None);
         client.ask("GET /l HTTP/1.1\r\nHost: h\r\n\r\n").fields("x-server")[0].to_owned()
     });
@@ -231,15 +231,15 @@ fn some_requests_are_answered_at_once() {
     let answer = get("/empty");
     assert_eq!((answer.status, answer.fields("content-length"), answer.body.len()), (204, vec![], 0));
     assert_eq!((get("/no").status, get("/no").text()), (403, "403 Forbidden\n"));
-    // The connection persists where no route is, too.
+    // The connection stays open even without a route.
     assert_eq!((get("/lost").status, get("/up").status), (404, 200));
     weir.wait_for_stderr(&["404 no_route", "GET /lost"]);
-    // A body is not waited for.
+    // The gateway does not wait for a body.
     let answer = client.ask("POST /up HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n");
     assert_eq!((answer.status, answer.says_close()), (200, true));
 }
 
-/// Regression test: a deny by a field missed `X.Debug`, which PHP reads as `X-Debug`.
+/// Regression test: a denial by field missed `X.Debug`, which PHP reads as `X-Debug`.
 #[test]
 fn a_deny_by_a_field_misses_no_spelling() {
     let app = named("app");
@@ -275,7 +275,8 @@ fn a_deny_by_a_field_misses_no_spelling() {
         ("/", "XDebug: 1", 200),
         ("/", "X.Stage: old", 308),
         ("/", "X.Stage: new", 200),
-        // What opens a route is the field itself: a proxy in front may write that one, and no other.
+        // A condition that opens a route needs the exact name: a proxy may set that one and leave other spellings to
+        // clients.
         ("/allowed/x", "X-Verified: yes", 200),
         ("/allowed/x", "X.Verified: yes", 403),
         ("/allowed/x", "X_Verified: yes", 403),
@@ -285,8 +286,8 @@ fn a_deny_by_a_field_misses_no_spelling() {
     }
 }
 
-/// Regression test: `//evil.example/..` became a `Location` that browsers take for another host's, and requests without a host got
-/// one that is no URI.
+/// Regression test: `//evil.example/..` became a `Location` that browsers resolve to another host, and a request
+/// without a host got an invalid URI.
 #[test]
 fn redirects_lead_where_the_operator_says() {
     let config = "workers = 1
@@ -341,7 +342,7 @@ fn redirects_lead_where_the_operator_says() {
     );
 }
 
-/// Requests that the gateway answers itself are not taken faster than their client reads the answers.
+/// The gateway generates responses no faster than the client reads them.
 #[test]
 fn a_client_that_does_not_read_stops_being_answered() {
     let body = "x".repeat(10_000);
@@ -355,11 +356,11 @@ fn a_client_that_does_not_read_stops_being_answered() {
         assert_eq!(client.answer(weir_http1::Method::Get).body.len(), body.len());
     }
     let grown = weir.memory_kib("VmHWM").saturating_sub(before);
-    // All answers together have 50 MB.
+    // All responses together have 50 MB.
     assert!(grown < 20_000, "{grown} KiB");
 }
 
-/// What a proxy in front says of the client is believed, and nobody else.
+/// The gateway trusts only configured proxies to name the client.
 #[test]
 fn trusted_proxies_name_the_client() {
     let a = named("a");
@@ -409,7 +410,7 @@ fn trusted_proxies_name_the_client() {
     assert_eq!(ask(&weir, &request("/inside")).status, 200);
 }
 
-/// All routes of a large configuration are found: by host, then by path, wherever they are in the file.
+/// Every route of a large configuration matches: by host, then by path, wherever the file has it.
 #[test]
 fn ten_thousand_routes_are_found() {
     let [a, b] = ["a", "b"].map(named);
@@ -423,7 +424,7 @@ fn ten_thousand_routes_are_found() {
     );
     for host in 0..2000 {
         for path in 0..5 {
-            // Every route has a path that a neighbour has for the other service.
+            // A neighbouring host has each path with the other service.
             let service = ["a", "b"][(host + path) % 2];
             config.push_str(&format!(
                 "[[route]]\nhost = 'h{host}.example'\npath = '/p{path}/*'\nservice = '{service}'\n\

@@ -1,4 +1,4 @@
-//! Servers that are drained, weighted and restored while the gateway runs.
+//! Servers drained, weighted and restored at run time.
 
 use super::dns::{NameServer, twins};
 use super::unix::exchange;
@@ -12,7 +12,7 @@ use weir_http1::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
-/// A configuration with a service `app` of these servers; `more` are further lines of it.
+/// A configuration with a service `app` of these servers; `more` are its further lines.
 fn config(servers: &[SocketAddr], more: &str) -> String {
     let urls: Vec<_> = servers.iter().map(|address| format!("'http://{address}'")).collect();
     format!(
@@ -22,7 +22,7 @@ fn config(servers: &[SocketAddr], more: &str) -> String {
     )
 }
 
-/// Changes a server of `app`, and returns what it is now.
+/// Changes a server of `app`, and returns its new state.
 fn change(weir: &Weir, server: &Upstream, query: &str) -> Value {
     let answer = weir.ask_admin(&format!("POST /services/app/servers/{}?{query}", server.address));
     assert_eq!(answer.status, 200, "{}", answer.text());
@@ -35,7 +35,7 @@ fn shown(weir: &Weir, server: &Upstream) -> Value {
     serde_json::from_str(answer.text()).unwrap()
 }
 
-/// How many of `count` requests, all on one connection, a server has answered.
+/// How many of `count` requests, all on one connection, go to a server.
 fn share(weir: &Weir, server: &str, count: usize) -> usize {
     let mut client = Client::connect(weir.address(), None);
     let answers = (0..count).map(|_| client.ask(GET));
@@ -125,7 +125,7 @@ fn weights_shift_the_shares_until_they_are_the_configured_ones_again() {
         (&now["weight"], &now["configured_weight"], &now["state"]),
         (&4.into(), &1.into(), &"up".into())
     );
-    // In turn, which is exact but for where the turns were.
+    // Round robin is exact, apart from its starting position.
     let of_a = share(&weir, "a", 500);
     assert!((398..=402).contains(&of_a), "{of_a}");
     assert_eq!(change(&weir, &a, "weight=0")["state"], "off");
@@ -156,7 +156,7 @@ fn clients_stay_with_a_drained_server_by_their_cookie_but_not_with_a_weight_of_0
     assert_eq!(servers(), "bbbbbbbbbb");
 }
 
-/// Nobody is tried for want of others, and nobody waits in vain.
+/// The gateway uses no drained server as a last resort, and no request waits for one.
 #[test]
 fn when_all_are_drained_the_answer_is_no_server() {
     let upstream = Upstream::start(None, |peer: &mut Peer| {
@@ -195,7 +195,7 @@ fn what_was_set_outlives_reloads_while_the_server_is_there() {
         assert_eq!(answer.status, 200, "{}", answer.text());
     };
     change(&weir, &a, "state=drain&weight=9");
-    // The server is another one for the workers, and the same one for the operator.
+    // The workers see a new server, the operator the same one.
     reload(&format!("{both}\nmax_connections = 7\nbalance = 'least-in-flight'"));
     let now = shown(&weir, &a);
     assert_eq!((&now["state"], &now["weight"]), (&"drained".into(), &9.into()));
@@ -205,7 +205,7 @@ fn what_was_set_outlives_reloads_while_the_server_is_there() {
     reload(&both);
     let now = shown(&weir, &a);
     assert_eq!((&now["state"], &now["weight"]), (&"up".into(), &1.into()), "it was gone meanwhile");
-    // In turn, from where the turns of the other one were.
+    // Round robin continues from its previous position.
     assert!((9..=11).contains(&share(&weir, "a", 20)));
 }
 
@@ -235,7 +235,7 @@ fn a_name_that_moves_keeps_what_was_set_for_it() {
     assert_eq!(get(&weir, "h", "/").fields("x-server"), ["new"]);
 }
 
-/// A drained server's health is checked and shown.
+/// The gateway checks a drained server's health and shows it.
 #[test]
 fn a_drained_server_that_is_down_is_not_up_when_it_is_ready() {
     let a = named("a");
@@ -294,7 +294,7 @@ fn what_is_no_change_is_refused_in_words_and_changes_nothing() {
     let mut head = Client::connect(weir.admin(), None);
     head.send(format!("HEAD {server}\r\n"));
     assert_eq!(head.answer(Method::Head).status, 405);
-    // As a page in a browser on this machine can send it.
+    // As a web page in a local browser can send it.
     for (more, status) in [("Origin: http://evil.example\r\n", 403), ("Content-Length: 11\r\n", 400)] {
         let answer = Client::connect(weir.admin(), None).ask(format!("POST {server}{more}\r\nstate=drain"));
         assert_eq!(answer.status, status, "{}", answer.text());

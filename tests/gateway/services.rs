@@ -1,4 +1,4 @@
-//! Services with several servers: who gets a request, and what happens when a server fails.
+//! Services with several servers: balancing, and failures of a server.
 
 use super::{ask, get, named};
 use crate::common::{Answer, Certificates, Client, DEADLINE, Ending, Peer, Upstream, Weir, poll_until};
@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 const LISTENER: &str = "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nservice = 'app'\n";
 
-/// A gateway with a service of these lines.
+/// A gateway with these lines of a service.
 fn serving(service: &str) -> Weir {
     Weir::configured(&format!("{LISTENER}[service.app]\n{service}"), 1)
 }
@@ -17,12 +17,12 @@ fn urls(addresses: &[SocketAddr]) -> String {
     format!("servers = [{}]", urls.join(", "))
 }
 
-/// An address at which connections are refused: no test listens on a port that only root may have.
+/// An address that refuses connections: no test listens on a privileged port.
 pub(super) fn refusing(host: u8) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, host], 1))
 }
 
-/// How often each server answered so many requests, by its name.
+/// The number of responses by server, over this many requests.
 fn shares(weir: &Weir, count: usize) -> BTreeMap<String, usize> {
     let mut shares = BTreeMap::new();
     for _ in 0..count {
@@ -51,7 +51,7 @@ fn servers_take_turns_by_weight_and_backups_wait() {
 fn the_least_busy_server_gets_the_request() {
     let [a, b] = ["a", "b"].map(named);
     let weir = serving(&format!("{}\nbalance = 'least-in-flight'", urls(&[a.address, b.address])));
-    // A request whose body does not come keeps one of them busy.
+    // A request without its body keeps one of the servers busy.
     let mut busy = Client::connect(weir.address(), None);
     busy.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n");
     poll_until(DEADLINE, "one is busy", || a.received_bytes() + b.received_bytes() > 0);
@@ -82,7 +82,7 @@ fn a_hash_keeps_a_user_on_one_server() {
         assert_eq!(first, (0..30).map(server).collect::<Vec<_>>());
         assert!(["a", "b", "c"].iter().all(|name| first.iter().any(|server| server == name)), "{first:?}");
     }
-    // All requests of one client, by default.
+    // By default, the hash covers the client address.
     let weir = serving(&format!("{service}\nbalance = 'hash'"));
     assert_eq!(shares(&weir, 10).len(), 1);
 }
@@ -104,7 +104,7 @@ fn a_cookie_brings_a_client_back_to_its_server() {
     assert_eq!(forged.fields("set-cookie").len(), 1);
 }
 
-/// Regression test: the cookie was a hash of the server's URL, which a client finds by trying.
+/// Regression test: the cookie was a hash of the server's URL, which a client could guess.
 #[test]
 fn a_cookie_counts_where_its_secret_is_known() {
     let [a, b] = ["a", "b"].map(named);
@@ -147,7 +147,7 @@ fn a_cookie_counts_where_its_secret_is_known() {
     let first = get(&weirs[0], "h", "/");
     let server = first.fields("x-server");
     let request = format!("GET / HTTP/1.1\r\nHost: h\r\nCookie: {}\r\n\r\n", cookie(&first).unwrap());
-    // Where its secret is the first one, it stays; where it is another one, it is replaced.
+    // A gateway with the same first secret keeps the cookie; one with it as a later secret replaces it.
     for (weir, counts, stays) in [
         (&weirs[0], true, true),
         (&weirs[1], true, false),
@@ -165,7 +165,7 @@ fn a_cookie_counts_where_its_secret_is_known() {
     assert_eq!(cookie(&ask(weir, &request)), None, "a reload keeps the secret");
 }
 
-/// Nothing of the request has left, so it may go to another server whatever its method; its body goes along.
+/// The gateway has sent nothing of the request, so another server may get it, whatever its method, with its body.
 #[test]
 fn a_server_that_cannot_be_reached_costs_no_request() {
     let good = named("good");
@@ -177,7 +177,7 @@ fn a_server_that_cannot_be_reached_costs_no_request() {
     assert!(good.requests().iter().all(|request| request.body == b"body"));
     weir.wait_for_stderr(&["weir: app: http://127.0.0.1:", "keeps failing; it gets no requests for 10 s"]);
     let ended = weir.stop();
-    // Three failures, and it is ejected.
+    // The third failure ejects it.
     assert!(ended.stdout.contains("retries: 3; ejections: 1;"), "{}", ended.stdout);
 }
 
@@ -251,7 +251,7 @@ fn what_a_service_cannot_be_is_refused() {
     }
 }
 
-/// Regression test: a client's last pipelined requests were lost when it had closed its sending side.
+/// Regression test: a client's last pipelined requests were lost if it had closed its sending side.
 #[test]
 fn requests_of_a_client_that_has_ended_are_answered() {
     let body = "x".repeat(10_000);

@@ -1,4 +1,4 @@
-//! Settings with a room of their own nowhere else: each test fails when its setting is ignored.
+//! Settings without a test file of their own: each test fails if the gateway ignores its setting.
 
 use super::{ask, gateway_to, metric, named};
 use crate::common::{Client, DEADLINE, Peer, Upstream, Weir, poll_until};
@@ -12,7 +12,7 @@ use weir_http1::Method;
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const ADMIN: &str = "[admin]\nbind = '127.0.0.1:0'\n";
 
-/// Regression test: what a route sets was ignored, since a tunnel has no exchange that knows its route.
+/// Regression test: a tunnel ignored its route's timeout, since it has no exchange.
 #[test]
 fn a_silent_tunnel_ends_after_its_time() {
     let upstream = Upstream::start(None, |peer: &mut Peer| {
@@ -29,7 +29,7 @@ fn a_silent_tunnel_ends_after_its_time() {
     }
 }
 
-/// Both are answered on a connection that stays open.
+/// Both responses leave the connection open.
 #[test]
 fn trace_passes_where_that_is_set() {
     const TRACE: &str =
@@ -70,7 +70,7 @@ fn trace_passes_where_that_is_set() {
 #[test]
 fn interim_answers_are_bounded() {
     let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
-    // As many as the path says.
+    // Sends as many hints as the path says.
     let upstream = Upstream::start(None, move |peer: &mut Peer| {
         while let Some(request) = peer.request() {
             let count = request.head.split(['/', ' ']).nth(2).unwrap().parse().unwrap();
@@ -160,7 +160,7 @@ fn a_client_that_does_not_close_is_waited_for_as_long_as_is_set() {
     }
 }
 
-/// Both timers are the gateway's: that of a slow head is over while the idle client may still ask.
+/// The slow head's timeout fires while the idle client may still send a request.
 #[test]
 fn idle_clients_are_kept_in_a_drain_as_long_as_is_set() {
     let upstream = named("a");
@@ -177,14 +177,14 @@ fn idle_clients_are_kept_in_a_drain_as_long_as_is_set() {
     assert_eq!(weir.wait().code, Some(0));
 }
 
-/// Its lines are as long as may be, so that a few thousand requests are more than waits for the disk.
+/// Lines have the maximum length, so that a few thousand requests exceed the log's queue.
 #[test]
 fn requests_wait_for_a_log_that_is_full() {
     const REQUESTS: usize = 2000;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("log");
     assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
-    // Opened first, and without waiting for the other end.
+    // Opened first, and without waiting for a writer.
     let reader = OpenOptions::new().read(true).custom_flags(0o4000).open(&file).unwrap();
     let upstream = named("a");
     let log =
@@ -198,7 +198,7 @@ fn requests_wait_for_a_log_that_is_full() {
             assert_eq!(client.ask(&request).status, 200);
         }
     });
-    // Nothing is read until no request comes through any more. Should that look so too early, the test is weaker, not wrong.
+    // Reads nothing until no further request gets through. Stopping too early would make the test weaker, not wrong.
     let (mut served, mut same) = (0, 0);
     while same < 50 && !asking.is_finished() {
         std::thread::park_timeout(Duration::from_millis(10));
@@ -242,7 +242,7 @@ fn a_server_that_was_ejected_returns_as_slowly_as_is_set() {
     }
 }
 
-/// A token as Kerberos has them passes by `limits.head` alone.
+/// A token of Kerberos size passes if only `limits.head` is larger.
 #[test]
 fn heads_and_chunk_extensions_are_as_long_as_is_set() {
     let upstream = named("a");

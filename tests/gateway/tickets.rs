@@ -1,4 +1,4 @@
-//! Tickets and stored sessions of clients: who accepts whose, for how long, and what is counted.
+//! Tickets and stored sessions: which gateways accept them, their lifetime, and their metrics.
 
 use crate::common::sessions::{connector, resumes};
 use crate::common::{Certificates, Client, DEADLINE, Stream, Weir, peer, poll_until};
@@ -9,7 +9,7 @@ use weir_tls::Version;
 
 const SECRET: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
-/// A gateway that answers itself, with these lines about TLS, and its admin address.
+/// A gateway that generates its responses, with these TLS lines, and its admin address.
 fn answering(certificates: &Certificates, tls: &str) -> (Weir, SocketAddr) {
     answering_with(certificates, tls, 1)
 }
@@ -93,7 +93,7 @@ fn stored_sessions_are_bounded() {
             answering(&certificates, &format!("tickets = 0, versions = '1.2', sessions = {sessions}"));
         let first = connector(&certificates.ca, &[Version::Tls12]);
         assert!(!resumes(weir.address(), &first));
-        // There are 64 parts, which fill at random.
+        // The store has 64 shards, which fill at random.
         for _ in 0..1200 {
             let other = connector(&certificates.ca, &[Version::Tls12]);
             let session = other.connect(&"127.0.0.1".parse().unwrap());
@@ -155,7 +155,7 @@ fn settings_of_tickets_that_make_no_sense_are_refused() {
     }
 }
 
-/// Replaces a file as Kubernetes does it for a mounted secret: by a rename over a symbolic link.
+/// Replaces a file as Kubernetes does for a mounted secret: by renaming over a symlink.
 fn swap(link: &Path, content: &str) {
     let folder = link.parent().unwrap();
     let stored = folder.join(format!("{}", content.len()) + &content[..4.min(content.len())]);
@@ -173,7 +173,7 @@ fn secrets_are_rotated_while_the_gateway_runs() {
     let (old, new) = (SECRET.to_owned(), SECRET.replace("00", "ff"));
     swap(&file, &old);
     let tls = format!("ticket_secrets = '{}'", file.display());
-    // Two workers, so that a client's next connection may come to the other one.
+    // Two workers, so that a client's next connection may reach the other one.
     let (weir, admin) = answering_with(&certificates, &tls, 2);
     let metric =
         |name: &str| counted(admin, &format!("weir_ticket_secrets_{name}{{file=\"{}\"}}", file.display()));
@@ -183,7 +183,7 @@ fn secrets_are_rotated_while_the_gateway_runs() {
         assert!(!resumes(weir.address(), client));
     }
     assert!(resumes(weir.address(), &before));
-    // For a comparison: machines of the fleet that know one of the secrets alone.
+    // For comparison: gateways with only one of the secrets.
     let knows = |secret: &str, name: &str| {
         let path = folder.path().join(name);
         std::fs::write(&path, secret).unwrap();
@@ -191,7 +191,7 @@ fn secrets_are_rotated_while_the_gateway_runs() {
     };
     let (knows_old, knows_new) = (knows(&old, "knows-old"), knows(&new, "knows-new"));
 
-    // The new secret issues, and the old one still opens.
+    // The new secret issues tickets, and the gateway still accepts those of the old one.
     swap(&file, &format!("{new}\n{old}\n"));
     weir.wait_for_stderr(&["ticket secrets in use now: 2"]);
     assert_eq!((metric("reloads_total"), metric("reload_failures_total"), metric("stale")), (1, 0, 0));
@@ -200,7 +200,7 @@ fn secrets_are_rotated_while_the_gateway_runs() {
     }
     assert!(resumes(knows_new.address(), &during), "tickets are issued under the new secret");
 
-    // What is unusable leaves them in place, and is said once.
+    // An unusable file leaves the secrets in place, and the gateway reports it once.
     for (content, said) in [(Some("not a secret"), "line 1: expected at least 64"), (None, "cannot read")] {
         let failures = metric("reload_failures_total");
         match content {
@@ -213,7 +213,7 @@ fn secrets_are_rotated_while_the_gateway_runs() {
         assert!(resumes(weir.address(), &during) && resumes(weir.address(), &before), "{content:?}");
     }
 
-    // A good one is taken again; what it no longer lists does not open.
+    // The gateway loads a valid file again, and rejects tickets of secrets that it no longer lists.
     let forgotten = client();
     assert!(!resumes(knows_old.address(), &forgotten));
     swap(&file, &new);
@@ -228,7 +228,7 @@ fn secrets_are_rotated_while_the_gateway_runs() {
     assert!(!stderr.contains(&old) && !stderr.contains(&new), "a secret in a message: {stderr}");
 }
 
-/// A program that runs until it is stopped, with a stdin that stays open.
+/// A program that runs until stopped, with an open stdin.
 struct Started(Child);
 
 impl Started {
@@ -237,7 +237,7 @@ impl Started {
     }
 
     fn stop(&mut self) {
-        // An error means that it has already exited.
+        // An error means that the process has already exited.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -257,7 +257,7 @@ fn early_data_is_rejected_and_the_client_works() {
     let [session, early, request] = ["session", "early", "request"].map(|name| folder.path().join(name));
     std::fs::write(&early, "GET /early HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
     std::fs::write(&request, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").unwrap();
-    // A session that allows early data, of a server that does: the gateway gives out none.
+    // A session that allows early data, from a server that supports it; the gateway issues none.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut server = Command::new(&openssl);
     server.args(["s_server", "-tls1_3", "-early_data", "-accept", &port.to_string()]);
@@ -288,7 +288,7 @@ fn early_data_is_rejected_and_the_client_works() {
     assert_eq!(said.matches("HTTP/1.1 200 OK").count(), 1, "{said}");
     assert_eq!(counted(admin, "weir_requests_total"), 1, "early data is no request");
 
-    // The gateway's own tickets allow none, so a client does not even offer it.
+    // The gateway's tickets do not allow early data, so a client does not offer it.
     client(weir.address(), ["-sess_out".as_ref(), session.as_os_str()], &[]);
     let said = client(weir.address(), ["-sess_in".as_ref(), session.as_os_str()], &early);
     assert!(said.contains("Reused, TLSv1.3") && said.contains("Early data was not sent"), "{said}");

@@ -1,4 +1,4 @@
-//! TLS towards clients: certificates by name, and certificates of clients.
+//! TLS on the client side: certificates by name, and client certificates.
 
 use super::{metric, named};
 use crate::common::{Certificates, Client, Stream, Weir, peer};
@@ -8,7 +8,7 @@ use weir_tls::{
     Client as TlsClient, ClientSettings, Identity, Offer, PeerName, Roots, Session, Suite, Version,
 };
 
-/// A client's session for a name, with a certificate or without.
+/// A client's session for a name, with an optional certificate.
 fn session(ca: &Certificates, name: &str, identity: Option<&Certificates>) -> Session {
     let settings = ClientSettings {
         roots: Roots::File(ca.ca.clone()),
@@ -124,8 +124,8 @@ fn what_cannot_be_served_is_refused_with_its_key() {
     assert!(ended.stderr.contains("with the same kind of key: expected one of them"), "{}", ended.stderr);
 }
 
-/// Regression test: of two revocation lists joined without a line break, the second was skipped, and `weir check` and a
-/// reload said that all was well while a client revoked in it got in.
+/// Regression test: of two revocation lists joined without a line break, the gateway skipped the second. `weir check`
+/// and a reload reported success, and a client revoked in that list was accepted.
 #[test]
 fn a_client_in_the_second_list_of_a_file_is_revoked_or_the_file_is_refused() {
     let own = Certificates::new();
@@ -164,7 +164,7 @@ fn a_client_in_the_second_list_of_a_file_is_revoked_or_the_file_is_refused() {
     std::fs::write(&crl, lists.concat()).unwrap();
     let weir = Weir::configured(&config, 1);
     let status = |client: &Issued| {
-        // In TLS 1.2 a client's handshake ends behind the verification of its certificate.
+        // In TLS 1.2 a client completes its handshake only after the server has verified its certificate.
         let Offer { versions, suites, groups } =
             Offer { versions: vec![Version::Tls12], ..Offer::default() }.complete();
         let settings = ClientSettings {
@@ -201,8 +201,8 @@ fn a_key_log_comes_with_a_warning() {
     weir.wait_for_stderr(&["warning: listener.web.tls.key_log: the secrets of all sessions"]);
 }
 
-/// A response is stapled if clients would accept it; another is not, with a warning, and does not keep the gateway from
-/// starting, as one that is none does.
+/// The gateway staples a response that clients would accept. It warns of another one and starts without it; a file that
+/// is no OCSP response prevents the start.
 #[test]
 fn a_good_ocsp_response_is_stapled_and_another_is_warned_of() {
     let Some(openssl) = peer("openssl") else { return };

@@ -10,10 +10,10 @@ use std::io::{Read as _, Write as _};
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 
-/// A terminal of 80 columns and 24 rows, with what a program has written to it.
+/// A terminal of 80 columns and 24 rows, and the program's output.
 struct Terminal {
     keyboard: File,
-    /// The program's end; kept open, so that its modes can be read after the program.
+    /// The program's side; open, so that its modes are readable after the program exits.
     program: File,
     written: Arc<Mutex<String>>,
 }
@@ -58,7 +58,8 @@ impl Terminal {
     }
 }
 
-/// Regression test: SIGTERM left the terminal without echo, on the other screen; and each screen of 80 columns lost its head.
+/// Regression test: SIGTERM left the terminal without echo and on the alternate screen, and 80-column screens lost
+/// their first line.
 #[test]
 fn top_leaves_the_terminal_as_it_was() {
     let upstream = named("a");

@@ -1,4 +1,4 @@
-//! Ids of requests and traces, and pages for errors.
+//! IDs of requests and traces, and error pages.
 
 use super::{ask, get, named};
 use crate::common::{Answer, DEADLINE, Weir, poll_until};
@@ -23,7 +23,7 @@ fn gateway(listener: &str, lines: &str, upstream: &str) -> Weir {
     Weir::configured(&config, 1)
 }
 
-/// The values of a field that the upstream got.
+/// The values of a field at the upstream.
 fn got<'a>(answer: &'a Answer, name: &str) -> Vec<&'a str> {
     let fields = answer.text().lines().filter_map(|line| line.split_once(": "));
     fields.filter(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect()
@@ -38,7 +38,7 @@ fn every_request_gets_an_id_that_is_in_the_access_log() {
     let weir = gateway("", &lines, &upstream.address.to_string());
     let mut ids = BTreeSet::new();
     for _ in 0..3 {
-        // A stranger does not choose it.
+        // An untrusted client does not choose the ID.
         let answer = ask(&weir, "GET /app/ HTTP/1.1\r\nHost: h\r\nx-request-id: mine\r\n\r\n");
         let [id] = got(&answer, "x-request-id")[..] else { panic!("{}", answer.text()) };
         assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");

@@ -1,4 +1,4 @@
-//! Trailers: passed on to those who take them, and never what frames, routes or authenticates.
+//! Trailers: forwarded to recipients that accept them, never used for framing, routing or authentication.
 
 use super::gateway_to;
 use crate::common::{Client, Peer, Upstream};
@@ -60,7 +60,7 @@ fn trailers_that_frame_cannot_be_allowed() {
     );
 }
 
-/// Regression test: a field that the route set for its servers came from the client, in the trailer.
+/// Regression test: a client's trailer replaced a field that the route sets for its servers.
 #[test]
 fn what_a_route_says_of_a_client_is_no_trailer() {
     let config = |route: &str| {

@@ -1,4 +1,4 @@
-//! Unix sockets: towards clients, towards servers, and for the admin address.
+//! Unix sockets: for clients, for servers, and for the admin address.
 
 use super::{ask, get, named};
 use crate::common::{DEADLINE, Weir, poll_until};
@@ -56,7 +56,7 @@ fn requests_pass_through_a_socket_and_keep_what_a_trusted_proxy_says() {
         assert_eq!(answer.status, 200);
         assert!(answer.text().contains("X-Forwarded-For: 127.0.0.1\r\n"), "{}", answer.text());
     }
-    // HTTP/1.0 without Host: a socket has none to offer.
+    // HTTP/1.0 without Host: a socket has no authority.
     let answer = ask(&outer, "GET / HTTP/1.0\r\n\r\n");
     assert!(answer.text().contains("Host: localhost\r\n"), "{}", answer.text());
     assert_eq!(outer.stop().code, Some(0));

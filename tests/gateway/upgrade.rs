@@ -1,4 +1,4 @@
-//! Upgrades: another process takes over the sockets of one that runs.
+//! Upgrades: a new process takes over the sockets of a running one.
 
 mod stand_in;
 mod state;
@@ -25,19 +25,19 @@ const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const RELOAD: &str = "POST /reload HTTP/1.1\r\nHost: localhost\r\n\r\n";
 pub(super) const UPGRADE: &str = "POST /upgrade HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-/// A gateway, its configuration file and its program, which can be replaced.
+/// A gateway with its configuration file and its program, which tests can replace.
 pub(super) struct Line {
     folder: TempDir,
     pub(super) weir: Weir,
 }
 
 impl Line {
-    /// With an admin address, and so many others.
+    /// Starts a gateway with an admin address and this many listening addresses.
     pub(super) fn new(config: &str, listeners: usize) -> Self {
         Self::with(config, listeners, &[])
     }
 
-    /// As [`Line::new`], with more in its environment.
+    /// Like [`Line::new`], with additional environment variables.
     fn with(config: &str, listeners: usize, environment: &[(&str, &Path)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let [file, program] = ["weir.toml", "weir"].map(|name| folder.path().join(name));
@@ -58,21 +58,21 @@ impl Line {
         fs::write(self.file("weir.toml"), with_admin(config)).unwrap();
     }
 
-    /// Puts a script in the place of the program.
+    /// Replaces the program by a script.
     fn replace(&self, text: &str) {
         let next = self.file("next");
         script(&next, text);
         fs::rename(next, self.file("weir")).unwrap();
     }
 
-    /// Puts the program back.
+    /// Restores the program.
     fn restore(&self) {
         let next = self.file("next");
         symlink(env!("CARGO_BIN_EXE_weir"), &next).unwrap();
         fs::rename(next, self.file("weir")).unwrap();
     }
 
-    /// The processes so far: the first one, and those of its upgrades.
+    /// All processes so far: the first one and those of its upgrades.
     pub(super) fn pids(&self) -> Vec<Pid> {
         let first = i32::try_from(self.weir.pid()).ok().and_then(Pid::from_raw);
         first.into_iter().chain(self.weir.successors()).collect()
@@ -82,7 +82,7 @@ impl Line {
         *self.pids().last().unwrap()
     }
 
-    /// Where the admin address is now.
+    /// The current admin address.
     fn admin(&self) -> SocketAddr {
         let stdout = self.weir.stdout();
         let mut places = stdout.lines().filter_map(|line| line.strip_prefix("admin on http://"));
@@ -99,12 +99,12 @@ impl Line {
         line.unwrap_or_else(|| panic!("no {name} in {}", metrics.text()))
     }
 
-    /// `taken` and `refused`.
+    /// The counters of results `taken` and `refused`.
     fn counts(&self) -> [u64; 2] {
         ["taken", "refused"].map(|result| self.metric(&format!("weir_upgrades_total{{result=\"{result}\"}}")))
     }
 
-    /// Upgrades, and waits until the process of before is gone.
+    /// Upgrades, and waits until the old process has exited.
     fn upgrade(&self) {
         let before = self.pids();
         let answer = self.ask(UPGRADE);
@@ -115,7 +115,7 @@ impl Line {
         poll_until(DEADLINE, "the one before is gone", || is_gone(*before.last().unwrap()));
     }
 
-    /// Fails to upgrade, for this reason.
+    /// Expects an upgrade to fail for this reason.
     fn fails(&self, why: &str) {
         let last = self.last();
         let answer = self.ask(UPGRADE);
@@ -130,7 +130,7 @@ impl Line {
         Client::connect(self.weir.address(), None).ask(GET)
     }
 
-    /// Stops the last process, and waits until it has ended.
+    /// Stops the current process, and waits until it has exited.
     fn stop(&self) {
         kill_process(self.last(), Signal::TERM).unwrap();
         poll_until(DEADLINE, "the last one ends", || is_gone(self.last()));
@@ -139,7 +139,7 @@ impl Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        // The first one is killed by its owner. An error means that a process has ended.
+        // The owner kills the first process. An error means that a process has already exited.
         for pid in self.weir.successors() {
             let _ = kill_process(pid, Signal::KILL);
         }
@@ -159,19 +159,19 @@ pub(super) fn to(upstream: &Upstream, workers: usize) -> String {
     )
 }
 
-/// How many threads of a process have names that begin like this.
+/// The number of a process's threads whose names begin like this.
 fn threads(pid: Pid, name: &str) -> usize {
     let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).unwrap();
     let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
     names.filter(|found| found.starts_with(name)).count()
 }
 
-/// Rule 24: none of the sockets' queues is lost.
+/// Rule 24: an upgrade loses no connection in the accept queues.
 #[test]
 fn upgrades_under_load_fail_no_request() {
     const UPGRADES: usize = 20;
     let (upstream, certificates) = (named("a"), Certificates::new());
-    // A client that is held up by a busy machine must not look idle.
+    // A client that a busy machine delays must not count as idle.
     let config = format!(
         "{}[timeouts]\ndrain_idle = '20s'\n[listener.secure]\nbind = '127.0.0.1:0'\ntls = {{}}\n\
          [[certificate]]\nchain = '{}'\nkey = '{}'\n",
@@ -183,7 +183,7 @@ fn upgrades_under_load_fail_no_request() {
     let (secure, address) = (line.weir.address_of(0), line.weir.address_of(1));
     let admin = line.admin();
     let is_over = AtomicBool::new(false);
-    // On kept connections, on new ones, on kept ones with TLS; and of the admin address.
+    // On keep-alive connections, on new ones, on keep-alive ones with TLS, and at the admin address.
     let served = [const { AtomicUsize::new(0) }; 4];
     std::thread::scope(|scope| {
         let load = |index: usize, persists: bool, is_secure: bool| {
@@ -217,7 +217,7 @@ fn upgrades_under_load_fail_no_request() {
                 served[3].fetch_add(1, Ordering::Relaxed);
             }
         });
-        // If one of the upgrades fails, the others end, too.
+        // If one of the upgrades fails, the threads stop too.
         let over = Over(&is_over);
         for upgrades in 1..=UPGRADES {
             let before = served.each_ref().map(|served| served.load(Ordering::Relaxed));
@@ -258,7 +258,7 @@ fn a_process_whose_successor_fails_goes_on() {
     line.fails("the new process has no part in an upgrade");
     fs::remove_file(line.file("weir")).unwrap();
     line.fails(&format!("cannot start {}: No such file", line.file("weir").display()));
-    // The time is that of the process that waits.
+    // The running process's timeout applies.
     line.replace("exec tail -f /dev/null");
     line.write(&upgrade_within("200ms"));
     assert_eq!(line.ask(RELOAD).status, 200);
@@ -266,7 +266,7 @@ fn a_process_whose_successor_fails_goes_on() {
     assert_eq!(kept.ask(GET).text(), "old");
     assert_eq!(line.get().text(), "old");
     assert_eq!(line.counts(), [0, 5]);
-    // Which a busy machine may need.
+    // A longer timeout, which a busy machine may need.
     line.write(&config);
     assert_eq!(line.ask(RELOAD).status, 200);
     line.restore();
@@ -325,7 +325,7 @@ fn requests_in_progress_finish_in_the_old_process_which_does_nothing_else() {
         line.weir.signal(signal);
         line.weir.wait_for_stderr(&[&refused]);
     }
-    // It drains already, and has less time now.
+    // The old process drains already, and now has less time.
     line.weir.terminate();
     for _ in 0..20 {
         assert_eq!(line.get().text(), "new");
@@ -354,7 +354,7 @@ fn a_process_that_drains_refuses_an_upgrade() {
     assert_eq!(line.weir.exit_code(), Some(0));
 }
 
-/// Each socket of a group has a queue of its own, from which somebody has to accept.
+/// Each socket of a reuseport group has its own queue, which a worker must accept from.
 #[test]
 fn the_number_of_workers_may_change() {
     let upstream = named("a");
@@ -368,7 +368,7 @@ fn the_number_of_workers_may_change() {
             assert_eq!(line.get().status, 200);
         }
     }
-    // Twice in each of two workers, then.
+    // That is 25 in each of two workers, twice.
     assert_eq!(line.metric("weir_connections_total"), 50);
 }
 
@@ -436,7 +436,7 @@ fn a_unix_socket_is_handed_over_with_its_file() {
     assert!(!path.exists(), "it goes with the last one");
 }
 
-/// The random secret of tickets goes along, and so does the key that is derived from it and the certificates.
+/// The ticket secret and the key derived from it and the certificates survive.
 #[test]
 fn sessions_survive_an_upgrade() {
     let certificates = Certificates::new();

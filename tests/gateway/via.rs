@@ -1,4 +1,4 @@
-//! `Via`: off unless it is set, and then in each direction by itself.
+//! `Via`: off by default, and set for each direction separately.
 
 use super::{ask, check::refused};
 use crate::common::{Peer, Upstream, Weir};
@@ -18,7 +18,7 @@ fn gateway(upstream: &Upstream, settings: &str, route: &str) -> Weir {
     Weir::configured(&config, 1)
 }
 
-/// Regression test: nginx servers do not compress for a request with `Via`, and nothing could remove the field.
+/// Regression test: nginx servers do not compress responses to a request with `Via`, and no setting removed the field.
 #[test]
 fn via_goes_each_way_that_is_set() {
     for (settings, route, line, to_server, to_client) in [
@@ -33,7 +33,7 @@ fn via_goes_each_way_that_is_set() {
             vec!["1.1 a"],
             vec!["1.1 server", "1.1 b"],
         ),
-        // A route's own field replaces it, or removes it.
+        // A route's own edit replaces or removes the field.
         (
             "via = { requests = 'a', responses = 'b' }",
             "request_headers.remove = 'Via'\nresponse_headers.remove = 'via'",
@@ -56,7 +56,7 @@ fn via_goes_each_way_that_is_set() {
         client.send(format!("GET / {line}\r\nHost: h\r\n\r\n"));
         let mut answer = client.answer(weir_http1::Method::Get);
         if line == "HTTP/1.1" {
-            // The interim one has the gateway's alone.
+            // The interim response has only the gateway's entry.
             let own: Vec<_> = to_client.iter().copied().filter(|via| *via != "1.1 server").collect();
             let own = if route.contains("set") { Vec::new() } else { own };
             assert_eq!((answer.status, answer.fields("via")), (103, own), "{what}");
@@ -67,7 +67,7 @@ fn via_goes_each_way_that_is_set() {
     }
 }
 
-/// What others before have added stays.
+/// Entries of earlier proxies stay.
 #[test]
 fn via_of_others_is_passed_on() {
     let upstream = upstream();

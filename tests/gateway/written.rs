@@ -1,4 +1,4 @@
-//! How a configuration is written: in several files, with the environment and with defaults for routes.
+//! Sources of a configuration: several files, environment variables, and defaults for routes.
 
 use crate::common::{Client, DEADLINE, Weir, poll_until};
 use rustix::fs::{Mode, OFlags};
@@ -28,7 +28,7 @@ fn write(folder: &Path, files: &[(&str, &str)]) {
     }
 }
 
-/// `weir check`, in another directory than that of the file.
+/// Runs `weir check` in another directory than the file's.
 fn check(folder: &Path, variables: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_weir"))
         .args(["check", "--explain", "--config"])
@@ -43,7 +43,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Regression test: paths belonged to the working directory, which differs between a shell, systemd and CI.
+/// Regression test: relative paths started at the working directory, which differs between a shell, systemd and CI.
 #[test]
 fn relative_paths_belong_to_the_directory_of_their_file() {
     let page = "error_pages = { 404 = 'page.html' }\n";
@@ -73,7 +73,7 @@ fn files_are_included_as_one_configuration() {
     };
     let main = |include: &str| format!("include = {include}\n{WEB}");
     let (a, b) = (service("a"), service("b"));
-    // Files, the code, and what is said.
+    // Files, the exit code, and the message.
     for (main, a, b, code, expected) in [
         (main("'conf.d/*.toml'"), &*a, &*b, 0, "any host /* -> "),
         (main("['conf.d/a.toml', 'conf.d/b.toml']"), &a, &b, 0, "b.example"),
@@ -144,7 +144,7 @@ fn a_reload_sees_included_files() {
         let weir = Weir::of_file(&folder.path().join("weir.toml"), 1);
         let got = || Client::connect(weir.address(), None).ask(GET).text().to_owned();
         assert_eq!(got(), "old");
-        // The first of two equal ones is taken, and so a new file shows.
+        // The first of two equal routes wins, so the new file shows.
         for (name, body) in [("conf.d/b.toml", "new"), ("conf.d/a.toml", "first")] {
             write(folder.path(), &[(name, &route(body))]);
             if watch.is_empty() {
@@ -159,7 +159,7 @@ fn a_reload_sees_included_files() {
 fn values_are_from_the_environment() {
     let variables =
         [("WEIR_TEST_PORT", "8443"), ("WEIR_TEST_QUOTE", "'\n[admin]\n#"), ("WEIR_TEST_EMPTY", "")];
-    // A value, the code, and what is said.
+    // A value, the exit code, and the message.
     for (value, code, expected) in [
         ("http://127.0.0.1:${WEIR_TEST_PORT}", 0, "http://127.0.0.1:8443"),
         ("http://127.0.0.1:${WEIR_TEST_NONE:-81}", 0, "http://127.0.0.1:81"),
@@ -254,10 +254,10 @@ fn a_log_that_is_no_file_is_opened_without_waiting() {
     }
     write_log("/dev/null");
     Weir::of_file(&config, 1).stop();
-    // With a reader it is a log as any other.
+    // With a reader, the FIFO is an ordinary log.
     write_log("read");
     let mut reader = Command::new("cat").arg(path("read")).stdout(Stdio::piped()).spawn().unwrap();
-    // It has opened its side once a writer can, and reads on until the last one is gone.
+    // The reader has opened the FIFO once a writer can; it reads until the last writer closes.
     let nonblocking = OFlags::WRONLY | OFlags::NONBLOCK;
     let mut held = None;
     poll_until(DEADLINE, "its reader", || {

@@ -1,4 +1,4 @@
-//! What servers answer: each case from a scripted server, through one gateway.
+//! Responses: each case from a scripted server, through one gateway.
 
 use super::data::{Entry, File};
 use super::messages::{self, Read};
@@ -12,29 +12,29 @@ struct Case {
     label: String,
     ask: Vec<u8>,
     says: Vec<u8>,
-    /// The server closes its side after that.
+    /// Whether the server then closes its side.
     ends: bool,
-    /// What the client receives of the server's answer.
+    /// The bytes of the response that the client receives.
     passed: Vec<u8>,
     outcome: Outcome,
-    /// What is counted.
+    /// The reasons that the metrics count.
     reasons: Vec<String>,
     reused: bool,
-    /// The connection to the server is closed before more can come.
+    /// Whether the gateway closes the server's connection before more bytes can arrive.
     closed: bool,
-    /// The listener whose service is asked.
+    /// The listener, which selects the service.
     listener: usize,
-    /// A service can accept it.
+    /// Whether a service setting can accept the response.
     lifted: bool,
     is_skipped: bool,
 }
 
-/// How the answer ends for the client.
+/// The end of the response for the client.
 enum Outcome {
     Whole,
-    /// The gateway answers, with this status and reason.
+    /// The gateway generates a response with this status and reason.
     Refused(String, String),
-    /// The answer breaks off.
+    /// The response ends early.
     Cut,
 }
 
@@ -87,7 +87,7 @@ impl Case {
         Method::of(self.ask.split(|byte| *byte == b' ').next().unwrap())
     }
 
-    /// Exactly what the case says.
+    /// Checks that the client received exactly the case's bytes.
     fn expect_bytes(&self, received: &[u8]) {
         let (shown, label) = (received.escape_ascii(), &self.label);
         match &self.outcome {
@@ -99,12 +99,13 @@ impl Case {
                     received.strip_prefix(&self.passed[..]).unwrap_or_else(|| panic!("{label}: {shown}"));
                 assert!(self.is_refusal(own), "{label}: {shown}");
             }
-            // A reset may overtake it.
+            // A reset may discard bytes.
             Outcome::Cut => assert!(self.passed.starts_with(received), "{label}: {shown}"),
         }
     }
 
-    /// Likewise message by message: chunks may be cut otherwise, and an answer that turned out to be invalid may have begun.
+    /// Like [`Case::expect_bytes`], but compares messages: chunk boundaries may differ, and an invalid response may
+    /// have begun.
     fn expect_messages(&self, received: &[u8]) {
         let (shown, label) = (received.escape_ascii(), &self.label);
         let read = |bytes: &[u8]| messages::responses(bytes, self.method());
@@ -145,7 +146,7 @@ fn answers_at_once() {
     from_a_scripted_server(Sent::AtOnce, Case::all());
 }
 
-/// What a service accepts is that, and nothing beside it.
+/// A lenient service accepts only its listed violations.
 #[test]
 fn answers_of_a_lenient_service() {
     let mut cases = Case::all();
@@ -153,22 +154,22 @@ fn answers_of_a_lenient_service() {
         case.is_skipped = case.listener > 0 || case.lifted;
         case.listener = LENIENT;
     }
-    // Each is asked for by its number.
+    // The case's number selects it.
     from_a_scripted_server(Sent::AtOnce, cases);
 }
 
-/// What an answer is must not depend on how it was cut into segments.
+/// Segment boundaries do not change the reading of a response.
 #[test]
 fn answers_in_pieces() {
     from_a_scripted_server(Sent::InPieces, Case::all());
 }
 
-/// The target of the request that shows whether a connection serves another one.
+/// A request that shows whether the connection serves another request.
 const PROBE: &str = "GET /probe HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
 
 fn from_a_scripted_server(sent: Sent, cases: Vec<Case>) {
     let cases = Arc::new(cases);
-    // Which connection was asked for what.
+    // The connection of each request.
     let asked = Arc::new(Mutex::new(Vec::<(String, usize)>::new()));
     let (script, log) = (Arc::clone(&cases), Arc::clone(&asked));
     let upstream = Upstream::start(None, move |peer| {
@@ -220,14 +221,14 @@ fn from_a_scripted_server(sent: Sent, cases: Vec<Case>) {
 
 fn say(peer: &mut Peer, case: &Case, sent: Sent) {
     for piece in sent.pieces(&case.says) {
-        // The gateway may have seen enough.
+        // The gateway may already have rejected the response.
         if !peer.answer(piece) {
             return;
         }
     }
 }
 
-/// Sends a request and returns all that comes back.
+/// Sends a request and returns all bytes received.
 fn asks(weir: &Weir, listener: usize, request: &[u8]) -> Vec<u8> {
     let mut client = Client::connect(weir.address_of(listener), None);
     client.send(request);
@@ -236,7 +237,7 @@ fn asks(weir: &Weir, listener: usize, request: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What was received, without the dates that the gateway adds: the scripted answers have none.
+/// The bytes without the `Date` fields that the gateway adds; the scripted responses have none.
 fn undated(received: &[u8]) -> Vec<u8> {
     let lines = received.split_inclusive(|byte| *byte == b'\n');
     lines.filter(|line| !line.starts_with(b"Date: ")).flatten().copied().collect()

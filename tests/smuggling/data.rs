@@ -1,4 +1,4 @@
-//! The cases' files: bytes with escapes and named texts, in TOML.
+//! The files of cases: bytes with escapes and named texts, in TOML.
 
 use std::collections::BTreeMap;
 use toml::{Table, Value};
@@ -9,19 +9,19 @@ pub(super) struct File {
     groups: Vec<Table>,
 }
 
-/// One case, its texts not yet expanded.
+/// One case with its texts unexpanded.
 pub(super) struct Entry<'a> {
-    /// What it is about, for messages.
+    /// The case's name for messages.
     pub label: String,
     fields: &'a Table,
     texts: &'a BTreeMap<String, String>,
 }
 
 impl File {
-    /// Reads a file of this directory. `more` are texts of this run.
+    /// Reads a file of this directory. `more` are texts specific to this run.
     ///
     /// # Panics
-    /// If it is no such file; if a group has no rule that it is about; if two cases have one name.
+    /// If the file is invalid, a group names no rule, or two cases share a name.
     pub(super) fn read(name: &str, more: &[(&str, &str)]) -> Self {
         let table: Table = std::fs::read_to_string(super::own(name)).unwrap().parse().unwrap();
         let texts = table["text"].as_table().unwrap().iter();
@@ -38,7 +38,7 @@ impl File {
         file
     }
 
-    /// All cases in their order.
+    /// All cases, in order.
     pub(super) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         self.groups.iter().flat_map(move |group| {
             let about = group["about"].as_str().unwrap();
@@ -54,35 +54,35 @@ impl File {
 
 impl Entry<'_> {
     /// # Panics
-    /// If the case has a key that is none of these: it would be ignored.
+    /// If the case has another key, which would have no effect.
     pub(super) fn has_only(&self, keys: &[&str]) {
         for key in self.fields.keys() {
             assert!(key == "name" || keys.contains(&key.as_str()), "{}: `{key}`", self.label);
         }
     }
 
-    /// The bytes that a key stands for.
+    /// The expanded bytes of a key.
     pub(super) fn bytes(&self, key: &str) -> Option<Vec<u8>> {
         Some(self.expand(self.text(key)?))
     }
 
-    /// A text as it is.
+    /// The unexpanded text of a key.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
         self.fields.get(key).map(|value| value.as_str().unwrap())
     }
 
-    /// The bytes of each element of a list; none if there is no such key.
+    /// The expanded bytes of each element of a list; none if the key is absent.
     pub(super) fn list(&self, key: &str) -> Vec<Vec<u8>> {
         let elements = self.fields.get(key).map_or(&[][..], |value| value.as_array().unwrap());
         elements.iter().map(|element| self.expand(element.as_str().unwrap())).collect()
     }
 
-    /// A switch, off if there is no such key.
+    /// A flag; false if the key is absent.
     pub(super) fn is(&self, key: &str) -> bool {
         self.fields.get(key).and_then(Value::as_bool).unwrap_or_default()
     }
 
-    /// A text of this run or of the file.
+    /// A named text of this run or of the file, expanded.
     pub(super) fn named(&self, name: &str) -> Vec<u8> {
         self.expand(&format!("{{{name}}}"))
     }
@@ -118,7 +118,7 @@ impl Entry<'_> {
     }
 }
 
-/// The byte of an escape, and how long that is behind its backslash.
+/// The byte of an escape, and the escape's length without its backslash.
 fn escaped(text: &str) -> Option<(u8, usize)> {
     Some(match text.as_bytes().first()? {
         b'r' => (b'\r', 1),

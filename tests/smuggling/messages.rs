@@ -1,8 +1,8 @@
-//! Messages in a row, as a party behind or before the gateway reads them.
+//! Sequences of messages, as a recipient on either side of the gateway parses them.
 
 use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, RequestHead, ResponseHead};
 
-/// A message: its head, and its body decoded.
+/// A message: its head and its decoded body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Read {
     pub head: Vec<u8>,
@@ -19,7 +19,7 @@ pub(super) fn requests(bytes: &[u8]) -> Vec<Read> {
     })
 }
 
-/// The responses to a request; likewise.
+/// The responses to a request; the last may be incomplete.
 pub(super) fn responses(bytes: &[u8], method: Method) -> Vec<Read> {
     let mut head = ResponseHead::new();
     read(bytes, |bytes| match head.parse(bytes, &generous()).expect("a response of the gateway") {
@@ -28,18 +28,18 @@ pub(super) fn responses(bytes: &[u8], method: Method) -> Vec<Read> {
     })
 }
 
-/// How many final responses are in these bytes, none of whose bodies has such a line.
+/// The number of final responses in these bytes. No body may contain a status line.
 pub(super) fn final_responses(bytes: &[u8]) -> usize {
     let is_final = |at: &&[u8]| at.starts_with(b"HTTP/1.") && at[8] == b' ' && at[9] != b'1';
     bytes.windows(10).filter(is_final).count()
 }
 
-/// How often `part` is in these bytes.
+/// The number of occurrences of `part`.
 pub(super) fn count(bytes: &[u8], part: &[u8]) -> usize {
     bytes.windows(part.len()).filter(|window| *window == part).count()
 }
 
-/// The gateway adds fields to those that it counts.
+/// Limits for messages to which the gateway has added fields.
 fn generous() -> Limits {
     Limits { fields: 1000, ..Limits::default() }
 }

@@ -1,5 +1,5 @@
-//! Request smuggling: what clients and servers send that two parties could read differently, and what must become of it.
-//! The cases are data, in `requests.toml` and `answers.toml`; each passes through a running gateway.
+//! Request smuggling: messages that two recipients could parse differently, and the gateway's handling of them. The
+//! cases are data, in `requests.toml` and `answers.toml`; each passes through a running gateway.
 
 mod answers;
 mod data;
@@ -16,9 +16,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use weir_http1::Rule;
 
-/// A gateway in front of one server. It sends no request twice, since the cases count them. Its first listener, with its service,
-/// accepts nothing that is refused by default, the second one everything that can be accepted, each other one what one rule
-/// forbids.
+/// A gateway in front of one server. It does not retry, since the cases count requests. Its first listener and service
+/// accept no violation, the second accept all that settings allow, and each further pair accepts the violations of one
+/// rule.
 fn gateway_before(server: SocketAddr) -> Weir {
     let one = |rule: &Rule| format!("'{}'", rule.name());
     let of = |rules: &[Rule; 5]| {
@@ -41,13 +41,13 @@ fn gateway_before(server: SocketAddr) -> Weir {
     Weir::configured(&config, LISTENERS)
 }
 
-/// Of [`gateway_before`].
+/// The number of listeners of [`gateway_before`].
 const LISTENERS: usize = 2 + Rule::OF_REQUESTS.len();
 
-/// The one that accepts everything.
+/// The listener that accepts everything.
 const LENIENT: usize = 1;
 
-/// The listener that accepts what a case says, by its key `accept`: the name of a rule, or `all`.
+/// The listener for a case's key `accept`: the name of a rule, or `all`.
 fn listener_for(accept: Option<&str>, rules: &[Rule; 5]) -> usize {
     match accept {
         None => 0,
@@ -56,7 +56,8 @@ fn listener_for(accept: Option<&str>, rules: &[Rule; 5]) -> usize {
     }
 }
 
-/// What is counted as accepted of a case that is not refused for more: by its key `counted`, else what it says is accepted.
+/// The rules that the metrics count as accepted for a case: those of its key `counted`, else of `accept` unless the
+/// gateway rejects the message for another reason.
 fn counted(entry: &Entry<'_>) -> Vec<String> {
     let names = match (entry.text("counted"), entry.text("accept")) {
         (Some(counted), _) => counted,
@@ -66,14 +67,15 @@ fn counted(entry: &Entry<'_>) -> Vec<String> {
     names.split_whitespace().map(|name| format!("accepted {}", name.replace(['-', '.'], "_"))).collect()
 }
 
-/// Whether the body of the gateway's own answer has this reason, perhaps with the setting that would change that.
+/// Whether the body of a generated response has this reason, optionally followed by the setting that accepts the
+/// message.
 fn names_reason(answer: &str, reason: &str) -> bool {
     let (_, said) = answer.rsplit_once("\r\n\r\n").unwrap_or_default();
     let said = said.split_once(": ").and_then(|(_, said)| said.strip_suffix('\n'));
     said.is_some_and(|said| said.split(';').next() == Some(reason))
 }
 
-/// Does this with each case, and fails at the end if it failed with any: a matrix is read as a whole.
+/// Runs each case, and fails at the end if any case failed, so that one run shows the whole matrix.
 fn each<T>(cases: &[T], label: impl Fn(&T) -> &str, mut run: impl FnMut(&T)) {
     let fails = |case: &&T| {
         println!("{}", label(case));
@@ -88,11 +90,11 @@ fn own(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/smuggling").join(name)
 }
 
-/// How the bytes of a case arrive.
+/// The segmentation of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sent {
     AtOnce,
-    /// One by one; a long message in some hundred pieces.
+    /// Byte by byte; a long message in some hundred pieces.
     InPieces,
 }
 
@@ -106,7 +108,7 @@ impl Sent {
     }
 }
 
-/// What a gateway counts as ended early, by reason, and as accepted, by rule.
+/// The gateway's counters of early ends, by reason, and of accepted violations, by rule.
 struct Reasons {
     admin: SocketAddr,
     seen: BTreeMap<String, u64>,
@@ -119,7 +121,7 @@ impl Reasons {
         reasons
     }
 
-    /// Waits until exactly these have been counted since the last call.
+    /// Waits until the counters have grown by exactly these since the last call.
     fn expect(&mut self, expected: &[&str], what: &str) {
         let mut wanted = self.seen.clone();
         for reason in expected {
@@ -129,14 +131,14 @@ impl Reasons {
         let what = format!("{what}: only {expected:?} is counted, after {before:?}");
         poll_until(DEADLINE, &what, || {
             self.seen = self.now();
-            // More would not become less.
+            // Counters never decrease.
             let unexpected = self.seen.iter().find(|(reason, count)| wanted.get(*reason) < Some(*count));
             assert!(unexpected.is_none(), "{what}, but {unexpected:?}");
             self.seen == wanted
         });
     }
 
-    /// Since the last call at most these have been counted.
+    /// Checks that the counters have grown by no more than these since the last call.
     fn allow(&mut self, allowed: &[&str], what: &str) {
         let now = self.now();
         let before = std::mem::replace(&mut self.seen, now);

@@ -1,4 +1,4 @@
-//! What clients send: each case through one gateway, to a plain server and to real ones.
+//! Requests: each case through one gateway, to a plain server and to real ones.
 
 use super::data::{Entry, File};
 use super::messages::{self, Read};
@@ -16,16 +16,16 @@ struct Case {
     /// The requests that the server receives.
     passed: Vec<Vec<u8>>,
     refused: Option<Refused>,
-    /// The listener that it is sent to, and what that counts as accepted.
+    /// The case's listener, and the rules that it counts as accepted.
     listener: usize,
     accepted: Vec<String>,
-    /// A listener can accept it.
+    /// Whether a listener setting can accept the request.
     lifted: bool,
 }
 
-/// How the gateway refuses a request.
+/// The gateway's rejection of a request.
 struct Refused {
-    /// `None`: the client gets no answer, since it went away within its request.
+    /// `None`: the client gets no response, since it disconnects within its request.
     status: Option<String>,
     reason: String,
 }
@@ -56,12 +56,12 @@ impl Case {
         file.entries().map(|entry| Self::read(&entry)).collect()
     }
 
-    /// Whether the client goes away within a request, of which the server may have seen the beginning.
+    /// Whether the client disconnects within a request, of which the server may receive a part.
     fn breaks_off(&self) -> bool {
         self.refused.as_ref().is_some_and(|refused| refused.status.is_none())
     }
 
-    /// The requests that the server receives, their bodies decoded.
+    /// The requests that the server receives, with decoded bodies.
     fn read_passed(&self) -> Vec<Read> {
         let read = messages::requests(&self.passed.concat());
         assert_eq!(read.len(), self.passed.len(), "{}", self.label);
@@ -69,11 +69,11 @@ impl Case {
         read
     }
 
-    /// Sends the case, and returns what the client receives until its connection ends.
+    /// Sends the case, and returns all bytes that the client receives.
     fn answers(&self, weir: &Weir, sent: Sent) -> Vec<u8> {
         let mut client = Client::connect(weir.address_of(self.listener), None);
         for piece in sent.pieces(&self.send) {
-            // The gateway has refused it already, and its answer is there to be read.
+            // The gateway has already rejected the request; its response is readable.
             if client.stream.send(piece).is_err() {
                 break;
             }
@@ -82,7 +82,7 @@ impl Case {
         client.read_to_end().0
     }
 
-    /// The gateway's own answer is the last one.
+    /// The last response is the gateway's own.
     fn expect_refusal(&self, answers: &[u8]) {
         let Some(Refused { status: Some(status), reason }) = &self.refused else { return };
         let answers = String::from_utf8_lossy(answers);
@@ -97,7 +97,7 @@ fn label(case: &Case) -> &str {
     &case.label
 }
 
-/// Answers each request, without a look at it.
+/// Responds to each request without checking it.
 fn plain(peer: &mut Peer) {
     while let Some(request) = peer.request() {
         peer.answer(match request.head.starts_with("HEAD ") {
@@ -121,7 +121,7 @@ fn requests_at_once() {
     through_a_plain_server(Sent::AtOnce, Case::all);
 }
 
-/// What a listener accepts is that, and nothing beside it.
+/// A lenient listener accepts only its listed violations.
 #[test]
 fn requests_to_a_lenient_listener() {
     through_a_plain_server(Sent::AtOnce, |tap| {
@@ -130,7 +130,7 @@ fn requests_to_a_lenient_listener() {
     });
 }
 
-/// What a request is must not depend on how it was cut into segments.
+/// Segment boundaries do not change the reading of a request.
 #[test]
 fn requests_in_pieces() {
     through_a_plain_server(Sent::InPieces, Case::all);
@@ -173,15 +173,15 @@ fn through_a_plain_server(sent: Sent, cases: fn(&Tap) -> Vec<Case>) {
     assert_eq!(weir.stop().code, Some(0));
 }
 
-/// The server has received the requests of the case byte for byte, and nothing else.
+/// The server received exactly the case's bytes.
 fn expect_bytes(case: &Case, tap: &Tap, then: Moment) {
     let received: Vec<u8> = tap.requests_since(then).into_iter().flat_map(|(_, bytes)| bytes).collect();
     let expected = case.passed.concat();
     assert_eq!(received.escape_ascii().to_string(), expected.escape_ascii().to_string(), "{}", case.label);
 }
 
-/// Likewise message by message: chunks may be cut otherwise, and a request that turned out to be invalid may have begun,
-/// whose connection is closed.
+/// Like [`expect_bytes`], but compares messages: chunk boundaries may differ, and an invalid request may have begun on
+/// a connection that the gateway then closes.
 fn expect_messages(case: &Case, tap: &Tap, then: Moment) {
     let expected = case.read_passed();
     poll_until(DEADLINE, &format!("{}: what has begun is cut off", case.label), || {
@@ -225,7 +225,7 @@ fn requests_to_h11() {
     through_a_real_server(origins::h11());
 }
 
-/// A server with a parser of its own reads no more requests than the gateway has meant.
+/// A real server's parser finds no more requests than the gateway forwarded.
 fn through_a_real_server(server: Option<Server>) {
     let Some(server) = server else { return };
     let tap = Tap::before(server.address(false));
@@ -241,7 +241,8 @@ fn through_a_real_server(server: Option<Server>) {
             case.expect_refusal(&answers);
             expect_bytes(case, &tap, then);
         }
-        // Some servers answer before they have read the body. What is late counts for the next case, which it then fails.
+        // Some servers respond before they have read the body. A late response counts for the next case, which then
+        // fails.
         let meant = case.passed.len() + usize::from(case.breaks_off());
         let is_canary = |request: &&Vec<u8>| request.starts_with(b"GET /canary ");
         let canaries = case.passed.iter().filter(is_canary).count();
@@ -249,11 +250,11 @@ fn through_a_real_server(server: Option<Server>) {
         assert!(messages::final_responses(&answers) <= meant, "{}: {}", case.label, answers.escape_ascii());
         assert!(messages::count(&answers, CANARY) <= canaries, "{}: {}", case.label, answers.escape_ascii());
     });
-    // Else the server would not show what it reads.
+    // The servers must report their reading of requests, or this test proves nothing.
     let answers = tap.answers_since(begin);
     assert!(messages::count(&answers, CANARY) > 20, "{}", answers.escape_ascii());
     assert_eq!(weir.stop().code, Some(0));
 }
 
-/// How a server shows that it has read the request that was hidden.
+/// A server's reading of the hidden request.
 const CANARY: &[u8] = b"X-Served: GET /canary";

@@ -1,4 +1,4 @@
-//! A relay between the gateway and a server, which records what passes.
+//! A recording relay between the gateway and a server.
 
 use crate::common::{DEADLINE, poll_until};
 use rustix::io::ioctl_fionread;
@@ -18,7 +18,7 @@ pub(super) struct Tap {
     thread: Option<JoinHandle<()>>,
 }
 
-/// A moment.
+/// A position in the record.
 #[derive(Clone, Copy)]
 pub(super) struct Moment {
     requests: usize,
@@ -33,15 +33,15 @@ struct Shared {
 
 #[derive(Default)]
 struct Record {
-    /// What the gateway sent: on which connection, and the bytes.
+    /// Bytes from the gateway, with their connection.
     requests: Vec<(usize, Vec<u8>)>,
-    /// What the server sent, on all connections.
+    /// Bytes from the server, on all connections.
     answers: Vec<u8>,
-    /// Connections that were accepted, with the gateway's ends of them; most of those that it has closed are not here.
+    /// Accepted connections with their sockets; the relay removes those that the gateway has closed.
     accepted: Vec<(usize, TcpStream)>,
-    /// Connections whose way from the gateway has ended.
+    /// Connections on which the gateway's stream has ended.
     closed: Vec<usize>,
-    /// Connections whose way from the server has ended.
+    /// Connections on which the server's stream has ended.
     answered: Vec<usize>,
 }
 
@@ -64,9 +64,9 @@ impl Tap {
         Self { address, shared, thread: Some(thread) }
     }
 
-    /// Waits until all that was sent to the tap before this call is recorded.
+    /// Waits until the record has all bytes that the gateway sent before this call.
     pub(super) fn settle(&self) {
-        // Connections are accepted in their order.
+        // The kernel queues connections in order.
         let last = TcpStream::connect(self.address).unwrap();
         let port = last.local_addr().unwrap().port();
         poll_until(DEADLINE, "the tap has read everything", || {
@@ -85,7 +85,7 @@ impl Tap {
         Moment { requests: record.requests.len(), answers: record.answers.len() }
     }
 
-    /// What the gateway has sent since then, by connection in the order of their first bytes.
+    /// Bytes from the gateway since then, by connection, in the order of their first bytes.
     pub(super) fn requests_since(&self, then: Moment) -> Vec<(usize, Vec<u8>)> {
         let record = self.shared.record.lock().unwrap();
         let (mut order, mut by_connection) = (Vec::new(), BTreeMap::<usize, Vec<u8>>::new());
@@ -98,12 +98,12 @@ impl Tap {
         order.into_iter().map(|connection| (connection, by_connection.remove(&connection).unwrap())).collect()
     }
 
-    /// What the server has sent since then.
+    /// Bytes from the server since then.
     pub(super) fn answers_since(&self, then: Moment) -> Vec<u8> {
         self.shared.record.lock().unwrap().answers[then.answers..].to_vec()
     }
 
-    /// Whether the gateway has closed this connection, and nothing more comes from the server.
+    /// Whether both streams of this connection have ended.
     pub(super) fn is_over(&self, connection: usize) -> bool {
         let record = self.shared.record.lock().unwrap();
         record.closed.contains(&connection) && record.answered.contains(&connection)
@@ -137,13 +137,14 @@ fn relay_both(index: usize, gateway: &TcpStream, server: &TcpStream, shared: &Ar
     });
 }
 
-/// One way, until its end. Bytes are recorded before they go on, so what was answered is recorded.
+/// Relays one direction until its end. Records bytes before forwarding them, so a response implies a recorded request.
 fn relay(mut from: TcpStream, mut to: TcpStream, shared: &Shared, note: impl Fn(&mut Record, &[u8])) {
     to.set_nodelay(true).unwrap();
     let mut bytes = vec![0; 1 << 16];
     loop {
         let peeked = from.peek(&mut bytes);
-        // What is no longer unread is recorded: `settle` looks at the one to know the other.
+        // The record is locked during the read, so that bytes are either unread or recorded; [`Tap::settle`] relies on
+        // that.
         let mut record = shared.record.lock().unwrap();
         let read = peeked.and_then(|length| from.read(&mut bytes[..length]));
         if let Ok(length @ 1..) = read {
@@ -156,11 +157,11 @@ fn relay(mut from: TcpStream, mut to: TcpStream, shared: &Shared, note: impl Fn(
                 return;
             }
             Ok(read) => {
-                // Who no longer reads ends the other way, too.
+                // A recipient that no longer reads also ends the other direction.
                 let _ = to.write_all(&bytes[..read]);
             }
             Err(_) => {
-                // A reset is passed on as one: an end could look like that of a message.
+                // Relays a reset as a reset; a FIN could look like the end of a message.
                 let _ = SockRef::from(&to).set_linger(Some(Duration::ZERO));
                 let _ = to.shutdown(Shutdown::Read);
                 return;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// A name server that says what the test has set.
+/// A name server with scripted responses.
 pub(crate) struct NameServer {
     pub address: SocketAddr,
     shared: Arc<Shared>,
@@ -16,21 +16,21 @@ pub(crate) struct NameServer {
 #[derive(Default)]
 struct Shared {
     zone: Mutex<BTreeMap<String, Says>>,
-    /// Questions of type A: the name and the message's ID, which a repetition shares.
+    /// Queries of type A: the name and the message ID, which a retransmission repeats.
     asked: Mutex<Vec<(String, u16)>>,
     stopping: AtomicBool,
 }
 
-/// What it says about a name; about others, that there is no such name.
+/// The response for a name; other names do not exist.
 #[derive(Clone, Debug)]
 pub(crate) enum Says {
-    /// Addresses, and their TTL in seconds.
+    /// Addresses, with their TTL in seconds.
     Addresses(u32, Vec<IpAddr>),
-    /// Another name, and the TTL in seconds.
+    /// An alias, with its TTL in seconds.
     Alias(u32, &'static str),
-    /// An error.
+    /// An error code.
     Code(u8),
-    /// Not a word.
+    /// No response.
     Nothing,
 }
 
@@ -49,7 +49,7 @@ impl NameServer {
                     break;
                 }
                 if let Some(answer) = own.answer(&question[..length]) {
-                    // Who asked may have gone.
+                    // The resolver may have closed its socket.
                     let _ = socket.send_to(&answer, from);
                 }
             }
@@ -57,17 +57,17 @@ impl NameServer {
         Self { address, shared, thread: Some(thread) }
     }
 
-    /// From now on.
+    /// Sets the response for a name.
     pub(crate) fn say(&self, name: &str, says: Says) {
         self.shared.zone.lock().unwrap().insert(name.to_owned(), says);
     }
 
-    /// The IPv4 addresses of a name, from now on.
+    /// Sets the IPv4 addresses of a name.
     pub(crate) fn say_addresses(&self, name: &str, ttl: u32, addresses: &[Ipv4Addr]) {
         self.say(name, Says::Addresses(ttl, addresses.iter().copied().map(IpAddr::V4).collect()));
     }
 
-    /// How often it was asked for the IPv4 addresses of a name.
+    /// The number of A queries for a name.
     pub(crate) fn asked(&self, name: &str) -> usize {
         let asked = self.shared.asked.lock().unwrap();
         let mut ids: Vec<_> = asked.iter().filter(|(of, _)| of == name).map(|(_, id)| id).collect();
@@ -98,7 +98,7 @@ impl Shared {
         }
         let (code, records) = self.records(&name, kind)?;
         let mut answer = question[..end + 4].to_vec();
-        // A response by a recursive server, to one question.
+        // The header of a recursive server's response to one question.
         answer[2..12].copy_from_slice(&[0x81, 0x80 | code, 0, 1, 0, records.len() as u8, 0, 0, 0, 0]);
         answer.extend(records.concat());
         Some(answer)
@@ -142,7 +142,7 @@ fn encoded(name: &str) -> Vec<u8> {
     bytes
 }
 
-/// The name at this place, and where it ends.
+/// Parses the name at this offset; returns it and the offset after it.
 fn name(message: &[u8], mut at: usize) -> Option<(String, usize)> {
     let mut labels = Vec::new();
     loop {

@@ -1,4 +1,5 @@
-//! What nginx or HAProxy keeps out stays out after `weir import`: each row is asked of the gateway, and of the product itself.
+//! Requests that nginx or HAProxy rejects stay rejected after `weir import`: the test sends each row to the gateway and
+//! to the product itself.
 
 mod haproxy;
 mod nginx;
@@ -11,15 +12,15 @@ use std::net::SocketAddr;
 use std::path::Path;
 use weir_http1::Method;
 
-/// A configuration, what it keeps out, and what it lets through. Requests are `[METHOD] [HOST] /TARGET [Name:value]`.
+/// A configuration with its rejected and forwarded requests. A request is `[METHOD] [HOST] /TARGET [Name:value]`.
 pub(super) struct Row {
-    /// `@PORT@` and `@TO@` are filled in. Lines that keep requests out end with `# closed`.
+    /// The test fills in `@PORT@` and `@TO@`. Lines that reject requests end with `# closed`.
     pub source: &'static str,
     pub closed: &'static [&'static str],
     pub open: &'static [&'static str],
-    /// What Weir cannot tell from what is kept out, and so keeps out, too.
+    /// Open requests that Weir cannot distinguish from closed ones, and so rejects too.
     pub lost: &'static [&'static str],
-    /// The product of the tests' machines has this.
+    /// Whether the test machines' version of the product supports this.
     pub has_peer: bool,
 }
 
@@ -33,7 +34,7 @@ impl Row {
         Self { source, closed, open, lost, has_peer: true }
     }
 
-    /// Of a module or a version that is not on the tests' machines.
+    /// A row for a module or version that the test machines lack.
     pub(super) const fn alone(
         source: &'static str,
         closed: &'static [&'static str],
@@ -45,9 +46,9 @@ impl Row {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// The service got the request.
+    /// The service received the request.
     Passed,
-    /// The client was turned away, or the connection closed.
+    /// The gateway rejected the request or closed the connection.
     Denied,
     Other(u16),
 }
@@ -93,7 +94,7 @@ fn faults_of_import(kind: &str, row: &Row, to: SocketAddr, file: &Path) -> Vec<S
             faults.push(format!("no comment has `{line}`"));
         }
     }
-    // `/a/*` is for `/a`, too, which is no loss to speak of.
+    // `/a/*` also matches `/a`, which needs no loss.
     let has_slash = |lost: &&str| row.closed.iter().any(|closed| closed.strip_prefix(*lost) == Some("/x"));
     if !row.lost.iter().all(has_slash) && ended.stderr.is_empty() {
         faults.push("nothing on stderr".to_owned());
@@ -151,7 +152,7 @@ fn what_haproxy_keeps_out_stays_out() {
     assert_kept_out("haproxy", haproxy::ROWS);
 }
 
-/// The rows are true of nginx.
+/// nginx agrees with the rows.
 #[test]
 fn nginx_keeps_out_what_the_rows_say() {
     let Some(program) = peer("nginx") else { return };
@@ -164,7 +165,7 @@ fn nginx_keeps_out_what_the_rows_say() {
     });
 }
 
-/// The rows are true of HAProxy.
+/// HAProxy agrees with the rows.
 #[test]
 fn haproxy_keeps_out_what_the_rows_say() {
     let Some(program) = peer("haproxy") else { return };

@@ -1,4 +1,4 @@
-//! Descriptors: whose they are, what is closed for others, and what happens without.
+//! Descriptors: their shares, evictions, and shortage.
 
 use super::super::check;
 use super::{DEADLINE, GET, OK, held_back, metric, named, poll_until, reload};
@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use weir_http1::Method;
 
-/// An open-file limit that no test comes near.
+/// An open-file limit that no test reaches.
 const ENOUGH: u32 = 256;
 
-/// A gateway of one worker with one service, at an open-file limit.
+/// A gateway with one worker and one service, at an open-file limit.
 fn gateway(files: u32, upstream: &Upstream, more: &str) -> Weir {
     Weir::limited(files, &config(&format!("'http://{}'", upstream.address), more), 1)
 }
@@ -31,7 +31,7 @@ fn evicted(weir: &Weir, kind: &str, cause: &str) -> u64 {
     metric(weir, &format!("weir_evicted_total{{kind=\"{kind}\",cause=\"{cause}\"}}"))
 }
 
-/// Connections with the beginning of a request: they are not idle.
+/// Connections with a partial request, which are not idle.
 fn begun(weir: &Weir, count: usize) -> Vec<Client> {
     let begin = |_| {
         let mut client = Client::connect(weir.address(), None);
@@ -41,8 +41,8 @@ fn begun(weir: &Weir, count: usize) -> Vec<Client> {
     (0..count).map(begin).collect()
 }
 
-/// The numbers of a gateway's descriptors, once they stay the same: connections to its admin address are being closed. What it has
-/// inherited may have high ones.
+/// A gateway's open descriptors, once stable: connections to its admin address close with a delay. Ignores high
+/// numbers, which may be inherited.
 fn open(weir: &Weir) -> BTreeSet<u64> {
     let open = || -> BTreeSet<u64> {
         let files = fs::read_dir(format!("/proc/{}/fd", weir.pid())).unwrap();
@@ -59,8 +59,8 @@ fn open(weir: &Weir) -> BTreeSet<u64> {
     seen
 }
 
-/// Sets the open-file limit of a gateway so that it can open nothing more until it closes something. Numbers that are free
-/// below the limit go to clients, which are returned with the limit of before.
+/// Lowers a gateway's open-file limit so that it can open nothing before it closes something. Clients take the free
+/// numbers below the limit; returns them with the former limit.
 fn squeeze(weir: &Weir) -> (Rlimit, Vec<Client>) {
     let mut fillers = Vec::new();
     let mut seen = open(weir);
@@ -79,7 +79,7 @@ fn squeeze(weir: &Weir) -> (Rlimit, Vec<Client>) {
     (set(weir, Rlimit { current: end, maximum: Some(ENOUGH.into()) }), fillers)
 }
 
-/// Sets it; returns the one before.
+/// Sets the limit; returns the former one.
 fn set(weir: &Weir, limit: Rlimit) -> Rlimit {
     prlimit(Pid::from_raw(weir.pid() as i32), Resource::Nofile, limit).unwrap()
 }
@@ -141,7 +141,7 @@ fn idle_connections_to_servers_are_closed_for_clients() {
     poll_until(DEADLINE, "all are accepted", || descriptors(&weir, "clients") == all);
     assert_eq!(evicted(&weir, "server", "descriptors") as usize, IDLE);
     assert_eq!(evicted(&weir, "client", "descriptors"), 0);
-    // None is left for a connection to a server, so one of the spare ones is taken.
+    // No descriptor remains for an upstream connection, so it takes a spare one.
     clients[0].send("TP/1.1\r\nHost: h\r\n\r\n");
     assert_eq!(clients[0].answer(Method::Get).status, 200);
     clients[0].send("GET / HT");
@@ -152,7 +152,8 @@ fn idle_connections_to_servers_are_closed_for_clients() {
     assert_eq!(Client::connect(weir.address(), None).ask(GET).status, 200);
 }
 
-/// Connections to servers are beyond what all connections have, in the spare part, and each service in turn closes the other's.
+/// Upstream connections use the spare descriptors beyond the share of all connections; each service in turn closes the
+/// other's connection.
 #[test]
 fn two_services_share_a_place_when_clients_have_all_others() {
     let (one, other) = (named("one"), named("other"));
@@ -183,7 +184,7 @@ fn two_services_share_a_place_when_clients_have_all_others() {
     assert!(evicted(&weir, "server", "descriptors") >= 7);
 }
 
-/// The listener is told to rest by a limit that clients of before have used up, whom nobody makes leave.
+/// The existing clients exhaust the limit and are idle, so the gateway closes them.
 #[test]
 fn idle_clients_are_closed_for_new_ones() {
     let upstream = named("a");
@@ -241,7 +242,7 @@ fn without_a_descriptor_and_anything_idle_a_request_fails_without_blame() {
     assert_eq!((metric(&weir, "weir_ejections_total"), metric(&weir, "weir_server_ejected")), (0, 0));
 }
 
-/// Everything else that opens something while the gateway runs.
+/// Everything else that opens descriptors at run time.
 #[test]
 fn whatever_finds_no_descriptor_is_done_later() {
     const OWN: &str = "GET /own HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -255,12 +256,12 @@ fn whatever_finds_no_descriptor_is_done_later() {
     let weir = Weir::limited(ENOUGH, &config, 1);
     let mut known = Client::connect(weir.address(), None);
     assert_eq!(known.ask(OWN).status, 200);
-    // One that has been idle for a second makes room for others.
+    // A connection that has been idle for a second may be closed for others.
     let (begin, rest) = OWN.split_at(5);
     known.send(begin);
     let before = squeeze_between_checks(&weir);
-    // Clients, a reload, and a log file that is to be opened anew, all in vain. The admin address waits.
-    // One may get the descriptor of a check that ends, and then a server would need another.
+    // Clients, a reload, and a log file to be reopened, all without success. The admin address waits. One client may
+    // take the descriptor of a completed health check, and then a server connection would need another.
     let mut late = [(); 3].map(|()| Client::connect(weir.address(), None));
     for late in &mut late {
         late.send(OWN);
@@ -285,7 +286,7 @@ fn whatever_finds_no_descriptor_is_done_later() {
     assert!(!weir.stderr().contains("is down"), "that was not the server's fault: {}", weir.stderr());
 }
 
-/// Checks of a server's health come and go; the limit is reached when there is no descriptor for one.
+/// Health checks come and go; sets the limit when no descriptor is left for one.
 fn squeeze_between_checks(weir: &Weir) -> Rlimit {
     let files = || fs::read_dir(format!("/proc/{}/fd", weir.pid())).unwrap().count();
     let mut least = files();

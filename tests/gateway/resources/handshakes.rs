@@ -1,4 +1,4 @@
-//! Handshakes: a flood of them keeps nobody else waiting, and those that go nowhere end.
+//! Handshakes: a flood delays no other client, and stalled ones time out.
 
 use super::{DEADLINE, GET, metric, named, poll_until};
 use crate::common::{Certificates, Client, Upstream, Weir};
@@ -32,7 +32,7 @@ fn a_flood_of_handshakes_keeps_nobody_waiting() {
     let mut warm = Client::connect(weir.address(), Some(certificates.session()));
     assert_eq!(warm.ask(GET).status, 200);
     let _silent = silent(&weir, &certificates, SILENT);
-    // All that have come in one go, and go no further either.
+    // Handshakes whose ClientHello is complete, but which go no further.
     let _whole = whole(&weir, &certificates, SILENT);
     for _ in 0..100 {
         assert_eq!(warm.ask(GET).status, 200);
@@ -49,7 +49,7 @@ fn handshakes_that_go_nowhere_end() {
     let _whole = whole(&weir, &certificates, SILENT);
     let ended = |reason| metric(&weir, &format!("weir_ended_early_total{{reason=\"{reason}\"}}")) as usize;
     poll_until(DEADLINE, "the silent ones are reaped", || ended("handshake_timeout") >= SILENT);
-    // On a busy machine some may have waited too long for their turn.
+    // On a busy machine some may wait too long for their turn.
     let all = || ended("handshake_timeout") + ended("too_many_handshakes");
     poll_until(DEADLINE, "all are reaped", || all() >= 2 * SILENT);
     assert_eq!(
@@ -59,7 +59,7 @@ fn handshakes_that_go_nowhere_end() {
     assert_eq!(metric(&weir, "weir_clients"), 0);
 }
 
-/// Clients that say nothing, or half of what they should.
+/// Clients that send nothing, or half a ClientHello.
 fn silent(weir: &Weir, certificates: &Certificates, count: usize) -> Vec<TcpStream> {
     let half = hello(certificates.session());
     let begin = |nth: usize| {
@@ -72,7 +72,7 @@ fn silent(weir: &Weir, certificates: &Certificates, count: usize) -> Vec<TcpStre
     (0..count).map(begin).collect()
 }
 
-/// Clients that begin a handshake, and do not go on.
+/// Clients that send a ClientHello and nothing more.
 fn whole(weir: &Weir, certificates: &Certificates, count: usize) -> Vec<TcpStream> {
     let begin = |_| {
         let mut stream = TcpStream::connect(weir.address()).unwrap();
@@ -100,7 +100,7 @@ fn the_oldest_of_too_many_handshakes_is_closed() {
             assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock, "{index}");
         }
     }
-    // One that goes on takes the place of the next, and leaves it when it is done.
+    // A client that continues takes the place of the next one, and frees it once done.
     for _ in 0..3 {
         let mut client = Client::connect(weir.address(), Some(certificates.session()));
         assert_eq!(client.ask(GET).status, 200);

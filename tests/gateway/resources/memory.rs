@@ -1,11 +1,11 @@
-//! The cap on what connections have in memory.
+//! The cap on connections' memory.
 
 use super::{DEADLINE, GET, metric, poll_until};
 use crate::common::{Client, Peer, Upstream, Weir};
 use socket2::SockRef;
 use weir_http1::Method;
 
-/// More than the kernel's buffers have room for.
+/// More than the kernel's buffers hold.
 const LARGE: usize = 8 << 20;
 const OWN: &str = "GET /own HTTP/1.1\r\nHost: h\r\n\r\n";
 

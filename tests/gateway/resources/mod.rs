@@ -1,4 +1,4 @@
-//! Limits of the process: what it does when it has no more of something.
+//! Limits of the process, and its behaviour at each of them.
 
 mod descriptors;
 mod handshakes;

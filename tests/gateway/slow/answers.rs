@@ -1,4 +1,4 @@
-//! Answers.
+//! Slow responses.
 
 use super::{GET, STRICT, gateway, in_two_parts, let_a_window_pass};
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, poll_until};
@@ -6,10 +6,10 @@ use crate::gateway::metric;
 use std::io::Read;
 use weir_http1::Method;
 
-/// More than kernels hold.
+/// More than kernel buffers hold.
 const LARGE: usize = 32 << 20;
 
-/// An upstream that answers with so much; the switch is thrown when a client was given up.
+/// An upstream that responds with [`LARGE`] bytes; throws the switch when the gateway closes its connection.
 fn pouring(given_up: &Switch) -> Upstream {
     let given_up = given_up.clone();
     Upstream::start(None, move |peer: &mut Peer| {
@@ -40,7 +40,7 @@ fn a_client_that_reads_too_slowly_is_ended_and_its_server_freed() {
             let mut tcp = client.stream.tcp().try_clone().unwrap();
             poll_until(DEADLINE, "it is ended", || {
                 if reads {
-                    // There is something until the end.
+                    // Bytes are available until the end.
                     let _ = tcp.read(&mut [0; 64]);
                 }
                 weir.stderr().contains("client_too_slow")
@@ -53,7 +53,7 @@ fn a_client_that_reads_too_slowly_is_ended_and_its_server_freed() {
     }
 }
 
-/// Also when its server was done long ago, and the exchange is complete.
+/// Also if the server finished long ago and the exchange is complete.
 #[test]
 fn a_route_lets_clients_read_as_slowly_as_they_like() {
     for (route, is_done) in
@@ -154,7 +154,7 @@ fn a_tunnel_may_be_as_slow_as_it_likes() {
     poll_until(DEADLINE, "both bytes are there", || upstream.received(0).ends_with(b"12"));
 }
 
-/// The server's trickle keeps every other deadline away.
+/// The server's trickle prevents every other deadline.
 #[test]
 fn an_answer_has_a_time_in_all_whoever_is_slow() {
     for (route, rest) in [
@@ -182,7 +182,7 @@ fn an_answer_has_a_time_in_all_whoever_is_slow() {
     }
 }
 
-/// The time of one answer is not that of the next.
+/// Each response has its own deadline.
 #[test]
 fn each_answer_on_a_connection_has_all_its_time() {
     let switch = Switch::default();

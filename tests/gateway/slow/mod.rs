@@ -1,4 +1,4 @@
-//! Clients and servers that send or take a body slowly, all too slowly for the thread that waits for them.
+//! Clients and servers that send or read a body too slowly, at the expense of a waiting server thread.
 
 mod answers;
 mod requests;
@@ -11,11 +11,11 @@ use weir_http1::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
-/// What the tests' routes ask for, unless they say otherwise: a client that pauses for a window is ended.
+/// The default rates of these tests, at which a client that pauses for a window exceeds its limit.
 const STRICT: &str = "request = '1MiB'\nanswer = '1MiB'\nwindow = '2s'\n";
 
-/// A gateway of one worker with a route to an upstream; `route` is more of that route, `rest` what follows. Requests to
-/// `/judged` are read to their end before they go anywhere.
+/// A gateway with one worker and a route to an upstream; `route` has further lines of that route, `rest` what follows.
+/// The gateway buffers requests to `/judged`.
 fn gateway(upstream: &Upstream, route: &str, rest: &str) -> Weir {
     Weir::configured(&configuration(upstream, route, rest), 1)
 }
@@ -29,7 +29,7 @@ fn configuration(upstream: &Upstream, route: &str, rest: &str) -> String {
     )
 }
 
-/// A window and more passes for everybody else: two clients of which that is asked begin and are ended, one after the other.
+/// Lets at least one window pass: two clients, one after the other, begin a body and exceed the limit.
 fn let_a_window_pass(weir: &Weir) {
     for _ in 0..2 {
         let mut judged = Client::connect(weir.address(), None);
@@ -38,18 +38,18 @@ fn let_a_window_pass(weir: &Weir) {
     }
 }
 
-/// Sends a byte now and then until there is an answer or a close.
+/// Sends a byte now and then until a response or a close arrives.
 fn trickle(client: &mut Client, bytes: &mut impl Iterator<Item = u8>) {
     poll_until(crate::common::DEADLINE, "the gateway ends a trickle", || {
         if client.stream.has_news_within(Duration::from_millis(20)) {
             return true;
         }
-        // The other side may have closed: its last bytes tell.
+        // A failed send means that the other side has closed.
         bytes.next().is_none_or(|byte| client.stream.send(&[byte]).is_err())
     });
 }
 
-/// An upstream that sends the beginning of an answer, and once the switch is thrown the rest.
+/// An upstream that sends the first part of a response, and the second once the switch is thrown.
 fn in_two_parts(switch: &Switch, first: &'static str, second: &'static str) -> Upstream {
     let switch = switch.clone();
     Upstream::start(None, move |peer: &mut Peer| {
@@ -61,7 +61,7 @@ fn in_two_parts(switch: &Switch, first: &'static str, second: &'static str) -> U
     })
 }
 
-/// The answer to a body that has come at last.
+/// Expects the response to a complete body.
 fn expect_length(client: &mut Client, length: usize) {
     let answer = client.answer(Method::Post);
     assert_eq!((answer.status, answer.text()), (200, length.to_string().as_str()), "{}", answer.head);

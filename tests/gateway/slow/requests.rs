@@ -1,4 +1,4 @@
-//! Bodies of requests.
+//! Slow request bodies.
 
 use super::{
     GET, STRICT, configuration, counting, expect_length, gateway, in_two_parts, let_a_window_pass, trickle,
@@ -45,7 +45,7 @@ fn a_body_that_trickles_is_ended_and_its_server_freed() {
     }
 }
 
-/// A window's quota is a hundred thousand times as much.
+/// The rate requires 2 MiB per window; the body has ten bytes.
 #[test]
 fn a_short_body_is_bound_and_one_that_comes_within_the_window_is_not() {
     let upstream = counting();
@@ -63,7 +63,7 @@ fn a_short_body_is_bound_and_one_that_comes_within_the_window_is_not() {
     }
 }
 
-/// WSGI servers have a thread for each connection. Without a rate, the honest client would wait for ever.
+/// WSGI servers use a thread per connection. Without a minimum rate, the honest client would hang.
 #[test]
 fn slow_uploads_do_not_hold_the_threads_of_a_wsgi_server() {
     const THREADS: usize = 3;
@@ -106,7 +106,7 @@ fn slow_uploads_do_not_hold_the_threads_of_a_wsgi_server() {
     });
     poll_until(DEADLINE, "the honest request is answered", || {
         for client in &mut slow {
-            // Some are closed already.
+            // Some are already closed.
             let _ = client.stream.send(b"x");
         }
         honest.is_finished()
@@ -175,7 +175,7 @@ fn a_client_that_waits_to_be_told_is_not_slow_and_one_that_was_told_is() {
     assert_eq!(client.answer(Method::Post).status, 100);
     let answer = client.answer(Method::Post);
     assert!(answer.status == 408 && answer.text().contains("body_overdue"), "{}", answer.text());
-    // Told, but with less time than the whole body may take.
+    // The client gets its 100, but the minimum rate's window is shorter than `timeouts.body`.
     let weir = gateway(&upstream, "", &format!("[min_rate]\n{STRICT}"));
     let mut client = Client::connect(weir.address(), None);
     client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
@@ -184,7 +184,7 @@ fn a_client_that_waits_to_be_told_is_not_slow_and_one_that_was_told_is() {
     assert!(answer.status == 408 && answer.text().contains("body_too_slow"), "{}", answer.text());
 }
 
-/// It does not send the rest, nor is it asked to.
+/// The client sends no more of its body, and the gateway does not demand it.
 #[test]
 fn a_client_whose_request_was_refused_need_not_send_its_body() {
     let switch = Switch::default();
@@ -223,7 +223,7 @@ fn the_time_in_the_queue_is_not_the_clients() {
     let_a_window_pass(&weir);
     switch.throw();
     assert_eq!(first.answer(Method::Get).status, 200);
-    // Nor has it lost the time that it had before.
+    // Waiting in the queue does not use up the client's window.
     second.send("x");
     expect_length(&mut second, 16385);
 }
@@ -256,7 +256,7 @@ fn a_body_has_a_time_in_all_and_leaves_no_deadline_behind() {
         assert!(answer.status == 408 && answer.text().contains("body_overdue"), "{route}: {}", answer.text());
         switch.throw();
         expect_length(&mut quick, 3);
-        // The next request on the connection has all its time again.
+        // The next request on the connection has a new deadline.
         quick.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n1");
         quick.send("23");
         expect_length(&mut quick, 3);

@@ -1,4 +1,4 @@
-//! What is set, and when it holds.
+//! Settings of rates, and when a change applies.
 
 use super::{GET, STRICT, configuration, counting, expect_length, let_a_window_pass, trickle};
 use crate::common::{Certificates, Client, DEADLINE, Peer, Upstream, Weir, poll_until};
@@ -30,7 +30,7 @@ fn an_exchange_keeps_what_it_began_with_in_a_reload() {
     let mut sending = Client::connect(weir.address(), None);
     sending.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n1");
     let mut reading = Client::connect(weir.address(), None);
-    // Else its kernel takes all of the rest as soon as it goes on.
+    // Otherwise its kernel would buffer the whole rest once it continues.
     socket2::SockRef::from(reading.stream.tcp()).set_recv_buffer_size(64 * 1024).unwrap();
     reading.send(GET.replace("GET /", "GET /large"));
     poll_until(DEADLINE, "the servers have done what they can", || {
@@ -39,13 +39,13 @@ fn an_exchange_keeps_what_it_began_with_in_a_reload() {
     fs::write(&file, config(&format!("[min_rate]\n{STRICT}"))).unwrap();
     let reload = weir.ask_admin("POST /reload");
     assert!(reload.text().contains("\"settings\":1"), "{}", reload.text());
-    // Both go on, so that their deadlines are looked at, and pause.
+    // Both continue, so that the gateway evaluates their deadlines, and pause.
     sending.send("2");
     let mut bytes = Vec::new();
     while bytes.len() < LARGE / 4 {
         assert_eq!(reading.stream.receive(&mut bytes), None);
     }
-    // The last bytes move a little later than they are read.
+    // The last bytes arrive a little after the read.
     for _ in 0..3 {
         let_a_window_pass(&weir);
     }
@@ -54,7 +54,7 @@ fn an_exchange_keeps_what_it_began_with_in_a_reload() {
     while bytes.len() < LARGE {
         assert_eq!(reading.stream.receive(&mut bytes), None, "{}", weir.stderr());
     }
-    // What begins now is held to the new ones.
+    // A new request follows the new settings.
     sending.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n1");
     assert_eq!(sending.answer(Method::Post).status, 408);
 }

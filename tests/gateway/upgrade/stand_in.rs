@@ -1,4 +1,4 @@
-//! A program in the place of an upgrade's new process: this test program itself, which plays a part.
+//! A stand-in for an upgrade's new process: this test program, which plays a part.
 
 use super::Line;
 use crate::common::{DEADLINE, poll_until};
@@ -19,7 +19,7 @@ const PART: &str = "WEIR_TEST_PART";
 const FOLDER: &str = "WEIR_TEST_FOLDER";
 
 impl Line {
-    /// The next program is the test of this name, in this part.
+    /// Makes the next program run this test in this part.
     pub(super) fn play(&self, test: &str, part: &str) {
         let (folder, program) = (self.folder.path().display(), env::current_exe().unwrap());
         for mark in ["pid", "ready", "went", "on", "said"] {
@@ -32,16 +32,16 @@ impl Line {
     }
 }
 
-/// What a part is played with.
+/// A stand-in's resources.
 pub(super) struct StandIn {
     before: OwnedFd,
     folder: PathBuf,
-    /// Those of the process before.
+    /// The old process's sockets.
     sockets: Vec<OwnedFd>,
 }
 
 impl StandIn {
-    /// The part of this process, if it is a stand-in.
+    /// The part that this process plays, if it is a stand-in.
     pub(super) fn of_process() -> Option<(String, Self)> {
         let part = env::var(PART).ok()?;
         let before = std::io::stdin().as_fd().try_clone_to_owned().unwrap();
@@ -50,7 +50,7 @@ impl StandIn {
         Some((part, stand_in))
     }
 
-    /// Gets all, is ready, and waits for its turn.
+    /// Receives the state, reports ready, and waits for its turn.
     pub(super) fn take_turn(&mut self) {
         self.hear("{\"end\":");
         self.be_ready();
@@ -70,7 +70,7 @@ impl StandIn {
         while !self.next().expect("the process before").starts_with(word.as_bytes()) {}
     }
 
-    /// Waits until the process before says no more.
+    /// Reads messages until the old process closes the connection.
     pub(super) fn hear_all(&mut self) {
         while self.next().is_some() {}
     }
@@ -81,7 +81,7 @@ impl StandIn {
         Some(message)
     }
 
-    /// Tells the test something, by a file of this name.
+    /// Signals the test by a file of this name.
     pub(super) fn mark(&self, name: &str, text: &str) {
         let next = self.folder.join(format!("{name}.next"));
         fs::write(&next, format!("{text}\n")).unwrap();
@@ -92,14 +92,14 @@ impl StandIn {
         poll_until(DEADLINE, name, || self.folder.join(name).exists());
     }
 
-    /// Stands between the process before and a gateway, and holds back that this is ready until it may go `on`.
+    /// Relays between the old process and a gateway, and delays the gateway's ready message until the mark `on`.
     pub(super) fn relay(self) {
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
         command.args(["serve", "--config"]).arg(self.folder.join("weir.toml")).stdin(Stdio::from(theirs));
         let mut weir = command.spawn().unwrap();
-        // It has the other end, which is closed with it.
+        // The gateway holds the other side, which closes with it.
         drop(command);
         self.mark("pid", &weir.id().to_string());
         for socket in [&self.before, &ours] {
@@ -132,7 +132,7 @@ impl StandIn {
     }
 }
 
-/// More than an upgrade of these tests has.
+/// More than any upgrade of these tests sends.
 const MOST: usize = 64;
 
 fn receive(from: &OwnedFd) -> Option<(Vec<u8>, Vec<OwnedFd>)> {

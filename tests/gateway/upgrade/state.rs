@@ -1,4 +1,4 @@
-//! What was set at run time goes along.
+//! An upgrade keeps settings made at run time.
 
 use super::stand_in::StandIn;
 use super::{GET, Line, RELOAD, UPGRADE, named};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::thread;
 
-/// More servers than a message of the hand-over has.
+/// More servers than one handover message holds.
 const MANY: u16 = 100;
 
 fn config(servers: &[&Upstream]) -> String {
@@ -22,7 +22,7 @@ fn config(servers: &[&Upstream]) -> String {
     )
 }
 
-/// The status and text of an answer about a server.
+/// The status and text of a response about a server.
 fn server(line: &Line, method: &str, service: &str, server: &str) -> (u16, String) {
     let answer = line
         .ask(&format!("{method} /services/{service}/servers/{server} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
@@ -62,7 +62,7 @@ fn servers_that_were_drained_or_weighted_stay_so() {
         assert_eq!(shown(&line, &first)["state"], "drained", "a reload keeps it, too");
     }
     assert!(a.requests().is_empty());
-    // Whoever has gone from the file once comes back as one that is new.
+    // A server that was removed from the file once comes back as a new one.
     line.write(&config(&[&b]));
     line.upgrade();
     line.write(&config(&[&a, &b]));
@@ -72,7 +72,7 @@ fn servers_that_were_drained_or_weighted_stay_so() {
     line.stop();
 }
 
-/// What would be lost is refused.
+/// The gateway rejects a change that an upgrade would lose.
 #[test]
 fn no_server_is_changed_while_an_upgrade_goes_on() {
     if let Some((_, mut stand_in)) = StandIn::of_process() {

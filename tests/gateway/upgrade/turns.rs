@@ -1,4 +1,4 @@
-//! Who serves if one of both processes ends, or is stopped, in the middle of an upgrade.
+//! The serving process after one of both exits, or is stopped, in the middle of an upgrade.
 
 use super::super::activation::Supervisor;
 use super::stand_in::StandIn;
@@ -19,14 +19,14 @@ impl Line {
         poll_until(DEADLINE, mark, || self.file(mark).exists());
     }
 
-    /// The stand-in, or the gateway that it has started.
+    /// The stand-in, or the gateway that it started.
     fn new_one(&self) -> Pid {
         self.wait_for("pid");
         pid_in(&fs::read_to_string(self.file("pid")).unwrap()).unwrap()
     }
 }
 
-/// Begins an upgrade, and returns why it was refused.
+/// Starts an upgrade, and returns the reason for its failure.
 fn refused(line: &Line, meanwhile: impl FnOnce()) -> String {
     thread::scope(|scope| {
         let asked = scope.spawn(|| line.ask(UPGRADE));
@@ -78,7 +78,7 @@ fn a_process_goes_on_whose_successor_does_not_serve_when_it_may() {
     line.play(test, "waits");
     let why = refused(&line, || {
         line.wait_for("went");
-        // This one accepts until the other one does.
+        // The old process accepts connections until the new one does.
         serves();
     });
     assert!(why.contains("the new process did not serve within 5s"), "{why}");
@@ -92,12 +92,12 @@ fn a_process_goes_on_whose_successor_does_not_serve_when_it_may() {
     assert_eq!(line.counts(), [1, 3]);
 }
 
-/// The limit is one for all steps, not one for each.
+/// The timeout covers all steps together.
 #[test]
 fn the_time_of_an_upgrade_begins_with_the_process() {
     if let Some((_, mut stand_in)) = StandIn::of_process() {
         stand_in.hear("{\"end\":");
-        // It is slow, on purpose: each step takes less than the limit, both together more.
+        // Deliberately slow: each step is below the timeout, both together exceed it.
         let step = Duration::from_millis(2100);
         thread::sleep(step);
         stand_in.be_ready();
@@ -123,7 +123,7 @@ fn a_process_that_is_stopped_in_the_middle_calls_the_upgrade_off_unless_the_new_
             stand_in.mark("said", "");
         }
         stand_in.hear_all();
-        // It has the sockets until it is killed.
+        // The stand-in holds the sockets until it is killed.
         return stand_in.wait_for("end");
     }
     let test = "gateway::upgrade::turns::a_process_that_is_stopped_in_the_middle_calls_the_upgrade_off_unless_the_new_one_serves";
@@ -142,7 +142,7 @@ fn a_process_that_is_stopped_in_the_middle_calls_the_upgrade_off_unless_the_new_
     line.play(test, "serves");
     line.weir.signal(Signal::USR2);
     line.wait_for("went");
-    // It hears both at once: that the other one serves, and that it is to stop.
+    // The old process receives both at once: the message that the new one serves, and its signal to stop.
     line.weir.signal(Signal::STOP);
     fs::write(line.file("on"), "").unwrap();
     line.wait_for("said");
@@ -151,7 +151,7 @@ fn a_process_that_is_stopped_in_the_middle_calls_the_upgrade_off_unless_the_new_
     line.weir.wait_for_stderr(&["weir: upgraded; process ", " goes on, and this one drains"]);
     assert_eq!(line.weir.exit_code(), Some(0));
     assert!(!is_gone(line.new_one()), "it is the service");
-    // A drain of the old process alone would have made the kernel turn clients away, for both have the sockets.
+    // If only the old process drained, the kernel would reject clients, since both hold the sockets.
     TcpStream::connect_timeout(&line.weir.address(), DEADLINE).unwrap();
 }
 
@@ -179,7 +179,7 @@ fn a_new_process_that_is_stopped_before_it_serves_leaves_the_service_to_the_old_
         let begun = ["worker-", "admin"].map(|name| threads(new, name) > 0);
         assert_eq!(begun, [true; 2], "a thread that cannot be started is known by now");
         kill_process(new, Signal::TERM).unwrap();
-        // It handles one signal after the other.
+        // The new process handles signals in order.
         poll_until(DEADLINE, "it knows", || {
             let _ = kill_process(new, Signal::USR2);
             line.weir.stderr().contains("weir: upgrade refused: this process is stopping")
@@ -187,14 +187,14 @@ fn a_new_process_that_is_stopped_before_it_serves_leaves_the_service_to_the_old_
         fs::write(line.file("on"), "").unwrap();
     });
     assert!(why.contains("upgrade: the new process was told to stop"), "{why}");
-    // Nothing from the new process, which is not the service.
+    // No message from the new process, which is not the service.
     assert_eq!(heard.next(), "STATUS=upgrading");
     let refused = heard.next();
     assert!(refused.starts_with("STATUS=serving; the last upgrade was refused: "), "{refused}");
     assert!(heard.is_silent());
     assert_eq!(line.get().text(), "old");
     assert!(!path.exists());
-    // As the relay lets it.
+    // The same, once the relay passes the message.
     line.play(test, "relay");
     fs::write(line.file("on"), "").unwrap();
     let taken = line.ask(UPGRADE);
@@ -209,7 +209,7 @@ fn a_new_process_that_is_stopped_before_it_serves_leaves_the_service_to_the_old_
     poll_until(DEADLINE, "it ends", || is_gone(new));
 }
 
-/// Such as by a tool that tidies up temporary folders.
+/// For example by a tool that cleans temporary directories.
 #[test]
 fn a_socket_whose_file_is_gone_or_anothers_loses_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
@@ -237,10 +237,10 @@ fn a_socket_whose_file_is_gone_or_anothers_loses_nothing_else() {
     assert_eq!(fs::metadata(&taken).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
-/// The old process waits for the admin address's last answers, for a second at most; signals do not.
+/// The old process waits at most a second for the last responses of its admin address, but handles signals meanwhile.
 #[test]
 fn a_connection_to_the_admin_address_delays_no_signal() {
-    // A machine that stands still for that second says nothing.
+    // If the machine stalls for that second, an attempt proves nothing.
     let was_prompt = (0..3).any(|_| {
         let line = Line::new(&answering("old"), 1);
         let silent = Client::connect(line.admin(), None);
@@ -253,7 +253,7 @@ fn a_connection_to_the_admin_address_delays_no_signal() {
             for _ in 0..3 {
                 assert_eq!(line.get().text(), "old");
             }
-            // The answer comes when that wait is over.
+            // The response arrives at the end of that wait.
             let was_prompt = !asked.is_finished();
             drop(silent);
             assert_eq!(asked.join().unwrap().status, 200);

@@ -15,7 +15,7 @@ macro_rules! lines {
     ($($inner:literal),*) => { lines!($($inner),* ; "") };
 }
 
-/// Around a section of defaults that has a name and rules, as rules in defaults need.
+/// A configuration around a `defaults` section with a name, which rules in it require.
 macro_rules! defaults {
     ($inner:literal, $rest:literal) => {
         concat!(
@@ -28,7 +28,7 @@ macro_rules! defaults {
 }
 
 pub(super) const ROWS: &[Row] = &[
-    // A backend may have its frontend's name.
+    // A backend may share its frontend's name.
     Row::new(
         "defaults\n mode http\n timeout connect 5s\n timeout client 30s\n timeout server 30s\nfrontend app\n bind 127.0.0.1:@PORT@\n default_backend app\nbackend app\n http-request deny if !{ src 192.0.2.0/24 } # closed\n server s @TO@\n",
         &["/", "/x"],
@@ -100,7 +100,7 @@ pub(super) const ROWS: &[Row] = &[
         &["/", "/secret/x"],
         &[],
     ),
-    // Prefixes, and any case.
+    // Prefixes, and either case.
     Row::new(
         lines!("http-request deny if { path_beg /wp- } # closed"),
         &["/wp-", "/wp-login.php"],
@@ -242,9 +242,9 @@ pub(super) const ROWS: &[Row] = &[
         &["/"],
         &[],
     ),
-    // Other words for it.
+    // Other actions with the same effect.
     Row::new(lines!("http-request reject if { path /x } # closed"), &["/x"], &["/"], &[]),
-    // HAProxy lets the client wait.
+    // HAProxy does not respond, so the client would wait.
     Row::alone(lines!("http-request silent-drop if { path /x } # closed"), &["/x"], &["/"]),
     Row::new(
         lines!("timeout tarpit 10ms", "http-request tarpit deny_status 403 if { path /x } # closed"),
@@ -275,7 +275,7 @@ pub(super) const ROWS: &[Row] = &[
     Row::alone(lines!("block if { path_beg /x } # closed"), &["/x"], &["/"]),
     Row::alone(lines!("reqideny ^[^:]*:.*admin # closed"), &["/admin"], &[]),
     Row::alone(lines!("http-request lua.check if { path_beg /x } # closed"), &["/x"], &["/"]),
-    // Backends and redirects for those who are not to come in.
+    // Backends and redirects for clients without access.
     Row::new(
         concat!(
             lines!("use_backend deny if { path_end .bak } # closed"),
@@ -302,7 +302,7 @@ pub(super) const ROWS: &[Row] = &[
         &["/"],
         &["/p Cookie:session=1"],
     ),
-    // What earlier rules have changed.
+    // Values that earlier rules have changed.
     Row::new(
         lines!(
             "http-request set-path %[path,regsub(^/api/,/)] if { path_beg /api/ }",

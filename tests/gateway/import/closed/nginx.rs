@@ -2,7 +2,7 @@
 
 use super::Row;
 
-/// What is around them for nginx itself.
+/// The configuration around the rows for nginx itself.
 pub(super) const AROUND: &str = "
 daemon off;
 user root;
@@ -65,7 +65,7 @@ pub(super) const ROWS: &[Row] = &[
         &["/status/", "/status/x", "/statusx"],
         &[],
     ),
-    // In any case, or more.
+    // Any case, and longer names.
     Row::new(
         server!("location ~* ^/admin { deny all; } # closed"),
         &["/admin", "/Admin/x", "/ADMINISTRATOR", "/aDmIn.php"],
@@ -98,7 +98,7 @@ pub(super) const ROWS: &[Row] = &[
         &["/", "/users/a", "/users/me/x"],
         &[],
     ),
-    // Expressions about the end of a path could be about any.
+    // An expression about the end of a path could match any path.
     Row::new(
         server!("location ~ /\\.ht { deny all; } # closed\n location = /health { proxy_pass http://@TO@; }"),
         &["/.htaccess", "/a/.htpasswd"],
@@ -119,7 +119,7 @@ pub(super) const ROWS: &[Row] = &[
         &["/", "/x.bak"],
         &["/app/x"],
     ),
-    // nginx takes an expression before a longer prefix, the first expression, and `^~` before both.
+    // nginx prefers an expression to a longer prefix, the first of several expressions, and `^~` to both.
     Row::new(
         server!("location ~ ^/a/ { deny all; } # closed\n location /a/b/ { proxy_pass http://@TO@; }"),
         &["/a/x", "/a/b/x"],
@@ -152,7 +152,7 @@ pub(super) const ROWS: &[Row] = &[
         &["/app/", "/app/x"],
         &[],
     ),
-    // What only nginx itself asks for.
+    // Internal locations.
     Row::new(
         server!("location /protected/ { internal; proxy_pass http://@TO@; } # closed"),
         &["/protected/x"],
@@ -191,7 +191,7 @@ pub(super) const ROWS: &[Row] = &[
         &["/"],
         &["/sent"],
     ),
-    // Passwords, and what else lets in those that are known.
+    // Passwords, and other ways to authenticate.
     Row::new(
         server!(
             "location /p/ { auth_basic x; # closed\n auth_basic_user_file users; proxy_pass http://@TO@; }"
@@ -394,7 +394,7 @@ pub(super) const ROWS: &[Row] = &[
         &["/"],
         &[],
     ),
-    // Paths that nginx goes on with are kept out.
+    // Targets of rewrites that are closed.
     Row::new(
         server!("rewrite ^/get/(.*)$ /protected/$1 last; # closed\n location /protected/ { deny all; }"),
         &["/get/x", "/protected/x"],
