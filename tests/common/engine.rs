@@ -1,6 +1,6 @@
 //! A TLS engine that needs only a shell.
 
-/// Its `engine.toml`; `build` is a TOML list.
+/// The `engine.toml`; `build` is a TOML list.
 pub fn description(build: &str) -> String {
     format!(
         "stack = 'fake'
@@ -21,7 +21,7 @@ tickets = [2]
     )
 }
 
-/// Its `run.sh`: reports that it ran the scenario, in a microsecond.
+/// The `run.sh`, which reports a run of the scenario in a microsecond.
 pub const RUNNER: &str = r#"
 while read -r key value; do
     case $key in group) group=$value ;; suite) suite=$value ;; version) version=$value ;; esac

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use weir_lab::process::allowed_cores;
 use weir_netem::{Kind, Net, Network, RelayPlace};
 
-/// Whether this machine supports them; prints the reason if not.
+/// Whether this machine supports network namespaces; prints the reason if not.
 pub fn possible() -> bool {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     let missing = MISSING.get_or_init(|| {
