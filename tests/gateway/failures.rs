@@ -140,8 +140,8 @@ fn no_server_is_asked_twice_for_the_same_request() {
     }
 }
 
-/// Regression test: a request that failed without a response counted twice, so the failure percentage never exceeded 50
-/// %.
+/// Regression test: a request that failed without a response counted twice, so the failure percentage never
+/// exceeded one half.
 #[test]
 fn a_share_counts_each_request_once() {
     let good = named("good");

@@ -363,7 +363,7 @@ fn connections_to_servers_outlive_a_reload_that_does_not_change_their_service() 
         case.take(&config("[[route]]\npath = '/other'\nrespond.status = 204\n[limits]\nbody = 1\n"));
     assert!(changed.contains("\"routes\":1,\"settings\":1"), "{changed}");
     assert_eq!((case.get().status, upstream.connections()), (200, 1));
-    // A server with another CA is a different one.
+    // Changing the CA replaces the server.
     let other = Certificates::new();
     case.take(&config("").replace(certificates.ca.to_str().unwrap(), other.ca.to_str().unwrap()));
     assert_eq!(case.get().status, 502);
@@ -391,7 +391,8 @@ fn a_request_that_waits_for_a_service_that_is_gone_is_routed_anew() {
     assert_eq!(clients[0].answer(Method::Get).text(), "slow", "what has begun goes on");
 }
 
-/// A server with new settings is a new one; it closes its old connection in the same moment.
+/// For the gateway, a server with new settings is a new server. Its old connection closes before the response, and the
+/// gateway retries the request.
 #[test]
 fn a_request_is_sent_again_to_a_server_that_was_replaced_meanwhile() {
     let close = Switch::default();

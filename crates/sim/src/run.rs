@@ -350,7 +350,7 @@ struct Announcement {
     source: SocketAddr,
 }
 
-/// Either version of the protocol; one in eight is a LOCAL connection of the proxy.
+/// A random PROXY header of either version; one in eight names no client (the proxy's own connection).
 fn announcement(link: usize, world: &mut World) -> Announcement {
     let version = if world.below(2) == 0 { Version::V1 } else { Version::V2 };
     let [.., high, middle, low] = (link as u32).to_be_bytes();

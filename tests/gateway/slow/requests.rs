@@ -175,7 +175,7 @@ fn a_client_that_waits_to_be_told_is_not_slow_and_one_that_was_told_is() {
     assert_eq!(client.answer(Method::Post).status, 100);
     let answer = client.answer(Method::Post);
     assert!(answer.status == 408 && answer.text().contains("body_overdue"), "{}", answer.text());
-    // The client gets its 100, but the minimum rate's window is shorter than `timeouts.body`.
+    // After its 100 (Continue) the client must meet the minimum rate.
     let weir = gateway(&upstream, "", &format!("[min_rate]\n{STRICT}"));
     let mut client = Client::connect(weir.address(), None);
     client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");

@@ -65,7 +65,7 @@ impl StandIn {
         send(&self.before, message.as_bytes(), &[]);
     }
 
-    /// Waits for a message that begins like this.
+    /// Waits for a message that begins with `word`.
     pub(super) fn hear(&mut self, word: &str) {
         while !self.next().expect("the process before").starts_with(word.as_bytes()) {}
     }
