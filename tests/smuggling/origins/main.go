@@ -1,4 +1,4 @@
-// A server on Go's net/http that says what it was asked. It prints the port that it listens on.
+// A server on Go's net/http that reports its reading of the request line. It prints its port.
 package main
 
 import (
@@ -15,7 +15,7 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
-	// Not a mux: that would redirect some targets.
+	// A mux would redirect some targets.
 	log.Fatal(http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			panic(http.ErrAbortHandler)

@@ -1,4 +1,4 @@
-// A server on Node's http that says what it was asked. It prints the port that it listens on.
+// A server on Node's http that reports its reading of the request line. It prints its port.
 'use strict';
 
 const server = require('http').createServer((request, response) => {

@@ -1,4 +1,4 @@
-"""A server on Python's http.server that says what it was asked. It prints the port that it listens on."""
+"""A server on Python's http.server that reports its reading of the request line. It prints its port."""
 
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -49,7 +49,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_):
-        """A connection that breaks off is what some cases are about."""
+        """Some cases break the connection, which is no error."""
 
 
 server = Server(("127.0.0.1", 0), Handler)

@@ -1,4 +1,4 @@
-"""A server on h11 that says what it was asked. It prints the port that it listens on."""
+"""A server on h11 that reports its reading of the request line. It prints its port."""
 
 import socketserver
 
@@ -37,7 +37,7 @@ class Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
 
     def handle_error(self, *_):
-        """A connection that breaks off is what some cases are about."""
+        """Some cases break the connection, which is no error."""
 
 
 server = Server(("127.0.0.1", 0), Handler)

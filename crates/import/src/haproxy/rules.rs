@@ -283,7 +283,7 @@ fn translated(
             notes.quiet(&format!("{} {}", word(0), word(1)));
             Ok(None)
         }
-        // The rules that use the rate read these.
+        // The rules that check the rate read these lines.
         ("http-request", said) if said.starts_with("track-sc") && word(2) == "src" => Ok(None),
         ("http-request", said) if said.starts_with("track-sc") => {
             Err("Weir counts no rates; let the service limit them, or max_connections their number".into())
