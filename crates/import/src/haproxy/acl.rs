@@ -326,7 +326,7 @@ fn headers(name: &str, how: &str, values: &[String], ignores_case: bool) -> Mean
                 false => Meaning::exact(own),
             }
         }
-        // An absent field fails all of these; a number or a length may still be 0.
+        // None of these matches an absent field, but a comparison with a number or a length of 0 may.
         "beg" | "dir" | "dom" | "end" | "reg" | "sub" | "bool" => {
             Meaning { any: None, most: Some(there), least: Vec::new() }
         }
