@@ -1,53 +1,78 @@
-//! docs/GATEWAY.md: its examples work, and it has every setting.
+//! docs/gateway: the examples work, and the reference has every setting.
 
 use super::preface::announced;
 use super::unix::exchange;
 use crate::common::{Certificates, Client, Peer, Upstream, Weir};
 use std::fs;
+use std::path::Path;
 
-const DOCUMENT: &str = include_str!("../../docs/GATEWAY.md");
+const REFERENCE: &str = include_str!("../../docs/gateway/configuration.md");
+const ROUTES: &str = include_str!("../../docs/gateway/routes.md");
 
-/// The document's configurations, in order.
-fn examples() -> Vec<&'static str> {
-    DOCUMENT.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
+/// Each page's name and configuration, by name and in the order of the page.
+fn examples() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gateway");
+    let mut pages: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    pages.sort();
+    let mut examples = Vec::new();
+    for page in pages {
+        let name = page.file_name().unwrap().to_str().unwrap();
+        let text = fs::read_to_string(&page).unwrap();
+        let blocks = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+        examples.extend(blocks.map(|block| (name.to_owned(), block.to_owned())));
+    }
+    examples
 }
 
 /// A request (listener, host and target) and its response: the status, and its `Location` or body. Listeners are sorted
 /// by name.
 type Exchange = (usize, (&'static str, &'static str), u16, &'static str);
 
-/// The expected exchanges of each example.
-const EXPECTED: [&[Exchange]; 7] = [
-    &[
-        (0, ("example.org", "/api/x"), 308, "https://example.org/api/x"),
-        (0, ("other.example:80", "/?q"), 308, "https://other.example/?q"),
-        (
-            0,
-            ("example.org", "/.well-known/acme-challenge/x"),
-            308,
-            "https://example.org/.well-known/acme-challenge/x",
-        ),
-        (1, ("example.org", "/api/x"), 200, "ok"),
-    ],
-    &[
-        (0, ("example.org", "/api/x"), 200, "ok"),
-        (0, ("www.example.org", "/"), 200, "ok"),
-        (0, ("example.org", "/robots.txt"), 200, "User-agent: *"),
-        (0, ("www.example.org", "/robots.txt"), 200, "User-agent: *"),
-        (0, ("other.example", "/"), 404, "404 Not Found\n"),
-    ],
-    // This example needs a client certificate.
-    &[],
-    &[(0, ("example.org", "/"), 200, "ok")],
-    &[(0, ("example.org", "/"), 200, "ok"), (1, ("example.org", "/"), 200, "ok")],
-    &[(0, ("h", "/"), 200, "ok")],
-    // The document lists these cases itself.
-    &[],
+/// The page of each example, and what the example does with requests.
+const EXPECTED: [(&str, &[Exchange]); 8] = [
+    // This client has no certificate.
+    ("client-certificates.md", &[]),
+    ("outbound.md", &[(0, ("example.org", "/"), 200, "ok")]),
+    // Its cases are in the page.
+    ("routes.md", &[]),
+    (
+        "services.md",
+        &[
+            (0, ("example.org", "/api/x"), 200, "ok"),
+            (0, ("www.example.org", "/"), 200, "ok"),
+            (0, ("example.org", "/robots.txt"), 200, "User-agent: *"),
+            (0, ("www.example.org", "/robots.txt"), 200, "User-agent: *"),
+            (0, ("other.example", "/"), 404, "404 Not Found\n"),
+        ],
+    ),
+    (
+        "tls.md",
+        &[
+            (0, ("example.org", "/api/x"), 308, "https://example.org/api/x"),
+            (0, ("other.example:80", "/?q"), 308, "https://other.example/?q"),
+            (
+                0,
+                ("example.org", "/.well-known/acme-challenge/x"),
+                308,
+                "https://example.org/.well-known/acme-challenge/x",
+            ),
+            (1, ("example.org", "/api/x"), 200, "ok"),
+        ],
+    ),
+    ("tunnels.md", &[(0, ("example.org", "/"), 200, "ok"), (1, ("example.org", "/"), 200, "ok")]),
+    ("tunnels.md", &[(0, ("h", "/"), 200, "ok")]),
+    (
+        "tutorial.md",
+        &[
+            (0, ("localhost", "/x"), 308, "https://localhost/x"),
+            (1, ("localhost", "/x"), 200, "ok"),
+        ],
+    ),
 ];
 
 /// The table of worked cases: listener, host, path, and the route.
 fn worked_cases() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
-    let rows = DOCUMENT.split("| listener | request | takes |").nth(1).unwrap().lines().skip(2);
+    let rows = ROUTES.split("| listener | request | takes |").nth(1).unwrap().lines().skip(2);
     let cases = rows.map_while(|row| {
         let cells: Vec<_> = row.strip_prefix("| ")?.split(" | ").map(|cell| cell.trim_matches('`')).collect();
         let (host, path) = cells[1].split_at(cells[1].find('/')?);
@@ -80,11 +105,14 @@ fn the_examples_serve_requests() {
     );
     let examples = examples();
     assert_eq!(examples.len(), EXPECTED.len());
-    for (example, expected) in examples.into_iter().zip(EXPECTED) {
+    for ((page, example), (expected_page, expected)) in examples.into_iter().zip(EXPECTED) {
+        assert_eq!(page, expected_page);
         let config = example
             .replace("0.0.0.0:80", "127.0.0.1:0")
             .replace("0.0.0.0:443", "127.0.0.1:0")
             .replace("127.0.0.1:8080", "127.0.0.1:0")
+            .replace("127.0.0.1:8081", "127.0.0.1:0")
+            .replace("127.0.0.1:8443", "127.0.0.1:0")
             .replace("127.0.0.1:9901", "127.0.0.1:0")
             .replace("10.0.0.0/8", "127.0.0.0/8")
             .replace("/run/", &format!("{}/", path(folder.path())))
@@ -137,7 +165,8 @@ fn the_examples_have_no_warnings() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("weir.toml");
     let path = |path: &std::path::Path| path.display().to_string();
-    for example in examples().into_iter().chain([include_str!("../../deploy/weir.toml")]) {
+    let deployed = include_str!("../../deploy/weir.toml").to_owned();
+    for example in examples().into_iter().map(|(_, example)| example).chain([deployed]) {
         let config = [
             ("/etc/weir/fullchain.pem", &certificates.cert),
             ("/etc/weir/privkey.pem", &certificates.key),
@@ -145,7 +174,7 @@ fn the_examples_have_no_warnings() {
             ("/etc/weir/internal-ca.pem", &certificates.ca),
         ]
         .into_iter()
-        .fold(example.to_owned(), |config, (name, file)| config.replace(name, &path(file)));
+        .fold(example.clone(), |config, (name, file)| config.replace(name, &path(file)));
         fs::write(&file, config).unwrap();
         let ended = Weir::run(&["check", "--deny-warnings", "--config", file.to_str().unwrap()]);
         assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{example}");
@@ -192,8 +221,8 @@ fn every_setting_is_documented() {
         let (_, expected) = ended.stderr.split_once("unknown field `x`, expected ").expect(&ended.stderr);
         for key in expected.split('`').skip(1).step_by(2) {
             assert!(
-                DOCUMENT.contains(&format!("`{table}{key}`")),
-                "`{table}{key}` is not in docs/GATEWAY.md"
+                REFERENCE.contains(&format!("`{table}{key}`")),
+                "`{table}{key}` is not in docs/gateway/configuration.md"
             );
             count += 1;
         }

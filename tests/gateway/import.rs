@@ -207,10 +207,10 @@ fn faults_are_located_and_standard_input_is_read() {
     assert!(output.status.success() && toml.contains("# stdin:1\n[service.a]"), "{toml}");
 }
 
-/// The example in docs/GATEWAY.md matches the program's output.
+/// The example in docs/gateway/import.md matches the program's output.
 #[test]
 fn the_documented_example_is_the_result() {
-    const DOCUMENT: &str = include_str!("../../docs/GATEWAY.md");
+    const DOCUMENT: &str = include_str!("../../docs/gateway/import.md");
     let (_, rest) = DOCUMENT.split_once("```nginx\n").unwrap();
     let (source, rest) = rest.split_once("```").unwrap();
     let expected = rest.split_once("```text\n").unwrap().1.split("```").next().unwrap();

@@ -156,7 +156,7 @@ fn skipping_verification_without_tls_is_rejected() {
     assert!(stderr.contains("'--upstream-insecure' cannot be used with '--upstream-ca"), "{stderr}");
 }
 
-/// As documented in docs/GATEWAY.md, "Forwarding headers", in each mode.
+/// As documented in docs/gateway/proxies.md, "Forwarded fields", in each mode.
 #[test]
 fn forwarding_headers_are_as_documented() {
     for mode in MODES {

@@ -375,12 +375,12 @@ mod tests {
     use super::CODES;
     use std::collections::BTreeSet;
 
-    /// docs/GATEWAY.md says what each reason means, docs/OPERATING.md what to do about it.
+    /// docs/gateway/reasons.md defines each reason, docs/OPERATING.md has the response to it.
     #[test]
     fn every_reason_is_documented() {
-        let meanings = include_str!("../../../docs/GATEWAY.md");
+        let meanings = include_str!("../../../docs/gateway/reasons.md");
         let (_, remedies) =
-            include_str!("../../../docs/OPERATING.md").split_once("## What to do about each reason").unwrap();
+            include_str!("../../../docs/OPERATING.md").split_once("## Response to each reason").unwrap();
         let (own, _) = include_str!("reason.rs").split_once("mod tests").unwrap();
         let rules = include_str!("../../http1/src/error.rs");
         // Those of answers stand in the line's detail.

@@ -29,7 +29,7 @@ enum How {
 }
 
 /// By the start of a command; the longest match counts.
-const RULES: [(&str, How); 44] = [
+const RULES: [(&str, How); 45] = [
     ("weir advise", How::Done),
     ("weir advise nginx-current", How::Stops("nothing to run")),
     ("weir advise node-26", How::Stops("nothing to run")),
@@ -73,6 +73,7 @@ const RULES: [(&str, How); 44] = [
     ("sed ", How::Done),
     ("cargo ", How::Not("builds for minutes; the other commands run its output")),
     ("curl ", How::Not("is not part of Weir")),
+    ("openssl ", How::Not("is not part of Weir")),
     ("printf ", How::Not("the runner protocol of engines; tests/stacks.rs covers it")),
 ];
 

@@ -125,6 +125,7 @@ fn edits(servers: &Servers) -> Vec<(&'static str, String)> {
 fn listening_edits(servers: &Servers) -> Vec<(&'static str, String)> {
     let mut edits = vec![("--workers 2 --cores 0-1", format!("--workers 1 --cores {}", servers.core))];
     edits.push(("--cores 0", format!("--cores {}", servers.core)));
+    edits.push(("--listen http://127.0.0.1:3000", "--listen http://127.0.0.1:0".into()));
     for address in ["0.0.0.0:8080", "0.0.0.0:8443", "127.0.0.1:8080", "127.0.0.1:8443"] {
         edits.push((address, "127.0.0.1:0".into()));
     }

@@ -62,12 +62,18 @@ pub(super) fn mentions() -> Vec<(String, String)> {
 
 fn pages() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let docs = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
-    let mut pages: Vec<PathBuf> =
-        docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect();
-    pages.push(root.join("README.md"));
+    let mut pages: Vec<PathBuf> = vec![root.join("README.md")];
+    for folder in ["docs", "docs/gateway"] {
+        let entries = fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
+        pages.extend(
+            entries.filter(|path| path.extension().is_some_and(|extension| extension == "md")),
+        );
+    }
     pages.sort();
-    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let name = |path: &Path| {
+        let inside = path.strip_prefix(&root).unwrap();
+        inside.strip_prefix("docs").unwrap_or(inside).to_str().unwrap().to_owned()
+    };
     pages.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
 }
 
