@@ -32,6 +32,7 @@ type Exchange = (usize, (&'static str, &'static str), u16, &'static str);
 const EXPECTED: [(&str, &[Exchange]); 8] = [
     // This client has no certificate.
     ("client-certificates.md", &[]),
+    ("listeners.md", &[(0, ("h", "/"), 200, "ok")]),
     ("outbound.md", &[(0, ("example.org", "/"), 200, "ok")]),
     // Its cases are in the page.
     ("routes.md", &[]),
@@ -60,7 +61,6 @@ const EXPECTED: [(&str, &[Exchange]); 8] = [
         ],
     ),
     ("tunnels.md", &[(0, ("example.org", "/"), 200, "ok"), (1, ("example.org", "/"), 200, "ok")]),
-    ("tunnels.md", &[(0, ("h", "/"), 200, "ok")]),
     (
         "tutorial.md",
         &[
