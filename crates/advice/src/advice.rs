@@ -3,6 +3,7 @@
 use crate::fact::Facts;
 use crate::finding::Finding;
 use crate::product::Product;
+use crate::split::Split;
 use serde::Serialize;
 use weir_probe::Report;
 use weir_profile::Profile;
@@ -24,6 +25,8 @@ pub struct Advice {
     pub notes: Vec<String>,
     /// The load under which the profile was taken.
     pub profiled: Option<Profiled>,
+    /// How the CPU time of the profile divides.
+    pub split: Option<Split>,
     /// All facts.
     pub facts: Facts,
     /// The profile.
@@ -45,6 +48,15 @@ pub enum Profiled {
 }
 
 impl Profiled {
+    /// Before `.. of its CPU time is ..`.
+    pub(crate) fn load(self) -> &'static str {
+        match self {
+            Self::OwnLoad => "under its own load",
+            Self::KeptConnections => "under load on kept connections",
+            Self::NewConnections => "with a full handshake per request",
+        }
+    }
+
     /// `of the CPU time ..`.
     pub(crate) fn words(self) -> &'static str {
         match self {

@@ -11,6 +11,7 @@ use crate::gather::{
 use crate::product::Product;
 use crate::question::{AdviceError, Question};
 use crate::rule::Rules;
+use crate::split::Split;
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -308,6 +309,7 @@ impl Seen {
             facts.add_profile(&profile, *of == Profiled::OwnLoad);
             profile
         });
+        let profiled = self.profile.as_ref().map(|(_, of)| *of);
         if let Some(config) = config {
             facts.add_config(config);
         }
@@ -319,7 +321,8 @@ impl Seen {
             product,
             findings: findings(&Rules::built_in(), &facts, product, profile.as_ref()),
             notes: self.all_notes(question, product),
-            profiled: self.profile.map(|(_, of)| of),
+            split: profile.as_ref().zip(profiled).map(|(profile, of)| Split::new(profile, of)),
+            profiled,
             facts,
             profile,
             probe: self.probe,

@@ -5,10 +5,22 @@ use crate::finding::{Evidence, Finding};
 use weir_report::text::flow;
 
 impl Advice {
-    /// The findings with their evidence, or that there is nothing worth changing, and what was not measured.
+    /// How the CPU time divides, the findings with their evidence, or that there is nothing worth changing, and what was
+    /// not measured.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        flow(&mut text, &self.headline(), 0, 2);
+        let product = self.product.title().map(|title| format!(" ({title})")).unwrap_or_default();
+        let subject = format!("{}{product}", self.subject);
+        match &self.split {
+            Some(split) => {
+                flow(&mut text, &format!("{subject}: {}.", split.words), 0, 2);
+                if let Some(mostly) = split.mostly() {
+                    flow(&mut text, &mostly, 2, 4);
+                }
+                flow(&mut text, &sentence(&self.headline()), 0, 2);
+            }
+            None => flow(&mut text, &format!("{subject}: {}", self.headline()), 0, 2),
+        }
         for (index, finding) in self.findings.iter().enumerate() {
             let words = format!("{}. {} {}", index + 1, sentence(&finding.saw), sentence(&finding.why));
             text.push('\n');
@@ -32,13 +44,12 @@ impl Advice {
     }
 
     fn headline(&self) -> String {
-        let product = self.product.title().map(|title| format!(" ({title})")).unwrap_or_default();
         let found = match self.findings.len() {
             0 => "nothing worth changing".to_owned(),
             1 => "1 finding".to_owned(),
             several => format!("{several} findings, those with the largest gain first"),
         };
-        format!("{}{product}: {found}, by {} facts", self.subject, self.facts.iter().count())
+        format!("{found}, by {} facts", self.facts.iter().count())
     }
 
     fn gain(&self, Finding { gain, also, .. }: &Finding) -> Option<String> {

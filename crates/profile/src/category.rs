@@ -22,7 +22,7 @@ pub enum Category {
     Tls,
     /// Parsing, routing and writing HTTP.
     Http,
-    /// Application code: JavaScript, Java, a Go program's own packages.
+    /// Application code: JavaScript, Java, Python, a Go program's own packages.
     Application,
     /// The runtime of a language: JIT compilation, garbage collection, scheduling.
     Runtime,

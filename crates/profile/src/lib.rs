@@ -28,8 +28,8 @@ pub use perf::check;
 pub use profile::{CategoryShare, Contributor, Profile, Share};
 pub use record::{Recorded, Recording, record, remove_maps, sampled, sampler, with_descendants};
 pub use rules::{Rules, RulesError};
-pub use stacks::{Frame, Stack, Stacks};
-pub use text::{text, text_of_difference};
+pub use stacks::{Frame, Stack, Stacks, UNRESOLVED};
+pub use text::{hints, text, text_of_difference};
 pub use unwind::{Unwind, is_go};
 
 use std::path::Path;

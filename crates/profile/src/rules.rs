@@ -7,9 +7,10 @@ use serde::Deserialize;
 use wildmatch::WildMatch;
 
 /// The built-in rules, first match wins: libraries before runtimes, specific names before general ones.
-const FILES: [(&str, &str); 14] = [
+const FILES: [(&str, &str); 15] = [
     ("kernel.toml", include_str!("../categories/kernel.toml")),
     ("memory.toml", include_str!("../categories/memory.toml")),
+    ("python.toml", include_str!("../categories/python.toml")),
     ("rustls.toml", include_str!("../categories/rustls.toml")),
     ("primitives.toml", include_str!("../categories/primitives.toml")),
     ("go.toml", include_str!("../categories/go.toml")),

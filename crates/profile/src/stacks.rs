@@ -12,7 +12,7 @@ pub struct Frame {
 }
 
 /// The symbol of a frame without one, as in `perf script`.
-pub(crate) const UNRESOLVED: &str = "[unknown]";
+pub const UNRESOLVED: &str = "[unknown]";
 
 /// How the names of functions begin that nothing calls: starts of programs, threads and goroutines.
 const STARTS: [&str; 9] = [

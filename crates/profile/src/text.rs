@@ -61,7 +61,7 @@ pub fn text_of_difference(headline: &str, difference: &Difference, unit: &str) -
 }
 
 /// What limits a profile, and the next step.
-pub(crate) fn hints(profile: &Profile) -> Vec<String> {
+pub fn hints(profile: &Profile) -> Vec<String> {
     let Some(unknown) = profile.categories.iter().find(|one| one.category == Category::Unknown) else {
         return Vec::new();
     };

@@ -2,7 +2,7 @@
 
 use crate::outcome::Failure;
 use std::path::Path;
-use weir_advice::{Advice, Facts, Product, Profiled, Rules, findings};
+use weir_advice::{Advice, Facts, Product, Profiled, Rules, Split, findings};
 use weir_lab::cell::Cell;
 use weir_lab::instrument::gateway::Gateway;
 use weir_lab::metric::Metric;
@@ -61,6 +61,7 @@ fn of_cell(results: &Results<Gateway>, cell: &Cell) -> Advice {
         findings,
         notes: notes(profile.as_ref()),
         profiled: profile.is_some().then_some(Profiled::OwnLoad),
+        split: profile.as_ref().map(|profile| Split::new(profile, Profiled::OwnLoad)),
         facts,
         profile,
         probe: None,
