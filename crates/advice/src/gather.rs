@@ -1,5 +1,6 @@
 //! Facts from what the other commands find out, and from a look at the service, its process and its configuration.
 
+mod accepted;
 mod configured;
 mod loaded;
 mod paths;
@@ -7,12 +8,14 @@ mod probed;
 mod process;
 mod profiled;
 mod returning;
+mod sockets;
 mod upstream;
 mod visit;
 mod visited;
 
 pub use process::Process;
 
+pub(crate) use accepted::Accepted;
 pub(crate) use process::{Activity, is_at_work};
 pub(crate) use returning::{Clients, Returned};
 pub(crate) use upstream::{Counted, Rounds, Upstream, Watched};

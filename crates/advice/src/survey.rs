@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::fact::Facts;
 use crate::finding::findings;
 use crate::gather::{
-    Activity, Clients, Counted, Process, Returned, Rounds, Upstream, Visited, Visitor, Watched, is_at_work,
+    Accepted, Activity, Clients, Counted, Process, Returned, Rounds, Upstream, Visited, Visitor, Watched, is_at_work,
     requests_in_turn,
 };
 use crate::product::Product;
@@ -42,6 +42,9 @@ const OFTEN: Duration = Duration::from_micros(500);
 
 /// The interval under load, so that looking is not the load: connections that were closed properly stay in the table.
 const RARELY: Duration = Duration::from_millis(20);
+
+/// The interval of looks that count what is accepted: ends show the rest.
+const SELDOM: Duration = Duration::from_millis(50);
 
 /// A sampler that sees less of the CPU time shows the rest only. The load begins before it and ends after it.
 const LEAST_SAMPLED: f64 = 0.25;
@@ -89,6 +92,8 @@ struct Seen {
     kept: Option<LoadResult>,
     new: Option<LoadResult>,
     returned: Option<Returned>,
+    /// What the process accepted under its own load, and for how many seconds.
+    accepted: Option<(Accepted, f64)>,
     /// The process's sockets during requests.
     upstreams: Vec<Watched>,
     /// The connections that other processes open.
@@ -117,8 +122,10 @@ where
         if is_at_work(&used) {
             (self.progress)(&format!("sampling {} under its own load", process.name()));
             self.seen.activity = Some((used, true));
-            let begin = Activity::begin(&pids);
-            let recorded = weir_profile::record(&recording(self.question, process), &|| false);
+            let (begin, started) = (Activity::begin(&pids), Instant::now());
+            let record = || weir_profile::record(&recording(self.question, process), &|| false);
+            let (recorded, watched) = Upstream::watch(&pids).during(SELDOM, record);
+            self.seen.accepted = Some((watched.into_accepted(), started.elapsed().as_secs_f64()));
             self.seen.keep_profile(recorded, &begin.end(&pids), Profiled::OwnLoad);
         } else if self.question.url.is_none() {
             let name = process.name();
@@ -277,6 +284,9 @@ impl Seen {
             facts.add_kept_load(kept);
         }
         facts.add_upstream(&self.upstreams);
+        if let Some((accepted, seconds)) = &self.accepted {
+            facts.add_accepted(accepted, *seconds);
+        }
         if let Some(new) = &self.new {
             facts.add_new_load(new);
         }

@@ -36,6 +36,12 @@ fn well() -> Facts {
         ("http.delayed_ack_ms", 0.1),
         ("http.bytes_per_record", 1200.0),
         ("http.body_bytes", 1000.0),
+        ("accepted.connections", 4.0),
+        ("accepted.connections_per_request", 0.0),
+        ("accepted.connections_per_second", 2.0),
+        ("accepted.connections_per_client", 4.0),
+        ("accepted.clients", 1.0),
+        ("accepted.ended_share", 1.0),
         ("upstream.connections", 4.0),
         ("upstream.connections_per_request", 0.001),
         ("crypto.software_aes", 0.0),
@@ -81,9 +87,11 @@ fn a_well_configured_service_has_nothing_worth_changing() {
 fn each_fault_is_found_first() {
     let number = |number: f64| Value::from(number);
     let text = |text: &str| Value::from(text);
-    let cases: [(&[(&str, Value)], &str); 31] = [
+    let cases: [(&[(&str, Value)], &str); 33] = [
         (&[("upstream.connections_per_request", number(1.0))], "upstream-keep-alive"),
         (&[("http.keep_alive", number(0.0))], "client-keep-alive"),
+        (&[("accepted.connections_per_request", number(1.0))], "proxy-closes"),
+        (&[("accepted.connections_per_client", number(400.0))], "short-connections"),
         (&[("http.requests_per_connection", number(10.0))], "few-requests-per-connection"),
         (&[("http.keep_alive_s", number(1.0))], "keep-alive-too-short"),
         (&[("resumption.sessions", number(0.0)), ("tls.tickets", number(0.0))], "resumption-off"),
@@ -148,6 +156,19 @@ fn each_fault_is_found_first() {
     ];
     for (changed, id) in cases {
         assert_eq!(with(changed), [id]);
+    }
+}
+
+#[test]
+fn a_service_that_closes_connections_itself_is_not_blamed_on_a_proxy() {
+    let closes = [("accepted.connections_per_request", 1.0), ("accepted.connections_per_client", 400.0)];
+    for (by_itself, cause) in [
+        (("http.keep_alive", 0.0), "client-keep-alive"),
+        (("http.requests_per_connection", 3.0), "few-requests-per-connection"),
+    ] {
+        let changed: Vec<(&str, Value)> =
+            closes.iter().chain([&by_itself]).map(|(name, value)| (*name, Value::from(*value))).collect();
+        assert_eq!(with(&changed), [cause]);
     }
 }
 

@@ -1,8 +1,9 @@
-//! How many connections a process opens to its upstreams, from the kernel's socket tables.
+//! How many connections a process opens to its upstreams and accepts, from the kernel's socket tables.
 
+use super::accepted::Accepted;
+use super::sockets::{Pair, Socket, ended, inodes, opened, port, sockets};
 use crate::fact::Facts;
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -30,6 +31,8 @@ pub(crate) struct Upstream {
     ended: BTreeSet<Pair>,
     /// Connections opened by any process of the network namespace so far.
     opened: Option<u64>,
+    /// What the processes accept meanwhile.
+    accepted: Accepted,
 }
 
 /// Looks at the processes' own files for each one at the table of all sockets, which may have thousands.
@@ -73,25 +76,6 @@ pub(crate) struct Counted {
     pub(crate) opened: u64,
 }
 
-/// Addresses as the kernel prints them: local, remote.
-type Pair = (String, String);
-
-/// That state, between the addresses and the empty queues.
-const TIME_WAIT: &str = " 06 00000000:00000000 ";
-
-/// An IPv4 address within IPv6, before the address, as the kernel prints it (RFC 4291, section 2.5.5.2).
-const MAPPED: &str = "0000000000000000FFFF0000";
-
-/// A line of /proc/PID/net/tcp (proc_pid_net(5)).
-#[derive(Clone, Debug, PartialEq)]
-struct Socket {
-    local: String,
-    remote: String,
-    is_listening: bool,
-    /// 0 once no process has it open.
-    inode: u64,
-}
-
 impl Upstream {
     /// Starts with the connections of now.
     pub(crate) fn watch(pids: &[u32]) -> Self {
@@ -109,6 +93,7 @@ impl Upstream {
             ended_before: ended(pids),
             ended: BTreeSet::new(),
             opened: opened(pids),
+            accepted: Accepted::default(),
         }
     }
 
@@ -132,6 +117,7 @@ impl Upstream {
                 }
                 watch.look();
                 watch.ended = ended(&watch.pids).difference(&watch.ended_before).cloned().collect();
+                watch.accepted.end(&watch.ended, &watch.before);
             });
             let done = work();
             is_over.store(true, Ordering::Relaxed);
@@ -151,12 +137,12 @@ impl Upstream {
     }
 
     fn look_at(&mut self, all: &[Socket], own: &BTreeSet<u64>) {
-        let port = |address: &str| address.rsplit(':').next().unwrap_or_default().to_owned();
-        let listening: BTreeSet<String> =
+        self.accepted.look_at(all, own, &self.before);
+        let listening: BTreeSet<&str> =
             all.iter().filter(|one| one.is_listening).map(|one| port(&one.local)).collect();
         let mut open = BTreeSet::new();
         for socket in all.iter().filter(|one| own.contains(&one.inode) && !one.is_listening) {
-            if !listening.contains(&port(&socket.local)) {
+            if !listening.contains(port(&socket.local)) {
                 self.upstreams.insert(socket.remote.clone());
                 open.insert(socket.pair());
             }
@@ -190,6 +176,11 @@ impl Upstream {
         self.ended.iter().filter(is_upstream).count() as u64
     }
 
+    /// What the processes accepted during the watch.
+    pub(crate) fn into_accepted(self) -> Accepted {
+        self.accepted
+    }
+
     /// Connections that any process of the network namespace opened since the start.
     pub(crate) fn opened(&self) -> u64 {
         opened(&self.pids).zip(self.opened).map_or(0, |(now, before)| now.saturating_sub(before))
@@ -218,6 +209,16 @@ impl Watched {
             ratio(if self.churns() { counted.opened } else { 0 }, counted.requests),
         ];
         counts.into_iter().max_by(|(one, _), (other, _)| one.total_cmp(other))
+    }
+
+    /// The connections that the processes accept per request, beyond those of this program, as from a proxy between; `None`
+    /// if that is unknown.
+    fn accepted_per_request(&self) -> Option<(f64, u64)> {
+        let count = self.upstream.accepted.count().filter(|_| self.requests > 0 && !self.has_other_clients)?;
+        let others = count.saturating_sub(self.accepted);
+        // A proxy opens a pool, too.
+        let beyond = if others > GROWTH as u64 { others } else { 0 };
+        Some((beyond as f64 / self.requests as f64, self.requests))
     }
 
     /// Whether connections are not pooled.
@@ -276,82 +277,29 @@ const ROUNDS: u32 = 5;
 /// Without requests of ours, before each round.
 const PAUSE: Duration = Duration::from_millis(50);
 
-impl Socket {
-    fn pair(&self) -> Pair {
-        (self.local.clone(), self.remote.clone())
-    }
-}
-
 impl Facts {
-    /// Adds the connections per request, if the processes have an upstream.
+    /// Adds the connections per request: to upstreams, if the processes have any, and accepted ones.
     pub(crate) fn add_upstream(&mut self, watched: &[Watched]) {
-        let all = watched.iter().filter_map(Watched::per_request);
-        let most = all.max_by(|(one, _), (other, _)| one.total_cmp(other));
-        if let Some((ratio, requests)) = most {
-            let source = format!("sockets during {}", plural(requests, "request"));
+        if let Some((ratio, requests, source)) = most(watched.iter().filter_map(Watched::per_request)) {
             self.add("upstream.connections_per_request", ratio, &source);
             self.add("upstream.connections", (ratio * requests as f64).round(), &source);
+        }
+        if let Some((ratio, _, source)) = most(watched.iter().filter_map(Watched::accepted_per_request)) {
+            self.add("accepted.connections_per_request", ratio, &source);
         }
     }
 }
 
-/// Those that a process has.
-fn sockets(pids: &[u32]) -> Vec<Socket> {
-    // Most lines of a busy machine are of connections that no process has any more.
-    table(pids, |line| !line.contains(TIME_WAIT))
-}
-
-/// Those that no process has any more.
-fn ended(pids: &[u32]) -> BTreeSet<Pair> {
-    table(pids, |line| line.contains(TIME_WAIT)).iter().map(Socket::pair).collect()
-}
-
-fn table(pids: &[u32], is_wanted: impl Fn(&&str) -> bool) -> Vec<Socket> {
-    let Some(pid) = pids.first() else { return Vec::new() };
-    let of = |name: &str| fs::read_to_string(format!("/proc/{pid}/net/{name}")).unwrap_or_default();
-    let [four, six] = ["tcp", "tcp6"].map(of);
-    let lines = four.lines().skip(1).chain(six.lines().skip(1));
-    lines.filter(is_wanted).filter_map(socket).collect()
-}
-
-fn socket(line: &str) -> Option<Socket> {
-    const LISTEN: &str = "0A";
-    let fields: Vec<&str> = line.split_whitespace().collect();
-    let address = |at: usize| fields.get(at).map(|text| text.strip_prefix(MAPPED).unwrap_or(text).to_owned());
-    Some(Socket {
-        local: address(1)?,
-        remote: address(2)?,
-        is_listening: *fields.get(3)? == LISTEN,
-        inode: fields.get(9)?.parse().ok()?,
-    })
-}
-
-fn inodes(pids: &[u32]) -> BTreeSet<u64> {
-    let files =
-        pids.iter().flat_map(|pid| fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten());
-    let links = files.filter_map(|file| fs::read_link(file.path()).ok());
-    let inode = |link: std::path::PathBuf| {
-        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse::<u64>().ok()
-    };
-    links.filter_map(inode).collect()
-}
-
-/// `ActiveOpens` of /proc/PID/net/snmp.
-fn opened(pids: &[u32]) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{}/net/snmp", pids.first()?)).ok()?;
-    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));
-    let (names, values) = (lines.next()?, lines.next()?);
-    let at = names.split(' ').position(|name| name == "ActiveOpens")?;
-    values.split(' ').nth(at)?.parse().ok()
+/// The largest ratio of connections to requests, with the number of requests and the source.
+fn most(ratios: impl Iterator<Item = (f64, u64)>) -> Option<(f64, u64, String)> {
+    let (ratio, requests) = ratios.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    Some((ratio, requests, format!("sockets during {}", plural(requests, "request"))))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::sockets::testing::socket_of;
     use super::*;
-
-    fn socket_of(local: &str, remote: &str, inode: u64) -> Socket {
-        Socket { local: local.into(), remote: remote.into(), is_listening: remote == "0:0", inode }
-    }
 
     /// The connections per request, for 10 requests and this count of the kernel.
     fn per_request(upstream: Upstream, opened: u64) -> Option<f64> {
@@ -359,14 +307,6 @@ mod tests {
         Watched { upstream, requests: 10, accepted: 1, counted, has_other_clients: false }
             .per_request()
             .map(|(ratio, _)| ratio)
-    }
-
-    #[test]
-    fn the_table_is_read() {
-        let line = "   0: 0100007F:1F90 0100007F:9C40 01 00000000:00000000 00:00000000 00000000  0  0 4711 1 0 20 4 0 10 -1";
-        let expected = Socket { is_listening: false, ..socket_of("0100007F:1F90", "0100007F:9C40", 4711) };
-        assert_eq!(socket(line), Some(expected));
-        assert!(opened(&[std::process::id()]).is_some());
     }
 
     #[test]
@@ -435,13 +375,6 @@ mod tests {
     }
 
     #[test]
-    fn an_address_within_ipv6_is_the_same() {
-        let line = "   0: 0000000000000000FFFF00000100007F:1F90 0000000000000000FFFF00000100007F:9C40 06 00000000:00000000 03:00000176 00000000  0  0 0 3 0";
-        assert_eq!(socket(line), Some(socket_of("0100007F:1F90", "0100007F:9C40", 0)));
-        assert!(line.contains(TIME_WAIT));
-    }
-
-    #[test]
     fn the_quietest_round_counts() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("binds");
         let address = listener.local_addr().expect("is bound");
@@ -458,6 +391,22 @@ mod tests {
         assert_eq!((requests, accepted, quietest.requests), (50, 5, 10));
         // Other tests connect too.
         assert!(quietest.opened < 19, "{quietest:?}");
+    }
+
+    #[test]
+    fn connections_of_a_proxy_in_front_are_those_beyond_our_own() {
+        let per_request = |clients: u64, has_other_clients: bool| {
+            let mut upstream = Upstream::watch(&[]);
+            let accepted = (0..clients).map(|port| socket_of("a:1", &format!("c:{port}"), 2 + port));
+            let all: Vec<Socket> = [socket_of("a:1", "0:0", 1)].into_iter().chain(accepted).collect();
+            upstream.look_at(&all, &(1..200).collect());
+            let counted = Counted::default();
+            Watched { upstream, requests: 100, accepted: 5, counted, has_other_clients }.accepted_per_request()
+        };
+        for (clients, ratio) in [(5, 0.0), (13, 0.0), (105, 1.0), (55, 0.5)] {
+            assert_eq!(per_request(clients, false), Some((ratio, 100)), "{clients}");
+        }
+        assert_eq!(per_request(105, true), None);
     }
 
     #[test]

@@ -1,0 +1,133 @@
+//! The connections that a process accepts.
+
+use super::sockets::{Pair, Socket, port};
+use crate::fact::Facts;
+use std::collections::BTreeSet;
+
+/// The connections that processes accepted while they were watched. An end that either side keeps for a minute
+/// (TIME_WAIT) shows the shortest ones too; of those that a client elsewhere closed, only looks know.
+#[derive(Debug, Default)]
+pub(crate) struct Accepted {
+    /// The ports on which the processes listen.
+    ports: BTreeSet<String>,
+    /// New ones, the processes' side first, and those that were open at the last look.
+    new: BTreeSet<Pair>,
+    open: BTreeSet<Pair>,
+}
+
+impl Accepted {
+    /// Looks at the processes' `own` sockets among all; the connections `before` are not new.
+    pub(super) fn look_at(&mut self, all: &[Socket], own: &BTreeSet<u64>, before: &BTreeSet<Pair>) {
+        let own: Vec<&Socket> = all.iter().filter(|one| own.contains(&one.inode)).collect();
+        let listening = own.iter().filter(|one| one.is_listening);
+        self.ports.extend(listening.map(|one| port(&one.local).to_owned()));
+        let is_accepted = |one: &&&Socket| !one.is_listening && self.ports.contains(port(&one.local));
+        self.open = own.iter().filter(is_accepted).map(|one| one.pair()).collect();
+        self.new.extend(self.open.difference(before).cloned());
+    }
+
+    /// Adds those of the connections that `ended`.
+    pub(super) fn end(&mut self, ended: &BTreeSet<Pair>, before: &BTreeSet<Pair>) {
+        let is_own = |(local, _): &&Pair| self.ports.contains(port(local));
+        let own: BTreeSet<Pair> = ended.iter().filter(is_own).cloned().collect();
+        // A client on the same machine, or a service behind another port of it, may keep the end instead.
+        let addresses: BTreeSet<&String> =
+            own.iter().chain(&self.new).chain(&self.open).map(|(local, _)| local).collect();
+        let clients = ended.iter().filter(|(_, remote)| addresses.contains(remote));
+        let clients: Vec<Pair> = clients.map(|(local, remote)| (remote.clone(), local.clone())).collect();
+        self.new.extend(own.into_iter().chain(clients).filter(|pair| !before.contains(pair)));
+    }
+
+    /// The number of new ones; `None` if the processes listen nowhere, or their sockets are unknown.
+    pub(super) fn count(&self) -> Option<u64> {
+        (!self.ports.is_empty()).then_some(self.new.len() as u64)
+    }
+
+    /// The share of the new ones that are over.
+    fn ended_share(&self) -> f64 {
+        self.new.difference(&self.open).count() as f64 / self.new.len().max(1) as f64
+    }
+
+    /// The addresses that the new ones are from.
+    fn clients(&self) -> usize {
+        let host = |(_, remote): &Pair| remote.rsplit_once(':').map(|(host, _)| host.to_owned());
+        self.new.iter().filter_map(host).collect::<BTreeSet<String>>().len()
+    }
+}
+
+impl Facts {
+    /// Adds the connections that clients opened to processes under their own load.
+    pub(crate) fn add_accepted(&mut self, accepted: &Accepted, seconds: f64) {
+        let Some(count) = accepted.count() else { return };
+        let source = format!("sockets for {seconds:.1} s of its own load");
+        self.add("accepted.connections", count as f64, &source);
+        self.add("accepted.connections_per_second", count as f64 / seconds.max(1e-9), &source);
+        if count > 0 {
+            self.add("accepted.ended_share", accepted.ended_share(), &source);
+            self.add("accepted.clients", accepted.clients() as f64, &source);
+            self.add("accepted.connections_per_client", count as f64 / accepted.clients() as f64, &source);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sockets::testing::socket_of;
+    use super::*;
+
+    fn pair(local: &str, remote: &str) -> Pair {
+        (local.to_owned(), remote.to_owned())
+    }
+
+    /// A process that listens on port 1, looked at with these clients.
+    fn look(accepted: &mut Accepted, clients: &[&str]) {
+        let own = clients.iter().zip(2..).map(|(client, inode)| socket_of("a:1", client, inode));
+        // The process's own upstream connection, and another process on port 9.
+        let others = [socket_of("0:1", "0:0", 1), socket_of("a:70", "u:2", 99), socket_of("a:9", "c:5", 500)];
+        let all: Vec<Socket> = others.into_iter().chain(own).collect();
+        accepted.look_at(&all, &(1..100).collect(), &[pair("a:1", "c:1")].into());
+    }
+
+    fn facts(accepted: &Accepted) -> [Option<f64>; 4] {
+        let mut facts = Facts::default();
+        facts.add_accepted(accepted, 2.0);
+        ["connections", "connections_per_second", "ended_share", "connections_per_client"]
+            .map(|name| facts.number(&format!("accepted.{name}")))
+    }
+
+    #[test]
+    fn kept_connections_are_counted_once_and_those_of_before_not() {
+        let mut accepted = Accepted::default();
+        for _ in 0..5 {
+            look(&mut accepted, &["c:1", "c:2", "d:3"]);
+        }
+        assert_eq!(facts(&accepted), [Some(2.0), Some(1.0), Some(0.0), Some(1.0)]);
+    }
+
+    #[test]
+    fn closed_connections_count_whichever_side_keeps_their_end() {
+        let mut accepted = Accepted::default();
+        look(&mut accepted, &["c:2", "c:3"]);
+        look(&mut accepted, &["c:4"]);
+        let ended = [
+            pair("a:1", "c:3"),
+            pair("a:1", "c:7"),
+            pair("c:8", "a:1"),
+            // Of before, of the process's upstream, and of others.
+            pair("a:1", "c:1"),
+            pair("a:71", "u:2"),
+            pair("a:9", "c:6"),
+            pair("c:6", "z:1"),
+        ];
+        accepted.end(&ended.into(), &[pair("a:1", "c:1")].into());
+        assert_eq!(facts(&accepted), [Some(5.0), Some(2.5), Some(0.8), Some(5.0)]);
+    }
+
+    #[test]
+    fn without_a_listener_nothing_is_known() {
+        let mut accepted = Accepted::default();
+        accepted.look_at(&[socket_of("a:70", "u:2", 3)], &[3].into(), &BTreeSet::new());
+        accepted.end(&[pair("a:71", "u:2")].into(), &BTreeSet::new());
+        assert_eq!(facts(&accepted), [None; 4]);
+    }
+}

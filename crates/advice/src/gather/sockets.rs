@@ -1,0 +1,115 @@
+//! The kernel's socket tables and counters, as any user may read them.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+/// Addresses as the kernel prints them: local, remote.
+pub(super) type Pair = (String, String);
+
+/// That state, between the addresses and the empty queues.
+const TIME_WAIT: &str = " 06 00000000:00000000 ";
+
+/// An IPv4 address within IPv6, before the address, as the kernel prints it (RFC 4291, section 2.5.5.2).
+const MAPPED: &str = "0000000000000000FFFF0000";
+
+/// A line of /proc/PID/net/tcp (proc_pid_net(5)).
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Socket {
+    pub(super) local: String,
+    pub(super) remote: String,
+    pub(super) is_listening: bool,
+    /// 0 once no process has it open.
+    pub(super) inode: u64,
+}
+
+impl Socket {
+    pub(super) fn pair(&self) -> Pair {
+        (self.local.clone(), self.remote.clone())
+    }
+}
+
+/// The port of an address.
+pub(super) fn port(address: &str) -> &str {
+    address.rsplit(':').next().unwrap_or_default()
+}
+
+/// Those that a process has.
+pub(super) fn sockets(pids: &[u32]) -> Vec<Socket> {
+    // Most lines of a busy machine are of connections that no process has any more.
+    table(pids, |line| !line.contains(TIME_WAIT))
+}
+
+/// Those that no process has any more.
+pub(super) fn ended(pids: &[u32]) -> BTreeSet<Pair> {
+    table(pids, |line| line.contains(TIME_WAIT)).iter().map(Socket::pair).collect()
+}
+
+fn table(pids: &[u32], is_wanted: impl Fn(&&str) -> bool) -> Vec<Socket> {
+    let Some(pid) = pids.first() else { return Vec::new() };
+    let of = |name: &str| fs::read_to_string(format!("/proc/{pid}/net/{name}")).unwrap_or_default();
+    let [four, six] = ["tcp", "tcp6"].map(of);
+    let lines = four.lines().skip(1).chain(six.lines().skip(1));
+    lines.filter(is_wanted).filter_map(socket).collect()
+}
+
+fn socket(line: &str) -> Option<Socket> {
+    const LISTEN: &str = "0A";
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let address = |at: usize| fields.get(at).map(|text| text.strip_prefix(MAPPED).unwrap_or(text).to_owned());
+    Some(Socket {
+        local: address(1)?,
+        remote: address(2)?,
+        is_listening: *fields.get(3)? == LISTEN,
+        inode: fields.get(9)?.parse().ok()?,
+    })
+}
+
+pub(super) fn inodes(pids: &[u32]) -> BTreeSet<u64> {
+    let files =
+        pids.iter().flat_map(|pid| fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten());
+    let links = files.filter_map(|file| fs::read_link(file.path()).ok());
+    let inode = |link: std::path::PathBuf| {
+        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse::<u64>().ok()
+    };
+    links.filter_map(inode).collect()
+}
+
+/// `ActiveOpens` of /proc/PID/net/snmp.
+pub(super) fn opened(pids: &[u32]) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{}/net/snmp", pids.first()?)).ok()?;
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let at = names.split(' ').position(|name| name == "ActiveOpens")?;
+    values.split(' ').nth(at)?.parse().ok()
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    use super::Socket;
+
+    /// A socket; a listening one if its other side is `0:0`.
+    pub(in crate::gather) fn socket_of(local: &str, remote: &str, inode: u64) -> Socket {
+        Socket { local: local.into(), remote: remote.into(), is_listening: remote == "0:0", inode }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::socket_of;
+    use super::*;
+
+    #[test]
+    fn the_table_is_read() {
+        let line = "   0: 0100007F:1F90 0100007F:9C40 01 00000000:00000000 00:00000000 00000000  0  0 4711 1 0 20 4 0 10 -1";
+        let expected = Socket { is_listening: false, ..socket_of("0100007F:1F90", "0100007F:9C40", 4711) };
+        assert_eq!(socket(line), Some(expected));
+        assert!(opened(&[std::process::id()]).is_some());
+    }
+
+    #[test]
+    fn an_address_within_ipv6_is_the_same() {
+        let line = "   0: 0000000000000000FFFF00000100007F:1F90 0000000000000000FFFF00000100007F:9C40 06 00000000:00000000 03:00000176 00000000  0  0 0 3 0";
+        assert_eq!(socket(line), Some(socket_of("0100007F:1F90", "0100007F:9C40", 0)));
+        assert!(line.contains(TIME_WAIT));
+    }
+}
