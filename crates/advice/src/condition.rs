@@ -45,6 +45,24 @@ impl Condition {
             Test::Unknown => false,
         }
     }
+
+    /// Values at and around those that decide whether it holds; `None` is an unknown fact.
+    #[cfg(test)]
+    pub(crate) fn around(&self) -> Vec<Option<Value>> {
+        const STEP: f64 = 1e-3;
+        let known: Vec<Value> = match &self.test {
+            Test::Less(bound) | Test::AtMost(bound) | Test::More(bound) | Test::AtLeast(bound) => {
+                [bound - STEP, *bound, bound + STEP].map(Value::from).into()
+            }
+            Test::In(names) => {
+                let numbers = names.iter().filter_map(|name| name.parse::<f64>().ok()).map(Value::from);
+                numbers.chain(names.iter().map(|name| Value::from(name.as_str()))).collect()
+            }
+            Test::NotIn(_) => vec![Value::from(1.0), Value::from(2.0), Value::from("another")],
+            Test::Unknown => Vec::new(),
+        };
+        known.into_iter().map(Some).chain([None]).collect()
+    }
 }
 
 impl TryFrom<String> for Condition {

@@ -18,6 +18,12 @@ pub struct Finding {
     pub why: String,
     /// What to change, in the words of the product.
     pub change: String,
+    /// What the change moves to, where another rule may leave it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub towards: Vec<String>,
+    /// What the change leaves, where another rule may ask for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub away: Vec<String>,
     /// The share of CPU time that the change saves by the profile's split; `None` without a profile.
     pub gain: Option<Gain>,
     /// What else it gains.
@@ -84,6 +90,8 @@ fn finding(rule: &Rule, facts: &Facts, product: Product, profile: Option<&Profil
         saw: rule.saw.fill(facts)?,
         why: rule.why.clone(),
         change: rule.change.get(&product).or_else(|| rule.change.get(&Product::Generic))?.clone(),
+        towards: rule.towards.clone(),
+        away: rule.away.clone(),
         gain,
         also: rule.also.as_ref().and_then(|also| also.fill(facts)),
         gives_up: rule.gives_up.clone(),
@@ -91,5 +99,7 @@ fn finding(rule: &Rule, facts: &Facts, product: Product, profile: Option<&Profil
     })
 }
 
+#[cfg(test)]
+mod agreement;
 #[cfg(test)]
 mod tests;

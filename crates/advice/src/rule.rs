@@ -48,6 +48,12 @@ pub(crate) struct Rule {
     pub(crate) why: String,
     /// What to change, by product; `generic` for the others.
     pub(crate) change: BTreeMap<Product, String>,
+    /// What the change moves to, and what it leaves, such as `OpenSSL 3.0` or `more workers`: no rule that may hold at the
+    /// same time says the opposite.
+    #[serde(default)]
+    pub(crate) towards: Vec<String>,
+    #[serde(default)]
+    pub(crate) away: Vec<String>,
     /// What it saves, by the profile's split.
     #[serde(default)]
     pub(crate) gain: Vec<Saving>,
