@@ -96,6 +96,8 @@ struct Seen {
     accepted: Option<(Accepted, f64)>,
     /// The process's sockets during requests.
     upstreams: Vec<Watched>,
+    /// And during requests that each have a handshake.
+    handshakes: Option<Watched>,
     /// The connections that other processes open.
     others_per_second: f64,
     /// Whether under its own load.
@@ -179,7 +181,7 @@ where
             let (rounds, upstream) = Upstream::watch(&pids).during(OFTEN, rounds);
             let Rounds { requests, accepted, quietest, others_per_second } = rounds?;
             self.seen.others_per_second = others_per_second;
-            let has_other_clients = self.seen.activity.is_some();
+            let has_other_clients = self.seen.has_other_clients();
             let counted = quietest;
             self.seen.upstreams.push(Watched { upstream, requests, accepted, counted, has_other_clients });
         }
@@ -193,26 +195,36 @@ where
         let measure = &mut self.measure;
         let (result, upstream) = Upstream::watch(&pids).during(RARELY, || whole(measure(&options)));
         let result = result?;
-        let has_other_clients = self.seen.activity.is_some();
-        if self.process.is_some() && !has_other_clients {
+        let watched = self.watched(upstream, &result, started.elapsed());
+        if self.process.is_some() && !watched.has_other_clients {
             self.seen.activity = Some((begin.end(&pids), false));
         }
+        self.seen.upstreams.push(watched);
+        self.seen.kept = self.seen.keep_load("kept connections", result);
+        Ok(())
+    }
+
+    /// What was seen of the process's sockets during a load.
+    fn watched(&self, upstream: Upstream, result: &LoadResult, time: Duration) -> Watched {
         let (requests, accepted) = (result.answered_in_all, result.connections_opened);
-        let others = (self.seen.others_per_second * started.elapsed().as_secs_f64()).ceil() as u64;
+        let others = (self.seen.others_per_second * time.as_secs_f64()).ceil() as u64;
         // Where others open many, the counter says nothing about this process.
         let opened = upstream.opened().saturating_sub(accepted + others);
         let is_quiet = others < requests / 10;
         let counted = Counted { requests, opened: if is_quiet { opened } else { 0 } };
-        self.seen.upstreams.push(Watched { upstream, requests, accepted, counted, has_other_clients });
-        self.seen.kept = self.seen.keep_load("kept connections", result);
-        Ok(())
+        let has_other_clients = self.seen.has_other_clients();
+        Watched { upstream, requests, accepted, counted, has_other_clients }
     }
 
     fn new_load(&mut self, url: &Target, visitor: &Visitor) -> Result<(), AdviceError> {
         let clients = Clients::new(visitor);
         let mut options = self.load_options(url);
         options.policy.per_connection = PerConnection::Requests { least: 1, most: 1 };
-        let result = self.sampled(options, Profiled::NewConnections)?;
+        let (pids, started) = (self.process.map(Process::tree).unwrap_or_default(), Instant::now());
+        let sampled = || self.sampled(options, Profiled::NewConnections);
+        let (result, upstream) = Upstream::watch(&pids).during(RARELY, sampled);
+        let result = result?;
+        self.seen.handshakes = Some(self.watched(upstream, &result, started.elapsed()));
         let between = result.connections_opened;
         match clients.and_then(|clients| clients.come_back(visitor, between)) {
             Ok(returned) => self.seen.returned = returned,
@@ -284,6 +296,9 @@ impl Seen {
             facts.add_kept_load(kept);
         }
         facts.add_upstream(&self.upstreams);
+        if let Some(handshakes) = &self.handshakes {
+            facts.add_handshakes(handshakes);
+        }
         if let Some((accepted, seconds)) = &self.accepted {
             facts.add_accepted(accepted, *seconds);
         }
@@ -324,6 +339,7 @@ impl Seen {
             facts.add_config(config);
         }
         facts.add_worker_ratio();
+        facts.add_slowdown();
         Advice {
             schema: 1,
             weir: env!("CARGO_PKG_VERSION"),
@@ -363,6 +379,10 @@ impl Seen {
         let Some(why) = result.invalid().map(str::to_owned) else { return Some(result) };
         self.note(format!("The load on {of} was left out: {why}."));
         None
+    }
+
+    fn has_other_clients(&self) -> bool {
+        matches!(self.activity, Some((_, true)))
     }
 
     fn note(&mut self, note: String) {

@@ -36,6 +36,10 @@ fn well() -> Facts {
         ("http.delayed_ack_ms", 0.1),
         ("http.bytes_per_record", 1200.0),
         ("http.body_bytes", 1000.0),
+        ("load.slowdown", 6.0),
+        ("load.busiest_worker", 0.5),
+        ("upstream.open", 8.0),
+        ("upstream.connections_per_handshake", 0.0),
         ("accepted.connections", 4.0),
         ("accepted.connections_per_request", 0.0),
         ("accepted.connections_per_second", 2.0),
@@ -87,8 +91,12 @@ fn a_well_configured_service_has_nothing_worth_changing() {
 fn each_fault_is_found_first() {
     let number = |number: f64| Value::from(number);
     let text = |text: &str| Value::from(text);
-    let cases: [(&[(&str, Value)], &str); 33] = [
+    let cases: [(&[(&str, Value)], &str); 37] = [
         (&[("upstream.connections_per_request", number(1.0))], "upstream-keep-alive"),
+        (&[("upstream.open", number(1.0))], "too-few-sockets"),
+        (&[("upstream.open", number(100.0))], "too-many-sockets"),
+        (&[("upstream.connections_per_handshake", number(1.0))], "connection-per-handshake"),
+        (&[("process.debug_build", text("-Xint"))], "debug-build"),
         (&[("http.keep_alive", number(0.0))], "client-keep-alive"),
         (&[("accepted.connections_per_request", number(1.0))], "proxy-closes"),
         (&[("accepted.connections_per_client", number(400.0))], "short-connections"),
@@ -156,6 +164,14 @@ fn each_fault_is_found_first() {
     ];
     for (changed, id) in cases {
         assert_eq!(with(changed), [id]);
+    }
+}
+
+#[test]
+fn a_small_pool_is_no_fault_of_a_service_that_is_busy_or_quick() {
+    let small = ("upstream.open", Value::from(1.0));
+    for well in [("load.slowdown", 1.2), ("load.busiest_worker", 0.95)] {
+        assert_eq!(with(&[small.clone(), (well.0, Value::from(well.1))]), [""; 0], "{well:?}");
     }
 }
 

@@ -23,6 +23,14 @@ impl Facts {
         }
     }
 
+    /// Adds how many times as long a response takes under load as alone.
+    pub(crate) fn add_slowdown(&mut self) {
+        let (loaded_us, alone_ms) = (self.number("load.p50_us"), self.number("http.response_ms"));
+        if let (Some(loaded_us), Some(alone_ms)) = (loaded_us, alone_ms.filter(|alone| *alone > 0.0)) {
+            self.add("load.slowdown", loaded_us / 1000.0 / alone_ms, "response times under load and alone");
+        }
+    }
+
     /// Adds the facts of a load that opens a connection for each request, with full handshakes.
     pub fn add_new_load(&mut self, result: &LoadResult) {
         let handshakes = &result.handshakes;

@@ -1,4 +1,4 @@
-//! Which code paths a crypto library takes, by the innermost functions of a profile.
+//! Which code paths a crypto library takes, and whether a program is optimised, by the innermost functions of a profile.
 
 use crate::fact::Facts;
 use weir_profile::Stacks;
@@ -33,12 +33,40 @@ const NARROW_RSA: [&str; 9] = [
     "crypto/internal/fips140/bigmod.addMulVVW",
 ];
 
+/// Functions of a line, in the standard libraries of Rust and C++. Optimisation leaves no calls of them.
+const INLINED: [&str; 16] = [
+    "<core::cmp::",
+    "<core::iter::",
+    "<core::ops::range::",
+    "<core::slice::iter::",
+    "__gnu_cxx::__normal_iterator",
+    "core::cmp::impls::",
+    "core::iter::range::",
+    "core::mem::",
+    "core::num::<impl ",
+    "core::ops::range::",
+    "core::option::Option<",
+    "core::ptr::mut_ptr::",
+    "core::ptr::non_null::",
+    "core::slice::iter::",
+    "std::forward<",
+    "std::move<",
+];
+
+/// In an optimised build they take less: some are too large for a caller.
+const UNOPTIMISED: f64 = 0.05;
+
 impl Facts {
     /// Adds the share of samples in code that does without instructions the processor may have.
     pub fn add_paths(&mut self, stacks: &Stacks) {
         let source = format!("profile, {} samples", stacks.samples());
         self.add("crypto.software_aes", share(stacks, &SOFTWARE_AES), &source);
         self.add("crypto.narrow_rsa", share(stacks, &NARROW_RSA), &source);
+        let inlined = share(stacks, &INLINED);
+        if inlined > UNOPTIMISED {
+            let words = format!("functions that it would inline take {:.0} % of the CPU time", inlined * 100.0);
+            self.add("process.debug_build", words, &source);
+        }
     }
 }
 
@@ -55,6 +83,20 @@ fn share(stacks: &Stacks, starts: &[&str]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn functions_of_a_line_are_called_without_optimisation() {
+        let words = |folded: &str| {
+            let mut facts = Facts::default();
+            facts.add_paths(&Stacks::from_folded(folded).expect("parses"));
+            facts.text("process.debug_build").map(str::to_owned)
+        };
+        assert_eq!(
+            words("own::f;core::num::<impl u64>::wrapping_add 12\nown::f;core::option::Option<T>::map;own::g 88\n").as_deref(),
+            Some("functions that it would inline take 12 % of the CPU time")
+        );
+        assert_eq!(words("own::f;core::option::Option<T>::map 3\nown::f;core::ptr::drop_in_place 97\n"), None);
+    }
 
     #[test]
     fn innermost_functions_decide() {

@@ -24,6 +24,12 @@ const AT_WORK: f64 = 0.05;
 /// A worker that used this part of the busiest one's CPU works too.
 const WORKER: f64 = 0.1;
 
+/// Switches of a JVM that interpret, or compile once and quickly.
+const JAVA_UNOPTIMISED: [&str; 3] = ["-Xint", "-XX:TieredStopAtLevel=0", "-XX:TieredStopAtLevel=1"];
+
+/// Switches of Node.js that interpret.
+const NODE_UNOPTIMISED: [&str; 2] = ["--jitless", "--no-opt"];
+
 impl Process {
     /// Whether it exists.
     pub fn exists(self) -> bool {
@@ -55,6 +61,29 @@ impl Process {
         weir_profile::with_descendants(&[self.pid])
     }
 
+    /// The switch that its program was compiled with, or runs with, and that turns optimisation off.
+    fn debug_build(self, image: &Image) -> Option<String> {
+        match self.product() {
+            Product::Go => image.go_flags().filter(|flags| has_switch(flags, &["-N"])),
+            Product::Java => self.switch(&JAVA_UNOPTIMISED, &["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"]),
+            Product::Node => self.switch(&NODE_UNOPTIMISED, &["NODE_OPTIONS"]),
+            _ => None,
+        }
+    }
+
+    /// The first of these switches among its arguments and in these variables of its environment.
+    fn switch(self, switches: &[&str], variables: &[&str]) -> Option<String> {
+        let read = |name: &str| {
+            let bytes = fs::read(format!("/proc/{}/{name}", self.pid)).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        let (arguments, environment) = (read("cmdline"), read("environ"));
+        let values = environment.split('\0').filter_map(|one| one.split_once('='));
+        let values = values.filter(|(name, _)| variables.contains(name)).flat_map(|(_, value)| value.split(' '));
+        let found = arguments.split('\0').chain(values).find(|one| switches.contains(one));
+        found.map(str::to_owned)
+    }
+
     /// The workers that were configured or counted; `None` if the product's number of workers has no meaning.
     fn workers(self, product: Product, used: &Activity) -> Option<f64> {
         match product {
@@ -84,6 +113,7 @@ impl Facts {
             self.add("library.openssl", version, &source);
         }
         self.add_known("product.version", image.nginx(), &source);
+        self.add_known("process.debug_build", process.debug_build(&image), &source);
         self.add_known("process.cores", weir_doctor::usable_cores(process.pid), &source);
     }
 
@@ -100,6 +130,8 @@ impl Facts {
         if is_own_load {
             self.add("process.busiest_worker", used.busiest_thread(), &source);
             self.add("process.cpu_cores", used.cores(), &source);
+        } else {
+            self.add("load.busiest_worker", used.busiest_thread(), &source);
         }
     }
 
@@ -113,6 +145,11 @@ impl Facts {
     }
 }
 
+/// Whether one of these switches is among flags such as `all=-N -l`.
+fn has_switch(flags: &str, switches: &[&str]) -> bool {
+    flags.split([' ', '=', '"']).any(|flag| switches.contains(&flag))
+}
+
 /// Whether it serves requests of its own.
 pub(crate) fn is_at_work(used: &Activity) -> bool {
     used.cores() > AT_WORK
@@ -121,6 +158,16 @@ pub(crate) fn is_at_work(used: &Activity) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_switch_against_optimisation_is_a_word_of_its_own() {
+        for (flags, is_one) in
+            [("\"all=-N -l\"", true), ("-N", true), ("\"-N -l\"", true), ("-Nothing -l", false), ("", false)]
+        {
+            assert_eq!(has_switch(flags, &["-N"]), is_one, "{flags}");
+        }
+        assert_eq!(Process { pid: std::process::id() }.switch(&NODE_UNOPTIMISED, &["PATH"]), None);
+    }
 
     #[test]
     fn this_process_has_a_name() {

@@ -23,6 +23,8 @@ pub(crate) struct Upstream {
     sightings: usize,
     arrivals: usize,
     open: BTreeSet<Pair>,
+    /// The most at a look.
+    most_open: usize,
     /// The processes' own sockets at the start, and all that they had since.
     own_before: BTreeSet<u64>,
     own: BTreeSet<u64>,
@@ -88,6 +90,7 @@ impl Upstream {
             sightings: 0,
             arrivals: 0,
             open: BTreeSet::new(),
+            most_open: 0,
             own_before: inodes(pids),
             own: BTreeSet::new(),
             ended_before: ended(pids),
@@ -153,6 +156,7 @@ impl Upstream {
             self.arrivals += open.difference(&self.open).count();
         }
         self.new.extend(open.difference(&self.before).cloned());
+        self.most_open = self.most_open.max(open.len());
         self.open = open;
     }
 
@@ -221,6 +225,11 @@ impl Watched {
         Some((beyond as f64 / self.requests as f64, self.requests))
     }
 
+    /// The most upstream connections at once, if requests of other clients need none.
+    fn most_open(&self) -> Option<usize> {
+        Some(self.upstream.most_open).filter(|most| *most > 0 && !self.has_other_clients)
+    }
+
     /// Whether connections are not pooled.
     fn churns(&self) -> bool {
         self.upstream.new_share().is_some_and(|share| share > CHURN)
@@ -287,6 +296,16 @@ impl Facts {
         if let Some((ratio, _, source)) = most(watched.iter().filter_map(Watched::accepted_per_request)) {
             self.add("accepted.connections_per_request", ratio, &source);
         }
+        let most_open = watched.iter().filter_map(Watched::most_open).max();
+        self.add_known("upstream.open", most_open.map(|most| most as f64), "the most sockets at once");
+    }
+
+    /// Adds the connections to upstreams per handshake, if a watch of new connections saw any.
+    pub(crate) fn add_handshakes(&mut self, watched: &Watched) {
+        if let Some((ratio, handshakes)) = watched.per_request() {
+            let source = format!("sockets during {}", plural(handshakes, "handshake"));
+            self.add("upstream.connections_per_handshake", ratio, &source);
+        }
     }
 }
 
@@ -316,6 +335,7 @@ mod tests {
         for _ in 0..10 {
             upstream.look_at(&all, &[1, 2, 3].into());
         }
+        assert_eq!(upstream.most_open, 1);
         assert_eq!(per_request(upstream, 500), Some(0.0));
     }
 

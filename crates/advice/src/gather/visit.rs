@@ -40,6 +40,8 @@ pub(crate) struct Exchange {
     pub(crate) record_bytes: u64,
     /// From the first byte of the response to the last.
     pub(crate) spread: Duration,
+    /// From the first byte of the request to the last of the response.
+    pub(crate) took: Duration,
     /// Whether the server keeps the connection.
     pub(crate) persistent: bool,
 }
@@ -123,6 +125,7 @@ impl Visit {
     /// Sends the request and reads the response; `None` if the server closed before it.
     pub(crate) fn exchange(&mut self) -> io::Result<Option<Exchange>> {
         self.plain.clear();
+        let started = Instant::now();
         let mut sealed = Vec::new();
         match &mut self.session {
             Some(session) => session.send(&self.request, &mut sealed).map_err(io::Error::other).map(drop)?,
@@ -159,6 +162,7 @@ impl Visit {
             records: self.records.count,
             record_bytes: self.records.bytes,
             spread: first.map_or(Duration::ZERO, |first| first.elapsed()),
+            took: started.elapsed(),
             persistent,
         }))
     }

@@ -118,6 +118,8 @@ impl Facts {
         }
         let body: u64 = counted.iter().map(|one| one.body_bytes).sum();
         self.add("http.body_bytes", body as f64 / counted.len().max(1) as f64, &source);
+        self.add_known("http.response_ms", median_ms(&visited.exchanges, |one| one.took), &source);
+        let spread_ms = |exchanges: &[Exchange]| median_ms(exchanges, |one| one.spread);
         if let (Some(delayed), Some(at_once)) =
             (spread_ms(&visited.exchanges), spread_ms(&visited.acknowledged))
         {
@@ -132,12 +134,12 @@ fn last(exchanges: &[Exchange]) -> &[Exchange] {
     &exchanges[exchanges.len().saturating_sub(COUNTED)..]
 }
 
-/// The median time between first and last byte; `None` with too few responses.
-fn spread_ms(exchanges: &[Exchange]) -> Option<f64> {
+/// The median of a time of the last responses; `None` with too few of them.
+fn median_ms(exchanges: &[Exchange], time: impl Fn(&Exchange) -> Duration) -> Option<f64> {
     if exchanges.len() < 2 * COUNTED {
         return None;
     }
-    let mut times: Vec<Duration> = last(exchanges).iter().map(|one| one.spread).collect();
+    let mut times: Vec<Duration> = last(exchanges).iter().map(time).collect();
     times.sort_unstable();
     Some(times[times.len() / 2].as_secs_f64() * 1000.0)
 }
@@ -154,6 +156,7 @@ mod tests {
             records: 10,
             record_bytes: 20_400,
             spread: Duration::from_millis(spread_ms),
+            took: Duration::from_millis(spread_ms + 2),
             persistent: true,
         };
         vec![one; count]
@@ -165,6 +168,7 @@ mod tests {
         let (exchanges, acknowledged) = (exchanges(40, 44), exchanges(40, 1));
         facts.add_visited(&Visited { exchanges, acknowledged, idle: Some(Some(Duration::from_secs(2))) });
         assert_eq!(facts.number("http.delayed_ack_ms"), Some(43.0));
+        assert_eq!(facts.number("http.response_ms"), Some(46.0));
         assert_eq!(facts.number("http.bytes_per_record"), Some(2040.0));
         assert_eq!(facts.number("http.keep_alive_s"), Some(2.0));
         assert_eq!(facts.number("http.keep_alive"), Some(1.0));

@@ -36,6 +36,13 @@ impl Image {
         find(&self.open(self.files.first()?)?, b"nginx/", |text| version(text).map(|(version, _)| version))
     }
 
+    /// The flags that a Go program was compiled with, such as `all=-N -l`.
+    pub(super) fn go_flags(&self) -> Option<String> {
+        // A line of its build information; quoted if it has spaces.
+        let flags = |text: &str| (!text.is_empty()).then(|| text.trim_matches('"').to_owned());
+        find(&self.open(self.files.first()?)?, b"build\t-gcflags=", flags)
+    }
+
     /// In the process's own root, as in a container.
     fn open(&self, file: &str) -> Option<File> {
         match file.starts_with("/proc/") {
