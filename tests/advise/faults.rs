@@ -43,7 +43,7 @@ const CASES: [Case; 27] = [
 ];
 
 /// The tests that put load on services run beside each other, but not beside the one of proxies.
-static ALONE: RwLock<()> = RwLock::new(());
+pub(super) static ALONE: RwLock<()> = RwLock::new(());
 
 /// Each waits for an idle connection most of the time.
 const AT_ONCE: usize = 6;

@@ -4,6 +4,7 @@ use crate::common::{go_program, peer};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -14,6 +15,9 @@ use weir_tls::issue::{Authority, Issued, KeyKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
     Go,
+    /// Go, compiled for a debugger.
+    GoUnoptimised,
+    Java,
     Node,
     Python,
 }
@@ -51,6 +55,8 @@ impl Service {
     ) -> Option<Self> {
         let mut command = match language {
             Language::Go => Command::new(go()?),
+            Language::GoUnoptimised => Command::new(go_unoptimised()?),
+            Language::Java => script("java", "Service.java")?,
             Language::Node => script("node", "node.js")?,
             Language::Python => script("python3", "python.py")?,
         };
@@ -66,6 +72,12 @@ impl Service {
         let scheme = if is_clear { "http" } else { "https" };
         let url = format!("{scheme}://127.0.0.1:{port}");
         Some(Self { child, url, ca: files.ca, _folder: folder })
+    }
+
+    /// Its address.
+    pub(super) fn address(&self) -> SocketAddr {
+        let (_, address) = self.url.split_once("://").unwrap();
+        address.parse().unwrap()
     }
 
     /// Its process.
@@ -123,7 +135,12 @@ fn script(program: &str, file: &str) -> Option<Command> {
 
 fn go() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
-    BUILT.get_or_init(|| go_program("advise-service", &adjacent("go/main.go"))).as_deref()
+    BUILT.get_or_init(|| go_program("advise-service", &adjacent("go/main.go"), &[])).as_deref()
+}
+
+/// Of this program alone: its standard library is the same.
+fn go_unoptimised() -> Option<PathBuf> {
+    go_program("advise-service-unoptimised", &adjacent("go/main.go"), &["-gcflags=-N -l"])
 }
 
 fn adjacent(name: &str) -> PathBuf {

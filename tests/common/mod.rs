@@ -116,12 +116,13 @@ fn missing(what: &str) {
     println!("skipped: {what}");
 }
 
-/// Builds a Go program of one file that needs only the standard library; `None` if this machine has no Go.
-pub fn go_program(name: &str, source: &Path) -> Option<PathBuf> {
+/// Builds a Go program of one file that needs only the standard library, with these flags; `None` if this machine has no
+/// Go.
+pub fn go_program(name: &str, source: &Path, flags: &[&str]) -> Option<PathBuf> {
     let go = peer("go")?;
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut build = Command::new(go);
-    build.args(["build", "-o"]).arg(&program).arg(source);
+    build.arg("build").args(flags).arg("-o").arg(&program).arg(source);
     let built = build.env("GOTOOLCHAIN", "local").env("GOPROXY", "off").env("GOFLAGS", "").output().unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     Some(program)

@@ -24,7 +24,7 @@ impl Server {
     /// The server in Go, in cleartext or with a certificate. `None` if this machine has no Go.
     pub(crate) fn go(tls: Option<&Certificates>) -> Option<Self> {
         static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
-        let program = BUILT.get_or_init(|| go_program("go-server", &adjacent("go/main.go"))).as_ref()?;
+        let program = BUILT.get_or_init(|| go_program("go-server", &adjacent("go/main.go"), &[])).as_ref()?;
         Some(Self::script(&mut Command::new(program), tls))
     }
 
@@ -66,6 +66,17 @@ impl Server {
         let program = peer("nginx")?;
         let template = fs::read_to_string(adjacent("nginx-proxy.conf")).unwrap();
         let template = template.replace("@TO@", &upstream.to_string());
+        Some(Self::nginx_with(&program, tempfile::tempdir().unwrap(), &template, tls))
+    }
+
+    /// The same, with a connection for each request: nginx's default.
+    pub(crate) fn nginx_closing_before(upstream: SocketAddr, tls: &Certificates) -> Option<Self> {
+        let program = peer("nginx")?;
+        let template = fs::read_to_string(adjacent("nginx-proxy.conf")).unwrap();
+        let template = template.replace("@TO@", &upstream.to_string());
+        let template = ["keepalive 16;", "proxy_http_version 1.1;", "proxy_set_header Connection \"\";"]
+            .into_iter()
+            .fold(template, |template, kept| template.replace(kept, ""));
         Some(Self::nginx_with(&program, tempfile::tempdir().unwrap(), &template, tls))
     }
 

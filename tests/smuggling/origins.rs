@@ -13,7 +13,7 @@ pub(super) fn nginx() -> Option<Server> {
 }
 
 pub(super) fn go() -> Option<Server> {
-    let program = go_program("smuggling-server", &own("main.go"))?;
+    let program = go_program("smuggling-server", &own("main.go"), &[])?;
     Some(Server::script(&mut Command::new(program), None))
 }
 
