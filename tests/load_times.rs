@@ -61,7 +61,10 @@ fn delays_are_measured(tls: Option<&Certificates>, flags: &[&str]) {
         valid_or_late(&result);
         assert!(delays.len() > 1000, "p99 needs a thousand: {}", delays.len());
         for (name, latency) in times(&result) {
-            assert_eq!(latency.count, delays.len() as u64, "{name}: each request counts once");
+            let (counted, served) = (latency.count, delays.len() as u64);
+            assert!(counted <= served, "{name}: {counted} counted, {served} served");
+            // A window that a busy machine ends late has requests after it, which do not count.
+            ensure(counted == served, || format!("{name}: {counted} counted, {served} served"))?;
             matches_the_server(name, latency, &delays, most)?;
         }
         Ok(())
