@@ -27,9 +27,17 @@ const PLANTED: [Planted; 12] = [
     ("TLS 1.2 only", || nginx("ssl_protocols TLSv1.2;"), "no-tls-1.3"),
     ("a superfluous root", || alone(Go, "none", Root), "root-sent"),
     ("delayed acknowledgements", || alone(Java, "nagle", Leaf), "delayed-ack"),
-    ("too few sockets", || before_origin("too-few-sockets", Nothing, "/bytes/100?delay_ms=5"), "too-few-sockets"),
+    (
+        "too few sockets",
+        || before_origin("too-few-sockets", Nothing, "/bytes/100?delay_ms=5"),
+        "too-few-sockets",
+    ),
     ("too many sockets", || before_origin("too-many-sockets", Nothing, "/bytes/100"), "too-many-sockets"),
-    ("OCSP fetched per handshake", || before_origin("ocsp-per-handshake", Leaf, "/"), "connection-per-handshake"),
+    (
+        "OCSP fetched per handshake",
+        || before_origin("ocsp-per-handshake", Leaf, "/"),
+        "connection-per-handshake",
+    ),
 ];
 
 const CLEAN: [(&str, Look); 5] = [
@@ -134,7 +142,13 @@ fn judged<T: Copy + Send + Sync>(all: &[T], judge: impl Fn(T) -> Option<String> 
 
 fn is_application(advice: &Value) -> bool {
     let split = &advice["split"];
-    let named = |word: &str| split["functions"].as_array().unwrap().iter().any(|one| one["symbol"].as_str().unwrap().contains(word));
+    let named = |word: &str| {
+        split["functions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|one| one["symbol"].as_str().unwrap().contains(word))
+    };
     split["first"] == "application" && split["words"].as_str().unwrap().contains(APPLICATION) && named("Json")
 }
 

@@ -63,10 +63,7 @@ const EXPECTED: [(&str, &[Exchange]); 8] = [
     ("tunnels.md", &[(0, ("example.org", "/"), 200, "ok"), (1, ("example.org", "/"), 200, "ok")]),
     (
         "tutorial.md",
-        &[
-            (0, ("localhost", "/x"), 308, "https://localhost/x"),
-            (1, ("localhost", "/x"), 200, "ok"),
-        ],
+        &[(0, ("localhost", "/x"), 308, "https://localhost/x"), (1, ("localhost", "/x"), 200, "ok")],
     ),
 ];
 

@@ -28,15 +28,23 @@ fn the_statements_of_the_studies_are_listed_and_verdicts_are_kept() {
     ends(&["studies", text(&own)], 1, &["own: it measured no statement of a study"]);
     ends(&["studies", "/nowhere"], 1, &["/nowhere: no such file or directory"]);
     ends(&["studies", "--keep"], 2, &["<RESULT>"]);
-    ends(&["studies", "run", "S5"], 2, &["S5", "expected one of S1 (TLS 1.3 of rustls at high concurrency), S2"]);
+    ends(
+        &["studies", "run", "S5"],
+        2,
+        &["S5", "expected one of S1 (TLS 1.3 of rustls at high concurrency), S2"],
+    );
 
     let of_study = store(&directory, "of-study", &BEFORE);
     let plan = of_study.join("plan.json");
     edit(&plan, &plan, |plan| plan["experiment"]["claims"][0]["source"] = json!("S3"));
     let folder = directory.path().join("kept");
     let keep = format!("--keep={}", text(&folder));
-    let listed = ends(&["studies", text(&of_study), &keep], 0, &["S1: ", "S2: ", "S3: ", "S4: ", "not testable here"]);
-    assert!(!listed.contains("weir costs at most twice"), "the experiment is not one of the studies': {listed}");
+    let listed =
+        ends(&["studies", text(&of_study), &keep], 0, &["S1: ", "S2: ", "S3: ", "S4: ", "not testable here"]);
+    assert!(
+        !listed.contains("weir costs at most twice"),
+        "the experiment is not one of the studies': {listed}"
+    );
     let kept: Value = serde_json::from_str(&fs::read_to_string(folder.join("tiny.json")).unwrap()).unwrap();
     let result = &kept["results"][0];
     assert!(result["on"]["command"].as_str().unwrap().starts_with("weir run tiny"), "{kept}");
@@ -45,7 +53,10 @@ fn the_statements_of_the_studies_are_listed_and_verdicts_are_kept() {
     let page = directory.path().join("page.md");
     ends(&["studies", "--markdown", text(&page)], 0, &[]);
     let page = fs::read_to_string(&page).unwrap();
-    assert!(page.starts_with("# The studies, statement by statement\n") && page.contains("## S4: "), "{page}");
+    assert!(
+        page.starts_with("# The studies, statement by statement\n") && page.contains("## S4: "),
+        "{page}"
+    );
 }
 
 #[test]

@@ -177,8 +177,7 @@ impl Part {
     }
 }
 
-const ALL: [Part; 6] =
-    [Part::Application, Part::Tls, Part::Http, Part::Memory, Part::Kernel, Part::Unknown];
+const ALL: [Part; 6] = [Part::Application, Part::Tls, Part::Http, Part::Memory, Part::Kernel, Part::Unknown];
 
 /// The parts with samples, and those of the application and TLS, the largest first.
 fn parts(profile: &Profile) -> Vec<Shared> {
@@ -303,7 +302,11 @@ mod tests {
     #[test]
     fn compiled_code_without_names_gets_the_switch_that_names_it() {
         let split = split("[unknown] [perf-7.map] 900\nmain;malloc 100\n");
-        assert!(split.words.ends_with("Node.js names the functions with --perf-basic-prof"), "{}", split.words);
+        assert!(
+            split.words.ends_with("Node.js names the functions with --perf-basic-prof"),
+            "{}",
+            split.words
+        );
         assert_eq!(split.mostly().as_deref(), Some("mostly compiled code without names 90 %"));
     }
 }

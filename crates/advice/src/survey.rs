@@ -5,8 +5,8 @@ use crate::config::Config;
 use crate::fact::Facts;
 use crate::finding::findings;
 use crate::gather::{
-    Accepted, Activity, Clients, Counted, Process, Returned, Rounds, Upstream, Visited, Visitor, Watched, is_at_work,
-    requests_in_turn,
+    Accepted, Activity, Clients, Counted, Process, Returned, Rounds, Upstream, Visited, Visitor, Watched,
+    is_at_work, requests_in_turn,
 };
 use crate::product::Product;
 use crate::question::{AdviceError, Question};

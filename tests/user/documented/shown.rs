@@ -65,9 +65,7 @@ fn pages() -> Vec<(String, String)> {
     let mut pages: Vec<PathBuf> = vec![root.join("README.md")];
     for folder in ["docs", "docs/gateway"] {
         let entries = fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
-        pages.extend(
-            entries.filter(|path| path.extension().is_some_and(|extension| extension == "md")),
-        );
+        pages.extend(entries.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
     }
     pages.sort();
     let name = |path: &Path| {

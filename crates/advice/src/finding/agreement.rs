@@ -91,9 +91,13 @@ fn findings_that_hold_together_do_not_contradict_each_other() {
                 for rule in [one, other] {
                     assert!(found.iter().any(|finding| finding.id == rule.id), "{}: {facts:?}", rule.id);
                 }
-                for (moves, leaves) in found.iter().flat_map(|one| found.iter().map(move |other| (one, other))) {
+                for (moves, leaves) in
+                    found.iter().flat_map(|one| found.iter().map(move |other| (one, other)))
+                {
                     let what = contradiction(moves, leaves);
-                    wrong.extend(what.map(|what| format!("{} to {what}, which {} leaves", moves.id, leaves.id)));
+                    wrong.extend(
+                        what.map(|what| format!("{} to {what}, which {} leaves", moves.id, leaves.id)),
+                    );
                 }
             }
         }
@@ -122,7 +126,8 @@ fn finding_of(change: &str, towards: &[&str], away: &[&str]) -> Finding {
 /// TLS 1.3, one in Node.js got "Node.js 12 or later", and, next, "Node.js 24 or later".
 #[test]
 fn a_contradiction_is_seen() {
-    let leaves = finding_of("a build on OpenSSL 3.5 or AWS-LC", &[], &["OpenSSL 3.0", "OpenSSL 3.1", "Node.js 20"]);
+    let leaves =
+        finding_of("a build on OpenSSL 3.5 or AWS-LC", &[], &["OpenSSL 3.0", "OpenSSL 3.1", "Node.js 20"]);
     let newer = finding_of("Node.js 24 or later", &[], &[]);
     let more = finding_of("a worker for each core", &["more workers"], &[]);
     let fewer = finding_of("a worker for each core", &[], &["more workers"]);

@@ -64,7 +64,8 @@ impl Facts {
         self.add("crypto.narrow_rsa", share(stacks, &NARROW_RSA), &source);
         let inlined = share(stacks, &INLINED);
         if inlined > UNOPTIMISED {
-            let words = format!("functions that it would inline take {:.0} % of the CPU time", inlined * 100.0);
+            let words =
+                format!("functions that it would inline take {:.0} % of the CPU time", inlined * 100.0);
             self.add("process.debug_build", words, &source);
         }
     }
@@ -95,7 +96,10 @@ mod tests {
             words("own::f;core::num::<impl u64>::wrapping_add 12\nown::f;core::option::Option<T>::map;own::g 88\n").as_deref(),
             Some("functions that it would inline take 12 % of the CPU time")
         );
-        assert_eq!(words("own::f;core::option::Option<T>::map 3\nown::f;core::ptr::drop_in_place 97\n"), None);
+        assert_eq!(
+            words("own::f;core::option::Option<T>::map 3\nown::f;core::ptr::drop_in_place 97\n"),
+            None
+        );
     }
 
     #[test]

@@ -79,7 +79,8 @@ impl Process {
         };
         let (arguments, environment) = (read("cmdline"), read("environ"));
         let values = environment.split('\0').filter_map(|one| one.split_once('='));
-        let values = values.filter(|(name, _)| variables.contains(name)).flat_map(|(_, value)| value.split(' '));
+        let values =
+            values.filter(|(name, _)| variables.contains(name)).flat_map(|(_, value)| value.split(' '));
         let found = arguments.split('\0').chain(values).find(|one| switches.contains(one));
         found.map(str::to_owned)
     }

@@ -218,7 +218,8 @@ impl Watched {
     /// The connections that the processes accept per request, beyond those of this program, as from a proxy between; `None`
     /// if that is unknown.
     fn accepted_per_request(&self) -> Option<(f64, u64)> {
-        let count = self.upstream.accepted.count().filter(|_| self.requests > 0 && !self.has_other_clients)?;
+        let count =
+            self.upstream.accepted.count().filter(|_| self.requests > 0 && !self.has_other_clients)?;
         let others = count.saturating_sub(self.accepted);
         // A proxy opens a pool, too.
         let beyond = if others > GROWTH as u64 { others } else { 0 };
@@ -421,7 +422,8 @@ mod tests {
             let all: Vec<Socket> = [socket_of("a:1", "0:0", 1)].into_iter().chain(accepted).collect();
             upstream.look_at(&all, &(1..200).collect());
             let counted = Counted::default();
-            Watched { upstream, requests: 100, accepted: 5, counted, has_other_clients }.accepted_per_request()
+            Watched { upstream, requests: 100, accepted: 5, counted, has_other_clients }
+                .accepted_per_request()
         };
         for (clients, ratio) in [(5, 0.0), (13, 0.0), (105, 1.0), (55, 0.5)] {
             assert_eq!(per_request(clients, false), Some((ratio, 100)), "{clients}");

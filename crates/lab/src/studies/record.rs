@@ -70,7 +70,8 @@ impl Judged {
     /// Whether the verdict is on this claim: the same predicate on the same cells. Levels that all cells of a result have
     /// in common are not in its claims.
     pub(super) fn is_of(&self, claim: &Claim) -> bool {
-        let asked = |claim: &Claim| (claim.metric, claim.share_of.clone(), claim.expect, claim.against.clone());
+        let asked =
+            |claim: &Claim| (claim.metric, claim.share_of.clone(), claim.expect, claim.against.clone());
         asked(&self.claim) == asked(claim)
             && self.claim.cell.iter().all(|(key, level)| claim.cell.get(key) == Some(level))
     }

@@ -3,8 +3,8 @@
 use super::record::in_folder;
 use super::*;
 use crate::experiment::{Layout, Predicate};
-use crate::tests::world::{COSTS, World, world_of};
 use crate::testing::MockExecutor;
+use crate::tests::world::{COSTS, World, world_of};
 use std::path::PathBuf;
 
 /// A claim of a study that fast, with 0.8 of the CPU, meets.
@@ -19,7 +19,8 @@ fn claim(expect: &str) -> Claim {
 fn world(expect: &str) -> World {
     world_of(MockExecutor::new(&COSTS), |experiment| {
         experiment.layout = Layout::Blocks;
-        experiment.claims = vec![claim(expect), Claim { source: "own".into(), id: "own".into(), ..claim("< 1") }];
+        experiment.claims =
+            vec![claim(expect), Claim { source: "own".into(), id: "own".into(), ..claim("< 1") }];
     })
 }
 
@@ -48,7 +49,8 @@ fn a_kept_verdict_counts_for_the_claim_that_it_judged() {
     assert_eq!(verdict, ClaimVerdict::Undecided);
     assert!(why.contains("has changed"), "{why}");
     let mut elsewhere = statement(&folder, "< 0.9");
-    elsewhere.claim.cell = [("target".to_owned(), crate::experiment::Level::of(&"slow".into()))].into_iter().collect();
+    elsewhere.claim.cell =
+        [("target".to_owned(), crate::experiment::Level::of(&"slow".into()))].into_iter().collect();
     assert_eq!(elsewhere.verdict().0, ClaimVerdict::Undecided, "of other cells");
 }
 
@@ -105,14 +107,20 @@ fn every_study_has_statements_and_ids_are_unique() {
 fn a_study_s_figure_has_a_claim_of_its_own() {
     for statement in statements::<PathBuf>(&[]).expect("are read") {
         let Statement { experiment, claim, .. } = statement;
-        let Some(Predicate::Within(low, high)) = claim.expect.filter(|_| claim.against.is_some()) else { continue };
+        let Some(Predicate::Within(low, high)) = claim.expect.filter(|_| claim.against.is_some()) else {
+            continue;
+        };
         // No difference.
         if low < 1.0 && 1.0 < high {
             continue;
         }
         let has_figure = claim.figures.is_some() || claim.original.is_some();
         assert!(has_figure, "{experiment}: {}: a two-sided band without a figure", claim.id);
-        assert!(!claim.says.contains("faster") && !claim.says.contains("slower"), "{experiment}: {}", claim.says);
+        assert!(
+            !claim.says.contains("faster") && !claim.says.contains("slower"),
+            "{experiment}: {}",
+            claim.says
+        );
     }
 }
 

@@ -46,13 +46,25 @@ fn what_an_interpreter_does_for_a_program_is_the_programs() {
     for (stack, category) in [
         ("main [node];v8::internal::JsonParser<unsigned char>::ParseJson [node]", Category::Application),
         ("main [node];v8::internal::JsonStringifier::SerializeString [node]", Category::Application),
-        ("main [node];v8::internal::parsing::ParseProgram [node];v8::internal::Parser::Do [node]", Category::Runtime),
+        (
+            "main [node];v8::internal::parsing::ParseProgram [node];v8::internal::Parser::Do [node]",
+            Category::Runtime,
+        ),
         ("_PyEval_EvalFrameDefault [python3.11]", Category::Application),
-        ("_PyEval_EvalFrameDefault [python3.11];scan_once [_json.cpython-311-x86_64-linux-gnu.so]", Category::Application),
-        ("_PyEval_EvalFrameDefault [libpython3.12.so.1.0];gc_collect_main [libpython3.12.so.1.0]", Category::Runtime),
+        (
+            "_PyEval_EvalFrameDefault [python3.11];scan_once [_json.cpython-311-x86_64-linux-gnu.so]",
+            Category::Application,
+        ),
+        (
+            "_PyEval_EvalFrameDefault [libpython3.12.so.1.0];gc_collect_main [libpython3.12.so.1.0]",
+            Category::Runtime,
+        ),
         ("_PyEval_EvalFrameDefault [python3.11];_PyObject_Malloc [python3.11]", Category::Allocation),
         ("sock_recv [_socket.cpython-311-x86_64-linux-gnu.so]", Category::SystemCalls),
-        ("_PyEval_EvalFrameDefault [python3.11];_ssl__SSLSocket_read [_ssl.cpython-311-x86_64-linux-gnu.so]", Category::Tls),
+        (
+            "_PyEval_EvalFrameDefault [python3.11];_ssl__SSLSocket_read [_ssl.cpython-311-x86_64-linux-gnu.so]",
+            Category::Tls,
+        ),
         (
             "_ssl__SSLSocket_read [_ssl.cpython-311-x86_64-linux-gnu.so];SSL_read [libssl.so.3];aesni_gcm_encrypt [libcrypto.so.3]",
             Category::RecordEncryption,

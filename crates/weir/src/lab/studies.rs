@@ -132,7 +132,9 @@ fn measure(args: &RunArgs) -> Outcome {
         return Err(Failure::run(failed.join("\nweir: ")));
     }
     if results.is_empty() {
-        return Err(Failure::no_evidence("no run measured a statement; see the reasons above and `weir doctor`"));
+        return Err(Failure::no_evidence(
+            "no run measured a statement; see the reasons above and `weir doctor`",
+        ));
     }
     Ok(())
 }
