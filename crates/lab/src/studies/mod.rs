@@ -96,7 +96,7 @@ pub struct Statement {
 ///
 /// # Errors
 /// A path that is no result of an experiment with such statements; a file that is not valid.
-pub fn statements(results: &[impl AsRef<Path>]) -> Result<Vec<Statement>, LabError> {
+pub fn statements<P: AsRef<Path>>(results: &[P]) -> Result<Vec<Statement>, LabError> {
     let mut records = record::stored()?;
     for result in results {
         record::add(&mut records, crate::any::measured(result.as_ref())?);

@@ -115,7 +115,7 @@ impl Record {
     /// Errors: a folder that cannot be written.
     pub(super) fn write(&self, folder: &Path) -> Result<(), LabError> {
         let path = folder.join(format!("{}.json", self.experiment));
-        let text = serde_json::to_string_pretty(self).map_err(|error| stored(&path, error.to_string()))?;
+        let text = serde_json::to_string_pretty(self).map_err(|error| spoilt(&path, error.to_string()))?;
         fs::create_dir_all(folder).map_err(LabError::file(folder, "cannot be created"))?;
         fs::write(&path, text + "\n").map_err(LabError::file(&path, "cannot be written"))
     }
@@ -177,11 +177,11 @@ pub(super) fn in_folder(folder: &Path) -> Result<Vec<Record>, LabError> {
 }
 
 fn parse(path: &Path, text: &str) -> Result<Record, LabError> {
-    let value: Value = serde_json::from_str(text).map_err(|error| stored(path, error.to_string()))?;
-    check_layout("schema", &value["schema"], SCHEMA..=SCHEMA).map_err(|message| stored(path, message))?;
-    serde_json::from_value(value).map_err(|error| stored(path, error.to_string()))
+    let value: Value = serde_json::from_str(text).map_err(|error| spoilt(path, error.to_string()))?;
+    check_layout("schema", &value["schema"], SCHEMA..=SCHEMA).map_err(|message| spoilt(path, message))?;
+    serde_json::from_value(value).map_err(|error| spoilt(path, error.to_string()))
 }
 
-fn stored(path: &Path, message: String) -> LabError {
+fn spoilt(path: &Path, message: String) -> LabError {
     LabError::Stored { path: path.to_owned(), message }
 }
