@@ -3,6 +3,8 @@
 use crate::common::load::undisturbed;
 use crate::common::{Experiment, Weir, all_count};
 use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A relay started by a shell, after `script`.
@@ -60,6 +62,25 @@ fn a_killed_check_invalidates_its_run_and_a_rejection_all_runs() {
     let (refused, asked) = check("echo no such key; exit 1", 0);
     let why = "invalid: target: its own check rejects its configuration: no such key";
     assert_eq!((refused, asked), (vec![why.to_owned(); 3], 1));
+}
+
+/// A unix socket's path has at most 107 bytes, and a run's directory is as deep as the user likes.
+#[test]
+fn a_run_has_an_empty_directory_with_a_short_path_until_it_ends() {
+    let script =
+        "ls -A {{short_dir}} >>FOLDER/content; echo {{short_dir}} >>FOLDER/short; : >{{short_dir}}/socket";
+    let relay = relay_after(script, "check = { command = ['test', '-d', '{{short_dir}}'] }");
+    let small = Experiment::of(&[("relay/target.toml", &relay)], &["target=[\"relay\"]", "blocks=2"]);
+    for run in small.run() {
+        assert!(run["observation"]["failure"].is_null(), "{}", run["observation"]);
+    }
+    let (short, content) = (small.text("short"), small.text("content"));
+    let directories: BTreeSet<&Path> = short.lines().map(Path::new).collect();
+    assert_eq!((directories.len(), content.as_str()), (2, ""), "{short}");
+    for directory in directories {
+        assert_eq!(directory.parent(), Some(std::env::temp_dir().as_path()));
+        assert!(!directory.exists(), "{} is left", directory.display());
+    }
 }
 
 /// The report shows the settings with 2 connections and those with 4, not one of them for both.

@@ -31,7 +31,7 @@ pub(crate) use case::Case;
 pub(crate) use conditions::{Conditions, Framing, OriginKind, RequestKind, UpstreamConnections, echo};
 #[cfg(test)]
 pub(crate) use executor::NO_RATE;
-pub(crate) use executor::{ProcessExecutor, issue_certificate, sample_values};
+pub(crate) use executor::{ProcessExecutor, issue_certificate, sample_values, short_directory};
 #[cfg(test)]
 pub(crate) use factors::Group;
 pub(crate) use factors::{CertificateKind, Load, Mode, Side, Suite, Tls, TlsVersion};

@@ -10,6 +10,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 use weir_tls::issue::{self, KeyKind};
 
 /// The names in the certificate: a target may verify any.
@@ -61,9 +62,17 @@ pub(crate) fn sample_values(weir: &Path, tls: &Tls) -> Values {
         .with_size(64, 1000, &[0])
         .with_certificate(Path::new("0"))
         .with("dir", "0")
+        .with("short_dir", "0")
         .with("listen_address", LOOPBACK_ADDRESS)
         .with("upstream_address", LOOPBACK_ADDRESS)
         .with_ports(&Ports::default(), 1)
+}
+
+/// An empty directory with a short path, for sockets: the path of one has at most 107 bytes (`unix(7)`), and that of a
+/// run's directory may be longer. Removed with the value.
+pub(crate) fn short_directory() -> Result<TempDir, LabError> {
+    let made = tempfile::Builder::new().prefix("weir-").tempdir();
+    made.map_err(|source| LabError::System { action: "creating a temporary directory", source })
 }
 
 /// The file with a JSON body of this many bytes, created on demand, and its SHA-256 in hexadecimal digits.

@@ -6,7 +6,7 @@ mod running;
 mod turn;
 mod words;
 
-pub(crate) use material::{issue_certificate, sample_values};
+pub(crate) use material::{issue_certificate, sample_values, short_directory};
 
 use super::levels::Place as _;
 use super::ports::{Ports, first_look};
@@ -29,6 +29,7 @@ use running::{Running, Task};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 use turn::Draw;
 use weir_netem::{Net, Place, RelayPlace};
 use words::Places;
@@ -95,7 +96,7 @@ impl ProcessExecutor {
         target: &Target,
         asked: &Asked<'_>,
         net: &Net,
-        work: &Path,
+        [work, short]: [&Path; 2],
         ports: &Ports,
     ) -> Result<Option<Prepared>, LabError> {
         let (cell, conditions) = (&asked.run.cell, &asked.conditions);
@@ -103,6 +104,7 @@ impl ProcessExecutor {
             .with_size(conditions.connections, conditions.bytes, &conditions.cores.gateway)
             .with_certificate(&self.places.tls.join(conditions.tls.certificate.to_string()))
             .with("dir", work.display())
+            .with("short_dir", short.display())
             .with("listen_address", net.gateway_address())
             .with("upstream_address", net.origin_address())
             .with_ports(ports, conditions.origin_servers.into());
@@ -214,15 +216,16 @@ impl ProcessExecutor {
         let work = self.work.join(&asked.run.id);
         let _ = fs::remove_dir_all(&work);
         fs::create_dir_all(&work).map_err(LabError::file(&work, "cannot be created"))?;
+        let short = short_directory()?;
         let (net, prepared, refused) = match self.network(&asked) {
             Ok(net) => {
-                let prepared = self.prepare(&target, &asked, &net, &work, &ports)?;
+                let prepared = self.prepare(&target, &asked, &net, [&work, short.path()], &ports)?;
                 let refused = prepared.as_ref().and_then(|one| self.check(cell, one, &net, &work).err());
                 (Some(net), prepared, refused)
             }
             Err(error) => (None, None, Some(error.to_string())),
         };
-        Ok(Staged { asked, target, ports, work, net, prepared, refused })
+        Ok(Staged { asked, target, ports, work, _short: short, net, prepared, refused })
     }
 
     /// The seed of a run: different for each, the same when the run is repeated.
@@ -238,6 +241,8 @@ struct Staged<'a> {
     target: Target,
     ports: Ports,
     work: PathBuf,
+    /// Kept until its processes have exited.
+    _short: TempDir,
     net: Option<Net>,
     prepared: Option<Prepared>,
     /// Why it cannot be executed.

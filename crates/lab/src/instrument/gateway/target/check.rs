@@ -8,7 +8,7 @@ use crate::guard::Guard;
 use crate::host::this_program;
 use crate::instrument::gateway::ports::{MOST_SERVERS, Ports, first_look};
 use crate::instrument::gateway::template::Values;
-use crate::instrument::gateway::{Tls, issue_certificate};
+use crate::instrument::gateway::{Tls, issue_certificate, short_directory};
 use crate::interrupt::Interrupt;
 use crate::process::{Process, Stop, StopSignal, Waited, allowed_cores};
 use std::fmt::Write;
@@ -83,12 +83,14 @@ fn each_mode(
     for &mode in &target.description.modes {
         let work = place.path().join(mode.to_string());
         fs::create_dir(&work).map_err(LabError::file(&work, "cannot be created"))?;
+        let short = short_directory()?;
         // A check may bind its listener, so the ports are real.
         let ports = Ports::find(first_look())?;
         let values = values
             .clone()
             .with_certificate(place.path())
             .with("dir", work.display())
+            .with("short_dir", short.path().display())
             .with_ports(&ports, MOST_SERVERS);
         let Some(prepared) = target.prepare(mode, &values)? else { continue };
         for (name, text) in &prepared.files {
