@@ -1,8 +1,9 @@
 //! Requirements of an experiment on the targets and the machine, which its file alone cannot show.
 
-use super::levels::listed;
+use super::levels::{Place as _, listed};
 use super::target::{Target, Targets};
 use super::{Side, TlsVersion};
+use crate::cell::Levels;
 use crate::error::ConfigError;
 use crate::experiment::{Experiment, Level};
 use crate::instrument::Blame;
@@ -10,6 +11,8 @@ use std::collections::BTreeSet;
 use toml::{Table, Value};
 
 const TICKETS: &str = "tls.tickets";
+
+const VERSION: &str = "tls.version";
 
 impl Experiment {
     /// Checks whether the targets and these cores can meet the experiment. `wrong` blames a key.
@@ -25,24 +28,23 @@ impl Experiment {
     }
 
     /// Checks the number of tickets, if there are any: in TLS 1.3. A target that cannot send it gets a remark in its
-    /// title. Several numbers would make cells that do not differ.
-    /// Errors: one of several numbers that a target does not send.
+    /// title. Of several numbers, it has cells with those that it can send ([`Self::is_sent`]).
+    /// Errors: several numbers of which a target sends none.
     pub(crate) fn check_tickets(&self, targets: &mut Targets) -> Result<(), ConfigError> {
         let asked = self.any_conditions()?.tls.tickets;
-        let is_tls = self.modes().iter().any(|mode| mode.client() == Side::H1);
-        let versions = self.levels("tls.version");
-        let is_13 = versions.is_empty() || versions.contains(&Level::new(TlsVersion::V1_3));
-        if !is_13 || !is_tls {
+        if !self.has_tls_13() {
             return Ok(());
         }
         let levels = self.levels(TICKETS);
         for target in targets.present.values_mut() {
             let Some(sent) = target.description.tickets.as_deref() else { continue };
-            let is_sent = |level: &Level| sent.iter().any(|number| Level::new(number) == *level);
-            if let Some(level) = levels.iter().find(|level| levels.len() > 1 && !is_sent(level)) {
-                let (name, sent) = (&target.name, listed(sent));
+            if levels.len() > 1 {
+                if self.unsent(target).len() < levels.len() {
+                    continue;
+                }
+                let (levels, name, sent) = (listed(levels), &target.name, listed(sent));
                 let message = format!(
-                    "`{level}`: target `{name}` sends only {sent}: expected one value, or other targets"
+                    "`{levels}`: target `{name}` sends only {sent}: expected that too, one value, or other targets"
                 );
                 return Err(ConfigError::new(TICKETS, message));
             }
@@ -53,6 +55,33 @@ impl Experiment {
             }
         }
         Ok(())
+    }
+
+    /// Whether some cell has TLS 1.3 on the client's side.
+    fn has_tls_13(&self) -> bool {
+        let versions = self.levels(VERSION);
+        let is_13 = versions.is_empty() || versions.contains(&Level::new(TlsVersion::V1_3));
+        is_13 && self.modes().iter().any(|mode| mode.client() == Side::H1)
+    }
+
+    /// The varied numbers of tickets that a target cannot send.
+    pub(super) fn unsent(&self, target: &Target) -> Vec<Level> {
+        let mut levels = self.levels(TICKETS);
+        let is_limited = levels.len() > 1 && self.has_tls_13();
+        let Some(sent) = target.description.tickets.as_ref().filter(|_| is_limited) else {
+            return Vec::new();
+        };
+        levels.retain(|level| !sent.iter().any(|number| Level::new(number) == *level));
+        levels
+    }
+
+    /// Whether a target can send the tickets of a cell at these levels: with others, cells would not differ. In TLS 1.2
+    /// there is one ticket, whatever the number.
+    pub(super) fn is_sent(&self, target: &Target, levels: &Levels) -> bool {
+        let version = levels.get(VERSION).cloned().or_else(|| self.levels(VERSION).pop());
+        let is_13 = version.is_none_or(|version| version == Level::new(TlsVersion::V1_3));
+        let number = levels.get(TICKETS).filter(|_| is_13 && levels.mode().client() == Side::H1);
+        number.is_none_or(|number| !self.unsent(target).contains(number))
     }
 
     /// Checks that gateways keep a counterpart if the file, whose text this is, has a baseline.
@@ -144,6 +173,7 @@ impl Experiment {
 mod tests {
     use super::super::blame;
     use super::TICKETS;
+    use crate::experiment::Experiment;
     use crate::instrument::gateway::target::Targets;
     use crate::instrument::gateway::template::Values;
     use crate::instrument::gateway::testing::{TEXT, experiment, parse, plan, targets as made_up};
@@ -237,12 +267,38 @@ mod tests {
 
     /// Regression test: `tls.tickets=[0, 2, 4]` made cells of targets that always send 2, labelled as 0 and 4.
     #[test]
-    fn a_number_that_is_not_sent_makes_no_cells_of_its_own() {
-        assert_eq!(
-            title(&[2], "h1-h1c", &[2, 4]),
-            Err("tls.tickets: `4`: target `fast` sends only 2: expected one value, or other targets".into())
-        );
+    fn several_numbers_of_which_none_is_sent_are_rejected() {
+        let message =
+            "tls.tickets: `0, 4`: target `fast` sends only 2: expected that too, one value, or other targets";
+        assert_eq!(title(&[2], "h1-h1c", &[0, 4]), Err(message.into()));
+        assert_eq!(title(&[2], "h1-h1c", &[2, 4]), Ok("T".into()));
         assert_eq!(title(&[0, 1], "h1-h1c", &[0, 1]), Ok("T".into()));
+    }
+
+    /// A rival whose number is fixed runs beside those that vary it, where all do the same.
+    #[test]
+    fn a_number_that_is_not_sent_makes_no_cells() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut targets = made_up(directory.path());
+        targets.present.get_mut("fast").expect("is here").description.tickets = Some(vec![2]);
+        let mut experiment = experiment();
+        experiment.set_constant("mode", "h1-h1c".into());
+        experiment.set_constant("load_model", "saturated".into());
+        experiment.set_factor(TICKETS, vec![1.into(), 2.into(), 4.into()]);
+        experiment.aa = None;
+        let cells = |experiment: &Experiment, name: &str| -> Vec<String> {
+            let plan = plan(experiment.clone(), &targets, &RunOptions::default()).expect("is planned");
+            let of = plan.cells.iter().filter(|cell| cell.subject == name);
+            of.map(|cell| cell.levels.word(TICKETS).to_owned()).collect()
+        };
+        assert_eq!(cells(&experiment, "fast"), ["2"]);
+        assert_eq!(cells(&experiment, "slow"), ["1", "2", "4"]);
+        let planned = plan(experiment.clone(), &targets, &RunOptions::default()).expect("is planned");
+        let words = "fast with 1, 4 tickets in TLS 1.3: it sends only 2";
+        assert!(planned.dropped.iter().any(|line| line == words), "{:?}", planned.dropped);
+        experiment.set_constant("tls.version", "1.2".into());
+        experiment.set_constant("tls.suite", "ecdhe-ecdsa-aes128-gcm-sha256".into());
+        assert_eq!(cells(&experiment, "fast"), ["1", "2", "4"], "it has one ticket in any of them");
     }
 
     /// Regression test: with TLS 1.2 as the first of two versions the number was not checked.
@@ -253,7 +309,7 @@ mod tests {
         targets.present.get_mut("fast").expect("is here").description.tickets = Some(vec![2]);
         let mut experiment = experiment();
         experiment.set_constant("mode", "h1-h1c".into());
-        experiment.set_factor(TICKETS, vec![2.into(), 4.into()]);
+        experiment.set_factor(TICKETS, vec![1.into(), 4.into()]);
         for (versions, is_right) in [(vec!["1.2"], true), (vec!["1.2", "1.3"], false)] {
             experiment.set_factor("tls.version", versions.into_iter().map(Value::from).collect());
             assert_eq!(experiment.check_tickets(&mut targets).is_ok(), is_right);

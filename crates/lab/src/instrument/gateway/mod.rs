@@ -172,7 +172,7 @@ impl Instrument for Gateway {
     }
 
     fn dropped(experiment: &Experiment, targets: &Targets) -> Vec<String> {
-        plan::unsupported_modes(experiment, targets)
+        plan::unsupported(experiment, targets)
     }
 
     fn calibration(experiment: &Experiment, cells: &[Cell]) -> Result<Vec<Cell>, ConfigError> {

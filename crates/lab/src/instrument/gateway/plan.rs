@@ -27,7 +27,9 @@ pub(super) fn candidates(experiment: &Experiment, targets: &Targets) -> Result<V
         let standing = if is_present { Standing::Present } else { Standing::Absent };
         let modes = &target.description.modes;
         for (name, settings) in measured(experiment, target) {
-            for levels in combinations.iter().filter(|levels| modes.contains(&levels.mode())) {
+            let is_possible =
+                |levels: &&Levels| modes.contains(&levels.mode()) && experiment.is_sent(target, levels);
+            for levels in combinations.iter().filter(is_possible) {
                 let with = |levels: Levels, (key, level): &(&str, Level)| levels.with(key, level.clone());
                 let levels = settings.iter().fold(levels.clone(), with);
                 let (id, name, subject) = (id(&levels, &name), name.clone(), subject.clone());
@@ -71,8 +73,19 @@ fn measured<'a>(experiment: &'a Experiment, target: &Target) -> Vec<(String, Vec
     measured
 }
 
+/// What present targets cannot run: modes, and numbers of tickets.
+pub(super) fn unsupported(experiment: &Experiment, targets: &Targets) -> Vec<String> {
+    let tickets = targets.present.values().filter_map(|target| {
+        let (unsent, sent) = (listed(experiment.unsent(target)), target.description.tickets.as_ref()?);
+        let words =
+            || format!("{} with {unsent} tickets in TLS 1.3: it sends only {}", target.name, listed(sent));
+        (!unsent.is_empty()).then(words)
+    });
+    unsupported_modes(experiment, targets).into_iter().chain(tickets).collect()
+}
+
 /// The modes of the experiment that a target lacks while it has others of the kind: with a gateway or without.
-pub(super) fn unsupported_modes(experiment: &Experiment, targets: &Targets) -> Vec<String> {
+fn unsupported_modes(experiment: &Experiment, targets: &Targets) -> Vec<String> {
     let is_of_gateway = |mode: &Mode| mode.upstream().is_some();
     let lacks = |target: &Target| {
         let has = &target.description.modes;
