@@ -1,6 +1,6 @@
 //! `weir targets`: list, install and check, with the test's own targets.
 
-use crate::common::{Ended, Weir};
+use crate::common::{Ended, Weir, script};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -186,6 +186,50 @@ fn an_invalid_description_is_a_row_and_an_exit_code() {
     let nowhere = Weir::run(&["targets", "--directory", "/no/such"]);
     assert_eq!(nowhere.code, Some(2));
     assert!(nowhere.stderr.contains("/no/such: no target found: expected "), "{}", nowhere.stderr);
+}
+
+/// The study's proxy cannot set the number of tickets that its experiment varies: it has the cells with its own number,
+/// on both of its TLS libraries, and those of TLS 1.2. Until it is built, the plan says how to build it.
+#[test]
+fn the_proxy_of_the_ticket_study_is_in_its_experiment() {
+    let experiment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/tickets-wire.toml");
+    let programs = tempfile::tempdir().unwrap();
+    let plan = || {
+        let mut weir = Command::new(env!("CARGO_BIN_EXE_weir"));
+        weir.arg("plan").arg(&experiment).args(["--set", "cores.gateway=[0]"]);
+        let ended = weir.env("PATH", programs.path()).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert!(ended.status.success(), "{}", text(&ended.stderr));
+        text(&ended.stdout)
+    };
+    let of = |plan: &str, name: &str| -> Vec<String> {
+        let cells = plan.lines().filter_map(|line| line.split_whitespace().nth(1));
+        let is_of = |cell: &&str| cell.starts_with("handshake-") && cell.ends_with(&format!(".{name}"));
+        cells.filter(is_of).map(str::to_owned).collect()
+    };
+    let without = plan();
+    let flowing = without.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "target g3tiles: absent",
+        "target g3tiles-rustls: absent",
+        "capnproto",
+        "cargo build --release -p g3tiles",
+    ] {
+        assert!(flowing.contains(words), "no `{words}` in {flowing}");
+    }
+    assert!(of(&without, "g3tiles").is_empty(), "{without}");
+    script(&programs.path().join("g3tiles"), "echo g3tiles 0.3.9");
+    let with = plan();
+    for name in ["g3tiles", "g3tiles-rustls"] {
+        let cells = of(&with, name);
+        let (modern, older): (Vec<&String>, Vec<&String>) =
+            cells.iter().partition(|cell| cell.contains("tls.version=1.3"));
+        // Full and resumed, at two loads.
+        assert_eq!((modern.len(), older.len()), (4, 4), "{cells:?}");
+        assert!(modern.iter().all(|cell| cell.contains("tls.tickets=2.")), "{cells:?}");
+        let words = format!("not run: {name} with 0, 1, 4 tickets in TLS 1.3: it sends only 2");
+        assert!(with.contains(&words), "{with}");
+    }
 }
 
 /// The targets of this repository: all descriptions are valid, and present targets accept their configurations.
