@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 #[track_caller]
-fn ends(args: &[&str], code: i32, parts: &[&str]) -> String {
+pub(super) fn ends(args: &[&str], code: i32, parts: &[&str]) -> String {
     let ended = Weir::run(args);
     let said = format!("{}{}", ended.stdout, ended.stderr);
     assert_eq!(ended.code, Some(code), "{args:?}: {said}");

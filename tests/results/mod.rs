@@ -2,8 +2,9 @@
 //! rejected with the reason, and exit codes match the outcome.
 //!
 //! One tiny experiment provides the files; the observations of its runs are then rewritten, so that no test here
-//! depends on the machine's load.
+//! depends on the machine's load. That of two levels runs its own.
 
 mod commands;
 mod formats;
+mod levels;
 mod stored;

@@ -1,6 +1,6 @@
 //! The commands, dispatched to the instrument of an experiment or result.
 
-use crate::across::{self, Across};
+use crate::across::{self, Across, Within};
 use crate::error::{ConfigError, LabError};
 use crate::found;
 use crate::history::{self, History, HistoryOptions};
@@ -64,6 +64,15 @@ pub fn report(directory: &Path) -> Result<Outcome, LabError> {
 pub fn compare(a: &Path, b: &Path, changed: &[String]) -> Result<Across, LabError> {
     across::check_different(&[a, b])?;
     of_instrument!(of_results(&[a, b])?, across::compare(a, b, changed))
+}
+
+/// Compares two levels of a factor, each `KEY=VALUE`, in the result in a directory: the second over the first.
+///
+/// # Errors
+/// A path that is no result of this program; a factor or a level that it lacks, with the known ones; two levels of two
+/// factors.
+pub fn compare_levels(directory: &Path, levels: [&str; 2]) -> Result<Within, LabError> {
+    of_instrument!(of_result(directory)?, across::compare_levels(directory, levels))
 }
 
 /// Loads results of one plan and follows its cells through them.

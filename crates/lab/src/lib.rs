@@ -63,7 +63,7 @@ mod upgrade;
 mod value;
 mod words;
 
-pub use any::{compare, history, plan, report, run};
+pub use any::{compare, compare_levels, history, plan, report, run};
 pub use error::{ConfigError, LabError};
 pub use guard::guard;
 pub use lab::Outcome;

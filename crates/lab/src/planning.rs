@@ -22,7 +22,7 @@ pub(crate) fn plan<I: Instrument>(
 ) -> Result<Plan, LabError> {
     let candidates = I::candidates(&experiment, found)?;
     let all: Vec<Cell> = candidates.iter().map(|candidate| candidate.cell.clone()).collect();
-    check_only::<I>(&options.only, &all, &experiment)?;
+    check_only::<I>("--only", &options.only, &all, &experiment)?;
     let chosen = Chosen::of::<I>(candidates, &experiment, options)?;
     let nothing = |why: String| Err(LabError::Nothing(why));
     if chosen.cells.is_empty() {

@@ -9,9 +9,10 @@ use std::collections::BTreeSet;
 /// Levels by key, as given in an option; those of one key are alternatives.
 pub(crate) type Wanted = [(String, String)];
 
-/// Checks that each level of `--only` exists in the experiment with these cells.
+/// Checks that each level of an option, such as `--only`, exists in the experiment with these cells.
 /// Errors: a key or a level that no cell has, with the known ones.
 pub(crate) fn check_only<I: Instrument>(
+    option: &str,
     only: &Wanted,
     cells: &[Cell],
     experiment: &Experiment,
@@ -19,12 +20,12 @@ pub(crate) fn check_only<I: Instrument>(
     for (key, value) in only {
         let known = known_levels(key, cells, experiment);
         if known.is_empty() {
-            return Err(unknown_key::<I>("--only", cells, experiment, key));
+            return Err(unknown_key::<I>(option, cells, experiment, key));
         }
         if !known.contains(&Level::new(value)) {
             let known = known.iter().map(Level::as_str).collect::<Vec<_>>().join(", ");
             let message = format!("invalid value `{value}`: expected one of {known}");
-            return Err(ConfigError::new(format!("--only {key}"), message));
+            return Err(ConfigError::new(format!("{option} {key}"), message));
         }
     }
     Ok(())
@@ -78,7 +79,7 @@ fn is_level(cell: &Cell, experiment: &Experiment, key: &str, value: &str) -> boo
 }
 
 /// The cells' key for a key on the command line.
-fn of_cells(key: &str) -> &str {
+pub(crate) fn of_cells(key: &str) -> &str {
     if key == "load" { "load_model" } else { canonical(key) }
 }
 

@@ -41,6 +41,15 @@ pub(crate) fn render<I: Shown>(results: &Results<I>) -> String {
         wrap(&mut text, &label);
     }
     I::tables(&mut text, results);
+    comparisons(&mut text, results);
+    split::tables(&mut text, results);
+    claims(&mut text, &summary.claims, &called::<I>(plan));
+    invalid(&mut text, summary);
+    text
+}
+
+/// A line for each comparison.
+pub(crate) fn comparisons<I: Shown>(text: &mut String, Results { plan, summary, .. }: &Results<I>) {
     let mut heading = None;
     for one in &summary.comparisons {
         let own = one.heading();
@@ -49,12 +58,8 @@ pub(crate) fn render<I: Shown>(results: &Results<I>) -> String {
             heading = Some(own);
         }
         let row = I::row(plan, &one.cell, one.factor.as_deref());
-        wrap(&mut text, &format!("  {row}: {}", one.line(plan.experiment.margin)));
+        wrap(text, &format!("  {row}: {}", one.line(plan.experiment.margin)));
     }
-    split::tables(&mut text, results);
-    claims(&mut text, &summary.claims, &called::<I>(plan));
-    invalid(&mut text, summary);
-    text
 }
 
 /// The terminal's output at the end of a run: sentences, their caveats, the tables that fit.

@@ -1,15 +1,18 @@
 //! The comparable cells of two results, and why others are not comparable.
 
+use super::both;
 use crate::cell::Cell;
 use crate::doctor::Hardware;
 use crate::error::ConfigError;
-use crate::experiment::Level;
+use crate::experiment::{Experiment, Level, get};
 use crate::instrument::{RunOf, Shown};
 use crate::machine::Machine;
+use crate::options::parse_value;
 use crate::results::Results;
 use crate::summary::by_cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use toml::Value;
 
 /// Two results and their names.
 pub(crate) struct Between<'a, I: Shown> {
@@ -102,7 +105,9 @@ impl<I: Shown> Between<'_, I> {
         let keys = factors.each_ref().map(|factors| factors.keys().cloned().collect::<Vec<_>>().join(", "));
         self.same("factors", &keys[0], &keys[1])?;
         for (key, levels) in &factors[0] {
-            self.same(&format!("factor {key}"), levels, &factors[1][key])?;
+            let both = [levels, &factors[1][key]];
+            self.same(&format!("factor {key}"), both[0], both[1])
+                .map_err(|error| self.with_commands(error, key, [a, b].map(|one| single(one, key))))?;
         }
         let [first, second] = self.results.map(|results| &results.machine);
         self.same("processor", &first.hardware.cpu, &second.hardware.cpu)?;
@@ -113,14 +118,18 @@ impl<I: Shown> Between<'_, I> {
     /// Rejects cells of one name that ran under different conditions.
     pub(crate) fn check_cells(&self, matched: &Matched<'_, I>) -> Result<(), ConfigError> {
         if matched.both.is_empty() {
-            return Err(self.reject("no cell in common"));
+            let error = self.reject("no cell in common");
+            return Err(match self.only_difference() {
+                Some((key, values)) => self.with_commands(error, &key, values.map(Some)),
+                None => error,
+            });
         }
         for pair in &matched.both {
             let [a, b] = self.results.map(|results| I::conditions(&results.plan, pair.cell));
             let (a, b) = (a?, b?);
             for key in a.keys().chain(b.keys()) {
-                let values = [&a, &b].map(|leaves| leaves.get(key).map_or("not given", String::as_str));
-                self.same_value(key, values)?;
+                let texts = [&a, &b].map(|leaves| leaves.get(key));
+                self.same_value(key, texts.map(|text| text.map_or(both::NOT_GIVEN, String::as_str)))?;
             }
         }
         Ok(())
@@ -167,8 +176,46 @@ impl<I: Shown> Between<'_, I> {
             Some(_) => Err(self.reject(&format!(
                 "{key}: the contents of `{left}` in {first} and of `{right}` in {second} differ; expected one plan"
             ))),
-            None => self.same(key, left, right),
+            None => self.same(key, left, right).map_err(|error| {
+                let given = self.results.map(|results| single(&results.plan.experiment, key));
+                // Of a value that is not given, the text is known.
+                let is_word = given.iter().flatten().any(Value::is_str);
+                let default = |text: &str| if is_word { Value::from(text) } else { parse_value(text) };
+                let [a, b] = given;
+                let values = [a.or_else(|| Some(default(left))), b.or_else(|| Some(default(right)))];
+                self.with_commands(error, key, values)
+            }),
         }
+    }
+
+    /// Adds how to compare two values of a key to the error that they differ, if each result has one value.
+    fn with_commands(&self, error: ConfigError, key: &str, values: [Option<Value>; 2]) -> ConfigError {
+        let [Some(left), Some(right)] = values else { return error };
+        if PHASES.contains(&key) {
+            return error;
+        }
+        let commands = both::commands(&self.results[0].plan, key, [left, right]);
+        let message =
+            format!("{}; to compare the two values, measure both in one result: {commands}", error.message);
+        ConfigError { message, ..error }
+    }
+
+    /// The only key in which a cell of one result differs from one of the other with the same subject, and both levels.
+    fn only_difference(&self) -> Option<(String, [Value; 2])> {
+        let [a, b] = self.results.map(|results| cells(results));
+        let factors = &self.results[0].plan.experiment.factors;
+        let value = |key: &str, level: &Level| {
+            let factor = factors.iter().find(|factor| factor.key == key)?;
+            factor.levels.iter().find(|value| Level::of(value) == *level).cloned()
+        };
+        a.iter().find_map(|(left, _)| {
+            b.iter().filter(|(right, _)| right.subject == left.subject).find_map(|(right, _)| {
+                let other = |key: &str| right.levels.get(key);
+                let mut differ = left.levels.iter().filter(|(key, level)| other(key) != Some(*level));
+                let (Some((key, level)), None) = (differ.next(), differ.next()) else { return None };
+                Some((key.to_owned(), [value(key, level)?, value(key, other(key)?)?]))
+            })
+        })
     }
 
     /// The hashes of a source in each, if both store one.
@@ -189,6 +236,19 @@ impl<I: Shown> Between<'_, I> {
     fn reject(&self, why: &str) -> ConfigError {
         let [a, b] = self.results.map(|results| results.directory.display().to_string());
         ConfigError::new(format!("{a} and {b}"), why)
+    }
+}
+
+/// Keys about how long a run measures, and not what.
+const PHASES: [&str; 4] = ["window_ms", "warmup_ms", "warmup", "calibration_ms"];
+
+/// The value of a key that an experiment does not vary.
+fn single(experiment: &Experiment, key: &str) -> Option<Value> {
+    let factor = experiment.factors.iter().find(|factor| factor.key == key);
+    match factor.map(|factor| factor.levels.as_slice()) {
+        Some([one]) => Some(one.clone()),
+        Some(_) => None,
+        None => get(&experiment.constants, key).cloned(),
     }
 }
 

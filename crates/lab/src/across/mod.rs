@@ -1,5 +1,7 @@
-//! The comparison of two results of one plan: the changes from the first to the second, and the drift between them.
+//! The comparison of two results of one plan: the changes from the first to the second, and the drift between them; and
+//! of two levels of a factor in one result.
 
+mod both;
 pub(crate) mod change;
 mod findings;
 pub(crate) mod load;
@@ -7,11 +9,14 @@ pub(crate) mod matching;
 mod program;
 pub(crate) mod sample;
 mod text;
+mod within;
 
 pub use change::Change;
 pub use findings::{Across, Side};
 pub use load::{Loads, loads};
 pub(crate) use matching::check_different;
+pub use within::Within;
+pub(crate) use within::compare_levels;
 
 use crate::error::{ConfigError, LabError};
 use crate::instrument::Shown;

@@ -286,6 +286,50 @@ fn another_plan_or_machine_is_rejected_with_the_difference() {
     assert!(across.text().contains("Only in A: request.h1c-h1c.c8.b100.saturated.delay_ms=0.slow."));
 }
 
+/// Regression test: two values of a setting were refused without a word on how to compare them.
+#[test]
+fn two_values_of_a_key_come_with_the_commands_that_compare_them() {
+    let with = |value: Option<&str>| {
+        let mut results = Synthetic::new(shape(5, &BEFORE), 1).experiment(Truth::NOTHING);
+        let plan = &mut results.plan;
+        let settings = value.map(|value| ("pool".to_owned(), toml::Value::from(value)));
+        let settings = toml::Table::from_iter(settings);
+        plan.experiment.constants.insert("settings".into(), settings.into());
+        let set = format!("settings.pool={}", value.unwrap_or_default());
+        (plan.file, plan.only) = ("my/pool.toml".into(), vec![("mode".into(), "h1c-h1c".into())]);
+        plan.arguments = ["--quick", "--set", &set, "--set", "users=8"].map(str::to_owned).into();
+        results
+    };
+    let refused = |a: &Results<Gateway>, b: &Results<Gateway>| of(a, b, &[]).expect_err("is refused").message;
+    let run = "expected one plan; to compare the two values, measure both in one result: `weir run my/pool.toml --quick \
+               --set users=8 --only mode=h1c-h1c --set 'settings.pool=[\"small\", \"large\"]' --out out/both`, then `weir \
+               compare out/both settings.pool=small settings.pool=large`";
+    let [small, large] = ["small", "large"].map(|value| with(Some(value)));
+    let message = refused(&small, &large);
+    assert!(
+        message.starts_with("settings.pool: `small` in A, `large` in B;") && message.ends_with(run),
+        "{message}"
+    );
+    let message = refused(&with(None), &large);
+    let run = "--set 'settings.pool=[\"DEFAULT\", \"large\"]' --out out/both`, then `weir compare out/both \
+               settings.pool=DEFAULT settings.pool=large`, with the default of `settings.pool` for DEFAULT";
+    assert!(message.ends_with(run), "{message}");
+    // One level each of the same factor, which --only chose.
+    let [mut a, mut b] = [with(None), with(None)];
+    for (results, level) in [(&mut a, "0"), (&mut b, "5")] {
+        for factor in results.plan.experiment.factors.iter_mut().filter(|factor| factor.key == "delay_ms") {
+            factor.levels = vec![0.into(), 5.into()];
+        }
+        for cell in &mut results.plan.cells {
+            cell.levels = cell.levels.with("delay_ms", Level::new(level));
+            cell.id = cell.id.replace("delay_ms=0", &format!("delay_ms={level}"));
+        }
+    }
+    let message = refused(&a, &b);
+    let run = "--set 'delay_ms=[0, 5]' --out out/both`, then `weir compare out/both delay_ms=0 delay_ms=5`";
+    assert!(message.starts_with("no cell in common; to compare") && message.ends_with(run), "{message}");
+}
+
 /// With the same truth in both sessions: few false alarms, and intervals that contain 1 as often as they claim.
 #[test]
 fn two_sessions_of_the_same_raise_few_alarms() {

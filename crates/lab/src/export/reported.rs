@@ -39,6 +39,14 @@ impl<I: Shown> From<&Results<I>> for Reported {
 }
 
 impl Reported {
+    /// The comparisons of two levels alone; a regression in one of them is one.
+    pub(crate) fn of_levels<I: Shown>(results: &Results<I>) -> Self {
+        let asked = results.summary.comparisons.iter().filter(|one| one.factor.is_some());
+        let compared = asked.map(|one| Compared { is_judged: true, ..cells::compared(one, results) });
+        let (cells, comparisons) = (Cells::default(), compared.collect());
+        Self { cells, comparisons, claims: Vec::new(), ..Self::from(results) }
+    }
+
     /// One row for each value of a cell, each comparison, each claim, and each cell of a claim.
     pub fn csv(&self) -> String {
         let comparisons = self.comparisons.iter().map(|one| one.row.clone()).collect();
@@ -69,7 +77,7 @@ impl Reported {
         let undecided = if fail_on_regression { self.regressions().undecided } else { Vec::new() };
         let mut cases = self.cells.cases.clone();
         cases.extend(self.claims.iter().map(claims::case));
-        cases.extend(self.with_baseline().map(|one| Case {
+        cases.extend(self.judged().map(|one| Case {
             class: "comparison",
             name: one.title(),
             outcome: match undecided.contains(&one.line()) {
@@ -78,7 +86,7 @@ impl Reported {
             },
             says: format!("{} {}", one.ratio.text(), one.words),
         }));
-        if fail_on_regression && self.with_baseline().next().is_none() {
+        if fail_on_regression && self.judged().next().is_none() {
             let (name, outcome) =
                 ("with a baseline".to_owned(), Outcome::Error("nothing is compared".into()));
             cases.push(Case { class: "comparison", name, outcome, says: String::new() });
@@ -86,9 +94,9 @@ impl Reported {
         junit::render(&self.experiment, &cases)
     }
 
-    /// The comparisons with the baseline that show a regression, and the undecided ones.
+    /// The comparisons with the baseline, or those asked for, that show a regression, and the undecided ones.
     pub fn regressions(&self) -> Regressions {
-        Regressions::of(self.with_baseline().map(|one| Asked {
+        Regressions::of(self.judged().map(|one| Asked {
             line: one.line(),
             ratio: &one.ratio,
             is_worse: one.is_worse,
@@ -105,8 +113,8 @@ impl Reported {
         self.comparisons.iter().filter(cannot).map(Compared::line).collect()
     }
 
-    fn with_baseline(&self) -> impl Iterator<Item = &Compared> {
-        self.comparisons.iter().filter(|one| one.is_with_baseline)
+    fn judged(&self) -> impl Iterator<Item = &Compared> {
+        self.comparisons.iter().filter(|one| one.is_judged)
     }
 }
 

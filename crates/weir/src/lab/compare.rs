@@ -1,27 +1,32 @@
-//! `weir compare`: two results of the same plan, or of `weir load`.
+//! `weir compare`: two results of the same plan, two levels in one result, or two results of `weir load`.
 
 use super::outputs::{self, Exports, FailPolicy};
 use crate::outcome::{Failure, Outcome};
 use clap::Args;
-use std::path::PathBuf;
-use weir_lab::across::{Loads, loads};
-use weir_lab::compare;
+use std::path::{Path, PathBuf};
+use weir_lab::across::{Loads, Within, loads};
 use weir_lab::export::Compared;
+use weir_lab::{compare, compare_levels};
 
 /// Compare two results of the same plan cell by cell, such as two releases or two TLS library versions.
 ///
 /// Unchanged targets and engines (same version and files) and cells without a gateway show how much the two sessions
 /// differ. If those moved, the others get no verdict.
 ///
+/// With LEVEL, A is one result, and its cells with the levels B and LEVEL are compared. Their runs share the blocks, so
+/// there is no drift between them.
+///
 /// Two weir load --json files are shown side by side. Two single runs decide nothing, so with --fail-on the exit code
 /// is 3.
 #[derive(Args, Debug)]
 #[command(after_help = [EXAMPLES, outputs::RESULT_CODES].concat())]
 pub(crate) struct CompareArgs {
-    /// The old results
+    /// The old results; with LEVEL, the result that has both levels
     a: PathBuf,
-    /// The new results
+    /// The new results; with LEVEL, the level to compare with, such as settings.pool=50
     b: PathBuf,
+    /// Another level of the same factor, such as settings.pool=100
+    level: Option<String>,
     /// Treat this target or engine as changed although version and files match; may be repeated
     #[arg(long, value_name = "NAME")]
     changed: Vec<String>,
@@ -41,13 +46,23 @@ Examples:
   weir compare out/release-1 out/release-2 --json - --fail-on regression
   weir compare out/tls-before out/tls-after                # two results of weir stacks run
   weir compare out/release-1 out/release-2 --junit junit.xml --markdown summary.md
+  weir compare out/pools settings.pool=50 settings.pool=100  # two levels of a factor, in one result
   weir compare before.json after.json                      # two results of weir load: no verdict";
 
 pub(crate) fn run(args: CompareArgs) -> Outcome {
+    if let Some(level) = &args.level {
+        return two_levels(&args, level);
+    }
+    if let Some((key, _)) = level_alone(&args.b) {
+        let (a, b) = (args.a.display(), args.b.display());
+        return Err(Failure::usage(format!(
+            "{b}: no such result; to compare two levels of {a}, name both: `weir compare {a} {b} {key}=LEVEL`"
+        )));
+    }
     if let Some(loads) = loads(&args.a, &args.b)? {
         return side_by_side(&args, &loads);
     }
-    let CompareArgs { a, b, changed, json, exports, policy } = &args;
+    let CompareArgs { a, b, changed, json, exports, policy, .. } = &args;
     let [csv, markdown, junit] = exports.outputs();
     let outputs = [("--json", json.as_deref()), csv, markdown, junit];
     outputs::check(&outputs)?;
@@ -57,6 +72,28 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     let contents = [outputs::json(&across)?, compared.csv(), compared.markdown(), junit];
     outputs::write(across.text(), outputs, contents)?;
     policy.judge(&across.regressions())
+}
+
+/// A level in place of a result.
+fn level_alone(b: &Path) -> Option<(&str, &str)> {
+    b.to_str().filter(|_| !b.exists())?.split_once('=')
+}
+
+/// Two levels of a factor in one result.
+fn two_levels(args: &CompareArgs, level: &str) -> Outcome {
+    let CompareArgs { a, b, changed, json, exports, policy, .. } = args;
+    if !changed.is_empty() {
+        return Err(Failure::usage(
+            "--changed: not available for two levels of one result, which has no drift",
+        ));
+    }
+    let [csv, markdown, junit] = exports.outputs();
+    let outputs = [("--json", json.as_deref()), csv, markdown, junit];
+    outputs::check(&outputs)?;
+    let Within { text, json, reported } = compare_levels(a, [&b.to_string_lossy(), level])?;
+    let junit = reported.junit(policy.fail_on.is_some());
+    outputs::write(text, outputs, [outputs::json(&json)?, reported.csv(), reported.markdown(), junit])?;
+    policy.judge(&reported.regressions())
 }
 
 /// Two results of `weir load`.

@@ -148,6 +148,6 @@ pub(super) fn compared<I: Shown>(one: &Comparison, results: &Results<I>) -> Comp
         ratio: one.ratio.clone(),
         words: one.verdict_text(results.plan.experiment.margin),
         is_worse: one.is_worse(),
-        is_with_baseline: one.is_with_baseline(),
+        is_judged: one.is_with_baseline(),
     }
 }

@@ -6,7 +6,7 @@ use crate::stats::verdict::Ratio;
 use serde::Serialize;
 
 /// The cells in each format.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Cells {
     pub(super) rows: Vec<Vec<String>>,
     pub(super) tables: Vec<Table>,
@@ -26,8 +26,9 @@ pub(super) struct Compared {
     pub(super) ratio: Ratio,
     pub(super) words: String,
     pub(super) is_worse: bool,
-    /// Whether it compares a target with the baseline, rather than two levels of a factor or the A/A pair.
-    pub(super) is_with_baseline: bool,
+    /// Whether `--fail-on` judges it: a target against the baseline, or the two levels that were asked for; not the A/A
+    /// pair, nor the levels that an experiment compares besides.
+    pub(super) is_judged: bool,
 }
 
 /// One value per row: a cell has a row for each metric, a claim one for the whole (`claim`) and one for each of its
