@@ -20,6 +20,8 @@ pub struct RunOptions {
     pub only: Vec<(String, String)>,
     /// Keys of the experiment with other values, as TOML; `tls.group` reaches into a table.
     pub set: Vec<(String, String)>,
+    /// Whether [`Self::set`] is another run's, of which some keys may have no effect in this one.
+    pub is_inherited: bool,
     /// Resume the experiment in this directory: finish it, and extend it if [`Self::blocks`] is more than it has.
     pub continue_dir: Option<PathBuf>,
     /// Continue despite a broken target.

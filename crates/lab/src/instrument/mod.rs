@@ -81,6 +81,10 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
     fn takes(_key: &str, value: &toml::Value) -> bool {
         !value.is_table()
     }
+    /// Why a key of the conditions has no effect in an experiment, whatever its value, with what was expected.
+    fn ignored(_experiment: &Experiment, _key: &str) -> Option<String> {
+        None
+    }
     /// A value of a file in `folder`, with paths made absolute.
     fn placed(_key: &str, value: &toml::Value, _folder: &Path) -> toml::Value {
         value.clone()

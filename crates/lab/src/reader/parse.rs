@@ -2,7 +2,7 @@
 
 use super::check;
 use super::document::Document;
-use super::settings::{remove_unknown_subjects, with_settings};
+use super::settings::{SETTABLE, remove_unknown_subjects, with_settings};
 use crate::error::ConfigError;
 use crate::experiment::{self, Experiment, Level, Stop, canonical};
 use crate::instrument::{Blame, Instrument};
@@ -52,6 +52,9 @@ pub(crate) fn parse<I: Instrument>(
         document.quick.cut::<I>(&mut experiment, options, folder, &wrong)?;
         check::all_but_claims::<I>(&experiment, &wrong)?;
     }
+    for (key, _) in options.set.iter().filter(|_| !options.is_inherited) {
+        check_effect::<I>(&experiment, canonical(key), &wrong)?;
+    }
     settle_selectors(&mut experiment);
     experiment.instructions |= options.instructions;
     if let Some(blocks) = options.blocks {
@@ -64,9 +67,30 @@ fn check_own_keys<I: Instrument>(text: &str, wrong: &Blame<'_>) -> Result<(), Co
     let table: Table = toml::from_str(text).unwrap_or_default();
     let is_others = |key: &&&str| table.contains_key(**key) && !I::OWN_KEYS.contains(*key);
     match OWN_KEYS.iter().find(is_others) {
-        Some(key) => Err(wrong(key, format!("unknown key for `instrument = \"{}\"`", I::NAME))),
+        Some(key) => Err(wrong(key, not_of::<I>())),
         None => Ok(()),
     }
+}
+
+/// Checks that a key of `--set` has an effect.
+fn check_effect<I: Instrument>(
+    experiment: &Experiment,
+    key: &str,
+    wrong: &Blame<'_>,
+) -> Result<(), ConfigError> {
+    if OWN_KEYS.contains(&key) && !I::OWN_KEYS.contains(&key) {
+        return Err(wrong(key, not_of::<I>()));
+    }
+    // The others in the document apply to every instrument.
+    let is_condition = OWN_KEYS.contains(&key) || !SETTABLE.contains(&key);
+    match I::ignored(experiment, key).filter(|_| is_condition) {
+        Some(why) => Err(wrong(key, why)),
+        None => Ok(()),
+    }
+}
+
+fn not_of<I: Instrument>() -> String {
+    format!("unknown key for `instrument = \"{}\"`", I::NAME)
 }
 
 /// Attributes an error about a key to the `--set` option that set it, else to its line in the file.

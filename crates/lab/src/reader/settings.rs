@@ -9,7 +9,7 @@ use crate::options::{RunOptions, parse_value};
 use toml::{Table, Value};
 
 /// The keys of the document that `--set` can override.
-const SETTABLE: [&str; 18] = [
+pub(super) const SETTABLE: [&str; 18] = [
     "name",
     "question",
     "analysis",
@@ -59,7 +59,10 @@ pub(super) fn with_settings<I: Instrument>(
 
 /// Makes a key a factor if the value is a list of levels, else a constant, regardless of its place in the file.
 fn set_condition(table: &mut Table, key: &str, value: Value) {
-    let key = canonical(key);
+    let key = match canonical(key) {
+        "engines" => "engine",
+        key => key,
+    };
     if key == "engine" {
         table.remove("engines");
     }

@@ -7,7 +7,7 @@ use super::{Load, Mode, Side, Tls};
 use crate::cell::Cell;
 use crate::error::{ConfigError, message_of};
 use crate::experiment::{Experiment, Level, insert};
-use crate::placement::CoreSets;
+use crate::placement::{CoreSets, list};
 use crate::run::Stage;
 use serde::{Deserialize, Serialize};
 use toml::Value;
@@ -168,6 +168,13 @@ impl Conditions {
         }
         if self.origin == OriginKind::Openssl && self.origin_servers > 1 {
             return wrong("origin_servers", format!("{}: `openssl` is one", self.origin_servers));
+        }
+        if self.origin == OriginKind::Openssl && self.cores.origin.len() > 1 {
+            let cores = list(&self.cores.origin);
+            return wrong(
+                "cores.origin",
+                format!("`{cores}`: the origin `openssl` has one thread: expected one core"),
+            );
         }
         let CoreSets { gateway, origin, load } = &self.cores;
         for (key, cores) in [("cores.gateway", gateway), ("cores.origin", origin), ("cores.load", load)] {

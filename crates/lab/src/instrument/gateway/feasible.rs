@@ -2,11 +2,13 @@
 
 use super::levels::{Place as _, listed};
 use super::target::{Target, Targets};
+use super::template::Values;
 use super::{Side, TlsVersion};
 use crate::cell::Levels;
-use crate::error::ConfigError;
-use crate::experiment::{Experiment, Level};
+use crate::error::{ConfigError, LabError};
+use crate::experiment::{Experiment, Level, get};
 use crate::instrument::Blame;
+use crate::options::RunOptions;
 use std::collections::BTreeSet;
 use toml::{Table, Value};
 
@@ -25,6 +27,51 @@ impl Experiment {
         self.check_settings(targets, wrong)?;
         self.check_network(targets, wrong)?;
         self.check_cores(allowed, wrong)
+    }
+
+    /// Checks that the keys of `--set` have an effect on some target, and that this machine has the cores; `values` has
+    /// every value of a run.
+    /// Errors: such a key, or an invalid template.
+    pub(crate) fn check_given(
+        &self,
+        targets: &Targets,
+        options: &RunOptions,
+        (values, allowed): (&Values, &[usize]),
+        wrong: &Blame<'_>,
+    ) -> Result<(), LabError> {
+        for (key, _) in options.set.iter().filter(|_| !options.is_inherited) {
+            let why = match key.split_once('.') {
+                None if key == "origin_servers" => no_spread(targets, values)?,
+                Some(("settings", name)) => self.only_of_absent(name, targets, options),
+                // Those of a file are replaced by the nearest ones, so that it runs anywhere.
+                Some(("cores", _)) => {
+                    get(&self.constants, key).and_then(|level| missing_core(level, allowed))
+                }
+                _ => None,
+            };
+            if let Some(why) = why {
+                return Err(wrong(key, why).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a setting has no effect: only targets have it that are absent and stay so.
+    fn only_of_absent(&self, name: &str, targets: &Targets, options: &RunOptions) -> Option<String> {
+        let has = |target: &Target| target.description.settings.contains_key(name);
+        let stays = |target: &str| match options.install {
+            Some(install) => !install,
+            None => !self.install.iter().any(|wanted| wanted == target),
+        };
+        let absent = targets.absent.values().map(|absent| &absent.target).filter(|target| has(target));
+        let absent: Vec<&str> = absent.map(|target| target.name.as_str()).collect();
+        let is_alone = !targets.present.values().any(has) && absent.iter().all(|target| stays(target));
+        is_alone.then(|| {
+            format!(
+                "has no effect: only {} has it, which is absent: expected another target",
+                absent.join(", ")
+            )
+        })
     }
 
     /// Checks the number of tickets, if there are any: in TLS 1.3. A target that cannot send it gets a remark in its
@@ -154,19 +201,34 @@ impl Experiment {
     fn check_cores(&self, allowed: &[usize], wrong: &Blame<'_>) -> Result<(), ConfigError> {
         let varied = self.factors.iter().filter(|factor| factor.key.starts_with("cores."));
         for factor in varied.filter(|factor| factor.levels.len() > 1) {
-            for level in &factor.levels {
-                let cores = level.as_array().into_iter().flatten().filter_map(Value::as_integer);
-                let has = |core: i64| usize::try_from(core).is_ok_and(|core| allowed.contains(&core));
-                if let Some(core) = cores.into_iter().find(|core| !has(*core)) {
-                    let (level, allowed) = (Level::of(level), crate::placement::list(allowed));
-                    let message =
-                        format!("`{level}`: this machine has no core {core}: expected one of {allowed}");
-                    return Err(wrong(&factor.key, message));
-                }
+            if let Some(message) = factor.levels.iter().find_map(|level| missing_core(level, allowed)) {
+                return Err(wrong(&factor.key, message));
             }
         }
         Ok(())
     }
+}
+
+/// A core of a level that this machine does not have, and those that it has.
+fn missing_core(level: &Value, allowed: &[usize]) -> Option<String> {
+    let has = |core: i64| usize::try_from(core).is_ok_and(|core| allowed.contains(&core));
+    let mut cores = level.as_array().into_iter().flatten().filter_map(Value::as_integer);
+    let core = cores.find(|core| !has(*core))?;
+    let (level, allowed) = (Level::of(level), crate::placement::list(allowed));
+    Some(format!("`{level}`: this machine has no core {core}: expected one of {allowed}"))
+}
+
+/// Why several servers of the origin have no effect.
+fn no_spread(targets: &Targets, values: &Values) -> Result<Option<String>, LabError> {
+    for target in targets.all() {
+        if target.spreads(values)? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(
+        "has no effect: no target has more than one: expected one whose files name `{{upstream_port_2}}`"
+            .into(),
+    ))
 }
 
 #[cfg(test)]
@@ -245,6 +307,44 @@ mod tests {
             "e.toml:14: net.kind: `veth`: target `fast` listens on loopback only: \
              expected `loopback`, or other targets"
         );
+    }
+
+    /// Regression test: keys that reach no target were accepted, and cores that are not here replaced by others.
+    #[test]
+    fn a_key_that_reaches_no_target_is_rejected() {
+        let targets = targets();
+        let outcome = |key: &str, value: &str, install: Option<bool>| {
+            let set = vec![(key.to_owned(), value.to_owned())];
+            let options = RunOptions { set, install, ..RunOptions::default() };
+            let text =
+                TEXT.replacen("[constants]", "settings.pool = [5]\nsettings.queue = [5]\n[constants]", 1);
+            let experiment = parse(&text, &options).expect("is read");
+            let wrong = blame(Path::new("e.toml"), &text, &options);
+            let values = Values::default();
+            let machine = (&values, &[0, 1][..]);
+            experiment.check_given(&targets, &options, machine, &wrong).map_err(|error| error.to_string())
+        };
+        assert_eq!(outcome("settings.pool", "7", None), Ok(()));
+        assert_eq!(outcome("settings.queue", "7", Some(true)), Ok(()));
+        let absent = "--set settings.queue=7: has no effect: only slow has it, which is absent: expected another target";
+        assert_eq!(outcome("settings.queue", "7", None), Err(absent.into()));
+        let alone = "--set origin_servers=4: has no effect: no target has more than one: expected one whose files name \
+                     `{{upstream_port_2}}`";
+        assert_eq!(outcome("origin_servers", "4", None), Err(alone.into()));
+        assert_eq!(outcome("cores.load", "[1]", None), Ok(()));
+        let core = "--set cores.load=[1, 2]: `1,2`: this machine has no core 2: expected one of 0,1";
+        assert_eq!(outcome("cores.load", "[1, 2]", None), Err(core.into()));
+        let folder = tempfile::tempdir().expect("a directory");
+        let spreads = made_up(folder.path());
+        let values = Values::default().with("listen_port", 1);
+        assert!(spreads.all().all(|target| !target.spreads(&values).expect("renders")));
+        let file = folder.path().join("fast/target.toml");
+        let text = std::fs::read_to_string(&file).expect("is there");
+        std::fs::write(&file, text.replace("{{listen_port}}'", "{{upstream_port_2}}'")).expect("is written");
+        let values = values.with("upstream_port_2", 1);
+        let folders = crate::found::Folders::targets(Some(folder.path()));
+        let found = crate::instrument::gateway::target::find(&["fast".to_owned()], &folders, &values);
+        assert!(found.expect("is read").present["fast"].spreads(&values).expect("renders"));
     }
 
     /// The title of the target `fast` with these numbers of tickets, in an experiment in this mode with these levels.

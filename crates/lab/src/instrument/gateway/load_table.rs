@@ -182,6 +182,30 @@ fn help(key: &str) -> String {
     format!("--{}: {}", flag_name(key), help.unwrap_or_default())
 }
 
+/// What a flag is about, where that decides about its effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlagKind {
+    /// TLS between load engine and target.
+    Tls,
+    /// How sessions are resumed.
+    Resumption,
+    /// Requests and their responses.
+    Requests,
+}
+
+/// What a flag is about; `None` if it always has an effect.
+pub(crate) fn flag_kind(key: &str) -> Option<FlagKind> {
+    let flags = flags();
+    let heading = flag(&flags, key)?.get_help_heading();
+    match (heading, flag_name(key).as_str()) {
+        (_, "resume-by") => Some(FlagKind::Resumption),
+        (Some("TLS"), _) => Some(FlagKind::Tls),
+        // A handshake, too, may take too long.
+        (Some("Requests"), name) if name != "timeout" => Some(FlagKind::Requests),
+        _ => None,
+    }
+}
+
 /// The only kind of loop that a flag is for, if any.
 fn only_loop(flag: &str) -> Option<Load> {
     let name = flag_name(flag);

@@ -84,6 +84,7 @@ pub fn proof(plan: &Plan, cell: &Cell, mend: &Mend, blocks: u32, out: &Path) -> 
         blocks: Some(blocks),
         quick: plan.arguments.iter().any(|argument| argument == "--quick"),
         set,
+        is_inherited: true,
         ..RunOptions::default()
     }
 }

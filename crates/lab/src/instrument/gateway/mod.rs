@@ -7,6 +7,7 @@ mod executor;
 mod factors;
 mod feasible;
 mod gc;
+mod ignored;
 mod levels;
 mod limit;
 mod load_table;
@@ -122,6 +123,10 @@ impl Instrument for Gateway {
         check::takes(key, value)
     }
 
+    fn ignored(experiment: &Experiment, key: &str) -> Option<String> {
+        ignored::ignored(experiment, key)
+    }
+
     fn placed(key: &str, value: &toml::Value, folder: &Path) -> toml::Value {
         load_table::placed(key, value, folder)
     }
@@ -147,7 +152,9 @@ impl Instrument for Gateway {
         let values = sample_values(&this_program()?, &conditions.tls);
         let mut targets = target::find(&experiment.subjects(), &folders, &values)?;
         experiment.check_tickets(&mut targets)?;
-        experiment.check_feasible(&targets, &allowed_cores()?, &wrong)?;
+        let allowed = allowed_cores()?;
+        experiment.check_feasible(&targets, &allowed, &wrong)?;
+        experiment.check_given(&targets, options, (&values, &allowed), &wrong)?;
         if !options.set.iter().any(|(key, _)| key == "baseline") {
             experiment.check_baseline(text, &targets, &wrong)?;
         }

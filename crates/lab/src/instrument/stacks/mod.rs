@@ -156,6 +156,10 @@ impl Instrument for Stacks {
         KEYS.iter().map(|key| key.name.to_owned()).collect()
     }
 
+    fn ignored(experiment: &Experiment, key: &str) -> Option<String> {
+        scenario::ignored(experiment, key)
+    }
+
     fn levels(experiment: &Experiment, key: &str) -> Vec<Level> {
         scenario::levels_of(experiment, key)
     }

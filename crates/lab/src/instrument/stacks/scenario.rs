@@ -132,6 +132,15 @@ pub(super) fn levels_of(experiment: &Experiment, key: &str) -> Vec<Level> {
     known.into_iter().collect()
 }
 
+/// Why a key has no effect: no scenario has it.
+pub(super) fn ignored(experiment: &Experiment, key: &str) -> Option<String> {
+    let is_subject = SUBJECTS.contains(&key) || key == "engines";
+    let has = |key: &str| !levels_of(experiment, key).is_empty();
+    let known = || key::names(KEYS.iter().filter(|key| has(key.name)));
+    (!is_subject && !has(key))
+        .then(|| format!("has no effect, as no scenario has it: expected one of {}", known()))
+}
+
 /// The levels of a value; a list has several.
 fn listed(value: &Value) -> Vec<Level> {
     match value {

@@ -420,3 +420,34 @@ fn the_experiments_and_engines_of_this_repository_are_valid() {
         Engine::read(&engines, &name).expect("the engine is right");
     }
 }
+
+/// Regression test: keys of no scenario and of other instruments were accepted, and `engines` left the file's.
+#[test]
+fn a_key_without_effect_is_rejected() {
+    let outcome = |set: (&str, &str)| {
+        let set = vec![(set.0.to_owned(), set.1.to_owned())];
+        let options = RunOptions { set, ..RunOptions::default() };
+        let read = reader::parse::<Stacks>(Path::new("e.toml"), EXPERIMENT, &options);
+        read.map(|experiment| experiment.subjects().join(" ")).map_err(|error| error.to_string())
+    };
+    for set in [("certificate", "ecdsa-p256"), ("window_ms", "20"), ("threads", "[1, 2]"), ("margin", "0.1")]
+    {
+        assert_eq!(outcome(set).as_deref(), Ok("fast slow gone"), "{set:?}");
+    }
+    for key in ["engine", "engines"] {
+        assert_eq!(outcome((key, "['slow', 'fast']")).as_deref(), Ok("slow fast"), "{key}");
+    }
+    let none = "has no effect, as no scenario has it: expected one of do, version, resumption, certificate, group, suite, \
+                tickets, config, threads, warmup, window_ms, mask, compiler, allocator";
+    let others = "unknown key for `instrument = \"stacks\"`";
+    for (key, value, why) in [
+        ("sessions", "5", none),
+        ("record", "4096", none),
+        ("operation", "x25519", none),
+        ("tls.group", "['x25519', 'p256']", none),
+        ("rate_share", "0.2", others),
+        ("calibration_runs", "3", others),
+    ] {
+        assert_eq!(outcome((key, value)), Err(format!("--set {key}={value}: {why}")));
+    }
+}

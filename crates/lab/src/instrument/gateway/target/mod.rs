@@ -21,6 +21,7 @@ pub use list::{List, list};
 use crate::error::{ConfigError, LabError};
 use crate::host::this_program;
 use crate::instrument::gateway::levels::listed;
+use crate::instrument::gateway::ports::{MOST_SERVERS, Ports};
 use crate::instrument::gateway::sample_values;
 use crate::instrument::gateway::template::Values;
 use crate::instrument::gateway::{Mode, Tls};
@@ -136,6 +137,18 @@ impl Target {
             check: check.transpose()?,
             gc_log: gc_log.transpose()?,
         }))
+    }
+
+    /// Whether it is configured for more than one server of the origin. Errors: an invalid template.
+    pub(crate) fn spreads(&self, values: &Values) -> Result<bool, LabError> {
+        let ports = Ports { origin: [1, 2, 3, 4], ..Ports::default() };
+        for &mode in &self.description.modes {
+            let of = |servers| self.prepare(mode, &values.clone().with_ports(&ports, servers));
+            if of(1)? != of(MOST_SERVERS)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn file(&self) -> PathBuf {
