@@ -1,13 +1,14 @@
 //! Outbound TLS of Node.js versions: each setting means what it says, as the origin counts connections and handshakes.
 
 use crate::common::load::undisturbed;
-use crate::common::{Weir, all_count, peer, runs_in};
+use crate::common::{Experiment, Weir, all_count, peer, runs_in};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
+use weir_tls::issue::{Authority, KeyKind};
 
 /// The versions that differ most: the study's, the first with a TLS layer of its own, and the newest.
 const VERSIONS: [&str; 3] = ["node-0.10", "node-0.12", "node-26"];
@@ -74,6 +75,7 @@ fn counted(settings: &str) -> BTreeMap<String, [f64; 3]> {
         for name in seen["upstream_handshakes"]["negotiated"].as_object().unwrap().keys() {
             let is_key_exchange = name.starts_with("TLSv1.3 ") || name.ends_with(" full");
             assert_eq!(name.contains(" P-256 "), is_key_exchange, "{name}");
+            assert_eq!(name.ends_with(" rsa-2048 by rsa full"), name.ends_with(" full"), "{name}");
         }
         counted.insert(run["cell"]["subject"].as_str().unwrap().to_owned(), of);
     }
@@ -143,6 +145,36 @@ fn a_setting_that_the_far_server_ignores_is_refused() {
         let is_refused = ended.stderr.contains("has no effect: the origin `openssl` accepts any client");
         assert_eq!((ended.code == Some(2), is_refused), (ignored, ignored), "{set}: {}", ended.stderr);
     }
+    let ended = plan("cores.origin=[0, 1]");
+    let why = "--set cores.origin=[0, 1]: `0,1`: the origin `openssl` has one thread: expected one core";
+    assert!(ended.code == Some(2) && ended.stderr.contains(why), "{}", ended.stderr);
+}
+
+/// A result that is continued keeps its certificates: here they are replaced by those of another kind of CA.
+#[test]
+fn another_chain_at_the_far_server_invalidates_the_run() {
+    if peer("node").is_none() {
+        return;
+    }
+    let tls = ["tls.group=p256", "tls.certificate=rsa-2048"];
+    let set = ["target=[\"weir\"]", "mode=h1c-h1", "origin=openssl", tls[0], tls[1]];
+    let small = Experiment::of_repository(&set);
+    let names = |run: &Value| -> Vec<String> {
+        let negotiated = run["observation"]["upstream_handshakes"]["negotiated"].as_object().unwrap();
+        negotiated.keys().filter(|name| name.ends_with(" full")).cloned().collect()
+    };
+    let runs = small.run_undisturbed();
+    assert_eq!(names(&runs[0]), ["TLSv1.3 TLS_AES_128_GCM_SHA256 P-256 rsa-2048 by rsa full"]);
+    let other = Authority::with_keys(KeyKind::EcdsaP256).unwrap();
+    let other = other.issue(&["localhost", "127.0.0.1"], KeyKind::Rsa2048).unwrap();
+    other.write_to(&small.file("out/tls/rsa-2048")).unwrap();
+    weir(&["run", "--continue", small.file("out").to_str().unwrap(), "--blocks", "2", "--allow-invalid"]);
+    let runs = small.runs();
+    let found = "TLSv1.3 TLS_AES_128_GCM_SHA256 P-256 rsa-2048 by ecdsa full";
+    assert_eq!(names(&runs[1]), [found]);
+    let validity = runs[1]["validity"].as_str().unwrap();
+    assert!(validity.starts_with("invalid: far server: "), "{validity}");
+    assert!(validity.ends_with(&format!("`{found}`, expected P-256 and rsa-2048 by rsa")), "{validity}");
 }
 
 #[test]

@@ -207,6 +207,15 @@ pub(crate) enum CertificateKind {
 }
 
 impl CertificateKind {
+    /// The key and the signature of its issuer, which has a key of the same kind, as the test server on OpenSSL names
+    /// them.
+    pub(crate) fn chain(self) -> &'static str {
+        match self {
+            Self::EcdsaP256 => "ecdsa-p256 by ecdsa",
+            Self::Rsa2048 => "rsa-2048 by rsa",
+        }
+    }
+
     /// The signature scheme of a handshake with this key, as the load engine names it.
     pub(crate) fn signature(self) -> &'static str {
         match self {

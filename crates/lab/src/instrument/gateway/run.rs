@@ -84,7 +84,7 @@ pub struct UpstreamHandshakes {
     pub full: u64,
     /// Resumptions.
     pub resumed: u64,
-    /// By version, suite and kind, if the origin tells them apart.
+    /// By version, suite, group, certificate (its key and its issuer's signature) and kind, if the origin counts so.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub negotiated: BTreeMap<String, u64>,
 }

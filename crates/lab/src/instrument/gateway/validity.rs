@@ -4,7 +4,7 @@
 use super::levels::Place as _;
 use super::run::{Seen, parts};
 use crate::experiment::Level;
-use crate::instrument::gateway::{Conditions, Side, Tls, TlsVersion, UpstreamConnections};
+use crate::instrument::gateway::{Conditions, OriginKind, Side, Tls, TlsVersion, UpstreamConnections};
 use crate::metric::Metric;
 use crate::run::Run;
 use weir_load::result::{Handshakes, LoadResult, Negotiated, Pacer, Tickets};
@@ -48,6 +48,7 @@ pub(super) fn broken_rule(record: &Run<Seen>, conditions: &Conditions) -> Option
         .or_else(|| together(record))
         .or_else(|| connections(record, load, conditions))
         .or_else(|| negotiation(load, record.run.cell.mode().client(), &conditions.tls))
+        .or_else(|| far_server(record, conditions))
         .or_else(|| tickets(record, load, &conditions.tls))
         .or_else(|| pacer(record, load))
         .or_else(|| accounting(record))
@@ -175,8 +176,26 @@ fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
         .then(|| format!("negotiation: {resumed} handshakes were resumed, expected none"))
 }
 
-/// If the number is varied, full handshakes bring it. (A target that sends its own number has it in its title, and is
-/// not varied; after a resumption OpenSSL sends one at most, whatever its setting.)
+/// The test server on OpenSSL takes the target's version and suite, but its full handshakes have the experiment's chain,
+/// and the experiment's group, or none by RSA key transport. Older results have no chain, which is known by its ` by `.
+fn far_server(record: &Run<Seen>, conditions: &Conditions) -> Option<String> {
+    let handshakes = record.seen.observation.upstream_handshakes.as_ref();
+    let handshakes = handshakes.filter(|_| conditions.origin == OriginKind::Openssl)?;
+    let (group, chain) = (conditions.tls.group.openssl(), conditions.tls.certificate.chain());
+    let is_other = |name: &str| {
+        let Some(rest) = name.strip_suffix(" full").filter(|rest| rest.contains(" by ")) else {
+            return false;
+        };
+        // After version and suite.
+        let with = rest.splitn(3, ' ').nth(2).unwrap_or_default();
+        with != chain && with != format!("{group} {chain}")
+    };
+    let (name, count) = handshakes.negotiated.iter().find(|(name, _)| is_other(name))?;
+    Some(format!("far server: {count} handshakes were `{name}`, expected {group} and {chain}"))
+}
+
+/// If the number is varied, full handshakes bring it. (A target that sends its own number has it in its title, or has no
+/// cells with others; after a resumption OpenSSL sends one at most, whatever its setting.)
 fn tickets(record: &Run<Seen>, load: &LoadResult, tls: &Tls) -> Option<String> {
     record.run.cell.levels.get("tls.tickets")?;
     let Tickets { least, most } = *load.handshakes.tickets.get(FULL)?;

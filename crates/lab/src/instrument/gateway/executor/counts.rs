@@ -26,7 +26,7 @@ pub(super) struct Counts {
     resumed_12_ticket: u64,
     #[serde(default)]
     resumed_13_psk: u64,
-    /// Handshakes by version, suite and kind, if the server counts them.
+    /// Handshakes by what was negotiated, if the server counts them.
     #[serde(default)]
     negotiated: BTreeMap<String, u64>,
 }

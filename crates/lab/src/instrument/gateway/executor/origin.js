@@ -39,6 +39,41 @@ function serve(request, response) {
   return delay ? setTimeout(answer, Number(delay[1])) : answer();
 }
 
+// Where the content of a DER element begins and ends.
+function element(der, at) {
+  const first = der[at + 1];
+  const octets = first < 0x80 ? 0 : first & 0x7f;
+  const begin = at + 2 + octets;
+  return [begin, begin + (octets ? der.readUIntBE(at + 2, octets) : first)];
+}
+
+// The issuer's signature algorithm, which follows the signed part of a certificate (RFC 5280, section 4.1).
+function signature(der) {
+  const [certificate] = element(der, 0);
+  const [, signed] = element(der, certificate);
+  const [algorithm] = element(der, signed);
+  const identifier = der.toString('hex', ...element(der, algorithm));
+  if (identifier.startsWith('2a864886f70d0101')) return 'rsa';
+  return identifier.startsWith('2a8648ce3d04') ? 'ecdsa' : identifier;
+}
+
+function keyKind(key) {
+  const { modulusLength, namedCurve } = key.asymmetricKeyDetails;
+  if (key.asymmetricKeyType === 'rsa') return `rsa-${modulusLength}`;
+  return `ecdsa-${namedCurve === 'prime256v1' ? 'p256' : namedCurve}`;
+}
+
+// The presented certificate's key and its issuer's signature: `rsa-2048 by rsa`.
+const chains = new Map();
+function chain(socket) {
+  const certificate = socket.getX509Certificate();
+  // The client has closed the connection.
+  if (!certificate) return 'gone';
+  const name = certificate.fingerprint256;
+  if (!chains.has(name)) chains.set(name, `${keyKind(certificate.publicKey)} by ${signature(certificate.raw)}`);
+  return chains.get(name);
+}
+
 const secure = https.createServer({
   cert: fs.readFileSync(settings.cert),
   key: fs.readFileSync(settings.key),
@@ -60,7 +95,9 @@ secure.on('secureConnection', (socket) => {
   const [version, cipher] = [socket.getProtocol(), socket.getCipher().name];
   // A server of Node.js does not see the group, but this one has a single group.
   const group = version === 'TLSv1.3' || (cipher.startsWith('ECDHE') && kind !== 'resumed') ? ` ${settings.group}` : '';
-  const name = `${version} ${cipher}${group} ${kind === 'resumed' ? 'resumed' : 'full'}`;
+  // A resumption presents no certificate.
+  const how = kind === 'resumed' ? 'resumed' : `${chain(socket)} full`;
+  const name = `${version} ${cipher}${group} ${how}`;
   counts.negotiated[name] = (counts.negotiated[name] || 0) + 1;
 });
 const counters = http.createServer((request, response) => {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::instrument::Instrument as _;
+use crate::instrument::gateway::run::UpstreamHandshakes;
 use crate::instrument::gateway::testing::{experiment, negotiated, record, result_for, with};
 use crate::instrument::gateway::{Case, Gateway, Load, Mode};
 use crate::run::Validity;
@@ -81,6 +82,43 @@ fn an_error_budget_covers_requests_without_a_response_up_to_its_share() {
     }
     let missing = "invalid: errors: 1 missing_connections; expected at most 1 % without a response";
     assert_eq!(budget(&[("missing_connections", 1)]), missing);
+}
+
+/// Regression test: a run counted although its far server presented a certificate of another CA's kind.
+#[test]
+fn a_far_server_with_another_group_or_chain_invalidates_the_run() {
+    let mut experiment = experiment();
+    experiment.set_factor("mode", vec!["h1c-h1".into()]);
+    experiment.set_constant("origin", "openssl".into());
+    experiment.set_constant("tls.group", "p256".into());
+    experiment.set_constant("tls.certificate", "rsa-2048".into());
+    let judged = |name: &str| {
+        let mut record = record(Mode::H1cH1, Load::Saturated);
+        let negotiated = [(name.to_owned(), 7)].into();
+        let handshakes = UpstreamHandshakes { full: 7, negotiated, ..UpstreamHandshakes::default() };
+        record.seen.observation.upstream_handshakes = Some(handshakes);
+        Gateway::judge(&experiment, &mut record).expect("is a cell of it");
+        record.validity.to_string()
+    };
+    for right in [
+        "TLSv1.3 TLS_AES_128_GCM_SHA256 P-256 rsa-2048 by rsa full",
+        "TLSv1.2 ECDHE-RSA-AES128-GCM-SHA256 P-256 rsa-2048 by rsa full",
+        "TLSv1.2 AES256-GCM-SHA384 rsa-2048 by rsa full",
+        "TLSv1.2 ECDHE-RSA-AES128-GCM-SHA256 resumed",
+        // Of an older result.
+        "TLSv1.2 ECDHE-RSA-AES128-GCM-SHA256 P-256 full",
+    ] {
+        assert_eq!(judged(right), "valid", "{right}");
+    }
+    for wrong in [
+        "TLSv1.3 TLS_AES_128_GCM_SHA256 P-521 rsa-2048 by rsa full",
+        "TLSv1.3 TLS_AES_128_GCM_SHA256 P-256 rsa-2048 by ecdsa full",
+        "TLSv1.2 ECDHE-ECDSA-AES128-GCM-SHA256 P-256 ecdsa-p256 by ecdsa full",
+        "TLSv1.2 AES256-GCM-SHA384 rsa-4096 by rsa full",
+    ] {
+        let why = "expected P-256 and rsa-2048 by rsa";
+        assert_eq!(judged(wrong), format!("invalid: far server: 7 handshakes were `{wrong}`, {why}"));
+    }
 }
 
 #[test]
