@@ -60,7 +60,7 @@ const AT_ONCE: usize = 6;
 #[test]
 fn each_planted_problem_is_found_and_nothing_else() {
     let wrong = judged(&PLANTED, |(name, look, expected)| {
-        let advice = look()?;
+        let advice = complete(look)?;
         let found = ids(&advice);
         let is_found = match expected {
             // Only a profile shows it.
@@ -77,7 +77,7 @@ fn each_planted_problem_is_found_and_nothing_else() {
 #[test]
 fn nothing_is_found_where_nothing_is_planted() {
     let wrong = judged(&CLEAN, |(name, look)| {
-        let advice = look()?;
+        let advice = complete(look)?;
         let found = ids(&advice);
         let is_right = found.iter().all(|id| *id == OLD_LIBRARY);
         (!is_right).then(|| format!("{name}: {found:?}\n{}", advice["facts"]))
@@ -121,6 +121,21 @@ fn the_text_begins_with_where_the_cpu_time_goes() {
     let (first, rest) = words.split_once(APPLICATION).unwrap_or_else(|| panic!("{words}"));
     assert!(first.contains("% of its CPU time is the application's own code"), "{words}");
     assert!(rest.contains("mostly ") && rest.contains("Json"), "{words}");
+}
+
+/// The most attempts at a complete measurement.
+const LOOKS: usize = 3;
+
+/// Advice with a load that was measured: on a busy machine requests time out, or are too few for a median.
+fn complete(look: Look) -> Option<Value> {
+    let mut advice = look()?;
+    for _ in 1..LOOKS {
+        if !advice["facts"]["load.p50_us"].is_null() {
+            break;
+        }
+        advice = look()?;
+    }
+    Some(advice)
 }
 
 /// Judges all, several at once; what was wrong.

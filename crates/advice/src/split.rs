@@ -183,7 +183,7 @@ const ALL: [Part; 6] = [Part::Application, Part::Tls, Part::Http, Part::Memory, 
 fn parts(profile: &Profile) -> Vec<Shared> {
     let sum = |part: Part| -> f64 {
         let of = profile.categories.iter().filter(|one| Part::of(one.category) == part);
-        of.map(|one| one.own.share).sum()
+        of.fold(0.0, |sum, one| sum + one.own.share)
     };
     let mut parts: Vec<Shared> = ALL.map(|part| Shared { part, share: sum(part) }).into();
     parts.retain(|one| one.share > 0.0 || matches!(one.part, Part::Application | Part::Tls));
