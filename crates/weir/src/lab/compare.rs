@@ -46,7 +46,7 @@ Examples:
   weir compare out/release-1 out/release-2 --json - --fail-on regression
   weir compare out/tls-before out/tls-after                # two results of weir stacks run
   weir compare out/release-1 out/release-2 --junit junit.xml --markdown summary.md
-  weir compare out/pools settings.pool=50 settings.pool=100  # two levels of a factor, in one result
+  weir compare out/quickstart-1 target=nginx target=weir   # two levels of a factor, in one result
   weir compare before.json after.json                      # two results of weir load: no verdict";
 
 pub(crate) fn run(args: CompareArgs) -> Outcome {

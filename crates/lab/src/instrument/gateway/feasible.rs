@@ -65,7 +65,9 @@ impl Experiment {
         };
         let absent = targets.absent.values().map(|absent| &absent.target).filter(|target| has(target));
         let absent: Vec<&str> = absent.map(|target| target.name.as_str()).collect();
-        let is_alone = !targets.present.values().any(has) && absent.iter().all(|target| stays(target));
+        // Without any present target the run ends with the reasons why each is absent.
+        let is_measured = !targets.present.is_empty() && !targets.present.values().any(has);
+        let is_alone = is_measured && absent.iter().all(|target| stays(target));
         is_alone.then(|| {
             format!(
                 "has no effect: only {} has it, which is absent: expected another target",
