@@ -60,11 +60,11 @@ const AT_ONCE: usize = 6;
 #[test]
 fn each_planted_problem_is_found_and_nothing_else() {
     let wrong = judged(&PLANTED, |(name, look, expected)| {
-        let advice = complete(look)?;
+        let advice = complete(name, look)?;
         let found = ids(&advice);
         let is_found = match expected {
-            // Only a profile shows it.
-            APPLICATION => advice["profile"].is_null() || is_application(&advice),
+            // Only a profile shows it, and a busy machine leaves few samples.
+            APPLICATION => advice["profile"].is_null() || is_too_short(&advice) || is_application(&advice),
             id => found.contains(&id),
         };
         let others: Vec<&&str> = found.iter().filter(|id| ![expected, OLD_LIBRARY].contains(*id)).collect();
@@ -77,7 +77,7 @@ fn each_planted_problem_is_found_and_nothing_else() {
 #[test]
 fn nothing_is_found_where_nothing_is_planted() {
     let wrong = judged(&CLEAN, |(name, look)| {
-        let advice = complete(look)?;
+        let advice = complete(name, look)?;
         let found = ids(&advice);
         let is_right = found.iter().all(|id| *id == OLD_LIBRARY);
         (!is_right).then(|| format!("{name}: {found:?}\n{}", advice["facts"]))
@@ -112,8 +112,8 @@ fn the_text_begins_with_where_the_cpu_time_goes() {
     let Some(service) = Service::start(Node, "slow-json", Nothing, None) else { return };
     let ended = Weir::run(&["advise", &service.url, "--pid", &service.pid(), "-d", "500ms"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    if ended.stdout.contains("No profile") {
-        println!("skipped: perf does not sample here");
+    if ["No profile", "too few samples"].iter().any(|words| ended.stdout.contains(words)) {
+        println!("skipped: perf does not sample here, or too little");
         return;
     }
     assert!(ended.stdout.lines().all(|line| line.chars().count() <= 100), "{}", ended.stdout);
@@ -126,16 +126,16 @@ fn the_text_begins_with_where_the_cpu_time_goes() {
 /// The most attempts at a complete measurement.
 const LOOKS: usize = 3;
 
-/// Advice with a load that was measured: on a busy machine requests time out, or are too few for a median.
-fn complete(look: Look) -> Option<Value> {
-    let mut advice = look()?;
-    for _ in 1..LOOKS {
+/// Advice with a load that was measured; `None` on a machine so busy that requests time out, or are too few for a median.
+fn complete(name: &str, look: Look) -> Option<Value> {
+    for _ in 0..LOOKS {
+        let advice = look()?;
         if !advice["facts"]["load.p50_us"].is_null() {
-            break;
+            return Some(advice);
         }
-        advice = look()?;
     }
-    Some(advice)
+    println!("skipped: {name}: this machine is too busy to measure it");
+    None
 }
 
 /// Judges all, several at once; what was wrong.
@@ -153,6 +153,11 @@ fn judged<T: Copy + Send + Sync>(all: &[T], judge: impl Fn(T) -> Option<String> 
         }
     });
     wrong.into_inner().unwrap()
+}
+
+/// Whether it has too few samples to say how they divide.
+fn is_too_short(advice: &Value) -> bool {
+    advice["split"]["words"].as_str().is_some_and(|words| words.starts_with("too few samples"))
 }
 
 fn is_application(advice: &Value) -> bool {
