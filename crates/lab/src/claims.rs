@@ -211,7 +211,7 @@ fn measured(claim: &Claim, layout: Layout) -> Option<(Metric, Predicate)> {
 }
 
 /// The joint verdict of a claim's cells.
-fn finding(claim: &Claim, evidence: Vec<Evidence>) -> Finding {
+pub(crate) fn finding(claim: &Claim, evidence: Vec<Evidence>) -> Finding {
     let (verdict, why) = match &claim.not_testable {
         Some(why) => (ClaimVerdict::NotTestable, why.clone()),
         None => together(&evidence),

@@ -6,7 +6,7 @@ mod text;
 pub use record::{Judged, Measurement};
 pub use text::{markdown, terminal};
 
-use crate::claims::ClaimVerdict;
+use crate::claims::{ClaimVerdict, Finding};
 use crate::error::{ConfigError, LabError};
 use crate::experiment::{Claim, Levels};
 use crate::instrument::Instrument;
@@ -15,6 +15,7 @@ use crate::{found, reader};
 use record::Record;
 use serde::Deserialize;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs;
 use std::path::Path;
 
@@ -168,20 +169,42 @@ fn claims(experiment: &str) -> Result<Vec<Claim>, LabError> {
 }
 
 impl Statement {
-    /// The verdict and its reason. A verdict on a claim that meant something else counts for nothing.
-    pub fn verdict(&self) -> (ClaimVerdict, String, String) {
-        let undecided = |why: &str| (ClaimVerdict::Undecided, "not measured".to_owned(), why.to_owned());
-        if let Some(why) = &self.claim.not_testable {
-            return (ClaimVerdict::NotTestable, ClaimVerdict::NotTestable.to_string(), why.clone());
+    /// The finding on it: the stored one, if that is on the claim as it is now.
+    pub fn finding(&self) -> Option<&Finding> {
+        let (judged, _) = self.measured.as_ref()?;
+        judged.is_of(&self.claim).then_some(&judged.finding)
+    }
+
+    /// The verdict, in words, and its reason.
+    pub fn verdict(&self) -> (Verdict, String, String) {
+        let words = |verdict: Verdict, why: &str| (verdict, verdict.to_string(), why.to_owned());
+        match (&self.claim.not_testable, self.finding(), &self.measured) {
+            (Some(why), ..) => words(Verdict::Judged(ClaimVerdict::NotTestable), why),
+            (None, Some(finding), _) => {
+                (Verdict::Judged(finding.verdict), finding.verdict_text(), finding.why.clone())
+            }
+            (None, None, Some(_)) => {
+                words(Verdict::NotMeasured, "the claim has changed since: run its experiment again")
+            }
+            (None, None, None) => words(Verdict::NotMeasured, "no result is stored"),
         }
-        match &self.measured {
-            None => undecided("no result is stored"),
-            Some((judged, _)) if !judged.is_of(&self.claim) => {
-                undecided("the claim has changed since it was measured: run its experiment again")
-            }
-            Some((Judged { finding, .. }, _)) => {
-                (finding.verdict, finding.verdict_text(), finding.why.clone())
-            }
+    }
+}
+
+/// What is known about a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// The verdict of a result, or that none can have one.
+    Judged(ClaimVerdict),
+    /// No stored result has one.
+    NotMeasured,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Judged(verdict) => verdict.fmt(formatter),
+            Self::NotMeasured => formatter.pad("not measured"),
         }
     }
 }

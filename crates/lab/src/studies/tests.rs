@@ -43,15 +43,15 @@ fn a_kept_verdict_counts_for_the_claim_that_it_judged() {
     let folder = world.directory.path().join("studies");
     keep(&[results(&world)], &folder).expect("is kept");
     let found = statement(&folder, "< 0.9");
-    assert_eq!(found.verdict().0, ClaimVerdict::Confirmed);
+    assert_eq!(found.verdict().0, Verdict::Judged(ClaimVerdict::Confirmed));
     assert!(found.measured.is_some_and(|(_, on)| on.command.starts_with("weir run ") && on.cores == 2));
     let (verdict, _, why) = statement(&folder, "< 0.7").verdict();
-    assert_eq!(verdict, ClaimVerdict::Undecided);
+    assert_eq!(verdict, Verdict::NotMeasured);
     assert!(why.contains("has changed"), "{why}");
     let mut elsewhere = statement(&folder, "< 0.9");
     elsewhere.claim.cell =
         [("target".to_owned(), crate::experiment::Level::of(&"slow".into()))].into_iter().collect();
-    assert_eq!(elsewhere.verdict().0, ClaimVerdict::Undecided, "of other cells");
+    assert_eq!(elsewhere.verdict().0, Verdict::NotMeasured, "of other cells");
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_newer_verdict_replaces_the_older() {
     let folder = older.directory.path().join("studies");
     keep(&[results(&older)], &folder).expect("is kept");
     keep(&[results(&newer)], &folder).expect("is kept");
-    assert_eq!(statement(&folder, "< 0.7").verdict().0, ClaimVerdict::Contradicted);
+    assert_eq!(statement(&folder, "< 0.7").verdict().0, Verdict::Judged(ClaimVerdict::Contradicted));
     let text = std::fs::read_to_string(folder.join("small.json")).expect("is read");
     assert_eq!(text.matches("\"started_unix\"").count(), 1, "a result without verdicts is dropped");
     assert!(!text.contains("\"own\""), "claims of our own are no statements");

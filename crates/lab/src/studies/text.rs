@@ -1,7 +1,7 @@
 //! The statements on a terminal, and as a document.
 
-use super::{STUDIES, Statement, Study};
-use crate::claims::{ClaimVerdict, Evidence, Finding};
+use super::{STUDIES, Statement, Study, Verdict};
+use crate::claims::{self, Evidence};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use time::OffsetDateTime;
@@ -87,7 +87,7 @@ fn studies(statements: &[Statement]) -> impl Iterator<Item = (&'static Study, Ve
 
 /// `12 statements: 7 confirmed, 3 contradicted, 2 not testable here`.
 fn counts(statements: &[&Statement]) -> String {
-    let mut counts: BTreeMap<ClaimVerdict, u64> = BTreeMap::new();
+    let mut counts: BTreeMap<Verdict, u64> = BTreeMap::new();
     for statement in statements {
         *counts.entry(statement.verdict().0).or_default() += 1;
     }
@@ -95,20 +95,13 @@ fn counts(statements: &[&Statement]) -> String {
     format!("{}: {}", plural(statements.len() as u64, "statement"), each.join(", "))
 }
 
-/// The verdict's own finding, if it is on the claim as it is now.
-fn finding(statement: &Statement) -> Option<&Finding> {
-    let (judged, _) = statement.measured.as_ref()?;
-    judged.is_of(&statement.claim).then_some(&judged.finding)
-}
-
-/// The expected value, as it was judged or as the file has it.
+/// The expected value, as it was judged or as the claim has it.
 fn asked(statement: &Statement) -> String {
-    let of_claim = || statement.claim.metric.zip(statement.claim.expect);
-    match (finding(statement), of_claim()) {
-        (Some(finding), _) => finding.asked_text(),
-        (None, Some((metric, expect))) => format!("{metric}: {expect}"),
-        (None, None) => NONE.into(),
-    }
+    let text = match statement.finding() {
+        Some(finding) => finding.asked_text(),
+        None => claims::finding(&statement.claim, Vec::new()).asked_text(),
+    };
+    if text.is_empty() { NONE.into() } else { text }
 }
 
 /// The study's figures, and the original's.
@@ -121,7 +114,7 @@ fn reported(statement: &Statement) -> String {
 
 /// `0.912 [0.905, 0.921]`, or the range over several cells.
 fn here(statement: &Statement) -> String {
-    let cells: &[Evidence] = finding(statement).map_or(&[], |finding| &finding.cells);
+    let cells: &[Evidence] = statement.finding().map_or(&[], |finding| &finding.cells);
     let mut values: Vec<f64> = cells.iter().filter_map(|one| one.value).collect();
     values.sort_by(f64::total_cmp);
     match (cells, values.as_slice()) {
