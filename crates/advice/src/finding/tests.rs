@@ -36,6 +36,7 @@ fn well() -> Facts {
         ("http.delayed_ack_ms", 0.1),
         ("http.bytes_per_record", 1200.0),
         ("http.body_bytes", 1000.0),
+        ("http.response_ms", 9.0),
         ("load.slowdown", 6.0),
         ("load.busiest_worker", 0.5),
         ("upstream.open", 8.0),
@@ -170,7 +171,7 @@ fn each_fault_is_found_first() {
 #[test]
 fn a_small_pool_is_no_fault_of_a_service_that_is_busy_or_quick() {
     let small = ("upstream.open", Value::from(1.0));
-    for well in [("load.slowdown", 1.2), ("load.busiest_worker", 0.95)] {
+    for well in [("load.slowdown", 1.2), ("load.busiest_worker", 0.95), ("http.response_ms", 0.2)] {
         assert_eq!(with(&[small.clone(), (well.0, Value::from(well.1))]), [""; 0], "{well:?}");
     }
 }
