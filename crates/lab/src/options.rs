@@ -18,6 +18,8 @@ pub struct RunOptions {
     pub quick: bool,
     /// Run only the cells with these factors; values of one key are alternatives.
     pub only: Vec<(String, String)>,
+    /// Whether a subject that `only` names may be absent.
+    pub may_be_absent: bool,
     /// Keys of the experiment with other values, as TOML; `tls.group` reaches into a table.
     pub set: Vec<(String, String)>,
     /// Whether [`Self::set`] is another run's, of which some keys may have no effect in this one.
@@ -79,6 +81,9 @@ impl RunOptions {
             let why = why_absent(folder)?.to_owned();
             Some(LabError::Absent { target: folder.to_owned(), why, option })
         };
+        if self.may_be_absent {
+            return Ok(());
+        }
         let named = keys.iter().flat_map(|key| self.named(key));
         named.into_iter().find_map(absent).map_or(Ok(()), Err)
     }

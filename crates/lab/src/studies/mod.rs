@@ -132,7 +132,7 @@ pub fn keep(results: &[impl AsRef<Path>], folder: &Path) -> Result<(), LabError>
 /// An invalid experiment.
 pub fn chosen(study: &Study, options: &RunOptions) -> Result<RunOptions, LabError> {
     let only = crate::any::named(study, options)?;
-    Ok(RunOptions { only, ..options.clone() })
+    Ok(RunOptions { only, may_be_absent: true, ..options.clone() })
 }
 
 /// As [`chosen`], for an experiment of one instrument.

@@ -64,15 +64,15 @@ struct RunArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  weir studies                                  what is known about each statement
-  weir studies run S4 --quick                   measure those of a study again
-  weir studies out/outbound-20260101-120000     with the verdicts of a result
-  weir studies out/outbound-20260101-120000 --keep --markdown docs/STUDIES.md";
+  weir studies                                                # what is known about each statement
+  weir studies run S4 --quick                                 # measure those of a study again
+  weir studies out/outbound-20260101-120000                   # with the verdicts of a result
+  weir studies out/outbound-20260101-120000 --keep --markdown studies.md";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  weir studies run S4 --quick                   outbound TLS in Node.js: some 15 minutes
-  weir studies run S2                           full handshakes and AVX-512: hours
+  weir studies run S4 --quick       # outbound TLS in Node.js: some 15 minutes
+  weir studies run S2               # full handshakes and AVX-512: hours
 
 Exit codes:
   0  measured, whatever the outcome
