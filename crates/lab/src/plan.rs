@@ -1,7 +1,7 @@
 //! From an experiment to the order of its runs: cells, calibration, blocks.
 
 use crate::cell::{Cell, Levels};
-use crate::experiment::{Experiment, Order, Stop};
+use crate::experiment::{Experiment, Order, Stop, canonical};
 use crate::run::{PlannedRun, Stage};
 use crate::schedule::{self, is_with_alone};
 use crate::stats::rng::Rng;
@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use weir_load::plural;
+use weir_report::markup::quote;
 
 /// The plan of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,6 +94,26 @@ impl Plan {
     /// The limits for its ratios.
     pub(crate) fn rule(&self) -> Rule {
         Rule { margin: self.experiment.margin, error_rate: ErrorRate::of_looks(1 + self.extended.len()) }
+    }
+
+    /// The options of the command line that made it, quoted for a shell, but those about the key `without`.
+    pub(crate) fn options_without(&self, without: Option<&str>) -> Vec<String> {
+        let is_other = |name: &str| Some(canonical(name)) != without;
+        let mut words = Vec::new();
+        let mut arguments = self.arguments.iter();
+        while let Some(word) = arguments.next() {
+            let name = arguments.as_slice().first().and_then(|pair| pair.split('=').next());
+            match (word.as_str(), name) {
+                ("--set", Some(name)) if !is_other(name) => drop(arguments.next()),
+                _ => words.push(quote(word)),
+            }
+        }
+        let only = self.only.iter().filter(|(name, _)| is_other(name));
+        let only: Vec<String> = only.map(|(name, value)| format!("{name}={value}")).collect();
+        if !only.is_empty() {
+            words.extend(["--only".into(), quote(&only.join(","))]);
+        }
+        words
     }
 
     /// Every planned run.

@@ -238,7 +238,8 @@ fn parse<T: DeserializeOwned>(path: &Path, value: Value) -> Result<T, LabError> 
     serde_json::from_value(value).map_err(|error| stored(path, error.to_string()))
 }
 
-fn stored(path: &Path, message: String) -> LabError {
+/// The error about a file that does not have the expected schema.
+pub(crate) fn stored(path: &Path, message: String) -> LabError {
     LabError::Stored { path: path.to_owned(), message }
 }
 

@@ -1,6 +1,6 @@
 //! How to compare two values of a condition: in one result, whose runs share their blocks.
 
-use crate::experiment::{Level, canonical};
+use crate::experiment::Level;
 use crate::plan::Plan;
 use toml::Value;
 use weir_report::markup::quote;
@@ -21,21 +21,9 @@ pub(super) fn commands(plan: &Plan, key: &str, values: [Value; 2]) -> String {
         _ => value,
     });
     let has_default = values.iter().any(|value| value.as_str() == Some(DEFAULT));
-    let is_of_key = |pair: &str| pair.split('=').next().is_some_and(|name| canonical(name) == key);
     let levels = values.each_ref().map(|value| quote(&format!("{key}={}", Level::of(value))));
     let mut words = vec!["weir run".to_owned(), quote(&plan.file.display().to_string())];
-    let mut arguments = plan.arguments.iter();
-    while let Some(word) = arguments.next() {
-        match (word.as_str(), arguments.as_slice().first()) {
-            ("--set", Some(pair)) if is_of_key(pair) => drop(arguments.next()),
-            _ => words.push(quote(word)),
-        }
-    }
-    let only = plan.only.iter().filter(|(name, _)| canonical(name) != key);
-    let only: Vec<String> = only.map(|(name, value)| format!("{name}={value}")).collect();
-    if !only.is_empty() {
-        words.extend(["--only".into(), quote(&only.join(","))]);
-    }
+    words.extend(plan.options_without(Some(key)));
     words.extend(["--set".into(), quote(&format!("{key}={}", Value::Array(values.into())))]);
     let default =
         if has_default { format!(", with the default of `{key}` for {DEFAULT}") } else { String::new() };

@@ -7,7 +7,7 @@ use crate::experiment::{Claim, Layout};
 use crate::found;
 use crate::instrument::Instrument;
 use crate::results::Results;
-use crate::store::check_layout;
+use crate::store;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,14 +83,9 @@ impl Record {
         let Results { plan, machine, summary, .. } = results;
         let judged = plan.experiment.claims.iter().zip(&summary.claims);
         let judged = judged.filter(|(claim, found)| Study::has(claim) && !found.cells.is_empty());
-        let command = match I::NAME {
-            "stacks" => "weir stacks run",
-            _ => "weir run",
-        };
-        let words = [command.to_owned(), plan.experiment.name.clone()].into_iter();
-        let only = plan.only.iter().flat_map(|(key, value)| ["--only".to_owned(), format!("{key}={value}")]);
+        let command = ["weir run".to_owned(), plan.experiment.name.clone()];
         let on = Measurement {
-            command: words.chain(plan.arguments.clone()).chain(only).collect::<Vec<_>>().join(" "),
+            command: command.into_iter().chain(plan.options_without(None)).collect::<Vec<_>>().join(" "),
             layout: plan.experiment.layout,
             started_unix: machine.started_unix,
             cpu: machine.hardware.cpu.clone(),
@@ -115,7 +110,8 @@ impl Record {
     /// Errors: a folder that cannot be written.
     pub(super) fn write(&self, folder: &Path) -> Result<(), LabError> {
         let path = folder.join(format!("{}.json", self.experiment));
-        let text = serde_json::to_string_pretty(self).map_err(|error| spoilt(&path, error.to_string()))?;
+        let text =
+            serde_json::to_string_pretty(self).map_err(|error| store::stored(&path, error.to_string()))?;
         fs::create_dir_all(folder).map_err(LabError::file(folder, "cannot be created"))?;
         fs::write(&path, text + "\n").map_err(LabError::file(&path, "cannot be written"))
     }
@@ -177,11 +173,8 @@ pub(super) fn in_folder(folder: &Path) -> Result<Vec<Record>, LabError> {
 }
 
 fn parse(path: &Path, text: &str) -> Result<Record, LabError> {
-    let value: Value = serde_json::from_str(text).map_err(|error| spoilt(path, error.to_string()))?;
-    check_layout("schema", &value["schema"], SCHEMA..=SCHEMA).map_err(|message| spoilt(path, message))?;
-    serde_json::from_value(value).map_err(|error| spoilt(path, error.to_string()))
-}
-
-fn spoilt(path: &Path, message: String) -> LabError {
-    LabError::Stored { path: path.to_owned(), message }
+    let value: Value = serde_json::from_str(text).map_err(|error| store::stored(path, error.to_string()))?;
+    store::check_layout("schema", &value["schema"], SCHEMA..=SCHEMA)
+        .map_err(|message| store::stored(path, message))?;
+    serde_json::from_value(value).map_err(|error| store::stored(path, error.to_string()))
 }
