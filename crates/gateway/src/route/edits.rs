@@ -1,4 +1,4 @@
-//! What a route changes about a message.
+//! A route's changes to a message.
 
 use super::hosts::path_of;
 use super::readings::normal;
@@ -9,19 +9,19 @@ use weir_http1::Field;
 /// Changes to a head's fields.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Edits {
-    /// Names of fields that are dropped.
+    /// Names of the fields to drop.
     pub remove: Vec<Box<[u8]>>,
-    /// Fields that are added: name and value.
+    /// Names and values of the fields to add.
     pub add: Vec<(Box<[u8]>, Template)>,
 }
 
 impl Edits {
-    /// Whether there are none.
+    /// Whether there are no changes.
     pub(crate) fn is_empty(&self) -> bool {
         self.remove.is_empty() && self.add.is_empty()
     }
 
-    /// Whether a value names the server.
+    /// Whether a value contains `{upstream}`.
     pub(crate) fn names_upstream(&self) -> bool {
         self.add.iter().any(|(_, value)| value.names_upstream())
     }
@@ -31,12 +31,13 @@ impl Edits {
         !self.remove.is_empty() && self.drops_name(field.name.of(buf))
     }
 
-    /// Whether this field is dropped, or one that servers may read as the same: who sets a field must be the only one to.
+    /// Whether this field is dropped: its name, or one that servers may read as the same, is in the list. Otherwise a
+    /// client could add a second value to a field that the route sets.
     pub(crate) fn drops_spelling(&self, buf: &[u8], field: &Field) -> bool {
         !self.remove.is_empty() && self.remove.iter().any(|removed| reads_as(field.name.of(buf), removed))
     }
 
-    /// Whether a field of this name, in any spelling, is what it sets, adds or drops.
+    /// Whether the edits set, add or drop a field of this name, in any spelling.
     pub(crate) fn owns(&self, name: &[u8]) -> bool {
         let mut names = self.remove.iter().chain(self.add.iter().map(|(name, _)| name));
         names.any(|own| reads_as(name, own))
@@ -47,12 +48,12 @@ impl Edits {
         self.remove.iter().any(|removed| removed.eq_ignore_ascii_case(name))
     }
 
-    /// Appends the fields that are added to an answer: their values have no variables.
+    /// Appends the fields to add to a response. Their values have no variables.
     pub(crate) fn write_fixed(&self, out: &mut Vec<u8>) {
         self.write(&Values::none(), out);
     }
 
-    /// Appends the fields that are added.
+    /// Appends the fields to add.
     pub(crate) fn write(&self, values: &Values<'_>, out: &mut Vec<u8>) {
         for (name, value) in &self.add {
             out.extend_from_slice(name);
@@ -66,15 +67,15 @@ impl Edits {
 /// A change to the beginning of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PathEdit {
-    /// Removed, without a slash at its end.
+    /// The prefix to remove, without a trailing slash.
     pub strip: Box<[u8]>,
-    /// Put in its place, without a slash at its end.
+    /// The prefix to put in its place, without a trailing slash.
     pub add: Box<[u8]>,
 }
 
 impl PathEdit {
-    /// Appends path and query as the upstream gets them. The path is in normal form then: what is removed is what was
-    /// compared.
+    /// Appends path and query for the upstream. The path is sent in normal form: the prefix is removed from the text
+    /// that the route was matched against.
     pub(crate) fn write(&self, target: &[u8], out: &mut Vec<u8>) {
         let path = path_of(target);
         let query = &target[path.len()..];
@@ -82,7 +83,7 @@ impl PathEdit {
         out.extend_from_slice(query);
     }
 
-    /// A path in normal form, changed.
+    /// Applies the edit to a path in normal form.
     pub(super) fn changed(&self, normal: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         self.write_path(normal, &mut out);

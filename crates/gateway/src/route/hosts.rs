@@ -8,16 +8,17 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::net::Ipv6Addr;
 
-/// Routes by host. A host alone comes before the longest domain that it is in, and that before any host.
+/// Routes by host. An exact host takes precedence over a wildcard, a longer wildcard over a shorter one, and every
+/// wildcard over routes without a host.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hosts {
     exact: HashMap<Box<[u8]>, Paths>,
-    /// By what follows the `*.`.
+    /// Routes with a wildcard, by the part after `*.`.
     below: HashMap<Box<[u8]>, Paths>,
     any: Paths,
-    /// Paths matter: some routes have one, or look at it.
+    /// Whether some route depends on the path.
     reads_paths: bool,
-    /// The one route, if it is for everything.
+    /// The only route, if it matches every request.
     catch_all: Option<usize>,
 }
 
@@ -33,28 +34,28 @@ impl Hosts {
         self.reads_paths |= !paths.ignores_path();
     }
 
-    /// Notes that a route looks at paths.
+    /// Records that some route depends on the path.
     pub(crate) fn set_reads_paths(&mut self) {
         self.reads_paths = true;
     }
 
-    /// Notes that this route is the only one, and for everything.
+    /// Records that this is the only route, and that it matches every request.
     pub(crate) fn set_catch_all(&mut self, route: usize) {
         self.catch_all = Some(route);
     }
 
-    /// The one route, if it is for everything.
+    /// The only route, if it matches every request.
     #[inline]
     pub(crate) fn catch_all(&self) -> Option<usize> {
         self.catch_all
     }
 
-    /// The path to find a route by. Borrowed if servers read it as routes do, or if paths do not matter.
+    /// The path to match routes against: the target's path in normal form, or `/` if no route depends on it.
     pub(crate) fn path_in<'a>(&self, target: &'a [u8]) -> Cow<'a, [u8]> {
         if self.reads_paths { normal(path_of(target)) } else { Cow::Borrowed(b"/") }
     }
 
-    /// The most specific route that `fits`, of a path in normal form. `authority` may have a port.
+    /// The most specific route for a path in normal form for which `fits` returns true. `authority` may include a port.
     pub(crate) fn find(&self, authority: &[u8], path: &[u8], fits: &impl Fn(usize) -> bool) -> Option<usize> {
         if self.exact.is_empty() && self.below.is_empty() {
             return self.any.find(path, fits);
@@ -83,7 +84,7 @@ pub(crate) fn path_of(target: &[u8]) -> &[u8] {
     memchr::memchr(b'?', target).map_or(target, |query| &target[..query])
 }
 
-/// The host in lower case, without port and final dot, an IPv6 address at its shortest.
+/// The host in lower case, without port and trailing dot; an IPv6 address in canonical text form (RFC 5952).
 fn host_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST]) -> &'a [u8] {
     if authority.first() == Some(&b'[') {
         return address_of(authority, buffer);
@@ -94,7 +95,7 @@ fn host_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST]) -> &'a [u8] {
     if !host.iter().any(u8::is_ascii_uppercase) {
         return host;
     }
-    // Of what is too long for a DNS name, the end alone can be in a route, by its domain.
+    // No route has a host longer than a DNS name, but the end of a longer one may match a wildcard.
     let host = &host[host.len().saturating_sub(LONGEST)..];
     let lower = &mut buffer[..host.len()];
     lower.copy_from_slice(host);
@@ -102,7 +103,7 @@ fn host_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST]) -> &'a [u8] {
     lower
 }
 
-/// The IPv6 address in brackets at its shortest (RFC 5952).
+/// The bracketed IPv6 address in canonical text form (RFC 5952); `authority` itself if it has no valid address.
 #[cold]
 fn address_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST]) -> &'a [u8] {
     let address =
@@ -110,13 +111,13 @@ fn address_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST]) -> &'a [u8
     let address: Option<Ipv6Addr> = address.and_then(|address| address.parse().ok());
     let Some(address) = address else { return authority };
     let mut rest = &mut buffer[..];
-    // Its text has at most 45 bytes.
+    // An IPv6 address has at most 45 characters, so it fits.
     let _ = write!(rest, "[{address}]");
     let left = rest.len();
     &buffer[..LONGEST - left]
 }
 
-/// RFC 1035 section 2.3.4.
+/// The maximum length of a DNS name (RFC 1035 section 2.3.4).
 const LONGEST: usize = 255;
 
 #[cfg(test)]
@@ -168,7 +169,7 @@ mod tests {
             let found = hosts.find(authority.as_bytes(), &hosts.path_in(target.as_bytes()), &|_| true);
             assert_eq!(found, Some(route), "{authority}{target}");
         }
-        // Longer than a DNS name may be: in any case the same.
+        // Hosts longer than a DNS name match by their domain, in lower and upper case.
         for authority in [format!("{}.a.org", "x".repeat(300)), format!("{}.A.Org:80", "X".repeat(300))] {
             assert_eq!(hosts.find(authority.as_bytes(), b"/", &|_| true), Some(2), "{authority}");
         }

@@ -1,4 +1,4 @@
-//! Where redirects lead.
+//! Redirect targets.
 
 use super::template::{Part, Template, Values, Variable};
 use std::borrow::Cow;
@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::str::FromStr;
 use weir_http1::{Authority, RequestError};
 
-/// The value of a `Location` field: a URI with its host, or a path on the same host. Nothing in a request makes one of the other:
-/// browsers take what follows `//` or `/\` for a host.
+/// The value of a `Location` field: a URI with a host, or a path on the same host. No request can turn one into the
+/// other: browsers read the text after `//` or `/\` as a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Location {
     to: Template,
@@ -23,7 +23,8 @@ enum Form {
 }
 
 impl Location {
-    /// Appends the location for a request. Errors: it has no host for it.
+    /// Appends the location for a request. Errors: the request has no host, or none that makes a valid one in the
+    /// location.
     pub(crate) fn write(&self, values: &Values<'_>, out: &mut Vec<u8>) -> Result<(), RequestError> {
         let target = self.target(values);
         let mut written = Vec::new();
@@ -45,8 +46,8 @@ impl Location {
         Ok(())
     }
 
-    /// Path and query of the request, which begin with a slash: they may follow a host. Only `OPTIONS *` has none (RFC 9112 section
-    /// 3.2.4).
+    /// Path and query of the request, beginning with a slash, so that they may follow a host. They are empty only for
+    /// `OPTIONS *` (RFC 9112 section 3.2.4).
     fn target<'a>(&self, values: &Values<'a>) -> Cow<'a, [u8]> {
         match values.target {
             b"*" | b"" if values.method == b"OPTIONS" && self.ends_with_target() => b"".into(),
@@ -77,7 +78,7 @@ impl FromStr for Location {
     }
 }
 
-/// What a template leads to, whatever the request has; `None`: that is for the request to say.
+/// The form of a template's locations; `None` if it would depend on the request.
 fn form(to: &Template) -> Option<Form> {
     let mut parts = to.parts();
     let (mut text, mut scheme) = match parts.next()? {
@@ -98,7 +99,8 @@ fn form(to: &Template) -> Option<Form> {
     let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
         && scheme.chars().all(|char| char.is_ascii_alphanumeric() || "+-.".contains(char));
     let mut host = text.strip_prefix("://").filter(|_| is_scheme)?;
-    // Up to the path, the host is the operator's, or the one that the client asked for.
+    // Before the path, a template may have fixed text and the host of the request, and nothing else that a client
+    // controls.
     while !host.contains(['/', '?', '#', '\\']) {
         match parts.next() {
             None | Some(Part::Variable(Variable::Path | Variable::Target)) => break,
@@ -110,7 +112,7 @@ fn form(to: &Template) -> Option<Form> {
     Some(Form::Absolute)
 }
 
-/// What is between `://` and the path.
+/// The part of a URI between `://` and the path.
 fn authority(uri: &[u8]) -> Option<&[u8]> {
     let start = memchr::memmem::find(uri, b"://")? + b"://".len();
     let end = uri[start..].iter().position(|byte| b"/?#".contains(byte)).unwrap_or(uri.len() - start);
@@ -121,7 +123,7 @@ fn is_slash(byte: u8) -> bool {
     matches!(byte, b'/' | b'\\')
 }
 
-/// Appends `text` with what no URI may have as `%20` (RFC 3986 section 2).
+/// Appends `text`, percent-encoding every character that a URI cannot have (RFC 3986 section 2).
 fn encode(text: &[u8], out: &mut Vec<u8>) {
     for byte in text {
         match byte {
@@ -156,7 +158,7 @@ mod tests {
         Ok(String::from_utf8(out).unwrap())
     }
 
-    /// Regression test: `GET //evil.example/..` on `{path}/` led to another host.
+    /// Regression test: with `{path}/`, `GET //evil.example/..` was redirected to another host.
     #[test]
     fn a_path_stays_on_its_host() {
         for (to, target, expected) in [
@@ -173,7 +175,7 @@ mod tests {
             ("/{path}", "/evil.example", "/evil.example"),
             ("/{target}", "/\\evil.example", "/evil.example"),
             ("/{host}{path}", "//x", "/h//x"),
-            // These stay on the host: no browser decodes a path to find one, or resolves dots to find one.
+            // Browsers neither decode a path nor resolve its dots to find a host.
             ("{path}/", "/%5cevil.example", "/%5cevil.example/"),
             ("{path}/", "/%2fevil.example", "/%2fevil.example/"),
             ("{path}/", "/.//evil.example", "/.//evil.example/"),
@@ -203,7 +205,7 @@ mod tests {
             (USUAL, "h", "/a|b\\c\"d", Ok("https://h/a%7Cb%5Cc%22d")),
             ("https://a.example/ü x", "h", "/", Ok("https://a.example/%C3%BC%20x")),
             ("https://www.{host}{target}", "a.example", "/", Ok("https://www.a.example/")),
-            // Without a host, and with one that makes no URI.
+            // Requests without a host, and with a host that does not fit the template.
             (USUAL, "", "/x", Err(RequestError::MissingHost)),
             ("{scheme}://{authority}/", "", "/x", Err(RequestError::MissingHost)),
             ("https://{host}:8443{target}", "", "/x", Err(RequestError::MissingHost)),

@@ -1,4 +1,4 @@
-//! Which route a request takes, and what that changes about it.
+//! Route selection, and a route's changes to requests and responses.
 
 mod edits;
 mod hosts;

@@ -1,10 +1,10 @@
-//! Routes of one host by path: a tree of segments, so that ten thousand cost little more than one.
+//! The routes of one host by path: a tree of segments, in which ten thousand routes cost little more than one.
 
 use super::pattern::{End, PathPattern, Segment};
 use std::collections::HashMap;
 
-/// Routes by path. The deepest that fits comes first; a literal segment comes before the beginning of one (of those, the
-/// longest first) and that before any segment; a path alone comes before everything below it.
+/// Routes by path. The deepest match wins. At each depth, a literal segment takes precedence over the beginning of a
+/// segment (the longest first), that over any segment, and an exact path over a prefix.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Paths {
     root: Node,
@@ -13,17 +13,17 @@ pub(crate) struct Paths {
 #[derive(Clone, Debug, Default)]
 struct Node {
     literal: HashMap<Box<[u8]>, Node>,
-    /// Routes for all that begins so, the longest beginning first.
+    /// Routes for segments with this beginning, the longest beginning first.
     starts: Vec<(Box<[u8]>, Vec<usize>)>,
     any: Option<Box<Node>>,
-    /// Routes for this path alone, in their order.
+    /// Routes for exactly this path, in the order of insertion.
     exact: Vec<usize>,
-    /// Routes for this path and everything below it.
+    /// Routes for this path and every path below it.
     prefix: Vec<usize>,
 }
 
 impl Paths {
-    /// Adds a route; of several for one path the first comes first.
+    /// Adds a route. Of several routes for one path, the one inserted first takes precedence.
     pub(crate) fn insert(&mut self, pattern: &PathPattern, route: usize) {
         let mut node = &mut self.root;
         for segment in &pattern.segments {
@@ -40,20 +40,20 @@ impl Paths {
         .push(route);
     }
 
-    /// The route for a path in normal form that `fits`.
+    /// The most specific route for a path in normal form for which `fits` returns true.
     pub(crate) fn find(&self, path: &[u8], fits: &impl Fn(usize) -> bool) -> Option<usize> {
         let below = path.strip_prefix(b"/").unwrap_or(path);
         self.root.find(Some(below), fits)
     }
 
-    /// Whether every request takes the same look here, whatever its path.
+    /// Whether all routes are for `/*`, so that the path does not matter.
     pub(crate) fn ignores_path(&self) -> bool {
         self.root.literal.is_empty() && self.root.starts.is_empty() && self.root.any.is_none()
     }
 }
 
 impl Node {
-    /// The routes for all that begins so.
+    /// The routes for segments that begin with `start`.
     fn starting(&mut self, start: &[u8]) -> &mut Vec<usize> {
         let at = match self.starts.iter().position(|(known, _)| **known == *start) {
             Some(at) => at,
@@ -66,7 +66,7 @@ impl Node {
         &mut self.starts[at].1
     }
 
-    /// `rest`: the segments that follow; `None` after the last one.
+    /// The route for the segments in `rest`, which is `None` after the last one.
     fn find(&self, rest: Option<&[u8]>, fits: &impl Fn(usize) -> bool) -> Option<usize> {
         let first = |routes: &[usize]| routes.iter().copied().find(|route| fits(*route));
         let Some(below) = rest else { return first(&self.exact).or_else(|| first(&self.prefix)) };

@@ -1,28 +1,29 @@
-//! Paths as operators write them.
+//! Path patterns of the configuration.
 
 use super::readings::normal;
 use std::fmt;
 use std::str::FromStr;
 
-/// `/a` alone, `/a/*` for it and everything below, `/a*` for all that begins so, `/a/{id}/b` with any segment in one place.
+/// A path pattern. `/a` matches this path alone, `/a/*` also every path below it, `/a*` every path that begins with
+/// `/a`, and `/a/{id}/b` any segment in place of `{id}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPattern {
     pub(crate) segments: Vec<Segment>,
     pub(crate) end: End,
 }
 
-/// What follows the segments.
+/// The end of a pattern, after its whole segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Nothing: this path alone.
+    /// Nothing: the pattern matches this path alone.
     Alone,
-    /// Everything below belongs to it, too.
+    /// `/*`: the pattern also matches every path below.
     Below,
-    /// A segment that begins so, and everything below it.
+    /// A segment with this beginning; the pattern also matches every path below it.
     Starts(Box<[u8]>),
 }
 
-/// A part between slashes.
+/// A whole segment of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
     Literal(Box<[u8]>),
@@ -30,12 +31,12 @@ pub(crate) enum Segment {
 }
 
 impl PathPattern {
-    /// Every path.
+    /// The pattern `/*`, which matches every path.
     pub(crate) fn all() -> Self {
         Self { segments: Vec::new(), end: End::Below }
     }
 
-    /// Whether all its paths are below the one of these segments.
+    /// Whether all paths of the pattern are below the path with these segments.
     pub(crate) fn is_below(&self, segments: &[&[u8]]) -> bool {
         let is_literal = |(segment, text): (&Segment, &&[u8])| match segment {
             Segment::Literal(literal) => **literal == **text,
@@ -46,15 +47,16 @@ impl PathPattern {
     }
 }
 
-/// For warnings.
+/// Checks for warnings.
 impl PathPattern {
-    /// The form that paths are compared in, if it is another one, so that no request is for this.
+    /// The pattern in normal form, if it is not in that form: requests are matched in normal form, so none matches this
+    /// pattern.
     pub(crate) fn in_usual_form(&self) -> Option<String> {
         let text = self.to_string();
         let (path, end) = match self.end {
             End::Alone => (&*text, ""),
             End::Below => (text.strip_suffix("/*")?, "/*"),
-            // What follows is a part of its last segment.
+            // The pattern ends within a segment, so its normal form is unknown.
             End::Starts(_) => return None,
         };
         let usual = normal(path.as_bytes());
@@ -62,7 +64,7 @@ impl PathPattern {
             .then(|| format!("{}{end}", String::from_utf8_lossy(&usual).trim_end_matches('/')))
     }
 
-    /// Whether some of its paths begin with the segments of another one.
+    /// Whether some paths of the pattern begin with the segments of `prefix`.
     pub(crate) fn may_begin_with(&self, prefix: &Self) -> bool {
         for (at, wanted) in prefix.segments.iter().enumerate() {
             match (self.segments.get(at), wanted, &self.end) {
@@ -82,7 +84,7 @@ impl FromStr for PathPattern {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| {
-            // What nginx and HAProxy write for one, and what is in no path.
+            // Regular expressions and modifiers of nginx and HAProxy; no path has these characters.
             let is_regex =
                 text.starts_with(['~', '^', '=']) || text.contains(['^', '\\', '|', '[', ']', '?', '*']);
             let why = if is_regex { "a path takes no regular expressions and no modifiers" } else { why };
@@ -129,7 +131,7 @@ impl fmt::Display for PathPattern {
     }
 }
 
-/// What a path may have between slashes (RFC 3986 section 3.3), in the form that requests are compared in.
+/// Whether a text is a valid segment (RFC 3986 section 3.3). Dot segments are not: requests are matched without them.
 fn is_literal(segment: &str) -> bool {
     segment.bytes().all(is_plain) && segment != "." && segment != ".."
 }

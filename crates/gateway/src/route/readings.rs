@@ -1,14 +1,15 @@
-//! What path a server may read where routes read another.
+//! Ambiguous paths: targets in which a server may read another path than the routes do.
 
 use super::edits::PathEdit;
 use super::hosts::path_of;
 use std::borrow::Cow;
 
-/// The path in the form that routes are compared in: what the percent-encoding need not hide is plain, dot segments are
-/// resolved (RFC 3986 section 6.2.2), and several slashes are one. Borrowed if every server reads it the same.
+/// The normal form of a path, which routes are matched against: unreserved characters are decoded, dot segments are
+/// resolved (RFC 3986 section 6.2.2), and repeated slashes are merged. Borrowed if the path has no character that
+/// servers treat differently.
 pub(crate) fn normal(path: &[u8]) -> Cow<'_, [u8]> {
     let mut last = 0;
-    // One pass over the few bytes of a path costs less than a search with wide registers.
+    // Paths are short: one pass over the bytes costs less than a SIMD search.
     let is_plain = path.first() == Some(&b'/')
         && path.iter().all(|byte| {
             let follows_slash = std::mem::replace(&mut last, *byte) == b'/';
@@ -17,28 +18,29 @@ pub(crate) fn normal(path: &[u8]) -> Cow<'_, [u8]> {
     if is_plain { Cow::Borrowed(path) } else { Cow::Owned(Reading::OF_ROUTES.of(path)) }
 }
 
-/// A way to read a path.
+/// One of the ways in which servers read a path.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
-    /// An encoded slash is one.
+    /// An encoded slash separates segments.
     slashes: bool,
-    /// A backslash, encoded or not, is a slash.
+    /// A backslash, encoded or not, separates segments.
     backslashes: bool,
-    /// A segment ends at a semicolon: parameters follow.
+    /// A semicolon ends a segment: parameters follow.
     parameters: bool,
     /// The path ends at an encoded NUL.
     nul: bool,
     dots: Dots,
 }
 
-/// What becomes of dot segments.
+/// The treatment of dot segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dots {
-    /// They are resolved when several slashes are one.
+    /// They are resolved after repeated slashes are merged.
     Resolved,
-    /// They are resolved, and `..` takes an empty segment back, too (RFC 3986 section 5.2.4).
+    /// They are resolved before repeated slashes are merged, so `..` may remove an empty segment (RFC 3986 section
+    /// 5.2.4).
     ResolvedFirst,
-    /// They are segments as others.
+    /// They are kept, as other segments are.
     Kept,
 }
 
@@ -46,7 +48,7 @@ impl Reading {
     const OF_ROUTES: Self =
         Self { slashes: false, backslashes: false, parameters: false, nul: false, dots: Dots::Resolved };
 
-    /// All that differ for this path, but for dot segments; the first is that of routes.
+    /// All readings that may differ for this path, dot segments aside. The first one is that of routes.
     fn all_of(path: &[u8]) -> impl Iterator<Item = Self> {
         let has = |encoded: &[u8]| path.windows(3).any(|text| text.eq_ignore_ascii_case(encoded));
         let present =
@@ -95,7 +97,7 @@ impl Reading {
         out
     }
 
-    /// With what is plain in this reading decoded, once, and the rest encoded in upper case.
+    /// Decodes, once, the characters that are plain in this reading, and writes all other escapes in upper case.
     fn decoded(self, path: &[u8]) -> Vec<u8> {
         let is_plain = |byte: u8| match byte {
             b'/' => self.slashes,
@@ -124,7 +126,7 @@ impl Reading {
     }
 }
 
-/// Where a path has an encoded NUL.
+/// The position of an encoded NUL in a path.
 fn nul(path: &[u8]) -> Option<usize> {
     path.windows(3).position(|text| text == b"%00")
 }
@@ -134,19 +136,23 @@ fn hex(digits: &[u8]) -> Option<u8> {
     Some((digit(digits[0])? * 16 + digit(digits[1])?) as u8)
 }
 
-/// The routes of one request, by the path that a server may read.
+/// The routes that one request can take, by path.
 pub(crate) trait Routes {
     /// The route of a path in normal form.
     fn of(&self, path: &[u8]) -> Option<usize>;
-    /// Whether requests on a route reach no server.
+    /// Whether the gateway itself responds to requests on a route, so that they reach no server.
     fn is_answered(&self, route: usize) -> bool;
 }
 
-/// Whether a server may read the target as a path of another route than `found`, or as one that `edit` keeps from it:
+/// Whether a server may read the target as a path of another route than `found`, or as one that `edit` should keep from
+/// it. The target is unambiguous under these conditions:
 ///
-/// - An encoded slash, a backslash, parameters and an encoded NUL must leave the route as it is, and what is changed about the path.
-/// - A server that leaves dot segments as they are, or doubled slashes, must not read a path that reaches no server.
-/// - Nor must one for which `//name` at the beginning is a host.
+/// - Encoded slashes, backslashes, parameters and an encoded NUL change neither the route nor the effect of `edit`, in
+///   any reading.
+/// - Servers that keep dot segments, or resolve them before they merge slashes, read a path that has a route to a
+///   server.
+/// - Servers that read `//name` at the beginning as a host do not read the rest as a path to which the gateway itself
+///   responds.
 #[cold]
 pub(crate) fn is_ambiguous(
     target: &[u8],
@@ -156,7 +162,7 @@ pub(crate) fn is_ambiguous(
 ) -> bool {
     let path = path_of(target);
     let normal = normal(path);
-    // Where a path is changed, servers get it in normal form.
+    // An edited path is sent in normal form.
     let sent = if edit.is_some() { &normal } else { path };
     let is_kept = |path: &[u8]| routes.of(path).is_none_or(|route| routes.is_answered(route));
     let is_another = |reading: Reading| {
@@ -176,7 +182,8 @@ pub(crate) fn is_ambiguous(
     Reading::all_of(sent).any(|reading| is_another(reading) || is_below_host(reading))
 }
 
-/// The path of what a server may read as `//host/path`, as browsers and Node.js do a reference (whatwg.org, URL).
+/// The path after the host, for servers that read the beginning `//host` as one, as browsers and Node.js do in a
+/// reference (WHATWG URL Standard).
 fn below_host(path: &[u8]) -> Option<&[u8]> {
     let is_slash = |byte: &u8| b"/\\".contains(byte);
     let host = path.iter().position(|byte| !is_slash(byte)).filter(|slashes| *slashes > 1)?;
@@ -184,7 +191,7 @@ fn below_host(path: &[u8]) -> Option<&[u8]> {
     Some(rest.iter().position(is_slash).map_or(b"/", |at| &rest[at..]))
 }
 
-/// Whether servers are known to read the target's path in more than one way, whatever the routes are.
+/// Whether servers are known to read the target's path in different ways, regardless of the routes.
 #[cold]
 pub(crate) fn is_unusual(target: &[u8]) -> bool {
     let path = path_of(target);
@@ -235,7 +242,7 @@ mod tests {
         }
     }
 
-    /// Routes by path; those whose number is in the list are answered by the gateway.
+    /// Routes by path. The gateway itself responds on those whose number is in the list.
     struct Table(Hosts, Vec<usize>);
 
     impl Routes for Table {
@@ -248,7 +255,7 @@ mod tests {
         }
     }
 
-    /// Routes with these paths; `!` before one denies it.
+    /// Routes with these paths; a leading `!` denies one.
     fn table(patterns: &[&str]) -> Table {
         let mut table = Table(Hosts::default(), Vec::new());
         for (route, pattern) in patterns.iter().enumerate() {
@@ -261,7 +268,7 @@ mod tests {
         table
     }
 
-    /// The route of a target if a request reaches a server by it.
+    /// The route by which a request for the target reaches a server, if it does.
     fn accepted(table: &Table, target: &str, edit: Option<&PathEdit>) -> Option<usize> {
         let target = target.as_bytes();
         let found = table.of(&normal(path_of(target)))?;
@@ -293,10 +300,10 @@ mod tests {
             (closed, "/pub/..%2fadmin", None),
             (closed, "/x%2fy", None),
             (closed, "/pub/a%2fb", Some(0)),
-            // They are decoded once.
+            // Escapes are decoded once.
             (site, "/admin%252fsecret", Some(1)),
             (site, "/%2561dmin/x", Some(1)),
-            // Dot segments that a server leaves as they are, or resolves by the RFC.
+            // Dot segments that a server keeps, or resolves as the RFC says.
             (site, "/admin/../x", None),
             (site, "/admin/%2e%2e/x", None),
             (site, "/admin//../x", None),
@@ -305,7 +312,7 @@ mod tests {
             (site, "/%2e%2e/%2e/x", Some(1)),
             (closed, "/x/../pub/y", None),
             (closed, "/pub/x/../y", Some(0)),
-            // Several slashes.
+            // Repeated slashes.
             (site, "//admin/x", None),
             (site, "//x/admin/secret", None),
             (site, "///x/admin", None),
@@ -402,7 +409,7 @@ mod tests {
         out
     }
 
-    /// The segments that a server reads, if it resolves dot segments with or without empty ones in between.
+    /// The segments that a server reads if it resolves dot segments after (`merges`) or before it merges slashes.
     fn resolved(path: &str, merges: bool) -> Vec<&str> {
         let mut out = Vec::new();
         for segment in path.split('/').skip(1) {
@@ -422,7 +429,7 @@ mod tests {
         segments.collect::<Vec<_>>().join("/")
     }
 
-    /// The first segment in the eyes of servers, as their documents and trials have it.
+    /// The first segment as various servers read it, by their documentation and by experiment.
     fn first_segments(path: &str) -> Vec<String> {
         let decoded = percent_decoded(path, "");
         let first = |segments: &[&str]| segments.first().copied().unwrap_or_default().to_owned();
@@ -441,13 +448,13 @@ mod tests {
             first(&resolved(&decoded, true)),
             kept(path),
             kept(&decoded),
-            // Jetty, and Tomcat, which decodes a slash if that is set.
+            // Jetty; Tomcat, which decodes slashes if configured to.
             first(&resolved(&percent_decoded(&without_parameters(path), "/"), false)),
             first(&resolved(&percent_decoded(&without_parameters(path), ""), true)),
             // IIS, and `new URL(..)` of Node.js.
             first(&resolved(&backslashes(&decoded), true)),
             first(&resolved(&of_url, false)),
-            // A library in C.
+            // A C library, for which the path ends at a NUL.
             first(&resolved(decoded.split('\0').next().unwrap_or_default(), true)),
         ]
     }
@@ -455,7 +462,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4_000))]
 
-        /// No spelling leads around a route: what reaches a server is to none of them what the gateway denies.
+        /// No spelling bypasses a route: no server reads a forwarded path as one that the gateway denies.
         #[test]
         fn no_path_that_reaches_a_server_is_a_denied_one_to_it(
             parts in proptest::collection::vec(

@@ -1,4 +1,4 @@
-//! Texts with variables: values of fields, and where redirects lead.
+//! Texts with variables: field values and redirect targets.
 
 use super::hosts::path_of;
 use crate::text;
@@ -13,7 +13,7 @@ use weir_tls::{CertificateDer, ClientCertificate};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template(Vec<Piece>);
 
-/// A piece of it.
+/// A piece of a template.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Part<'a> {
     Text(&'a str),
@@ -40,30 +40,30 @@ pub(super) enum Variable {
     Traceparent,
 }
 
-/// What variables stand for. All of it has passed a parser that refuses line ends and control characters.
+/// The values of variables. A parser has rejected line breaks and control characters in all of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Values<'a> {
-    /// The client's address, behind trusted proxies.
+    /// The client's address; behind trusted proxies, the one that they report.
     pub client: Option<&'a SocketAddr>,
     pub scheme: &'static str,
-    /// As the client sent it, with a port or without.
+    /// The host as the client sent it, with or without a port.
     pub host: &'a [u8],
     pub method: &'a [u8],
     /// Path and query.
     pub target: &'a [u8],
     /// Host and port of the server, as in a `Host` field.
     pub upstream: &'a [u8],
-    /// The client's, if it presented one.
+    /// The client's certificate, if it presented one.
     pub certificate: Option<&'a ClientCertificate>,
-    /// All that it presented, leaf first.
+    /// All certificates that the client presented, leaf first.
     pub chain: &'a [CertificateDer<'static>],
-    /// Empty unless `tracing` is set, or on a redirect.
+    /// Empty without `tracing`, and on a redirect.
     pub request_id: &'a [u8],
     pub traceparent: &'a [u8],
 }
 
 impl Values<'_> {
-    /// For texts without variables.
+    /// Empty values, for texts without variables.
     pub(crate) fn none() -> Self {
         Self {
             client: None,
@@ -100,7 +100,7 @@ const VARIABLES: [(&str, Variable); 16] = [
 ];
 
 impl Template {
-    /// Appends the text.
+    /// Appends the text with the values of its variables.
     pub(crate) fn write(&self, values: &Values<'_>, out: &mut Vec<u8>) {
         for piece in &self.0 {
             match piece {
@@ -114,7 +114,7 @@ impl Template {
         }
     }
 
-    /// What it consists of.
+    /// The pieces of the template.
     pub(super) fn parts(&self) -> impl DoubleEndedIterator<Item = Part<'_>> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Text(text) => Some(Part::Text(text)),
@@ -122,13 +122,13 @@ impl Template {
         })
     }
 
-    /// Whether it names the server.
+    /// Whether the text contains `{upstream}`.
     pub(crate) fn names_upstream(&self) -> bool {
         let is_upstream = |at: &usize| matches!(VARIABLES.get(*at), Some((_, Variable::Upstream)));
         self.0.iter().any(|piece| matches!(piece, Piece::Variable(at) if is_upstream(at)))
     }
 
-    /// Whether it says the same of every request.
+    /// Whether the text is the same for every request.
     pub(crate) fn is_constant(&self) -> bool {
         self.0.iter().all(|piece| matches!(piece, Piece::Text(_)))
     }
@@ -170,7 +170,7 @@ impl Variable {
     }
 }
 
-/// RFC 9440 section 2: a list of byte sequences (RFC 8941 section 3.3.5).
+/// Appends certificates in the form of RFC 9440 section 2: a list of byte sequences (RFC 8941 section 3.3.5).
 #[cold]
 fn write_certificates(certificates: &[CertificateDer<'_>], out: &mut Vec<u8>) {
     for (index, certificate) in certificates.iter().enumerate() {
