@@ -4,11 +4,11 @@ use httpdate::HttpDate;
 use std::io::Write as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The field line, written once a second at most.
+/// The `Date` field line, formatted at most once a second.
 #[derive(Debug)]
 pub(crate) struct Date {
     line: [u8; LINE.len()],
-    /// When it is another second; `None`: nothing was written yet.
+    /// The start of the next second; `None` before the first use.
     until: Option<Instant>,
 }
 
@@ -17,7 +17,7 @@ impl Date {
         Self { line: *LINE, until: None }
     }
 
-    /// The line for an answer that is written in the turn of `now`.
+    /// The line for a response that is written in the turn of `now`.
     #[inline]
     pub(crate) fn line(&mut self, now: Instant) -> &[u8] {
         if self.until.is_none_or(|until| now >= until) {
@@ -30,7 +30,7 @@ impl Date {
     fn write(&mut self, now: Instant, time: SystemTime) {
         let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut value = &mut self.line[NAME..];
-        // All dates of the years that there is a form for are as long.
+        // All dates up to `LAST` have the same length.
         let written = write!(value, "{}", HttpDate::from(UNIX_EPOCH + since_epoch.min(LAST)));
         debug_assert!(written.is_ok(), "a date is longer than others");
         self.until =
@@ -43,7 +43,7 @@ const LINE: &[u8; 37] = b"Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n";
 /// Bytes before the value.
 const NAME: usize = b"Date: ".len();
 
-/// The form has four digits for the year.
+/// The last second of the year 9999: the format has four digits for the year.
 const LAST: Duration = Duration::from_secs(253_402_300_799);
 
 #[cfg(test)]

@@ -5,14 +5,14 @@ use weir_http1::{FieldName, RequestHead, is_token};
 /// One element of a `Forwarded` field: a hop on the way of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hop<'a> {
-    /// Who sent the request to this hop.
+    /// The node that sent the request to this hop (`for`).
     pub sender: Option<&'a [u8]>,
     pub proto: Option<&'a [u8]>,
     pub host: Option<&'a [u8]>,
 }
 
-/// The request's last `Forwarded` lines with their hops, in their order. They begin after the last line that is no list as a whole:
-/// a client may open a quote that a proxy's element closes, so nothing in or before such a line is a proxy's word.
+/// The request's `Forwarded` lines with their hops, in order, after the last line that is not a complete list. A client
+/// may open a quote that a proxy's element closes, so such a line and those before it cannot be trusted.
 pub(super) fn lines<'a>(head: &'a RequestHead, buf: &'a [u8]) -> Vec<(&'a [u8], Vec<Hop<'a>>)> {
     let fields = head.fields.iter().rev().filter(|field| field.known == FieldName::Forwarded);
     let values = fields.map(|field| field.value.of(buf));
@@ -21,7 +21,8 @@ pub(super) fn lines<'a>(head: &'a RequestHead, buf: &'a [u8]) -> Vec<(&'a [u8], 
     lines
 }
 
-/// All hops of a line; `None` unless all of it is a list of elements. Empty ones are ignored (RFC 9110 section 5.6.1.2).
+/// All hops of a line; `None` unless the whole line is a list of elements. Empty elements are ignored (RFC 9110 section
+/// 5.6.1.2).
 fn parse(mut rest: &[u8]) -> Option<Vec<Hop<'_>>> {
     let (mut hops, mut hop, mut is_empty) = (Vec::new(), Hop::default(), true);
     loop {
@@ -43,7 +44,7 @@ fn parse(mut rest: &[u8]) -> Option<Vec<Hop<'_>>> {
     }
 }
 
-/// Takes `for=192.0.2.1` to a hop; returns what follows it.
+/// Parses a pair such as `for=192.0.2.1` into `hop`; returns the rest of the text.
 fn pair<'a>(text: &'a [u8], hop: &mut Hop<'a>) -> Option<&'a [u8]> {
     let equals = text.iter().position(|byte| *byte == b'=')?;
     let name = text[..equals].trim_ascii_end();
@@ -54,7 +55,7 @@ fn pair<'a>(text: &'a [u8], hop: &mut Hop<'a>) -> Option<&'a [u8]> {
         () if name.eq_ignore_ascii_case(b"host") => &mut hop.host,
         () => return is_token(name).then_some(rest),
     };
-    // Each of them once.
+    // A parameter may occur only once in an element.
     if place.is_some() {
         return None;
     }
@@ -62,7 +63,8 @@ fn pair<'a>(text: &'a [u8], hop: &mut Hop<'a>) -> Option<&'a [u8]> {
     Some(rest)
 }
 
-/// A value without its quotes, `None` if it is empty or has escapes, which no address, scheme or host needs; and what follows it.
+/// A value without its quotes, and the rest of the text. The value is `None` if it is empty or has escapes, which no
+/// address, scheme or host needs.
 fn value(text: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     let [b'"', inner @ ..] = text else {
         // Many proxies write addresses and ports without the quotes that these characters need.
@@ -87,7 +89,7 @@ fn value(text: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
 mod tests {
     use super::*;
 
-    /// Who sent the request to each hop, or that the line is no list.
+    /// The sender of each hop; `None` if the line is not a list.
     fn senders(line: &str) -> Option<Vec<&str>> {
         let hops = parse(line.as_bytes())?;
         Some(hops.iter().map(|hop| std::str::from_utf8(hop.sender.unwrap_or(b"-")).unwrap()).collect())
@@ -110,7 +112,8 @@ mod tests {
         }
     }
 
-    /// Regression test: the client opened a quote, a proxy appended its element to the line, and the client was trusted.
+    /// Regression test: a client opened a quote, a proxy appended its element to the line, and the gateway trusted the
+    /// client's element.
     #[test]
     fn a_line_is_a_list_as_a_whole() {
         for line in [

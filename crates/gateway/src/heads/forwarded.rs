@@ -1,4 +1,5 @@
-//! Who sent a request, as proxies in front say and as servers are told: `X-Forwarded-*`, `Forwarded` (RFC 7239), or both.
+//! Fields about a request's client, as proxies in front send them and as servers get them: `X-Forwarded-*`, `Forwarded`
+//! (RFC 7239), or both.
 
 use super::elements::{self, Hop};
 use super::origin::address;
@@ -6,7 +7,7 @@ use crate::config::document::ProxyField;
 use std::net::IpAddr;
 use weir_http1::{FieldName, RequestHead, is_token};
 
-/// The fields that tell servers about the client.
+/// The fields that describe the client to servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Forms {
     pub x_forwarded: bool,
@@ -14,32 +15,32 @@ pub(crate) struct Forms {
 }
 
 impl Forms {
-    /// What nearly all servers read.
+    /// The default, which nearly all servers understand.
     pub(crate) const USUAL: Self = Self { x_forwarded: true, forwarded: false };
 }
 
-/// A proxy in front that is trusted.
+/// A trusted proxy in front.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Proxy {
-    /// `None` on a Unix socket.
+    /// The proxy's address; `None` on a Unix socket.
     pub address: Option<IpAddr>,
-    /// The client that the proxies in front name, themselves left out.
+    /// The client's address, as the proxies in front report it.
     pub client: Option<IpAddr>,
-    /// Where it says who the client is.
+    /// The field in which the proxy reports the client.
     pub field: ProxyField,
 }
 
-/// What is known of a request's client.
+/// Facts about a request's client, as the proxies in front report them.
 #[derive(Debug, Default)]
 struct Known<'a> {
-    /// Who sent it to whom, the client first.
+    /// The senders along the way, the client first.
     senders: Vec<&'a [u8]>,
     proto: Option<Vec<u8>>,
     host: Option<Vec<u8>>,
 }
 
-/// The lines about the client for a request whose head was parsed from `buf`. `peer` is the client's own address where no proxy is
-/// trusted; `scheme` and `host` are those of the request itself, for what no proxy in front says.
+/// The field lines about the client, for a request whose head was parsed from `buf`. `peer` is the client's own address
+/// if no proxy is trusted. `scheme` and `host` are the request's own, for lack of a report by a proxy in front.
 #[cold]
 pub(crate) fn lines(
     (head, buf): (&RequestHead, &[u8]),
@@ -77,7 +78,7 @@ pub(crate) fn lines(
         let own = if verbatim { known.senders.len().saturating_sub(1) } else { 0 };
         for (index, sender) in known.senders.iter().enumerate().skip(own) {
             let mut element = format!("for={}", node(sender)).into_bytes();
-            // Who the client asked for is said of the first hop that is ours to describe.
+            // The first element of a translated or new list has the scheme and host that the client used.
             if index == own && !verbatim {
                 describe(&proto, &host, &mut element);
             } else if verbatim {
@@ -109,7 +110,8 @@ fn said_in_x_forwarded<'a>(head: &'a RequestHead, buf: &'a [u8]) -> Known<'a> {
     }
 }
 
-/// Scheme and host are those of the client's hop and of the trusted ones after it: what stands before was written by the client.
+/// Takes scheme and host from the client's hop or the trusted hops after it. The client may have forged all hops
+/// before.
 fn said_in_forwarded<'a>(head: &'a RequestHead, buf: &'a [u8], client: Option<IpAddr>) -> Known<'a> {
     let hops: Vec<_> = elements::lines(head, buf).into_iter().flat_map(|(_, hops)| hops).collect();
     let is_clients = |hop: &Hop<'a>| client.is_some() && hop.sender.and_then(address) == client;
@@ -126,7 +128,7 @@ fn values<'a>(head: &'a RequestHead, buf: &'a [u8], name: FieldName) -> impl Ite
     head.fields.iter().filter(move |field| field.known == name).map(move |field| field.value.of(buf))
 }
 
-/// An address as RFC 7239 section 6 writes it.
+/// An address in the form of RFC 7239 section 6.
 fn node(sender: &[u8]) -> String {
     match address(sender) {
         Some(IpAddr::V6(address)) => format!("\"[{address}]\""),
@@ -223,7 +225,7 @@ mod tests {
         );
     }
 
-    /// Regression test: what the client had quoted reached servers in front of the proxy's element.
+    /// Regression test: an element that a client had put into a quote reached servers, ahead of the proxy's element.
     #[test]
     fn lines_that_are_no_lists_go_no_further() {
         let quoted = "Forwarded: for=9.9.9.9\r\nForwarded: for=10.1.1.1;by=\"x, for=203.0.113.7\r\n";

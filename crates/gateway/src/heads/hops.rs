@@ -1,22 +1,22 @@
-//! How far a request may go: `Max-Forwards` (RFC 9110 section 7.6.2).
+//! The limit on a request's hops: `Max-Forwards` (RFC 9110 section 7.6.2).
 
 use weir_http1::{FieldName, Method, RequestHead};
 
-/// How many gateways and proxies may still pass a request on.
+/// The number of gateways and proxies that may still forward a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hops {
-    /// Any number: nothing is said, or it is a method whose requests are not counted.
+    /// Unlimited: the field is absent, or has no meaning for the method.
     Any,
-    /// None: who has it now answers it.
+    /// None: the gateway must respond itself.
     None,
-    /// This one, and as many after it.
+    /// This gateway, and the given number after it.
     AndThen(u64),
-    /// What is said is not a number, or it is said twice.
+    /// The value is not a number, or there are two fields.
     Invalid,
 }
 
 impl Hops {
-    /// Those of a request, whose head was parsed from `buf`. Only OPTIONS and TRACE are counted.
+    /// The limit for a request whose head was parsed from `buf`. It applies to OPTIONS and TRACE alone.
     #[inline]
     pub(crate) fn of(head: &RequestHead, buf: &[u8]) -> Self {
         match head.method {
@@ -33,7 +33,7 @@ impl Hops {
         if fields.next().is_some() || digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
             return Self::Invalid;
         }
-        // A number without bounds becomes the largest that is supported.
+        // The field has no upper bound; a larger number becomes the maximum.
         let number = digits
             .iter()
             .fold(0_u64, |number, digit| number.saturating_mul(10).saturating_add(u64::from(digit - b'0')));
@@ -65,7 +65,7 @@ mod tests {
             ("max-forwards: 1\r\n", Hops::AndThen(0)),
             ("Max-Forwards:  070 \r\n", Hops::AndThen(69)),
             ("Max-Forwards: 99999999999999999999999\r\n", Hops::AndThen(u64::MAX - 1)),
-            // It cannot be taken out of the count by naming it.
+            // Naming the field in `Connection` does not lift the limit.
             ("Max-Forwards: 0\r\nConnection: Max-Forwards\r\n", Hops::None),
             ("Max-Forwards:\r\n", Hops::Invalid),
             ("Max-Forwards: -1\r\n", Hops::Invalid),

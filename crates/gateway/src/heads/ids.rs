@@ -1,21 +1,21 @@
-//! Ids of requests, by which one is found again in other machines' logs.
+//! Request IDs, which identify a request in the logs of several machines.
 
 use crate::config::Tracing;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 use weir_http1::RequestHead;
 
-/// Makes ids. They are unique, not secret: one half belongs to the worker, and the other is counted.
+/// A generator of request IDs. They are unique, not secret: one half identifies the worker, and the other is a counter.
 #[derive(Debug)]
 pub(crate) struct Ids {
     worker: u64,
     count: u64,
 }
 
-/// The ids of one request.
+/// The IDs of one request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestIds {
-    /// In hexadecimal.
+    /// The request ID, in hexadecimal.
     id: [u8; 32],
     traceparent: [u8; 55],
 }
@@ -26,7 +26,7 @@ impl Ids {
         Self { worker: random(), count: random() }
     }
 
-    /// Ids that nobody else has.
+    /// The next request's IDs, which are unique.
     pub(crate) fn make(&mut self) -> RequestIds {
         self.count = self.count.wrapping_add(1);
         let (low, parent) = (crate::upstream::mix(self.count), crate::upstream::mix(!self.count));
@@ -36,7 +36,7 @@ impl Ids {
         };
         hex(self.worker, &mut ids.id[..16]);
         hex(low, &mut ids.id[16..]);
-        // Neither may be zero (W3C Trace Context, sections 3.2.2.3 and 3.2.2.4).
+        // Neither the trace ID nor the parent ID may be zero (W3C Trace Context, sections 3.2.2.3 and 3.2.2.4).
         hex(self.worker | 1, &mut ids.traceparent[3..19]);
         hex(low, &mut ids.traceparent[19..35]);
         hex(parent | 1, &mut ids.traceparent[36..52]);
@@ -45,7 +45,8 @@ impl Ids {
 }
 
 impl RequestIds {
-    /// The id of a request whose head was parsed from `buf`: what a proxy in front has given it, else our own.
+    /// The ID of a request whose head was parsed from `buf`: the one from a trusted proxy in front, else the gateway's
+    /// own.
     pub(crate) fn id<'a>(
         &'a self,
         tracing: &Tracing,
@@ -58,20 +59,20 @@ impl RequestIds {
         given.filter(|id| !id.is_empty() && id.len() <= LONGEST).unwrap_or(&self.id)
     }
 
-    /// The request's place in its trace: what the client says, else the beginning of one.
+    /// The request's trace context: the client's if it sent a valid one, else a new one.
     pub(crate) fn traceparent<'a>(&'a self, head: &RequestHead, buf: &'a [u8]) -> &'a [u8] {
         value(TRACEPARENT, head, buf).filter(|value| is_traceparent(value)).unwrap_or(&self.traceparent)
     }
 }
 
-/// The value of a field that is there once.
+/// The value of a field that occurs exactly once.
 fn value<'a>(name: &[u8], head: &RequestHead, buf: &'a [u8]) -> Option<&'a [u8]> {
     let mut named = head.fields.iter().filter(|field| field.name.of(buf).eq_ignore_ascii_case(name));
     let only = named.next()?;
     named.next().is_none().then(|| only.value.of(buf))
 }
 
-/// W3C Trace Context, section 3.2. Later versions may have more behind it.
+/// Whether a value is valid by W3C Trace Context, section 3.2. Later versions may append more to it.
 fn is_traceparent(value: &[u8]) -> bool {
     let hex = |part: &[u8]| part.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let is_set = |part: &[u8]| hex(part) && part.iter().any(|byte| *byte != b'0');
@@ -95,10 +96,10 @@ fn hex(number: u64, out: &mut [u8]) {
     }
 }
 
-/// The field of a trace's context.
+/// The name of the field with a trace context.
 pub(crate) const TRACEPARENT: &[u8] = b"traceparent";
 
-/// Of an id from a proxy in front: it goes into a log line.
+/// The maximum length of an ID from a proxy in front, since it goes into a log line.
 const LONGEST: usize = 200;
 
 #[cfg(test)]

@@ -1,43 +1,44 @@
-//! Names of fields that servers take for those of a gateway, in every spelling that they read as one.
+//! Spoofed fields: names that servers may mistake for the gateway's, in every spelling that they treat alike.
 //!
-//! CGI makes variables of names, with `_` for `-` (RFC 3875 section 4.1.18), and so do WSGI, Rack, PSGI and FastCGI. Some do likewise
-//! with every character that no variable may have, and PHP with `.`. What a name is after that is what counts.
+//! CGI turns names into variables, with `_` for `-` (RFC 3875 section 4.1.18), and so do WSGI, Rack, PSGI and FastCGI.
+//! Some servers replace every character that a variable cannot have; PHP also replaces `.`. Names are therefore
+//! compared after folding.
 
 use weir_http1::FieldName;
 
-/// Whether a client wrote a field, with this name, that servers may take for the gateway's. Proxies in front that are trusted
-/// (`is_trusted`) may write such fields, yet only in the usual spelling: others are from behind them.
+/// Whether servers may mistake a client's field of this name for the gateway's. Trusted proxies in front (`is_trusted`)
+/// may send such fields, but only in the usual spelling: a proxy forwards its clients' other spellings.
 #[inline]
 pub(crate) fn is_imitation(name: &[u8], is_trusted: bool) -> bool {
-    // Most have none that they are like.
+    // Most names resemble none.
     let known = like(name);
     !known.is_empty() && is_among(name, known) && !(is_trusted && is_usual(name))
 }
 
-/// Whether servers that make variables of names read this one as one that the protocol or the gateway acts on.
+/// Whether servers that turn names into variables read this one as a field that the protocol or the gateway acts on.
 #[cold]
 pub(super) fn is_known_when_folded(name: &[u8]) -> bool {
     let folded: Vec<u8> = name.iter().map(|byte| folded(*byte)).collect();
     FieldName::of(&folded) != FieldName::Other
 }
 
-/// Whether both names are the same to a server that makes variables of them.
+/// Whether both names are the same to a server that turns them into variables.
 pub(crate) fn reads_as(name: &[u8], other: &[u8]) -> bool {
     name.len() == other.len() && name.iter().zip(other).all(|(byte, other)| folded(*byte) == folded(*other))
 }
 
-/// The names that a name may turn out to be, as they are after folding, by its first and third byte. One that ends with a hyphen
-/// stands for all that begin so.
+/// The folded names that a name with this first and third byte may match. An entry with a trailing hyphen matches every
+/// name that begins with it.
 #[inline]
 fn like(name: &[u8]) -> &'static [&'static [u8]] {
     let [first, _, third, ..] = name else { return &[] };
     match [first | 0x20, third | 0x20] {
-        // `-For`, `-Proto`, `-Host`, `-Port`, `-Server`, `-Prefix`, `-Ssl`, `-User`, `-Client-Cert` and whatever comes next.
+        // `-For`, `-Proto`, `-Host`, `-Port`, `-Server`, `-Prefix`, `-Ssl`, `-User`, `-Client-Cert` and future ones.
         [b'x', b'f'] => &[b"x-forwarded-"],
         [b'x', b'r'] => &[b"x-real-ip", b"x-rewrite-url"],
-        // The path before a rewrite, as `X-Rewrite-URL`: servers route by it.
+        // The path before a rewrite, as in `X-Rewrite-URL`: some servers route by it.
         [b'x', b'o'] => &[b"x-original-url"],
-        // Certificates of clients: RFC 9440, and what proxies write otherwise.
+        // Client certificates, by RFC 9440 and as other proxies send them.
         [b'c', b'i'] => &[b"client-cert", b"client-cert-chain"],
         [b'x', b'c'] => &[b"x-client-cert"],
         [b'x', b'a'] => &[b"x-arr-clientcert", b"x-amzn-mtls-"],
@@ -55,7 +56,7 @@ fn is_among(name: &[u8], known: &[&[u8]]) -> bool {
     })
 }
 
-/// Whether its words are separated by hyphens.
+/// Whether a name consists of letters, digits and hyphens.
 fn is_usual(name: &[u8]) -> bool {
     name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
 }
@@ -72,10 +73,10 @@ mod tests {
     use proptest::sample::select;
     use weir_http1::is_token;
 
-    /// What a name may have besides letters and digits (RFC 9110 section 5.6.2).
+    /// The characters of a name other than letters and digits (RFC 9110 section 5.6.2).
     const SEPARATORS: &[u8] = b"!#$%&'*+-.^_`|~";
 
-    /// As the strictest server makes a variable of it.
+    /// The variable for a name, by the server that replaces the most characters.
     fn variable(name: &[u8]) -> Vec<u8> {
         let folded = name.iter().map(|byte| if byte.is_ascii_alphanumeric() { *byte } else { b'_' });
         folded.map(|byte| byte.to_ascii_uppercase()).collect()
@@ -117,7 +118,7 @@ mod tests {
         assert!(is_imitation(b"X.Real.IP", true) && is_imitation(b"X-Forwarded.Port", true));
     }
 
-    /// All that are known.
+    /// All known names.
     fn names() -> Vec<&'static [u8]> {
         let letters = || b'a'..=b'z';
         let pairs = letters().flat_map(|first| letters().map(move |third| [first, b'-', third]));
@@ -135,7 +136,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is dropped by the variable that it becomes is dropped in every spelling of that variable, and nothing else is.
+        /// A known name is dropped in every spelling that becomes the same variable.
         #[test]
         fn every_spelling_is_dropped(
             known in select(names()),

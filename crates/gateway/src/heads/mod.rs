@@ -1,4 +1,4 @@
-//! Heads as the gateway writes them: those that it passes on, and those of its own responses.
+//! Message heads that the gateway writes, for forwarded messages and for its own responses.
 
 pub(crate) mod date;
 mod elements;

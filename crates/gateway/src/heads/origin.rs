@@ -1,4 +1,4 @@
-//! Who sent a request that came through proxies.
+//! The client's address, for a request that came through proxies.
 
 use super::elements;
 use crate::config::document::ProxyField;
@@ -6,8 +6,8 @@ use crate::downstream::Frontend;
 use std::net::{IpAddr, SocketAddr};
 use weir_http1::{FieldName, RequestHead};
 
-/// The address that the proxies in front name: the last one that is none of theirs. What stands before it was written by the
-/// client, and may be anything. `peer` is the last proxy.
+/// The client's address, as the proxies in front report it: the last one that is not a trusted proxy. The client may
+/// have forged all addresses before it. `peer` is the last proxy.
 pub(crate) fn origin(
     head: &RequestHead,
     buf: &[u8],
@@ -18,7 +18,7 @@ pub(crate) fn origin(
         ProxyField::XForwardedFor => {
             let fields = head.fields.iter().rev().filter(|field| field.known == FieldName::XForwardedFor);
             let elements = fields.flat_map(|field| field.value.of(buf).rsplit(|byte| *byte == b','));
-            // Empty ones are ignored (RFC 9110 section 5.6.1.2).
+            // Empty elements are ignored (RFC 9110 section 5.6.1.2).
             let senders = elements.map(<[u8]>::trim_ascii).filter(|sender| !sender.is_empty());
             last_foreign(senders.map(Some), peer, frontend)
         }
@@ -30,7 +30,8 @@ pub(crate) fn origin(
     }
 }
 
-/// The first of `senders`, the last one first, that is no trusted proxy; none is beyond one that is no address.
+/// The nearest sender that is not a trusted proxy; `senders` begins with the nearest. The search stops at an element
+/// that is not an address.
 fn last_foreign<'a>(
     senders: impl Iterator<Item = Option<&'a [u8]>>,
     peer: Option<SocketAddr>,
@@ -47,7 +48,7 @@ fn last_foreign<'a>(
     found
 }
 
-/// An address, perhaps with a port, as proxies write them.
+/// Parses an address as proxies write it, with or without a port.
 pub(super) fn address(text: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(text).ok()?;
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
@@ -96,7 +97,7 @@ mod tests {
             ("X-Forwarded-For: 203.0.113.7:4711\r\n", "203.0.113.7"),
             ("X-Forwarded-For: [2001:db8::7]:4711\r\n", "2001:db8::7"),
             ("X-Forwarded-For: [2001:db8::7]\r\n", "2001:db8::7"),
-            // Regression test: the element after the last comma was no address, so the proxy was the client.
+            // Regression test: an empty element after the last comma made the gateway take the proxy for the client.
             ("X-Forwarded-For: 203.0.113.7,10.0.0.1,\r\n", "203.0.113.7"),
             ("X-Forwarded-For: 203.0.113.7, ,\t,10.1.1.1\r\n", "203.0.113.7"),
             ("X-Forwarded-For: ,203.0.113.7\r\nX-Forwarded-For:\r\nX-Forwarded-For: ,\r\n", "203.0.113.7"),
@@ -106,7 +107,7 @@ mod tests {
             ("X-Forwarded-For:  203.0.113.7 \t,\t10.1.1.1 \r\n", "203.0.113.7"),
             ("X-Forwarded-For: 203.0.113.7:80,::ffff:10.1.1.1\r\n", "203.0.113.7"),
             ("X-Forwarded-For: 1.1.1.1, [2001:db8::7]:80, 10.1.1.1:443,\r\n", "2001:db8::7"),
-            // What is no address hides all before it.
+            // An element that is not an address hides all before it.
             ("X-Forwarded-For: 203.0.113.7, unknown, 10.1.1.1\r\n", "10.1.1.1"),
             ("X-Forwarded-For: 203.0.113.7, _hidden\r\n", "10.0.0.1"),
             ("X-Forwarded-For: 203.0.113.7 10.1.1.1\r\n", "10.0.0.1"),
@@ -128,7 +129,7 @@ mod tests {
             ("Forwarded: for=203.0.113.7, proto=https\r\n", "10.0.0.1"),
             ("Forwarded: for=203.0.113.7,, for=10.1.1.1,\r\n", "203.0.113.7"),
             ("Forwarded: for=203.0.113.7, for=unknown, for=10.1.1.1\r\n", "10.1.1.1"),
-            // Regression test: the client opened a quote, so the proxy's element was a part of it.
+            // Regression test: a client opened a quote, and the proxy's element became part of the quoted text.
             ("Forwarded: for=203.0.113.7;by=\"x\r\n", "10.0.0.1"),
             ("Forwarded: for=203.0.113.7;by=\"x, for=192.0.2.7\r\n", "10.0.0.1"),
             ("Forwarded: for=203.0.113.7;by=\"x, for=\"[2001:db8::7]\"\r\n", "10.0.0.1"),

@@ -6,16 +6,16 @@ use crate::config::Pages;
 use crate::route::Edits;
 use weir_http1::{Framing, framing_field};
 
-/// What a response for a reason is to follow.
+/// The terms of a response for a reason.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms<'a> {
     /// A response to HEAD has no body (RFC 9110 section 9.3.2).
     pub is_head: bool,
     pub connection: Connection,
-    /// Those of the request's route, if it has one.
+    /// The edits of the request's route, if it has one.
     pub edits: Option<&'a Edits>,
     pub pages: &'a Pages,
-    /// The line with the time.
+    /// The `Date` field line.
     pub date: &'a [u8],
 }
 
@@ -31,25 +31,25 @@ pub(crate) fn write(reason: &Reason, terms: &Terms<'_>, out: &mut Vec<u8>) -> u6
     respond(&own, is_head, connection, edits, date, out)
 }
 
-/// The body of an answer that says why it is one, and which setting would change that.
+/// The body of an error response: the reason, and the setting that would change it, if there is one.
 pub(crate) fn in_words(status: u16, reason: &Reason) -> String {
     let remedy = reason.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
     format!("{status} {}: {}{remedy}\n", phrase(status), reason.as_str())
 }
 
-/// An answer that the configuration asks for.
+/// A response that the configuration asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Own<'a> {
     pub status: u16,
     pub content_type: &'a str,
-    /// `None`: the status in words.
+    /// The body; `None` for the status in words.
     pub body: Option<&'a [u8]>,
-    /// A field of its own, such as `Location`.
+    /// An additional field, such as `Location`.
     pub field: Option<(&'static str, &'a [u8])>,
 }
 
 impl<'a> Own<'a> {
-    /// An error, with the body that the configuration has for it, else with `body`.
+    /// An error response, with the configured page if there is one, else with `body`.
     pub(crate) fn error(status: u16, pages: &'a Pages, body: Option<&'a [u8]>) -> Self {
         let plain = Self { status, content_type: PLAIN, body, field: None };
         match pages.get(&status) {
@@ -59,10 +59,10 @@ impl<'a> Own<'a> {
     }
 }
 
-/// The type of a body in words.
+/// The content type of a plain-text body.
 pub(crate) const PLAIN: &str = "text/plain; charset=utf-8";
 
-/// Writes an answer that the configuration asks for.
+/// Writes a response that the configuration asks for, and returns the length of its body.
 pub(crate) fn respond(
     own: &Own<'_>,
     is_head: bool,
@@ -85,7 +85,7 @@ pub(crate) fn respond(
             out.extend_from_slice(part);
         }
     }
-    // Neither may have a body (RFC 9110 sections 15.3.5 and 15.4.5).
+    // A 204 or 304 has no body (RFC 9110 sections 15.3.5 and 15.4.5).
     let has_body = !matches!(status, 204 | 304);
     if has_body {
         if !drops(b"content-type") {
@@ -105,7 +105,7 @@ pub(crate) fn respond(
     body.len() as u64
 }
 
-/// RFC 9110 section 15, RFC 6585 section 5.
+/// The reason phrase of a status (RFC 9110 section 15, RFC 6585 section 5).
 pub(crate) fn phrase(status: u16) -> &'static str {
     match status {
         400 => "Bad Request",

@@ -1,4 +1,4 @@
-//! Forwarding heads: unchanged lines are copied verbatim, only changes are written.
+//! Forwarded heads: unchanged lines are copied verbatim, and only changes are written.
 
 use super::forwarded::{self, Forms, Proxy};
 use super::hops::Hops;
@@ -11,9 +11,9 @@ use weir_http1::{
     decimal, framing_field,
 };
 
-/// The header lines about the client's connection; the same for all of its requests.
+/// The field lines about the client's connection, the same for all of its requests.
 ///
-/// The client's own `X-Forwarded-*` are dropped: they cannot be trusted.
+/// They replace the client's own `X-Forwarded-*`, which cannot be trusted.
 pub(crate) fn forwarded(peer: Option<SocketAddr>, tls: bool) -> Box<[u8]> {
     let scheme = if tls { "https" } else { "http" };
     let lines = match peer.map(|peer| peer.ip().to_canonical()) {
@@ -23,32 +23,32 @@ pub(crate) fn forwarded(peer: Option<SocketAddr>, tls: bool) -> Box<[u8]> {
     lines.into_bytes().into_boxed_slice()
 }
 
-/// What a request takes along, besides its own fields.
+/// The gateway's changes to a request head.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Along<'a> {
     /// The output of [`forwarded`].
     pub forwarded: &'a [u8],
-    /// The proxy in front that is trusted: what it says of the client goes along.
+    /// The trusted proxy in front, whose facts about the client are forwarded.
     pub proxy: Option<Proxy>,
-    /// The fields that say who the client is.
+    /// The fields that describe the client.
     pub forms: Forms,
-    /// The client's wish to switch protocols.
+    /// The protocol to switch to, if the client asks for one.
     pub upgrade: Option<Span>,
     pub path: Option<&'a PathEdit>,
-    /// Its body was waited for, so nothing is left to expect.
+    /// Whether the gateway has buffered the body: `Expect` then has no purpose left.
     pub was_buffered: bool,
-    /// Its trailers go along, so what announces them does.
+    /// Whether trailers are forwarded, and with them the `Trailer` field that announces them.
     pub announces_trailers: bool,
     /// The gateway's name in `Via`.
     pub via: Option<&'a str>,
     pub underscores: Underscores,
     pub edits: &'a Edits,
-    /// The upstream's authority is also for an HTTP/1.0 client without Host.
+    /// The values of variables. `upstream` is also the `Host` for an HTTP/1.0 client that sent none.
     pub values: &'a Values<'a>,
 }
 
-/// Writes the request head for the upstream. `head` was parsed from `buf`. Returns how many fields are left out for the underscore
-/// in their name.
+/// Writes the request head for the upstream. `head` was parsed from `buf`. Returns the number of fields dropped for an
+/// underscore in their name.
 pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &mut Vec<u8>) -> u64 {
     let Along { forwarded, proxy, upgrade, edits, values, .. } = *along;
     out.extend_from_slice(head.method_span.of(buf));
@@ -76,7 +76,7 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &m
     let hops = Hops::of(head, buf);
     let replaced = Replaced {
         host: host_replaced,
-        // We could not forward the upstream's 100 to an HTTP/1.0 client.
+        // An HTTP/1.0 client cannot get the upstream's 100, and a buffered body needs none.
         expect: head.version != Version::Http11 || along.was_buffered,
         max_forwards: hops != Hops::Any,
     };
@@ -125,7 +125,7 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &m
     underscored
 }
 
-/// The route's fields come in place of the gateway's own of the same name.
+/// Appends both kinds of fields; the route's fields replace the gateway's of the same name.
 #[cold]
 fn forwarded_and_edits(forwarded: &[u8], host: &[u8], edits: &Edits, values: &Values<'_>, out: &mut Vec<u8>) {
     for own in forwarded.split_inclusive(|byte| *byte == b'\n') {
@@ -172,19 +172,19 @@ pub(crate) fn switching(
     via(name, head.version, edits, out);
 }
 
-/// How to signal the client connection's persistence.
+/// A response's signal about the persistence of the client's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connection {
     /// The HTTP/1.1 default: nothing to write.
     Persists,
     /// An HTTP/1.0 client asked for keep-alive and needs a confirmation (RFC 9112 section 9.3).
     PersistsByConsent,
-    /// Closes.
+    /// The connection closes after the response.
     Closes,
 }
 
 impl Connection {
-    /// What a client of this version is to be told.
+    /// The signal for a client of this version.
     #[inline]
     pub(crate) fn of(persists: bool, version: Version) -> Self {
         match (persists, version) {
@@ -194,7 +194,7 @@ impl Connection {
         }
     }
 
-    /// The field line that says so.
+    /// The field line of the signal.
     #[inline]
     pub(super) fn field(self) -> &'static [u8] {
         match self {
@@ -205,27 +205,27 @@ impl Connection {
     }
 }
 
-/// A cookie that brings a client back to its server.
+/// A cookie that keeps a client with its server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cookie<'a> {
     pub name: &'a [u8],
-    /// What leads back to the server.
+    /// The number that identifies the server.
     pub value: u64,
-    /// The client came over TLS.
+    /// Whether the client uses TLS, so that the cookie is `Secure`.
     pub secure: bool,
 }
 
-/// What an answer takes along, besides its own fields.
+/// The gateway's changes to a response head.
 #[derive(Debug)]
 pub(crate) struct Back<'a> {
     /// The framing of the body towards the client.
     pub framing: Framing,
-    /// Its trailers go along.
+    /// Whether trailers are forwarded.
     pub trailers: bool,
     pub connection: Connection,
     pub edits: Option<&'a Edits>,
     pub cookie: Option<Cookie<'a>>,
-    /// The line with the time, for an answer without one.
+    /// The `Date` field line, for a response without one.
     pub date: &'a [u8],
     /// The gateway's name in `Via`.
     pub via: Option<&'a str>,
@@ -244,7 +244,7 @@ pub(crate) fn response(buf: &[u8], head: &ResponseHead, back: Back<'_>, out: &mu
         keep
     };
     copy_fields(buf, &head.fields, keep, out);
-    // RFC 9110 section 6.6.1: who passes on an answer without it says when it came.
+    // RFC 9110 section 6.6.1: a recipient that forwards a response without `Date` adds the time of receipt.
     if !is_dated && !edits.is_some_and(|edits| edits.drops_name(b"date")) {
         out.extend_from_slice(date);
     }
@@ -268,8 +268,8 @@ pub(crate) fn response(buf: &[u8], head: &ResponseHead, back: Back<'_>, out: &mu
     via(name, head.version, edits, out);
 }
 
-/// What of an answer is not passed on: its length, which is written anew with the framing, and challenges for a proxy, which are for
-/// the next hop, the gateway (RFC 9110 section 11.7).
+/// Whether a response field is not forwarded: the length, which follows from the framing, and challenges and fields of
+/// proxy authentication, which are for the next hop, the gateway (RFC 9110 section 11.7).
 #[inline]
 fn is_for_this_hop(name: FieldName) -> bool {
     matches!(
@@ -278,7 +278,7 @@ fn is_for_this_hop(name: FieldName) -> bool {
     )
 }
 
-/// Which of a request's fields are written anew, or have done their work.
+/// The request fields that are replaced, or have served their purpose.
 #[derive(Clone, Copy)]
 struct Replaced {
     host: bool,
@@ -293,13 +293,13 @@ fn keep_in_request(buf: &[u8], field: &Field, by: Replaced, is_trusted: bool) ->
         | FieldName::XForwardedProto
         | FieldName::XForwardedHost => true,
         FieldName::Host => by.host,
-        // Regenerated from the framing decision, so that a repeated value becomes one.
+        // Written from the framing, so that a repeated value becomes one.
         FieldName::ContentLength => true,
         FieldName::Expect => by.expect,
         FieldName::MaxForwards => by.max_forwards,
-        // Credentials for the gateway, which asks for none; they are no server's business (RFC 9110 section 11.7.2).
+        // Credentials for the gateway, which asks for none; servers must not get them (RFC 9110 section 11.7.2).
         FieldName::ProxyAuthorization => true,
-        // No request needs it, and programs that CGI starts would take it for their proxy.
+        // Requests do not need it, and CGI programs would read it from `HTTP_PROXY` as the address of their proxy.
         FieldName::Proxy => true,
         FieldName::Other => is_imitation(field.name.of(buf), is_trusted),
         _ => false,
@@ -307,7 +307,7 @@ fn keep_in_request(buf: &[u8], field: &Field, by: Replaced, is_trusted: bool) ->
     !(replaced || field.hop_by_hop)
 }
 
-/// Whether a field is left out for the underscore in its name. Where such fields pass, [`is_imitation`] judges the rest.
+/// Whether to drop a field for the underscore in its name. Where such fields pass, [`is_imitation`] checks the others.
 #[cold]
 fn drops_underscore(buf: &[u8], field: &Field, underscores: Underscores) -> bool {
     underscores != Underscores::Pass || is_known_when_folded(field.name.of(buf))
@@ -319,7 +319,8 @@ fn status_line(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
     line(b" ", head.reason.of(buf), out);
 }
 
-/// Ends the head, after the received version and the forwarder (RFC 9110 section 7.6.3), if it has a name.
+/// Appends `Via` with the received version, if the gateway has a name for it (RFC 9110 section 7.6.3), and ends the
+/// head.
 #[inline]
 fn via(name: Option<&str>, received: Version, edits: Option<&Edits>, out: &mut Vec<u8>) {
     if let Some(name) = name {
@@ -328,7 +329,7 @@ fn via(name: Option<&str>, received: Version, edits: Option<&Edits>, out: &mut V
     out.extend_from_slice(b"\r\n");
 }
 
-/// A route's field replaces it, or the route removes it.
+/// Appends `Via`, unless the route replaces or removes it.
 #[cold]
 fn named_via(name: &str, received: Version, edits: Option<&Edits>, out: &mut Vec<u8>) {
     if edits.is_some_and(|edits| edits.drops_name(b"via")) {
