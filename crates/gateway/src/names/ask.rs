@@ -1,4 +1,4 @@
-//! Asks for the addresses of a name: the hosts file, then the name servers, then whatever else the system knows.
+//! Lookups of a name's addresses: the hosts file, then the name servers, then the system's other sources.
 
 use super::system::{Files, Search, Settings};
 use super::{Family, Found};
@@ -15,12 +15,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Where to ask.
+/// The sources of addresses.
 #[derive(Debug)]
 pub(super) struct Resolver {
     dns: Dns,
     files: Arc<Files>,
-    /// Why there are none, else.
+    /// The name servers, or the reason why there are none.
     servers: Result<Arc<Servers>, String>,
 }
 
@@ -34,7 +34,7 @@ impl Resolver {
         Self { dns: dns.clone(), files: Arc::new(files), servers }
     }
 
-    /// Follows changes of the system's files.
+    /// Reads the system's files again, and adopts their changes.
     pub(super) fn refresh(&mut self) {
         let files = Files::read();
         if files != *self.files {
@@ -42,7 +42,7 @@ impl Resolver {
         }
     }
 
-    /// The addresses of a name, within [`WITHIN`]. Errors: why there are none.
+    /// Finds the addresses of a name within [`WITHIN`]. Errors: the reason why there are none.
     pub(super) fn find(&self, name: &str) -> impl Future<Output = Result<Found, String>> + Send + 'static {
         let (name, files, servers) = (name.to_owned(), Arc::clone(&self.files), self.servers.clone());
         let knows_more = self.dns.servers.is_empty();
@@ -59,7 +59,8 @@ impl Resolver {
                 Err(why) => Failure::Nothing(why),
             };
             match failure {
-                // Modules of the system (nsswitch.conf(5)) may know what DNS does not: multicast DNS, the machine's own name.
+                // The system's modules (nsswitch.conf(5)) may know names that DNS does not: multicast DNS, or the
+                // machine's own name.
                 Failure::Nothing(why) if knows_more => of_system(name).await.ok_or(why),
                 Failure::Nothing(why) | Failure::Trouble(why) => Err(why),
             }
@@ -68,8 +69,8 @@ impl Resolver {
     }
 }
 
-/// Name servers, each with a resolver of its own: they are asked in their order, and a server in trouble leaves the question to
-/// the next.
+/// Name servers, each with its own resolver. They are asked in order; if one is in trouble, the next one gets the
+/// query.
 #[derive(Debug)]
 struct Servers {
     each: Vec<(SocketAddr, TokioResolver)>,
@@ -78,16 +79,16 @@ struct Servers {
     search: Search,
 }
 
-/// Why there are no addresses.
+/// The reason why there are no addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Failure {
-    /// A server said so.
+    /// A name server responded that there are none.
     Nothing(String),
-    /// No server said anything about the name.
+    /// No name server gave an answer about the name.
     Trouble(String),
 }
 
-/// The addresses of one family, and the time for which they hold.
+/// The addresses of one family, with their TTL.
 type Answer = Result<(Vec<IpAddr>, Duration), Failure>;
 
 impl Servers {
@@ -108,7 +109,7 @@ impl Servers {
             let options = builder.options_mut();
             options.timeout = wait;
             options.edns0 = settings.edns0;
-            // What is here already: attempts, the hosts file, and the times at which names are asked for.
+            // This module has its own attempts, hosts file and schedule.
             (options.attempts, options.use_hosts_file, options.cache_size) = (0, ResolveHosts::Never, 0);
             builder.build().map(|resolver| (at, resolver)).map_err(|error| error.to_string())
         };
@@ -125,7 +126,7 @@ impl Servers {
             );
             match both(ipv6, ipv4) {
                 Ok(found) => return Ok(found),
-                // As in the C library, trouble with one candidate does not keep it from the next.
+                // As in the C library, trouble with one candidate does not end the search.
                 Err(trouble @ Failure::Trouble(_)) => worst = Some(trouble),
                 Err(nothing @ Failure::Nothing(_)) => worst = worst.or(Some(nothing)),
             }
@@ -157,7 +158,7 @@ impl Servers {
     }
 }
 
-/// The addresses in an answer. They hold no longer than the aliases that led to them.
+/// The addresses in an answer. Their TTL is the smallest one, that of the aliases included.
 fn addresses(lookup: &Lookup) -> Answer {
     let (mut found, mut ttl) = (Vec::new(), u32::MAX);
     for record in lookup.answers() {
@@ -175,7 +176,7 @@ fn addresses(lookup: &Lookup) -> Answer {
     }
 }
 
-/// Both families. One that could not be asked about is not gone.
+/// Combines both families. A family is unknown, not empty, if its lookup was in trouble.
 fn both(ipv6: Answer, ipv4: Answer) -> Result<Found, Failure> {
     match (ipv6, ipv4) {
         (Ok((mut addresses, ttl)), Ok((more, other))) => {
@@ -203,7 +204,7 @@ impl Failure {
     }
 }
 
-/// What the system's resolver finds, by whatever it is made of. It blocks a thread of its own.
+/// Asks the system's resolver, on a thread of its own since it blocks.
 async fn of_system(name: String) -> Option<Found> {
     let found = tokio::task::spawn_blocking(move || {
         (name.as_str(), 0).to_socket_addrs().map(|found| found.map(|at| at.ip()).collect::<Vec<_>>())
@@ -212,13 +213,13 @@ async fn of_system(name: String) -> Option<Found> {
     Some(Found { addresses, ttl: OF_SYSTEM, unknown: None })
 }
 
-/// For a name, whatever the number of servers and domains.
+/// The timeout of a name's lookup, regardless of the number of servers and domains.
 const WITHIN: Duration = Duration::from_secs(30);
 
-/// Files have no TTL.
+/// The TTL of addresses from the hosts file, which has none.
 const OF_HOSTS: Duration = Duration::from_secs(60);
 
-/// The system's resolver does not say how long an answer holds.
+/// The TTL of addresses from the system's resolver, which does not report one.
 const OF_SYSTEM: Duration = Duration::from_secs(30);
 
 const NO_NAME: &str = "there is no such name";

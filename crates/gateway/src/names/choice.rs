@@ -1,21 +1,21 @@
-//! Which of a name's addresses a server has.
+//! The choice of a server's address among those of its name.
 
 use super::{Family, Found};
 use crate::config::document::Prefer;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// What becomes of a server.
+/// The result for a server after a lookup of its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// Its address is among the answers.
+    /// The lookup found the server's address again.
     Stays,
-    /// Its address is in none of the answers, but its family could not be asked about.
+    /// The lookup did not find the address, but trouble left its family unknown, for this reason.
     StaysUnknown(String),
-    /// Its address is gone.
+    /// The address is gone; the server moves to this one.
     Moves(IpAddr),
 }
 
-/// The order of the addresses says nothing, as name servers turn it around: one that is in use stays in use.
+/// The order of the addresses has no meaning, since name servers rotate it: an address in use stays in use.
 pub(super) fn choose(now: IpAddr, found: &Found, prefer: Prefer) -> Choice {
     if found.addresses.contains(&now) {
         return Choice::Stays;
@@ -27,12 +27,12 @@ pub(super) fn choose(now: IpAddr, found: &Found, prefer: Prefer) -> Choice {
     }
 }
 
-/// The address that a server begins with.
+/// A server's first address.
 pub(super) fn begin(found: &Found, prefer: Prefer) -> Option<IpAddr> {
     first(None, &found.addresses, prefer, is_routed)
 }
 
-/// An address that can be reached comes first, then one of the preferred family, then what the name server has put first.
+/// The best address: one with a route, then one of the preferred family, then the first in the answer.
 fn first(
     now: Option<IpAddr>,
     addresses: &[IpAddr],
@@ -44,11 +44,11 @@ fn first(
         Prefer::Ipv4 => Family::Ipv4,
         Prefer::Ipv6 => Family::Ipv6,
     };
-    // Of several that are equal the first one is taken.
+    // `min_by_key` returns the first of several equal ones.
     addresses.iter().copied().min_by_key(|address| (!is_routed(*address), Family::of(*address) != family))
 }
 
-/// Whether the kernel has a route: a connected UDP socket sends nothing.
+/// Whether the kernel has a route to the address. Connecting a UDP socket sends nothing.
 fn is_routed(address: IpAddr) -> bool {
     let any = match address {
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -58,7 +58,7 @@ fn is_routed(address: IpAddr) -> bool {
     socket.and_then(|socket| socket.connect(SocketAddr::new(address, DISCARD))).is_ok()
 }
 
-/// Any port will do.
+/// The port for [`is_routed`]; any would do.
 const DISCARD: u16 = 9;
 
 #[cfg(test)]

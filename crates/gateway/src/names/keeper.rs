@@ -21,25 +21,25 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use weir_transport::Address;
 
-/// Resolves the servers' names whenever their TTL is over, and changes the snapshot in force when an address is gone from the
-/// answers. Addresses and Unix sockets need none of this, so without a name there is no thread.
+/// Resolves each server name again when its TTL expires, and changes the snapshot in force when an address is gone. IP
+/// addresses and Unix sockets need no resolution, so the thread starts with the first name.
 #[derive(Debug)]
 pub(crate) struct Keeping {
     in_force: Arc<InForce>,
     journal: Journal,
-    /// Rung when another configuration is in force; `None`: there is no thread.
+    /// Notifies the thread of another configuration in force; `None` without a thread.
     bell: Option<Arc<Notify>>,
 }
 
 impl Keeping {
-    /// Begins with the snapshot in force. Errors: the thread cannot be started.
+    /// Starts with the snapshot in force. Errors: the thread cannot be started.
     pub(crate) fn start(in_force: Arc<InForce>, journal: Journal) -> io::Result<Self> {
         let mut keeping = Self { in_force, journal, bell: None };
         keeping.follow()?;
         Ok(keeping)
     }
 
-    /// Goes on with the names and settings in force now. Errors: the thread cannot be started.
+    /// Adopts the names and settings now in force. Errors: the thread cannot be started.
     pub(crate) fn follow(&mut self) -> io::Result<()> {
         if let Some(bell) = &self.bell {
             bell.notify_one();
@@ -89,12 +89,12 @@ struct Keeper {
     bell: Arc<Notify>,
     schedule: Schedule,
     resolver: Resolver,
-    /// What the schedule has.
+    /// The names in the schedule.
     names: BTreeSet<String>,
     dns: Dns,
 }
 
-/// A name, and what became of its lookup.
+/// A name, and the result of its lookup.
 type Outcome = (String, Result<Found, String>);
 
 impl Keeper {
@@ -111,7 +111,7 @@ impl Keeper {
             }
             let next = self.schedule.next().filter(|_| lookups.len() < AT_ONCE);
             let wait = next.map_or(IDLE, |next| next.saturating_duration_since(Instant::now()));
-            // What is pending when the time is over stays in the set.
+            // Pending lookups stay in the set after a timeout.
             let ended = select! {
                 () = self.bell.notified() => {
                     self.follow();
@@ -126,7 +126,7 @@ impl Keeper {
         }
     }
 
-    /// Another configuration is in force. Names that stay keep their time.
+    /// Adopts another configuration in force. Names keep their due times if neither they nor the settings change.
     fn follow(&mut self) {
         let snapshot = self.in_force.snapshot();
         let names = names_of(&snapshot);
@@ -142,7 +142,7 @@ impl Keeper {
         self.names = names;
     }
 
-    /// Takes a lookup's outcome. The last good address stays.
+    /// Acts on a lookup's result. After a failure, the last address stays in use.
     fn settle(&mut self, (name, outcome): Outcome) {
         let now = Instant::now();
         match outcome {
@@ -164,7 +164,8 @@ impl Keeper {
         }
     }
 
-    /// Moves the servers of a name whose addresses are gone; says why one could not be moved.
+    /// Moves the servers of a name whose address is gone. Returns why an address could not be confirmed, if one could
+    /// not.
     fn move_servers(&self, name: &str, found: &Found) -> Option<String> {
         let mut unknown = None;
         self.in_force.change(|snapshot| {
@@ -195,8 +196,8 @@ impl Keeper {
     }
 }
 
-/// Lookups at the same time: each has two sockets.
+/// The maximum number of concurrent lookups, each of which has two sockets.
 const AT_ONCE: usize = 32;
 
-/// There is always a lookup that ends before.
+/// The wait while all lookups are in flight; one of them always ends sooner.
 const IDLE: Duration = Duration::from_secs(3600);

@@ -1,4 +1,4 @@
-//! The names of servers: resolved in the background, whenever the TTL of an answer is over. Requests never wait for it.
+//! Name resolution for servers, in the background, whenever a TTL expires. Requests never wait for it.
 
 mod ask;
 mod choice;
@@ -18,25 +18,25 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use weir_transport::Place;
 
-/// What a name stands for.
+/// The result of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// At least one, in the order of the answers.
+    /// At least one address, in the order of the answers.
     addresses: Vec<IpAddr>,
-    /// How long that holds.
+    /// The TTL of the addresses.
     pub ttl: Duration,
-    /// The family about which no server said anything, and why.
+    /// The family whose lookup was in trouble, and the reason.
     unknown: Option<(Family, String)>,
 }
 
 impl Found {
-    /// The address that a server begins with.
+    /// The address that a server starts with.
     pub(crate) fn first(&self, prefer: Prefer) -> Option<IpAddr> {
         choice::begin(self, prefer)
     }
 }
 
-/// A kind of addresses.
+/// An address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     Ipv4,
@@ -49,7 +49,7 @@ impl Family {
     }
 }
 
-/// The name that has to be resolved, in lower case; `None` if there is none.
+/// The name to resolve, in lower case; `None` for an address or a Unix socket.
 pub(crate) fn name_of(place: &Place) -> Option<String> {
     match place {
         Place::Url(endpoint) if !endpoint.is_address() => Some(endpoint.host.to_ascii_lowercase()),
@@ -57,8 +57,8 @@ pub(crate) fn name_of(place: &Place) -> Option<String> {
     }
 }
 
-/// Resolves names, all at the same time, and waits for it: half a minute at most. Errors: the system is out of file descriptors,
-/// say; of a name: why it has no address.
+/// Resolves names concurrently, and blocks until all are done, for at most half a minute. Errors: of the system, such
+/// as too many open files. The result for a name may be the reason why it has no address.
 pub(crate) fn resolve(
     dns: &Dns,
     names: BTreeSet<String>,

@@ -1,9 +1,9 @@
-//! When which name is resolved again. Time comes from the caller.
+//! The schedule of name resolution. Time comes from the caller.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The names, and when each is due.
+/// The names, with the time at which each is due.
 #[derive(Debug)]
 pub(super) struct Schedule {
     names: BTreeMap<String, Entry>,
@@ -13,15 +13,14 @@ pub(super) struct Schedule {
 
 #[derive(Debug)]
 struct Entry {
-    /// `None` while it is being resolved.
+    /// The time of the next lookup; `None` while one is in flight.
     due: Option<Instant>,
-    /// In a row.
+    /// The number of consecutive failures.
     failures: u32,
 }
 
 impl Schedule {
-    /// Every wait is within `min` and `max`. `names` come with the time for which their addresses hold; those for which it is
-    /// unknown are due at once.
+    /// Every wait is within `min` and `max`. `names` come with their TTL; a name without one is due at once.
     pub(super) fn new(
         names: impl IntoIterator<Item = (String, Option<Duration>)>,
         min: Duration,
@@ -36,7 +35,7 @@ impl Schedule {
         schedule
     }
 
-    /// Up to `room` names that are due, those first that have waited longest. Each is out of the schedule until
+    /// Takes up to `room` names that are due, the longest overdue first. Each is out of the schedule until
     /// [`Schedule::found`] or [`Schedule::failed`] is called for it.
     pub(super) fn take_due(&mut self, now: Instant, room: usize) -> Vec<String> {
         let mut due: Vec<_> = self.names.iter_mut().filter(|(_, entry)| entry.is_due(now)).collect();
@@ -49,12 +48,12 @@ impl Schedule {
         due.into_iter().map(take).collect()
     }
 
-    /// When the next name is due; `None` if all are being resolved.
+    /// The time at which the next name is due; `None` if all lookups are in flight.
     pub(super) fn next(&self) -> Option<Instant> {
         self.names.values().filter_map(|entry| entry.due).min()
     }
 
-    /// A name has addresses for a while. Returns whether the lookup before failed.
+    /// Schedules the next lookup after a success. Returns whether the lookup before had failed.
     pub(super) fn found(&mut self, name: &str, ttl: Duration, now: Instant) -> bool {
         let wait = self.bounded(ttl);
         let Some(entry) = self.names.get_mut(name) else { return false };
@@ -62,8 +61,8 @@ impl Schedule {
         std::mem::take(&mut entry.failures) > 0
     }
 
-    /// A lookup has failed: the next one is sooner than any other, then later and later. Returns whether it is the first one
-    /// that failed.
+    /// Schedules the next lookup after a failure: soon after the first one, with exponential backoff after further
+    /// ones. Returns whether this is the first failure in a row.
     pub(super) fn failed(&mut self, name: &str, now: Instant) -> bool {
         let Some(entry) = self.names.get(name) else { return false };
         let wait = self.bounded(FIRST_RETRY.saturating_mul(1 << entry.failures.min(16)).min(LAST_RETRY));
@@ -84,10 +83,10 @@ impl Entry {
     }
 }
 
-/// A lost packet must not delay a move by much.
+/// Short, so that a lost packet hardly delays a move.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 
-/// A name server in trouble is asked rarely.
+/// Long, so that a name server in trouble gets few queries.
 const LAST_RETRY: Duration = Duration::from_secs(30);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the system says about names: `/etc/hosts` and `/etc/resolv.conf`.
+//! The system's files on names: `/etc/hosts` and `/etc/resolv.conf`.
 
 use hickory_resolver::proto::rr::Name;
 use hickory_resolver::system_conf::parse_resolv_conf;
@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
-/// The files as they were read. One that is missing is as good as an empty one.
+/// The files' contents. A missing file counts as an empty one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Files {
     pub hosts: Vec<u8>,
@@ -20,13 +20,13 @@ impl Files {
         Self { hosts: read("/etc/hosts"), resolv: read("/etc/resolv.conf") }
     }
 
-    /// The addresses of a name in the hosts file, in its order (hosts(5)).
+    /// The addresses of a name in the hosts file, in the order of the file (hosts(5)).
     pub(super) fn addresses(&self, name: &str) -> Vec<IpAddr> {
         let text = String::from_utf8_lossy(&self.hosts);
         let name = name.strip_suffix('.').unwrap_or(name);
         let address = |line: &str| {
             let mut words = line.split('#').next()?.split_whitespace();
-            // One with a zone (`fe80::1%eth0`) cannot be used: its zone is lost.
+            // An address with a zone (`fe80::1%eth0`) does not parse, and would be useless without the zone.
             let address = words.next()?.parse().ok()?;
             words.any(|word| word.eq_ignore_ascii_case(name)).then_some(address)
         };
@@ -40,33 +40,33 @@ impl Files {
     }
 }
 
-/// Whom to ask, and for which names.
+/// Resolver settings: the name servers, and the search list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
     pub servers: Vec<SocketAddr>,
-    /// Each of its attempts.
+    /// The timeout of each attempt.
     pub timeout: Duration,
-    /// Rounds of all servers.
+    /// The number of rounds through all servers.
     pub attempts: usize,
     pub edns0: bool,
     pub search: Search,
 }
 
-/// What is put behind names that are not complete.
+/// The domains to append to incomplete names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Search {
     domains: Vec<Name>,
-    /// With this many dots a name is first tried as it is.
+    /// A name with at least this many dots is first tried as it is.
     ndots: usize,
 }
 
 impl Settings {
-    /// These servers and nothing of the system: names are complete.
+    /// Settings for these servers alone, without the system's search list.
     pub(super) fn of(servers: Vec<SocketAddr>) -> Self {
         Self { servers, timeout: TIMEOUT, attempts: ATTEMPTS, edns0: true, search: Search::default() }
     }
 
-    /// What `/etc/resolv.conf` says (resolv.conf(5)). Errors: it is invalid.
+    /// The settings of `/etc/resolv.conf` (resolv.conf(5)). Errors: the file is invalid.
     pub(super) fn parse(resolv: &[u8]) -> Result<Self, String> {
         let mut text = resolv.to_vec();
         if !String::from_utf8_lossy(resolv).lines().any(|line| line.trim_start().starts_with("nameserver")) {
@@ -81,7 +81,7 @@ impl Settings {
         };
         Ok(Self {
             servers: servers.iter().map(|server| SocketAddr::new(server.ip, PORT)).collect(),
-            // The bounds of the C library.
+            // The C library has the same bounds.
             timeout: options.timeout.clamp(Duration::from_secs(1), Duration::from_secs(30)),
             attempts: options.attempts.clamp(1, 5),
             edns0: options.edns0,
@@ -91,7 +91,7 @@ impl Settings {
 }
 
 impl Search {
-    /// The complete names that a name may stand for, in the order in which they are tried. Errors: it is no name.
+    /// The complete names to try for a host, in order. Errors: the host is not a valid name.
     pub(super) fn candidates(&self, host: &str) -> Result<Vec<Name>, String> {
         let name = Name::from_str_relaxed(host).map_err(|error| format!("invalid name: {error}"))?;
         let mut own = name.clone();
@@ -99,7 +99,7 @@ impl Search {
         if name.is_fqdn() || name.is_localhost() {
             return Ok(vec![own]);
         }
-        // One that becomes too long stands for nothing.
+        // A name that becomes too long is skipped.
         let mut names: Vec<_> =
             self.domains.iter().filter_map(|domain| name.clone().append_domain(domain).ok()).collect();
         let dots = host.bytes().filter(|byte| *byte == b'.').count();
@@ -108,10 +108,10 @@ impl Search {
     }
 }
 
-/// DNS (RFC 1035 section 4.2).
+/// The port of DNS (RFC 1035 section 4.2).
 const PORT: u16 = 53;
 
-/// As the C library has it.
+/// The default of the C library, as is `ATTEMPTS`.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const ATTEMPTS: usize = 2;
 
