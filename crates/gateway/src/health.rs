@@ -1,5 +1,5 @@
-//! Active health checks. A thread with a loop of its own asks each server from time to time, and mails the workers when its
-//! health changes.
+//! Active health checks: a thread with its own event loop checks each server periodically, and mails the workers when a
+//! server's health changes.
 
 mod check;
 
@@ -15,12 +15,12 @@ use weir_reactor::mailbox::{Mailbox, Sender, mailbox};
 use weir_reactor::{Events, Key, Reactor};
 use weir_transport::Wire;
 
-/// Whether a configuration has checks.
+/// Whether a configuration has health checks.
 pub(crate) fn is_wanted(snapshot: &Snapshot) -> bool {
     snapshot.services.iter().any(|service| service.health.is_some())
 }
 
-/// Starts the thread, which gets new configurations by mail. Errors: it cannot be started.
+/// Starts the thread, which receives new configurations by mail. Errors: the thread cannot be started.
 pub(crate) fn start(
     snapshot: &Snapshot,
     workers: Vec<Sender<Control>>,
@@ -54,7 +54,7 @@ impl Checker {
         mailbox.register(&self.reactor, MAIL)?;
         let mut events = Events::default();
         loop {
-            // Each check has at most one thing that it waits for; there are few enough to look at all.
+            // Checks are few and each has one deadline, so scanning all costs little.
             let next = self.checks.iter().map(Check::due).min();
             self.reactor.turn(&mut events, next)?;
             for ready in events.ready() {
@@ -82,7 +82,7 @@ impl Checker {
         }
     }
 
-    /// Watches what a check waits for, or takes its result.
+    /// Handles the result of a check; without one, updates the poller's interest in its connection.
     fn settle(&mut self, index: usize, outcome: Option<Outcome>) {
         let now = self.reactor.now();
         let Some(check) = self.checks.get_mut(index) else { return };
@@ -105,7 +105,8 @@ impl Checker {
         }
     }
 
-    /// Goes on with another configuration: checks of servers that are the same go on. A server that is checked no more is up.
+    /// Adopts another configuration. Checks of unchanged servers keep their state. A server without a check counts as
+    /// up.
     fn adopt(&mut self, snapshot: &Snapshot) {
         let now = self.reactor.now();
         let mut before = std::mem::take(&mut self.checks);
@@ -125,11 +126,11 @@ impl Checker {
     }
 }
 
-/// A server's health has changed.
+/// A change of a server's health.
 #[derive(Clone, Debug)]
 pub(crate) struct Health {
     pub service: String,
-    /// The server's id.
+    /// The server's ID.
     pub server: u64,
     pub up: bool,
 }
@@ -141,5 +142,5 @@ fn key(index: usize) -> Key {
 const MAIL: Key = Key::fixed(0, 0);
 const CHECK: u8 = 1;
 
-/// The first checks do not start at once.
+/// The interval between the first checks, which would otherwise all start at once.
 const SPREAD: Duration = Duration::from_millis(5);

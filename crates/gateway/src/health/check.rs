@@ -11,25 +11,25 @@ use weir_reactor::{Key, Net as _, Reactor, Ready};
 use weir_tls::Connector;
 use weir_transport::{Transport, Wire};
 
-/// One server's check.
+/// The health check of one server.
 #[derive(Debug)]
 pub(super) struct Check {
     pub service: String,
     pub server: config::Server,
     pub health: Health,
-    /// Rules that its answer need not keep.
+    /// The rules of HTTP that the response may break.
     accept: Rules,
     tls: Option<Arc<config::UpstreamTls>>,
     connector: Option<Connector>,
     state: State,
     is_up: bool,
-    /// Results in a row that say otherwise.
+    /// The number of consecutive results that contradict `is_up`.
     streak: u32,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Until the next one.
+    /// No check is in progress until the next one is due.
     Waiting {
         until: Instant,
     },
@@ -41,7 +41,7 @@ enum State {
     },
 }
 
-/// How a check has ended.
+/// The result of a check.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Passed,
@@ -68,12 +68,13 @@ impl Check {
         }
     }
 
-    /// Whether it is about this server, as the service asks it now.
+    /// Whether this is the check of this server, with the service's current TLS settings.
     pub(super) fn is_of(&self, service: &config::Service, server: &config::Server) -> bool {
         self.service == service.name && self.server == *server && service.has_tls_of(self.tls.as_ref())
     }
 
-    /// It goes on under another key: what runs is begun anew. With other settings, it is due at `at`.
+    /// The same check under another key. A check in progress starts anew. With other settings, the check is due at
+    /// `at`.
     pub(super) fn again(self, service: &config::Service, health: &Health, at: Instant) -> Self {
         let (until, streak) = match self.health == *health {
             true => (self.due(), self.streak),
@@ -83,26 +84,26 @@ impl Check {
         Self { health, accept, state: State::Waiting { until }, streak, ..self }
     }
 
-    /// Whether the server is up, as far as is known.
+    /// Whether the server counts as up.
     pub(super) fn is_up(&self) -> bool {
         self.is_up
     }
 
-    /// When [`Check::time`] is to be called.
+    /// The time at which to call [`Check::time`].
     pub(super) fn due(&self) -> Instant {
         match &self.state {
             State::Waiting { until } | State::Running { until, .. } => *until,
         }
     }
 
-    /// Its time has come: it begins, or has taken too long.
+    /// Handles the deadline: starts a check, or ends one that has timed out.
     pub(super) fn time(&mut self, reactor: &mut Reactor, now: Instant) -> Option<Outcome> {
         if let State::Running { .. } = self.state {
             return Some(Outcome::Failed(format!("no answer within {:?}", self.health.timeout)));
         }
         let socket = match reactor.connect(&self.server.address) {
             Ok(socket) => socket,
-            // That is not the server's fault, and says nothing about it.
+            // Local resources are exhausted, which says nothing about the server.
             Err(error) if Scarce::is(&error) => {
                 self.state = State::Waiting { until: now + self.health.every };
                 return None;
@@ -126,7 +127,7 @@ impl Check {
         None
     }
 
-    /// Its connection is ready.
+    /// Handles a poller event for the connection.
     pub(super) fn ready(&mut self, ready: Ready, wire: &mut Wire) -> Option<Outcome> {
         match self.step(ready, wire) {
             Ok(outcome) => outcome,
@@ -169,7 +170,7 @@ impl Check {
         }
     }
 
-    /// Tells the poller what it waits for. Errors: why that cannot be.
+    /// Updates the poller's interest in the connection. Errors: the reason why the poller cannot watch it.
     pub(super) fn watch(&mut self, reactor: &Reactor, key: Key) -> Result<(), String> {
         match &mut self.state {
             State::Waiting { .. } => Ok(()),
@@ -179,7 +180,7 @@ impl Check {
         }
     }
 
-    /// Takes a result; returns the server's health if that changes.
+    /// Records a result. Returns the server's health if it changes.
     pub(super) fn finish(&mut self, outcome: &Outcome, now: Instant) -> Option<bool> {
         self.state = State::Waiting { until: now + self.health.every };
         let passed = matches!(outcome, Outcome::Passed);
