@@ -1,4 +1,4 @@
-//! One worker's counters: plain integers, added up when they are asked for.
+//! One worker's counters: plain integers, which are summed over all workers on request.
 
 use crate::mirror::{FATES, Fate};
 use crate::reason::{CODES, Reason};
@@ -12,7 +12,7 @@ use weir_reactor::Socket;
 use weir_tls::{Facts, Group, HandshakeKind};
 use weir_transport::Transport;
 
-/// Upper bounds of the times that requests take, in microseconds; more than the last is counted, too.
+/// The upper bounds of the histogram of request durations, in microseconds. A further bucket counts longer durations.
 pub(crate) const BOUNDS: [u64; 16] = {
     let mut bounds = [500; 16];
     let mut at = 1;
@@ -23,43 +23,43 @@ pub(crate) const BOUNDS: [u64; 16] = {
     bounds
 };
 
-/// What a worker has done so far.
+/// The counters of one worker, or the sum for several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters {
-    /// Connections of clients.
+    /// Connections from clients.
     pub connections: u64,
     /// Connections to upstreams.
     pub upstream_connections: u64,
-    /// Connections to upstreams that another worker gave away.
+    /// Idle connections to upstreams that came from another worker.
     pub taken_over: u64,
-    /// Requests that were passed on.
+    /// Requests that were forwarded, or to which the gateway responded itself.
     pub requests: u64,
-    /// Fields of requests that were left out for the underscore in their name.
+    /// Request fields dropped for an underscore in their name.
     pub underscored: u64,
-    /// Requests that were sent a second time, since a reused connection was closed before it answered.
+    /// Times that a request was sent again, to the same server or another one.
     pub retries: u64,
     /// Connections that became tunnels.
     pub tunnels: u64,
-    /// How often a server was ejected.
+    /// Ejections of servers.
     pub ejections: u64,
-    /// Answers by the first digit of their status; 0 for none.
+    /// Responses by the first digit of their status; 0 for requests without a response.
     pub answers: [u64; 6],
-    /// Requests by the time from their head to the end of their answer: see [`BOUNDS`].
+    /// Requests by the time from their head to the end of their response; see [`BOUNDS`].
     pub took: [u64; BOUNDS.len() + 1],
     /// The sum of these times.
     pub took_us: u64,
-    /// Of connections that have ended: with clients, and with servers.
+    /// Bytes of closed connections, with clients and with servers.
     bytes: [Bytes; 2],
     mirrors: [u64; FATES.len()],
-    /// Rests of listeners by what was missing.
+    /// Pauses of listeners, by the exhausted resource.
     rests: [u64; SCARCE.len()],
-    /// Idle connections of clients and to servers that were closed, by what was missing.
+    /// Idle connections, of clients and to servers, that were closed to make room, by the exhausted resource.
     evicted: [[u64; SCARCE.len()]; 2],
     handshakes: [u64; KINDS.len()],
     upstream_handshakes: [u64; KINDS.len()],
-    /// Handshakes with clients and with upstreams, by what they negotiated.
+    /// Handshakes with clients and with upstreams, by the negotiated parameters.
     negotiated: [BTreeMap<Negotiated, u64>; 2],
-    /// Heads that broke a rule which was let pass.
+    /// Heads that broke a rule that the configuration relaxes.
     accepted: BTreeMap<Accepted, u64>,
     ended: [u64; CODES.len()],
 }
@@ -102,33 +102,33 @@ impl Counters {
         count(&mut self.upstream_handshakes, &mut self.negotiated[1], facts);
     }
 
-    /// Counts an answer and the time that its request took.
+    /// Counts a response and the duration of its request.
     #[inline]
     pub(crate) fn answer(&mut self, status: u16, took: Duration) {
         self.answers[usize::from(status / 100).min(5)] += 1;
         let us = took.as_secs() * 1_000_000 + u64::from(took.subsec_micros());
         self.took_us += us;
-        // The bounds double from 500 us on.
+        // The bounds double, beginning with 500 us.
         let doublings = (us / BOUNDS[0]).checked_ilog2().map_or(0, |log| log as usize + 1);
         self.took[doublings.min(BOUNDS.len())] += 1;
     }
 
-    /// Counts a copy of a request.
+    /// Counts a mirrored request.
     pub(crate) fn mirror(&mut self, fate: Fate) {
         self.mirrors[fate as usize] += 1;
     }
 
-    /// Copies of requests by what became of them.
+    /// Mirrored requests by their fate.
     pub fn mirrors(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         FATES.into_iter().zip(self.mirrors)
     }
 
-    /// Adds those of a connection with a client.
+    /// Adds the bytes of a connection with a client.
     pub(crate) fn client_bytes(&mut self, bytes: Bytes) {
         self.bytes[0].add(bytes);
     }
 
-    /// Adds those of a connection with a server.
+    /// Adds the bytes of a connection with a server.
     pub(crate) fn server_bytes(&mut self, bytes: Bytes) {
         self.bytes[1].add(bytes);
     }
@@ -138,12 +138,12 @@ impl Counters {
         ["client", "server"].into_iter().zip(self.bytes)
     }
 
-    /// Counts a rest of a listener.
+    /// Counts a pause of a listener.
     pub(crate) fn rested(&mut self, scarce: Scarce) {
         self.rests[scarce as usize] += 1;
     }
 
-    /// How often listeners rested, by what was missing.
+    /// Pauses of listeners, by the exhausted resource.
     pub(crate) fn rests(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         SCARCE.into_iter().zip(self.rests)
     }
@@ -153,7 +153,7 @@ impl Counters {
         self.evicted[kind as usize][scarce as usize] += 1;
     }
 
-    /// Idle connections that were closed, by what they were and what was missing.
+    /// Idle connections that were closed to make room, by kind and exhausted resource.
     pub(crate) fn evictions(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> + '_ {
         let of = |(kind, counts): (&'static str, &[u64; SCARCE.len()])| {
             SCARCE.into_iter().zip(*counts).map(move |(scarce, count)| (kind, scarce, count))
@@ -183,31 +183,31 @@ impl Counters {
         KINDS.map(HandshakeKind::name).into_iter().zip(self.upstream_handshakes)
     }
 
-    /// Handshakes by what they negotiated: with clients (`false`) and with upstreams (`true`).
+    /// Handshakes by the negotiated parameters, with clients (`false`) and with upstreams (`true`).
     pub(crate) fn negotiated(&self) -> impl Iterator<Item = (bool, Negotiated, u64)> + '_ {
         let [clients, upstreams] = &self.negotiated;
         let with = |upstream| move |(negotiated, count): (&Negotiated, &u64)| (upstream, *negotiated, *count);
         clients.iter().map(with(false)).chain(upstreams.iter().map(with(true)))
     }
 
-    /// Counts a head that broke these rules, which were let pass.
+    /// Counts a head that broke these relaxed rules.
     pub(crate) fn accept(&mut self, by: By, rules: Rules) {
         for rule in rules.iter() {
             *self.accepted.entry(Accepted { by: by.clone(), rule: rule.label() }).or_default() += 1;
         }
     }
 
-    /// Heads that broke a rule which was let pass.
+    /// Heads that broke a rule that the configuration relaxes.
     pub(crate) fn accepted(&self) -> impl Iterator<Item = (&Accepted, u64)> {
         self.accepted.iter().map(|(accepted, count)| (accepted, *count))
     }
 
-    /// Early ends by the names of [`Reason::as_str`], without those that never came.
+    /// Early ends by reason, as named by [`Reason::as_str`]; reasons that did not occur are left out.
     pub fn ended(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         CODES.into_iter().zip(self.ended).filter(|(_, count)| *count > 0)
     }
 
-    /// Adds another worker's.
+    /// Adds the counters of another worker.
     pub fn add(&mut self, other: &Self) {
         self.connections += other.connections;
         self.upstream_connections += other.upstream_connections;
@@ -289,7 +289,7 @@ pub(crate) struct Bytes {
 }
 
 impl Bytes {
-    /// Those of a connection so far.
+    /// The bytes of a connection so far.
     pub(crate) fn of<S: Socket>(transport: &Transport<S>) -> Self {
         Self { received: transport.received(), sent: transport.taken() }
     }
@@ -300,7 +300,8 @@ impl Bytes {
     }
 }
 
-/// What a handshake settled on, by the names of the TLS crate; without a group in a resumption that has no key exchange.
+/// The parameters that a handshake negotiated, by their names in the TLS crate. The group is `none` for a resumption
+/// without a key exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Negotiated {
     pub version: &'static str,
@@ -308,7 +309,7 @@ pub(crate) struct Negotiated {
     pub group: &'static str,
 }
 
-/// A rule that was let pass, by its name in metrics.
+/// A relaxed rule that a head broke, by its name in metrics.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct Accepted {
     pub rule: &'static str,
@@ -316,7 +317,7 @@ pub(crate) struct Accepted {
     pub by: By,
 }
 
-/// Whose setting let it pass, by name.
+/// The listener or service whose setting relaxes the rule, by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum By {

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
-/// Families and their samples, in order.
+/// Metric families and their samples, in order.
 #[derive(Debug, Default)]
 pub(super) struct Exposition(String);
 
@@ -13,7 +13,7 @@ impl Exposition {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    /// A sample; the values of labels may be any text.
+    /// Appends a sample. Label values may be any text.
     pub(super) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
         self.0.push_str(name);
         let mut before = '{';

@@ -1,5 +1,5 @@
-//! Lines for the operator. A closed or full stream must not stop the gateway: write errors are ignored, and the lines
-//! of workers are written by a thread of their own.
+//! Lines for the operator. A closed or full stream must not stop the gateway: write errors are ignored, and a separate
+//! thread writes the workers' lines.
 
 use super::access::clock::Clock;
 use crate::reason::Reason;
@@ -16,43 +16,43 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 use weir_http1::visible;
 
-/// Takes the lines of a worker to the thread that writes them; never waits.
+/// A queue of lines to the thread that writes them. Queueing never waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Journal {
     queue: SyncSender<Entry>,
     dropped: Arc<AtomicU64>,
 }
 
-/// How much a line matters, as sd-daemon(3) numbers it.
+/// The severity of a line, numbered as in sd-daemon(3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// A request or a change failed, and not by its client's fault.
+    /// A request or a change failed, through no fault of the client.
     Error = 3,
     Warning = 4,
-    /// A client's fault.
+    /// A failure that the client caused.
     Notice = 5,
     Info = 6,
 }
 
 impl Level {
-    /// That of an early end.
+    /// The level of an early end.
     pub(crate) fn of(reason: &Reason) -> Self {
         let is_error = reason.failure().is_some() || reason.status().is_some_and(|status| status >= 500);
         if is_error { Self::Error } else { Self::Notice }
     }
 }
 
-/// A line, or the end.
+/// A line, or the end of all lines.
 #[derive(Debug)]
 pub(crate) enum Entry {
     Line(Level, String),
-    /// An exchange or a connection has ended early: with the time.
+    /// A line about an early end of an exchange or a connection. The thread appends the time.
     Ended(Level, String),
-    /// No further line is written.
+    /// The thread ends, without writing further lines.
     End,
 }
 
-/// The thread that writes them.
+/// The thread that writes the lines.
 #[derive(Debug)]
 pub(crate) struct Writer {
     queue: SyncSender<Entry>,
@@ -60,13 +60,13 @@ pub(crate) struct Writer {
     end: Receiver<()>,
 }
 
-/// Lines that wait for a slow reader; further ones are dropped, and counted.
+/// The maximum number of lines that wait for a slow reader. Further ones are dropped and counted.
 const QUEUE: usize = 1024;
 
-/// How long the end of the process waits for a reader.
+/// The timeout for the last lines when the process ends.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
-/// Starts the thread. Errors: as spawning one.
+/// Starts the thread. Errors: the thread cannot be started.
 pub(crate) fn journal() -> io::Result<(Journal, Writer)> {
     let (queue, lines) = sync_channel(QUEUE);
     let (ending, end) = channel();
@@ -77,18 +77,18 @@ pub(crate) fn journal() -> io::Result<(Journal, Writer)> {
 }
 
 impl Journal {
-    /// A journal whose lines the caller takes itself.
+    /// A journal without a thread: the caller receives its lines.
     pub(crate) fn kept() -> (Self, Receiver<Entry>) {
         let (queue, lines) = sync_channel(QUEUE);
         (Self { queue, dropped: Arc::default() }, lines)
     }
 
-    /// Queues a line for stderr. What a peer wrote in it does not act on terminals.
+    /// Queues a line for stderr. Hidden characters in it become visible, so that peers cannot control a terminal.
     pub(crate) fn line(&self, line: impl Display) {
         self.queue(Entry::Line(Level::Info, line.to_string()));
     }
 
-    /// As [`Journal::line`], for what an operator should look at.
+    /// As [`Journal::line`], for a warning.
     pub(crate) fn warn(&self, line: impl Display) {
         self.queue(Entry::Line(Level::Warning, line.to_string()));
     }
@@ -98,7 +98,7 @@ impl Journal {
         self.queue(Entry::Line(Level::Error, line.to_string()));
     }
 
-    /// Queues a line about an early end, which gets the time.
+    /// Queues a line about an early end. The thread appends the time.
     pub(crate) fn ended(&self, level: Level, line: String) {
         self.queue(Entry::Ended(level, line));
     }
@@ -111,11 +111,11 @@ impl Journal {
 }
 
 impl Writer {
-    /// Waits until all lines of the workers are written, but not long for a reader that does not read.
+    /// Waits until all lines of the workers are written, but at most [`LAST_LINES`].
     pub(crate) fn finish(self) {
-        // With a full queue there is a line to wait for.
+        // With a full queue this fails, and the wait below times out.
         let _ = self.queue.try_send(Entry::End);
-        // The thread closes the channel, and sends nothing.
+        // The thread sends nothing: it closes the channel when it ends.
         let ended = self.end.recv_timeout(LAST_LINES);
         debug_assert!(matches!(ended, Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout)));
     }
@@ -126,7 +126,7 @@ fn write(lines: Receiver<Entry>, dropped: &AtomicU64, ending: Sender<()>) {
     for entry in lines {
         match entry {
             Entry::Line(level, line) => put(level, line),
-            // The journal has a time of its own.
+            // systemd's journal records the time itself.
             Entry::Ended(level, line) if *IS_JOURNAL => put(level, line),
             Entry::Ended(level, mut line) => {
                 let mut time = Vec::new();
@@ -151,8 +151,8 @@ pub(crate) fn out(line: impl Display) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-/// Writes a line to stderr in one call, so that lines of different threads do not mix. Not for workers: it may wait for
-/// the reader.
+/// Writes a line to stderr in one call, so that lines of different threads do not mix. Workers must not call it: it may
+/// block on the reader.
 pub(crate) fn err(line: impl Display) {
     put(Level::Info, line);
 }
@@ -165,7 +165,7 @@ fn put(level: Level, line: impl Display) {
     let _ = io::stderr().write_all(visible(&line).as_bytes());
 }
 
-/// Whether stderr is systemd's journal, which reads levels: systemd.exec(5), `JOURNAL_STREAM`.
+/// Whether stderr is systemd's journal, which understands levels: systemd.exec(5), `JOURNAL_STREAM`.
 static IS_JOURNAL: LazyLock<bool> = LazyLock::new(|| {
     let stream = env::var("JOURNAL_STREAM").unwrap_or_default();
     let stderr = io::stderr().as_fd().try_clone_to_owned().map(File::from);

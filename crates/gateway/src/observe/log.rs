@@ -1,4 +1,4 @@
-//! One line on stderr for every exchange or connection that ended early, rate-limited.
+//! Rate-limited lines on stderr, one for each exchange or connection that ended early.
 
 use super::journal::{Journal, Level};
 use crate::Reason;
@@ -16,21 +16,21 @@ pub(crate) struct Log {
     lines: u32,
 }
 
-/// Details besides the reason.
+/// The details of an early end, besides its reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Context<'a> {
-    /// `None` where no client is concerned.
+    /// The client's address; `None` if no client is involved.
     pub client: Option<SocketAddr>,
-    /// Method and target, as far as they have been read.
+    /// Method and target, as far as they were received.
     pub request: Option<&'a str>,
-    /// As the request names it; empty if that is not known.
+    /// The host that the request names; empty if unknown.
     pub host: &'a str,
-    /// The number of its route, from 0.
+    /// The number of the request's route, from 0.
     pub route: Option<usize>,
-    /// Names; empty without one.
+    /// The names of service and server; empty without one.
     pub service: &'a str,
     pub server: &'a str,
-    /// When the steps of its exchange happened.
+    /// The times of the exchange's steps.
     pub times: Option<Times>,
 }
 
@@ -39,7 +39,7 @@ impl Log {
         Self { journal, second: now, lines: 0 }
     }
 
-    /// A line that is not about an exchange or connection.
+    /// Writes a line that is not about an exchange or a connection.
     pub(crate) fn line(&self, line: impl Display) {
         self.journal.line(line);
     }
@@ -84,12 +84,12 @@ impl Log {
     }
 }
 
-/// Between quotes, on one line.
+/// Replaces the characters that would end the quotes or the line.
 fn quotable(text: &str) -> String {
     text.chars().map(|c| if is_hidden(c) { '?' } else { c }).collect::<String>().replace('"', "%22")
 }
 
-/// Enough for diagnosis, too few for a flood of bad clients to become a flood of writes.
+/// Enough for a diagnosis, and few enough that a flood of bad clients does not become a flood of writes.
 const LINES_PER_SECOND: u32 = 50;
 
 #[cfg(test)]

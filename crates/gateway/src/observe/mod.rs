@@ -1,4 +1,4 @@
-//! What the gateway tells its operator: counters, log, lines.
+//! Reports to the operator: counters, access log, and lines on stderr.
 
 pub(crate) mod access;
 mod counters;

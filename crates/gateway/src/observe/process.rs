@@ -1,4 +1,4 @@
-//! The process itself, by the metric names that all Prometheus clients share.
+//! Metrics of the process, under the names that all Prometheus client libraries share.
 
 use super::exposition::Exposition;
 use rustix::param::{clock_ticks_per_second, page_size};
@@ -9,10 +9,11 @@ use std::sync::LazyLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_reactor::limits::open_files;
 
-/// What `/proc/self/stat` says, as proc_pid_stat(5) numbers it; without the program's name, which may have any character.
+/// The fields of `/proc/self/stat`, numbered as in proc_pid_stat(5), after the program's name, which may contain any
+/// character.
 struct Stat(Vec<u64>);
 
-/// Without `/proc` nothing but the descriptors' limit.
+/// Appends the metrics. Without `/proc`, only the descriptor limit is known.
 pub(super) fn metrics(text: &mut Exposition) {
     let mut metric = |name: &str, kind: &str, help: &str, value: f64| {
         text.family(name, kind, help);
@@ -42,13 +43,13 @@ impl Stat {
 
     fn parse(text: &str) -> Option<Self> {
         let (_, fields) = text.rsplit_once(')')?;
-        // A few are negative, which none that is asked for is.
+        // A few fields are negative, but none of those in use.
         let fields = fields.split_ascii_whitespace().map(|field| field.parse().unwrap_or_default());
         Some(Self(fields.collect()))
     }
 
     fn field(&self, number: usize) -> u64 {
-        // The first one behind the name is the third.
+        // The first field after the name is number 3.
         number.checked_sub(3).and_then(|at| self.0.get(at)).copied().unwrap_or_default()
     }
 
@@ -57,7 +58,7 @@ impl Stat {
     }
 }
 
-/// Once: a wall clock that is set later would move it.
+/// The start time of the process. It is computed once, as a later step of the wall clock would move it.
 static START: LazyLock<Option<f64>> = LazyLock::new(|| {
     let since_boot = clock_gettime(ClockId::Boottime);
     let since_boot = since_boot.tv_sec as f64 + since_boot.tv_nsec as f64 / 1e9;

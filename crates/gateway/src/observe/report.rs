@@ -1,4 +1,4 @@
-//! The state of the gateway at one moment, for people and programs.
+//! A snapshot of the gateway's state, for people and programs.
 
 use super::Counters;
 use super::counters::{Accepted, BOUNDS, By, Bytes, Negotiated};
@@ -15,64 +15,64 @@ use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_tls::{RevocationList, Staple, TicketCounts};
 
-/// One worker's state, or that of all.
+/// The state of one worker, or of all.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Report {
     pub counters: Counters,
-    /// Connections of clients.
+    /// Open connections from clients.
     pub clients: usize,
-    /// Tunnels.
+    /// Open tunnels.
     pub tunnels: usize,
     /// Requests that wait for a connection to a server.
     pub waiting: usize,
-    /// Deadlines that are set.
+    /// Active timers.
     pub timers: usize,
-    /// Lines of the access log that were lost.
+    /// Lost lines of the access log.
     pub lost_lines: u64,
     pub draining: bool,
-    /// Bytes that connections have in memory.
+    /// Memory in use by connections, in bytes.
     pub memory: usize,
-    /// That is as much as they may have.
+    /// Whether connections have reached their memory limit.
     pub is_short: bool,
-    /// Handshakes with clients that are not finished.
+    /// Unfinished handshakes with clients.
     pub handshakes: usize,
-    /// Those of them that wait for their turn.
+    /// Unfinished handshakes with clients that wait for their turn.
     pub handshakes_waiting: usize,
-    /// What connections have, and may have: of the whole process.
+    /// The descriptors of connections, in use and allowed, of the whole process.
     pub descriptors: Open,
-    /// What was done with clients' tickets.
+    /// Counts of clients' tickets, by outcome.
     pub tickets: Tickets,
     pub servers: Vec<ServerReport>,
 }
 
-/// What was done with clients' tickets.
+/// Counts of clients' tickets, by outcome.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Tickets {
     pub issued: u64,
-    /// Accepted: sessions resumed.
+    /// Accepted: the session was resumed.
     pub redeemed: u64,
-    /// Refused: sealed under a key of ours that is too old.
+    /// Rejected: sealed under a key of this gateway that has expired.
     pub expired: u64,
-    /// Refused: sealed under a key that is not ours, or for other certificates.
+    /// Rejected: sealed under an unknown key, or for other certificates.
     pub unknown_key: u64,
-    /// Refused: changed since it was sealed.
+    /// Rejected: modified since it was sealed.
     pub damaged: u64,
-    /// Opened, and refused: for another version, suite or name, or too old by its own date.
+    /// Opened, then rejected: for another version, suite or name, or too old by its own date.
     pub mismatched: u64,
 }
 
 impl Tickets {
-    /// Adds those of one acceptor.
+    /// Adds the counts of one acceptor.
     pub(crate) fn add(&mut self, counts: TicketCounts) {
         self.issued += counts.issued;
         self.expired += counts.expired;
         self.unknown_key += counts.unknown_key;
         self.damaged += counts.damaged;
-        // Until it is known how many of them were redeemed.
+        // [`Tickets::redeem`] subtracts the redeemed ones.
         self.mismatched += counts.opened;
     }
 
-    /// Tells those that were redeemed from those that were opened in vain.
+    /// Separates redeemed tickets from those that were opened and then rejected.
     pub(crate) fn redeem(&mut self, redeemed: u64) {
         self.redeemed = redeemed;
         self.mismatched = self.mismatched.saturating_sub(redeemed);
@@ -88,7 +88,7 @@ impl Tickets {
     }
 }
 
-/// How often a rule was let pass.
+/// The number of heads that broke a relaxed rule.
 #[derive(Debug, Serialize)]
 struct AcceptedReport<'a> {
     #[serde(flatten)]
@@ -97,14 +97,14 @@ struct AcceptedReport<'a> {
 }
 
 impl Report {
-    /// Adds another worker's.
+    /// Adds the report of another worker.
     pub(crate) fn add(&mut self, other: &Self) {
         self.counters.add(&other.counters);
         self.clients += other.clients;
         self.tunnels += other.tunnels;
         self.waiting += other.waiting;
         self.timers += other.timers;
-        // All workers know the same number.
+        // All workers report the same number.
         self.lost_lines = self.lost_lines.max(other.lost_lines);
         self.draining |= other.draining;
         self.memory += other.memory;
@@ -131,7 +131,7 @@ impl Report {
         }
     }
 
-    /// As a JSON object.
+    /// The report as a JSON object.
     pub(crate) fn json(&self) -> String {
         #[derive(Serialize)]
         struct Object<'a> {
@@ -180,7 +180,7 @@ impl Report {
         serde_json::to_string(&object).unwrap_or_default()
     }
 
-    /// In Prometheus' text format, version 0.0.4.
+    /// The report in Prometheus' text format, version 0.0.4.
     pub(crate) fn metrics(&self, standing: &Standing, reloads: Reloads, upgrades: &Upgrades) -> String {
         let Current { expiry, lists, staples, secrets, since, .. } = standing.current();
         let mut text = Exposition::default();

@@ -1,15 +1,15 @@
-//! The state of servers at one moment.
+//! A snapshot of the servers' state.
 
 use super::exposition::Exposition;
 use super::report::CLASSES;
 use serde::Serialize;
 
-/// One server of a service.
+/// The state of one server of a service.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ServerReport {
     pub service: String,
     pub server: String,
-    /// Whether it gets requests, and why it does not.
+    /// Whether the server gets requests, and why not.
     pub state: State,
     /// The weight in force.
     pub weight: u32,
@@ -19,31 +19,31 @@ pub(crate) struct ServerReport {
     pub in_flight: usize,
     /// Idle connections.
     pub idle: usize,
-    /// Answers by the first digit of their status; the first one is of those without.
+    /// Responses by the first digit of their status; 0 for requests without a response.
     pub answers: [u64; 6],
-    /// Workers that send it nothing, since it kept failing.
+    /// The number of workers that have ejected the server.
     pub ejected: usize,
-    /// Its health checks fail.
+    /// Whether the server's health checks fail.
     pub down: bool,
 }
 
-/// Whether a server gets requests; if not, the last of these that holds says why.
+/// Whether a server gets requests. If several states apply, the last of these is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum State {
     Up,
-    /// It kept failing, as some workers see it.
+    /// Some workers have ejected the server after failures.
     Ejected,
-    /// Its health checks fail.
+    /// The server's health checks fail.
     Down,
-    /// Its weight was set to 0.
+    /// The server's weight was set to 0.
     Off,
-    /// It gets no new requests but those of clients that its cookie leads to it.
+    /// The server gets no new requests, except from clients with its cookie.
     Drained,
 }
 
 impl ServerReport {
-    /// Adds another worker's about the same server.
+    /// Adds another worker's report of the same server.
     pub(super) fn add(&mut self, other: &Self) {
         self.state = self.state.max(other.state);
         self.in_flight += other.in_flight;
@@ -56,7 +56,7 @@ impl ServerReport {
     }
 }
 
-/// In Prometheus' text format.
+/// Appends the metrics of servers.
 pub(super) fn metrics(servers: &[ServerReport], text: &mut Exposition) {
     text.family("weir_server_answers_total", "counter", "Answers of a server by class of status.");
     for server in servers {

@@ -3,11 +3,11 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use time::OffsetDateTime;
 
-/// Writes instants. Those of one second have all but the milliseconds in common.
+/// A writer of instants. It formats the date and the second once, for all instants of that second.
 #[derive(Clone, Debug, Default)]
 pub(in crate::observe) struct Clock {
     second: Option<u64>,
-    /// Such as `2026-11-25T04:28:12.`.
+    /// The instant up to the second, such as `2026-11-25T04:28:12.`.
     text: String,
 }
 

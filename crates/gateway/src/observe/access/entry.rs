@@ -6,33 +6,33 @@ use std::time::{Duration, Instant, SystemTime};
 use weir_http1::{FieldName, RequestHead};
 use weir_tls::Facts;
 
-/// What is kept of a request's head until its line is written.
+/// The parts of a request head that are kept until the line is written.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub at: SystemTime,
-    /// One after the other: each of its texts would be an allocation otherwise.
+    /// All texts in one string: one allocation instead of five.
     text: Box<str>,
-    /// Where method, target, host, user agent and referer end.
+    /// The end offsets of method, target, host, user agent and referer in `text`.
     ends: [usize; 5],
-    /// Empty unless `tracing` is set.
+    /// The request ID; empty without `tracing`.
     pub request_id: Box<str>,
 }
 
-/// All facts of a line.
+/// All facts for a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line<'a> {
     pub entry: &'a Entry,
     pub client: Option<SocketAddr>,
     pub listener: &'a str,
-    /// What the client negotiated.
+    /// The result of the client's TLS handshake.
     pub tls: Option<&'a Facts>,
-    /// 0 if the client got none.
+    /// The status of the response; 0 if the client got none.
     pub status: u16,
-    /// Why it ended early.
+    /// The reason of an early end.
     pub reason: Option<&'static str>,
-    /// Bytes of the request's body.
+    /// Bytes of the request body.
     pub received: u64,
-    /// Bytes of the answer's body.
+    /// Bytes of the response body.
     pub sent: u64,
     pub service: &'a str,
     pub server: &'a str,
@@ -96,7 +96,7 @@ impl Entry {
         Self { at: SystemTime::now(), text: text.into_boxed_str(), ends, request_id: Box::default() }
     }
 
-    /// Method and target, as far as a line on stderr has room for them.
+    /// Method and target, truncated for a line on stderr.
     pub(crate) fn line(&self) -> String {
         [self.method(), self.target()].join(" ").trim_end().chars().take(REQUEST_IN_LINE).collect()
     }
@@ -105,7 +105,7 @@ impl Entry {
         self.part(0)
     }
 
-    /// As the client wrote it.
+    /// The target as the client sent it.
     pub(crate) fn target(&self) -> &str {
         self.part(1)
     }
@@ -128,22 +128,22 @@ impl Entry {
     }
 }
 
-/// As many as there are of an exchange's.
+/// The maximum number of characters; the same as for an exchange.
 const REQUEST_IN_LINE: usize = 47;
 
-/// As much of a fragment as the logs need.
+/// The maximum number of a fragment's bytes that the logs need.
 pub(crate) const HEAD_IN_LOG: usize = 4096;
 
-/// Milliseconds of the steps of a request; `None` for those that did not happen.
+/// The durations of a request's steps; `None` for a step that did not happen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Split {
-    /// Connecting to the server: 0 on a connection of before.
+    /// Connecting to the server; 0 on a reused connection.
     pub connect: Option<Millis>,
-    /// The handshake with it.
+    /// The TLS handshake with the server.
     pub tls: Option<Millis>,
-    /// From the request's last byte to the answer's first.
+    /// From the request's last byte to the response's first.
     pub wait: Option<Millis>,
-    /// From the answer's first byte to its last.
+    /// From the response's first byte to its last.
     pub transfer: Option<Millis>,
     pub total: Millis,
 }
@@ -167,7 +167,7 @@ impl Millis {
         Self(u64::try_from((time.as_nanos() + 500) / 1000).unwrap_or(u64::MAX))
     }
 
-    /// Appends it, such as `12.345`.
+    /// Appends the number, such as `12.345`.
     pub(crate) fn write(self, out: &mut Vec<u8>) {
         weir_http1::decimal(self.0 / 1000, out);
         let digit = |n: u64| b'0' + (n % 10) as u8;

@@ -1,4 +1,4 @@
-//! A line as a JSON object.
+//! The JSON format of a line: one object.
 
 use super::clock::Clock;
 use super::entry::{Line, Millis, Split};
@@ -6,7 +6,7 @@ use crate::text;
 use std::io::Write as _;
 use weir_http1::is_hidden;
 
-/// Appends the line, without its end.
+/// Appends the line without its line break.
 pub(super) fn write(line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
     let mut object = Object { out, has_members: false };
     let entry = line.entry;
@@ -61,7 +61,7 @@ pub(super) fn write(line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
     object.out.push(if object.has_members { b'}' } else { b' ' });
 }
 
-/// An object whose members are written as they come.
+/// A JSON object that is written member by member.
 struct Object<'a> {
     out: &'a mut Vec<u8>,
     has_members: bool,
@@ -97,7 +97,7 @@ impl Object<'_> {
     }
 }
 
-/// RFC 8259 section 7.
+/// Appends the contents of a JSON string (RFC 8259 section 7).
 fn escape(text: &str, out: &mut Vec<u8>) {
     let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
     let mut rest = text;
@@ -106,7 +106,8 @@ fn escape(text: &str, out: &mut Vec<u8>) {
         let mut chars = rest[at..].chars();
         match chars.next() {
             Some(char @ ('"' | '\\')) => out.extend_from_slice(&[b'\\', char as u8]),
-            // Terminals act on some. All of them are in the basic plane. Writing to a vector does not fail.
+            // Terminals act on some of these characters. All are in the Basic Multilingual Plane, so four digits are
+            // enough. Writing to a vector does not fail.
             Some(char) if is_hidden(char) => drop(write!(out, "\\u{:04x}", u32::from(char))),
             Some(char) => out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
             None => {}

@@ -1,7 +1,7 @@
 //! The access log: a line for each request, written off the data path.
 //!
-//! A worker formats lines into a buffer of its own and hands it over when it is large or has waited. What happens when the
-//! disk does not keep up is a setting, and is counted.
+//! Each worker formats lines into its own buffer, and hands the buffer to the writer thread when it is large or old. If
+//! the disk does not keep up, workers wait or drop lines, as configured; dropped lines are counted.
 
 pub(super) mod clock;
 mod entry;
@@ -20,10 +20,10 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::TrySendError;
 use std::time::{Duration, Instant};
 
-/// How a line looks.
+/// The format of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// An object with all fields.
+    /// A JSON object with all fields.
     #[default]
     Json,
     /// A text with variables.
@@ -39,7 +39,7 @@ pub(crate) struct Access {
     buffer: Vec<u8>,
     /// Lines in the buffer.
     lines: u64,
-    /// When the buffer's first line has waited long enough.
+    /// The time at which to hand over the buffer, whatever its size.
     flush_at: Option<Instant>,
     writer: Buffers,
 }
@@ -57,7 +57,7 @@ impl Access {
         }
     }
 
-    /// Takes these settings for the lines to come. The file stays.
+    /// Adopts these settings for further lines. The file stays the same.
     pub(crate) fn follow(&mut self, log: &AccessLog) {
         self.format.clone_from(&log.format);
         self.when_full = log.when_full;
@@ -74,14 +74,14 @@ impl Access {
         self.flush_at.get_or_insert(now + LONGEST_WAIT);
     }
 
-    /// Hands the lines over if they are many, or have waited. Call at the end of each turn.
+    /// Hands the lines to the writer if they are many or old. Call at the end of each turn.
     pub(crate) fn settle(&mut self, now: Instant) {
         if self.buffer.len() >= LARGE || self.flush_at.is_some_and(|at| at <= now) {
             self.flush();
         }
     }
 
-    /// Hands the lines over.
+    /// Hands the lines to the writer.
     pub(crate) fn flush(&mut self) {
         self.flush_at = None;
         let lines = std::mem::take(&mut self.lines);
@@ -101,19 +101,19 @@ impl Access {
         }
     }
 
-    /// When [`Access::settle`] is to be called at the latest.
+    /// The latest time for the next call of [`Access::settle`].
     pub(crate) fn due(&self) -> Option<Instant> {
         self.flush_at
     }
 
-    /// Lines of all workers that were lost: the disk did not keep up, or failed.
+    /// The number of lines lost in all workers because the disk was too slow or failed.
     pub(crate) fn lost(&self) -> u64 {
         self.writer.lost.load(Ordering::Relaxed)
     }
 }
 
-/// A write of this size costs little more than a small one.
+/// The size of a large buffer: a write of this size costs little more than a small one.
 const LARGE: usize = 32 * 1024;
 
-/// An operator who watches the file does not notice it.
+/// The maximum age of a line: an operator who watches the file does not notice the delay.
 const LONGEST_WAIT: Duration = Duration::from_millis(200);

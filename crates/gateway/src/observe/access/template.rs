@@ -1,4 +1,4 @@
-//! A line as a text with variables.
+//! The text format of a line, with variables.
 
 use super::clock::Clock;
 use super::entry::{Line, Millis, Split};
@@ -46,7 +46,7 @@ const VARIABLES: [(&str, Write); 25] = [
 ];
 
 impl LineTemplate {
-    /// Appends the line, without its end.
+    /// Appends the line without its line break.
     pub(super) fn write(&self, line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
         for piece in &self.0 {
             match piece {
@@ -73,7 +73,7 @@ fn split(line: &Line<'_>) -> Option<Split> {
     line.times.as_ref().map(|times| Split::of(times, line.now))
 }
 
-/// Control characters and quotes do not break the line or its quotes, and nothing acts on a terminal.
+/// Appends a value, escaped so that it cannot leave its line or its quotes, and terminals do not act on it.
 fn put(text: Option<&str>, out: &mut Vec<u8>) {
     match text {
         None | Some("") => out.push(b'-'),

@@ -13,26 +13,26 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_chan
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The workers' side.
+/// The workers' side of the access log.
 #[derive(Clone, Debug)]
 pub(crate) struct Buffers {
     /// Buffers of whole lines.
     pub queue: SyncSender<Vec<u8>>,
-    /// Lines that were lost.
+    /// The number of lost lines.
     pub lost: Arc<AtomicU64>,
 }
 
-/// The thread; it ends when all [`Buffers`] are gone.
+/// The writer thread. It ends when all [`Buffers`] are gone.
 #[derive(Debug)]
 pub(crate) struct Writer(Receiver<()>);
 
-/// Buffers that wait for the disk, of 32 KiB each.
+/// The maximum number of buffers, of 32 KiB each, that wait for the disk.
 const QUEUE: usize = 256;
 
-/// How long the end of the process waits for the disk.
+/// The timeout for the last lines when the process ends.
 const LAST_LINES: Duration = Duration::from_secs(5);
 
-/// How often the file is looked for under its name: a tool that rotates logs renames it.
+/// The interval of checks for a rotated log: rotation renames the file.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Opens the file for appending and starts the thread. `-` is stdout. Errors: the file cannot be opened.
@@ -63,9 +63,9 @@ pub(crate) fn start(path: &Path, journal: Journal) -> io::Result<(Buffers, Write
 }
 
 impl Writer {
-    /// Waits until all lines are written, once the workers are gone, but not for ever.
+    /// Waits until all lines are written, but at most [`LAST_LINES`]. Call it once the workers have ended.
     pub(crate) fn finish(self) {
-        // The thread closes the channel, and sends nothing.
+        // The thread sends nothing: it closes the channel when it ends.
         let _ = self.0.recv_timeout(LAST_LINES);
     }
 }
@@ -91,7 +91,7 @@ impl LogFile {
         }
     }
 
-    /// Opens the file again if another one, or none, has its name now.
+    /// Reopens the log if its path leads to another file, or to none.
     fn look(&mut self) {
         let Some(file) = &self.file else { return };
         if self.looked.elapsed() < LOOK {
@@ -102,25 +102,25 @@ impl LogFile {
             (Ok(ours), Ok(named)) => (ours.dev(), ours.ino()) == (named.dev(), named.ino()),
             _ => false,
         };
-        // A FIFO whose reader is gone has failed already, and one without a reader is not opened.
+        // If the new file cannot be opened, such as a FIFO without a reader, the old one stays in use.
         if !is_same && let Ok(file) = append(&self.path) {
             (self.file, self.tail) = (Some(file), Tail::Whole);
         }
     }
 }
 
-/// What became of some lines.
+/// The result of a write.
 struct Outcome {
     lost: u64,
-    /// Why the rest was lost.
+    /// The error that lost these lines.
     error: Option<io::Error>,
 }
 
-/// How what was written so far ends.
+/// The end of the output so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tail {
     Whole,
-    /// Within a line: a full disk takes a part of what it is given.
+    /// The output ends within a line, as a full disk may accept only a part of a write.
     Torn,
 }
 
@@ -151,7 +151,7 @@ impl Tail {
     }
 }
 
-/// Says when trouble begins, changes and ends.
+/// Reports when write errors begin, change and end.
 fn report(path: &Path, before: Option<&io::Error>, now: Option<&io::Error>, journal: &Journal) {
     let path = path.display();
     match (before.map(io::Error::kind), now) {
@@ -162,8 +162,8 @@ fn report(path: &Path, before: Option<&io::Error>, now: Option<&io::Error>, jour
     }
 }
 
-/// Opens a file, or what is in place of one. Errors: it cannot be written to, as a FIFO that no process reads: it is opened
-/// without waiting for one.
+/// Opens a file, a FIFO or a device for appending. Errors: it is not writable. A FIFO that no process reads is an
+/// error, since opening it does not wait for a reader.
 fn append(path: &Path) -> io::Result<File> {
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let file = OpenOptions::new().append(true).create(true).custom_flags(nonblocking).open(path);
@@ -181,7 +181,7 @@ fn append(path: &Path) -> io::Result<File> {
             _ => error,
         }
     })?;
-    // From now on the thread waits for a slow reader, as for a slow disk.
+    // From now on, the thread waits for a slow reader as it does for a slow disk.
     let flags = rustix::fs::fcntl_getfl(&file)?;
     rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK)?;
     Ok(file)
@@ -191,7 +191,7 @@ fn append(path: &Path) -> io::Result<File> {
 mod tests {
     use super::*;
 
-    /// A disk with room for so many bytes.
+    /// A disk with `room` bytes of space.
     struct Disk {
         file: Vec<u8>,
         room: usize,
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// Regression test: a line that a full disk took a part of was continued by the next one, and counted as lost with those before it.
+    /// Regression test: the next line continued one that a full disk had cut, and lines written before counted as lost.
     #[test]
     fn a_full_disk_loses_the_lines_that_do_not_fit_and_no_other() {
         let (mut tail, mut disk) = (Tail::Whole, Disk { file: Vec::new(), room: 10 });
