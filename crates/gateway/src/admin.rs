@@ -1,5 +1,5 @@
-//! The admin address: metrics, health, state. It is served by threads of its own, which ask the workers by mail; what waits
-//! here keeps no request waiting.
+//! The admin address: metrics, health, state. Separate threads serve it and query the workers by mail, so a slow admin
+//! client delays no request.
 
 mod answer;
 mod change;
@@ -32,25 +32,25 @@ use weir_http1::{Authority, Field, Limits, Method, Parse, RequestHead};
 use weir_reactor::mailbox::Sender;
 use weir_reactor::{Address, Listener};
 
-/// What is served.
+/// The state that the admin address shows and changes.
 #[derive(Clone)]
 pub(crate) struct Admin {
     pub rights: Rights,
     pub workers: Vec<Sender<Control>>,
     pub standing: Arc<Standing>,
-    /// Where servers are changed.
+    /// The configuration in force, through which servers are changed.
     pub in_force: Arc<InForce>,
     pub journal: Journal,
-    /// Who reloads; `None`: nobody does.
+    /// The thread that reloads; `None` without one.
     pub reload: Option<mpsc::Sender<Ask>>,
     pub upgrades: Arc<Upgrades>,
-    /// Connections at one time, of which there are at most [`MOST`].
+    /// The maximum number of concurrent connections, up to [`MOST`].
     pub most: usize,
-    /// Names that requests may be for; `None`: any, as on a Unix socket.
+    /// The host names that requests may use; `None` for any, as on a Unix socket.
     pub hosts: Option<Arc<[String]>>,
 }
 
-/// In words: a URL, or `unix:PATH`.
+/// The place of a listener: a URL, or `unix:PATH`.
 pub(crate) fn place(listener: &Listener) -> String {
     match listener.address() {
         Address::Tcp(at) => format!("http://{at}"),
@@ -61,13 +61,14 @@ pub(crate) fn place(listener: &Listener) -> String {
 /// Requests and responses are short: the deadline for a whole head, and for each step of a response.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// A reload resolves names, which takes up to half a minute.
+/// The timeout of a reload, which resolves names for up to half a minute.
 const RELOAD: Duration = Duration::from_secs(60);
 
-/// Each has a thread.
+/// The upper limit of connections, each of which has a thread.
 const MOST: usize = 32;
 
-/// Starts to serve once the gate is open, until the door is closed. Errors: no thread can be started.
+/// Starts a thread that serves the address once the gate is open, until the door is closed. Errors: the thread cannot
+/// be started.
 pub(crate) fn start(listener: Listener, door: &Arc<Door>, gate: &Arc<Gate>, admin: Admin) -> io::Result<()> {
     let connections = Connections::new(admin.most.min(MOST));
     let (ours, gate) = (Arc::clone(door), Arc::clone(gate));
@@ -85,16 +86,16 @@ pub(crate) fn start(listener: Listener, door: &Arc<Door>, gate: &Arc<Gate>, admi
                 }
                 Ok(Next::Closed) => return,
                 Err(_) => {
-                    // Out of descriptors, say.
+                    // The process is probably out of descriptors.
                     thread::sleep(Duration::from_millis(100));
                     continue;
                 }
             };
             let Some(entered) = connections.enter(stream) else { continue };
             let (admin, owed) = (admin.clone(), Counted::owed(&ours));
-            // Without a thread, it is closed.
+            // Without a thread, the connection closes.
             let _ = thread::Builder::new().name("admin".into()).spawn(move || {
-                // A client that goes away is no fault of ours.
+                // A client that disconnects is not an error.
                 let _ = admin.serve(&entered, owed);
             });
         }
@@ -124,7 +125,7 @@ impl Admin {
                     };
                     let answer = entered.answering(|| self.answer(&head, &bytes));
                     bytes.drain(..len);
-                    // A body would be taken for the next request.
+                    // A body is not read, and would be parsed as the next request.
                     let persists = head.persistent && head.framing.is_empty();
                     let persists = persists && !door.is_closed();
                     stream.write_all(&answer.bytes(head.method == Method::Head, persists))?;
@@ -168,7 +169,7 @@ impl Admin {
             );
         }
         if head.method == Method::Post && head.fields.iter().any(|field| is_of_page(field, buf)) {
-            // A browser on this machine reaches the loopback interface, and lets any page send a POST there.
+            // A browser on this machine can reach the loopback interface, and lets any page send a POST there.
             return Answer::text(403, "a web page cannot change anything\n");
         }
         if self.rights == Rights::Read {
@@ -203,7 +204,7 @@ impl Admin {
         }
     }
 
-    /// On an address without the right to change anything.
+    /// Responds on an address without the right to change anything.
     fn read(&self, method: Method, path: &[u8]) -> Answer {
         if !matches!(method, Method::Get | Method::Head) {
             return Answer::text(
@@ -215,11 +216,11 @@ impl Admin {
             .unwrap_or_else(|| Answer::text(404, "expected one of /metrics, /status, /health, /ready\n"))
     }
 
-    /// What monitoring needs; `None`: this path is another.
+    /// Responds to monitoring; `None` for any other path.
     fn state(&self, path: &[u8]) -> Option<Answer> {
         Some(match path {
             b"/metrics" => {
-                // Before the workers are asked: what they answer is of a configuration that is no older than is said here.
+                // Read before the workers report, so that the configuration they report on is at least as new.
                 let reloads = self.standing.reloads();
                 match gather(&self.workers) {
                     Ok(report) => Answer {
@@ -246,8 +247,8 @@ impl Admin {
         })
     }
 
-    /// Whether a request for this host is meant for the admin address. A page of another one can get here, if its name server
-    /// has the browser's machine for an address; no page has an address of its own in place of a name without being there.
+    /// Whether a request for this host is meant for the admin address. A web page can reach it by DNS rebinding: the
+    /// name of the page's host then resolves to the browser's machine. Such a request has that name, never an address.
     fn is_own(&self, host: &[u8]) -> bool {
         let Some(hosts) = &self.hosts else { return true };
         let host = Authority::parse(host).and_then(|authority| std::str::from_utf8(authority.host).ok());
@@ -259,7 +260,7 @@ impl Admin {
             || hosts.iter().any(|own| own.eq_ignore_ascii_case(name))
     }
 
-    /// Reloads the configuration, and waits for what becomes of it.
+    /// Reloads the configuration, and waits for the outcome.
     fn reload(&self) -> Answer {
         let (reply, outcome) = mpsc::channel();
         let is_asked =
@@ -277,7 +278,7 @@ impl Admin {
         Answer::json(status, &outcome)
     }
 
-    /// Upgrades the program, and waits for what becomes of it.
+    /// Upgrades the program, and waits for the outcome.
     fn upgrade(&self) -> Answer {
         let Some(thread) = &self.reload else { return Answer::text(501, "this gateway does not upgrade\n") };
         if let Err(error) = self.upgrades.begin() {
@@ -287,7 +288,7 @@ impl Admin {
         if thread.send(Ask::Upgrade(Some(reply))).is_err() {
             return Answer::text(501, "this gateway does not upgrade\n");
         }
-        // It ends within its own limit.
+        // An upgrade has its own timeout.
         match outcome.recv() {
             Ok(outcome @ upgrade::Outcome::Taken { .. }) => Answer::json(200, &outcome),
             Ok(outcome @ upgrade::Outcome::Refused { .. }) => Answer::json(409, &outcome),
@@ -296,21 +297,21 @@ impl Admin {
     }
 }
 
-/// Whether this field says that a web page sends the request (fetch.spec.whatwg.org, Fetch Metadata): what a user asks for
-/// has the site `none`.
+/// Whether this field shows that a web page sent the request (Fetch Metadata). A request that the user started has the
+/// site `none`.
 fn is_of_page(field: &Field, buf: &[u8]) -> bool {
     let name = field.name.of(buf);
     name.eq_ignore_ascii_case(b"origin")
         || name.eq_ignore_ascii_case(b"sec-fetch-site") && !field.value.of(buf).eq_ignore_ascii_case(b"none")
 }
 
-/// The path of a request, and what stands behind its `?`.
+/// The path and the query of a request.
 fn path_and_query<'a>(head: &RequestHead, buf: &'a [u8]) -> (&'a [u8], Option<&'a [u8]>) {
     let mut parts = head.path.of(buf).splitn(2, |byte| *byte == b'?');
     (parts.next().unwrap_or_default(), parts.next())
 }
 
-/// Some workers did not answer in time.
+/// The error if some workers did not report in time.
 #[derive(Debug)]
 pub(crate) struct Partial {
     pub answered: usize,

@@ -1,8 +1,8 @@
-//! What the admin address answers.
+//! Responses of the admin address.
 
 use serde::Serialize;
 
-/// An answer, whose body is text or JSON.
+/// A response whose body is text or JSON.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub status: u16,
@@ -20,7 +20,7 @@ impl Answer {
         Self { kind: "application/json", ..Self::text(status, json + "\n") }
     }
 
-    /// As it is sent, without a body to HEAD.
+    /// The bytes on the wire, without the body for HEAD.
     pub(super) fn bytes(&self, is_head: bool, persists: bool) -> Vec<u8> {
         let Self { status, kind, body } = self;
         let phrase = crate::heads::own::phrase(*status);

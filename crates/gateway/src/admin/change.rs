@@ -1,8 +1,8 @@
-//! What is to change about a server, by a request's query.
+//! Changes to a server, parsed from a request's query.
 
 use crate::config::Override;
 
-/// At least one of both.
+/// A change of at least one of state and weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Change {
     is_drained: Option<bool>,
@@ -16,8 +16,8 @@ enum Weight {
 }
 
 impl Change {
-    /// Parses `state=drain`, `state=ready`, `weight=N` and `weight=default`, one or two with `&` between. Errors: what is wrong,
-    /// in words.
+    /// Parses `state=drain`, `state=ready`, `weight=N` or `weight=default`, or one of each kind separated by `&`.
+    /// Errors: a message about what is wrong.
     pub(super) fn parse(query: &[u8]) -> Result<Self, String> {
         let query = String::from_utf8_lossy(query);
         let mut change = Self::default();
@@ -38,7 +38,7 @@ impl Change {
         Ok(change)
     }
 
-    /// What it makes of what was set.
+    /// The override that results from applying the change to `set`.
     pub(super) fn of(self, set: Override) -> Override {
         Override {
             is_drained: self.is_drained.unwrap_or(set.is_drained),
@@ -68,7 +68,7 @@ fn weight(value: &str) -> Result<Weight, String> {
     }
 }
 
-/// As in the configuration.
+/// The maximum weight, as in the configuration.
 const HEAVIEST: u32 = 1000;
 
 const EXPECTED: &str = "`state=drain`, `state=ready`, `weight=0` to `weight=1000` or `weight=default`";

@@ -1,6 +1,6 @@
-//! How a new process gets an admin address from one that drains, which serves it until then. They are no relatives: the claim
-//! goes over a Unix socket in the abstract namespace, which ends with the process and belongs to the same network namespace as
-//! the address.
+//! The transfer of an admin address from a draining process, which serves it until then, to a new process. The two may
+//! be unrelated, so the claim goes over a Unix socket in the abstract namespace: it closes with the process, and is in
+//! the same network namespace as the address.
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::Uid;
@@ -11,27 +11,27 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
 use weir_reactor::Address;
 
-/// Where claims to an address arrive.
+/// The socket that receives claims to an address.
 #[derive(Debug)]
 pub(super) struct Claims(UnixListener);
 
-/// A process that waits for the address.
+/// A claim: a process waits for the address.
 #[derive(Debug)]
 pub(super) struct Claim(UnixStream);
 
 impl Claims {
-    /// Errors: another process is in the way, or the path of a Unix socket is too long.
+    /// Listens for claims. Errors: another process does so already, or the path of a Unix socket is too long.
     pub(super) fn open(address: &Address) -> io::Result<Self> {
         let claims = UnixListener::bind_addr(&name(address)?)?;
         claims.set_nonblocking(true)?;
         Ok(Self(claims))
     }
 
-    /// One that waits. Others' users, but root, have no claim.
+    /// Takes a waiting claim. Only the same user and root may claim the address.
     pub(super) fn take(&self) -> Option<Claim> {
         let (stream, _) = self.0.accept().ok()?;
         let user = socket_peercred(&stream).ok()?.uid;
-        // Of a socket that listens, they are those of the process that did so.
+        // A listening socket has the credentials of the process that called listen(2).
         let own = socket_peercred(&self.0).ok()?.uid;
         (user == own || user == Uid::ROOT).then_some(Claim(stream))
     }
@@ -44,14 +44,14 @@ impl AsFd for Claims {
 }
 
 impl Claim {
-    /// The address is free.
+    /// Reports to the waiting process that the address is free.
     pub(super) fn grant(self) {
-        // A process that has not waited learns of it when it binds.
+        // A process that did not wait finds out when it binds.
         let _ = (&self.0).write_all(&GRANTED);
     }
 }
 
-/// Asks the process that serves an address to leave it, which it does if it drains. False: it stays.
+/// Asks the process that serves an address to release it, which a draining process does. Returns whether it did.
 pub(crate) fn ask(address: &Address) -> bool {
     let ask = || {
         let mut stream = UnixStream::connect_addr(&name(address)?)?;
@@ -69,7 +69,7 @@ fn name(address: &Address) -> io::Result<SocketAddr> {
 
 const GRANTED: [u8; 1] = *b"+";
 
-/// It has nothing else to do.
+/// The timeout of a claim. The thread that grants it has little else to do.
 const WITHIN: Duration = Duration::from_secs(2);
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Those that are open, the oldest first.
+/// The open connections, the oldest first.
 #[derive(Debug)]
 pub(super) struct Connections {
     most: usize,
@@ -16,11 +16,11 @@ pub(super) struct Connections {
 #[derive(Debug)]
 struct Connection {
     stream: Socket,
-    /// What happens next is the client's turn.
+    /// Whether the connection waits for the client.
     awaits_client: AtomicBool,
 }
 
-/// One of them, until it is dropped.
+/// An admitted connection. Dropping it makes room for another.
 #[derive(Debug)]
 pub(super) struct Entered {
     connections: Arc<Connections>,
@@ -32,15 +32,15 @@ impl Connections {
         Arc::new(Self { most, open: Mutex::default() })
     }
 
-    /// Takes one more. If there are as many as there may be, the oldest of those that wait for their client has to go. None:
-    /// all have a request that is being answered.
+    /// Admits a connection. If `most` are open, the oldest one that waits for its client is closed. Returns `None` if
+    /// none does.
     pub(super) fn enter(self: &Arc<Self>, stream: OwnedFd) -> Option<Entered> {
         let mut open = self.lock();
         if open.len() >= self.most {
             let awaits = |known: &Arc<Connection>| known.awaits_client.load(Ordering::Relaxed);
             let at = open.iter().position(awaits)?;
             let oldest = open.remove(at);
-            // Its thread sees the end. An error means that it has.
+            // The connection's thread sees the end of the stream. An error means that it has already.
             let _ = oldest.stream.shutdown(Shutdown::Both);
         }
         let connection =
@@ -59,7 +59,7 @@ impl Entered {
         &self.connection.stream
     }
 
-    /// Responds to a request. Until then no other connection can take its place.
+    /// Runs `answer`. Meanwhile, the connection is not closed to make room for another.
     pub(super) fn answering<T>(&self, answer: impl FnOnce() -> T) -> T {
         self.connection.awaits_client.store(false, Ordering::Relaxed);
         let answer = answer();
@@ -86,7 +86,7 @@ mod tests {
         (client, server.into())
     }
 
-    /// Whether its connection is still there.
+    /// Whether the client's connection is still open.
     fn is_open(client: &mut UnixStream) -> bool {
         matches!(client.read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock)
     }

@@ -1,4 +1,4 @@
-//! The door to an admin address: it admits connections, and closes when each of them has its response.
+//! The door to an admin address: it admits connections, and closes once each of them has its response.
 
 use super::claim::{Claim, Claims};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -10,11 +10,11 @@ use std::time::Duration;
 use weir_reactor::Listener;
 use weir_reactor::listener::Hold;
 
-/// The thread that accepts, and what is being answered.
+/// The thread that accepts connections, and the count of requests in progress.
 #[derive(Debug)]
 pub(crate) struct Door {
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Readable when the phase has changed.
+    /// An eventfd that becomes readable when the phase changes.
     bell: OwnedFd,
     state: Mutex<State>,
     changed: Condvar,
@@ -26,37 +26,37 @@ struct State {
     counts: Counts,
 }
 
-/// It moves downwards alone.
+/// The phase of a door. It only ever moves to a later variant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     #[default]
     Open,
-    /// The process drains: the socket is closed once another process claims the address. Connections go on.
+    /// The process drains: the socket closes when another process claims the address. Connections stay open.
     Draining,
-    /// It admits no new connection. Those it has admitted get one more response.
+    /// The door admits no more connections. Admitted ones get one more response.
     Closed,
 }
 
-/// What came to the socket.
+/// The next event for the accepting thread.
 #[derive(Debug)]
 pub(super) enum Next {
     Client(OwnedFd),
-    /// The process drains, and another one waits for the address: close the socket, and grant it.
+    /// The process drains, and another one waits for the address: close the socket, then grant the claim.
     Claimed(Claim),
-    /// Admits no more connections.
+    /// The door is closed.
     Closed,
 }
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// Connections that wait for their first answer, and other requests that are being answered, but for upgrades.
+    /// Connections without their first response, and later requests in progress; upgrades do not count.
     owed: usize,
-    /// Requests that are being answered.
+    /// Requests in progress.
     answering: usize,
 }
 
 impl Door {
-    /// Closed; [`super::start`] opens it. Errors: the process has no descriptor left.
+    /// A door without a thread, which [`super::start`] adds. Errors: the process is out of descriptors.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             thread: Mutex::default(),
@@ -66,39 +66,39 @@ impl Door {
         })
     }
 
-    /// The process drains: it stays observable, and leaves the address to the next process that claims it.
+    /// Begins to drain: the process remains observable, and releases the address to the next process that claims it.
     pub(crate) fn drain(&self) {
         self.enter(Phase::Draining);
     }
 
-    /// Lets nobody in any more, and closes the socket. Connections that are there get one more answer.
+    /// Admits no more connections, and closes the socket. Admitted connections get one more response.
     pub(crate) fn close(&self) {
         self.enter(Phase::Closed);
         if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // A panic there has ended it, too.
+            // A panic has ended the thread, too.
             let _ = thread.join();
         }
     }
 
-    /// Closes it, and waits, but not long, until all that were let in have their answer: it needs the workers. Who has asked for
-    /// an upgrade is not waited for.
+    /// Closes the door while the workers still run, and waits until all admitted connections have their response, but
+    /// at most [`LAST_ANSWERS`]. It does not wait for the client that asked for an upgrade.
     pub(crate) fn clear(&self) {
         self.close();
         drop(self.changed.wait_timeout_while(self.lock(), LAST_ANSWERS, |state| state.counts.owed > 0));
     }
 
-    /// Closes it, and waits for answers that are being given, but not long.
+    /// Closes the door, and waits for requests in progress, but at most [`LAST_ANSWERS`].
     pub(crate) fn finish(&self) {
         self.close();
         drop(self.changed.wait_timeout_while(self.lock(), LAST_ANSWERS, |state| state.counts.answering > 0));
     }
 
-    /// This thread accepts.
+    /// Records the thread that accepts connections.
     pub(super) fn opened_by(&self, thread: JoinHandle<()>) {
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
     }
 
-    /// Whether nobody is let in any more.
+    /// Whether the door admits no more connections.
     pub(super) fn is_closed(&self) -> bool {
         self.phase() == Phase::Closed
     }
@@ -111,7 +111,7 @@ impl Door {
         let mut state = self.lock();
         state.phase = state.phase.max(phase);
         drop(state);
-        // A full counter is readable already.
+        // The write fails only if the counter is full, and the eventfd readable already.
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 
@@ -119,16 +119,16 @@ impl Door {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the next connection, or the end. `claims`: those of a drain, opened when it begins. Errors: as accept(2).
+    /// Waits for the next event. `claims` is opened when a drain begins. Errors: as accept(2).
     pub(super) fn next(&self, listener: &Listener, claims: &mut Option<Claims>) -> io::Result<Next> {
         loop {
             match self.phase() {
                 Phase::Open => {}
-                // The next process gets the socket of systemd, and needs no claim.
+                // The next process gets a socket of systemd's without a claim.
                 Phase::Draining if claims.is_some() || listener.hold() == Hold::Lent => {}
                 Phase::Draining => match Claims::open(listener.address()) {
                     Ok(opened) => *claims = Some(opened),
-                    // An address that cannot be claimed is left at once: the next process matters more.
+                    // Without claims, release the address at once: the next process needs it more.
                     Err(_) => return Ok(Next::Closed),
                 },
                 Phase::Closed => return Ok(Next::Closed),
@@ -139,14 +139,14 @@ impl Door {
             rustix::io::retry_on_intr(|| poll(&mut waits, None))?;
             let has_rung = !waits[1].revents().is_empty();
             if has_rung {
-                // Its thread alone waits for it.
+                // No other thread reads the eventfd.
                 let _ = rustix::io::read(&self.bell, &mut [0; 8]);
                 continue;
             }
             if let Some(claim) = claims.as_ref().and_then(Claims::take) {
                 return Ok(Next::Claimed(claim));
             }
-            // Another process may have been first.
+            // Another process may have accepted the connection.
             if let Some((stream, _)) = listener.accept()? {
                 rustix::io::ioctl_fionbio(&stream, false)?;
                 return Ok(Next::Client(stream));
@@ -155,7 +155,7 @@ impl Door {
     }
 }
 
-/// One that is counted until it is dropped.
+/// A connection or request that is counted until this is dropped.
 #[derive(Debug)]
 pub(super) struct Counted {
     door: Arc<Door>,
@@ -168,12 +168,12 @@ impl Counted {
         Self { door: Arc::clone(door), of }
     }
 
-    /// A connection, or a request, that is owed an answer.
+    /// A connection or a request that waits for a response.
     pub(super) fn owed(door: &Arc<Door>) -> Self {
         Self::new(door, |counts| &mut counts.owed)
     }
 
-    /// A request that is being answered.
+    /// A request in progress.
     pub(super) fn answering(door: &Arc<Door>) -> Self {
         Self::new(door, |counts| &mut counts.answering)
     }
@@ -190,5 +190,5 @@ impl Drop for Counted {
     }
 }
 
-/// An answer takes milliseconds, even to a reader that is slow.
+/// The timeout for the last responses. A response takes milliseconds, even to a slow reader.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Services and their servers, as they are and as they are changed at run time.
+//! Services and their servers: their state, and changes to it at run time.
 
 use super::change::Change;
 use super::{Admin, Answer};
@@ -9,14 +9,14 @@ use serde::Serialize;
 use weir_http1::Method;
 use weir_transport::Place;
 
-/// A request below `/services`, by its path.
+/// The target of a request for `/services`, or below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     All,
     Server { service: String, server: String },
 }
 
-/// Why no server is meant.
+/// The error of a request that does not name exactly one server.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum Unknown {
     #[error("unknown service `{name}`: expected one of {known}")]
@@ -28,21 +28,21 @@ enum Unknown {
 }
 
 impl Target {
-    /// What a path is about; `None`: nothing that is served here.
+    /// Parses a path; `None` if it is not about services.
     pub(super) fn of(path: &[u8]) -> Option<Self> {
         let below = path.strip_prefix(b"/services")?;
         if below.is_empty() {
             return Some(Self::All);
         }
         let below = std::str::from_utf8(below.strip_prefix(b"/")?).ok()?;
-        // A URL has slashes: they need no encoding.
+        // The slashes of a server's URL need no encoding.
         let (service, server) = below.split_once("/servers/")?;
         Some(Self::Server { service: decoded(service)?, server: decoded(server)? })
     }
 }
 
 impl Admin {
-    /// Answers a request about servers, by its method and query.
+    /// Responds to a request about servers, by its method and query.
     pub(super) fn services(&self, method: Method, target: &Target, query: Option<&[u8]>) -> Answer {
         match (method, target) {
             (Method::Get | Method::Head, _) if query.is_some() => Answer::text(405, "expected POST\n"),
@@ -56,7 +56,7 @@ impl Admin {
         }
     }
 
-    /// Changes a server, and waits until all workers have it.
+    /// Changes a server, and waits until all workers have the change.
     fn change(&self, service: &str, server: &str, query: Option<&[u8]>) -> Answer {
         let change = match Change::parse(query.unwrap_or_default()) {
             Ok(change) => change,
@@ -70,7 +70,7 @@ impl Admin {
                 if after == before {
                     return None;
                 }
-                // An upgrade takes what is in force after it has begun.
+                // The change would be lost if a new process takes over.
                 if let Err(why) = self.upgrades.lasts() {
                     lost = Some(why);
                     return None;
@@ -140,7 +140,7 @@ struct All<'a> {
     services: Vec<Shown<'a>>,
 }
 
-/// A service as it is shown.
+/// A service in a response.
 #[derive(Serialize)]
 struct Shown<'a> {
     name: &'a str,
@@ -156,7 +156,7 @@ struct ShownServer<'a> {
     report: &'a ServerReport,
 }
 
-/// `None`: the report is older than the server.
+/// A server in a response; `None` if the report is older than the server.
 fn shown<'a>(service: &Service, server: &Server, report: &'a Report) -> Option<ShownServer<'a>> {
     let label = server.label();
     let is_it = |report: &&ServerReport| report.service == service.name && report.server == label;
@@ -168,7 +168,7 @@ fn shown<'a>(service: &Service, server: &Server, report: &'a Report) -> Option<S
     })
 }
 
-/// The server that is meant by its URL, or by its host and port. Errors: none is, or several are.
+/// Finds a server by its URL, or by its host and port. Errors: there is none, or several.
 fn find<'a>(
     snapshot: &'a Snapshot,
     service: &str,
@@ -191,7 +191,7 @@ fn find<'a>(
     }
 }
 
-/// Names are the same in any case (RFC 4343).
+/// Host names are case-insensitive (RFC 4343).
 fn is_same(known: &Place, place: &Place) -> bool {
     match (known, place) {
         (Place::Url(known), Place::Url(place)) => {
@@ -201,7 +201,7 @@ fn is_same(known: &Place, place: &Place) -> bool {
     }
 }
 
-/// What has changed: `state drained (was ready), weight 5 (was 1)`.
+/// Describes a change, such as `state drain (was ready), weight 5 (was 1 as configured)`.
 fn in_words(before: Override, after: Override, configured: u32) -> String {
     let state = |set: Override| if set.is_drained { "drain" } else { "ready" };
     let weight = |set: Override| match set.weight {
@@ -221,7 +221,7 @@ fn listed(names: impl Iterator<Item = impl std::fmt::Display>) -> String {
     if names.is_empty() { "none is defined".to_owned() } else { names.join(", ") }
 }
 
-/// A part of a path without percent-encoding; `None`: it is malformed, or no text.
+/// Decodes a percent-encoded part of a path; `None` if it is malformed, or not UTF-8.
 fn decoded(part: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut pieces = part.split('%');
