@@ -1,4 +1,4 @@
-//! Addresses that are listened on: each is of one socket group, so no connection is the kernel's to deal.
+//! Listening addresses: each belongs to one socket group, so that the kernel does not split connections between two.
 
 use super::{Fault, Findings};
 use crate::config::document::{Bind, Config};
@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use weir_transport::Endpoint;
 
-/// Checks that no two are the same, however they are written. `0.0.0.0:443` beside `192.0.2.1:443` are not: the kernel gives a
-/// connection to the socket whose address is its own, and the rest to the other one.
+/// Checks that no two addresses are the same, however they are written. `0.0.0.0:443` and `192.0.2.1:443` differ: the
+/// kernel gives a connection to the socket with its exact address, and all others to the wildcard.
 pub(super) fn check(config: &Config, findings: &mut Findings) {
     let all = binds(config);
     for (index, (key, bind)) in all.iter().enumerate() {
@@ -26,7 +26,7 @@ pub(super) fn check(config: &Config, findings: &mut Findings) {
     }
 }
 
-/// All of them, with their keys.
+/// All listening addresses, with their keys.
 fn binds(config: &Config) -> Vec<(String, Bind)> {
     let of_listeners = config.listeners.iter().flat_map(|(name, listener)| {
         let key = move |at: usize| format!("listener.{name}.bind.{at}");
@@ -39,7 +39,7 @@ fn binds(config: &Config) -> Vec<(String, Bind)> {
 
 fn is_same(one: &Bind, other: &Bind) -> bool {
     match (one, other) {
-        // Each gets a port of its own.
+        // Each such socket gets its own port.
         (Bind::Tcp { port: 0, .. }, _) => false,
         (Bind::Tcp { host: one, port }, Bind::Tcp { host: other, port: others }) => {
             port == others
@@ -51,7 +51,7 @@ fn is_same(one: &Bind, other: &Bind) -> bool {
     }
 }
 
-/// The address that would be bound; `None`: binding will say that there is none.
+/// The address to bind; `None` if the host has none, which binding reports.
 fn resolved(host: &str, port: u16) -> Option<SocketAddr> {
     match host.parse::<IpAddr>() {
         Ok(address) => Some(SocketAddr::new(address, port)),
@@ -59,7 +59,7 @@ fn resolved(host: &str, port: u16) -> Option<SocketAddr> {
     }
 }
 
-/// The path without links; as it is written where its directory does not exist.
+/// The path without symbolic links; unchanged if its directory does not exist.
 fn file(path: &Path) -> PathBuf {
     path.canonicalize()
         .ok()

@@ -1,4 +1,4 @@
-//! Keys that have an effect only beside others. One that has none is a fault: an operator meant something by it.
+//! Keys that need another key to have an effect. Without it they are a fault, as the operator expects an effect.
 
 use super::{Fault, Findings};
 use crate::config::Network;
@@ -8,7 +8,7 @@ use crate::config::document::{
 };
 use weir_tls::Version;
 
-/// What is beside the action of a route, of which most is for requests to a service.
+/// Checks the keys beside a route's action, most of which need a `service`.
 pub(super) fn of_route(route: &Route, key: &str, findings: &mut Findings) {
     let Route {
         host: _,
@@ -64,7 +64,7 @@ pub(super) fn of_route(route: &Route, key: &str, findings: &mut Findings) {
     without_effect(key, &set, &format!("beside `{action}`: it is for requests to a `service`"), findings);
 }
 
-/// What a listener has beside its addresses, `passthrough` and `tls`.
+/// Checks a listener's keys other than its addresses, `passthrough` and `tls`.
 pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Findings) {
     let Listener {
         bind,
@@ -100,7 +100,7 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
     }
     let is_unix = |bind: &Bind| matches!(bind, Bind::Unix(_));
     let (some_unix, some_tcp) = (bind.iter().any(is_unix), !bind.iter().all(is_unix));
-    // A PROXY protocol header may say either of clients.
+    // A PROXY protocol header may report a client of either kind.
     let lists = match proxy_protocol.is_empty() {
         true => vec![("trusted_proxies", trusted_proxies), ("allow", allow), ("deny", deny)],
         false => vec![("proxy_protocol", proxy_protocol)],
@@ -120,7 +120,7 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
     }
 }
 
-/// Tickets and sessions, beside what turns them off.
+/// Checks the settings of tickets and sessions that are turned off.
 fn of_tls(tls: &ListenerTls, key: &str, findings: &mut Findings) {
     if tls.tickets == Some(0) {
         let set = [("ticket_secrets", tls.ticket_secrets.is_some())];
@@ -137,7 +137,7 @@ fn of_tls(tls: &ListenerTls, key: &str, findings: &mut Findings) {
     }
 }
 
-/// What a service has beside its balancing, its limits and its PROXY protocol.
+/// Checks a service's keys other than balancing, limits and PROXY protocol.
 pub(super) fn of_service(service: &Service, key: &str, findings: &mut Findings) {
     if service.max_connections.is_none() {
         let set = [("max_waiting", service.max_waiting.is_some())];
@@ -163,7 +163,7 @@ pub(super) fn of_service(service: &Service, key: &str, findings: &mut Findings) 
     }
 }
 
-/// A fault for each that is set.
+/// Adds a fault for each key that is set.
 fn without_effect(key: &str, set: &[(&str, bool)], why: &str, findings: &mut Findings) {
     for (name, _) in set.iter().filter(|(_, is_set)| *is_set) {
         findings.fault(Fault::new(format!("{key}.{name}"), format!("no effect {why}; remove it")));

@@ -1,10 +1,10 @@
-//! Limits of heads and chunks.
+//! Limits on message heads and chunks.
 
 use super::{Fault, size};
 use crate::config::document::{self, OwnLimits};
 use weir_http1::Limits;
 
-/// The general limits, and those of a listener or a service at `key` where it sets its own.
+/// The limits of a listener or a service at `key`: its own where it sets them, else the general ones.
 pub(super) fn compile(general: &document::Limits, own: &OwnLimits, key: &str) -> Result<Limits, Fault> {
     let chosen = |name: &str, own: Option<u64>, general: u64, least, most| match own {
         Some(value) => size(format!("{key}.{name}"), value, least, most),
@@ -18,7 +18,7 @@ pub(super) fn compile(general: &document::Limits, own: &OwnLimits, key: &str) ->
             (None, None) => head_bytes,
             (own, general) => chosen("line", own, general.unwrap_or_default(), 256, 1 << 20)?,
         },
-        // They are dropped as they come and take no memory: the bound is for what is read in vain.
+        // Extensions are dropped on receipt and take no memory: the limit is on the bytes that are read without use.
         extension_bytes: chosen("chunk_extension", own.chunk_extension, general.chunk_extension, 0, 1 << 16)?,
     })
 }

@@ -127,7 +127,7 @@ fn passthrough(
     compiled
 }
 
-/// A name that a client may ask for.
+/// A server name that a client may send.
 fn passed_name(name: &str, key: &str) -> Result<String, Fault> {
     if name.starts_with('[') || name.parse::<IpAddr>().is_ok() {
         let why = format!(
@@ -211,7 +211,7 @@ fn server(config: &Config, tls: &ListenerTls, key: &str) -> Result<Server, Fault
     })
 }
 
-/// RFC 7301 section 6.
+/// The ALPN protocol of HTTP/1.1 (RFC 7301 section 6).
 pub(super) const HTTP_1_1: &[u8] = b"http/1.1";
-/// Clients that speak it may offer nothing else.
+/// The ALPN protocol of HTTP/1.0. Clients may offer this one alone.
 const HTTP_1_0: &[u8] = b"http/1.0";

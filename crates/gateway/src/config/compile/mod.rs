@@ -1,4 +1,4 @@
-//! From the document to a snapshot: everything that can be wrong is found here, off the data path.
+//! Compilation of the document to a snapshot. It finds every fault, off the data path.
 
 mod addresses;
 mod beside;
@@ -28,7 +28,8 @@ use std::time::Duration;
 use weir_http1::{Authority, Limits, is_token};
 use weir_reactor::cores;
 
-/// Checks a configuration, reads the files that it names and resolves its names. `None`: there is a fault among the findings.
+/// Checks a configuration, reads the files that it names and resolves its names. Returns `None` if the findings include
+/// a fault.
 pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapshot> {
     at_least_one(config, findings);
     watched(config, findings);
@@ -85,7 +86,7 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
     })
 }
 
-/// The names of the addresses where state is served.
+/// Checks the host names of the admin and metrics addresses.
 fn watched(config: &Config, findings: &mut Findings) {
     for (rights, admin) in config.watched() {
         let key = format!("{}.hosts", rights.name());
@@ -103,7 +104,7 @@ fn watched(config: &Config, findings: &mut Findings) {
     }
 }
 
-/// Settings of which 0 would be none.
+/// Checks the settings that must not be 0.
 fn at_least_one(config: &Config, findings: &mut Findings) {
     for (key, is_zero) in [
         ("workers", config.workers == Some(0)),
@@ -117,7 +118,7 @@ fn at_least_one(config: &Config, findings: &mut Findings) {
     }
 }
 
-/// How many workers there are. Errors: the system does not say how many cores there are.
+/// The number of workers. Errors: the system does not report the number of cores.
 pub(crate) fn workers(config: &Config) -> Result<usize, Fault> {
     match (config.workers, &config.cores) {
         (Some(count), _) => Ok(count),
@@ -158,7 +159,7 @@ fn access(log: &Log) -> Result<Option<AccessLog>, Fault> {
     Ok(Some(AccessLog { path, format, when_full: log.when_full }))
 }
 
-/// `of_heads`: `None`: they are at fault.
+/// The policy for all routes. `of_heads` is `None` if the limits on heads are at fault.
 fn policy(config: &Config, of_heads: Option<&Limits>) -> Result<Policy, Fault> {
     let limits = &config.limits;
     let interims = InterimLimits {
@@ -180,10 +181,10 @@ fn policy(config: &Config, of_heads: Option<&Limits>) -> Result<Policy, Fault> {
     })
 }
 
-/// How fast clients must be.
+/// The minimum data rates of clients.
 fn min_rates(written: document::MinRate, key: &str) -> Result<MinRates, Fault> {
     const WINDOWS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(3600);
-    // What a client's kernel may take at a time, however steadily it is read.
+    // The number of bytes that a client's kernel may acknowledge at once, even if the client reads steadily.
     const LUMP: u64 = 64 * 1024;
     let document::MinRate { request, answer, window } = written;
     if !WINDOWS.contains(&window) {
@@ -200,7 +201,7 @@ fn min_rates(written: document::MinRate, key: &str) -> Result<MinRates, Fault> {
     Ok(MinRates { request: rate("request", request, 0)?, answer: rate("answer", answer, LUMP)? })
 }
 
-/// A number of bytes or the like within its range. Errors: it is outside.
+/// Checks that a number is within its range. Errors: it is not.
 fn size(key: impl Into<String>, bytes: u64, least: u64, most: u64) -> Result<usize, Fault> {
     match (least..=most).contains(&bytes) {
         true => Ok(bytes as usize),
@@ -208,25 +209,25 @@ fn size(key: impl Into<String>, bytes: u64, least: u64, most: u64) -> Result<usi
     }
 }
 
-/// The most bytes of the application in a TLS record, as it was set.
+/// The maximum number of plaintext bytes in a TLS record, as configured.
 fn record_size(key: &str, bytes: Option<u64>, default: usize) -> Result<usize, Fault> {
-    // Below 512 bytes the 29 of a record's header, nonce and tag are dear; TLS has no records above 16 KiB.
+    // Below 512 bytes, the 29 bytes of a record's header, nonce and tag cost too much. TLS allows at most 16 KiB.
     bytes.map_or(Ok(default), |bytes| size(format!("{key}.record_size"), bytes, 512, 16_384))
 }
 
-/// The key whose file an error names: the longest that fits, as the name of one may be the beginning of another's.
+/// The key of the file that an error names: the longest match, as one file name may be the beginning of another.
 fn key_of_file<'a>(
     files: impl Iterator<Item = (String, Option<&'a PathBuf>)>,
     error: &str,
 ) -> Option<String> {
     let named = files.filter_map(|(key, file)| Some((key, file?.display().to_string())));
     let named = named.filter(|(_, file)| error.contains(file));
-    // Of equal ones the first: a file with chain and key is read as the chain first.
+    // The first of equal ones: a file with both chain and key is read as the chain first.
     let longest = named.reduce(|best, next| if next.1.len() > best.1.len() { next } else { best });
     longest.map(|(key, _)| key)
 }
 
-/// Names are a part of keys, metrics and log lines.
+/// Checks a name, which becomes a part of keys, metrics and log lines.
 fn check_name(key: &str, name: &str) -> Result<(), Fault> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     if !name.is_empty() && name.len() <= 64 && name.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! Where servers are.
+//! Addresses of servers.
 
 use super::Fault;
 use crate::config::document::{Config, Dns, Prefer};
@@ -10,16 +10,16 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use weir_transport::{Address, Endpoint, Place};
 
-/// Finds the addresses of places.
+/// A resolver of servers' addresses.
 #[derive(Debug)]
 pub(super) struct Finder {
     dns: Dns,
-    /// What the configured name servers say; empty if the system's resolver is asked.
+    /// The results of the configured name servers; empty if the system's resolver is used.
     found: BTreeMap<String, Result<Found, String>>,
 }
 
 impl Finder {
-    /// Checks the settings, and asks the configured name servers for all names. Errors: an invalid value.
+    /// Checks the settings, and resolves all names with the configured name servers. Errors: an invalid value.
     pub(super) fn new(config: &Config) -> Result<Self, Fault> {
         let dns = &config.dns;
         check(dns)?;
@@ -32,7 +32,7 @@ impl Finder {
         Ok(Self { dns: dns.clone(), found })
     }
 
-    /// The address of a server. Errors: it has none.
+    /// The address of a server. Errors: the server has none.
     pub(super) fn address(&self, place: &Place) -> Result<Address, String> {
         let (Place::Url(endpoint), Some(name)) = (place, name_of(place)) else {
             return place.resolve().map_err(|error| error.to_string());
@@ -49,14 +49,14 @@ impl Finder {
         }
     }
 
-    /// What the workers' side keeps of it.
+    /// The settings and TTLs that go into the snapshot.
     pub(super) fn finish(self) -> Names {
         let ttls = self.found.into_iter().filter_map(|(name, found)| Some((name, found.ok()?.ttl)));
         Names { ttls: ttls.collect(), dns: self.dns }
     }
 }
 
-/// The first address that the system's resolver says, of the preferred family if there is one.
+/// The first address from the system's resolver, of the preferred family if there is one.
 fn of_system(endpoint: &Endpoint, prefer: Prefer) -> io::Result<SocketAddr> {
     let addresses = endpoint.addresses()?;
     let is_preferred = |at: &&SocketAddr| match prefer {

@@ -8,11 +8,11 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads the pages; a status alone comes before its class.
+/// Reads the pages. The page of a single status takes precedence over that of its class.
 pub(super) fn compile(config: &Config, findings: &mut Findings) -> Pages {
     let mut pages = Pages::default();
     let mut written: Vec<_> = config.error_pages.iter().collect();
-    // Classes first: what is more specific replaces them.
+    // Classes first: pages of single statuses then replace theirs.
     written.sort_by_key(|(statuses, _)| !statuses.ends_with("xx"));
     for (statuses, path) in written {
         let key = format!("error_pages.{statuses}");
@@ -24,7 +24,7 @@ pub(super) fn compile(config: &Config, findings: &mut Findings) -> Pages {
     pages
 }
 
-/// The statuses that a page is for.
+/// The range of statuses that a page is for.
 fn range(statuses: &str, key: &str) -> Result<RangeInclusive<u16>, Fault> {
     match (statuses, statuses.parse::<u16>()) {
         ("4xx", _) => Ok(400..=499),
@@ -56,5 +56,5 @@ fn content_type(path: &Path) -> &'static str {
     }
 }
 
-/// A page is kept in memory, and sent without regard to how fast the client reads.
+/// The maximum size of a page, which is kept in memory, and sent without regard to the client's speed.
 const LARGEST: usize = 64 * 1024;

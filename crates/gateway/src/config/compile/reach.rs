@@ -1,4 +1,5 @@
-//! Which requests reach a route: warnings about routes that none reaches, and about what is served in cleartext beside TLS.
+//! Reachability of routes: warnings about routes without requests, and about requests in cleartext that another
+//! listener serves with TLS.
 
 use super::Findings;
 use super::redirects::{has_tls, is_for_challenges};
@@ -8,7 +9,7 @@ use crate::config::document::{Bind, Config, Listener, Route};
 use crate::route::PathPattern;
 use std::collections::HashMap;
 
-/// Adds them.
+/// Adds the warnings.
 pub(super) fn warn(config: &Config, findings: &mut Findings) {
     let routes = Reach::new(config);
     for (index, route) in config.routes.iter().enumerate() {
@@ -40,10 +41,10 @@ pub(super) fn warn(config: &Config, findings: &mut Findings) {
     }
 }
 
-/// Routes by where they are entered: of those in one place, the first whose conditions hold is taken.
+/// Routes by host and path. Of several in one place, the first whose conditions hold is taken.
 struct Reach<'a> {
     config: &'a Config,
-    /// Those of a host and a path, in their order.
+    /// The routes of a host and a path, in order.
     places: HashMap<(Option<String>, String), Vec<usize>>,
 }
 
@@ -58,7 +59,7 @@ impl<'a> Reach<'a> {
         Self { config, places }
     }
 
-    /// The first route that gets all requests of a route, or all that come by one listener, before that does.
+    /// The first route that takes all requests for the route at `index`, or all of those from one listener, before it.
     fn first_covering(&self, index: usize, from: Option<&str>) -> Option<usize> {
         let route = &self.config.routes[index];
         let covering = |place| {
@@ -70,7 +71,7 @@ impl<'a> Reach<'a> {
         all?.first().copied()
     }
 
-    /// Whether the conditions of `route`, for requests that come by `from` if it is one listener, are among those of `first`.
+    /// Whether `first` takes all requests for `route`, or all of those from the listener `from`.
     fn covers(&self, first: &Route, route: &Route, from: Option<&str>) -> bool {
         let is_any = |value: &str| value == "*";
         let has_field = |(name, value): (&String, &String)| {
@@ -87,13 +88,13 @@ impl<'a> Reach<'a> {
                 || listeners.all(|name| first.listener.iter().any(|own| own == name)))
     }
 
-    /// The listeners that a route is for.
+    /// The listeners of a route.
     fn listeners_of(&self, route: &'a Route) -> impl Iterator<Item = &'a str> {
         let names = self.config.listeners.keys().map(String::as_str);
         names.filter(|name| route.listener.is_empty() || route.listener.iter().any(|own| own == name))
     }
 
-    /// A route whose own conditions hold for no request.
+    /// Warns about a route whose own conditions exclude all requests.
     fn warn_never(&self, route: &Route, key: &str, findings: &mut Findings) {
         let for_challenges = is_for_challenges(route);
         let has_requests = |listener: &&Listener| {
@@ -102,7 +103,7 @@ impl<'a> Reach<'a> {
         };
         let listeners = self.listeners_of(route).filter_map(|name| self.config.listeners.get(name));
         let (listeners, others): (Vec<_>, Vec<_>) = listeners.partition(has_requests);
-        // To name one that redirects is a fault.
+        // Naming a listener that redirects is a fault already.
         let is_fault =
             !route.listener.is_empty() && others.iter().any(|listener| listener.redirect.is_some());
         if listeners.is_empty() && !others.is_empty() && !is_fault {
@@ -142,7 +143,8 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// A route to a service whose requests come by this listener without TLS and by another one with it, and the latter's name.
+    /// A route to a service whose requests arrive at this listener without TLS and at another one with it; and that
+    /// other listener's name.
     fn in_cleartext(&self, name: &str) -> Option<(usize, &'a str)> {
         let (index, route) = self.config.routes.iter().enumerate().find(|(index, route)| {
             route.service.is_some()
@@ -156,7 +158,7 @@ impl<'a> Reach<'a> {
     }
 }
 
-/// Where a route is entered: each of its hosts with each of its paths.
+/// The places of a route: each of its hosts with each of its paths.
 fn places_of(route: &Route) -> impl Iterator<Item = (Option<String>, String)> {
     let hosts: Vec<_> = match route.host.as_slice() {
         [] => vec![None],
@@ -169,7 +171,8 @@ fn places_of(route: &Route) -> impl Iterator<Item = (Option<String>, String)> {
     hosts.into_iter().flat_map(move |host| paths.clone().into_iter().map(move |path| (host.clone(), path)))
 }
 
-/// Whether everyone can connect to it in cleartext: it is not behind a proxy, and neither loopback nor a Unix socket alone.
+/// Whether any client can connect to the listener in cleartext: it is not behind a proxy, and not limited to loopback
+/// or a Unix socket.
 fn is_open(listener: &Listener) -> bool {
     let is_outside = |bind: &Bind| match bind {
         Bind::Tcp { host, .. } => {
@@ -186,7 +189,7 @@ fn is_open(listener: &Listener) -> bool {
         && listener.bind.iter().any(is_outside)
 }
 
-/// Whether some clients of a network can come by a listener. Behind a proxy, all can.
+/// Whether a listener admits some clients of a network. Behind a proxy, it admits all.
 fn lets_in(listener: &Listener, client: Network) -> bool {
     if !listener.proxy_protocol.is_empty() || !listener.trusted_proxies.is_empty() {
         return true;
@@ -199,14 +202,14 @@ fn lets_in(listener: &Listener, client: Network) -> bool {
         && !listener.deny.iter().any(|denied| denied.includes(client))
 }
 
-/// RFC 9110 section 9, RFC 5789.
+/// The usual methods (RFC 9110 section 9, RFC 5789).
 const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The keys of the warnings, and what they say.
+    /// The keys and messages of the warnings.
     fn warnings(text: &str) -> Vec<String> {
         let config: Config = toml::from_str(text).unwrap();
         let mut findings = Findings::default();
@@ -216,7 +219,7 @@ mod tests {
 
     const LISTENERS: &str = "[listener.a]\nbind = '127.0.0.1:80'\n[listener.b]\nbind = 'unix:/b'\n[listener.c]\nbind = '127.0.0.1:81'\nredirect = { to = 'https', port = 443 }\n";
 
-    /// A route is written as its conditions.
+    /// The warnings for routes with these conditions.
     fn of_routes(routes: &[&str]) -> Vec<String> {
         let routes: String =
             routes.iter().map(|route| format!("[[route]]\n{route}\nrespond.status = 200\n")).collect();
@@ -347,7 +350,7 @@ mod tests {
             ("bind = '0.0.0.0:80'", all.to_owned(), true),
             ("bind = ['127.0.0.1:80', '192.0.2.1:80']", all.to_owned(), true),
             ("bind = '[::]:80'", host.to_owned(), true),
-            // The redirect is led around by each host.
+            // The route with a host bypasses the redirect.
             ("bind = '0.0.0.0:80'", format!("{redirect}{host}{all}"), true),
             ("bind = '0.0.0.0:80'", format!("{all}{redirect}"), true),
             ("bind = '0.0.0.0:80'", format!("{redirect}{all}"), false),

@@ -1,4 +1,4 @@
-//! Redirects: where they lead, and those that a listener has before any route.
+//! Redirects: their targets, and the redirects of whole listeners.
 
 use super::{Fault, Findings};
 use crate::config::document::{self, Bind, Config, Listener, Secured};
@@ -7,9 +7,9 @@ use crate::route::PathPattern;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A redirect with its status, if one was set. Errors: `key` names which of both is invalid.
+/// A redirect, with its status if one is set. Errors: the target or the status is invalid.
 pub(super) fn redirect(to: &str, status: Option<u16>, key: &str) -> Result<Redirect, Fault> {
-    // It keeps method and body (RFC 9110 section 15.4.9).
+    // 308 keeps method and body (RFC 9110 section 15.4.9).
     let status = status.unwrap_or(308);
     if ![301, 302, 303, 307, 308].contains(&status) {
         let why = format!("invalid value `{status}`: expected 301, 302, 303, 307 or 308");
@@ -39,12 +39,12 @@ pub(super) fn of_listeners(config: &Config, findings: &mut Findings) -> Vec<(Arc
     redirecting.filter_map(|listener| findings.keep(one(listener))).collect()
 }
 
-/// The port that clients find TLS at. Errors: it may be one of several.
+/// The port at which clients reach TLS. Errors: there are several.
 fn secure_port(config: &Config, key: &str) -> Result<u16, Fault> {
     let binds =
         config.listeners.values().filter(|listener| has_tls(listener)).flat_map(|listener| &listener.bind);
     let port = |bind: &Bind| match bind {
-        // Which one it is, the configuration does not say.
+        // The configuration does not determine the port.
         Bind::Tcp { port: 0, .. } | Bind::Unix(_) => None,
         Bind::Tcp { port, .. } => Some(*port),
     };
@@ -64,18 +64,18 @@ fn secure_port(config: &Config, key: &str) -> Result<u16, Fault> {
     }
 }
 
-/// Whether clients speak TLS to it.
+/// Whether clients use TLS on this listener.
 pub(super) fn has_tls(listener: &Listener) -> bool {
     listener.tls.is_some() || !listener.passthrough.is_empty()
 }
 
-/// Whether all paths of a route are challenges of ACME, which a CA asks for in cleartext (RFC 8555 section 8.3).
+/// Whether all paths of a route are ACME challenges, which a CA requests in cleartext (RFC 8555 section 8.3).
 pub(super) fn is_for_challenges(route: &document::Route) -> bool {
     let is_one = |path: &PathPattern| path.is_below(&[b".well-known", b"acme-challenge"]);
     !route.path.is_empty() && route.path.iter().all(is_one)
 }
 
-/// Checks that requests come to a route from each listener that it names, and are not all redirected there.
+/// Checks that no listener named by a route redirects all requests before the route.
 pub(super) fn check_listeners(config: &Config, route: &document::Route, key: &str, findings: &mut Findings) {
     if is_for_challenges(route) {
         return;

@@ -1,4 +1,4 @@
-//! Routes.
+//! Compilation of routes.
 
 use super::{Fault, Findings, beside, listed, min_rates, redirects, size};
 use crate::admission::Rate;
@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_http1::{FieldName, is_token, may_be_trailer};
 
-/// The routes in their order, and how they are found. `policy`: that of all; `None`: it is at fault. `None`: a route is.
+/// The routes in order, and their index by host and path. `policy` is the general one, or `None` if it is at fault.
+/// Returns `None` if a route is at fault.
 pub(super) fn compile(
     config: &Config,
     policy: Option<&Policy>,
@@ -42,7 +43,7 @@ pub(super) fn compile(
     Some((routes, hosts))
 }
 
-/// Each part is checked, whatever is wrong with another one.
+/// Compiles a route. It checks every part, even after a fault in another.
 fn compile_one(
     config: &Config,
     route: &document::Route,
@@ -107,7 +108,7 @@ fn own_policy(
     })
 }
 
-/// A number of bytes to hold for one message.
+/// The number of bytes to buffer for one message.
 fn buffer(bytes: Option<u64>, default: usize, key: &str) -> Result<usize, Fault> {
     match bytes {
         None => Ok(default),
@@ -119,10 +120,10 @@ fn buffer(bytes: Option<u64>, default: usize, key: &str) -> Result<usize, Fault>
     }
 }
 
-/// Each of thousands of clients may fill one.
+/// The maximum buffer: each of thousands of clients may fill one.
 const MOST_BUFFER: u64 = 256 * 1024 * 1024;
 
-/// Enters a route under each of its hosts and paths.
+/// Adds a route to the index, under each of its hosts and paths.
 fn place(hosts: &mut Hosts, route: &document::Route, index: usize, key: &str, findings: &mut Findings) {
     let all = [PathPattern::all()];
     let paths = if route.path.is_empty() { &all[..] } else { &route.path };
@@ -144,11 +145,12 @@ fn place(hosts: &mut Hosts, route: &document::Route, index: usize, key: &str, fi
     }
 }
 
-/// What a name in a route or a listener looks like.
+/// The expected form of a name in a route or a listener.
 pub(super) const HOST: &str = "expected a name without port, all names of a domain, or an IPv6 address in brackets, such as \
      example.org, *.example.org or [2001:db8::1]";
 
-/// A name in the form that requests are compared in, if it is one: in lower case, without a final dot, an address at its shortest.
+/// A valid name in the form that requests are compared in: in lower case, without a trailing dot, an IPv6 address in
+/// canonical text form.
 pub(super) fn host_name(host: &str) -> Option<String> {
     if let Some(address) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         return address.parse::<Ipv6Addr>().ok().map(|address| format!("[{address}]"));
@@ -184,8 +186,9 @@ fn conditions(config: &Config, route: &document::Route, key: &str, findings: &mu
             findings.fault(Fault::new(format!("{key}.headers.{name}"), why));
         }
         let value = (value != "*").then(|| value.as_bytes().into());
-        // What turns a request away must miss no spelling that a server reads as this one, and what lets it reach a server must not
-        // take another field for the one that a proxy in front writes.
+        // A condition of a route without a service must match every spelling that a server may read as this name, or a
+        // client could avoid the route. A condition of a route to a service must match only the field that a proxy in
+        // front sends.
         let in_any_spelling = route.service.is_none();
         headers.push(Wanted { name: name.as_bytes().into(), value, in_any_spelling });
     }
@@ -221,7 +224,7 @@ fn retries(route: &document::Route, key: &str) -> Result<Retries, Fault> {
     Ok(route.retry)
 }
 
-/// The place of a service among all.
+/// The index of a service.
 pub(super) fn service_named(config: &Config, name: &str, key: &str) -> Result<usize, Fault> {
     config.services.keys().position(|known| known == name).ok_or_else(|| {
         let known = listed(config.services.keys());
@@ -309,7 +312,7 @@ fn path_edit(route: &document::Route, key: &str) -> Result<Option<PathEdit>, Fau
     Ok((edit != PathEdit::default()).then_some(edit))
 }
 
-/// `of_request`: variables are known. Without those that are at fault.
+/// Compiles edits, without those that are at fault. `of_request` allows variables.
 fn edits(edits: &document::Edits, key: &str, of_request: bool, findings: &mut Findings) -> Edits {
     let mut compiled = Edits::default();
     for name in &edits.remove {
@@ -335,7 +338,7 @@ fn edits(edits: &document::Edits, key: &str, of_request: bool, findings: &mut Fi
     compiled
 }
 
-/// A field to set or to add.
+/// Compiles a field to set or to add.
 fn edit(
     kind: &str,
     name: &str,
@@ -354,7 +357,8 @@ fn edit(
     Ok((bytes, value))
 }
 
-/// `request`: what the route changes about heads, which a client must not write in a trailer: servers may merge the two.
+/// The request trailers to forward. `request` has the route's edits of heads: a client must not set those fields in a
+/// trailer, since servers may merge the two.
 fn trailers(names: &[String], request: Option<&Edits>, key: &str) -> Result<Option<FieldNames>, Fault> {
     for (at, name) in names.iter().enumerate() {
         if !is_token(name.as_bytes()) || !may_be_trailer(name.as_bytes()) {
@@ -379,7 +383,7 @@ fn trailers(names: &[String], request: Option<&Edits>, key: &str) -> Result<Opti
     Ok((!names.is_empty()).then(|| names.iter().map(|name| name.as_bytes().into()).collect()))
 }
 
-/// With the fields by which a request is found again, unless the route sets them.
+/// Adds the tracing fields, unless the route sets them.
 fn traced(config: &Config, mut edits: Edits) -> Result<Edits, Fault> {
     let document::Tracing { request_id, traceparent } = &config.tracing;
     let request_id = request_id.as_ref().map(|name| ("tracing.request_id", name.as_str(), "{request_id}"));
@@ -395,7 +399,7 @@ fn traced(config: &Config, mut edits: Edits) -> Result<Edits, Fault> {
     Ok(edits)
 }
 
-/// A field that may be changed: not one that frames the message or belongs to one connection.
+/// Checks that a field may be edited: it neither frames the message nor belongs to one connection.
 fn field_name(name: &str, key: &str) -> Result<Box<[u8]>, Fault> {
     if !is_token(name.as_bytes()) {
         return Err(Fault::new(key, format!("invalid field name `{name}`")));

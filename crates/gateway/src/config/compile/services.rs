@@ -1,4 +1,4 @@
-//! Services and their servers.
+//! Compilation of services and their servers.
 
 use super::listeners::HTTP_1_1;
 use super::names::Finder;
@@ -12,7 +12,7 @@ use weir_preface::proxy;
 use weir_tls::{Client, ClientSettings, Identity, Offer, PeerName, Roots};
 use weir_transport::{Endpoint, Place};
 
-/// All of them, and what their names are. `None`: the name servers do not allow to find their addresses.
+/// All services, and the resolved names. Returns `None` if the name servers cannot be used.
 pub(super) fn compile(config: &Config, findings: &mut Findings) -> Option<(Vec<Service>, Names)> {
     let finder = findings.keep(Finder::new(config));
     let one = |(name, service): (&String, &document::Service)| {
@@ -70,7 +70,7 @@ fn compile_one(
         servers,
         balance: service.balance,
         hash: service.hash.clone().unwrap_or(HashOn::Client),
-        // It is known when listeners are.
+        // [`super::sticky`] fills this in, as it needs the listeners.
         sticky: None,
         eject: service.eject,
         health: service.health.clone(),

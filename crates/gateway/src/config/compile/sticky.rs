@@ -1,12 +1,13 @@
-//! Cookies that bring clients back to their servers.
+//! Cookies that keep clients on their servers.
 
 use super::Fault;
 use crate::config::document::Config;
 use crate::config::snapshot::{Listener, Service, Sticky};
 use weir_tls::TicketSecrets;
 
-/// Gives services their cookies. Values are derived from a secret: a client can neither read from one which server it is for,
-/// nor make one up. It is that of tickets, so machines that share it lead clients to the same servers.
+/// Sets the cookies of services. Their values are derived from a secret, so that a client can neither recognize a
+/// server nor forge a value. The secret is the one of tickets, so machines that share it send a client to the same
+/// server.
 pub(super) fn compile(
     config: &Config,
     listeners: &[Listener],
@@ -38,7 +39,7 @@ pub(super) fn compile(
     Ok(())
 }
 
-/// The secrets of the first listener that has a file of them.
+/// The secrets of the first listener with a file of ticket secrets.
 fn shared(listeners: &[Listener]) -> Option<TicketSecrets> {
     let mut servers = listeners.iter().filter_map(|listener| listener.tls.as_ref());
     servers.find(|server| server.ticket_file().is_some())?.ticket_secrets()

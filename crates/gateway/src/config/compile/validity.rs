@@ -1,10 +1,10 @@
-//! Warnings about what is signed for a time: certificates, revocation lists and OCSP responses.
+//! Warnings about validity periods: of certificates, revocation lists and OCSP responses.
 
 use super::Findings;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_tls::{Presented, RevocationList, Server, Staple};
 
-/// Revocation lists that are overdue or not valid yet, and CAs that have none where others do.
+/// Warns about revocation lists that are overdue or not valid yet, and about CAs without a list where others have one.
 pub(super) fn warn_of_lists(server: &Server, key: &str, findings: &mut Findings) {
     let (revocation, now) = (server.revocation(), now());
     for list in &revocation.lists {
@@ -37,7 +37,7 @@ pub(super) fn warn_of_lists(server: &Server, key: &str, findings: &mut Findings)
     }
 }
 
-/// Certificates that have expired or are not valid yet.
+/// Warns about certificates that have expired or are not valid yet.
 pub(super) fn warn_of_certificates(server: &Server, findings: &mut Findings) {
     let now = now();
     for (index, Presented { origin, not_before, not_after, .. }) in server.certificates().iter().enumerate() {
@@ -53,7 +53,7 @@ pub(super) fn warn_of_certificates(server: &Server, findings: &mut Findings) {
     }
 }
 
-/// OCSP responses that are not stapled.
+/// Warns about OCSP responses that are not stapled.
 pub(super) fn warn_of_responses(server: &Server, findings: &mut Findings) {
     let now = now();
     for (index, certificate) in server.certificates().iter().enumerate() {
@@ -79,7 +79,7 @@ fn now() -> i64 {
 }
 
 fn date(seconds: i64) -> String {
-    // What a list can say fits into four digits of a year.
+    // The format has four digits for the year, as have the times of a list.
     let since = Duration::from_secs(seconds.clamp(0, LAST) as u64);
     httpdate::fmt_http_date(UNIX_EPOCH + since)
 }

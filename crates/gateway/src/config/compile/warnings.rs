@@ -1,10 +1,10 @@
-//! What is valid, and rarely meant.
+//! Warnings about valid settings that are rarely meant.
 
 use crate::config::document::Config;
 use crate::config::finding::Findings;
 use crate::config::network::Network;
 
-/// Warns of what no other part of a configuration would show.
+/// Adds the warnings that no other module adds.
 pub(super) fn warn(config: &Config, findings: &mut Findings) {
     if config.listeners.values().all(|listener| listener.tls.is_none()) {
         for index in 0..config.certificates.len() {
@@ -32,7 +32,7 @@ pub(super) fn warn(config: &Config, findings: &mut Findings) {
     }
 }
 
-/// About paths that are read as they are written, and look like more.
+/// Warns about paths that look like regular expressions, but are literal.
 fn of_paths(config: &Config, findings: &mut Findings) {
     for (route, written) in config.routes.iter().enumerate() {
         for (at, path) in written.path.iter().map(ToString::to_string).enumerate() {
