@@ -1,4 +1,4 @@
-//! The effective configuration in words.
+//! The effective configuration as text, for people.
 
 mod routes;
 mod services;
@@ -14,7 +14,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use weir_http1::Limits;
 
 impl Checked {
-    /// What listens, where requests go, and which limits hold: a table for people.
+    /// Describes listeners, routes, services and limits in a table for people.
     pub fn explain(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.

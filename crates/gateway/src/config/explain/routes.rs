@@ -1,4 +1,4 @@
-//! Routes in words.
+//! The description of routes.
 
 use crate::config::document::{
     AmbiguousPaths, Edits, Mirror, Rate, RateBy, Retry, Route as Written, RouteMinRate, RouteTimeouts,

@@ -1,4 +1,4 @@
-//! Services in words.
+//! The description of services.
 
 use super::of_heads;
 use crate::config::document::{Eject, EjectOn, HashOn, Health, Pool, Service as Written};
@@ -100,7 +100,7 @@ fn lines(service: &Written) -> Vec<String> {
     lines
 }
 
-/// A variant as it is written in the file.
+/// The name of a variant in a configuration file.
 fn kebab(value: &impl fmt::Debug) -> String {
     let mut text = String::new();
     for c in format!("{value:?}").chars() {
