@@ -1,4 +1,4 @@
-//! Messages of the TOML parser for people who know YAML, JSON, or the files of nginx and HAProxy.
+//! TOML parser messages for operators who know YAML, JSON, or the files of nginx and HAProxy.
 
 use crate::config::document::Config;
 use std::iter;
@@ -6,13 +6,13 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 use weir_toml::message_of;
 
-/// Tables that are written once for each thing: `[[route]]`.
+/// Tables in a list, such as `[[route]]`.
 const LISTS: &[&str] = &["certificate", "route"];
 
-/// Tables that have names: `[listener.web]`.
+/// Tables with a name, such as `[listener.web]`.
 const NAMED: &[&str] = &["listener", "service"];
 
-/// What is wrong with a line that is no TOML, and how it is written.
+/// The message for a line that is not valid TOML, with the correct form.
 pub(super) fn of_syntax(error: &Error, line: &str) -> String {
     let message = message_of(error);
     let line = line.trim();
@@ -41,7 +41,7 @@ pub(super) fn of_syntax(error: &Error, line: &str) -> String {
     format!("{message}; {next}")
 }
 
-/// `key:`, with or without a value.
+/// Whether a line has the form `key:`, with or without a value.
 fn is_yaml(line: &str) -> bool {
     line.split_once(':').is_some_and(|(key, value)| {
         !key.is_empty()
@@ -50,17 +50,17 @@ fn is_yaml(line: &str) -> bool {
     })
 }
 
-/// A text without its quotes.
+/// Whether a value is a string without its quotes.
 fn is_word(value: &str) -> bool {
     !value.is_empty()
         && !value.starts_with(['"', '\'', '[', '{'])
         && !value.contains(['"', '\'', '#', '\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}'])
 }
 
-/// What is wrong with a value of the wrong kind, or with a key that is not known there.
+/// The message for a value of the wrong type, or for an unknown key.
 pub(super) fn of_value(table: &DeTable<'_>, key: &str, error: &Error) -> String {
     let message = message_of(error);
-    // The fault of a table that is written as a list is in its first entry.
+    // If a table is written in place of a list, the parser reports its first entry.
     let key = key.strip_suffix(".0").unwrap_or(key);
     let (parent, own) = key.rsplit_once('.').unwrap_or(("", key));
     let top = key.split('.').next().unwrap_or_default();
@@ -90,7 +90,7 @@ pub(super) fn of_value(table: &DeTable<'_>, key: &str, error: &Error) -> String 
     format!("{message}; {next}")
 }
 
-/// Where a key belongs that is known at the top level alone.
+/// The right place of a key that is valid at the top level alone.
 fn of_top_level(parent: &str, own: &str) -> Option<String> {
     if parent.is_empty() || !top_level().any(|known| known == own) {
         return None;
@@ -105,12 +105,12 @@ fn of_top_level(parent: &str, own: &str) -> Option<String> {
     })
 }
 
-/// The keys that a configuration has, as its parser lists them.
+/// The top-level keys, taken from the parser's error message.
 fn top_level() -> impl Iterator<Item = String> {
     let error = toml::from_str::<Config>("'' = 0").err();
     let listed = error.map(|error| error.message().to_owned()).unwrap_or_default();
     let known = listed.split('`').map(str::to_owned).collect::<Vec<_>>();
-    // Every second part is between two quotes; the first of those is the key that was asked for.
+    // Every second part is a quoted key; the first of these is the unknown key.
     known
         .into_iter()
         .skip(3)

@@ -1,12 +1,12 @@
-//! `[defaults]`: keys of routes that all routes have, as if each wrote them itself.
+//! `[defaults]`: route keys for all routes, as if each route set them.
 
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-/// Keys that are about any response; the others need a service behind the route.
+/// Keys that apply to any response; the others need a service behind the route.
 const OF_ALL: &[&str] = &["response_headers", "rate"];
 
-/// Adds to each route what it does not set. The defaults stay in the table, where they are checked.
+/// Adds to each route the defaults that it does not set. They also stay in the table, where they are checked.
 pub(super) fn apply(table: &mut DeTable<'_>) {
     let Some(DeValue::Table(defaults)) = table.get("defaults").map(|value| value.get_ref().clone()) else {
         return;
@@ -23,7 +23,8 @@ pub(super) fn apply(table: &mut DeTable<'_>) {
     }
 }
 
-/// A key that the route does not set. Tables are merged key by key; of fields, the route's own name in any case counts.
+/// Adds a key unless the route sets it. Tables are merged key by key. For header edits, the route's own field takes
+/// precedence, regardless of case.
 fn add<'a>(route: &mut DeTable<'a>, key: &Spanned<DeString<'a>>, value: &Spanned<DeValue<'a>>) {
     let Some(own) = route.get_mut(key.get_ref().as_ref()) else {
         route.insert(key.clone(), value.clone());
@@ -42,7 +43,7 @@ fn add<'a>(route: &mut DeTable<'a>, key: &Spanned<DeString<'a>>, value: &Spanned
     }
 }
 
-/// The edits of fields that the route does not name.
+/// Adds the edits of fields that the route does not name.
 fn add_edits<'a>(own: &mut DeTable<'a>, defaults: &DeTable<'a>) {
     let named = names(own);
     let is_named = |name: &str| named.iter().any(|named| named.eq_ignore_ascii_case(name));
@@ -76,7 +77,7 @@ fn add_edits<'a>(own: &mut DeTable<'a>, defaults: &DeTable<'a>) {
     }
 }
 
-/// A list, or one value that needs no brackets.
+/// The items of a list; a single value needs no brackets.
 fn listed(value: Spanned<DeValue<'_>>) -> Vec<Spanned<DeValue<'_>>> {
     match value.get_ref() {
         DeValue::Array(items) => items.iter().cloned().collect(),
@@ -84,7 +85,7 @@ fn listed(value: Spanned<DeValue<'_>>) -> Vec<Spanned<DeValue<'_>>> {
     }
 }
 
-/// The fields that edits are about.
+/// The names of the fields that edits change.
 fn names(edits: &DeTable<'_>) -> Vec<String> {
     let mut names = Vec::new();
     for value in edits.values() {

@@ -1,16 +1,16 @@
-//! `${NAME}` and `${NAME:-default}` in values: what the environment says. It is put into strings that are parsed already, so
+//! Environment variables in values: `${NAME}` and `${NAME:-default}`. They are replaced in strings after parsing, so
 //! that no value can add keys.
 
 use super::Variables;
 use toml::de::{DeTable, DeValue};
 
-/// Replaces variables in all strings of a table. `fault` gets an offset, a key and what is wrong.
+/// Replaces variables in all strings of a table. `fault` gets an offset, a key and a message.
 pub(super) fn substitute(
     table: &mut DeTable<'_>,
     variables: Variables<'_>,
     fault: &mut dyn FnMut(usize, String, String),
 ) {
-    // Keys are not changed, so their places in the map stay.
+    // Keys do not change, so their places in the map stay the same.
     for (key, value) in table.iter_mut() {
         in_value(value.get_mut(), key.get_ref(), key.span().start, variables, fault);
     }
@@ -44,7 +44,7 @@ fn in_value(
     }
 }
 
-/// A text with its variables replaced; `$${` is a plain `${`. Errors: a variable is not set, or is none.
+/// A text with its variables replaced; `$${` becomes `${`. Errors: a variable is invalid, or not set.
 fn expanded(text: &str, variables: Variables<'_>) -> Result<String, String> {
     let mut expanded = String::new();
     let mut rest = text;
@@ -67,7 +67,7 @@ fn expanded(text: &str, variables: Variables<'_>) -> Result<String, String> {
     Ok(expanded)
 }
 
-/// The value of a variable: as in a shell, an empty one takes the default, too.
+/// The value of a variable, or its default. As in a shell, an empty variable takes the default, too.
 fn value(variable: &str, variables: Variables<'_>) -> Result<String, String> {
     let (name, default) = match variable.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
@@ -115,7 +115,7 @@ mod tests {
             ("$${HOST}", Ok("${HOST}")),
             ("$$${HOST}", Ok("$${HOST}")),
             ("$HOST {host} $", Ok("$HOST {host} $")),
-            // What a variable has in it is not looked at again.
+            // Values of variables are not expanded again.
             ("${QUOTE}", Ok("\"\nworkers = 0 ${HOST}")),
             ("a ${NONE} b", Err("the environment variable `NONE` is not set")),
             ("${host", Err("missing `}` behind `${host`")),

@@ -7,10 +7,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
-/// Finds the files that the configuration file names, sorted.
+/// The files that the configuration file includes, sorted.
 pub(super) fn of(texts: &Texts, variables: Variables<'_>, findings: &mut Findings) -> Vec<PathBuf> {
     let Some(Text { path: own, text, .. }) = texts.0.first() else { return Vec::new() };
-    // What is no TOML is reported when the whole is parsed.
+    // [`super::Document`] reports invalid TOML.
     let Ok(table) = DeTable::parse(text) else { return Vec::new() };
     let Some((key, value)) = table.into_inner().remove_entry("include") else { return Vec::new() };
     let at = texts.at(key.span().start);
@@ -54,7 +54,8 @@ pub(super) fn of(texts: &Texts, variables: Variables<'_>, findings: &mut Finding
     files
 }
 
-/// The files of a pattern; a path without `*` and `?` is that file. Errors: a directory cannot be read.
+/// The files that match a pattern; a path without `*` and `?` is that file. Errors: the pattern is invalid, or a
+/// directory cannot be read.
 fn matching(pattern: &Path) -> Result<Vec<PathBuf>, String> {
     let is_pattern = |text: &str| text.contains(['*', '?']);
     let text = pattern.to_string_lossy();
@@ -76,7 +77,7 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>, String> {
     for entry in entries {
         let found =
             entry.map_err(|error| format!("cannot list {}: {error}", directory.display()))?.file_name();
-        // As in a shell, hidden files are named by a pattern that begins with a dot.
+        // As in a shell, only a pattern with a leading dot matches hidden files.
         let shown = found.to_string_lossy();
         if fits(name.as_bytes(), shown.as_bytes()) && shown.starts_with('.') == name.starts_with('.') {
             files.push(directory.join(found));
@@ -85,10 +86,10 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-/// Whether a name fits a pattern of `*` and `?`.
+/// Whether a name matches a pattern of `*` and `?`.
 fn fits(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut of_name) = (0, 0);
-    // Where the last `*` stands, and how much of the name it has taken.
+    // The position of the last `*`, and the end of its match in the name.
     let mut star = None;
     while of_name < name.len() {
         match pattern.get(at) {

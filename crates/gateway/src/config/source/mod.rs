@@ -1,5 +1,4 @@
-//! A configuration as it is written: its own file and those that it includes, with the values of the environment, as one
-//! document.
+//! The source of a configuration: its file and the included ones, with environment variables replaced, as one document.
 
 mod advice;
 mod defaults;
@@ -19,7 +18,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use weir_toml::{line_at, offset_of};
 
-/// The configuration file, and those that it includes, in their order.
+/// The configuration file and the included files, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Texts(Vec<Text>);
 
@@ -27,18 +26,18 @@ pub(crate) struct Texts(Vec<Text>);
 struct Text {
     path: PathBuf,
     text: String,
-    /// The offset of its first byte among all.
+    /// The offset of the first byte among all texts.
     start: usize,
 }
 
-/// What they say together. Spans count through all texts.
+/// The merged contents of all texts. Spans count through all of them.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
     texts: &'a Texts,
     table: DeTable<'a>,
 }
 
-/// The variables of the environment.
+/// A lookup of environment variables.
 pub(crate) type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 fn of_environment(name: &str) -> Option<OsString> {
@@ -46,7 +45,7 @@ fn of_environment(name: &str) -> Option<OsString> {
 }
 
 impl Texts {
-    /// Reads a configuration file and those that it includes.
+    /// Reads a configuration file and the files that it includes.
     pub(crate) fn read(path: &Path, findings: &mut Findings) -> Self {
         let mut texts = Self::default();
         texts.add(path, findings);
@@ -57,7 +56,7 @@ impl Texts {
     }
 
     fn add(&mut self, path: &Path, findings: &mut Findings) {
-        // One between two files, so that an offset at the end of one is not the beginning of the next.
+        // A gap of one, so that the end of a file and the beginning of the next have different offsets.
         let start = self.0.last().map_or(0, |last| last.start + last.text.len() + 1);
         match fs::read_to_string(path) {
             Ok(text) => self.0.push(Text { path: path.to_owned(), text, start }),
@@ -68,7 +67,7 @@ impl Texts {
         }
     }
 
-    /// The place of an offset.
+    /// The file and line of an offset.
     fn at(&self, offset: usize) -> Location {
         match self.0.iter().rev().find(|text| text.start <= offset) {
             Some(Text { path, text, start }) => {
@@ -109,12 +108,12 @@ impl From<&[(&str, &str)]> for Texts {
 }
 
 impl<'a> Document<'a> {
-    /// Parses all files. `None`: one is no TOML, so nothing is known about the others.
+    /// Parses all files. Returns `None` if one is missing or not valid TOML, as a merge would then be incomplete.
     pub(crate) fn of(texts: &'a Texts, findings: &mut Findings) -> Option<Self> {
         Self::with(texts, &of_environment, findings)
     }
 
-    /// As [`Document::of`], with other variables than those of the environment.
+    /// As [`Document::of`], with other variables in place of the environment.
     pub(crate) fn with(texts: &'a Texts, variables: Variables<'_>, findings: &mut Findings) -> Option<Self> {
         let mut document = Self { texts, table: DeTable::new() };
         let mut is_whole = !texts.0.is_empty();
@@ -147,7 +146,7 @@ impl<'a> Document<'a> {
         is_whole.then_some(document)
     }
 
-    /// Adds what another file says. Named things are a part of one file.
+    /// Adds the contents of another file. A named table must be in one file only.
     fn merge(&mut self, other: DeTable<'a>, findings: &mut Findings) {
         let mut duplicates = Vec::new();
         for (key, value) in other {
@@ -184,7 +183,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The line of the key, or of what it is missing in.
+    /// The place of a key, or of the innermost table that should have it.
     pub(crate) fn locate(&self, key: &str) -> Location {
         let mut places = std::iter::successors(Some(key), |key| Some(key.rsplit_once('.')?.0));
         match places.find_map(|key| offset_of(&self.table, key)) {
@@ -194,7 +193,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// All spans, this much further on.
+/// Moves all spans by an offset.
 fn shifted(table: DeTable<'_>, by: usize) -> DeTable<'_> {
     let entry = |(key, value): (Spanned<_>, Spanned<_>)| {
         let span = further(&key.span(), by);

@@ -1,4 +1,4 @@
-//! Relative paths belong to the directory of the file that names them.
+//! Relative paths, which are resolved against the directory of the file that names them.
 
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
@@ -20,7 +20,7 @@ pub(super) const PATHS: &[&str] = &[
     "log.access",
 ];
 
-/// Makes all paths of a table those of this directory.
+/// Resolves all paths of a table against this directory.
 pub(super) fn resolve(table: &mut DeTable<'_>, directory: &Path) {
     for keys in PATHS {
         in_table(table, keys, directory);
@@ -39,7 +39,8 @@ fn in_table(table: &mut DeTable<'_>, keys: &str, directory: &Path) {
 fn in_value(value: &mut DeValue<'_>, keys: Option<&str>, directory: &Path) {
     match (value, keys) {
         (DeValue::String(path), None) => {
-            // `-` is stdout. A directory that is not UTF-8 stays with the working directory, and its files are not found.
+            // `-` is stdout. Paths below a directory that is not UTF-8 remain relative to the working directory, where
+            // the files are missing.
             if path != "-"
                 && let Ok(joined) = directory.join(&**path).into_os_string().into_string()
             {
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Each field of the document that is a path is in the list, so none is read from the working directory.
+    /// Every path of the document is in the list, so none is relative to the working directory.
     #[test]
     fn no_path_of_the_document_is_left_out() {
         let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/document");

@@ -1,4 +1,5 @@
-//! From a document to typed settings: each key that is wrong is reported, and left out, so that the others are looked at, too.
+//! Conversion of a document to typed settings. It reports every wrong key and leaves it out, in order to check the
+//! others.
 
 use super::{Document, advice};
 use crate::config::document::{Config, RouteDefaults};
@@ -13,7 +14,7 @@ use weir_toml::key_at;
 pub(crate) struct Doubts(Vec<String>);
 
 impl Doubts {
-    /// Whether a finding may follow from what was left out.
+    /// Whether a finding may follow from a key that was left out.
     pub(crate) fn cover(&self, finding: &Finding) -> bool {
         let is_about = |part: &String| {
             finding
@@ -25,7 +26,7 @@ impl Doubts {
     }
 }
 
-/// The settings, and what is left out of them. `None`: a fault has left too little to go on with.
+/// The settings, and the keys that were left out. Returns `None` if a fault prevents further checks.
 pub(crate) fn config(document: &Document<'_>, findings: &mut Findings) -> Option<(Config, Doubts)> {
     let mut table = document.table.clone();
     let mut doubts = Doubts::default();
@@ -37,7 +38,7 @@ pub(crate) fn config(document: &Document<'_>, findings: &mut Findings) -> Option
     Some((config, doubts))
 }
 
-/// How many keys may be wrong: each takes another pass.
+/// The maximum number of wrong keys to report, as each takes another pass.
 const MOST: usize = 50;
 
 fn collected<T: DeserializeOwned>(
@@ -57,12 +58,12 @@ fn collected<T: DeserializeOwned>(
         let parts: Vec<_> = key.splitn(3, '.').take(2).collect();
         let part = parts.join(".");
         if error.message().starts_with("missing field") && doubts.0.contains(&part) {
-            // It was there, and is left out.
+            // The field is missing because an earlier pass left it out.
             return None;
         }
         let why = advice::of_value(&document.table, &key, &error);
         let location = document.texts.at(offset);
-        // Such as that a variable is not set, or what each route has from `[defaults]`.
+        // The fault may be reported already, such as an unset variable or a key from `[defaults]`.
         let is_known = |known: &Finding| known.key == key && known.location.as_ref() == Some(&location);
         if !findings.faults().any(is_known) {
             findings.fault_at(location, &key, why);
@@ -75,8 +76,8 @@ fn collected<T: DeserializeOwned>(
     None
 }
 
-/// Removes the innermost key whose name or value is at the offset. `false`: it is no key of its own, or a table that others
-/// may name.
+/// Removes the innermost key whose name or value is at the offset. Returns false if there is none, or only a table that
+/// others may name.
 fn leave_out(table: &mut DeTable<'_>, offset: usize) -> bool {
     for (_, value) in table.iter_mut() {
         let is_left_out = match value.get_mut() {
