@@ -1,4 +1,4 @@
-//! What a reload has changed, in short.
+//! A summary of the changes by a reload.
 
 use super::Checked;
 use super::files::{of_certificate, of_listener, of_service};
@@ -6,14 +6,14 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How many of each kind are new, gone or different, with the files that they name.
+/// The number of entries of each kind that are new, removed or changed, including changes of the files that they name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Changes {
     pub listeners: usize,
     pub certificates: usize,
     pub services: usize,
     pub routes: usize,
-    /// The tables of general settings.
+    /// Tables of general settings.
     pub settings: usize,
 }
 
@@ -49,7 +49,7 @@ impl Changes {
     }
 }
 
-/// How many are new, gone or not the same.
+/// The number of named entries that are new, removed or changed.
 fn changed<T>(
     now: &BTreeMap<String, T>,
     before: &BTreeMap<String, T>,
@@ -61,7 +61,7 @@ fn changed<T>(
     now.len() - kept + gone
 }
 
-/// How many of a list without names are not in the other one: of two that differ in one entry, 1.
+/// The number of changes in a list without names: 1 for two lists that differ in one entry.
 fn differing<T: PartialEq>(now: &[T], before: &[T], is_same: impl Fn(&T) -> bool) -> usize {
     let mut rest: Vec<_> = before.iter().collect();
     let mut kept = 0;

@@ -1,9 +1,9 @@
-//! What each choice about TLS costs, as it was measured: `costs.csv`, which `cargo bench -p weir-tls --bench costs` makes.
+//! The measured costs of TLS settings: `costs.csv`, which `cargo bench -p weir-tls --bench costs` makes.
 
-/// The figures and where they come from.
+/// The figures and their origin.
 #[derive(Debug)]
 pub(super) struct Costs {
-    /// The processor that they were measured on.
+    /// The processor of the measurement.
     pub cpu: &'static str,
     rows: Vec<Row>,
 }
@@ -18,7 +18,7 @@ struct Row {
     us: f64,
 }
 
-/// Which side of connections, in which version of TLS.
+/// The side of a connection, and the version of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Of {
     /// `server` or `client`.
@@ -30,24 +30,24 @@ pub(super) struct Of {
 /// The parts of a connection's cost, in the order of the columns.
 pub(super) const KINDS: [&str; 3] = ["full", "resumed", "body"];
 
-/// CPU time, and how it compares.
+/// The CPU time of a choice, absolute and relative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cost {
-    /// Microseconds.
+    /// The time in microseconds.
     pub us: f64,
-    /// The time for the cheapest choice is 1.
+    /// The time relative to the cheapest choice.
     pub ratio: f64,
 }
 
 impl Costs {
-    /// The table that is built in.
+    /// The built-in table.
     pub(super) fn read() -> Self {
         let text = include_str!("costs.csv");
         let cpu = text.lines().find_map(|line| Some(line.split_once("cpu: ")?.1)).unwrap_or("an unknown CPU");
         Self { cpu, rows: text.lines().filter_map(Row::of).collect() }
     }
 
-    /// The cost of a choice, beside the cheapest choice of this aspect.
+    /// The cost of a choice, relative to the cheapest choice of this aspect.
     pub(super) fn of(&self, of: Of, kind: &str, aspect: &str, value: &str) -> Option<Cost> {
         let of_aspect = || {
             let is_it = move |row: &&Row| {
@@ -60,7 +60,7 @@ impl Costs {
         Some(Cost { us, ratio: us / least })
     }
 
-    /// The values of an aspect that were measured.
+    /// The measured values of an aspect.
     pub(super) fn values(&self, of: Of, kind: &str, aspect: &str) -> impl Iterator<Item = &'static str> {
         let is_it = move |row: &&Row| {
             (row.side, row.version, row.kind, row.aspect) == (of.side, of.version, kind, aspect)
@@ -70,7 +70,7 @@ impl Costs {
 }
 
 impl Row {
-    /// None for the heading and comments.
+    /// Parses a row; `None` for the heading and comments.
     fn of(line: &'static str) -> Option<Self> {
         let mut fields = line.split(',');
         let [side, version, kind, aspect, value, _instructions, us] =

@@ -1,4 +1,4 @@
-//! A configuration file.
+//! Configuration files, read and checked.
 
 use super::compile;
 use super::document::Config;
@@ -8,22 +8,22 @@ use super::snapshot::Snapshot;
 use super::source::{self, Document, Texts, Variables};
 use std::path::Path;
 
-/// A configuration without a fault, with all files that it names, and its names resolved.
+/// A configuration without faults, with the files that it names, and its names resolved.
 #[derive(Debug)]
 pub struct Checked {
-    /// As it was written.
+    /// The configuration as written.
     pub config: Config,
     pub(crate) snapshot: Snapshot,
     pub(crate) files: Files,
     findings: Findings,
-    /// The files that it was read from; `None`: from none.
+    /// The files that the configuration was read from; `None` if there are none.
     texts: Option<Texts>,
 }
 
 impl Checked {
-    /// Checks a configuration. Errors: all that was found, if there is a fault.
+    /// Checks a configuration. Errors: all findings, if there is a fault.
     pub fn new(config: Config) -> Result<Self, Findings> {
-        // Before they are used: one that changes meanwhile is another one at the next look.
+        // Read before their use: a file that changes meanwhile then differs at the next check.
         let files = Files::read(&config);
         let mut findings = Findings::default();
         match compile(&config, &mut findings) {
@@ -32,22 +32,22 @@ impl Checked {
         }
     }
 
-    /// What is valid, and rarely meant.
+    /// The warnings: valid settings that are rarely meant.
     pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
         self.findings.warnings()
     }
 
-    /// The file that it was read from; `None`: from none.
+    /// The file that the configuration was read from; `None` if there is none.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.texts.as_ref().and_then(Texts::path)
     }
 
-    /// The files that it was read from, and those that it names, as they were then.
+    /// The files that the configuration was read from, and those that it names, with their contents at that time.
     pub(crate) fn on_disk(&self) -> OnDisk {
         OnDisk::new(self.texts.as_ref(), self.files.clone())
     }
 
-    /// Whether no file has changed since it was read.
+    /// Whether all files are unchanged since the configuration was read.
     pub(crate) fn is_current(&self) -> bool {
         let now = match self.path() {
             Some(path) => OnDisk::at(path),
@@ -56,12 +56,12 @@ impl Checked {
         now == self.on_disk()
     }
 
-    /// Faults of it in words: with file and line, if it has a file.
+    /// Formats faults of the configuration: with file and line, if it has a file.
     pub(crate) fn in_words(&self, faults: Findings) -> String {
         located(self.texts.as_ref(), faults)
     }
 
-    /// Puts a fault of it into words, as long as is needed.
+    /// A function that formats faults of the configuration, and may outlive it.
     pub fn teller(&self) -> impl Fn(Fault) -> String + use<> {
         let texts = self.texts.clone();
         move |fault| located(texts.as_ref(), fault.into())
@@ -76,8 +76,8 @@ fn located(texts: Option<&Texts>, mut findings: Findings) -> String {
     findings.to_string()
 }
 
-/// Reads and checks a configuration, and the files that it includes. Errors: all that was found, if there is a fault: file, line,
-/// key and what was expected.
+/// Reads and checks a configuration, and the files that it includes. Errors: all findings, if there is a fault, with
+/// file, line, key and the expected value.
 pub fn read(path: &Path) -> Result<Checked, Findings> {
     let mut findings = Findings::default();
     let texts = Texts::read(path, &mut findings);
@@ -91,8 +91,8 @@ pub fn read(path: &Path) -> Result<Checked, Findings> {
     }
 }
 
-/// Parses a configuration file and those that it includes, given by name and text, with these variables in place of the
-/// environment's. Reads no file. Errors: all that was found, as of [`read`].
+/// Parses a configuration file and its included files, given by name and text, with `variables` in place of the
+/// environment. Reads no file. Errors: all findings, as for [`read`].
 pub fn parse(files: &[(&str, &str)], variables: Variables<'_>) -> Result<Config, Findings> {
     let mut findings = Findings::default();
     let texts = Texts::from(files);
@@ -105,7 +105,7 @@ pub fn parse(files: &[(&str, &str)], variables: Variables<'_>) -> Result<Config,
     }
 }
 
-/// `None`: there is a fault.
+/// Checks the files' contents. Returns `None` if there is a fault.
 fn checked(texts: &Texts, findings: &mut Findings) -> Option<Checked> {
     let document = Document::of(texts, findings)?;
     let (config, doubts) = source::config(&document, findings)?;
@@ -133,8 +133,8 @@ mod tests {
         findings.faults_in_words()
     }
 
-    /// Regression test: a value with a variable that is not set was an invalid value, too; and a key that `[defaults]` does not
-    /// have was reported again as a route's.
+    /// Regression test: a value with an unset variable was also reported as invalid, and an unknown key of `[defaults]`
+    /// again for a route.
     #[test]
     fn a_key_has_one_fault() {
         let unset = "the environment variable `WEIR_NONE` is not set: set it, or write a default as in `${WEIR_NONE:-..}`";

@@ -1,4 +1,4 @@
-//! The files that a configuration names, by what is in them. Date and inode behind a symbolic link say little.
+//! The files that a configuration names, compared by content: date and inode behind a symbolic link say little.
 
 use super::document::{Certificate, Config, ListenerTls, ServiceTls};
 use super::finding::Findings;
@@ -8,19 +8,19 @@ use std::fs;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::path::{Path, PathBuf};
 
-/// What is in each file. Files of ticket secrets are not among them: those are watched on their own.
+/// The content of each file. Files of ticket secrets are not included, as they are watched separately.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Files(BTreeMap<PathBuf, Content>);
 
-/// The files that a configuration was read from, and those that it names.
+/// The files that a configuration was read from, and the files that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OnDisk {
-    /// Those that can be read.
+    /// The configuration files that can be read.
     own: Files,
     named: Files,
 }
 
-/// A hash, so that no key is kept in memory; `None`: the file cannot be read.
+/// A hash, so that no key stays in memory; `None` if the file cannot be read.
 type Content = Option<u64>;
 
 impl Files {
@@ -40,7 +40,7 @@ impl Files {
         Self(files)
     }
 
-    /// Whether the same is in all of these.
+    /// Whether all of these files have the same content in both.
     pub(crate) fn are_same<'a>(&self, other: &Self, mut paths: impl Iterator<Item = &'a Path>) -> bool {
         paths.all(|path| self.0.get(path) == other.0.get(path))
     }
@@ -53,7 +53,8 @@ impl OnDisk {
         Self { own: Files(own.collect()), named }
     }
 
-    /// Reads a configuration file, valid or not, what it includes, and the files that it names, as far as it can be understood.
+    /// Reads a configuration file, valid or not, the files that it includes, and the files that it names, as far as
+    /// they are known.
     pub(crate) fn at(path: &Path) -> Self {
         let mut findings = Findings::default();
         let texts = Texts::read(path, &mut findings);
@@ -70,12 +71,12 @@ pub(super) fn of_certificate(certificate: &Certificate) -> impl Iterator<Item = 
     [Some(chain), Some(key), ocsp.as_ref()].into_iter().flatten().map(PathBuf::as_path)
 }
 
-/// Those of a listener's TLS, beside the certificates.
+/// The files of a listener's TLS, except the certificates.
 pub(super) fn of_listener(tls: &ListenerTls) -> impl Iterator<Item = &Path> {
     tls.client_ca.iter().chain(&tls.client_crl).map(PathBuf::as_path)
 }
 
-/// Those of a service's TLS.
+/// The files of a service's TLS.
 pub(super) fn of_service(tls: &ServiceTls) -> impl Iterator<Item = &Path> {
     [&tls.ca, &tls.certificate, &tls.key].into_iter().flatten().map(PathBuf::as_path)
 }

@@ -6,22 +6,23 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct Fault {
-    /// Its key in the document, such as `service.api.servers.0`.
+    /// The key in the document, such as `service.api.servers.0`.
     pub key: String,
     /// What is wrong, and what was expected.
     pub message: String,
 }
 
-/// Whether the gateway starts nevertheless.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// It does not.
+    /// The gateway does not start.
     Fault,
-    /// It does.
+    /// The gateway starts nevertheless.
     Warning,
 }
 
-/// The user without the right to a file. Its author is often another user, for whom it opens.
+/// Advice to give the gateway's user the right to a file. The author of a configuration is often another user, for whom
+/// the file opens.
 fn right_to_it() -> String {
     let uid = rustix::process::geteuid().as_raw();
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
@@ -34,18 +35,18 @@ fn right_to_it() -> String {
     format!("give the user {user} the right to it, and to the directories above")
 }
 
-/// One of them.
+/// A fault or a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Fault or warning.
+    /// The severity.
     pub severity: Severity,
-    /// The key in the document; empty: it is about the file.
+    /// The key in the document; empty if the finding is about the file.
     pub key: String,
-    /// What is wrong, or what follows from the value.
+    /// The fault, or the consequence of the value.
     pub message: String,
-    /// An imperative; `None`: the message says what was expected.
+    /// The next step, in the imperative; `None` if the message states the expected value.
     pub next: Option<String>,
-    /// `None`: it was not read from a file.
+    /// The place in a file; `None` if the configuration was not read from one.
     pub location: Option<Location>,
 }
 
@@ -54,11 +55,11 @@ pub struct Finding {
 pub struct Location {
     /// The file.
     pub file: String,
-    /// The line, counted from 1; `None`: the key is in no line.
+    /// The line, counted from 1; `None` if no line has the key.
     pub line: Option<usize>,
 }
 
-/// All of a configuration, in the order of the file.
+/// All findings about a configuration, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings(Vec<Finding>);
 
@@ -70,7 +71,7 @@ impl Fault {
 
 impl From<Fault> for Finding {
     fn from(Fault { key, message }: Fault) -> Self {
-        // As rustls-webpki names it.
+        // The text of rustls-webpki's error.
         const VERSION_1: &str = "invalid peer certificate: Other(OtherError(UnsupportedCertVersion))";
         let next = if message.contains("Permission denied (os error 13)") {
             Some(right_to_it())
@@ -91,7 +92,7 @@ impl From<Fault> for Findings {
 }
 
 impl Finding {
-    /// The message, and what to do next.
+    /// The message, and the next step.
     pub fn in_short(&self) -> String {
         match &self.next {
             Some(next) => format!("{}; {next}", self.message),
@@ -99,20 +100,20 @@ impl Finding {
         }
     }
 
-    /// Whether it is the same, wherever in the file it is.
+    /// Whether both are the same finding, perhaps in different places.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         (self.severity, &self.key, &self.message) == (other.severity, &other.key, &other.message)
     }
 }
 
 impl Findings {
-    /// Adds a fault in a place that is known already.
+    /// Adds a fault in a known place.
     pub(super) fn fault_at(&mut self, location: Location, key: &str, message: String) {
         let fault: Finding = Fault::new(key, message).into();
         self.0.push(Finding { location: Some(location), ..fault });
     }
 
-    /// Adds a warning in a place that is known already.
+    /// Adds a warning in a known place.
     pub(super) fn warn_at(&mut self, location: Location, key: &str, message: String, next: &str) {
         self.warn(key, message, next);
         if let Some(warning) = self.0.last_mut() {
@@ -120,12 +121,12 @@ impl Findings {
         }
     }
 
-    /// Adds those of another one that are wanted.
+    /// Adds the findings of `other` for which `is_wanted` returns true.
     pub(super) fn add(&mut self, other: Self, is_wanted: impl Fn(&Finding) -> bool) {
         self.0.extend(other.0.into_iter().filter(is_wanted));
     }
 
-    /// Adds a fault, once: what several parts inherit is one fault.
+    /// Adds a fault, unless it is a duplicate: several parts may inherit the same fault.
     pub(crate) fn fault(&mut self, fault: Fault) {
         let fault = fault.into();
         if !self.0.iter().any(|known| known.is_same(&fault)) {
@@ -133,7 +134,7 @@ impl Findings {
         }
     }
 
-    /// Adds a warning: what follows from the value of `key`, and as an imperative what to do next.
+    /// Adds a warning: the consequence of the value of `key`, and the next step in the imperative.
     pub(crate) fn warn(
         &mut self,
         key: impl Into<String>,
@@ -149,12 +150,12 @@ impl Findings {
         });
     }
 
-    /// The value; or `None`, and the fault is added.
+    /// Returns the value; or adds the fault, and returns `None`.
     pub(crate) fn keep<T>(&mut self, result: Result<T, Fault>) -> Option<T> {
         result.map_err(|fault| self.fault(fault)).ok()
     }
 
-    /// Locates each by its key.
+    /// Locates each finding by its key.
     pub(super) fn locate(&mut self, locate: impl Fn(&str) -> Location) {
         for finding in &mut self.0 {
             let location = finding.location.take();
@@ -162,8 +163,8 @@ impl Findings {
         }
     }
 
-    /// Brings them into the order of the files, and what is missing to the end. What several routes have from one line, as from
-    /// `[defaults]`, is one finding.
+    /// Sorts the findings by file and line, those without a line last. A finding that several routes have from one
+    /// line, as from `[defaults]`, remains once.
     pub(super) fn sort(&mut self) {
         let files: Vec<_> =
             self.0.iter().filter_map(|finding| Some(finding.location.as_ref()?.file.clone())).collect();
@@ -178,7 +179,7 @@ impl Findings {
         });
     }
 
-    /// All of them.
+    /// All findings.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.0.iter()
     }
@@ -193,7 +194,7 @@ impl Findings {
         self.0.iter().filter(|finding| finding.severity == Severity::Warning)
     }
 
-    /// The faults, a line each.
+    /// The faults, one per line.
     pub fn faults_in_words(&self) -> String {
         self.faults().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
@@ -209,7 +210,7 @@ impl fmt::Display for Location {
 }
 
 impl fmt::Display for Finding {
-    /// One line: `FILE:LINE: KEY: MESSAGE`, with `warning` before the key if it is one.
+    /// Writes one line: `FILE:LINE: KEY: MESSAGE`, with `warning` before the key of a warning.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { severity, key, location, .. } = self;
         if let Some(location) = location {
@@ -226,7 +227,7 @@ impl fmt::Display for Finding {
 }
 
 impl fmt::Display for Findings {
-    /// A line each.
+    /// Writes the findings, one per line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, finding) in self.0.iter().enumerate() {
             let between = if at == 0 { "" } else { "\n" };

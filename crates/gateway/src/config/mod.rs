@@ -1,4 +1,4 @@
-//! What an operator sets, and what the workers get of it.
+//! The configuration: the operator's settings, and the snapshot of them for the workers.
 
 pub mod document;
 

@@ -1,25 +1,25 @@
-//! Networks: an address with the number of bits that count.
+//! Networks: an address with the length of its prefix.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// `10.0.0.0/8`, `2001:db8::/32`, one address, or `unix`.
+/// A network such as `10.0.0.0/8` or `2001:db8::/32`, a single address, or `unix`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
-    /// IPv4 is mapped into IPv6, so that there is one kind.
+    /// A range of addresses. IPv4 is mapped into IPv6, so that both are of one kind.
     Addresses {
-        /// The prefix; 0 behind it.
+        /// The bits of the prefix, followed by zeros.
         bits: u128,
-        /// The bits that count.
+        /// The mask of the prefix.
         mask: u128,
     },
-    /// Those who connect by a Unix socket, and so have no address.
+    /// Clients that connect over a Unix socket, and therefore have no address.
     Unix,
 }
 
 impl Network {
-    /// Whether the address belongs to it. An IPv4 address may be mapped into IPv6.
+    /// Whether the address is in the network. An IPv4 address may be mapped into IPv6.
     pub fn contains(self, address: Option<IpAddr>) -> bool {
         match (self, address) {
             (Self::Addresses { bits, mask }, Some(address)) => mapped(address) & mask == bits,
@@ -28,7 +28,7 @@ impl Network {
         }
     }
 
-    /// Whether all of another one belongs to it.
+    /// Whether the network contains all of `other`.
     pub(crate) fn includes(self, other: Self) -> bool {
         match (self, other) {
             (Self::Addresses { bits, mask }, Self::Addresses { bits: inner, mask: longer }) => {
@@ -39,10 +39,10 @@ impl Network {
         }
     }
 
-    /// The family whose public addresses are all in these networks, together.
+    /// The family whose public addresses are all in the union of these networks.
     pub(crate) fn internet_in(networks: &[Self]) -> Option<&'static str> {
         let v4 = |a, b, c, d| mapped(IpAddr::V4(Ipv4Addr::new(a, b, c, d)));
-        // All of unicast, private and reserved networks included: a list that leaves those out is not one that people write.
+        // All unicast addresses, including private and reserved ones: no operator lists the public networks alone.
         let families =
             [("IPv4", v4(1, 0, 0, 0), v4(223, 255, 255, 255)), ("IPv6", 0x2000 << 112, (0x4000 << 112) - 1)];
         let mut ranges: Vec<_> = networks
@@ -68,7 +68,7 @@ impl Network {
         families.into_iter().find(|(_, first, last)| is_covered(*first, *last)).map(|(family, ..)| family)
     }
 
-    /// Whether the address belongs to any of these.
+    /// Whether the address is in any of these networks.
     #[inline]
     pub(crate) fn any_contains(networks: &[Self], address: Option<IpAddr>) -> bool {
         networks.iter().any(|network| network.contains(address))
@@ -121,7 +121,7 @@ impl FromStr for Network {
     }
 }
 
-/// The address as one of IPv6.
+/// The address, mapped into IPv6.
 pub(crate) fn mapped(address: IpAddr) -> u128 {
     let address = match address {
         IpAddr::V4(address) => address.to_ipv6_mapped(),

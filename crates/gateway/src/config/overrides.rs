@@ -1,29 +1,30 @@
-//! Servers as they were set while the gateway runs, beside the configuration: kept by reloads and upgrades, lost by a restart.
+//! Changes to servers at run time, on top of the configuration. Reloads and upgrades keep them; a restart loses them.
 
 use super::snapshot::Service;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What was set for one server.
+/// The changes to one server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Override {
-    /// It gets no new requests but those of clients that its cookie leads to it.
+    /// The server gets no new requests, except from clients with its cookie.
     pub is_drained: bool,
-    /// 0 to 1000, in place of the configured weight; 0: no requests at all.
+    /// A weight of 0 to 1000 in place of the configured one; 0 means no requests at all.
     pub weight: Option<u32>,
 }
 
-/// What was set, by service and server as they are configured, not by address: a name that moves keeps it.
+/// The changes by service and server. The key is the configured server, not its address: a server whose name moves
+/// keeps its changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Overrides(BTreeMap<(String, u64), Override>);
 
-/// What was set for a server, in words that another process understands.
+/// The changes to a server, in a form for another process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Setting {
     pub service: String,
-    /// Its id, the same in every process.
+    /// The server's ID, the same in every process.
     pub server: u64,
     pub set: Override,
 }
@@ -36,14 +37,14 @@ impl FromIterator<Setting> for Overrides {
 }
 
 impl Overrides {
-    /// All of them.
+    /// All changes.
     pub(crate) fn settings(&self) -> Vec<Setting> {
         let all = self.0.iter();
         all.map(|((service, server), set)| Setting { service: service.clone(), server: *server, set: *set })
             .collect()
     }
 
-    /// What was set for the server of this id; by default nothing.
+    /// The changes to the server with this ID; the default for none.
     pub(crate) fn of(&self, service: &str, server: u64) -> Override {
         match self.0.is_empty() {
             true => Override::default(),
@@ -51,7 +52,7 @@ impl Overrides {
         }
     }
 
-    /// Replaces what was set for a server.
+    /// Replaces the changes to a server.
     pub(crate) fn set(&mut self, service: &str, server: u64, to: Override) {
         let key = (service.to_owned(), server);
         match to == Override::default() {
@@ -60,7 +61,7 @@ impl Overrides {
         };
     }
 
-    /// Drops what is about servers that these services do not have.
+    /// Removes the changes to servers that these services do not have.
     pub(crate) fn retain(&mut self, services: &[Service]) {
         self.0.retain(|(name, id), _| {
             let mut named = services.iter().filter(|service| service.name == *name);

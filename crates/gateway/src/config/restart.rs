@@ -1,4 +1,4 @@
-//! What only another process can change: an upgrade, or a restart.
+//! Settings that only a new process can change, by an upgrade or a restart.
 
 use super::document::{Admin, Config, Rights};
 use super::snapshot::Listener;
@@ -6,7 +6,8 @@ use super::{Fault, Findings};
 use std::fmt::Display;
 use weir_transport::Place;
 
-/// Finds all keys in which a configuration differs from the one in force, and which only another process can change.
+/// Adds a fault for each key in which the new configuration differs from the one in force, and which only a new process
+/// can change.
 pub(crate) fn check(now: &Config, before: &Config, findings: &mut Findings) {
     let cores = |config: &Config| {
         let cores = config.cores.as_ref()?;
@@ -30,13 +31,13 @@ pub(crate) fn check(now: &Config, before: &Config, findings: &mut Findings) {
     }
 }
 
-/// Brings listeners into the order of those that are bound. Errors: an address was added or is gone, or a mode is another one.
+/// Sorts listeners into the order of the bound ones. Errors: an address is new or missing, or a mode differs.
 pub(crate) fn arrange(mut now: Vec<Listener>, bound: &[Listener]) -> Result<Vec<Listener>, Fault> {
     let mut arranged = Vec::with_capacity(bound.len());
     let mut gone = Vec::new();
     for before in bound {
         let is_there = |listener: &Listener| is_same(&listener.place, &before.place);
-        // Several may have port 0: then names tell them apart.
+        // Several listeners may have port 0, so the name is compared first.
         let at = now.iter().position(|listener| is_there(listener) && listener.name == before.name);
         let Some(at) = at.or_else(|| now.iter().position(is_there)) else {
             gone.push(before);

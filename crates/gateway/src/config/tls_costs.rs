@@ -1,12 +1,12 @@
-//! What the TLS of a listener or a service costs, choice by choice, and where a cheaper choice exists.
+//! The costs of the TLS settings of listeners and services, and cheaper choices.
 
 use super::costs::{Cost, Costs, KINDS, Of};
 use super::document::{ClientCertificates, Config, ListenerTls, ServiceTls};
 use std::fmt::{self, Write as _};
 use weir_tls::{Group, KeyName, Offer, Presented, ServerSettings, Suite, Version};
 
-/// The costs of all listeners and services with TLS; nothing without any. `presented`: the certificates of the listeners; `own`: that
-/// of a service, by its name.
+/// Writes the costs of all listeners and services with TLS. `presented` has the listeners' certificates; `own` returns
+/// the key type of a service's certificate, by service name.
 pub(super) fn write(
     out: &mut String,
     config: &Config,
@@ -41,7 +41,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The choices of one listener or service, in their order, and hints.
+/// The choices of one listener or service, in order, and hints.
 #[derive(Debug, Default)]
 struct Table {
     rows: Vec<(&'static str, String, [Option<Cost>; 3])>,
@@ -83,9 +83,9 @@ impl Table {
     }
 }
 
-/// Columns of a terminal, or of an editor's window.
+/// The maximum width of a hint, in columns.
 const WIDTH: usize = 100;
-/// What stands before a hint.
+/// The width of the text before a hint.
 const INDENT: usize = "    hint:".len();
 
 fn shown_cost(Cost { us, ratio }: Cost) -> String {
@@ -120,7 +120,7 @@ fn of_service(costs: &Costs, tls: &ServiceTls, own: Option<KeyName>) -> Table {
     let mut table = Table::default();
     add_versions(&mut table, costs, "client", &versions);
     add_groups(&mut table, costs, newest, &groups);
-    // Which of the TLS 1.2 suites fit is up to the server's key.
+    // The server's key, unknown here, decides which TLS 1.2 suites fit.
     add_suites(&mut table, costs, "client", suites.into_iter());
     let none = baseline(costs, newest);
     match own {
@@ -140,13 +140,13 @@ fn offer(versions: &[Version], suites: &[Suite], groups: &[Group]) -> Offer {
     Offer { versions: versions.to_vec(), suites: suites.to_vec(), groups: groups.to_vec() }.complete()
 }
 
-/// What most clients and servers agree on.
+/// The newest of these versions, which most peers negotiate.
 fn newest(side: &'static str, versions: &[Version]) -> Of {
     let version = if versions.contains(&Version::Tls13) { Version::Tls13 } else { Version::Tls12 };
     Of { side, version: version.name() }
 }
 
-/// With the first value of everything.
+/// The costs with the first measured suite, which has no extra work.
 fn baseline(costs: &Costs, of: Of) -> [Option<Cost>; 3] {
     let suite = costs.values(of, "full", "suite").next().unwrap_or_default();
     KINDS
@@ -154,7 +154,7 @@ fn baseline(costs: &Costs, of: Of) -> [Option<Cost>; 3] {
         .map(|cost| cost.map(|Cost { us, .. }| Cost { us, ratio: 1.0 }))
 }
 
-/// The cost of what adds something, beside that without it.
+/// The cost of a choice that adds work, relative to the cost `without` it.
 fn beside(costs: &Costs, of: Of, aspect: &str, value: &str, without: [Option<Cost>; 3]) -> [Option<Cost>; 3] {
     let [full, resumed, _] = without;
     let [with_full, with_resumed] = ["full", "resumed"].map(|kind| costs.of(of, kind, aspect, value));
@@ -205,12 +205,12 @@ fn add_certificates(table: &mut Table, costs: &Costs, of: Of, presented: &[Prese
     }
 }
 
-/// The usual cheap key: every client verifies it.
+/// The usual cheap key, which every client can verify.
 const CHEAP_KEY: &str = "ECDSA P-256";
-/// Cheaper choices that save less than this are not worth a line.
+/// The least ratio of costs for a hint: cheaper choices that save less are not worth a line.
 const WORTH_A_HINT: f64 = 1.1;
 
-/// What a usual key would save, if that is worth a line.
+/// A hint that compares the usual cheap key with `key`, if it saves enough.
 fn cheaper_key(costs: &Costs, of: Of, aspect: &str, key: &str) -> Option<String> {
     let us = |key: &str| costs.of(of, "full", aspect, key).map(|cost| cost.us);
     let (now, then) = us(key).zip(us(CHEAP_KEY))?;
@@ -228,7 +228,7 @@ fn add_groups(table: &mut Table, costs: &Costs, of: Of, groups: &[Group]) {
         table.add("groups", group.name(), [cost("full", group), cost("resumed", group), None]);
     }
     let first = groups.iter().find(fits).and_then(|group| Some((group, cost("full", group)?)));
-    // The hybrid protects what is recorded today from later quantum computers, which is worth its cost.
+    // The hybrid group is worth its cost: it protects traffic that is recorded today from future quantum computers.
     let is_worth_a_hint =
         |(group, cost): &(&Group, Cost)| **group != Group::X25519Mlkem768 && cost.ratio > WORTH_A_HINT;
     let Some((first, now)) = first.filter(is_worth_a_hint) else { return };
@@ -249,7 +249,7 @@ fn add_suites(table: &mut Table, costs: &Costs, side: &'static str, suites: impl
     let mut bodies: Vec<(Version, Suite, Cost)> = Vec::new();
     for suite in suites {
         let of = Of { side, version: suite.version().name() };
-        // Records and resumptions are the same work with either kind of key; the signature is another.
+        // Records and resumptions cost the same with either kind of key; only the signature differs.
         let measured = suite.name().replace("ecdhe-rsa", "ecdhe-ecdsa");
         let is_same = measured == suite.name();
         let mut row = KINDS.map(|kind| costs.of(of, kind, "suite", &measured));
@@ -277,7 +277,7 @@ fn add_tickets(table: &mut Table, costs: &Costs, versions: &[Version], tickets: 
     let tickets = tickets.unwrap_or(ServerSettings::TICKETS);
     let has_13 = versions.contains(&Version::Tls13);
     let of = newest("server", versions);
-    // In TLS 1.2 there is one or none.
+    // TLS 1.2 has at most one ticket.
     let measured = if has_13 { tickets } else { tickets.min(1) };
     let cost = |kind: &str, tickets: u32| costs.of(of, kind, "tickets", &tickets.to_string());
     table.add("tickets", tickets.to_string(), [cost("full", measured), cost("resumed", measured), None]);
@@ -315,7 +315,7 @@ fn add_client_certificates(table: &mut Table, costs: &Costs, of: Of, tls: &Liste
     }
 }
 
-/// Sealing is the same work on both sides.
+/// Adds the row for the record size. Sealing costs the same on both sides.
 fn add_record_size(table: &mut Table, costs: &Costs, size: Option<u64>) {
     let of = Of { side: "server", version: Version::Tls13.name() };
     let size = size.unwrap_or(LARGEST_RECORD);
