@@ -1,4 +1,4 @@
-//! Notices that the wall clock was set. Deadlines do not depend on it, but dates and the keys of tickets do.
+//! Detection of wall clock steps. Deadlines do not depend on the wall clock, but dates and ticket keys do.
 
 use crate::observe::journal::Journal;
 use crate::standing::Standing;
@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Starts a thread that waits until the clock is set, for as long as the process lasts. Errors: as timerfd_create(2), or as
-/// spawning a thread.
+/// Starts a thread that reports each step of the clock until the process ends. Errors: as timerfd_create(2), or the
+/// thread cannot be started.
 pub(crate) fn watch(standing: Arc<Standing>, journal: Journal) -> io::Result<()> {
     let timer = timerfd_create(TimerfdClockId::Realtime, TimerfdFlags::CLOEXEC)?;
     arm(&timer)?;
     let mut before = Reading::now();
     thread::Builder::new().name("clock".into()).spawn(move || {
-        // Another end than that of a clock that was set would come again and again.
+        // The loop ends with any other error, which would repeat at once.
         while let Err(Errno::CANCELED | Errno::INTR) = rustix::io::read(&timer, &mut [0; 8]) {
             let now = Reading::now();
             standing.clock_was_set();
@@ -35,7 +35,7 @@ pub(crate) fn watch(standing: Arc<Standing>, journal: Journal) -> io::Result<()>
     Ok(())
 }
 
-/// A date that never comes. The kernel ends the wait when the clock is set (timerfd_create(2)).
+/// Arms the timer for a date that never comes. The kernel cancels the wait when the clock is set (timerfd_create(2)).
 fn arm(timer: &OwnedFd) -> io::Result<()> {
     let never = Timespec { tv_sec: i64::MAX / 1_000_000_000, tv_nsec: 0 };
     let once = Itimerspec { it_interval: Timespec::default(), it_value: never };
@@ -44,21 +44,21 @@ fn arm(timer: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Both clocks at one moment.
+/// The time of both clocks at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     wall: SystemTime,
     monotonic: Instant,
 }
 
-/// By how much the wall clock was set.
+/// A step of the wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Forward(Duration),
     Back(Duration),
 }
 
-/// Smaller steps change nothing that anybody would notice.
+/// The smallest step to report; smaller ones have no visible effect.
 const LEAST: Duration = Duration::from_secs(1);
 
 impl Reading {

@@ -1,33 +1,34 @@
-//! Whether a worker accepts, and how it ends.
+//! The drain of a worker, from accepting connections to its end.
 
 use crate::config::document::Timeouts;
 use std::time::{Duration, Instant};
 
-/// The state of a worker's drain. It moves downwards alone.
+/// The state of a worker's drain. It only ever moves to a later variant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Drain {
-    /// It accepts.
+    /// The worker accepts connections.
     #[default]
     No,
-    /// Another process accepts in its place. Idle connections close; exchanges and tunnels have until then.
+    /// Another process accepts in this one's place. Idle connections close; exchanges and tunnels may continue until
+    /// `until`.
     Replaced { until: Instant },
     /// The process ends. Tunnels without traffic close, too.
     Stopping { until: Instant },
 }
 
-/// Why a worker drains.
+/// The cause of a drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     /// Another process has taken this one's place.
     Replaced,
-    /// SIGTERM.
+    /// The process received SIGTERM.
     Stopped,
-    /// A second one.
+    /// The process received a second SIGTERM.
     Killed,
 }
 
 impl Drain {
-    /// The state from `now` on; `None`: it stays as it is.
+    /// The state from `now` on; `None` if it does not change.
     pub(crate) fn next(self, why: Why, now: Instant, timeouts: &Timeouts) -> Option<Self> {
         let soon = now + timeouts.drain;
         match (self, why) {
@@ -40,12 +41,12 @@ impl Drain {
         }
     }
 
-    /// Whether the worker accepts no more.
+    /// Whether the worker has stopped accepting.
     pub(crate) fn is_on(self) -> bool {
         self != Self::No
     }
 
-    /// When all that is left is aborted.
+    /// The time at which the worker aborts all that is left.
     pub(crate) fn until(self) -> Option<Instant> {
         match self {
             Self::No => None,
@@ -53,7 +54,7 @@ impl Drain {
         }
     }
 
-    /// How long a client's connection may be idle, if a request on it would be welcome for `usual`.
+    /// The idle timeout of a client's connection; `usual` is the timeout without a drain.
     pub(crate) fn idle(self, usual: Duration, timeouts: &Timeouts) -> Duration {
         match self {
             Self::No => usual,
@@ -61,7 +62,7 @@ impl Drain {
         }
     }
 
-    /// How long a tunnel may be silent, of which the configuration says `usual`.
+    /// The idle timeout of a tunnel; `usual` is the configured one.
     pub(crate) fn silent(self, usual: Duration, timeouts: &Timeouts) -> Duration {
         match self {
             Self::No | Self::Replaced { .. } => usual,

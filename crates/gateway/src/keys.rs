@@ -1,16 +1,16 @@
-//! Keys that say what they index: a client's key finds no upstream connection.
+//! Typed keys: a client's key cannot index upstream connections.
 
 use std::fmt;
 use std::marker::PhantomData;
 use weir_reactor::{Key, Slab};
 
-/// One kind of thing.
+/// The kind of the indexed things.
 pub(crate) trait Kind {
-    /// Tells its keys apart in the poller and the timers.
+    /// The tag that marks keys of this kind in the poller and the timers.
     const TAG: u8;
 }
 
-/// Clients' connections.
+/// Client connections.
 #[derive(Debug)]
 pub(crate) enum OfClient {}
 /// Upstream connections.
@@ -22,7 +22,7 @@ pub(crate) enum OfExchange {}
 /// Tunnels.
 #[derive(Debug)]
 pub(crate) enum OfTunnel {}
-/// Copies of requests.
+/// Mirrored requests.
 #[derive(Debug)]
 pub(crate) enum OfMirror {}
 /// Services.
@@ -54,7 +54,7 @@ impl Kind for OfServer {
     const TAG: u8 = 7;
 }
 
-/// Listeners have no slab; their keys carry this tag.
+/// The tag of listeners, which have no slab.
 pub(crate) const FRONTEND: u8 = 5;
 
 pub(crate) type ClientId = Id<OfClient>;
@@ -65,17 +65,17 @@ pub(crate) type MirrorId = Id<OfMirror>;
 pub(crate) type ServiceId = Id<OfService>;
 pub(crate) type ServerId = Id<OfServer>;
 
-/// The key of one kind of thing.
+/// A key for things of one kind.
 pub(crate) struct Id<K>(Key, PhantomData<fn() -> K>);
 
 impl<K: Kind> Id<K> {
-    /// The id that travelled through the poller or the timers as `key`, if it is one of this kind.
+    /// The ID for `key` from the poller or the timers, if it is of this kind.
     #[inline]
     pub(crate) fn of(key: Key) -> Option<Self> {
         (key.tag() == K::TAG).then_some(Self(key, PhantomData))
     }
 
-    /// For the poller and the timers.
+    /// The untyped key, for the poller and the timers.
     #[inline]
     pub(crate) fn key(self) -> Key {
         self.0
@@ -132,7 +132,7 @@ impl<K: Kind, T> Store<K, T> {
         self.0.remove(id.0)
     }
 
-    /// Drops it where it is.
+    /// Drops the value in place, without moving it.
     pub(crate) fn discard(&mut self, id: Id<K>) {
         self.0.discard(id.0);
     }
@@ -145,7 +145,7 @@ impl<K: Kind, T> Store<K, T> {
         self.0.is_empty()
     }
 
-    /// The ids of all, in no particular order.
+    /// The IDs of all values, in no particular order.
     pub(crate) fn ids(&self) -> Vec<Id<K>> {
         self.0.keys().into_iter().map(|key| Id(key, PhantomData)).collect()
     }

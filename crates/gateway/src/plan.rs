@@ -1,4 +1,4 @@
-//! The configuration as one worker uses it.
+//! One worker's view of the configuration.
 
 use crate::config::document::AmbiguousPaths;
 use crate::config::{Action, Policy, Redirect, Route, Snapshot};
@@ -13,54 +13,54 @@ use weir_http1::RequestHead;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Among {
     All,
-    /// Those that come before a listener's redirect.
+    /// The routes for ACME challenges, which take precedence over a listener's redirect.
     Challenges,
 }
 
-/// A snapshot, with this worker's ids of its services.
+/// A snapshot, with this worker's IDs of its services.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub snapshot: Arc<Snapshot>,
-    /// In the order of [`Snapshot::services`].
+    /// The IDs of the services, in the order of [`Snapshot::services`].
     pub services: Vec<ServiceId>,
 }
 
-/// Why a request has no route.
+/// The reason why a request has no route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unrouted {
-    /// None is for it.
+    /// No route matches.
     NoRoute,
-    /// Servers may read its path as that of another route.
+    /// Servers may read the request's path as that of another route.
     Ambiguous,
 }
 
 impl Plan {
-    /// What a connection is held to until its request has a route.
+    /// The policy for a connection until its request has a route.
     #[inline]
     pub(crate) fn policy(&self) -> &Policy {
         &self.snapshot.policy
     }
 
-    /// What an exchange on this route is held to.
+    /// The policy for an exchange on this route.
     #[inline]
     pub(crate) fn policy_of(&self, route: usize) -> &Policy {
         self.snapshot.routes.get(route).map_or(&self.snapshot.policy, |route| &route.policy)
     }
 
-    /// What an exchange on this route changes about its answer.
+    /// The response edits of this route, if it has any.
     #[inline]
     pub(crate) fn response_edits(&self, route: usize) -> Option<&Edits> {
         self.snapshot.routes.get(route).map(|route| &route.response).filter(|edits| !edits.is_empty())
     }
 
-    /// What becomes of all requests to a listener, but for challenges of ACME.
+    /// The redirect of all requests to a listener, if it has one. ACME challenges are exempt.
     #[inline]
     pub(crate) fn redirect(&self, listener: &str) -> Option<&Redirect> {
         let redirects = &self.snapshot.redirects;
         redirects.iter().find(|(name, _)| **name == *listener).map(|(_, redirect)| redirect)
     }
 
-    /// The route of a request, whose head was parsed from `buf`, and its place among all, or among those for challenges.
+    /// The route of a request whose head was parsed from `buf`, with its index. `among` limits the routes to consider.
     pub(crate) fn route(
         &self,
         head: &RequestHead,
@@ -103,7 +103,7 @@ impl Plan {
     }
 }
 
-/// The routes of one request.
+/// The routes that one request can take, by path.
 struct ByPath<'a, F> {
     routes: &'a [Route],
     find: F,

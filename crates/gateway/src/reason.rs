@@ -1,4 +1,4 @@
-//! Why an exchange or a connection ended early: one enum for the log, the counters and the answer.
+//! Reasons for early ends of exchanges and connections: one enum for the log, the counters and the response.
 
 use crate::config::document::Failure;
 use std::time::Duration;
@@ -7,26 +7,26 @@ use weir_preface::hello::HelloError;
 use weir_preface::proxy::ProxyError;
 use weir_transport::Fault;
 
-/// Why something ended early. The names say whose fault it was.
+/// The reason for an early end. The name says who caused it.
 #[derive(Debug)]
 pub enum Reason {
-    /// The client's request is invalid; the rule without which it would pass, if a listener can let that pass.
+    /// The client's request is invalid. The rule, if any, is the one that a listener could relax to accept the request.
     BadRequest(RequestError, Option<Rule>),
     /// The client's request body is invalid.
     BadRequestBody(BodyError),
     /// The request body is larger than the gateway's limit.
     BodyTooLarge,
-    /// No route is for this request.
+    /// No route matches the request.
     NoRoute,
-    /// Servers may read its path as that of another route.
+    /// Servers may read the request's path as that of another route.
     AmbiguousPath,
     /// `CONNECT`: this gateway opens no tunnels.
     ConnectMethod,
-    /// `TRACE`, on a route that does not let it through.
+    /// `TRACE`, on a route that does not forward it.
     TraceMethod,
-    /// `Max-Forwards` is not a number.
+    /// `Max-Forwards` is not a number, or occurs twice.
     BadMaxForwards,
-    /// A field's name has an underscore, on a listener that refuses those.
+    /// A field name has an underscore, on a listener that rejects those.
     UnderscoreInName,
     /// The client did not complete a request head in time.
     HeadTimeout,
@@ -34,47 +34,47 @@ pub enum Reason {
     BodyTimeout,
     /// The client sent a request body too slowly.
     BodyTooSlow,
-    /// A request body took too long in all.
+    /// The request body exceeded its total time.
     BodyOverdue,
     /// The client did not complete the TLS handshake in time.
     HandshakeTimeout,
-    /// A connection that a proxy in front should have announced did not begin with a PROXY protocol header.
+    /// A connection on a listener with PROXY protocol did not begin with a valid header.
     BadProxyHeader(ProxyError),
-    /// A connection from an address that is none of the proxies' in front.
+    /// A connection on a listener with PROXY protocol came from an address outside the proxies' networks.
     UntrustedProxy,
-    /// A client from a network that is not let in.
+    /// The listener does not admit clients from this network.
     ClientDenied,
-    /// The client has as many connections as it may have.
+    /// The client has reached its maximum number of connections.
     TooManyConnections,
-    /// More handshakes are unfinished than may be, or more have come than can be done, and this one had to go.
+    /// Too many handshakes were unfinished, or more arrived than the cores can do, and this one was dropped.
     TooManyHandshakes,
-    /// The client has made as many requests as it may make; the time until the next one may come.
+    /// The client has exceeded its request rate; the time until its next request may be sent.
     RateLimited(Duration),
-    /// The client asked for this name, for which nothing is here.
+    /// The client sent this server name, which no service has.
     UnknownName(String),
-    /// The client did not begin with a ClientHello where connections are passed on by that.
+    /// The client did not begin with a ClientHello on a listener with passthrough.
     BadHello(HelloError),
     /// The client spoke cleartext HTTP, or another protocol, on a TLS port.
     NotTls,
     /// The client's TLS failed.
     ClientTls(Fault),
-    /// The client went away in the middle of an exchange.
+    /// The client disconnected during an exchange.
     ClientClosed,
     /// The client stopped reading its response.
     ClientStalled,
     /// The client read its response too slowly.
     ClientTooSlow,
-    /// A response took too long in all.
+    /// The response exceeded its total time.
     AnswerOverdue,
     /// All servers of the service are down or drained.
     NoServer,
-    /// Each server has as many connections in use as it may have, and too many requests wait already.
+    /// All servers have their maximum number of connections in use, and too many requests wait already.
     QueueFull,
-    /// Each server had as many connections in use as it may have, for too long.
+    /// All servers had their maximum number of connections in use for too long.
     QueueTimeout,
     /// The process has no descriptor for a connection to a server.
     NoDescriptors,
-    /// Connections have as much memory as they may have, and the request would have to be held.
+    /// Connections have reached their memory limit, and the request would have to be buffered.
     NoMemory,
     /// The upstream could not be reached.
     UpstreamConnect(Fault),
@@ -88,13 +88,14 @@ pub enum Reason {
     UpstreamClosed,
     /// The upstream closed or reset the connection during its response.
     UpstreamTruncated,
-    /// The upstream's response is invalid; the rule without which it would pass, if a service can let that pass.
+    /// The upstream's response is invalid. The rule, if any, is the one that a service could relax to accept the
+    /// response.
     BadResponse(ResponseError, Option<Rule>),
     /// The upstream's response body is invalid.
     BadResponseBody(BodyError),
     /// The upstream sent this many bytes beyond its response, or without a request.
     UpstreamStray(usize),
-    /// The upstream sent more interim answers, or longer ones, than it may.
+    /// The upstream sent too many interim responses, or too many bytes of them.
     TooManyInterims,
     /// The upstream switched protocols without being asked.
     UpstreamSwitched,
@@ -104,19 +105,19 @@ pub enum Reason {
     UpstreamTimeout,
     /// The upstream stalled during its response.
     UpstreamStalled,
-    /// The upstream answered before it was asked.
+    /// The upstream sent bytes before the request.
     UpstreamUnasked,
-    /// Nothing passed through a tunnel for too long.
+    /// A tunnel had no traffic for too long.
     TunnelIdle,
     /// The drain timed out.
     DrainTimeout,
-    /// A fault of the gateway itself: what cannot happen has happened.
+    /// A fault of the gateway itself: a state that should be impossible.
     Internal(&'static str),
 }
 
 impl Reason {
-    /// The status for the client, if no response has started. `None`: the client is gone,
-    /// or could not read it.
+    /// The status for the client, if no response has started. `None` if the client is gone, or could not read a
+    /// response.
     pub fn status(&self) -> Option<u16> {
         Some(match self {
             Self::NotTls | Self::BadMaxForwards | Self::AmbiguousPath | Self::UnderscoreInName => 400,
@@ -224,7 +225,7 @@ impl Reason {
         }
     }
 
-    /// How a server has failed, if it has. One that does this again and again should get no requests for a while.
+    /// The server's failure, if this is one. Repeated failures may eject the server for a while.
     pub(crate) fn failure(&self) -> Option<Failure> {
         match self {
             Self::UpstreamConnect(_)
@@ -243,7 +244,7 @@ impl Reason {
         }
     }
 
-    /// Details for the log, with the setting by which it would not have happened.
+    /// Details for the log, with the setting that would have prevented this end.
     pub fn detail(&self) -> Option<String> {
         match (self.cause(), self.remedy()) {
             (Some(cause), Some(remedy)) => Some(format!("{cause}; {remedy}")),
@@ -269,7 +270,7 @@ impl Reason {
         }
     }
 
-    /// The place of [`Reason::as_str`] in [`CODES`].
+    /// The index of [`Reason::as_str`] in [`CODES`].
     pub(crate) fn code(&self) -> usize {
         let name = self.as_str();
         let code = CODES.iter().position(|known| *known == name);
@@ -278,7 +279,7 @@ impl Reason {
     }
 }
 
-/// All codes, by which the workers count. `internal_error` comes last.
+/// All codes; the workers count by their index. `internal_error` is the last one.
 pub(crate) const CODES: [&str; 88] = [
     "body_too_large",
     "no_server",
@@ -383,7 +384,7 @@ mod tests {
             include_str!("../../../docs/OPERATING.md").split_once("## Response to each reason").unwrap();
         let (own, _) = include_str!("reason.rs").split_once("mod tests").unwrap();
         let rules = include_str!("../../http1/src/error.rs");
-        // Those of answers stand in the line's detail.
+        // Reasons for invalid responses are in the line's detail.
         let (requests, rest) = rules.split_once("impl ResponseError").unwrap();
         let (_, bodies) = rest.split_once("impl BodyError").unwrap();
         let mut seen = BTreeSet::new();

@@ -12,19 +12,19 @@ use std::thread;
 use std::time::Duration;
 use weir_tls::{Server, TicketSecrets};
 
-/// A file, and what has become of its changes.
+/// A file of ticket secrets, with counts of its changes.
 #[derive(Debug)]
 pub(crate) struct SecretsFile {
     pub path: PathBuf,
-    /// Changes that were taken.
+    /// Changes that took effect.
     pub reloads: AtomicU64,
-    /// Changes to something unusable.
+    /// Changes that made the file unusable.
     pub failures: AtomicU64,
-    /// The secrets in use are older than the file, which is unusable or gone.
+    /// Whether the secrets in use are older than the file, which is unusable or missing.
     pub is_stale: AtomicBool,
 }
 
-/// Watches the files of ticket secrets until it is dropped.
+/// A watch on the files of ticket secrets, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watching {
     files: Arc<[Arc<SecretsFile>]>,
@@ -32,8 +32,8 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
-    /// Watches the files of a configuration, whose servers have read them. What was counted goes on from `before`. Files are
-    /// compared by what is in them, since the date and inode behind a symbolic link say little. Errors: the thread cannot be
+    /// Watches the files of a configuration, whose servers have read them. Counts continue from `before`. Files are
+    /// compared by content, since date and inode behind a symbolic link say little. Errors: the thread cannot be
     /// started.
     pub(crate) fn start(
         snapshot: &Snapshot,
@@ -100,29 +100,29 @@ impl SecretsFile {
     }
 }
 
-/// A change takes effect when it was seen twice, so within a second or so.
+/// The interval of checks. A change takes effect once two checks have seen it, so within about a second.
 const EVERY: Duration = Duration::from_millis(400);
 
-/// The secrets, or why there are none.
+/// The secrets, or the reason why there are none.
 type Found = Result<TicketSecrets, String>;
 
 #[derive(Debug)]
 struct Watch {
     file: Arc<SecretsFile>,
-    /// All that use the file.
+    /// All servers that use the file.
     servers: Vec<Server>,
     settled: Settled<Found>,
 }
 
 impl Watch {
-    /// Reads the file and follows its change; says what it was.
+    /// Reads the file and applies its change, if any. Returns a description of it.
     fn look(&mut self) -> Option<Change<'_>> {
         let path = &self.file.path;
         let found = TicketSecrets::read(path).map_err(|error| error.to_string());
         match self.settled.next(found)? {
             Ok(secrets) => {
                 let was_stale = self.file.is_stale.swap(false, Ordering::Relaxed);
-                // Also those that were in use before the file became unusable.
+                // The secrets may be the ones in use from before the file became unusable.
                 let is_new =
                     self.servers.iter().any(|server| server.ticket_secrets().as_ref() != Some(secrets));
                 for server in &self.servers {
@@ -140,7 +140,7 @@ impl Watch {
     }
 }
 
-/// What an operator reads.
+/// A message for the operator.
 #[derive(Debug)]
 enum Change<'a> {
     Taken { path: &'a Path, count: usize },

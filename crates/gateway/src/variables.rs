@@ -1,14 +1,14 @@
 //! Texts with variables: `{name}`, and `{{` for a brace.
 
-/// A part of such a text.
+/// A part of a text with variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(Box<str>),
-    /// By its place among the known ones.
+    /// The index of a known variable.
     Variable(usize),
 }
 
-/// Takes a text apart. Errors: what is wrong, and which variables there are.
+/// Parses a text into its pieces. Errors: the fault, and the known variables.
 pub(crate) fn parse(text: &str, known: &[&str]) -> Result<Vec<Piece>, String> {
     if text.chars().any(|c| c.is_control() && c != '\t') {
         return Err(format!("invalid value {text:?}: control characters end a field"));
