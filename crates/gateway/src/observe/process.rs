@@ -31,7 +31,7 @@ pub(super) fn metrics(text: &mut Exposition) {
         metric("process_max_fds", "gauge", "The limit of open file descriptors.", limit as f64);
     }
     if let Some(start) = *START {
-        let help = "When the process started, in seconds since 1970.";
+        let help = "Start time of the process, in seconds since 1970.";
         metric("process_start_time_seconds", "gauge", help, start);
     }
 }

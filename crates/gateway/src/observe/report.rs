@@ -187,27 +187,31 @@ impl Report {
         let counters = &self.counters;
         text.family("weir_build_info", "gauge", "1, with the version of the program.");
         text.sample("weir_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
-        text.family("weir_connections_total", "counter", "Connections of clients.");
+        text.family("weir_connections_total", "counter", "Connections from clients.");
         text.sample("weir_connections_total", &[], counters.connections);
-        text.family("weir_clients", "gauge", "Open connections of clients.");
+        text.family("weir_clients", "gauge", "Open connections from clients.");
         text.sample("weir_clients", &[], self.clients as u64);
         text.family("weir_tunnels", "gauge", "Connections that carry another protocol.");
         text.sample("weir_tunnels", &[], self.tunnels as u64);
         text.family("weir_waiting_requests", "gauge", "Requests that wait for a connection to a server.");
         text.sample("weir_waiting_requests", &[], self.waiting as u64);
-        text.family("weir_timers", "gauge", "Deadlines that are set: at most a few for each connection.");
+        text.family("weir_timers", "gauge", "Active timers: at most a few for each connection.");
         text.sample("weir_timers", &[], self.timers as u64);
-        text.family("weir_requests_total", "counter", "Requests that were taken.");
+        text.family(
+            "weir_requests_total",
+            "counter",
+            "Requests that the gateway forwarded, or responded to itself.",
+        );
         text.sample("weir_requests_total", &[], counters.requests);
         text.family(
             "weir_answers_total",
             "counter",
-            "Answers by class of status; none: the client got none.",
+            "Responses by class of status; none: requests without a response.",
         );
         for (class, count) in CLASSES.iter().zip(counters.answers) {
             text.sample("weir_answers_total", &[("class", class)], count);
         }
-        text.family("weir_request_seconds", "histogram", "From a request's head to the end of its answer.");
+        text.family("weir_request_seconds", "histogram", "From a request's head to the end of its response.");
         let mut sum = 0;
         for (bound, count) in BOUNDS.iter().zip(counters.took) {
             sum += count;
@@ -231,17 +235,21 @@ impl Report {
             text.sample("weir_upstream_handshakes_total", &[("kind", kind)], count);
         }
         let name = "weir_tls_negotiated_total";
-        text.family(name, "counter", "Finished TLS handshakes by what they negotiated.");
+        text.family(name, "counter", "Finished TLS handshakes by version, suite and group.");
         for (with_upstream, Negotiated { version, suite, group }, count) in counters.negotiated() {
             let with = if with_upstream { "server" } else { "client" };
             let labels = [("with", with), ("version", version), ("suite", suite), ("group", group)];
             text.sample(name, &labels, count);
         }
-        text.family("weir_tickets_issued_total", "counter", "TLS tickets given to clients.");
+        text.family("weir_tickets_issued_total", "counter", "TLS tickets issued to clients.");
         text.sample("weir_tickets_issued_total", &[], self.tickets.issued);
-        text.family("weir_tickets_redeemed_total", "counter", "TLS tickets by which clients resumed.");
+        text.family(
+            "weir_tickets_redeemed_total",
+            "counter",
+            "TLS tickets with which clients resumed a session.",
+        );
         text.sample("weir_tickets_redeemed_total", &[], self.tickets.redeemed);
-        text.family("weir_tickets_refused_total", "counter", "TLS tickets that were refused, by reason.");
+        text.family("weir_tickets_refused_total", "counter", "Rejected TLS tickets, by reason.");
         for (reason, count) in self.tickets.refused() {
             text.sample("weir_tickets_refused_total", &[("reason", reason)], count);
         }
@@ -254,7 +262,7 @@ impl Report {
             text.sample("weir_ended_early_total", &[("reason", reason)], count);
         }
         let name = "weir_accepted_total";
-        text.family(name, "counter", "Heads of messages that broke a rule which `accept` lets pass.");
+        text.family(name, "counter", "Message heads that broke a rule relaxed by `accept`.");
         for (Accepted { rule, by }, count) in counters.accepted() {
             let by = match by {
                 By::Listener(name) => ("listener", name.as_str()),
@@ -263,44 +271,40 @@ impl Report {
             text.sample(name, &[("rule", rule), by], count);
         }
         let name = "weir_underscore_fields_dropped_total";
-        text.family(
-            name,
-            "counter",
-            "Fields of requests that were left out for the underscore in their name.",
-        );
+        text.family(name, "counter", "Request fields dropped for an underscore in their name.");
         text.sample(name, &[], counters.underscored);
         text.family("weir_retries_total", "counter", "Requests that were sent again.");
         text.sample("weir_retries_total", &[], counters.retries);
-        text.family("weir_ejections_total", "counter", "How often a server was ejected.");
+        text.family("weir_ejections_total", "counter", "Ejections of servers.");
         text.sample("weir_ejections_total", &[], counters.ejections);
-        text.family("weir_mirrored_total", "counter", "Copies of requests, by what became of them.");
+        text.family("weir_mirrored_total", "counter", "Mirrored requests, by their fate.");
         for (fate, count) in counters.mirrors() {
             text.sample("weir_mirrored_total", &[("fate", fate)], count);
         }
         text.family("weir_upstream_connections_total", "counter", "Connections to servers.");
         text.sample("weir_upstream_connections_total", &[], counters.upstream_connections);
         let name = "weir_upstream_connections_taken_over_total";
-        text.family(name, "counter", "Idle connections to servers that one worker gave to another.");
+        text.family(name, "counter", "Idle connections to servers handed from one worker to another.");
         text.sample(name, &[], counters.taken_over);
-        text.family("weir_access_log_lost_lines_total", "counter", "Lines of the access log that were lost.");
+        text.family("weir_access_log_lost_lines_total", "counter", "Lost lines of the access log.");
         text.sample("weir_access_log_lost_lines_total", &[], self.lost_lines);
         self.resource_metrics(&mut text);
         servers::metrics(&self.servers, &mut text);
         let name = "weir_certificate_not_after_seconds";
-        text.family(name, "gauge", "When a certificate expires, in seconds since 1970.");
+        text.family(name, "gauge", "Expiry of a certificate, in seconds since 1970.");
         for (file, at) in &*expiry {
             text.sample(name, &[("file", file)], at);
         }
         validity_metrics(&lists, &staples, &mut text);
         secrets_metrics(&secrets, &mut text);
         reload_metrics(reloads, since, &mut text);
-        text.family("weir_clock_steps_total", "counter", "How often the wall clock was set.");
+        text.family("weir_clock_steps_total", "counter", "Steps of the wall clock.");
         text.sample("weir_clock_steps_total", &[], standing.clock_steps());
         let name = "weir_upgrades_total";
         text.family(
             name,
             "counter",
-            "Upgrades of the program by their result, those before this process included.",
+            "Upgrades of the program by result, including those before this process.",
         );
         let (taken, refused) = upgrades.counts();
         text.sample(name, &[("result", "taken")], taken);
@@ -325,7 +329,11 @@ impl Report {
     fn resource_metrics(&self, text: &mut Exposition) {
         let Open { limit, connections, most_clients, clients, upstreams } = self.descriptors;
         let name = "weir_descriptors";
-        text.family(name, "gauge", "Descriptors: the process's limit, what connections may have, and have.");
+        text.family(
+            name,
+            "gauge",
+            "File descriptors: the limits of the process and of connections, and those in use.",
+        );
         let kinds = [
             ("limit", limit),
             ("connections_limit", connections),
@@ -339,28 +347,28 @@ impl Report {
         text.family(
             "weir_memory_bytes",
             "gauge",
-            "Bytes that connections have in memory, as the gateway counts them.",
+            "Memory in use by connections, in bytes, as the gateway counts it.",
         );
         text.sample("weir_memory_bytes", &[], self.memory as u64);
-        text.family("weir_memory_limited", "gauge", "1 while that is as much as limits.memory allows.");
+        text.family(
+            "weir_memory_limited",
+            "gauge",
+            "1 while connections use as much memory as limits.memory allows.",
+        );
         text.sample("weir_memory_limited", &[], u64::from(self.is_short));
         let name = "weir_handshakes_unfinished";
-        text.family(
-            name,
-            "gauge",
-            "Handshakes with clients, or what comes before them, that are not finished.",
-        );
+        text.family(name, "gauge", "Unfinished handshakes with clients, including what precedes TLS.");
         text.sample(name, &[], self.handshakes as u64);
         let name = "weir_handshakes_waiting";
-        text.family(name, "gauge", "Those of them that wait for their turn.");
+        text.family(name, "gauge", "Unfinished handshakes with clients that wait for their turn.");
         text.sample(name, &[], self.handshakes_waiting as u64);
         let name = "weir_accept_rests_total";
-        text.family(name, "counter", "How often a listener let clients wait, by what was missing.");
+        text.family(name, "counter", "Pauses of listeners, by the exhausted resource.");
         for (cause, count) in self.counters.rests() {
             text.sample(name, &[("cause", cause)], count);
         }
         let name = "weir_evicted_total";
-        text.family(name, "counter", "Idle connections that were closed to make room, by what was missing.");
+        text.family(name, "counter", "Idle connections closed to make room, by the exhausted resource.");
         for (kind, cause, count) in self.counters.evictions() {
             text.sample(name, &[("kind", kind), ("cause", cause)], count);
         }
@@ -369,14 +377,14 @@ impl Report {
 
 fn reload_metrics(Reloads { taken, refused, is_stale }: Reloads, since: u64, text: &mut Exposition) {
     let name = "weir_reloads_total";
-    text.family(name, "counter", "Reloads of the configuration by their result.");
+    text.family(name, "counter", "Reloads of the configuration by result.");
     text.sample(name, &[("result", "taken")], taken);
     text.sample(name, &[("result", "refused")], refused);
     let name = "weir_configuration_since_seconds";
-    text.family(name, "gauge", "When the configuration in use was taken, in seconds since 1970.");
+    text.family(name, "gauge", "Load time of the configuration in use, in seconds since 1970.");
     text.sample(name, &[], since);
     let name = "weir_configuration_stale";
-    text.family(name, "gauge", "1 while the last reload was refused, and the configuration in use is older.");
+    text.family(name, "gauge", "1 after a refused reload, while an older configuration is in use.");
     text.sample(name, &[], u64::from(is_stale));
 }
 
@@ -407,19 +415,19 @@ fn secrets_metrics(secrets: &[Arc<SecretsFile>], text: &mut Exposition) {
         (
             "weir_ticket_secrets_reloads_total",
             "counter",
-            "Changes of a file of ticket secrets that were taken.",
+            "Changes of a ticket secrets file that took effect.",
             |file| file.reloads.load(Ordering::Relaxed),
         ),
         (
             "weir_ticket_secrets_reload_failures_total",
             "counter",
-            "Changes of a file of ticket secrets to something unusable.",
+            "Changes of a ticket secrets file that made it unusable.",
             |file| file.failures.load(Ordering::Relaxed),
         ),
         (
             "weir_ticket_secrets_stale",
             "gauge",
-            "1 while a file of ticket secrets is unusable, and the secrets in use are older.",
+            "1 while a ticket secrets file is unusable, and older secrets are in use.",
             |file| u64::from(file.is_stale.load(Ordering::Relaxed)),
         ),
     ];

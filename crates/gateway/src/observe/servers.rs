@@ -58,7 +58,7 @@ impl ServerReport {
 
 /// Appends the metrics of servers.
 pub(super) fn metrics(servers: &[ServerReport], text: &mut Exposition) {
-    text.family("weir_server_answers_total", "counter", "Answers of a server by class of status.");
+    text.family("weir_server_answers_total", "counter", "Responses of a server by class of status.");
     for server in servers {
         for (class, count) in CLASSES.iter().zip(server.answers) {
             let [service, name] = labels(server);
@@ -73,9 +73,7 @@ pub(super) fn metrics(servers: &[ServerReport], text: &mut Exposition) {
         ("weir_server_weight", "The weight in force of a server.", |server| server.weight as usize),
         ("weir_server_in_flight", "Requests in flight at a server.", |server| server.in_flight),
         ("weir_server_idle_connections", "Idle connections to a server.", |server| server.idle),
-        ("weir_server_ejected", "Workers that send a server nothing, since it kept failing.", |server| {
-            server.ejected
-        }),
+        ("weir_server_ejected", "Workers that have ejected a server.", |server| server.ejected),
     ];
     for (name, help, value) in gauges {
         text.family(name, "gauge", help);
@@ -83,7 +81,7 @@ pub(super) fn metrics(servers: &[ServerReport], text: &mut Exposition) {
             text.sample(name, &labels(server), value(server) as u64);
         }
     }
-    text.family("weir_server_state", "gauge", "1 for the state that a server is in, else 0.");
+    text.family("weir_server_state", "gauge", "1 for the current state of a server, else 0.");
     for server in servers {
         for (state, name) in STATES {
             let [service, label] = labels(server);
