@@ -103,7 +103,7 @@ fn a_server_that_does_not_answer_in_time_is_down() {
         silent.address
     );
     let weir = Weir::configured(&config, 1);
-    weir.wait_for_stderr(&["is down: no answer within 50ms"]);
+    weir.wait_for_stderr(&["is down: no response within 50ms"]);
     // The health check thread does not delay the exit.
     assert_eq!(weir.stop().code, Some(0));
 }

@@ -99,7 +99,7 @@ impl Check {
     /// Handles the deadline: starts a check, or ends one that has timed out.
     pub(super) fn time(&mut self, reactor: &mut Reactor, now: Instant) -> Option<Outcome> {
         if let State::Running { .. } = self.state {
-            return Some(Outcome::Failed(format!("no answer within {:?}", self.health.timeout)));
+            return Some(Outcome::Failed(format!("no response within {:?}", self.health.timeout)));
         }
         let socket = match reactor.connect(&self.server.address) {
             Ok(socket) => socket,
@@ -164,7 +164,7 @@ impl Check {
         match parsed {
             Ok(Parse::Complete(_)) if self.health.accepts(head.status) => Ok(Some(Outcome::Passed)),
             Ok(Parse::Complete(_)) => Ok(Some(Outcome::Failed(format!("status {}", head.status)))),
-            Ok(Parse::Partial) if ended => Ok(Some(Outcome::Failed("closed without an answer".to_owned()))),
+            Ok(Parse::Partial) if ended => Ok(Some(Outcome::Failed("closed without a response".to_owned()))),
             Ok(Parse::Partial) => Ok(None),
             Err(error) => Ok(Some(Outcome::Failed(error.to_string()))),
         }
