@@ -207,7 +207,7 @@ fn the_port_is_that_of_tls() {
     ] {
         let config = format!("{WEB}redirect = {redirect}\n{}", tls(binds));
         let Some(expected) = expected else {
-            refused(&config, "expected one that clients are sent to; write { to = \"https\", port = 8443 }");
+            refused(&config, "expected one to redirect clients to; write { to = \"https\", port = 8443 }");
             continue;
         };
         fs::write(&file, config).unwrap();

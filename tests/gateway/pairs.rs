@@ -495,7 +495,7 @@ fn a_value_without_effect_is_refused() {
         ),
         (
             "bind = '127.0.0.1:0'\nallow = 'unix'",
-            "allow.0: invalid network `unix`: no client comes by a Unix socket",
+            "allow.0: invalid network `unix`: no client connects over a Unix socket",
         ),
         (
             "bind = '127.0.0.1:0'\ntrusted_proxies = ['10.0.0.0/8', 'unix']",

@@ -242,11 +242,7 @@ fn a_good_ocsp_response_is_stapled_and_another_is_warned_of() {
     let long = ("20200101000000Z", Some("20491231000000Z"));
     for (status, valid, why) in [
         (Status::Good, long, None),
-        (
-            Status::Good,
-            ("20200101000000Z", Some("20200108000000Z")),
-            Some("it has expired on Wed, 08 Jan 2020"),
-        ),
+        (Status::Good, ("20200101000000Z", Some("20200108000000Z")), Some("it expired on Wed, 08 Jan 2020")),
         (Status::Good, ("20480101000000Z", Some("20490101000000Z")), Some("it is valid only from")),
         (Status::Good, ("20200101000000Z", None), Some("it does not say when the next one is due")),
         (Status::Revoked, long, Some("it says that the certificate is revoked")),
@@ -309,7 +305,7 @@ fn an_overdue_revocation_list_and_a_ca_without_one_are_warned_of() {
                 "is expired: the next one was due on Fri, 01 Jan 2021",
             ],
         ),
-        (list(first, (2048, 2049)) + &list(second, (2020, 2049)), &["is of the future"]),
+        (list(first, (2048, 2049)) + &list(second, (2020, 2049)), &["is from the future"]),
     ] {
         std::fs::write(&crl, lists).unwrap();
         let ended = Weir::run(&["check", "--config", file.to_str().unwrap()]);

@@ -85,8 +85,8 @@ fn what_a_route_says_of_a_client_is_no_trailer() {
             "request_trailers = ['X-Sum', 'X.User']\nrequest_headers.set.X-User = 'a'",
             "1: `X.User` is set, added or removed",
         ),
-        ("request_trailers = 'X.Forwarded.For'", "0: `X.Forwarded.For` says who the client is"),
-        ("request_trailers = 'Client-Cert'", "0: `Client-Cert` says who the client is"),
+        ("request_trailers = 'X.Forwarded.For'", "0: `X.Forwarded.For` identifies the client"),
+        ("request_trailers = 'Client-Cert'", "0: `Client-Cert` identifies the client"),
         ("request_trailers = 'X-Id'\n[tracing]\nrequest_id = 'X-Id'", "0: `X-Id` is set, added or removed"),
         (
             "request_trailers = 'traceparent'\n[tracing]\ntraceparent = true",

@@ -269,7 +269,7 @@ impl Admin {
             return Answer::text(501, "this gateway does not reload\n");
         }
         let Ok(outcome) = outcome.recv_timeout(RELOAD) else {
-            return Answer::text(504, "the reload goes on; its outcome will be in the log\n");
+            return Answer::text(504, "the reload continues; see the log for its outcome\n");
         };
         let status = match outcome {
             Outcome::Taken { .. } => 200,
@@ -292,7 +292,7 @@ impl Admin {
         match outcome.recv() {
             Ok(outcome @ upgrade::Outcome::Taken { .. }) => Answer::json(200, &outcome),
             Ok(outcome @ upgrade::Outcome::Refused { .. }) => Answer::json(409, &outcome),
-            Err(_) => Answer::text(504, "the outcome of the upgrade will be in the log\n"),
+            Err(_) => Answer::text(504, "see the log for the outcome of the upgrade\n"),
         }
     }
 }

@@ -87,7 +87,7 @@ impl std::fmt::Display for Step {
         };
         write!(
             f,
-            "weir: the clock was set {direction} by {:.1} s; timeouts go on, dates and the keys of tickets follow it",
+            "weir: the clock was set {direction} by {:.1} s; timeouts are unaffected, dates and ticket keys follow it",
             by.as_secs_f64()
         )
     }

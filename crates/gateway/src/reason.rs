@@ -258,7 +258,7 @@ impl Reason {
                 Some(fault.to_string())
             }
             Self::BadProxyHeader(error) => Some(error.to_string()),
-            Self::UnknownName(name) if name.is_empty() => Some("it asked for none".to_owned()),
+            Self::UnknownName(name) if name.is_empty() => Some("the client sent no server name".to_owned()),
             Self::UnknownName(name) => Some(name.clone()),
             Self::BadHello(error) => Some(error.to_string()),
             Self::BadRequest(error, _) => Some(error.to_string()),

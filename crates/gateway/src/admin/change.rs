@@ -33,7 +33,7 @@ impl Change {
             }
         }
         if change == Self::default() {
-            return Err(format!("missing parameter: expected {EXPECTED} behind a `?`"));
+            return Err(format!("missing parameter: expected {EXPECTED} after a `?`"));
         }
         Ok(change)
     }

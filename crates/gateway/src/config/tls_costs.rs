@@ -33,7 +33,7 @@ pub(super) fn write(
         out,
         "  CPU time of the gateway for a connection with one request, by a full handshake and resumed, and"
     )?;
-    writeln!(out, "  for a body of 64 KiB; beside it, times the cheapest choice there is. Measured on")?;
+    writeln!(out, "  for a body of 64 KiB, each with its ratio to the cheapest choice. Measured on")?;
     writeln!(out, "  {}.", costs.cpu)?;
     for (name, table) in tables {
         table.write(out, &name)?;

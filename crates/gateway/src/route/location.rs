@@ -72,7 +72,7 @@ impl FromStr for Location {
         let location = Self { to, form };
         let usual = Values { scheme: "https", host: b"a.example", target: b"/", ..Values::none() };
         location.write(&usual, &mut Vec::new()).map_err(|_| {
-            format!("invalid value `{text}`: no host can be there: expected a name in ASCII, perhaps with a port, such as xn--bcher-kva.example")
+            format!("invalid value `{text}`: invalid host: expected an ASCII name, with or without a port, such as xn--bcher-kva.example")
         })?;
         Ok(location)
     }

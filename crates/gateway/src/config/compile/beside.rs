@@ -91,8 +91,7 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
             ("accept", !accept.is_empty()),
             ("limits", *limits != OwnLimits::default()),
         ];
-        let why =
-            "beside `passthrough` without `tls`: it is for HTTP, and all connections are passed on unread";
+        let why = "beside `passthrough` without `tls`: it is for HTTP, and all connections are forwarded undecrypted";
         without_effect(key, &of_http, why, findings);
     }
     if let Some(tls) = tls {
@@ -108,7 +107,7 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
     for (name, networks) in lists {
         for (at, network) in networks.iter().enumerate() {
             let why = match network {
-                Network::Unix if !some_unix => "no client comes by a Unix socket, as `bind` has none",
+                Network::Unix if !some_unix => "no client connects over a Unix socket, as `bind` has none",
                 Network::Addresses { .. } if !some_tcp => {
                     "no client has an address, as `bind` has Unix sockets alone; write \"unix\" for all of them"
                 }
@@ -133,7 +132,12 @@ fn of_tls(tls: &ListenerTls, key: &str, findings: &mut Findings) {
     };
     if !has_old {
         let set = [("sessions", tls.sessions.is_some())];
-        without_effect(key, &set, "without TLS 1.2: other clients' sessions are in their tickets", findings);
+        without_effect(
+            key,
+            &set,
+            "without TLS 1.2: clients of TLS 1.3 keep their sessions in tickets",
+            findings,
+        );
     }
 }
 

@@ -87,7 +87,7 @@ fn check(listener: &document::Listener, key: &str, findings: &mut Findings) {
     if listener.tls.as_ref().is_some_and(|tls| tls.key_log.is_some()) {
         findings.warn(
             format!("{key}.tls.key_log"),
-            "the secrets of all sessions are written to a file; who reads it can decrypt the traffic",
+            "the secrets of all sessions are written to a file; a reader of the file can decrypt the traffic",
             "remove it when you are done debugging",
         );
     }

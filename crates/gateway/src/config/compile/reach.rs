@@ -107,19 +107,19 @@ impl<'a> Reach<'a> {
         let is_fault =
             !route.listener.is_empty() && others.iter().any(|listener| listener.redirect.is_some());
         if listeners.is_empty() && !others.is_empty() && !is_fault {
-            let why = "no request takes this route: all listeners redirect their requests, or pass connections on unread";
+            let why = "no request takes this route: all listeners redirect their requests, or forward connections undecrypted";
             findings.warn(key, why, "remove it, or add a listener");
         } else if !route.client.is_empty()
             && !route.client.iter().any(|client| listeners.iter().any(|listener| lets_in(listener, *client)))
         {
-            let why = "no request takes this route: none of its listeners has clients of these networks";
-            findings.warn(format!("{key}.client"), why, "remove it, or let them in");
+            let why = "no request takes this route: none of its listeners admits clients of these networks";
+            findings.warn(format!("{key}.client"), why, "remove it, or admit these networks");
         }
         for (at, path) in route.path.iter().enumerate() {
             if let Some(usual) = path.in_usual_form() {
                 let why =
                     format!("no request has the path `{path}`: routes are compared in the form `{usual}`");
-                findings.warn(format!("{key}.path.{at}"), why, "write it so");
+                findings.warn(format!("{key}.path.{at}"), why, "write it in that form");
             }
         }
         for (at, method) in route.method.iter().enumerate() {

@@ -54,7 +54,7 @@ fn secure_port(config: &Config, key: &str) -> Result<u16, Fault> {
         Some(_) if !ports.contains(&HTTPS) => {
             let ports: Vec<_> = ports.iter().map(ToString::to_string).collect();
             let why = format!(
-                "listeners with TLS have the ports {}: expected one that clients are sent to; write {{ to = \"https\", port = {} }}",
+                "listeners with TLS have the ports {}: expected one to redirect clients to; write {{ to = \"https\", port = {} }}",
                 ports.join(", "),
                 ports[0],
             );

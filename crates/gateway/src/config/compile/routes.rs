@@ -369,13 +369,13 @@ fn trailers(names: &[String], request: Option<&Edits>, key: &str) -> Result<Opti
         }
         if request.is_some_and(|request| request.owns(name.as_bytes())) {
             let why = format!(
-                "`{name}` is set, added or removed in heads, and what a client writes in a trailer would go along: take it out of `request_trailers`, or out of `request_headers`"
+                "`{name}` is set, added or removed in heads, and a client's trailer of that name would be forwarded: remove it from `request_trailers`, or from `request_headers`"
             );
             return Err(Fault::new(format!("{key}.request_trailers.{at}"), why));
         }
         if is_imitation(name.as_bytes(), false) {
             let why = format!(
-                "`{name}` says who the client is, which servers take from proxies: expected a field that clients may write"
+                "`{name}` identifies the client, and servers trust proxies to set it: expected a field that clients may send"
             );
             return Err(Fault::new(format!("{key}.request_trailers.{at}"), why));
         }

@@ -25,7 +25,7 @@ pub(super) fn compile(
                 secrets.insert(shared(listeners).or_else(TicketSecrets::of_process).ok_or_else(|| {
                     Fault::new(
                         format!("service.{}.sticky", service.name),
-                        "the system has no randomness for it",
+                        "the system has no source of randomness",
                     )
                 })?)
             }

@@ -11,7 +11,7 @@ pub(super) fn warn_of_lists(server: &Server, key: &str, findings: &mut Findings)
         let RevocationList { origin, line, issuer, this_update, next_update } = list;
         let of = format!("{origin}, line {line}: the revocation list of {issuer}");
         if *this_update > now {
-            let message = format!("{of} is of the future, {}", date(*this_update));
+            let message = format!("{of} is from the future, {}", date(*this_update));
             findings.warn(key, message, "check this machine's clock, and fetch the CA's current list");
         }
         match next_update {
@@ -64,7 +64,7 @@ pub(super) fn warn_of_responses(server: &Server, findings: &mut Findings) {
             Some(why) => why.clone(),
             None if *next_update == i64::MIN => "it does not say when the next one is due".to_owned(),
             None if *this_update > now => format!("it is valid only from {}", date(*this_update)),
-            None => format!("it has expired on {}", date(*next_update)),
+            None => format!("it expired on {}", date(*next_update)),
         };
         findings.warn(
             format!("certificate.{index}.ocsp"),

@@ -46,8 +46,8 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         let lists = [
             ("trusts proxies in", &listener.trusted_proxies),
             ("PROXY protocol from", &listener.proxy_protocol),
-            ("lets in", &listener.allow),
-            ("turns away", &listener.deny),
+            ("allows", &listener.allow),
+            ("denies", &listener.deny),
         ];
         for (what, networks) in lists.into_iter().filter(|(_, networks)| !networks.is_empty()) {
             let networks: Vec<_> = networks.iter().map(ToString::to_string).collect();
@@ -103,8 +103,8 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     writeln!(out, "\nLimits")?;
     writeln!(out, "  {}, body {body}", of_heads(general))?;
     match connections {
-        Some(most) => writeln!(out, "  {most} connections of clients, if the open-file limit allows them")?,
-        None => writeln!(out, "  connections of clients by the open-file limit")?,
+        Some(most) => writeln!(out, "  {most} client connections, if the open-file limit allows them")?,
+        None => writeln!(out, "  client connections by the open-file limit")?,
     }
     if let Some(most) = memory {
         writeln!(out, "  {most} bytes of memory for connections")?;

@@ -30,7 +30,7 @@ pub(super) fn write<'a>(
             writeln!(out, "  {:<16} {line}", "")?;
         }
         if service.limits != *general {
-            writeln!(out, "  {:<16} answers with {}", "", of_heads(&service.limits))?;
+            writeln!(out, "  {:<16} responses with {}", "", of_heads(&service.limits))?;
         }
     }
     Ok(())
