@@ -21,9 +21,9 @@ pub(crate) enum Drain {
 pub(crate) enum Why {
     /// Another process has taken this one's place.
     Replaced,
-    /// The process received SIGTERM.
+    /// The process received a signal to stop: SIGTERM or SIGINT.
     Stopped,
-    /// The process received a second SIGTERM.
+    /// The process received a second signal to stop.
     Killed,
 }
 

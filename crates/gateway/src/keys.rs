@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use weir_reactor::{Key, Slab};
 
-/// The kind of the indexed things.
+/// A kind of indexed values.
 pub(crate) trait Kind {
     /// The tag that marks keys of this kind in the poller and the timers.
     const TAG: u8;
@@ -65,7 +65,7 @@ pub(crate) type MirrorId = Id<OfMirror>;
 pub(crate) type ServiceId = Id<OfService>;
 pub(crate) type ServerId = Id<OfServer>;
 
-/// A key for things of one kind.
+/// The key of a value of one kind.
 pub(crate) struct Id<K>(Key, PhantomData<fn() -> K>);
 
 impl<K: Kind> Id<K> {
@@ -104,7 +104,7 @@ impl<K> fmt::Debug for Id<K> {
     }
 }
 
-/// All things of one kind.
+/// All values of one kind.
 #[derive(Debug)]
 pub(crate) struct Store<K, T>(Slab<T>, PhantomData<fn() -> K>);
 

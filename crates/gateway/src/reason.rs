@@ -26,7 +26,7 @@ pub enum Reason {
     TraceMethod,
     /// `Max-Forwards` is not a number, or occurs twice.
     BadMaxForwards,
-    /// A field name has an underscore, on a listener that rejects those.
+    /// A field name contains an underscore, and the listener rejects such fields.
     UnderscoreInName,
     /// The client did not complete a request head in time.
     HeadTimeout,
@@ -46,7 +46,7 @@ pub enum Reason {
     ClientDenied,
     /// The client has reached its maximum number of connections.
     TooManyConnections,
-    /// Too many handshakes were unfinished, or more arrived than the cores can do, and this one was dropped.
+    /// Too many handshakes were unfinished, or more arrived than the cores could complete, and this one was dropped.
     TooManyHandshakes,
     /// The client has exceeded its request rate; the time until its next request may be sent.
     RateLimited(Duration),
@@ -105,7 +105,7 @@ pub enum Reason {
     UpstreamTimeout,
     /// The upstream stalled during its response.
     UpstreamStalled,
-    /// The upstream sent bytes before the request.
+    /// The upstream sent bytes before the first byte of the request.
     UpstreamUnasked,
     /// A tunnel had no traffic for too long.
     TunnelIdle,
@@ -244,7 +244,7 @@ impl Reason {
         }
     }
 
-    /// Details for the log, with the setting that would have prevented this end.
+    /// Details for the log, with the setting that would have prevented the early end.
     pub fn detail(&self) -> Option<String> {
         match (self.cause(), self.remedy()) {
             (Some(cause), Some(remedy)) => Some(format!("{cause}; {remedy}")),

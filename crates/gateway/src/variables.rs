@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(Box<str>),
-    /// The index of a known variable.
+    /// A variable, by its index among the known ones.
     Variable(usize),
 }
 

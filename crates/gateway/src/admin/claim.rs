@@ -15,7 +15,7 @@ use weir_reactor::Address;
 #[derive(Debug)]
 pub(super) struct Claims(UnixListener);
 
-/// A claim: a process waits for the address.
+/// A claim: the connection of a process that waits for the address.
 #[derive(Debug)]
 pub(super) struct Claim(UnixStream);
 
@@ -46,7 +46,7 @@ impl AsFd for Claims {
 impl Claim {
     /// Reports to the waiting process that the address is free.
     pub(super) fn grant(self) {
-        // A process that did not wait finds out when it binds.
+        // The write fails if the process no longer waits. It then finds out when it binds.
         let _ = (&self.0).write_all(&GRANTED);
     }
 }

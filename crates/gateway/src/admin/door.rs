@@ -155,7 +155,7 @@ impl Door {
     }
 }
 
-/// A connection or request that is counted until this is dropped.
+/// A guard that counts a connection or a request until it is dropped.
 #[derive(Debug)]
 pub(super) struct Counted {
     door: Arc<Door>,

@@ -1,4 +1,4 @@
-//! Services and their servers: their state, and changes to it at run time.
+//! Services and their servers: state, and changes at run time.
 
 use super::change::Change;
 use super::{Admin, Answer};

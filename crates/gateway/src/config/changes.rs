@@ -1,4 +1,4 @@
-//! A summary of the changes by a reload.
+//! A summary of a reload's changes.
 
 use super::Checked;
 use super::files::{of_certificate, of_listener, of_service};

@@ -23,7 +23,7 @@ pub struct Checked {
 impl Checked {
     /// Checks a configuration. Errors: all findings, if there is a fault.
     pub fn new(config: Config) -> Result<Self, Findings> {
-        // Read before their use: a file that changes meanwhile then differs at the next check.
+        // Read before the files are used: one that changes meanwhile differs at the next check.
         let files = Files::read(&config);
         let mut findings = Findings::default();
         match compile(&config, &mut findings) {

@@ -100,7 +100,7 @@ impl Finding {
         }
     }
 
-    /// Whether both are the same finding, perhaps in different places.
+    /// Whether both findings are the same, regardless of their place.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         (self.severity, &self.key, &self.message) == (other.severity, &other.key, &other.message)
     }

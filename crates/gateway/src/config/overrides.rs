@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Override {
-    /// The server gets no new requests, except from clients with its cookie.
+    /// The server gets no new requests, except from clients with its sticky cookie.
     pub is_drained: bool,
     /// A weight of 0 to 1000 in place of the configured one; 0 means no requests at all.
     pub weight: Option<u32>,
@@ -44,7 +44,7 @@ impl Overrides {
             .collect()
     }
 
-    /// The changes to the server with this ID; the default for none.
+    /// The changes to the server with this ID, or the default without any.
     pub(crate) fn of(&self, service: &str, server: u64) -> Override {
         match self.0.is_empty() {
             true => Override::default(),

@@ -146,7 +146,7 @@ fn newest(side: &'static str, versions: &[Version]) -> Of {
     Of { side, version: version.name() }
 }
 
-/// The costs with the first measured suite, which has no extra work.
+/// The costs of the first measured suite, without any choice that adds work.
 fn baseline(costs: &Costs, of: Of) -> [Option<Cost>; 3] {
     let suite = costs.values(of, "full", "suite").next().unwrap_or_default();
     KINDS

@@ -40,7 +40,7 @@ impl Date {
 
 const LINE: &[u8; 37] = b"Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n";
 
-/// Bytes before the value.
+/// The number of bytes before the value.
 const NAME: usize = b"Date: ".len();
 
 /// The last second of the year 9999: the format has four digits for the year.

@@ -40,7 +40,7 @@ struct Known<'a> {
 }
 
 /// The field lines about the client, for a request whose head was parsed from `buf`. `peer` is the client's own address
-/// if no proxy is trusted. `scheme` and `host` are the request's own, for lack of a report by a proxy in front.
+/// if no proxy is trusted. `scheme` and `host` are the request's own, in case no proxy in front reports them.
 #[cold]
 pub(crate) fn lines(
     (head, buf): (&RequestHead, &[u8]),

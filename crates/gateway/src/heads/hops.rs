@@ -9,7 +9,7 @@ pub(crate) enum Hops {
     Any,
     /// None: the gateway must respond itself.
     None,
-    /// This gateway, and the given number after it.
+    /// The gateway may forward the request, and this many recipients after it may, too.
     AndThen(u64),
     /// The value is not a number, or there are two fields.
     Invalid,

@@ -76,7 +76,7 @@ mod tests {
     /// The characters of a name other than letters and digits (RFC 9110 section 5.6.2).
     const SEPARATORS: &[u8] = b"!#$%&'*+-.^_`|~";
 
-    /// The variable for a name, by the server that replaces the most characters.
+    /// The variable for a name on a server that replaces all characters except letters and digits.
     fn variable(name: &[u8]) -> Vec<u8> {
         let folded = name.iter().map(|byte| if byte.is_ascii_alphanumeric() { *byte } else { b'_' });
         folded.map(|byte| byte.to_ascii_uppercase()).collect()

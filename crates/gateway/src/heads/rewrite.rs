@@ -125,7 +125,7 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &m
     underscored
 }
 
-/// Appends both kinds of fields; the route's fields replace the gateway's of the same name.
+/// Appends the gateway's fields and those of the route, which replace the gateway's of the same name.
 #[cold]
 fn forwarded_and_edits(forwarded: &[u8], host: &[u8], edits: &Edits, values: &Values<'_>, out: &mut Vec<u8>) {
     for own in forwarded.split_inclusive(|byte| *byte == b'\n') {
@@ -268,8 +268,8 @@ pub(crate) fn response(buf: &[u8], head: &ResponseHead, back: Back<'_>, out: &mu
     via(name, head.version, edits, out);
 }
 
-/// Whether a response field is not forwarded: the length, which follows from the framing, and challenges and fields of
-/// proxy authentication, which are for the next hop, the gateway (RFC 9110 section 11.7).
+/// Whether a response field is not forwarded: the length, which follows from the framing, and proxy authentication,
+/// which concerns the next hop, the gateway (RFC 9110 section 11.7).
 #[inline]
 fn is_for_this_hop(name: FieldName) -> bool {
     matches!(

@@ -17,7 +17,7 @@ pub(super) struct Check {
     pub service: String,
     pub server: config::Server,
     pub health: Health,
-    /// The rules of HTTP that the response may break.
+    /// The relaxed rules for the response.
     accept: Rules,
     tls: Option<Arc<config::UpstreamTls>>,
     connector: Option<Connector>,
@@ -29,7 +29,7 @@ pub(super) struct Check {
 
 #[derive(Debug)]
 enum State {
-    /// No check is in progress until the next one is due.
+    /// Idle until the next check is due.
     Waiting {
         until: Instant,
     },

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The sources of addresses.
+/// The sources of a name's addresses.
 #[derive(Debug)]
 pub(super) struct Resolver {
     dns: Dns,
@@ -109,7 +109,7 @@ impl Servers {
             let options = builder.options_mut();
             options.timeout = wait;
             options.edns0 = settings.edns0;
-            // This module has its own attempts, hosts file and schedule.
+            // This module handles attempts, the hosts file and caching itself.
             (options.attempts, options.use_hosts_file, options.cache_size) = (0, ResolveHosts::Never, 0);
             builder.build().map(|resolver| (at, resolver)).map_err(|error| error.to_string())
         };
@@ -204,7 +204,7 @@ impl Failure {
     }
 }
 
-/// Asks the system's resolver, on a thread of its own since it blocks.
+/// Asks the system's resolver, on a separate thread since the call blocks.
 async fn of_system(name: String) -> Option<Found> {
     let found = tokio::task::spawn_blocking(move || {
         (name.as_str(), 0).to_socket_addrs().map(|found| found.map(|at| at.ip()).collect::<Vec<_>>())

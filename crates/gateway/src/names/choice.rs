@@ -4,7 +4,7 @@ use super::{Family, Found};
 use crate::config::document::Prefer;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// The result for a server after a lookup of its name.
+/// The effect of a lookup on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     /// The lookup found the server's address again.

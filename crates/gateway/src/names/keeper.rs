@@ -27,7 +27,7 @@ use weir_transport::Address;
 pub(crate) struct Keeping {
     in_force: Arc<InForce>,
     journal: Journal,
-    /// Notifies the thread of another configuration in force; `None` without a thread.
+    /// Wakes the thread when another configuration is in force; `None` without a thread.
     bell: Option<Arc<Notify>>,
 }
 

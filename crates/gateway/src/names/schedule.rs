@@ -83,10 +83,10 @@ impl Entry {
     }
 }
 
-/// Short, so that a lost packet hardly delays a move.
+/// The first retry delay: short, so that a lost packet hardly delays a move.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 
-/// Long, so that a name server in trouble gets few queries.
+/// The maximum retry delay: long, so that a name server in trouble gets few queries.
 const LAST_RETRY: Duration = Duration::from_secs(30);
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub struct Counters {
     pub tunnels: u64,
     /// Ejections of servers.
     pub ejections: u64,
-    /// Responses by the first digit of their status; 0 for requests without a response.
+    /// Responses by the first digit of their status; index 0 counts requests without a response.
     pub answers: [u64; 6],
     /// Requests by the time from their head to the end of their response; see [`BOUNDS`].
     pub took: [u64; BOUNDS.len() + 1],
@@ -171,7 +171,7 @@ impl Counters {
         KINDS.map(HandshakeKind::name).into_iter().zip(self.handshakes)
     }
 
-    /// Handshakes with clients that resumed by a ticket.
+    /// Handshakes in which clients resumed with a ticket.
     pub(crate) fn redeemed(&self) -> u64 {
         let by_ticket = [HandshakeKind::Resume12Ticket, HandshakeKind::Resume13Psk];
         let resumed = KINDS.iter().zip(self.handshakes).filter(|(kind, _)| by_ticket.contains(kind));
@@ -267,7 +267,7 @@ impl fmt::Display for Counters {
     }
 }
 
-/// `3 full, 1 resume-1.3-psk`, or `none`.
+/// A list such as `3 full, 1 resume-1.3-psk`, or `none`.
 struct Listing<I>(I);
 
 impl<I: Iterator<Item = (&'static str, u64)> + Clone> fmt::Display for Listing<I> {

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub(crate) struct ServerReport {
     pub service: String,
     pub server: String,
-    /// Whether the server gets requests, and why not.
+    /// Whether the server gets requests, and if not, why.
     pub state: State,
     /// The weight in force.
     pub weight: u32,
@@ -19,7 +19,7 @@ pub(crate) struct ServerReport {
     pub in_flight: usize,
     /// Idle connections.
     pub idle: usize,
-    /// Responses by the first digit of their status; 0 for requests without a response.
+    /// Responses by the first digit of their status; index 0 counts requests without a response.
     pub answers: [u64; 6],
     /// The number of workers that have ejected the server.
     pub ejected: usize,
@@ -38,7 +38,7 @@ pub(crate) enum State {
     Down,
     /// The server's weight was set to 0.
     Off,
-    /// The server gets no new requests, except from clients with its cookie.
+    /// The server gets no new requests, except from clients with its sticky cookie.
     Drained,
 }
 

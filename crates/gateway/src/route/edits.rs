@@ -31,8 +31,8 @@ impl Edits {
         !self.remove.is_empty() && self.drops_name(field.name.of(buf))
     }
 
-    /// Whether this field is dropped: its name, or one that servers may read as the same, is in the list. Otherwise a
-    /// client could add a second value to a field that the route sets.
+    /// Whether this field is dropped: its name, or one that servers may read as the same, is in the list. A client thus
+    /// cannot add a second value to a field that the route sets.
     pub(crate) fn drops_spelling(&self, buf: &[u8], field: &Field) -> bool {
         !self.remove.is_empty() && self.remove.iter().any(|removed| reads_as(field.name.of(buf), removed))
     }
@@ -64,7 +64,7 @@ impl Edits {
     }
 }
 
-/// A change to the beginning of a path.
+/// A change to a path's prefix.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PathEdit {
     /// The prefix to remove, without a trailing slash.

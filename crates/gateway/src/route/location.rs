@@ -47,7 +47,7 @@ impl Location {
     }
 
     /// Path and query of the request, beginning with a slash, so that they may follow a host. They are empty only for
-    /// `OPTIONS *` (RFC 9112 section 3.2.4).
+    /// `OPTIONS *` at the end of a location (RFC 9112 section 3.2.4).
     fn target<'a>(&self, values: &Values<'a>) -> Cow<'a, [u8]> {
         match values.target {
             b"*" | b"" if values.method == b"OPTIONS" && self.ends_with_target() => b"".into(),

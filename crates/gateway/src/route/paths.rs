@@ -4,7 +4,7 @@ use super::pattern::{End, PathPattern, Segment};
 use std::collections::HashMap;
 
 /// Routes by path. The deepest match wins. At each depth, a literal segment takes precedence over the beginning of a
-/// segment (the longest first), that over any segment, and an exact path over a prefix.
+/// segment (the longest first), a beginning over `{id}`, and an exact path over a prefix.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Paths {
     root: Node,

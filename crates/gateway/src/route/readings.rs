@@ -35,12 +35,12 @@ struct Reading {
 /// The treatment of dot segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dots {
-    /// They are resolved after repeated slashes are merged.
+    /// Dot segments are resolved after repeated slashes are merged.
     Resolved,
-    /// They are resolved before repeated slashes are merged, so `..` may remove an empty segment (RFC 3986 section
-    /// 5.2.4).
+    /// Dot segments are resolved before repeated slashes are merged, so `..` may remove an empty segment (RFC 3986
+    /// section 5.2.4).
     ResolvedFirst,
-    /// They are kept, as other segments are.
+    /// Dot segments are kept, as other segments are.
     Kept,
 }
 
@@ -145,7 +145,7 @@ pub(crate) trait Routes {
 }
 
 /// Whether a server may read the target as a path of another route than `found`, or as one that `edit` should keep from
-/// it. The target is unambiguous under these conditions:
+/// it. The target is unambiguous if all of these hold:
 ///
 /// - Encoded slashes, backslashes, parameters and an encoded NUL change neither the route nor the effect of `edit`, in
 ///   any reading.
@@ -182,8 +182,8 @@ pub(crate) fn is_ambiguous(
     Reading::all_of(sent).any(|reading| is_another(reading) || is_below_host(reading))
 }
 
-/// The path after the host, for servers that read the beginning `//host` as one, as browsers and Node.js do in a
-/// reference (WHATWG URL Standard).
+/// The path after a leading `//host`, which some servers read as a host, as browsers and Node.js do in a reference
+/// (WHATWG URL Standard).
 fn below_host(path: &[u8]) -> Option<&[u8]> {
     let is_slash = |byte: &u8| b"/\\".contains(byte);
     let host = path.iter().position(|byte| !is_slash(byte)).filter(|slashes| *slashes > 1)?;

@@ -49,7 +49,7 @@ pub(crate) struct Values<'a> {
     /// The host as the client sent it, with or without a port.
     pub host: &'a [u8],
     pub method: &'a [u8],
-    /// Path and query.
+    /// Path and query of the request.
     pub target: &'a [u8],
     /// Host and port of the server, as in a `Host` field.
     pub upstream: &'a [u8],

@@ -119,7 +119,7 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
     }
 }
 
-/// Checks the settings of tickets and sessions that are turned off.
+/// Checks for settings of tickets and sessions that are turned off.
 fn of_tls(tls: &ListenerTls, key: &str, findings: &mut Findings) {
     if tls.tickets == Some(0) {
         let set = [("ticket_secrets", tls.ticket_secrets.is_some())];

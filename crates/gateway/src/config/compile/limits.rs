@@ -18,7 +18,7 @@ pub(super) fn compile(general: &document::Limits, own: &OwnLimits, key: &str) ->
             (None, None) => head_bytes,
             (own, general) => chosen("line", own, general.unwrap_or_default(), 256, 1 << 20)?,
         },
-        // Extensions are dropped on receipt and take no memory: the limit is on the bytes that are read without use.
+        // Extensions are dropped on receipt and take no memory; the limit bounds the work of reading them.
         extension_bytes: chosen("chunk_extension", own.chunk_extension, general.chunk_extension, 0, 1 << 16)?,
     })
 }

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use weir_transport::{Address, Endpoint, Place};
 
-/// A resolver of servers' addresses.
+/// A resolver for the addresses of servers.
 #[derive(Debug)]
 pub(super) struct Finder {
     dns: Dns,

@@ -41,7 +41,7 @@ pub(super) fn warn(config: &Config, findings: &mut Findings) {
     }
 }
 
-/// Routes by host and path. Of several in one place, the first whose conditions hold is taken.
+/// Routes by host and path. Of several in one place, a request takes the first whose conditions hold.
 struct Reach<'a> {
     config: &'a Config,
     /// The routes of a host and a path, in order.
@@ -103,7 +103,7 @@ impl<'a> Reach<'a> {
         };
         let listeners = self.listeners_of(route).filter_map(|name| self.config.listeners.get(name));
         let (listeners, others): (Vec<_>, Vec<_>) = listeners.partition(has_requests);
-        // Naming a listener that redirects is a fault already.
+        // `redirects::check_listeners` reports a named listener that redirects as a fault.
         let is_fault =
             !route.listener.is_empty() && others.iter().any(|listener| listener.redirect.is_some());
         if listeners.is_empty() && !others.is_empty() && !is_fault {
@@ -143,8 +143,8 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// A route to a service whose requests arrive at this listener without TLS and at another one with it; and that
-    /// other listener's name.
+    /// A route to a service that clients reach by this listener without TLS and by another one with TLS; and the name
+    /// of the other listener.
     fn in_cleartext(&self, name: &str) -> Option<(usize, &'a str)> {
         let (index, route) = self.config.routes.iter().enumerate().find(|(index, route)| {
             route.service.is_some()

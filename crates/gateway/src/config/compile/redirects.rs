@@ -44,7 +44,7 @@ fn secure_port(config: &Config, key: &str) -> Result<u16, Fault> {
     let binds =
         config.listeners.values().filter(|listener| has_tls(listener)).flat_map(|listener| &listener.bind);
     let port = |bind: &Bind| match bind {
-        // The configuration does not determine the port.
+        // The kernel chooses the port in place of 0, and a Unix socket has none.
         Bind::Tcp { port: 0, .. } | Bind::Unix(_) => None,
         Bind::Tcp { port, .. } => Some(*port),
     };

@@ -149,8 +149,8 @@ fn place(hosts: &mut Hosts, route: &document::Route, index: usize, key: &str, fi
 pub(super) const HOST: &str = "expected a name without port, all names of a domain, or an IPv6 address in brackets, such as \
      example.org, *.example.org or [2001:db8::1]";
 
-/// A valid name in the form that requests are compared in: in lower case, without a trailing dot, an IPv6 address in
-/// canonical text form.
+/// Normalises a name for the comparison with requests: lower case, no trailing dot, an IPv6 address in canonical text
+/// form. Returns `None` if the name is invalid.
 pub(super) fn host_name(host: &str) -> Option<String> {
     if let Some(address) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         return address.parse::<Ipv6Addr>().ok().map(|address| format!("[{address}]"));

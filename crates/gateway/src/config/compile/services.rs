@@ -12,7 +12,7 @@ use weir_preface::proxy;
 use weir_tls::{Client, ClientSettings, Identity, Offer, PeerName, Roots};
 use weir_transport::{Endpoint, Place};
 
-/// All services, and the resolved names. Returns `None` if the name servers cannot be used.
+/// All services, and the resolved names. Returns `None` if the settings of DNS are at fault.
 pub(super) fn compile(config: &Config, findings: &mut Findings) -> Option<(Vec<Service>, Names)> {
     let finder = findings.keep(Finder::new(config));
     let one = |(name, service): (&String, &document::Service)| {

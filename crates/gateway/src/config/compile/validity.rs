@@ -79,7 +79,7 @@ fn now() -> i64 {
 }
 
 fn date(seconds: i64) -> String {
-    // The format has four digits for the year, as have the times of a list.
+    // The format and the times in a list have four-digit years.
     let since = Duration::from_secs(seconds.clamp(0, LAST) as u64);
     httpdate::fmt_http_date(UNIX_EPOCH + since)
 }

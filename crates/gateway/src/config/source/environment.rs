@@ -4,7 +4,7 @@
 use super::Variables;
 use toml::de::{DeTable, DeValue};
 
-/// Replaces variables in all strings of a table. `fault` gets an offset, a key and a message.
+/// Replaces variables in all strings of a table. Calls `fault` with the offset, the key and the message of each error.
 pub(super) fn substitute(
     table: &mut DeTable<'_>,
     variables: Variables<'_>,
