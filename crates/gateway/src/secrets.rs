@@ -122,7 +122,7 @@ impl Watch {
         match self.settled.next(found)? {
             Ok(secrets) => {
                 let was_stale = self.file.is_stale.swap(false, Ordering::Relaxed);
-                // The secrets may be the ones in use from before the file became unusable.
+                // A file that is usable again may have the secrets that are still in use.
                 let is_new =
                     self.servers.iter().any(|server| server.ticket_secrets().as_ref() != Some(secrets));
                 for server in &self.servers {

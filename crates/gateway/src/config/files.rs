@@ -40,7 +40,7 @@ impl Files {
         Self(files)
     }
 
-    /// Whether all of these files have the same content in both.
+    /// Whether all of these files have the same content in `self` and `other`.
     pub(crate) fn are_same<'a>(&self, other: &Self, mut paths: impl Iterator<Item = &'a Path>) -> bool {
         paths.all(|path| self.0.get(path) == other.0.get(path))
     }

@@ -57,8 +57,8 @@ pub(crate) fn name_of(place: &Place) -> Option<String> {
     }
 }
 
-/// Resolves names concurrently, and blocks until all are done, for at most half a minute. Errors: of the system, such
-/// as too many open files. The result for a name may be the reason why it has no address.
+/// Resolves names concurrently, and blocks until all are done, for at most half a minute. Errors: a fault of the
+/// system, such as too many open files. The result for a name may be the reason why it has no address.
 pub(crate) fn resolve(
     dns: &Dns,
     names: BTreeSet<String>,

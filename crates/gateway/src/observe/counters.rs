@@ -30,7 +30,7 @@ pub struct Counters {
     pub connections: u64,
     /// Connections to upstreams.
     pub upstream_connections: u64,
-    /// Idle connections to upstreams that came from another worker.
+    /// Connections to upstreams that were taken over from another worker.
     pub taken_over: u64,
     /// Requests that were forwarded, or to which the gateway responded itself.
     pub requests: u64,

@@ -184,7 +184,7 @@ fn policy(config: &Config, of_heads: Option<&Limits>) -> Result<Policy, Fault> {
 /// The minimum data rates of clients.
 fn min_rates(written: document::MinRate, key: &str) -> Result<MinRates, Fault> {
     const WINDOWS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(3600);
-    // The number of bytes that a client's kernel may acknowledge at once, even if the client reads steadily.
+    // The number of bytes that a client's kernel may accept at once, even if the client reads steadily.
     const LUMP: u64 = 64 * 1024;
     let document::MinRate { request, answer, window } = written;
     if !WINDOWS.contains(&window) {

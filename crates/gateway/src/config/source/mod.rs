@@ -108,7 +108,8 @@ impl From<&[(&str, &str)]> for Texts {
 }
 
 impl<'a> Document<'a> {
-    /// Parses all files. Returns `None` if one is missing or not valid TOML, as a merge would then be incomplete.
+    /// Parses and merges all files. Returns `None` if there is none, or one is not valid TOML: the merge would be
+    /// incomplete.
     pub(crate) fn of(texts: &'a Texts, findings: &mut Findings) -> Option<Self> {
         Self::with(texts, &of_environment, findings)
     }
