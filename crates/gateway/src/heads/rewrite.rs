@@ -26,7 +26,7 @@ pub(crate) fn forwarded(peer: Option<SocketAddr>, tls: bool) -> Box<[u8]> {
 /// The gateway's changes to a request head.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Along<'a> {
-    /// The output of [`forwarded`].
+    /// The output of [`forwarded()`].
     pub forwarded: &'a [u8],
     /// The trusted proxy in front, whose facts about the client are forwarded.
     pub proxy: Option<Proxy>,

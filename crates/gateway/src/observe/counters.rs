@@ -44,7 +44,7 @@ pub struct Counters {
     pub ejections: u64,
     /// Responses by the first digit of their status; index 0 counts requests without a response.
     pub answers: [u64; 6],
-    /// Requests by the time from their head to the end of their response; see [`BOUNDS`].
+    /// Requests by the time from their head to the end of their response; see `BOUNDS`.
     pub took: [u64; BOUNDS.len() + 1],
     /// The sum of these times.
     pub took_us: u64,
