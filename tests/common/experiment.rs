@@ -115,7 +115,8 @@ pub fn runs_in(directory: &Path) -> Vec<Value> {
 }
 
 /// Causes of invalid runs on a machine that shares its cores.
-const DISTURBED: [&str; 6] = [
+const DISTURBED: [&str; 7] = [
+    "invalid: load: timed out",
     "invalid: window: ",
     "invalid: warm-up: ",
     "invalid: duet: ",

@@ -40,6 +40,10 @@ pub(crate) struct Upstream {
 /// Looks at the processes' own files for each one at the table of all sockets, which may have thousands.
 const LOOKS_PER_TABLE: usize = 2;
 
+/// A look that takes long is followed by a pause of this many times as long: with thousands of sockets a look takes
+/// milliseconds, and looks without a pause would take the core from the processes under test.
+const PAUSE_PER_LOOK: u32 = 5;
+
 /// The strongest change of nice(2), which changes the calling thread alone on Linux.
 const FIRST: i32 = -20;
 
@@ -100,7 +104,8 @@ impl Upstream {
         }
     }
 
-    /// Looks at the sockets every `interval` while `work` runs; what it returned, and what was seen.
+    /// Looks at the sockets every `interval`, or less often if looks take long, while `work` runs. Returns the result of
+    /// `work`, and what was seen.
     pub(crate) fn during<T>(mut self, interval: Duration, work: impl FnOnce() -> T) -> (T, Self) {
         let is_over = AtomicBool::new(false);
         let done = thread::scope(|scope| {
@@ -112,11 +117,12 @@ impl Upstream {
                     if is_over.load(Ordering::Relaxed) {
                         break;
                     }
+                    let started = Instant::now();
                     match turn % LOOKS_PER_TABLE {
                         0 => watch.look(),
                         _ => watch.own.append(&mut inodes(&watch.pids)),
                     }
-                    thread::sleep(interval);
+                    thread::sleep(interval.max(started.elapsed() * PAUSE_PER_LOOK));
                 }
                 watch.look();
                 watch.ended = ended(&watch.pids).difference(&watch.ended_before).cloned().collect();
