@@ -180,7 +180,8 @@ impl Group {
         }
     }
 
-    fn aliases(self) -> &'static [&'static str] {
+    /// Other names of this group that settings may contain.
+    pub fn aliases(self) -> &'static [&'static str] {
         match self {
             Self::X25519 | Self::X25519Mlkem768 => &[],
             Self::P256 => &["p-256", "secp256r1", "prime256v1"],

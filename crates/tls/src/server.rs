@@ -29,9 +29,6 @@ use crate::{
 /// More than any client stores, and few enough for one flight.
 const MAX_TICKETS: u32 = 16;
 
-/// With less than a minute, hardly any client returns in time.
-const LIFETIMES: RangeInclusive<Duration> = Duration::from_secs(60)..=Duration::from_secs(84 * 3600);
-
 /// The settings of a server.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
@@ -111,6 +108,13 @@ impl ClientAuth {
 impl ServerSettings {
     /// The default of [`ServerSettings::tickets`].
     pub const TICKETS: u32 = 1;
+    /// The default of [`ServerSettings::ticket_lifetime`].
+    pub const TICKET_LIFETIME: Duration = tickets::LIFETIME;
+    /// The valid values of [`ServerSettings::ticket_lifetime`]. With less than a minute, hardly any client returns in time.
+    pub const TICKET_LIFETIMES: RangeInclusive<Duration> =
+        Duration::from_secs(60)..=Duration::from_secs(84 * 3600);
+    /// The default of [`ServerSettings::sessions`].
+    pub const SESSIONS: usize = server_sessions::SESSIONS;
 
     /// The defaults for a server that presents `identity`.
     pub fn new(identity: Identity) -> Self {
@@ -123,9 +127,9 @@ impl ServerSettings {
             groups: Group::DEFAULT.to_vec(),
             alpn: Vec::new(),
             tickets: Self::TICKETS,
-            ticket_lifetime: tickets::LIFETIME,
+            ticket_lifetime: Self::TICKET_LIFETIME,
             ticket_secrets: None,
-            sessions: server_sessions::SESSIONS,
+            sessions: Self::SESSIONS,
             stateful: false,
             resumption: true,
             client_auth: None,
@@ -174,7 +178,7 @@ impl Server {
         check_key_fits(first.key.algorithm(), &certificates, settings)?;
         let client_auth = settings.client_auth.as_ref().map(Trusted::read).transpose()?;
         let chains = certificates.iter().flat_map(|(certified, _)| &certified.cert);
-        if !LIFETIMES.contains(&settings.ticket_lifetime) {
+        if !ServerSettings::TICKET_LIFETIMES.contains(&settings.ticket_lifetime) {
             return Err(OfferError::TicketLifetime { lifetime: settings.ticket_lifetime }.into());
         }
         let secrets = settings.ticket_secrets.as_deref().map(TicketSecrets::read).transpose()?;
