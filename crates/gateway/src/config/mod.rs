@@ -12,6 +12,7 @@ mod finding;
 mod network;
 mod overrides;
 pub(crate) mod restart;
+mod schema;
 mod snapshot;
 mod source;
 mod take_over;
@@ -26,6 +27,7 @@ pub use finding::{Fault, Finding, Findings, Location, Severity};
 pub use network::Network;
 pub(crate) use network::mapped;
 pub(crate) use overrides::{Override, Overrides, Setting};
+pub use schema::schema;
 pub use snapshot::Role;
 pub(crate) use snapshot::{
     AccessLog, Action, FieldNames, Listener, Names, Pages, Passthrough, Policy, Redirect, Route, Server,

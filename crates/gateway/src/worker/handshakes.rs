@@ -2,6 +2,7 @@
 //! begun comes first: the step that costs most is behind it, and without the next one it was for nothing.
 
 use super::Worker;
+use crate::config::document::Limits;
 use crate::downstream::{Client, Handshake};
 use crate::keys::{ClientId, OfClient, Store, UpstreamId};
 use crate::reason::Reason;
@@ -176,7 +177,7 @@ impl<N: Net> Worker<N> {
     fn most_handshakes(&self) -> usize {
         let clients = self.peers.descriptors.open().most_clients;
         let set = self.core.plan.snapshot.handshakes.map(|most| most as usize);
-        set.unwrap_or(USUAL.min(clients / 2)).div_ceil(self.peers.all.len().max(1)).max(1)
+        set.unwrap_or(Limits::HANDSHAKES.min(clients / 2)).div_ceil(self.peers.all.len().max(1)).max(1)
     }
 
     /// Takes a step. `since`: it is the first one, and was waited for since then. Where half of its time has gone by, the rest
@@ -226,9 +227,6 @@ fn is_awaited<S: Socket>((id, number): (ClientId, u32), clients: &Store<OfClient
 /// Looks at what has come, for each step of a turn: one for each of the two that take turns. Bytes that complete no message cost
 /// little, but are not free.
 const LOOKS_PER_STEP: u32 = 2;
-
-/// Handshakes of the process at one time: 3 s of what a core can finish, and some 200 MiB.
-const USUAL: usize = 32_768;
 
 /// So that a few cost no search.
 const SOME: usize = 64;

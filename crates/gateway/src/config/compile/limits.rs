@@ -6,20 +6,25 @@ use weir_http1::Limits;
 
 /// The limits of a listener or a service at `key`: its own where it sets them, else the general ones.
 pub(super) fn compile(general: &document::Limits, own: &OwnLimits, key: &str) -> Result<Limits, Fault> {
-    let chosen = |name: &str, own: Option<u64>, general: u64, least, most| match own {
-        Some(value) => size(format!("{key}.{name}"), value, least, most),
-        None => size(format!("limits.{name}"), general, least, most),
+    let chosen = |name: &str, own: Option<u64>, general: u64, range| match own {
+        Some(value) => size(format!("{key}.{name}"), value, range),
+        None => size(format!("limits.{name}"), general, range),
     };
-    let head_bytes = chosen("head", own.head, general.head, 512, 1 << 20)?;
+    let own_fields = own.fields.map(|fields| fields as u64);
+    let head_bytes = chosen("head", own.head, general.head, document::Limits::HEAD)?;
     Ok(Limits {
         head_bytes,
-        fields: chosen("fields", own.fields.map(|fields| fields as u64), general.fields as u64, 1, 1000)?,
+        fields: chosen("fields", own_fields, general.fields as u64, document::Limits::FIELDS)?,
         line_bytes: match (own.line, general.line) {
             (None, None) => head_bytes,
-            (own, general) => chosen("line", own, general.unwrap_or_default(), 256, 1 << 20)?,
+            (own, general) => chosen("line", own, general.unwrap_or_default(), document::Limits::LINE)?,
         },
-        // Extensions are dropped on receipt and take no memory; the limit bounds the work of reading them.
-        extension_bytes: chosen("chunk_extension", own.chunk_extension, general.chunk_extension, 0, 1 << 16)?,
+        extension_bytes: chosen(
+            "chunk_extension",
+            own.chunk_extension,
+            general.chunk_extension,
+            document::Limits::CHUNK_EXTENSION,
+        )?,
     })
 }
 

@@ -1,7 +1,7 @@
 //! Listeners and their TLS.
 
 use super::routes::{HOST, host_name, service_named};
-use super::{Fault, Findings, beside, check_name, key_of_file, limits, record_size, validity};
+use super::{Fault, Findings, beside, check_name, key_of_file, limits, record_size, size, validity};
 use crate::config::document::{
     self, Bind, Certificate, ClientCertificates, Config, ExpiredLists, ListenerTls, SuiteOrder,
 };
@@ -147,20 +147,14 @@ fn server(config: &Config, tls: &ListenerTls, key: &str) -> Result<Server, Fault
         let expected = "a listener with TLS needs a certificate: expected [[certificate]] with chain and key";
         return Err(Fault::new(key, expected));
     };
-    if let Some(tickets @ 9..) = tls.tickets {
-        return Err(Fault::new(
-            format!("{key}.tickets"),
-            format!("invalid value `{tickets}`: expected 0 to 8"),
-        ));
+    if let Some(tickets) = tls.tickets {
+        size(format!("{key}.tickets"), tickets.into(), ListenerTls::TICKETS)?;
     }
     let Offer { versions, suites, groups } =
         Offer { versions: tls.versions.clone(), suites: tls.suites.clone(), groups: tls.groups.clone() }
             .complete();
-    if let Some(sessions) = tls.sessions
-        && !(1..=10_000_000).contains(&sessions)
-    {
-        let why = format!("invalid value `{sessions}`: expected 1 to 10000000");
-        return Err(Fault::new(format!("{key}.sessions"), why));
+    if let Some(sessions) = tls.sessions {
+        size(format!("{key}.sessions"), sessions as u64, ListenerTls::SESSIONS)?;
     }
     if tls.client_crl_expired.is_some() && tls.client_crl.is_empty() {
         return Err(Fault::new(format!("{key}.client_crl_expired"), "needs `client_crl`"));

@@ -52,11 +52,13 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
         x_forwarded: config.client_fields.contains(&ClientField::XForwarded),
         forwarded: config.client_fields.contains(&ClientField::Forwarded),
     };
-    let read_size = findings.keep(size("buffers.read", config.buffers.read, 4096, 1 << 20));
-    let memory = |bytes| size("limits.memory", bytes, 1 << 20, 1 << 40);
+    let read_size = findings.keep(size("buffers.read", config.buffers.read, document::Buffers::READ));
+    let memory = |bytes| size("limits.memory", bytes, document::Limits::MEMORY);
     let memory = findings.keep(config.limits.memory.map(memory).transpose());
     let steps = u64::from(config.limits.handshakes_per_turn);
-    let handshakes_per_turn = findings.keep(size("limits.handshakes_per_turn", steps, 1, 64));
+    let handshakes_per_turn =
+        size("limits.handshakes_per_turn", steps, document::Limits::HANDSHAKES_PER_TURN);
+    let handshakes_per_turn = findings.keep(handshakes_per_turn);
     if findings.faults().next().is_some() {
         return None;
     }
@@ -147,7 +149,7 @@ fn tracing(config: &Config) -> Option<Tracing> {
 
 fn access(log: &Log) -> Result<Option<AccessLog>, Fault> {
     let format = match log.format.as_deref() {
-        None | Some("json") => Format::Json,
+        None | Some(Log::JSON) => Format::Json,
         Some(text) => Format::Template(text.parse().map_err(|why| Fault::new("log.format", why))?),
     };
     let Some(path) = log.access.clone() else {
@@ -163,9 +165,13 @@ fn access(log: &Log) -> Result<Option<AccessLog>, Fault> {
 fn policy(config: &Config, of_heads: Option<&Limits>) -> Result<Policy, Fault> {
     let limits = &config.limits;
     let interims = InterimLimits {
-        answers: size("limits.interim_answers", limits.interim_answers as u64, 0, 1000)?,
+        answers: size(
+            "limits.interim_answers",
+            limits.interim_answers as u64,
+            document::Limits::INTERIM_ANSWERS,
+        )?,
         bytes: match limits.interim_bytes {
-            Some(bytes) => size("limits.interim_bytes", bytes, 512, 1 << 20)?,
+            Some(bytes) => size("limits.interim_bytes", bytes, document::Limits::HEAD)?,
             None => of_heads.map_or(0, |limits| limits.head_bytes),
         },
     };
@@ -183,16 +189,15 @@ fn policy(config: &Config, of_heads: Option<&Limits>) -> Result<Policy, Fault> {
 
 /// The minimum data rates of clients.
 fn min_rates(written: document::MinRate, key: &str) -> Result<MinRates, Fault> {
-    const WINDOWS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(3600);
     // The number of bytes that a client's kernel may accept at once, even if the client reads steadily.
     const LUMP: u64 = 64 * 1024;
     let document::MinRate { request, answer, window } = written;
-    if !WINDOWS.contains(&window) {
+    if !document::MinRate::WINDOW.contains(&window) {
         let why = format!("invalid value {window:?}: expected 100ms to 1h");
         return Err(Fault::new(format!("{key}.window"), why));
     }
     let rate = |name: &str, bytes: u64, lump: u64| {
-        let bytes = size(format!("{key}.{name}"), bytes, 0, 1 << 30)? as u64;
+        let bytes = size(format!("{key}.{name}"), bytes, document::MinRate::RATE)? as u64;
         Ok(NonZeroU64::new(bytes).map(|per_second| MinRate {
             per_second,
             window: window.max(Duration::from_millis(lump * 1000 / per_second)),
@@ -202,17 +207,19 @@ fn min_rates(written: document::MinRate, key: &str) -> Result<MinRates, Fault> {
 }
 
 /// Checks that a number is within its range. Errors: it is not.
-fn size(key: impl Into<String>, bytes: u64, least: u64, most: u64) -> Result<usize, Fault> {
-    match (least..=most).contains(&bytes) {
+fn size(key: impl Into<String>, bytes: u64, range: RangeInclusive<u64>) -> Result<usize, Fault> {
+    match range.contains(&bytes) {
         true => Ok(bytes as usize),
-        false => Err(Fault::new(key, format!("invalid value `{bytes}`: expected {least} to {most}"))),
+        false => {
+            let (least, most) = range.into_inner();
+            Err(Fault::new(key, format!("invalid value `{bytes}`: expected {least} to {most}")))
+        }
     }
 }
 
 /// The maximum number of plaintext bytes in a TLS record, as configured.
 fn record_size(key: &str, bytes: Option<u64>, default: usize) -> Result<usize, Fault> {
-    // Below 512 bytes, the 29 bytes of a record's header, nonce and tag cost too much. TLS allows at most 16 KiB.
-    bytes.map_or(Ok(default), |bytes| size(format!("{key}.record_size"), bytes, 512, 16_384))
+    bytes.map_or(Ok(default), |bytes| size(format!("{key}.record_size"), bytes, document::RECORD_SIZE))
 }
 
 /// The key of the file that an error names: the longest match, as one file name may be the beginning of another.

@@ -7,6 +7,7 @@ use crate::names::{self, Family, Found, name_of};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 use weir_transport::{Address, Endpoint, Place};
 
@@ -68,18 +69,18 @@ fn of_system(endpoint: &Endpoint, prefer: Prefer) -> io::Result<SocketAddr> {
 }
 
 fn check(dns: &Dns) -> Result<(), Fault> {
-    let within = |key: &str, value: Duration, least: Duration, most: Duration| match value {
-        value if (least..=most).contains(&value) => Ok(()),
-        value => {
+    let within = |key: &str, value: Duration, range: RangeInclusive<Duration>| match range.contains(&value) {
+        true => Ok(()),
+        false => {
+            let (least, most) = range.into_inner();
             let why = format!("invalid value {value:?}: expected {least:?} to {most:?}");
             Err(Fault::new(key, why))
         }
     };
-    let second = Duration::from_secs(1);
-    within("dns.min_ttl", dns.min_ttl, second, second * 3600)?;
-    within("dns.max_ttl", dns.max_ttl, dns.min_ttl, second * 86_400)?;
+    within("dns.min_ttl", dns.min_ttl, Dns::MIN_TTL)?;
+    within("dns.max_ttl", dns.max_ttl, dns.min_ttl..=Dns::MAX_TTL)?;
     match dns.timeout {
-        Some(timeout) => within("dns.timeout", timeout, second / 10, second * 30),
+        Some(timeout) => within("dns.timeout", timeout, Dns::TIMEOUT),
         None => Ok(()),
     }
 }

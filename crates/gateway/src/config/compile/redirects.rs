@@ -9,9 +9,8 @@ use std::sync::Arc;
 
 /// A redirect, with its status if one is set. Errors: the target or the status is invalid.
 pub(super) fn redirect(to: &str, status: Option<u16>, key: &str) -> Result<Redirect, Fault> {
-    // 308 keeps method and body (RFC 9110 section 15.4.9).
-    let status = status.unwrap_or(308);
-    if ![301, 302, 303, 307, 308].contains(&status) {
+    let status = status.unwrap_or(document::Redirect::STATUS);
+    if !document::Redirect::STATUSES.contains(&status) {
         let why = format!("invalid value `{status}`: expected 301, 302, 303, 307 or 308");
         return Err(Fault::new(format!("{key}.status"), why));
     }

@@ -4,13 +4,12 @@ use super::{Fault, Findings, beside, listed, min_rates, redirects, size};
 use crate::admission::Rate;
 use crate::config::document::{self, AmbiguousPaths, Config, RateBy, Retries, Retry};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Wanted};
-use crate::downstream::{LEAST_BUFFER, MAX_PENDING};
+use crate::downstream::MAX_PENDING;
 use crate::heads::imitations::is_imitation;
 use crate::mirror::MirrorTo;
 use crate::route::{Edits, End, Hosts, PathEdit, PathPattern, Template};
 use std::net::Ipv6Addr;
 use std::sync::Arc;
-use std::time::Duration;
 use weir_http1::{FieldName, is_token, may_be_trailer};
 
 /// The routes in order, and their index by host and path. `policy` is the general one, or `None` if it is at fault.
@@ -112,16 +111,9 @@ fn own_policy(
 fn buffer(bytes: Option<u64>, default: usize, key: &str) -> Result<usize, Fault> {
     match bytes {
         None => Ok(default),
-        Some(bytes) if (LEAST_BUFFER as u64..=MOST_BUFFER).contains(&bytes) => Ok(bytes as usize),
-        Some(bytes) => {
-            let why = format!("invalid value `{bytes}`: expected {LEAST_BUFFER} to {MOST_BUFFER} bytes");
-            Err(Fault::new(key, why))
-        }
+        Some(bytes) => size(key, bytes, document::Route::BUFFER),
     }
 }
-
-/// The maximum buffer: each of thousands of clients may fill one.
-const MOST_BUFFER: u64 = 256 * 1024 * 1024;
 
 /// Adds a route to the index, under each of its hosts and paths.
 fn place(hosts: &mut Hosts, route: &document::Route, index: usize, key: &str, findings: &mut Findings) {
@@ -233,26 +225,22 @@ pub(super) fn service_named(config: &Config, name: &str, key: &str) -> Result<us
 }
 
 fn mirror(config: &Config, route: &document::Route, key: &str) -> Result<Option<MirrorTo>, Fault> {
-    const MOST_BODY: u64 = 16 * 1024 * 1024;
     let Some(document::Mirror { service, percent, max_body, max_in_flight }) = &route.mirror else {
         return Ok(None);
     };
     let key = format!("{key}.mirror");
-    if !(0.0..=100.0).contains(percent) {
+    if !document::Mirror::PERCENT.contains(percent) {
         let why = format!("invalid value `{percent}`: expected 0.0 to 100.0");
         return Err(Fault::new(format!("{key}.percent"), why));
     }
-    if *max_body > MOST_BODY {
-        let why = format!("invalid value `{max_body}`: expected at most {MOST_BODY} bytes");
-        return Err(Fault::new(format!("{key}.max_body"), why));
-    }
+    let max_body = size(format!("{key}.max_body"), *max_body, document::Mirror::BODY)?;
     if *max_in_flight == 0 {
         return Err(Fault::new(format!("{key}.max_in_flight"), "invalid value `0`: expected at least 1"));
     }
     Ok(Some(MirrorTo {
         service: service_named(config, service, &format!("{key}.service"))?,
         share: percent / 100.0,
-        max_body: *max_body as usize,
+        max_body,
         most: *max_in_flight,
     }))
 }
@@ -261,9 +249,9 @@ fn rate(written: Option<document::Rate>, key: &str) -> Result<Option<Arc<Rate>>,
     let Some(document::Rate { requests, per, burst, by }) = written else { return Ok(None) };
     let burst = burst.unwrap_or(requests);
     for (name, value) in [("requests", requests), ("burst", burst)] {
-        size(format!("{key}.rate.{name}"), value.into(), 1, 1_000_000)?;
+        size(format!("{key}.rate.{name}"), value.into(), document::Rate::REQUESTS)?;
     }
-    if per > Duration::from_secs(3600) {
+    if per > document::Rate::LONGEST {
         return Err(Fault::new(
             format!("{key}.rate.per"),
             format!("invalid value {per:?}: expected at most 1h"),
@@ -274,13 +262,8 @@ fn rate(written: Option<document::Rate>, key: &str) -> Result<Option<Arc<Rate>>,
 
 fn fixed(respond: &document::Respond, key: &str) -> Result<Action, Fault> {
     let status = respond.status;
-    if !(200..=599).contains(&status) {
-        return Err(Fault::new(
-            format!("{key}.status"),
-            format!("invalid value `{status}`: expected 200 to 599"),
-        ));
-    }
-    let content_type = respond.content_type.as_deref().unwrap_or("text/plain; charset=utf-8");
+    size(format!("{key}.status"), status.into(), document::Respond::STATUSES)?;
+    let content_type = respond.content_type.as_deref().unwrap_or(document::Respond::CONTENT_TYPE);
     if content_type.chars().any(char::is_control) {
         let why = format!("invalid value {content_type:?}: control characters end a field");
         return Err(Fault::new(format!("{key}.content_type"), why));

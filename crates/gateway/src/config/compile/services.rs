@@ -2,7 +2,7 @@
 
 use super::listeners::HTTP_1_1;
 use super::names::Finder;
-use super::{Fault, Findings, beside, check_name, key_of_file, limits, record_size};
+use super::{Fault, Findings, beside, check_name, key_of_file, limits, record_size, size};
 use crate::config::document::{self, Balance, Config, Eject, HashOn, Health, ProxyProtocol, ServiceTls};
 use crate::config::snapshot::{Names, Server, Service, UpstreamTls};
 use crate::upstream::{Slots, hash_of};
@@ -54,10 +54,7 @@ fn compile_one(
     let mut servers = Vec::new();
     for (index, written) in service.servers.iter().enumerate() {
         let (key, place) = (format!("{key}.servers.{index}"), &written.url);
-        if !(1..=1000).contains(&written.weight) {
-            let why = format!("invalid value `{}`: expected 1 to 1000", written.weight);
-            findings.fault(Fault::new(format!("{key}.weight"), why));
-        }
+        findings.keep(size(format!("{key}.weight"), written.weight.into(), document::Server::WEIGHT));
         if place.tls() != first.tls() {
             let why = format!("`{place}`: expected the scheme of the first server, {first}");
             findings.fault(Fault::new(key, why));
@@ -101,16 +98,11 @@ fn check(service: &document::Service, key: &str, findings: &mut Findings) {
     if service.hash.is_some() && service.balance != Balance::Hash {
         findings.fault(Fault::new(format!("{key}.hash"), "needs `balance = \"hash\"`"));
     }
-    if let Some(most) = service.max_connections
-        && !(1..=1_000_000).contains(&most)
-    {
-        let why = format!("invalid value `{most}`: expected 1 to 1000000");
-        findings.fault(Fault::new(format!("{key}.max_connections"), why));
+    if let Some(most) = service.max_connections {
+        findings.keep(size(format!("{key}.max_connections"), most as u64, document::Service::CONNECTIONS));
     }
-    if let percent @ 101.. = service.retry_percent {
-        let why = format!("invalid value `{percent}`: expected 0 to 100");
-        findings.fault(Fault::new(format!("{key}.retry_percent"), why));
-    }
+    let percent = u64::from(service.retry_percent);
+    findings.keep(size(format!("{key}.retry_percent"), percent, document::Service::RETRY_PERCENT));
     findings.keep(check_eject(&service.eject, &format!("{key}.eject")));
     if let Some(health) = &service.health {
         findings.keep(check_health(health, &format!("{key}.health")));
@@ -124,13 +116,8 @@ fn check(service: &document::Service, key: &str, findings: &mut Findings) {
 }
 
 fn check_eject(eject: &Eject, key: &str) -> Result<(), Fault> {
-    if let Some(percent) = eject.percent
-        && !(1..=100).contains(&percent)
-    {
-        return Err(Fault::new(
-            format!("{key}.percent"),
-            format!("invalid value `{percent}`: expected 1 to 100"),
-        ));
+    if let Some(percent) = eject.percent {
+        size(format!("{key}.percent"), percent.into(), Eject::PERCENT)?;
     }
     if eject.min_requests == Some(0) {
         return Err(Fault::new(format!("{key}.min_requests"), "invalid value `0`: expected at least 1"));

@@ -1,37 +1,47 @@
 //! How servers' names are resolved.
 
+use super::schema;
 use super::values::{duration, texts};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
 /// How servers' names are resolved, at the start and again whenever an answer's TTL is over.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dns {
-    /// The name servers, asked in this order; default: those of `/etc/resolv.conf`.
+    /// Name servers, queried in this order by UDP, and by TCP after a truncated response; the next one if one does not
+    /// respond or reports an error. They replace `/etc/resolv.conf`, so names must be complete, such as
+    /// `web.service.consul`. Default: those of `/etc/resolv.conf`.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<NameServer>")]
     pub servers: Vec<NameServer>,
-    /// The least time between two lookups of a name, 1 s to 1 h.
+    /// Minimum time between two queries for a name, whatever its TTL. Raise it to spare a name server with TTLs of 0.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time", transform = schema::lasting(Dns::MIN_TTL))]
     pub min_ttl: Duration,
-    /// The most time, `min_ttl` to 1 d.
+    /// Maximum time between two queries for a name, at least `min_ttl`, since servers often move within TTLs of hours.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time", transform = schema::lasting(*Dns::MIN_TTL.start()..=Dns::MAX_TTL))]
     pub max_ttl: Duration,
-    /// How long a name server's answer is waited for, 100 ms to 30 s; default: as `/etc/resolv.conf` has it, else 5 s.
+    /// Timeout of one query to a name server; two attempts, or `attempts` of `/etc/resolv.conf`. A lookup takes at most 30 s
+    /// with all repetitions. Default: that of `/etc/resolv.conf`, or 5 s.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time", transform = schema::lasting(Dns::TIMEOUT))]
     pub timeout: Option<Duration>,
-    /// Which addresses come first if a name has both kinds.
+    /// The preferred kind of address for names with both.
     pub prefer: Prefer,
 }
 
 /// A kind of addresses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prefer {
-    /// At the start the kind that the system prefers, then the kind in use.
+    /// The system's preference at the start, then the kind in use.
     #[default]
     Any,
     /// IPv4.
@@ -43,6 +53,12 @@ pub enum Prefer {
 /// The address of a name server: `IP` or `IP:PORT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameServer(pub SocketAddr);
+
+impl Dns {
+    pub(crate) const MIN_TTL: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3600);
+    pub(crate) const MAX_TTL: Duration = Duration::from_secs(86_400);
+    pub(crate) const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(30);
+}
 
 impl Default for Dns {
     fn default() -> Self {

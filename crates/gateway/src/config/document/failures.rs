@@ -1,7 +1,9 @@
 //! Failures of servers, and responses that another server may replace.
 
 use super::route::Retry;
+use super::schema;
 use super::values::texts;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de::Error};
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -12,7 +14,7 @@ use std::str::FromStr;
 pub struct ErrorStatuses([u64; 4]);
 
 impl ErrorStatuses {
-    const ALL: RangeInclusive<u16> = 400..=599;
+    pub(super) const ALL: RangeInclusive<u16> = 400..=599;
 
     fn place(status: u16) -> Option<(usize, u64)> {
         let bit = usize::from(status.checked_sub(*Self::ALL.start())?);
@@ -87,6 +89,14 @@ pub struct EjectOn {
 }
 
 impl EjectOn {
+    /// The names of failures other than statuses.
+    pub(super) const NAMES: [&str; 3] = ["connect", "timeout", "invalid"];
+
+    /// As in the configuration file.
+    pub(super) fn written(&self) -> Vec<String> {
+        self.to_string().split_whitespace().map(str::to_owned).collect()
+    }
+
     pub(crate) fn has(&self, failure: Failure) -> bool {
         match failure {
             Failure::Connect => self.connect,
@@ -170,6 +180,18 @@ pub struct Retries {
     pub on: ErrorStatuses,
 }
 
+/// Retries as a table.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RetryTable {
+    /// The requests to which `on` applies.
+    #[serde(default)]
+    requests: Retry,
+    /// Statuses that send the request to another server.
+    #[schemars(schema_with = "schema::statuses")]
+    on: Vec<toml::Value>,
+}
+
 impl From<Retry> for Retries {
     fn from(requests: Retry) -> Self {
         Self { requests, on: ErrorStatuses::default() }
@@ -179,18 +201,11 @@ impl From<Retry> for Retries {
 impl<'de> Deserialize<'de> for Retries {
     /// The name of requests, or a table.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Table {
-            #[serde(default)]
-            requests: Retry,
-            on: Vec<toml::Value>,
-        }
         let value = toml::Value::deserialize(deserializer)?;
         if !value.is_table() {
             return Retry::deserialize(value).map(Self::from).map_err(D::Error::custom);
         }
-        let Table { requests, on } = Table::deserialize(value).map_err(D::Error::custom)?;
+        let RetryTable { requests, on } = RetryTable::deserialize(value).map_err(D::Error::custom)?;
         let mut retries = Self::from(requests);
         for value in on {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

@@ -1,59 +1,106 @@
 //! Limits of messages.
 
+use super::schema;
 use super::values::size;
+use schemars::JsonSchema;
 use serde::Deserialize;
+use std::ops::RangeInclusive;
 
 /// Limits of messages.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Bytes of a request or response head.
+    /// Head of a request or response, and trailer section. A connection stores a partial head, so this bounds the memory of
+    /// each slow sender. Kerberos and other large tokens in `Authorization` may need `"96KiB"`. A larger request head gets
+    /// 431, a larger response head becomes 502.
     #[serde(deserialize_with = "size")]
+    #[schemars(schema_with = "schema::bytes", transform = schema::within(Limits::HEAD))]
     pub head: u64,
-    /// Fields of a head.
+    /// Fields of a head. The gateway stores 28 bytes about each, and compares each with all names in `Connection`.
+    #[schemars(transform = schema::within(Limits::FIELDS))]
     pub fields: usize,
-    /// Bytes of a line of a head; default: as `head`.
+    /// A line of a head: the request line or a field. Set it below `limits.head` for servers with a lower limit. If set, it
+    /// also applies to a listener or service with a `head` but no `line` of its own. Default: `limits.head`.
     #[serde(deserialize_with = "size")]
+    #[schemars(schema_with = "schema::bytes", transform = schema::within(Limits::LINE))]
     pub line: Option<u64>,
-    /// Bytes of the extensions of a chunk.
+    /// One chunk's extensions, with separators and white space. The gateway checks and drops them, so they take no memory;
+    /// the limit bounds the CPU spent on them.
     #[serde(deserialize_with = "size")]
+    #[schemars(schema_with = "schema::bytes", transform = schema::within(Limits::CHUNK_EXTENSION))]
     pub chunk_extension: u64,
-    /// Interim answers (1xx) of an exchange, 0 to 1000; default: 8.
+    /// Interim responses (1xx) before the final one of an exchange; a 101 does not count. Servers usually send a 100 and a few
+    /// early hints, but could send them without end.
+    #[schemars(transform = schema::within(Limits::INTERIM_ANSWERS))]
     pub interim_answers: usize,
-    /// Bytes of all their heads together; default: as `head`.
+    /// Total size of their heads. Default: `limits.head`.
     #[serde(deserialize_with = "size")]
+    #[schemars(schema_with = "schema::bytes", transform = schema::within(Limits::HEAD))]
     pub interim_bytes: Option<u64>,
-    /// Bytes of a request body; default: no limit.
+    /// Request body; a larger one gets `413 body_too_large`. Default: no limit.
     #[serde(deserialize_with = "size")]
+    #[schemars(schema_with = "schema::bytes")]
     pub body: Option<u64>,
-    /// Connections of all clients, at least 1. Default: half of what the open-file limit leaves connections.
+    /// Client connections on all listeners; more wait in the accept queue. A value beyond the descriptors is reduced, with a
+    /// warning. Default: three quarters of what [descriptors](limits.md#descriptors) allow.
+    #[schemars(transform = schema::at_least(1))]
     pub connections: Option<u32>,
-    /// Bytes that connections have in memory, 1 MiB to 1 TiB; default: no limit.
+    /// [Memory](limits.md#memory) of connections, such as `"2GiB"`. Default: no limit.
     #[serde(deserialize_with = "size")]
+    #[schemars(schema_with = "schema::bytes", transform = schema::within(Limits::MEMORY))]
     pub memory: Option<u64>,
-    /// Unfinished handshakes with clients, at least 1. Default: 32768, or half of the connections that clients may have.
+    /// Unfinished client [handshakes](limits.md#handshakes), including pending PROXY protocol headers and ClientHellos, divided
+    /// evenly among the workers. One more closes one.
+    #[schemars(
+        transform = schema::at_least(1),
+        transform = schema::otherwise(format!(
+            "{}, or half of the clients' connections if that is less",
+            Limits::HANDSHAKES
+        ))
+    )]
     pub handshakes: Option<u32>,
-    /// Steps of handshakes in a turn of a worker, 1 to 64; default: 4.
+    /// Expensive handshake steps in a worker's turn. A step takes 0.1 to 1 ms, so warm requests wait for this many at most; a
+    /// turn that is long for other reasons does more. Raise it for a load of almost only handshakes.
+    #[schemars(transform = schema::within(Limits::HANDSHAKES_PER_TURN))]
     pub handshakes_per_turn: u32,
-    /// Connections of one client, at least 1: an IPv4 address, or an IPv6 network of 64 bits. Default: no limit.
+    /// Connections from an IPv4 address, or an IPv6 network of 64 bits, on all listeners; the gateway closes more at once.
+    /// Behind a proxy without `proxy_protocol` all clients share the proxy's address. Default: no limit.
+    #[schemars(transform = schema::at_least(1))]
     pub connections_per_client: Option<u32>,
 }
 
-/// What of them a listener sets for its requests, or a service for its answers; what is left out is as in general.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+/// Limits that a listener sets for its requests, or a service for its responses.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OwnLimits {
-    /// Bytes of a head.
+    /// Head of a message, such as `"96KiB"` for clients with Kerberos tokens. Default: `head` of `[limits]`.
     #[serde(deserialize_with = "size")]
+    #[schemars(schema_with = "schema::bytes", transform = schema::within(Limits::HEAD))]
     pub head: Option<u64>,
-    /// Fields of a head.
+    /// Fields of a head. Default: `fields` of `[limits]`.
+    #[schemars(transform = schema::within(Limits::FIELDS))]
     pub fields: Option<usize>,
-    /// Bytes of a line of a head; default: the general one if that is set, or as `head`.
+    /// A line of a head. Default: `line` of `[limits]` if that is set, or `head`.
     #[serde(deserialize_with = "size")]
+    #[schemars(schema_with = "schema::bytes", transform = schema::within(Limits::LINE))]
     pub line: Option<u64>,
-    /// Bytes of the extensions of a chunk.
+    /// One chunk's extensions. Default: `chunk_extension` of `[limits]`.
     #[serde(deserialize_with = "size")]
+    #[schemars(schema_with = "schema::bytes", transform = schema::within(Limits::CHUNK_EXTENSION))]
     pub chunk_extension: Option<u64>,
+}
+
+impl Limits {
+    pub(crate) const HEAD: RangeInclusive<u64> = 512..=1 << 20;
+    pub(crate) const FIELDS: RangeInclusive<u64> = 1..=1000;
+    pub(crate) const LINE: RangeInclusive<u64> = 256..=1 << 20;
+    /// Extensions are dropped as they arrive and take no memory: the bound is for the work on them.
+    pub(crate) const CHUNK_EXTENSION: RangeInclusive<u64> = 0..=1 << 16;
+    pub(crate) const INTERIM_ANSWERS: RangeInclusive<u64> = 0..=1000;
+    pub(crate) const MEMORY: RangeInclusive<u64> = 1 << 20..=1 << 40;
+    /// Handshakes of the process at one time: 3 s of what a core can finish, and some 200 MiB.
+    pub(crate) const HANDSHAKES: usize = 32_768;
+    pub(crate) const HANDSHAKES_PER_TURN: RangeInclusive<u64> = 1..=64;
 }
 
 impl Default for Limits {

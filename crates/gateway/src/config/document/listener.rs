@@ -2,72 +2,92 @@
 
 use super::accept::RequestRule;
 use super::limits::OwnLimits;
+use super::route::Redirect;
+use super::schema;
 use super::values::{duration, size, text, texts};
 use crate::config::Network;
-use serde::{Deserialize, Deserializer, de::Error};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::fmt;
 use std::net::Ipv6Addr;
 use std::num::NonZeroU16;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-use weir_tls::{Group, Suite, Version};
+use weir_tls::{Group, ServerSettings, Suite, Version};
 use weir_transport::{UNIX, unix_path};
 
 /// Where clients connect.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Listener {
-    /// The addresses to listen on, at least one.
+    /// Addresses to listen on; port 0 takes a free port. The gateway creates the file of a Unix socket at startup, replaces a
+    /// stale one, and removes the file at exit.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<Bind>")]
     pub bind: Vec<Bind>,
-    /// Permissions of Unix sockets, in octal; default: `660`, the owner and the group.
+    /// Permissions of Unix sockets.
     #[serde(default, deserialize_with = "text")]
+    #[schemars(extend("default" = Mode::default().to_string()))]
     pub mode: Option<Mode>,
-    /// Networks of proxies in front, whose `X-Forwarded-*` are believed; default: none.
+    /// Networks of [proxies in front](proxies.md#trusted-proxies), which say who the client is; or `"unix"` for peers on a Unix
+    /// socket. Default: none.
     #[serde(default, deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<Network>")]
     pub trusted_proxies: Vec<Network>,
-    /// The field in which those proxies say who the client is, `x-forwarded-for` or `forwarded`; default: `x-forwarded-for`.
+    /// The field in which trusted proxies name the client.
     #[serde(default)]
+    #[schemars(extend("default" = ProxyField::default()))]
     pub proxy_field: Option<ProxyField>,
-    /// Networks of load balancers in front, who begin each connection with a PROXY protocol header. Others are turned
-    /// away. Default: no header is expected.
+    /// Networks of load balancers in front, or `"unix"`, that begin each connection with a [PROXY protocol
+    /// header](proxies.md#proxy-protocol), version 1 or 2, before TLS. Default: none.
     #[serde(default, deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<Network>")]
     pub proxy_protocol: Vec<Network>,
-    /// Networks of clients that are let in; default: all.
+    /// Networks of admitted clients, or `"unix"`. The gateway disconnects others before the handshake. With `proxy_protocol` the
+    /// address in the header counts. Behind `trusted_proxies` the peer is the proxy: use a route with `client` instead.
+    /// Default: all.
     #[serde(default, deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<Network>")]
     pub allow: Vec<Network>,
-    /// Networks of clients that are turned away, of those let in; default: none.
+    /// Networks of rejected clients, with precedence over `allow`. Default: none.
     #[serde(default, deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<Network>")]
     pub deny: Vec<Network>,
-    /// What becomes of requests whose client closes its sending side while it waits for the response; default: they end.
+    /// When a client closes its sending side (a FIN, or `close_notify` over TLS) while it waits for a response. Either way the
+    /// gateway serves a request that further pipelined requests follow, and passes a half-close through tunnels.
     #[serde(default)]
     pub half_close: HalfClose,
-    /// What becomes of fields of requests whose names have an underscore; default: they are dropped.
+    /// Request fields with an underscore in the name, which many servers read as a hyphen.
     #[serde(default)]
     pub underscores_in_headers: Underscores,
-    /// Rules of HTTP that requests need not keep; default: none.
+    /// [Repairs of requests](http.md#repairs-of-requests). Default: none.
     #[serde(default, deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<RequestRule>")]
     pub accept: Vec<RequestRule>,
-    /// Limits of its requests; default: the general ones.
+    /// Limits of requests on this listener. Open connections keep the values of their start.
     #[serde(default)]
     pub limits: OwnLimits,
-    /// Redirects all requests to `https`, before any route; default: routes decide.
+    /// Redirects all requests to `https` with the same host and target, [before any route](tls.md#redirect-to-https). For
+    /// cleartext listeners. Default: none.
     #[serde(default, deserialize_with = "secured")]
+    #[schemars(schema_with = "schema::secured")]
     pub redirect: Option<Secured>,
-    /// TLS connections that are passed on without being decrypted, by the name that the client asks for.
+    /// TLS connections that the gateway forwards without decrypting them, by SNI. Without `tls`, the listener rejects other
+    /// connections. Default: none.
     #[serde(default)]
     pub passthrough: Vec<Passthrough>,
-    /// Terminates TLS; default: cleartext.
+    /// Terminates TLS; the table may be empty. Without it, the listener is cleartext.
     #[serde(default)]
     pub tls: Option<ListenerTls>,
 }
 
 /// The field in which proxies in front say who the client is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProxyField {
-    /// `X-Forwarded-For`, with `-Proto` and `-Host` beside it.
+    /// `X-Forwarded-For`, with `-Proto` and `-Host`.
     #[default]
     XForwardedFor,
     /// `Forwarded` (RFC 7239).
@@ -75,21 +95,23 @@ pub enum ProxyField {
 }
 
 /// A redirect to the same host and target by `https`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Secured {
     /// The scheme.
     pub to: SecureScheme,
-    /// The port for clients; default: that of the listener with TLS.
+    /// The port in the redirect. Set it if clients reach TLS on another port than the gateway's, as behind a container's port
+    /// mapping. Default: 443, or else the only port of the listeners with TLS.
     #[serde(default)]
     pub port: Option<NonZeroU16>,
-    /// 301, 302, 303, 307 or 308; default: 308, which keeps method and body.
+    /// The status. Clients repeat the request unchanged after 308 and 307, and turn POST into GET after 301 and 302.
     #[serde(default)]
+    #[schemars(extend("enum" = Redirect::STATUSES, "default" = Redirect::STATUS))]
     pub status: Option<u16>,
 }
 
 /// The scheme of a redirect to TLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SecureScheme {
     /// HTTP over TLS.
@@ -97,26 +119,29 @@ pub enum SecureScheme {
 }
 
 /// What becomes of a request whose client closes its sending side while it waits for the response: most that do have given up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HalfClose {
-    /// It ends, and so does the attempt at its server.
+    /// Resets the attempt, so that the server can stop, and logs `client_closed`, as nginx's 499. Nearly all clients that
+    /// half-close have given up.
     #[default]
     Abort,
-    /// It gets its response.
+    /// Sends the response, as nginx's `proxy_ignore_client_abort`, for clients such as `nc -N` that half-close after their
+    /// request.
     Serve,
 }
 
 /// What becomes of fields of requests whose names have an underscore: many servers read it as a hyphen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Underscores {
-    /// They are dropped, and counted.
+    /// Removes and counts them (`weir_underscore_fields_dropped_total`).
     #[default]
     Drop,
-    /// They are passed on, but for those that a server may take for the gateway's.
+    /// Forwards them, except names that a server may read as a field of the gateway, the route or the protocol
+    /// (`X_Forwarded_For`, `Content_Length`).
     Pass,
-    /// The request is refused.
+    /// Responds with `400 underscore_in_field_name`.
     Reject,
 }
 
@@ -139,102 +164,146 @@ pub enum Bind {
 pub struct Mode(pub u32);
 
 /// Connections for some names, which a service gets without their being decrypted.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Passthrough {
-    /// Names as in a route: `db.example.org`, `*.example.org`, or `*` for all, and for those that ask for none.
+    /// Names in SNI, as in a route's `host`, or `"*"` for all.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<String>")]
     pub name: Vec<String>,
-    /// The name of the service, whose servers terminate TLS: their URLs are `http`, as the gateway adds none.
+    /// The name of the service whose servers terminate TLS. Their URLs are `http`, since the gateway adds no TLS of its own.
     pub service: String,
 }
 
 /// TLS towards clients.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ListenerTls {
-    /// The versions accepted; default: both.
+    /// Accepted versions.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::versions", extend("default" = Version::ALL.map(Version::name)))]
     pub versions: Vec<Version>,
-    /// The suites accepted, most preferred first; default: all.
+    /// Accepted suites, most preferred first: by default AES-128, the cheapest, then AES-256, then ChaCha20. Default: all.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::suites")]
     pub suites: Vec<Suite>,
-    /// Whose preference among them decides; default: the gateway's.
+    /// Whose preference of suites decides.
     pub suite_order: SuiteOrder,
-    /// The groups accepted, most preferred first; default: those of the TLS library.
+    /// Accepted groups, most preferred first. `x25519mlkem768` is [post-quantum](tls.md#post-quantum-key-exchange), for TLS 1.3
+    /// alone.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::groups", extend("default" = Group::DEFAULT.map(Group::name)))]
     pub groups: Vec<Group>,
-    /// Tickets after each TLS 1.3 handshake, 0 to 8; default: 1.
+    /// Tickets after each TLS 1.3 handshake. Each adds about 3 % to the cost of a full handshake; with 0, clients make a full
+    /// handshake each time.
+    #[schemars(transform = schema::within(ListenerTls::TICKETS), extend("default" = ServerSettings::TICKETS))]
     pub tickets: Option<u32>,
-    /// How long a key issues tickets, a minute to 84 hours; default: 12 hours.
+    /// How long a key issues tickets. The gateway accepts a ticket for at least that long and less than twice that long, under
+    /// three generations of keys (previous, current, next).
     #[serde(deserialize_with = "duration")]
+    #[schemars(
+        schema_with = "schema::time",
+        transform = schema::lasting(ServerSettings::TICKET_LIFETIMES),
+        extend("default" = ServerSettings::TICKET_LIFETIME)
+    )]
     pub ticket_lifetime: Option<Duration>,
-    /// A file with secrets that all machines of a fleet have, from which the keys of tickets are derived; default: a random one
-    /// of this process.
+    /// A file of secrets, one per line, as `openssl rand -hex 32` prints them, for [tickets on several
+    /// machines](tls.md#tickets-on-several-machines). Without it, tickets survive an [upgrade](upgrade.md), but no restart.
+    /// Default: random secrets of this process.
+    #[schemars(schema_with = "schema::path")]
     pub ticket_secrets: Option<PathBuf>,
-    /// The most sessions that are stored, for TLS 1.2 clients without tickets; default: 32768.
+    /// With TLS 1.2: maximum stored sessions, for clients without tickets; about 300 bytes each.
+    #[schemars(transform = schema::within(ListenerTls::SESSIONS), extend("default" = ServerSettings::SESSIONS))]
     pub sessions: Option<usize>,
-    /// Asks for client certificates of the CAs in this PEM file; default: none is asked for.
+    /// Requests [client certificates](client-certificates.md) issued by the CAs in this PEM file. Default: none.
+    #[schemars(schema_with = "schema::path")]
     pub client_ca: Option<PathBuf>,
-    /// Whether clients need one; default: required.
+    /// Clients without a certificate.
+    #[schemars(extend("default" = ClientCertificates::default()))]
     pub client_certificates: Option<ClientCertificates>,
-    /// PEM files with revocation lists.
+    /// PEM files with revocation lists. The gateway rejects certificates that a list revokes, in full handshakes and in
+    /// resumptions. Default: none.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::paths")]
     pub client_crl: Vec<PathBuf>,
-    /// What becomes of clients whose CA's list is expired; default: they are rejected.
+    /// Clients whose CA's list has expired (`nextUpdate` is in the past). Earlier sessions resume for up to twice
+    /// `tls.ticket_lifetime`, unless the gateway loads a new list.
+    #[schemars(extend("default" = ExpiredLists::default()))]
     pub client_crl_expired: Option<ExpiredLists>,
-    /// Rejects clients that ask for no known name, in place of presenting the first certificate.
+    /// Rejects clients whose SNI is missing or matches no certificate.
     pub strict_names: bool,
-    /// The most bytes of the application in a record, 512 to 16384; default: 16384.
+    /// Maximum plaintext of a TLS record. A client can use no byte of a record before it has the whole record, so smaller
+    /// records show the start of a large response sooner on a slow line. They [cost CPU](tls.md#costs) and 22 to 29 bytes each.
     #[serde(deserialize_with = "size")]
+    #[schemars(
+        schema_with = "schema::bytes",
+        transform = schema::within(RECORD_SIZE),
+        extend("default" = RECORD_SIZE.end())
+    )]
     pub record_size: Option<u64>,
-    /// A file for the sessions' secrets, for debugging: they allow decrypting the traffic.
+    /// Appends the secrets of all sessions to this file, which allows decrypting the traffic; for debugging, with a warning.
+    /// Default: none.
+    #[schemars(schema_with = "schema::path")]
     pub key_log: Option<PathBuf>,
 }
 
 /// Whose preference among the suites decides.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SuiteOrder {
     /// The gateway's.
     #[default]
     Server,
-    /// The client's.
+    /// The client's, which saves CPU on clients without AES instructions, such as small devices. Some scanners report it as a
+    /// weakness; it is none, since all suites are strong.
     Client,
 }
 
 /// What becomes of clients whose CA has an expired revocation list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpiredLists {
-    /// They are rejected.
+    /// Rejects them, as nginx, HAProxy and Envoy do, since the old list may lack a revoked certificate.
+    #[default]
     Reject,
-    /// The list is used as it is.
+    /// The old list decides.
     Use,
 }
 
 /// Whether clients need a certificate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientCertificates {
-    /// Those without one are rejected.
+    /// Rejects them.
     #[default]
     Required,
-    /// Those without one are let in.
+    /// Admits them.
     Optional,
 }
 
 /// A certificate with its key.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
-    /// The chain in PEM, leaf first.
+    /// The certificate chain (PEM, leaf first).
+    #[schemars(schema_with = "schema::path")]
     pub chain: PathBuf,
-    /// Its private key in PEM.
+    /// Its private key (PEM).
+    #[schemars(schema_with = "schema::path")]
     pub key: PathBuf,
-    /// The CA's OCSP response about it in DER, which clients get along with it; default: none.
+    /// The CA's OCSP response for the leaf (DER, as `openssl ocsp -respout FILE` writes it), to be
+    /// [stapled](tls.md#ocsp-stapling). Default: none.
     #[serde(default)]
+    #[schemars(schema_with = "schema::path")]
     pub ocsp: Option<PathBuf>,
+}
+
+/// Below 512 bytes the 29 of a record's header, nonce and tag are dear; TLS has no records above 16 KiB.
+pub(crate) const RECORD_SIZE: RangeInclusive<u64> = 512..=16_384;
+
+impl ListenerTls {
+    pub(crate) const TICKETS: RangeInclusive<u64> = 0..=8;
+    pub(crate) const SESSIONS: RangeInclusive<u64> = 1..=10_000_000;
 }
 
 impl Listener {
@@ -322,6 +391,12 @@ impl FromStr for Mode {
     fn from_str(text: &str) -> Result<Self, String> {
         let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777 && text.len() <= 4);
         mode.map(Self).ok_or_else(|| format!("invalid mode `{text}`: expected octal digits, such as \"660\""))
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:o}", self.0)
     }
 }
 

@@ -1,27 +1,31 @@
 //! Logs, and the addresses where state is served.
 
 use super::listener::{Bind, Mode};
+use super::schema;
 use super::values::{text, texts};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// The access log. Requests that end early are logged to stderr in any case.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Log {
-    /// The file, or `-` for stdout; default: none.
+    /// The file, opened for appending, or `"-"` for stdout. A FIFO needs its reader at startup. Default: none.
+    #[schemars(schema_with = "schema::path")]
     pub access: Option<PathBuf>,
-    /// `json`, or a text with variables such as `{client} {method} {target} {status}`; default: `json`.
+    /// `"json"`, or a string with [variables](monitoring.md#access-log), such as `"{client} {method} {target} {status}"`.
+    #[schemars(extend("default" = Log::JSON))]
     pub format: Option<String>,
-    /// What happens when the disk does not keep up.
+    /// What happens when 8 MiB of lines wait for the disk.
     pub when_full: WhenFull,
 }
 
 /// What happens when the disk does not keep up, and 8 MiB wait.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenFull {
-    /// Lines are lost, and counted.
+    /// The gateway loses and counts lines.
     #[default]
     Drop,
     /// Requests wait.
@@ -29,25 +33,33 @@ pub enum WhenFull {
 }
 
 /// Where metrics, health and state are served, and changed: `[admin]`; or served alone: `[metrics]`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Admin {
-    /// The address; default: 127.0.0.1:9901, of `[metrics]` 127.0.0.1:9902. All that can connect can read it.
+    /// The address, or a Unix socket. Every client that can connect can read the state.
     #[serde(deserialize_with = "text")]
+    #[schemars(transform = schema::otherwise(Rights::usual_binds()))]
     pub bind: Option<Bind>,
-    /// Permissions of a Unix socket, in octal; default: `660`.
+    /// Permissions of a Unix socket.
     #[serde(deserialize_with = "text")]
+    #[schemars(extend("default" = Mode::default().to_string()))]
     pub mode: Option<Mode>,
-    /// Names that requests may be for, besides `localhost` and addresses; default: that of `bind`.
+    /// Further host names that requests may use, besides `localhost` and addresses, such as `["weir.internal"]`. Default: the
+    /// name in `bind`.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<String>")]
     pub hosts: Vec<String>,
+}
+
+impl Log {
+    /// The format that is no template.
+    pub(crate) const JSON: &str = "json";
 }
 
 impl Admin {
     /// The address: where it is not set, for this machine alone.
     pub(crate) fn bind(&self, rights: Rights) -> Bind {
-        let usual = || Bind::Tcp { host: "127.0.0.1".to_owned(), port: rights.port() };
-        self.bind.clone().unwrap_or_else(usual)
+        self.bind.clone().unwrap_or_else(|| rights.usual_bind())
     }
 
     /// The names that requests may be for; `None`: any, as no browser reaches a Unix socket.
@@ -77,10 +89,17 @@ impl Rights {
         }
     }
 
-    fn port(self) -> u16 {
-        match self {
+    /// The address that only this machine can reach.
+    fn usual_bind(self) -> Bind {
+        let port = match self {
             Self::All => 9901,
             Self::Read => 9902,
-        }
+        };
+        Bind::Tcp { host: "127.0.0.1".to_owned(), port }
+    }
+
+    fn usual_binds() -> String {
+        let [all, read] = [Self::All, Self::Read].map(|rights| (rights.name(), rights.usual_bind()));
+        format!("`\"{}\"` of `[{}]`, `\"{}\"` of `[{}]`", all.1, all.0, read.1, read.0)
     }
 }

@@ -8,6 +8,7 @@ mod listener;
 mod log;
 mod min_rate;
 mod route;
+pub(crate) mod schema;
 mod service;
 mod timeouts;
 mod tracing;
@@ -18,6 +19,7 @@ pub use dns::{Dns, NameServer, Prefer};
 pub(crate) use failures::Failure;
 pub use failures::{EjectOn, ErrorStatuses, Retries};
 pub use limits::{Limits, OwnLimits};
+pub(crate) use listener::RECORD_SIZE;
 pub use listener::{
     Bind, Certificate, ClientCertificates, ExpiredLists, HalfClose, Listener, ListenerTls, Mode, Passthrough,
     ProxyField, SecureScheme, Secured, SuiteOrder, Underscores,
@@ -31,77 +33,86 @@ pub use service::{Balance, Eject, HashOn, Health, Pool, ProxyProtocol, Server, S
 pub use timeouts::{RouteTimeouts, Timeouts};
 pub use tracing::Tracing;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
+pub(crate) use values::{duration_text, size_text};
 use values::{size, text, texts};
 use weir_reactor::cores::Cores;
 
 /// All of it.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Worker threads; default: one per allowed core.
+    /// Number of worker threads; more than there are cores only add cost. Default: one per allowed core.
+    #[schemars(transform = schema::at_least(1))]
     pub workers: Option<usize>,
-    /// The cores to pin workers to, such as `0,2-3`; default: unpinned.
+    /// Pins the workers to these cores. Default: unpinned.
     #[serde(deserialize_with = "text")]
+    #[schemars(schema_with = "schema::cores")]
     pub cores: Option<Cores>,
-    /// Listeners by name.
+    /// Listeners, by name: `[listener.NAME]`.
     #[serde(rename = "listener")]
     pub listeners: BTreeMap<String, Listener>,
-    /// Certificates of all listeners with TLS: a client gets the one for its name, else the first one.
+    /// Certificates of all listeners with TLS. A client gets the one for its name, or else the first one.
     #[serde(rename = "certificate")]
     pub certificates: Vec<Certificate>,
-    /// Services by name.
+    /// Services, by name: `[service.NAME]`.
     #[serde(rename = "service")]
     pub services: BTreeMap<String, Service>,
-    /// How the names of servers are resolved.
+    /// Resolution of server names.
     pub dns: Dns,
-    /// Routes; the most specific one that fits is taken.
+    /// Routes; a request takes the most specific one that matches it.
     #[serde(rename = "route")]
     pub routes: Vec<Route>,
-    /// The fields that tell servers about the client: `x-forwarded` (`-For`, `-Proto`, `-Host`), `forwarded` (RFC 7239), or both;
-    /// an empty list for none. Default: `x-forwarded`.
+    /// The fields that describe the client to servers; `[]` for none. The gateway drops the client's own values.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<ClientField>")]
     pub client_fields: Vec<ClientField>,
-    /// The gateway's names in `Via`; default: it adds none.
+    /// The gateway's entry in `Via`.
     pub via: Via,
-    /// Files with the bodies of the gateway's own error answers, by status (`502`) or class (`5xx`).
+    /// Bodies for the gateway's own error responses: files of at most 64 KiB by status or class, such as
+    /// `{ 404 = "/etc/weir/404.html", 5xx = "/etc/weir/sorry.html" }`. A status has precedence over its class; `.html`,
+    /// `.json` and `.xml` set the content type. The servers' own error responses pass unchanged. Default: a line of text.
+    #[schemars(schema_with = "schema::paths_by_name")]
     pub error_pages: BTreeMap<String, PathBuf>,
-    /// Fields by which a request is found again elsewhere.
+    /// Request IDs and trace contexts.
     pub tracing: Tracing,
-    /// Logs.
+    /// The access log.
     pub log: Log,
-    /// The admin address; default: none.
+    /// The address that serves metrics, health and state, and accepts changes. Without the table there is none.
     pub admin: Option<Admin>,
-    /// As the admin address, without the right to change anything; default: none.
+    /// As `admin`, without the right to change anything. Without the table there is none.
     pub metrics: Option<Admin>,
-    /// Buffers of the workers.
+    /// Memory of the workers.
     pub buffers: Buffers,
-    /// Limits.
+    /// Limits of messages, connections and memory.
     pub limits: Limits,
     /// Timeouts.
     pub timeouts: Timeouts,
-    /// How fast clients must send and take bodies.
+    /// Minimum speed of clients that send and receive bodies.
     pub min_rate: MinRate,
-    /// When this file, and those that it names, are read again; default: at a signal.
+    /// When the gateway reads the configuration and its files [again](reload.md).
     pub reload: Reload,
 }
 
 /// When files are read again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reload {
     /// At SIGHUP.
     #[default]
     Signal,
-    /// When one of them has changed, too.
+    /// At SIGHUP, and after a change of one of the files.
     Watch,
 }
 
 /// A way to tell servers about the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum ClientField {
     /// `X-Forwarded-For`, `-Proto` and `-Host`.
     XForwarded,
@@ -110,22 +121,43 @@ pub enum ClientField {
 }
 
 /// The gateway's names in the `Via` of what it forwards (RFC 9110 section 7.6.3).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Via {
-    /// Of requests; default: no field is added.
+    /// The gateway's name in the `Via` of requests, such as `"weir"`: `Via: 1.1 weir` (RFC 9110 section 7.6.3 requires it).
+    /// nginx servers without `gzip_proxied any` do not compress responses to requests with `Via`, and some clients try to
+    /// bypass a proxy that announces itself. A route that sets or removes `Via` overrides this key. Default: none.
     pub requests: Option<String>,
-    /// Of responses, in the same form.
+    /// The gateway's name in the `Via` of responses. Default: none.
     pub responses: Option<String>,
 }
 
 /// Buffers of the workers.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Buffers {
-    /// Bytes of the buffer for reads, which all connections of a worker share: about the most that is read at once.
+    /// The read buffer that all connections of a worker share: about the maximum of one read. The default takes a 64 KiB
+    /// response with its head in one read, and fits a core's L2 cache together with the plaintext; [other sizes cost
+    /// CPU](tls.md#costs). Idle connections use none of it.
     #[serde(deserialize_with = "size")]
+    #[schemars(schema_with = "schema::bytes", transform = schema::within(Buffers::READ))]
     pub read: u64,
+}
+
+/// Keys that are no part of [`Config`]: they concern its text, and are gone when it is parsed.
+#[derive(JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "describes the keys for the schema")]
+pub(crate) struct TextKeys {
+    /// [Further files](configuration-file.md#several-files), by path or pattern; before the first table. Default: none.
+    #[schemars(schema_with = "schema::paths")]
+    include: Option<Vec<String>>,
+    /// [Defaults for all routes](configuration-file.md#defaults-for-routes) of all files.
+    defaults: Option<RouteDefaults>,
+}
+
+impl Buffers {
+    pub(crate) const READ: RangeInclusive<u64> = 4096..=1 << 20;
 }
 
 impl Config {

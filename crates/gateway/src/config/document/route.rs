@@ -2,143 +2,225 @@
 
 use super::failures::Retries;
 use super::min_rate::RouteMinRate;
+use super::schema;
 use super::timeouts::RouteTimeouts;
 use super::values::{duration, size, texts};
 use crate::config::{Network, PathPattern};
-use serde::Deserialize;
+use crate::downstream::{LEAST_BUFFER, MAX_PENDING};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Which requests, and what becomes of them. A request takes the most specific route that fits: by host, then by path,
 /// then the first in the file.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Route {
-    /// Hosts: `example.org`, or `*.example.org` for all names below it; default: any.
+    /// Names without port: `"example.org"`, or `"*.example.org"` for all names below it; or addresses, IPv6 in brackets:
+    /// `"[2001:db8::1]"`. Case, a final dot and the notation of an address make no difference. Default: any.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<String>")]
     pub host: Vec<String>,
-    /// Paths: `/a` alone, `/a/*` for it and everything below, `/a*` for all that begins so, `/a/{id}/b` with any segment;
-    /// default: any.
+    /// `"/a"` matches this path alone; `"/a/*"` also everything below it, by segment: not `/ab`; `"/a*"` every path with this
+    /// prefix: `/a`, `/a/b`, `/ab`; `"/a/{id}/b"` any one segment in the middle. No regular expressions. Default: any.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<PathPattern>")]
     pub path: Vec<PathPattern>,
-    /// Methods; default: any.
+    /// Methods, such as `["GET", "HEAD"]`. Default: any.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<String>")]
     pub method: Vec<String>,
-    /// Fields that the request must have, with this value, or with any for `*`; default: none.
+    /// Required fields with their values, `"*"` for any value. In a route with `respond` or `redirect`, a field matches in [every
+    /// spelling](proxies.md#fields-that-servers-trust) that a server may read as this name: a deny by `X-Debug` also denies
+    /// `X.Debug`. In a route with `service`, only the exact name matches: clients cannot open the route with a spelling that a
+    /// proxy in front does not know. Default: any.
     pub headers: BTreeMap<String, String>,
-    /// Networks that the client must be in; default: any.
+    /// Networks of clients; `"unix"` for a Unix socket. Default: any.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<Network>")]
     pub client: Vec<Network>,
-    /// Listeners by name that the request must come from; default: any.
+    /// Names of listeners. Default: any.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<String>")]
     pub listener: Vec<String>,
 
-    /// Passes the request on to this service.
+    /// Forwards the request to this service. Default: none.
     pub service: Option<String>,
-    /// Answers with a redirect.
+    /// Responds with a redirect.
     pub redirect: Option<Redirect>,
-    /// Answers with this.
+    /// Responds with a fixed response.
     pub respond: Option<Respond>,
 
-    /// Removes this from the beginning of the path.
+    /// Removes this prefix from the path. Default: none.
     pub strip_prefix: Option<String>,
-    /// Adds this at the beginning of the path, after `strip_prefix`.
+    /// Then puts this prefix before the path. Default: none.
     pub add_prefix: Option<String>,
-    /// Requests whose path servers may read as that of another route; default: they are refused.
+    /// Paths that servers may read [as those of another route](routes.md#forms-of-a-path).
     pub ambiguous_paths: AmbiguousPaths,
-    /// Changes to the request's fields.
+    /// Changes to the fields of requests.
     pub request_headers: Edits,
-    /// Trailers of requests that are passed on, by name; default: none. Those of answers are, to clients that take them.
+    /// Names of request trailers to forward; no name that `request_headers` or `tracing` sets, since servers may merge trailers
+    /// into the head. Default: none.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<String>")]
     pub request_trailers: Vec<String>,
-    /// Changes to the answer's fields.
+    /// Changes to the fields of responses, without variables. They apply to the gateway's own responses on this route, too, such
+    /// as redirects, 429 and 502: so `Strict-Transport-Security` is present in an outage.
     pub response_headers: Edits,
 
-    /// Passes TRACE requests on, which are else answered with 405.
+    /// Forwards `TRACE`; without it, a `TRACE` gets 405, since its response shows the request as it looks behind the gateway, with
+    /// all added fields ([details](http.md#trace-max-forwards-and-date)).
     pub trace: bool,
-    /// Sends copies of its requests to another service; nobody gets the answers.
+    /// [Copies of requests](services.md#mirrored-requests) to another service, whose responses the gateway discards.
     pub mirror: Option<Mirror>,
-    /// How many requests a client may make; default: any number.
+    /// [Request rate](limits.md#request-rates) per client; requests beyond get 429 with `Retry-After`, and reach no server.
+    /// Without the table there is no limit.
     pub rate: Option<Rate>,
-    /// Which requests are sent again when a pooled connection closes under them, or when the response has one of the listed statuses.
+    /// Which requests the gateway sends once more when a pooled connection closes before the first byte of the response. Requests
+    /// above 16 KiB are never repeated. A table such as `{ on = [502, 503, 504] }` adds [retries on another
+    /// server](services.md#retries).
+    #[schemars(extend("default" = Retry::default()))]
     pub retry: Retries,
-    /// Maximum request body in bytes; default: that of `limits`.
+    /// Maximum request body. Default: `limits.body`.
     #[serde(deserialize_with = "size")]
+    #[schemars(schema_with = "schema::bytes")]
     pub max_body: Option<u64>,
-    /// Waits for a request's body, or for so many bytes of it, before a server is chosen; default: passes it on as it comes.
+    /// The gateway [receives the body](limits.md#buffers), or this much of it, before it chooses a server. Default: none.
     #[serde(deserialize_with = "size")]
+    #[schemars(schema_with = "schema::bytes", transform = schema::within(Route::BUFFER))]
     pub request_buffer: Option<u64>,
-    /// Bytes of an answer to hold for a slow client, so that its server is done with it; default: 64 KiB.
+    /// How much of a response the gateway takes from the server while the client is slow. A response that fits frees its server
+    /// at once.
     #[serde(deserialize_with = "size")]
+    #[schemars(
+        schema_with = "schema::bytes",
+        transform = schema::within(Route::BUFFER),
+        extend("default" = MAX_PENDING)
+    )]
     pub response_buffer: Option<u64>,
-    /// Timeouts that differ from the general ones.
+    /// Timeouts that differ from the [general ones](configuration.md#timeouts).
     pub timeouts: RouteTimeouts,
-    /// How fast clients must be here, where that differs from `min_rate`.
+    /// Minimum speed of clients that [send and receive bodies](limits.md#slow-bodies), where it differs from the general one.
     pub min_rate: RouteMinRate,
 }
 
 /// What becomes of requests whose path servers may read as another one, as where `%2F` is a slash.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AmbiguousPaths {
-    /// Those of which a reading belongs to another route are refused.
+    /// Rejects a path with a reading that belongs to another route.
     #[default]
     Refuse,
-    /// None is refused: for servers that read paths as the gateway does.
+    /// Forwards all, for servers that read paths as the gateway does.
     Pass,
-    /// All are refused, whatever their readings belong to.
+    /// Rejects every path with more than one reading.
     Strict,
 }
 
 /// Keys that all routes have, unless they set them.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RouteDefaults {
+    /// Changes to the fields of requests.
     request_headers: Edits,
+    /// Names of request trailers to forward; no name that `request_headers` or `tracing` sets, since servers may merge trailers
+    /// into the head. Default: none.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<String>")]
     request_trailers: Vec<String>,
+    /// Changes to the fields of responses, without variables. They apply to the gateway's own responses on this route, too, such
+    /// as redirects, 429 and 502: so `Strict-Transport-Security` is present in an outage.
     response_headers: Edits,
+    /// Paths that servers may read [as those of another route](routes.md#forms-of-a-path).
     ambiguous_paths: AmbiguousPaths,
+    /// [Request rate](limits.md#request-rates) per client; requests beyond get 429 with `Retry-After`, and reach no server.
+    /// Without the table there is no limit.
     rate: Option<Rate>,
+    /// Which requests the gateway sends once more when a pooled connection closes before the first byte of the response.
     retry: Retry,
+    /// Maximum request body. Default: `limits.body`.
     #[serde(deserialize_with = "size")]
+    #[schemars(schema_with = "schema::bytes")]
     max_body: Option<u64>,
+    /// The gateway [receives the body](limits.md#buffers), or this much of it, before it chooses a server. Default: none.
     #[serde(deserialize_with = "size")]
+    #[schemars(schema_with = "schema::bytes", transform = schema::within(Route::BUFFER))]
     request_buffer: Option<u64>,
+    /// How much of a response the gateway takes from the server while the client is slow. A response that fits frees its server
+    /// at once.
     #[serde(deserialize_with = "size")]
+    #[schemars(
+        schema_with = "schema::bytes",
+        transform = schema::within(Route::BUFFER),
+        extend("default" = MAX_PENDING)
+    )]
     response_buffer: Option<u64>,
+    /// Timeouts that differ from the [general ones](configuration.md#timeouts).
     timeouts: RouteTimeouts,
+    /// Minimum speed of clients that [send and receive bodies](limits.md#slow-bodies), where it differs from the general one.
     min_rate: RouteMinRate,
 }
 
 /// Which requests are sent once more, on a new connection, when a pooled connection closes before a byte of the answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Retry {
-    /// Those that may be done twice (RFC 9110 section 9.2.2).
+    /// GET, HEAD, PUT, DELETE, OPTIONS and TRACE (RFC 9110 section 9.2.2).
     #[default]
     Idempotent,
-    /// All: for services that notice a repetition themselves.
+    /// All, for services that detect a repetition.
     Always,
     /// None.
     Never,
 }
 
 /// Copies of requests for another service. A client never waits for them.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mirror {
-    /// The name of the service.
+    /// The service's name.
     pub service: String,
-    /// The share of the requests in percent, 0 to 100; default: all.
+    /// Share of the requests in percent, such as `0.5`.
     #[serde(default = "all")]
+    #[schemars(transform = schema::within(Mirror::PERCENT))]
     pub percent: f64,
-    /// Requests with a larger body, at most 16 MiB, are not copied; default: 64 KiB.
+    /// The gateway does not copy requests with a larger body. A copy leaves when its body is complete.
     #[serde(default = "mirrored_body", deserialize_with = "size")]
+    #[schemars(schema_with = "schema::bytes", transform = schema::within(Mirror::BODY))]
     pub max_body: u64,
-    /// Copies in flight in each worker, at least 1; others are dropped. Default: 100.
+    /// Concurrent copies in each worker. The worker drops more, and copies without a response within `timeouts.response`, and all
+    /// that remain when a drain begins.
     #[serde(default = "mirrors")]
+    #[schemars(transform = schema::at_least(1))]
     pub max_in_flight: usize,
+}
+
+impl Route {
+    /// Each of thousands of clients may fill a buffer.
+    pub(crate) const BUFFER: RangeInclusive<u64> = LEAST_BUFFER as u64..=256 << 20;
+}
+
+impl Mirror {
+    pub(crate) const PERCENT: RangeInclusive<f64> = 0.0..=100.0;
+    pub(crate) const BODY: RangeInclusive<u64> = 0..=16 << 20;
+}
+
+impl Rate {
+    pub(crate) const REQUESTS: RangeInclusive<u64> = 1..=1_000_000;
+    pub(crate) const LONGEST: Duration = Duration::from_secs(3600);
+}
+
+impl Redirect {
+    pub(crate) const STATUSES: [u16; 5] = [301, 302, 303, 307, 308];
+    /// It keeps method and body (RFC 9110 section 15.4.9).
+    pub(crate) const STATUS: u16 = 308;
+}
+
+impl Respond {
+    pub(crate) const STATUSES: RangeInclusive<u64> = 200..=599;
+    pub(crate) const CONTENT_TYPE: &str = "text/plain; charset=utf-8";
 }
 
 fn all() -> f64 {
@@ -154,30 +236,33 @@ fn mirrors() -> usize {
 }
 
 /// How many requests a client may make in a time. Those beyond are answered with 429.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
-    /// Requests in the time `per`, 1 to 1000000.
+    /// Requests per period.
+    #[schemars(transform = schema::within(Rate::REQUESTS))]
     pub requests: u32,
-    /// A time up to an hour; default: 1 s.
+    /// The period: `requests = 1` and `per = "10s"` is one request in ten seconds.
     #[serde(default = "second", deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time", transform = schema::at_most(Rate::LONGEST))]
     pub per: Duration,
-    /// Requests that may come at once after a pause, 1 to 1000000; default: `requests`.
+    /// Maximum burst after a pause. Default: `requests`.
     #[serde(default)]
+    #[schemars(transform = schema::within(Rate::REQUESTS))]
     pub burst: Option<u32>,
-    /// Whose requests are counted together; default: those of one client.
+    /// Whose requests the gateway counts together.
     #[serde(default)]
     pub by: RateBy,
 }
 
 /// Whose requests are counted together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateBy {
-    /// Those of one client: an IPv4 address, or an IPv6 network of 64 bits.
+    /// Each IPv4 address, or IPv6 network of 64 bits, separately.
     #[default]
     Client,
-    /// All of the route.
+    /// All clients together.
     Route,
 }
 
@@ -186,36 +271,45 @@ fn second() -> Duration {
 }
 
 /// A redirect.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Redirect {
-    /// The `Location`, with variables.
+    /// The `Location`, with [variables](configuration.md#variables): a URI with its host, such as `https://{host}{target}`, or a
+    /// path, such as `{path}/`. A path stays on its host: the gateway reduces slashes and backslashes at its start to one slash,
+    /// since browsers read `//` or `/\` as the start of another host. The host part may contain only `{host}` and `{authority}`; a
+    /// request that names no host (HTTP/1.0) then gets 400 `missing_host`. Characters that a URI cannot contain are
+    /// percent-encoded.
     pub to: String,
-    /// 301, 302, 303, 307 or 308; default: 308, which keeps method and body.
+    /// The status. Clients repeat the request unchanged after 308 and 307, and turn POST into GET after 301 and 302.
+    #[schemars(extend("enum" = Redirect::STATUSES, "default" = Redirect::STATUS))]
     pub status: Option<u16>,
 }
 
 /// A fixed answer.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Respond {
-    /// 200 to 599.
+    /// The status.
+    #[schemars(transform = schema::within(Respond::STATUSES))]
     pub status: u16,
-    /// The body; default: the status in words.
+    /// The body. Default: the status in words.
     pub body: Option<String>,
-    /// Its `Content-Type`; default: `text/plain; charset=utf-8`.
+    /// Its `Content-Type`.
+    #[schemars(extend("default" = Respond::CONTENT_TYPE))]
     pub content_type: Option<String>,
 }
 
 /// Changes to fields.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Edits {
-    /// Fields in place of those of the same name.
+    /// Fields in place of those of the same name; values of `request_headers` may contain
+    /// [variables](configuration.md#variables). Default: none.
     pub set: BTreeMap<String, String>,
-    /// Fields beside those of the same name.
+    /// Fields beside those of the same name, as in `set`. Default: none.
     pub add: BTreeMap<String, String>,
-    /// Names of fields to drop.
+    /// Names of fields to remove. Default: none.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<String>")]
     pub remove: Vec<String>,
 }

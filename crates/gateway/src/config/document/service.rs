@@ -3,8 +3,13 @@
 use super::accept::AnswerRule;
 use super::failures::EjectOn;
 use super::limits::OwnLimits;
+use super::listener::RECORD_SIZE;
+use super::schema;
 use super::values::{duration, size, text, texts};
-use serde::{Deserialize, Deserializer, de::Error};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,97 +18,115 @@ use weir_tls::{Group, Suite, Version};
 use weir_transport::Place;
 
 /// A named group of servers that answer alike.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
-    /// Its servers, at least one, all with the same scheme; one alone needs no brackets.
+    /// URLs, or tables with `url`, `weight` and `backup`; all `http` or all `https`. The gateway resolves names again when their
+    /// TTL ends: [`[dns]`](configuration.md#dns).
     #[serde(deserialize_with = "servers")]
+    #[schemars(schema_with = "schema::servers")]
     pub servers: Vec<Server>,
-    /// How a server is chosen.
+    /// How the gateway chooses a server. Each worker counts for itself.
     #[serde(default)]
     pub balance: Balance,
-    /// What requests are told apart by, with `balance = "hash"`.
+    /// With `balance = "hash"`: requests with the same address, field or cookie go to the same server. A request without that
+    /// field or cookie uses the address.
     #[serde(default, deserialize_with = "text")]
+    #[schemars(extend("default" = HashOn::default().to_string()))]
     pub hash: Option<HashOn>,
-    /// The name of a cookie that brings a client back to its server; default: none.
+    /// The name of a [cookie](services.md#sticky-sessions) that the gateway sets to lead a client back to its server. Default:
+    /// none.
     #[serde(default)]
     pub sticky: Option<String>,
-    /// When a server that fails gets no requests for a while.
+    /// Takes a failing server out for a while. Each worker watches for itself.
     #[serde(default)]
     pub eject: Eject,
-    /// Asks servers from time to time whether they are well; default: no.
+    /// Probes servers periodically. A server that is down gets no requests; when all are down, the response is `503 no_server`.
+    /// Without the table there are no probes.
     #[serde(default)]
     pub health: Option<Health>,
-    /// The most connections to each server, 1 to 1000000, shared evenly by the workers; default: no limit.
+    /// Connections to each server, idle ones included (HTTP client libraries call it `maxSockets`), for all workers together: a
+    /// worker hands an idle connection to another whose requests wait. A request whose server has none left goes to another
+    /// server, or waits. Default: no limit.
     #[serde(default)]
+    #[schemars(transform = schema::within(Service::CONNECTIONS))]
     pub max_connections: Option<usize>,
-    /// The most requests that wait in each worker while all servers have their connections in use.
+    /// With `max_connections`: requests that may wait in each worker; more get `503 queue_full`, and those that wait longer than
+    /// `timeouts.queue` get `503 queue_timeout`.
     #[serde(default)]
+    #[schemars(extend("default" = Service::MAX_WAITING))]
     pub max_waiting: Option<usize>,
-    /// Retries for each hundred requests, 0 to 100; default: 10.
+    /// Retries per hundred requests in each worker; a burst of a hundred is allowed, as when a server closes all its idle
+    /// connections.
     #[serde(default = "retry_percent")]
+    #[schemars(transform = schema::within(Service::RETRY_PERCENT))]
     pub retry_percent: u32,
-    /// Begins each connection with a PROXY protocol header about the client; default: none.
+    /// Begins each connection with a PROXY protocol header about the client, before TLS. Such a connection serves one client
+    /// only, so there is no pool. Default: none.
     #[serde(default)]
     pub proxy_protocol: Option<ProxyProtocol>,
-    /// Rules of HTTP that its servers' answers need not keep; default: none.
+    /// [Repairs of responses](http.md#repairs-of-responses). Default: none.
     #[serde(default, deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::one_or_many::<AnswerRule>")]
     pub accept: Vec<AnswerRule>,
-    /// Limits of its servers' answers; default: the general ones.
+    /// Limits of its servers' responses.
     #[serde(default)]
     pub limits: OwnLimits,
-    /// Its idle connections.
+    /// Idle connections, beside `timeouts.pooled`; not with `proxy_protocol`.
     #[serde(default)]
     pub pool: Pool,
-    /// TLS towards them; only with `https`.
+    /// TLS towards the servers, with `https`.
     #[serde(default)]
     pub tls: ServiceTls,
 }
 
 /// The form of a PROXY protocol header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProxyProtocol {
-    /// A line of text.
+    /// Text.
     V1,
     /// Binary.
     V2,
 }
 
 /// One server: a URL alone, or a table.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
-    /// `http://HOST:PORT`, `https://HOST:PORT`, or `unix:PATH` for a socket in cleartext.
+    /// The server's URL. `unix:` is a cleartext Unix socket.
     #[serde(deserialize_with = "place")]
+    #[schemars(schema_with = "schema::place")]
     pub url: Place,
-    /// Its share of the requests in proportion to the others', 1 to 1000; default: 1.
+    /// Share of the requests relative to the other servers'.
     #[serde(default = "one")]
+    #[schemars(transform = schema::within(Server::WEIGHT))]
     pub weight: u32,
-    /// Gets requests only while no other is available; default: false.
+    /// Gets requests only while no other server is available.
     #[serde(default)]
     pub backup: bool,
 }
 
 /// How a server is chosen. Each worker counts for itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Balance {
     /// In turn, by weight.
     #[default]
     RoundRobin,
-    /// The one with the fewest requests in flight for its weight.
+    /// The server with the fewest requests in flight for its weight.
     LeastInFlight,
-    /// Of two that are drawn by weight, the one with fewer requests in flight.
+    /// The less busy of two servers drawn by weight.
     TwoChoices,
-    /// Always the same one for the same value of `hash`; when one is gone, only its share moves.
+    /// The same server for the same `hash`; a server that leaves moves only its own share.
     Hash,
 }
 
 /// What requests are told apart by.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum HashOn {
     /// The client's address.
+    #[default]
     Client,
     /// The value of a field.
     Header(String),
@@ -112,48 +135,66 @@ pub enum HashOn {
 }
 
 /// When a server that fails gets no requests for a while. Each worker watches for itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Eject {
-    /// What counts as a failure; default: no connection, no response in time, and an invalid response.
+    /// The failures that count; besides those with a name, statuses. Without statuses, the default of nginx and HAProxy,
+    /// [a server that responds with errors](services.md#servers-that-respond-with-errors) keeps its requests. `"connect"`: no
+    /// connection or handshake. `"timeout"`: no response in time, or a response that stalls. `"invalid"`: a truncated response,
+    /// or one that is not HTTP.
+    #[schemars(extend("default" = EjectOn::default().written()))]
     pub on: EjectOn,
-    /// Failures in a row; 0: any number.
+    /// Consecutive failures that eject a server; 0: no such limit. After its return one failure is enough.
     pub failures: u32,
-    /// The share of failures in percent, 1 to 100, among the requests of `window`; default: any.
+    /// The share of failures within `window` that ejects a server, such as one that fails half of its requests and never five in
+    /// a row. Default: none.
+    #[schemars(transform = schema::within(Eject::PERCENT))]
     pub percent: Option<u32>,
-    /// The time in which that share is counted, from a failure on; default: 10 s.
+    /// The period of that share; it starts with a failure.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time", extend("default" = Eject::default().window()))]
     pub window: Option<Duration>,
-    /// Requests in that time without which a share says little; default: 20.
+    /// Minimum requests in that period for the share to count.
+    #[schemars(transform = schema::at_least(1), extend("default" = Eject::default().min_requests()))]
     pub min_requests: Option<u32>,
-    /// For how long, the first time; each further time in a row doubles it, up to 5 minutes.
+    /// Duration of an ejection; doubles with each consecutive one, up to 5 minutes.
     #[serde(deserialize_with = "duration", rename = "for")]
+    #[schemars(schema_with = "schema::time")]
     pub period: Duration,
-    /// How long its share grows back from a tenth afterwards.
+    /// After its return the server's share grows from a tenth to the whole over this time.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub slow_return: Duration,
 }
 
 /// How servers are asked whether they are well. One that is not gets no requests.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Health {
-    /// The path of a GET request; default: a connection is enough, with TLS a handshake.
+    /// The path of a GET request; without it the check is a connection, with TLS a handshake. Default: none.
     pub path: Option<String>,
-    /// The request's `Host`; default: the server's.
+    /// With `path`: the check's `Host`. Default: the server's.
     pub host: Option<String>,
-    /// Statuses of a server that is well: `200` or `200-399`.
+    /// With `path`: statuses of a healthy server.
     #[serde(deserialize_with = "texts")]
+    #[schemars(
+        schema_with = "schema::one_or_many::<Statuses>",
+        extend("default" = Health::default().status.iter().map(ToString::to_string).collect::<Vec<_>>())
+    )]
     pub status: Vec<Statuses>,
     /// From the end of a check to the next.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub every: Duration,
-    /// For the whole check.
+    /// For a whole check.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub timeout: Duration,
-    /// Checks in a row that must pass before a server is up again.
+    /// Consecutive passed checks that bring a server up.
+    #[schemars(transform = schema::at_least(1))]
     pub rise: u32,
-    /// Checks in a row that must fail before a server is down.
+    /// Consecutive failed checks that take a server down.
+    #[schemars(transform = schema::at_least(1))]
     pub fall: u32,
 }
 
@@ -185,6 +226,15 @@ impl Default for Health {
     }
 }
 
+impl fmt::Display for Statuses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self { first, last } if first == last => write!(f, "{first}"),
+            Self { first, last } => write!(f, "{first}-{last}"),
+        }
+    }
+}
+
 impl FromStr for Statuses {
     type Err = String;
 
@@ -200,15 +250,16 @@ impl FromStr for Statuses {
 }
 
 /// The idle connections to a server. Each worker keeps its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pool {
-    /// Idle connections to a server in each worker; more are closed.
+    /// Idle connections to a server in each worker; the worker closes others after their response.
     pub max_idle: u32,
-    /// Requests on one connection; default: no limit.
+    /// Requests per connection; each connection gets up to a tenth less, so that not all close at once. Default: no limit.
     pub max_requests: Option<u32>,
-    /// Time after which a connection is used no more; default: no limit.
+    /// Maximum age of a connection that gets new requests, shortened by up to a tenth for the same reason. Default: no limit.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub max_age: Option<Duration>,
 }
 
@@ -219,7 +270,17 @@ impl Server {
     }
 }
 
+impl Server {
+    pub(crate) const WEIGHT: RangeInclusive<u64> = 1..=1000;
+}
+
+impl Eject {
+    pub(crate) const PERCENT: RangeInclusive<u64> = 1..=100;
+}
+
 impl Service {
+    pub(crate) const CONNECTIONS: RangeInclusive<u64> = 1..=1_000_000;
+    pub(crate) const RETRY_PERCENT: RangeInclusive<u64> = 0..=100;
     /// A second's requests of a busy worker: what waits longer is seldom wanted any more.
     pub(crate) const MAX_WAITING: usize = 1000;
 
@@ -276,6 +337,16 @@ impl Default for Pool {
     }
 }
 
+impl fmt::Display for HashOn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Client => f.write_str("client"),
+            Self::Header(name) => write!(f, "header:{name}"),
+            Self::Cookie(name) => write!(f, "cookie:{name}"),
+        }
+    }
+}
+
 impl FromStr for HashOn {
     type Err = String;
 
@@ -316,30 +387,41 @@ fn servers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Server>, D:
 }
 
 /// TLS towards servers. It is verified, and sessions are resumed, unless the settings say otherwise.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServiceTls {
-    /// The trusted CAs (PEM); default: the system's.
+    /// Trusted CAs (PEM). Default: the system's.
+    #[schemars(schema_with = "schema::path")]
     pub ca: Option<PathBuf>,
-    /// Skips verification; for tests.
+    /// Skips verification, with a warning; for tests.
     pub insecure: bool,
-    /// The name to verify and to send as SNI; default: the server's host.
+    /// The name to verify and to send as SNI. Default: the host of the URL.
     pub name: Option<String>,
-    /// The client certificate (PEM), with `key`; default: none.
+    /// The gateway's client certificate (PEM), with `key`. Default: none.
+    #[schemars(schema_with = "schema::path")]
     pub certificate: Option<PathBuf>,
-    /// Its private key (PEM).
+    /// Its private key (PEM). Default: none.
+    #[schemars(schema_with = "schema::path")]
     pub key: Option<PathBuf>,
-    /// The versions offered; default: both.
+    /// Offered versions.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::versions", extend("default" = Version::ALL.map(Version::name)))]
     pub versions: Vec<Version>,
-    /// The suites offered, most preferred first; default: all.
+    /// Offered suites, most preferred first. Default: all.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::suites")]
     pub suites: Vec<Suite>,
-    /// The groups offered, most preferred first; default: those of the TLS library.
+    /// Offered groups, most preferred first.
     #[serde(deserialize_with = "texts")]
+    #[schemars(schema_with = "schema::groups", extend("default" = Group::DEFAULT.map(Group::name)))]
     pub groups: Vec<Group>,
-    /// The most bytes of the application in a record, 512 to 16384; default: 16384.
+    /// Maximum plaintext of a TLS record, as of a listener, for bytes sent to the servers.
     #[serde(deserialize_with = "size")]
+    #[schemars(
+        schema_with = "schema::bytes",
+        transform = schema::within(RECORD_SIZE),
+        extend("default" = RECORD_SIZE.end())
+    )]
     pub record_size: Option<u64>,
 }
 

@@ -1,91 +1,125 @@
 //! Deadlines.
 
+use super::schema;
 use super::values::duration;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::time::Duration;
 
 /// Deadlines. Except where noted, a peer cannot extend them by sending a byte now and then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Timeouts {
-    /// From accept to the end of the client's TLS handshake.
+    /// From accept to the end of the client's TLS handshake, including what precedes it; then the gateway aborts the
+    /// connection: `handshake_timeout`.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub handshake: Duration,
-    /// From the first byte of a request head to its last.
+    /// From the first byte of a request head to its last: `408 head_timeout`.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub head: Duration,
-    /// Idle time between requests on a client's connection.
+    /// Between requests of a client; then the gateway closes the connection silently.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub idle: Duration,
-    /// Time without progress of a body, in either direction; progress extends it.
+    /// Without progress of a body, in either direction; each byte restarts it: `408 body_timeout`, or the gateway aborts the
+    /// connection.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub stall: Duration,
-    /// From a request's head to the last byte of its body, whoever is waited for; default: no limit, since an upload may take
-    /// hours.
+    /// From the end of a request head to the last byte of the body, whichever side is slow: `408 body_overdue`. For requests
+    /// that wait for a connection it starts after the wait, and with `Expect: 100-continue` once the client got the 100.
+    /// Default: no limit, since an upload may take hours.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub body: Option<Duration>,
-    /// From the first byte of an answer until the client has taken its last, whoever is waited for; default: no limit.
+    /// From the response head until the client's socket has taken the last byte, whether the server or the client is slow:
+    /// `answer_overdue`, and the gateway aborts the connection. The kernel delivers what the socket has taken by then.
+    /// Default: no limit.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub answer: Option<Duration>,
-    /// In the queue for a connection to a server: see [`Service::max_connections`](super::Service::max_connections).
+    /// Waiting for a connection to a server with `max_connections`.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub queue: Duration,
-    /// From dialling an upstream until the connection is established.
+    /// Connecting to a server: `504 upstream_connect_timeout`.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub connect: Duration,
-    /// From there to the end of the TLS handshake with it.
+    /// From the connection to a server to the end of the TLS handshake: `504 upstream_handshake_timeout`.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub upstream_handshake: Duration,
-    /// From the last byte of a request to its response head.
+    /// From the last byte of a request to the response head: `504 upstream_timeout`.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub response: Duration,
-    /// From a request's head to the last byte of its answer; default: no limit, since a download may take hours.
+    /// From the request head to the last byte of the response, which the timeouts of single steps do not bound. Default: no
+    /// limit, since a download may take hours.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub exchange: Option<Duration>,
-    /// Idle time of a pooled upstream connection.
+    /// An idle connection to a server; keep it below the server's own keep-alive timeout. After a response with
+    /// `Keep-Alive: timeout=N` the gateway closes the connection a second before N ends, if that is sooner.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub pooled: Duration,
-    /// Time without a byte either way in a tunnel.
+    /// Without a byte in either direction of a tunnel.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub tunnel: Duration,
-    /// From the end of our last response to closing the connection, while the client may still be sending.
+    /// From the end of the last response to closing a client that still sends.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub linger: Duration,
-    /// How long idle connections are kept after SIGTERM.
+    /// How long a drain keeps idle connections.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub drain_idle: Duration,
-    /// From SIGTERM to exit, whatever is still in progress.
+    /// From SIGTERM to exit: `503 drain_timeout` for requests without a response; the gateway aborts the others.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub drain: Duration,
-    /// From a hand-over to another process to this one's exit, which aborts what is still in progress.
+    /// From an [upgrade](upgrade.md) to the old process's exit; SIGTERM shortens it to `timeouts.drain`.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub upgrade_drain: Duration,
-    /// From the start of the new process of an upgrade until it serves; then the old one goes on instead.
+    /// From the start of an upgrade's new process until it serves, for all steps together; then the old process continues. Name
+    /// resolution may take half of it.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub upgrade: Duration,
 }
 
 /// Those that a route may set for itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RouteTimeouts {
-    /// As [`Timeouts::stall`].
+    /// Without progress of a body, in either direction. Default: `stall` of `[timeouts]`.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub stall: Option<Duration>,
-    /// As [`Timeouts::body`].
+    /// From the end of a request head to the last byte of the body. Default: `body` of `[timeouts]`.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub body: Option<Duration>,
-    /// As [`Timeouts::answer`].
+    /// From the response head until the client's socket has taken the last byte. Default: `answer` of `[timeouts]`.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub answer: Option<Duration>,
-    /// As [`Timeouts::response`].
+    /// From the last byte of a request to the response head. Default: `response` of `[timeouts]`.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub response: Option<Duration>,
-    /// As [`Timeouts::exchange`].
+    /// From the request head to the last byte of the response. Default: `exchange` of `[timeouts]`.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub exchange: Option<Duration>,
-    /// As [`Timeouts::tunnel`].
+    /// Without a byte in either direction of a tunnel. Default: `tunnel` of `[timeouts]`.
     #[serde(deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
     pub tunnel: Option<Duration>,
 }
 

@@ -1,13 +1,15 @@
 //! What makes a request known by other machines.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Fields that a request takes along, so that it is found again in other machines' logs.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tracing {
-    /// The field with the request's id, such as `X-Request-Id`: a trusted proxy's, else a new one; default: none.
+    /// A field name, such as `"X-Request-Id"`: the gateway gives each request an ID of 32 hexadecimal digits in this field, and
+    /// logs it in the access log. It keeps the ID of a trusted proxy. Default: none.
     pub request_id: Option<String>,
-    /// Adds a W3C `traceparent` to requests that have no valid one.
+    /// Gives each request without a valid W3C `traceparent` a new, unsampled one; valid ones pass unchanged.
     pub traceparent: bool,
 }

@@ -94,32 +94,41 @@ impl<'de> Deserialize<'de> for OneOrMany {
     }
 }
 
+/// Units of durations in milliseconds, smallest first.
+pub(super) const UNITS_OF_TIME: [(&str, u64); 5] =
+    [("ms", 1), ("s", 1000), ("min", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+
+/// Units of sizes in bytes, smallest first.
+pub(super) const UNITS_OF_SIZE: [(&str, u64); 6] =
+    [("B", 1), ("", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];
+
+/// A duration of whole milliseconds as a user writes it: in the largest unit that leaves no fraction.
+pub(crate) fn duration_text(duration: Duration) -> String {
+    in_largest(duration.as_millis() as u64, &UNITS_OF_TIME)
+}
+
+/// A size as a user writes it; bytes have no unit.
+pub(crate) fn size_text(bytes: u64) -> String {
+    in_largest(bytes, &UNITS_OF_SIZE)
+}
+
+fn in_largest(value: u64, units: &[(&str, u64)]) -> String {
+    let fitting = units.iter().rev().find(|(_, unit)| value >= *unit && value.is_multiple_of(*unit));
+    fitting.map_or_else(|| value.to_string(), |(name, unit)| format!("{}{name}", value / unit))
+}
+
 fn parse_duration(text: &str) -> Option<Duration> {
     let (number, unit) = number_and_unit(text)?;
-    let seconds = match unit {
-        "ms" => 0.001,
-        "s" => 1.0,
-        "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        _ => return None,
-    };
+    let (_, milliseconds) = UNITS_OF_TIME.iter().find(|(known, _)| *known == unit)?;
     // A year, as a bound that the timers can hold.
-    let seconds = number * seconds;
+    let seconds = number * (*milliseconds as f64 / 1000.0);
     (seconds > 0.0 && seconds <= 365.0 * 86_400.0).then(|| Duration::from_secs_f64(seconds))
 }
 
 fn parse_size(text: &str) -> Option<u64> {
     let (number, unit) = number_and_unit(text)?;
-    let bytes: u64 = match unit {
-        "" | "B" => 1,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        "TiB" => 1 << 40,
-        _ => return None,
-    };
-    let size = number * bytes as f64;
+    let (_, bytes) = UNITS_OF_SIZE.iter().find(|(known, _)| *known == unit)?;
+    let size = number * *bytes as f64;
     (size <= u64::MAX as f64 / 2.0).then_some(size as u64)
 }
 
@@ -147,6 +156,17 @@ mod tests {
         }
         for text in ["", "10", "s", "-1s", "0s", "1e3s", "10 seconds", "1.2.3s", "400d", "ms10", "1m"] {
             assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_are_written_as_they_are_read() {
+        for text in ["100ms", "75s", "2min", "84h", "1d"] {
+            assert_eq!(duration_text(parse_duration(text).unwrap()), text);
+        }
+        assert_eq!(duration_text(Duration::from_secs(3600)), "1h");
+        for text in ["0", "500", "64KiB", "16MiB", "1GiB", "1TiB"] {
+            assert_eq!(size_text(parse_size(text).unwrap()), text);
         }
     }
 
