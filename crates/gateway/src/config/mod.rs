@@ -11,6 +11,8 @@ mod files;
 mod finding;
 mod network;
 mod overrides;
+#[cfg(test)]
+mod reference;
 pub(crate) mod restart;
 mod schema;
 mod snapshot;
