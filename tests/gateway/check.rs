@@ -54,6 +54,29 @@ fn a_valid_file_is_explained_and_a_fault_is_located() {
     assert!(ended.code == Some(2) && ended.stderr.contains("--config"), "{}", ended.stderr);
 }
 
+#[test]
+fn the_schema_is_printed_and_a_file_may_name_it() {
+    let ended = Weir::run(&["check", "--schema"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    let schema: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(schema["properties"]["limits"]["properties"]["head"]["default"], "32KiB");
+    assert_eq!(schema["properties"]["limits"]["additionalProperties"], false);
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.toml");
+    let path = file.to_str().unwrap();
+    let config = "#:schema ./weir.schema.json\n[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nrespond.status = 200\n";
+    fs::write(&file, config).unwrap();
+    let ended = Weir::run(&["check", "--config", path]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+
+    for args in
+        [&["check"][..], &["check", "--schema", "--config", path], &["check", "--schema", "--explain"]]
+    {
+        assert_eq!(Weir::run(args).code, Some(2), "{args:?}");
+    }
+}
+
 /// Regression test: only the first fault was reported, and warnings had no line.
 #[test]
 fn all_findings_are_reported_at_once_in_the_order_of_the_file() {

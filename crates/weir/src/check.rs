@@ -10,24 +10,29 @@ use std::path::PathBuf;
 Examples:
   weir check --config /etc/weir/weir.toml
   weir check --config weir.toml --explain
+  weir check --schema > weir.schema.json   # for completion in an editor
 
 All faults and warnings are reported at once, each with file, line, key and what to do. The exit
 code is 2 if there is a fault.")]
 pub(crate) struct CheckArgs {
     /// The configuration (TOML)
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "schema")]
+    config: Option<PathBuf>,
     /// Print the effective configuration, and what its choices about TLS cost
     #[arg(long)]
     explain: bool,
     /// Exit with 2 if there is a warning, for CI
     #[arg(long)]
     deny_warnings: bool,
+    /// Print the JSON Schema of a configuration, for editors
+    #[arg(long, conflicts_with_all = ["config", "explain", "deny_warnings"])]
+    schema: bool,
 }
 
 pub(crate) fn run(args: &CheckArgs) -> Outcome {
-    let checked = weir_gateway::read(&args.config).map_err(Failure::findings)?;
-    let file = args.config.display();
+    let Some(config) = &args.config else { return say(weir_gateway::schema()) };
+    let checked = weir_gateway::read(config).map_err(Failure::findings)?;
+    let file = config.display();
     if args.explain {
         say(checked.explain())?;
     }
