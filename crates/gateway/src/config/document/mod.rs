@@ -8,7 +8,7 @@ mod listener;
 mod log;
 mod min_rate;
 mod route;
-pub(crate) mod schema;
+mod schema;
 mod service;
 mod timeouts;
 mod tracing;
