@@ -4,6 +4,7 @@
 #![allow(unreachable_pub)]
 
 mod client;
+mod described;
 pub mod engine;
 mod experiment;
 mod fixture;

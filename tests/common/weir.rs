@@ -1,5 +1,6 @@
 //! A running `weir` process.
 
+use super::described::assert_described;
 use super::{Answer, Client, DEADLINE, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, BufRead, BufReader, Read};
@@ -51,6 +52,7 @@ impl Weir {
         std::fs::write(&file, config).unwrap();
         let mut weir = Self::of_file(&file, listeners);
         weir._folder = Some(folder);
+        assert_described(config);
         weir
     }
 
