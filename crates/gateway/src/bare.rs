@@ -148,12 +148,12 @@ impl<N: Net> Bare<N> {
             mailboxes.push(mailbox);
             all.push(sender);
         }
-        let Peers { crowd, descriptors, memory, .. } = Peers::<N::Socket>::none();
+        let Peers { limiter, descriptors, memory, .. } = Peers::<N::Socket>::none();
         let parts = parts.into_iter().zip(mailboxes).enumerate();
         let one = |(own, ((net, listeners), mailbox))| {
             let bare = Self::new(net, bound.clone(), listeners)?;
-            let (crowd, descriptors) = (Arc::clone(&crowd), Arc::clone(&descriptors));
-            let peers = Peers { own, all: all.clone(), crowd, descriptors, memory: Arc::clone(&memory) };
+            let (limiter, descriptors) = (Arc::clone(&limiter), Arc::clone(&descriptors));
+            let peers = Peers { own, all: all.clone(), limiter, descriptors, memory: Arc::clone(&memory) };
             Ok(Self { worker: bare.worker.among(peers), mailbox: Some(mailbox), ..bare })
         };
         parts.map(one).collect()

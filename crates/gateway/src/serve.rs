@@ -8,6 +8,7 @@ use crate::ending::Ending;
 use crate::gate::Gate;
 use crate::in_force::InForce;
 use crate::inherited::Inherited;
+use crate::limits::{Descriptors, spare};
 use crate::names::Keeping;
 use crate::notify::Supervisor;
 use crate::observe::access::{self, Access, Buffers, Writer};
@@ -15,7 +16,6 @@ use crate::observe::journal::{self, Journal};
 use crate::observe::{Counters, Log};
 use crate::opening::Opening;
 use crate::reload::{self, Again, Ask, Reloader};
-use crate::resources::{Descriptors, spare};
 use crate::secrets::Watching;
 use crate::sockets::Sockets;
 use crate::standing::Standing;
@@ -165,7 +165,7 @@ fn start(
     let names = Keeping::start(Arc::clone(&in_force), journal.clone())?;
     let standing = Arc::new(Standing::new(&checked, secrets.files()));
     clock::watch(Arc::clone(&standing), journal.clone())?;
-    let (all, crowd, memory) = (senders.clone(), Arc::default(), Arc::default());
+    let (all, limiter, memory) = (senders.clone(), Arc::default(), Arc::default());
     // Each worker will have a poller.
     let descriptors = Arc::new(Descriptors::new(limit, limits::open_files() + count));
     if let Some(fault) = descriptors.fault(snapshot.connections, snapshot.health_checks()) {
@@ -223,8 +223,8 @@ fn start(
         let parts = shares.into_iter().zip(mailboxes);
         let ended = run_workers(parts, cores.as_ref(), |own, (listeners, mailbox)| {
             let descriptors = Arc::clone(&descriptors);
-            let (all, crowd, memory) = (all.clone(), Arc::clone(&crowd), Arc::clone(&memory));
-            let peers = Peers { own, all, crowd, descriptors, memory };
+            let (all, limiter, memory) = (all.clone(), Arc::clone(&limiter), Arc::clone(&memory));
+            let peers = Peers { own, all, limiter, descriptors, memory };
             let ended = work(&snapshot, listeners, mailbox, peers, &gate);
             // If it could not be prepared, the others would wait for it for ever.
             gate.give_up();

@@ -5,11 +5,11 @@ use super::document::{
     Underscores, WhenFull,
 };
 use super::{Network, Overrides};
-use crate::admission::Rate;
 use crate::downstream::MinRates;
 use crate::exchange::InterimLimits;
 use crate::heads::forwarded::Forms;
 use crate::heads::imitations::reads_as;
+use crate::limits::Rate;
 use crate::mirror::MirrorTo;
 use crate::observe::access::Format;
 use crate::route::{Edits, Hosts, Location, PathEdit, PathPattern};

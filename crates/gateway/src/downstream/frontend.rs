@@ -1,9 +1,9 @@
 //! Where clients' connections come from.
 
-use crate::admission::{Crowd, Origin, Present};
 use crate::config::document::{HalfClose, ProxyField, Underscores};
 use crate::config::{Listener, Network, Passthrough, Role};
 use crate::keys::ServiceId;
+use crate::limits::{ClientKey, ConnectionLimiter, Permit};
 use crate::reason::Reason;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -105,15 +105,15 @@ impl Frontend {
     pub(crate) fn let_in(
         &self,
         client: Option<SocketAddr>,
-        crowd: &Arc<Crowd>,
+        limiter: &Arc<ConnectionLimiter>,
         most: Option<u32>,
-    ) -> Result<Option<Present>, Reason> {
+    ) -> Result<Option<Permit>, Reason> {
         let address = client.map(|client| client.ip());
         let is_meant = self.allow.is_empty() || Network::any_contains(&self.allow, address);
         if !is_meant || Network::any_contains(&self.deny, address) {
             return Err(Reason::ClientDenied);
         }
         let Some(most) = most else { return Ok(None) };
-        crowd.enter(Origin::of(address), most).map(Some).ok_or(Reason::TooManyConnections)
+        limiter.admit(ClientKey::of(address), most).map(Some).ok_or(Reason::TooManyConnections)
     }
 }

@@ -12,12 +12,11 @@ pub(crate) use pace::{MinRate, MinRates};
 pub(crate) use patience::Patience;
 pub(crate) use tempo::{Slow, Tempo, Way, Why};
 
-use crate::admission::Present;
 use crate::heads::forwarded::Proxy;
 use crate::heads::rewrite;
 use crate::keys::{ExchangeId, ServiceId, TunnelId};
+use crate::limits::{Descriptor, Permit};
 use crate::plan::Plan;
-use crate::resources::Descriptor;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Instant;
@@ -43,7 +42,7 @@ pub(crate) struct Client<S> {
     pub destination: Option<SocketAddr>,
     pub accepted: Instant,
     /// Its place among the connections of its client, if those are counted.
-    pub present: Option<Present>,
+    pub permit: Option<Permit>,
     pub descriptor: Option<Descriptor>,
     /// What it presented in its handshake.
     pub certificate: Option<Box<ClientCertificate>>,
@@ -156,7 +155,7 @@ impl<S: Socket> Client<S> {
             origin: peer,
             destination: None,
             accepted: now,
-            present: None,
+            permit: None,
             descriptor: None,
             certificate: None,
             forwarded,

@@ -2,7 +2,7 @@
 
 use crate::config;
 use crate::config::document::Health;
-use crate::resources::Scarce;
+use crate::limits::Exhausted;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_http1::{Limits, Parse, ResponseHead, Rules};
@@ -103,8 +103,8 @@ impl Check {
         }
         let socket = match reactor.connect(&self.server.address) {
             Ok(socket) => socket,
-            // Local resources are exhausted, which says nothing about the server.
-            Err(error) if Scarce::is(&error) => {
+            // That is not the server's fault, and says nothing about it.
+            Err(error) if Exhausted::is(&error) => {
                 self.state = State::Waiting { until: now + self.health.every };
                 return None;
             }

@@ -1,8 +1,8 @@
 //! One worker's counters: plain integers, which are summed over all workers on request.
 
+use crate::limits::{EXHAUSTED, Exhausted, Kind};
 use crate::mirror::{FATES, Fate};
 use crate::reason::{CODES, Reason};
-use crate::resources::{Kind, SCARCE, Scarce};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -51,10 +51,10 @@ pub struct Counters {
     /// Bytes of closed connections, with clients and with servers.
     bytes: [Bytes; 2],
     mirrors: [u64; FATES.len()],
-    /// Pauses of listeners, by the exhausted resource.
-    rests: [u64; SCARCE.len()],
-    /// Idle connections, of clients and to servers, that were closed to make room, by the exhausted resource.
-    evicted: [[u64; SCARCE.len()]; 2],
+    /// Rests of listeners by what was missing.
+    rests: [u64; EXHAUSTED.len()],
+    /// Idle connections of clients and to servers that were closed, by what was missing.
+    evicted: [[u64; EXHAUSTED.len()]; 2],
     handshakes: [u64; KINDS.len()],
     upstream_handshakes: [u64; KINDS.len()],
     /// Handshakes with clients and with upstreams, by the negotiated parameters.
@@ -80,8 +80,8 @@ impl Default for Counters {
             took_us: 0,
             bytes: Default::default(),
             mirrors: [0; FATES.len()],
-            rests: [0; SCARCE.len()],
-            evicted: [[0; SCARCE.len()]; 2],
+            rests: [0; EXHAUSTED.len()],
+            evicted: [[0; EXHAUSTED.len()]; 2],
             handshakes: [0; KINDS.len()],
             upstream_handshakes: [0; KINDS.len()],
             negotiated: Default::default(),
@@ -139,24 +139,24 @@ impl Counters {
     }
 
     /// Counts a pause of a listener.
-    pub(crate) fn rested(&mut self, scarce: Scarce) {
+    pub(crate) fn rested(&mut self, scarce: Exhausted) {
         self.rests[scarce as usize] += 1;
     }
 
     /// Pauses of listeners, by the exhausted resource.
     pub(crate) fn rests(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        SCARCE.into_iter().zip(self.rests)
+        EXHAUSTED.into_iter().zip(self.rests)
     }
 
     /// Counts an idle connection that was closed to make room.
-    pub(crate) fn evicted(&mut self, kind: Kind, scarce: Scarce) {
+    pub(crate) fn evicted(&mut self, kind: Kind, scarce: Exhausted) {
         self.evicted[kind as usize][scarce as usize] += 1;
     }
 
     /// Idle connections that were closed to make room, by kind and exhausted resource.
     pub(crate) fn evictions(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> + '_ {
-        let of = |(kind, counts): (&'static str, &[u64; SCARCE.len()])| {
-            SCARCE.into_iter().zip(*counts).map(move |(scarce, count)| (kind, scarce, count))
+        let of = |(kind, counts): (&'static str, &[u64; EXHAUSTED.len()])| {
+            EXHAUSTED.into_iter().zip(*counts).map(move |(scarce, count)| (kind, scarce, count))
         };
         ["client", "server"].into_iter().zip(&self.evicted).flat_map(of)
     }

@@ -5,7 +5,7 @@ use super::counters::{Accepted, BOUNDS, By, Bytes, Negotiated};
 use super::exposition::Exposition;
 use super::process;
 use super::servers::{self, ServerReport};
-use crate::resources::Open;
+use crate::limits::Open;
 use crate::secrets::SecretsFile;
 use crate::standing::{Current, Reloads, Standing};
 use crate::upgrade::Upgrades;

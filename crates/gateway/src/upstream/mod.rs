@@ -20,7 +20,7 @@ pub(crate) use service::Service;
 pub(crate) use slots::{Slot, Slots};
 
 use crate::keys::{ExchangeId, MirrorId, ServerId, TunnelId};
-use crate::resources::Descriptor;
+use crate::limits::Descriptor;
 use weir_http1::Part;
 use weir_reactor::Timer;
 use weir_transport::Transport;

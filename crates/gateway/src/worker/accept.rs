@@ -4,9 +4,9 @@ use super::Worker;
 use crate::config::Role;
 use crate::downstream::Client;
 use crate::heads::rewrite;
+use crate::limits::{Descriptor, Kind};
 use crate::observe::Context;
 use crate::reason::Reason;
-use crate::resources::{Descriptor, Kind};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use weir_reactor::Net;
@@ -58,11 +58,13 @@ impl<N: Net> Worker<N> {
         let admitted = match frontend.is_announced() {
             true if frontend.hears(peer.map(|peer| peer.ip())) => Ok(None),
             true => Err(Reason::UntrustedProxy),
-            false => frontend.let_in(peer, &self.peers.crowd, self.core.plan.snapshot.connections_per_client),
+            false => {
+                frontend.let_in(peer, &self.peers.limiter, self.core.plan.snapshot.connections_per_client)
+            }
         };
         self.core.counters.connections += 1;
-        let present = match admitted {
-            Ok(present) => present,
+        let permit = match admitted {
+            Ok(permit) => permit,
             // Nothing was made for it yet.
             Err(reason) => {
                 drop(descriptor);
@@ -81,7 +83,7 @@ impl<N: Net> Worker<N> {
         };
         let now = self.core.net.now();
         let client = Client::new(Transport::accepted(socket, session), frontend, peer, now, forwarded);
-        let id = self.clients.insert(Client { present, descriptor: Some(descriptor), ..client });
+        let id = self.clients.insert(Client { permit, descriptor: Some(descriptor), ..client });
         if !self.begin_handshake(id) {
             return;
         }

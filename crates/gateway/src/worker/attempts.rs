@@ -5,9 +5,9 @@ use crate::config::document::Failure;
 use crate::downstream::Client;
 use crate::exchange::{Attempt, Budget, Replay};
 use crate::keys::{ClientId, ExchangeId, ServerId, ServiceId, UpstreamId};
+use crate::limits::{Descriptor, Exhausted};
 use crate::observe::{Bytes, Context};
 use crate::reason::Reason;
-use crate::resources::{Descriptor, Scarce};
 use crate::upstream::{Counted, Job, Life, Pooled, Upstream, Wish};
 use std::io;
 use std::sync::Arc;
@@ -80,10 +80,10 @@ impl<N: Net> Worker<N> {
             let server = self.servers.get(id).ok_or_else(no_server)?;
             match self.core.net.connect(&server.config.address) {
                 Ok(socket) => return Ok((socket, descriptor)),
-                Err(error) if !Scarce::is(&error) => return Err(Fault::Connect(error).into()),
-                Err(_) if self.evict_upstream(Scarce::System) => {}
+                Err(error) if !Exhausted::is(&error) => return Err(Fault::Connect(error).into()),
+                Err(_) if self.evict_upstream(Exhausted::System) => {}
                 Err(_) => {
-                    self.ask_for_room(Scarce::System);
+                    self.ask_for_room(Exhausted::System);
                     return Err(Unavailable::NoDescriptors);
                 }
             }

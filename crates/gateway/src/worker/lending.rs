@@ -1,9 +1,8 @@
 //! Connections to servers that have a limit for all workers: one that is idle goes to the worker whose requests wait.
 
 use super::{Control, Worker};
-use crate::admission::Crowd;
 use crate::keys::{ServerId, ServiceId, UpstreamId};
-use crate::resources::{Descriptor, Descriptors, Memory};
+use crate::limits::{ConnectionLimiter, Descriptor, Descriptors, Memory};
 use crate::upstream::{Job, Life, Patience, Server, Slot, Slots, Upstream};
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,7 +16,7 @@ pub(crate) struct Peers<S> {
     pub own: usize,
     pub all: Vec<Sender<Control<S>>>,
     /// Their clients.
-    pub crowd: Arc<Crowd>,
+    pub limiter: Arc<ConnectionLimiter>,
     /// What connections of all of them have.
     pub descriptors: Arc<Descriptors>,
     pub memory: Arc<Memory>,
@@ -40,7 +39,7 @@ impl<S> Peers<S> {
         Self {
             own: 0,
             all: Vec::new(),
-            crowd: Arc::default(),
+            limiter: Arc::default(),
             descriptors: Arc::default(),
             memory: Arc::default(),
         }

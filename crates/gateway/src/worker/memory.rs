@@ -3,7 +3,7 @@
 use super::Worker;
 use crate::downstream::Client;
 use crate::exchange::{Exchange, Replay};
-use crate::resources::Scarce;
+use crate::limits::Exhausted;
 use crate::upstream::Upstream;
 use std::time::{Duration, Instant};
 use weir_reactor::{Net, Socket};
@@ -48,7 +48,7 @@ impl<N: Net> Worker<N> {
         self.scale = Scale { weight, at: Some(self.core.net.now()) };
         if is_short && !self.core.is_short {
             self.core.wire.shed();
-            while self.evict_upstream(Scarce::Memory) {}
+            while self.evict_upstream(Exhausted::Memory) {}
         }
         self.core.is_short = is_short;
         weight

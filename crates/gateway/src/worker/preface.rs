@@ -42,8 +42,8 @@ impl<N: Net> Worker<N> {
                     client.is_passed_on(header.addresses);
                     client.phase = Phase::Preface(Preface::Hello);
                     let most = self.core.plan.snapshot.connections_per_client;
-                    match client.frontend.let_in(client.peer, &self.peers.crowd, most) {
-                        Ok(present) => client.present = present,
+                    match client.frontend.let_in(client.peer, &self.peers.limiter, most) {
+                        Ok(permit) => client.permit = permit,
                         Err(reason) => return self.end(id, reason),
                     }
                 }

@@ -4,7 +4,6 @@ use super::Worker;
 use super::attempts::Unavailable;
 use super::core::HEADROOM;
 use super::local::{Answer, stopped, values};
-use crate::admission::Origin;
 use crate::config::document::{HalfClose, Retries, Retry, Underscores};
 use crate::config::{Action, Route};
 use crate::downstream::{Client, MAX_PENDING, Past, Phase};
@@ -14,6 +13,7 @@ use crate::exchange::{
 use crate::heads::origin::origin;
 use crate::heads::rewrite::{self, Along};
 use crate::keys::{ClientId, ExchangeId, ServiceId};
+use crate::limits::ClientKey;
 use crate::plan::{Among, Plan, Unrouted};
 use crate::reason::Reason;
 use crate::upstream::{Job, Wish};
@@ -220,7 +220,7 @@ impl<N: Net> Worker<N> {
         if let Some(rate) = &found.rate
             && past.is_none()
             && let Err(wait) =
-                rate.take(Origin::of(client.origin.map(|client| client.ip())), self.core.net.now())
+                rate.take(ClientKey::of(client.origin.map(|client| client.ip())), self.core.net.now())
         {
             return self.answer_self(id, buf, Answer::TooMany(found, wait));
         }

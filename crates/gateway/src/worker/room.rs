@@ -3,7 +3,7 @@
 use super::{Control, Worker};
 use crate::downstream::{Client, Patience, Why};
 use crate::keys::{ClientId, ServerId, UpstreamId};
-use crate::resources::{Descriptor, Kind, SCARCE, Scarce};
+use crate::limits::{Descriptor, EXHAUSTED, Exhausted, Kind};
 use std::io;
 use std::time::{Duration, Instant};
 use weir_reactor::{Net, Socket, frontends};
@@ -12,7 +12,7 @@ use weir_reactor::{Net, Socket, frontends};
 #[derive(Debug, Default)]
 pub(super) struct Lack {
     /// Listeners rest for this.
-    resting: Option<Scarce>,
+    resting: Option<Exhausted>,
     /// When it was said last.
     said: Option<Instant>,
     /// When idle clients were looked for last.
@@ -20,13 +20,13 @@ pub(super) struct Lack {
     /// How many connections are to be closed at once, and since when it is so many.
     need: Option<(Instant, usize)>,
     /// When other workers were asked for room last, for each cause.
-    asked: [Option<Instant>; SCARCE.len()],
+    asked: [Option<Instant>; EXHAUSTED.len()],
 }
 
 /// Another worker needs room for connections, and closes none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shed {
-    scarce: Scarce,
+    scarce: Exhausted,
     /// How many.
     need: usize,
     /// That worker.
@@ -48,7 +48,7 @@ impl Lack {
     }
 
     /// Whether to ask other workers for room. To look for it costs them something, and what they have found comes within a rest.
-    fn may_ask(&mut self, scarce: Scarce, now: Instant) -> bool {
+    fn may_ask(&mut self, scarce: Exhausted, now: Instant) -> bool {
         let asked = &mut self.asked[scarce as usize];
         let may = asked.is_none_or(|asked| now.saturating_duration_since(asked) >= frontends::REST);
         if may {
@@ -62,7 +62,7 @@ impl<N: Net> Worker<N> {
     /// The descriptor of a listener's next client. Without one, the listener rests.
     pub(super) fn place_for_client(&mut self, index: u32) -> Option<Descriptor> {
         let scarce = match self.peers.descriptors.client() {
-            Ok(_) if self.core.is_short => Scarce::Memory,
+            Ok(_) if self.core.is_short => Exhausted::Memory,
             Ok(descriptor) => return Some(descriptor),
             Err(scarce) => scarce,
         };
@@ -71,7 +71,7 @@ impl<N: Net> Worker<N> {
         match self.peers.descriptors.client() {
             Ok(descriptor) if !self.core.is_short => Some(descriptor),
             found => {
-                let scarce = found.err().unwrap_or(Scarce::Memory);
+                let scarce = found.err().unwrap_or(Exhausted::Memory);
                 self.rest(index, scarce);
                 None
             }
@@ -80,21 +80,21 @@ impl<N: Net> Worker<N> {
 
     /// A connection could not be accepted; whether it may succeed now.
     pub(super) fn accept_failed(&mut self, index: u32, error: &io::Error) -> bool {
-        let is_scarce = Scarce::is(error);
+        let is_scarce = Exhausted::is(error);
         if is_scarce {
             let need = self.lack.need(self.core.net.now());
-            if self.make_room(Scarce::System, need) > 0 {
+            if self.make_room(Exhausted::System, need) > 0 {
                 return true;
             }
         }
         self.frontends.rest(index, &mut self.core.net);
-        self.core.counters.rested(Scarce::System);
+        self.core.counters.rested(Exhausted::System);
         if self.is_news() {
             let pause = frontends::REST.as_millis();
             self.core.log.line(format_args!("weir: accept: {error}; retrying in {pause} ms"));
         }
         if is_scarce {
-            self.ask_for_room(Scarce::System);
+            self.ask_for_room(Exhausted::System);
         }
         false
     }
@@ -102,9 +102,9 @@ impl<N: Net> Worker<N> {
     /// A descriptor for a connection to a server, where connections have all that are theirs: that of an idle one, or one of those
     /// that are kept for this until other workers have closed some. Errors: there is none.
     #[cold]
-    pub(super) fn place_for_upstream(&mut self) -> Result<Descriptor, Scarce> {
-        if !self.evict_upstream(Scarce::Descriptors) {
-            self.ask_for_room(Scarce::Descriptors);
+    pub(super) fn place_for_upstream(&mut self) -> Result<Descriptor, Exhausted> {
+        if !self.evict_upstream(Exhausted::Descriptors) {
+            self.ask_for_room(Exhausted::Descriptors);
         }
         // While some of those that are kept are in use, the place of an idle one is one of them, too.
         self.peers.descriptors.one_more()
@@ -112,7 +112,7 @@ impl<N: Net> Worker<N> {
 
     /// Asks the other workers to close idle connections.
     #[cold]
-    pub(super) fn ask_for_room(&mut self, scarce: Scarce) {
+    pub(super) fn ask_for_room(&mut self, scarce: Exhausted) {
         let now = self.core.net.now();
         if self.lack.may_ask(scarce, now) {
             let need = self.lack.need(now);
@@ -140,8 +140,8 @@ impl<N: Net> Worker<N> {
 
     /// Closes at most so many idle connections: to servers, the oldest first, and if there are none, those of clients. Returns
     /// how many.
-    fn make_room(&mut self, scarce: Scarce, need: usize) -> usize {
-        let more = |_: &usize| scarce != Scarce::Connections && self.evict_upstream(scarce);
+    fn make_room(&mut self, scarce: Exhausted, need: usize) -> usize {
+        let more = |_: &usize| scarce != Exhausted::Connections && self.evict_upstream(scarce);
         match (0..need.min(UPSTREAMS_AT_ONCE)).take_while(more).count() {
             0 => self.evict_clients(scarce, need),
             closed => closed,
@@ -149,7 +149,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// Closes the connection to a server that has been idle longest; whether there was one.
-    pub(super) fn evict_upstream(&mut self, scarce: Scarce) -> bool {
+    pub(super) fn evict_upstream(&mut self, scarce: Exhausted) -> bool {
         let since = |id: UpstreamId| Some((self.upstreams.get(id)?.timer.pending()?.0, id));
         let oldest = |id: &ServerId| since(self.servers.get(*id)?.pool.oldest()?);
         let oldest = self.servers.ids().iter().filter_map(oldest).min_by_key(|(at, _)| *at);
@@ -176,7 +176,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// A listener rests until there is room.
-    fn rest(&mut self, index: u32, scarce: Scarce) {
+    fn rest(&mut self, index: u32, scarce: Exhausted) {
         self.frontends.rest(index, &mut self.core.net);
         self.core.counters.rested(scarce);
         self.lack.resting = Some(scarce);
@@ -186,16 +186,16 @@ impl<N: Net> Worker<N> {
             let open = self.peers.descriptors.open();
             let log = &mut self.core.log;
             match scarce {
-                Scarce::Connections => log.line(format_args!(
+                Exhausted::Connections => log.line(format_args!(
                     "weir: accept: clients have all {} connections that limits.connections allows; others wait",
                     open.most_clients
                 )),
-                Scarce::Memory => log.line(format_args!(
+                Exhausted::Memory => log.line(format_args!(
                     "weir: accept: connections have {} bytes of memory, and limits.memory is {}; clients wait",
                     self.peers.memory.used(),
                     self.core.plan.snapshot.memory.unwrap_or_default()
                 )),
-                Scarce::Descriptors | Scarce::System => log.line(format_args!(
+                Exhausted::Descriptors | Exhausted::System => log.line(format_args!(
                     "weir: accept: connections have all {} descriptors that an open-file limit of {} leaves them; \
                      clients wait",
                     open.connections, open.limit
@@ -218,7 +218,7 @@ impl<N: Net> Worker<N> {
 
     /// Closes the clients' connections that have been idle longest, at most so many. Looking for them takes a while, so that is
     /// not done often. Returns how many.
-    fn evict_clients(&mut self, scarce: Scarce, need: usize) -> usize {
+    fn evict_clients(&mut self, scarce: Exhausted, need: usize) -> usize {
         let now = self.core.net.now();
         if self.lack.swept.is_some_and(|swept| now.saturating_duration_since(swept) < frontends::REST) {
             return 0;
@@ -279,7 +279,7 @@ mod tests {
         let mut asked = [0; 2];
         for ms in 0..1000 {
             let now = start + Duration::from_millis(ms);
-            for (asked, scarce) in asked.iter_mut().zip([Scarce::Descriptors, Scarce::System]) {
+            for (asked, scarce) in asked.iter_mut().zip([Exhausted::Descriptors, Exhausted::System]) {
                 *asked += u32::from(lack.may_ask(scarce, now));
             }
         }

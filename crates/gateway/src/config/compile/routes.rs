@@ -1,11 +1,11 @@
 //! Compilation of routes.
 
 use super::{Fault, Findings, beside, listed, min_rates, redirects, size};
-use crate::admission::Rate;
 use crate::config::document::{self, AmbiguousPaths, Config, RateBy, Retries, Retry};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Wanted};
 use crate::downstream::MAX_PENDING;
 use crate::heads::imitations::is_imitation;
+use crate::limits::Rate;
 use crate::mirror::MirrorTo;
 use crate::route::{Edits, End, Hosts, PathEdit, PathPattern, Template};
 use std::net::Ipv6Addr;

@@ -1,8 +1,8 @@
-//! The memory that connections have, as the workers weigh theirs, and whether that is too much.
+//! The memory of all connections, as the workers estimate theirs, and whether it exceeds the limit.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// What all workers found when each of them looked last.
+/// The sum of the workers' latest estimates.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     used: AtomicUsize,
@@ -10,8 +10,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// A worker's connections have `now` bytes, and had `before`. Whether all have too much: from `most` bytes on, until they have
-    /// less than seven eighths of that, lest it change with each answer.
+    /// Replaces a worker's earlier estimate `before` by `now`. Returns whether memory is short: from `most` bytes on, until it falls
+    /// below seven eighths of that, so that the state does not change with each response.
     pub(crate) fn weigh(&self, before: usize, now: usize, most: Option<usize>) -> bool {
         let more = now.wrapping_sub(before);
         let used = self.used.fetch_add(more, Ordering::SeqCst).wrapping_add(more);

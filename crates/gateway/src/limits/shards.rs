@@ -1,10 +1,10 @@
-//! What is kept of clients, for all workers: in parts, of which they seldom want the same one at the same time.
+//! A table by client that all workers share, in shards with a lock each, so that workers seldom wait for each other.
 
-use super::Origin;
+use super::ClientKey;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The parts, each with the clients that fall to it. Which one that is depends on a random key: an attacker cannot aim at one.
+/// The shards. A random key assigns clients to shards, so an attacker cannot fill a chosen one.
 #[derive(Debug, Default)]
 pub(super) struct Shards<T> {
     parts: [Mutex<T>; SHARDS],
@@ -12,23 +12,23 @@ pub(super) struct Shards<T> {
 }
 
 impl<T> Shards<T> {
-    /// The part that a client falls to.
-    pub(super) fn of(&self, origin: Origin) -> MutexGuard<'_, T> {
+    /// The shard of a client.
+    pub(super) fn of(&self, origin: ClientKey) -> MutexGuard<'_, T> {
         self.parts[self.index(origin)].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All parts, one after the other.
+    /// All shards, locked one after the other.
     #[cfg(test)]
     pub(super) fn all(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
         self.parts.iter().map(|shard| shard.lock().unwrap())
     }
 
-    fn index(&self, origin: Origin) -> usize {
+    fn index(&self, origin: ClientKey) -> usize {
         self.key.hash_one(origin) as usize % SHARDS
     }
 }
 
-/// How many parts there are.
+/// The number of shards.
 pub(super) const SHARDS: usize = 16;
 
 #[cfg(test)]
@@ -48,7 +48,7 @@ mod tests {
         for neighbour in neighbours {
             let (one, other) = (Shards::<()>::default(), Shards::<()>::default());
             let of = |shards: &Shards<()>| -> Vec<_> {
-                (0..=255).map(|number| shards.index(Origin::of(Some(neighbour(number))))).collect()
+                (0..=255).map(|number| shards.index(ClientKey::of(Some(neighbour(number))))).collect()
             };
             assert_eq!(of(&one).into_iter().collect::<BTreeSet<_>>().len(), SHARDS);
             assert_ne!(of(&one), of(&other));

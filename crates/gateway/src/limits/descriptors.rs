@@ -1,30 +1,30 @@
-//! The descriptors of the process: how many connections may have, how many they have, and what is kept for the rest.
+//! The descriptors of the process: the share of connections, how many of them are in use, and the reserve for the rest.
 
-use super::Scarce;
+use super::Exhausted;
 use crate::config::Fault;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The descriptors that all workers share. Touched when a connection begins or ends, never by a request on one that is open.
+/// The descriptors that all workers share. Opening and closing a connection touches them, a request on an open one does not.
 #[derive(Debug)]
 pub(crate) struct Descriptors {
     /// The open-file limit of the process.
     limit: usize,
-    /// How many of them connections and health checks may have.
+    /// The share of connections and health checks.
     free: usize,
-    /// How many of those connections may have.
+    /// The share of connections.
     connections: AtomicUsize,
-    /// Connections to servers may have as many more, so that none fails while other workers make room.
+    /// A reserve for connections to servers beyond `connections`, so that none fails while other workers close idle ones.
     more: usize,
-    /// How many of them clients may have.
+    /// The share of clients' connections.
     most_clients: AtomicUsize,
     clients: AtomicUsize,
     upstreams: AtomicUsize,
-    /// A listener rests until there is room.
+    /// A listener has paused until a descriptor is free.
     is_wanted: AtomicBool,
 }
 
-/// What a connection is for.
+/// The side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Client,
@@ -38,22 +38,22 @@ pub(crate) struct Descriptor {
     kind: Kind,
 }
 
-/// How many there are.
+/// Limits and use, as metrics show them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Open {
     pub limit: usize,
-    /// What connections may have.
+    /// The share of connections.
     pub connections: usize,
-    /// What clients may have of that.
+    /// The share of clients within that.
     pub most_clients: usize,
     pub clients: usize,
     pub upstreams: usize,
 }
 
-// Who gives a descriptor back looks after that whether one is wanted, and who wants one says so before it looks again. So one of
-// them sees the other, which needs the order of all these operations.
+// A worker that frees a descriptor checks `is_wanted` after that; a worker that needs one sets `is_wanted` before it checks again.
+// So one of them sees the other, which needs sequential consistency.
 impl Descriptors {
-    /// `limit` is that of the process, of which `others` are in use by what is no connection.
+    /// `limit`: the process's open-file limit; `others`: descriptors in use for other things than connections.
     pub(crate) fn new(limit: usize, others: usize) -> Self {
         let spare = spare(limit);
         let free = limit.saturating_sub(others + spare).max(LEAST);
@@ -69,8 +69,8 @@ impl Descriptors {
         }
     }
 
-    /// Sets how many connections clients may have (`None`: most of all), and how many health checks take a descriptor at one time.
-    /// Returns what clients have now: not more than there are.
+    /// Sets the maximum of clients' connections (`None`: three quarters of all), and the number of concurrent health checks.
+    /// Returns the maximum in effect, which never exceeds the share of connections.
     pub(crate) fn allow(&self, clients: Option<u32>, checks: usize) -> usize {
         let connections = self.beside(checks);
         let most = clients.map_or(of_clients(connections), |most| connections.min(most as usize));
@@ -79,7 +79,7 @@ impl Descriptors {
         most
     }
 
-    /// What is wrong with a number of connections that clients may have, beside so many health checks.
+    /// The fault of a configured maximum of clients' connections, with this number of health checks.
     pub(crate) fn fault(&self, clients: Option<u32>, checks: usize) -> Option<Fault> {
         let (connections, limit) = (self.beside(checks), self.limit);
         let clients = clients.filter(|most| *most as usize > connections)?;
@@ -92,62 +92,62 @@ impl Descriptors {
         })
     }
 
-    /// What connections have beside so many health checks.
+    /// The share of connections beside this number of health checks.
     fn beside(&self, checks: usize) -> usize {
         self.free.saturating_sub(checks).max(LEAST)
     }
 
-    /// The descriptor of a client that is about to be accepted. Errors: why there is none.
-    pub(crate) fn client(self: &Arc<Self>) -> Result<Descriptor, Scarce> {
+    /// Counts the descriptor of a client before its accept. Errors: the resource that is exhausted.
+    pub(crate) fn client(self: &Arc<Self>) -> Result<Descriptor, Exhausted> {
         self.room()?;
         let descriptor = self.forced(Kind::Client);
         // Another worker may have taken the last one meanwhile.
         match self.clients.load(Ordering::SeqCst) > self.most_clients.load(Ordering::SeqCst) {
-            true => Err(Scarce::Connections),
+            true => Err(Exhausted::Connections),
             false => Ok(descriptor),
         }
     }
 
-    /// The descriptor of a connection to a server. Errors: connections have all that are theirs.
-    pub(crate) fn upstream(self: &Arc<Self>) -> Result<Descriptor, Scarce> {
+    /// Counts the descriptor of a connection to a server. Errors: connections use their whole share.
+    pub(crate) fn upstream(self: &Arc<Self>) -> Result<Descriptor, Exhausted> {
         match self.in_use() < self.connections() {
             true => Ok(self.forced(Kind::Upstream)),
-            false => Err(Scarce::Descriptors),
+            false => Err(Exhausted::Descriptors),
         }
     }
 
-    /// Likewise, of those that are kept for this.
-    pub(crate) fn one_more(self: &Arc<Self>) -> Result<Descriptor, Scarce> {
+    /// As [`Descriptors::upstream`], with the reserve of connections to servers.
+    pub(crate) fn one_more(self: &Arc<Self>) -> Result<Descriptor, Exhausted> {
         match self.in_use() < self.connections() + self.more {
             true => Ok(self.forced(Kind::Upstream)),
-            false => Err(Scarce::Descriptors),
+            false => Err(Exhausted::Descriptors),
         }
     }
 
-    /// A descriptor whose connection is there already.
+    /// Counts the descriptor of an open connection, beyond any limit.
     pub(crate) fn forced(self: &Arc<Self>, kind: Kind) -> Descriptor {
         self.count(kind).fetch_add(1, Ordering::SeqCst);
         Descriptor { of: Arc::clone(self), kind }
     }
 
-    /// Whether another client may be accepted. Errors: what is missing.
-    pub(crate) fn room(&self) -> Result<(), Scarce> {
+    /// Whether a worker may accept another client. Errors: the resource that is exhausted.
+    pub(crate) fn room(&self) -> Result<(), Exhausted> {
         let most = self.most_clients.load(Ordering::SeqCst);
         if most < self.connections() && self.clients.load(Ordering::SeqCst) >= most {
-            return Err(Scarce::Connections);
+            return Err(Exhausted::Connections);
         }
         match self.in_use() < self.connections() {
             true => Ok(()),
-            false => Err(Scarce::Descriptors),
+            false => Err(Exhausted::Descriptors),
         }
     }
 
-    /// A listener rests until there is room.
+    /// Notes that a listener has paused until a descriptor is free.
     pub(crate) fn want(&self) {
         self.is_wanted.store(true, Ordering::SeqCst);
     }
 
-    /// Call after a descriptor was given back: whether listeners wait for it, who are to be told now.
+    /// Whether listeners wait for a descriptor, which the caller wakes now. Call after freeing one.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         self.is_wanted.load(Ordering::SeqCst) && self.is_wanted.swap(false, Ordering::SeqCst)
@@ -180,7 +180,7 @@ impl Descriptors {
 }
 
 impl Default for Descriptors {
-    /// Any number, for a worker without a system.
+    /// Without a limit, for a worker over a simulated network.
     fn default() -> Self {
         Self::new(usize::MAX, 0)
     }
@@ -192,17 +192,17 @@ impl Drop for Descriptor {
     }
 }
 
-/// How many of `limit` descriptors are kept for the admin address, files that are read at a reload or opened anew, name servers and
-/// the like, beside those that are in use for such things at the start.
+/// The reserve out of `limit` descriptors for the admin address, files of a reload, name servers and the like, beside those in use
+/// at the start.
 pub(crate) fn spare(limit: usize) -> usize {
     (limit / 8).clamp(16, 64)
 }
 
-/// A gateway that cannot have one connection on each side is none: better that the system says so.
+/// A gateway needs one connection on each side. Below that, the system's own error is the better message.
 const LEAST: usize = 2;
 
-/// What clients have of all connections unless that is set: three quarters, as at one time most of them ask nothing, and a request
-/// in flight has its connection to a server.
+/// The default share of clients: three quarters. Most of them are idle at any time, and only a request in flight needs a
+/// connection to a server.
 fn of_clients(connections: usize) -> usize {
     connections - connections / 4
 }
@@ -248,14 +248,14 @@ mod tests {
     fn each_side_is_told_what_it_lacks_and_servers_have_some_more() {
         let descriptors = Arc::new(Descriptors::new(64, 12));
         let clients: Vec<_> = (0..27).map(|_| descriptors.client().unwrap()).collect();
-        assert_eq!(descriptors.client().unwrap_err(), Scarce::Connections);
+        assert_eq!(descriptors.client().unwrap_err(), Exhausted::Connections);
         descriptors.allow(Some(36), 0);
         assert!(descriptors.client().is_ok());
         let mut upstreams: Vec<_> = (0..9).map(|_| descriptors.upstream().unwrap()).collect();
-        assert_eq!(descriptors.client().unwrap_err(), Scarce::Descriptors);
-        assert_eq!(descriptors.upstream().unwrap_err(), Scarce::Descriptors);
+        assert_eq!(descriptors.client().unwrap_err(), Exhausted::Descriptors);
+        assert_eq!(descriptors.upstream().unwrap_err(), Exhausted::Descriptors);
         upstreams.extend((0..4).map(|_| descriptors.one_more().unwrap()));
-        assert_eq!(descriptors.one_more().unwrap_err(), Scarce::Descriptors);
+        assert_eq!(descriptors.one_more().unwrap_err(), Exhausted::Descriptors);
         drop((clients, upstreams));
         assert_eq!((descriptors.open().clients, descriptors.open().upstreams), (0, 0));
     }

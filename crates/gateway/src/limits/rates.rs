@@ -1,16 +1,16 @@
-//! How many requests a client may make in a time: a token bucket for each.
+//! The request rate of each client: a token bucket.
 
-use super::Origin;
+use super::ClientKey;
 use super::shards::{SHARDS, Shards};
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The token buckets of one route. A bucket is one instant, at which it will be full again; a full one takes no room.
+/// The token buckets of one route. A bucket is the instant at which it will be full again; a full bucket needs no entry.
 #[derive(Debug)]
 pub(crate) struct Rate {
-    /// The time in which one token comes.
+    /// The time per token.
     every: Duration,
     /// The time in which an empty bucket fills.
     depth: Duration,
@@ -20,7 +20,7 @@ pub(crate) struct Rate {
     networks: Networks,
 }
 
-/// The buckets of networks, for clients beyond those that can be told apart. Several networks may share one.
+/// The buckets of networks, for clients beyond the [`MOST`] that have their own. Several networks may share a bucket.
 #[derive(Debug, Default)]
 struct Networks {
     full_at: Mutex<HashMap<u64, Instant>>,
@@ -29,8 +29,8 @@ struct Networks {
 
 #[derive(Debug, Default)]
 struct Shard {
-    full_at: HashMap<Origin, Instant>,
-    /// Looked through for full ones, not before.
+    full_at: HashMap<ClientKey, Instant>,
+    /// The last search for full buckets.
     swept: Option<Instant>,
 }
 
@@ -47,9 +47,9 @@ impl Rate {
         }
     }
 
-    /// Takes a token. Errors: the bucket is empty; the time until the next token.
-    pub(crate) fn take(&self, origin: Origin, now: Instant) -> Result<(), Duration> {
-        let origin = if self.in_common { Origin::of(None) } else { origin };
+    /// Takes a token. Errors: the bucket is empty: the time until the next token.
+    pub(crate) fn take(&self, origin: ClientKey, now: Instant) -> Result<(), Duration> {
+        let origin = if self.in_common { ClientKey::of(None) } else { origin };
         let mut shard = self.shards.of(origin);
         let known = shard.full_at.get(&origin).copied();
         let full_at = self.less_one(known, now)?;
@@ -64,17 +64,17 @@ impl Rate {
         Ok(())
     }
 
-    /// When a bucket will be full with a token less.
+    /// The instant at which a bucket will be full after one more token is taken.
     fn less_one(&self, full_at: Option<Instant>, now: Instant) -> Result<Instant, Duration> {
         let full_at = full_at.unwrap_or(now).max(now) + self.every;
         let empty_for = full_at.saturating_duration_since(now).saturating_sub(self.depth);
         if empty_for.is_zero() { Ok(full_at) } else { Err(empty_for) }
     }
 
-    /// There are more clients than can be told apart. One that takes turns with its neighbours would have a new bucket each
-    /// time; their network has one that lasts.
+    /// Takes a token of the client's network: the table of clients is full. Clients of one network that take turns would get a
+    /// full bucket each time; their network's bucket stays.
     #[cold]
-    fn take_of_network(&self, origin: Origin, now: Instant) -> Result<(), Duration> {
+    fn take_of_network(&self, origin: ClientKey, now: Instant) -> Result<(), Duration> {
         let Networks { full_at, key } = &self.networks;
         let place = key.hash_one(origin.network()) % MOST_NETWORKS;
         let mut buckets = full_at.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,7 +85,7 @@ impl Rate {
 }
 
 impl Shard {
-    /// Drops full buckets: at most once in the time of a token, so that a crowd of clients costs no search for each.
+    /// Drops full buckets, at most once per `every`, so that new clients do not cost a search each.
     fn sweep(&mut self, now: Instant, every: Duration) {
         if self.swept.is_none_or(|swept| now.saturating_duration_since(swept) >= every) {
             self.swept = Some(now);
@@ -93,7 +93,7 @@ impl Shard {
         }
     }
 
-    /// Drops, of a few, the bucket that is full first: its client loses least by that, and gains least.
+    /// Drops the fullest of a few buckets: its client gains the fewest tokens by that.
     fn drop_one(&mut self) {
         let first = self.full_at.iter().take(8).min_by_key(|(_, full_at)| **full_at);
         if let Some(origin) = first.map(|(origin, _)| *origin) {
@@ -102,17 +102,17 @@ impl Shard {
     }
 }
 
-/// Clients that a route tells apart at one time: 2 MiB.
+/// The maximum number of clients with buckets of their own, per route: 2 MiB.
 const MOST: usize = 32_768;
-/// Buckets of networks: a site of 2^16 of them gets no more than this many.
+/// Buckets of networks: even a site with 2^16 networks has no more than these.
 const MOST_NETWORKS: u64 = 1024;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn origin(of: u32) -> Origin {
-        Origin::of(Some(std::net::Ipv4Addr::from_bits(of).into()))
+    fn origin(of: u32) -> ClientKey {
+        ClientKey::of(Some(std::net::Ipv4Addr::from_bits(of).into()))
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
         let (rate, now) = (Rate::new(2, Duration::from_secs(3600), 2, false), Instant::now());
         let ipv6 = |site: u128, network: u128| {
             let bits = (0x2001_0db8 << 96) + (site << 80) + (network << 64);
-            Origin::of(Some(std::net::Ipv6Addr::from_bits(bits).into()))
+            ClientKey::of(Some(std::net::Ipv6Addr::from_bits(bits).into()))
         };
         let passed =
             |site: u128| (0..1 << 16).filter(|network| rate.take(ipv6(site, *network), now).is_ok()).count();

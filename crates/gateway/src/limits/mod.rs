@@ -1,0 +1,16 @@
+//! What clients and the whole process may use: connections, requests over time, descriptors, memory.
+
+mod client_key;
+mod clients;
+mod descriptors;
+mod exhausted;
+mod memory;
+mod rates;
+mod shards;
+
+pub(crate) use client_key::ClientKey;
+pub(crate) use clients::{ConnectionLimiter, Permit};
+pub(crate) use descriptors::{Descriptor, Descriptors, Kind, Open, spare};
+pub(crate) use exhausted::{EXHAUSTED, Exhausted};
+pub(crate) use memory::Memory;
+pub(crate) use rates::Rate;
