@@ -2,7 +2,7 @@
 
 pub use crate::config::Role;
 use crate::config::document::Config;
-use crate::config::{Findings, Override, Snapshot, UpstreamTls, compile, take_over_service};
+use crate::config::{Findings, Override, Snapshot, UpstreamTls, compile, inherit_service_state};
 use crate::health::Health;
 use crate::observe::journal::{Entry, Journal};
 use crate::observe::{Counters, Log};
@@ -91,7 +91,7 @@ impl Bound {
             if service.tls.is_some() && old.tls.is_some() {
                 service.tls.clone_from(&old.tls);
             }
-            take_over_service(service, old);
+            inherit_service_state(service, old);
         }
         self.0.take_overrides(before.0.overrides.clone());
         self

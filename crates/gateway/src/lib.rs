@@ -9,50 +9,32 @@
 //! carries out.
 
 pub mod bare;
-mod clock;
 
 mod admin;
 mod config;
-mod control;
 mod downstream;
 mod drain;
-mod ending;
 mod exchange;
-mod gate;
 mod heads;
 mod health;
-mod in_force;
-mod inherited;
 mod keys;
 mod limits;
 mod mirror;
-mod names;
-mod notify;
 mod observe;
-mod opening;
 mod plan;
+mod process;
 mod reason;
-mod reload;
 mod remedy;
+mod resolve;
 mod route;
-mod secrets;
-mod serve;
-mod settled;
-mod sockets;
-mod standing;
 mod text;
 mod tunnel;
-mod upgrade;
 mod upstream;
 mod variables;
 mod worker;
 
 pub use config::document::{self, Config, Timeouts};
-pub use config::{
-    Checked, Fault, Finding, Findings, Location, Network, PathPattern, Severity, parse, read, schema,
-};
-pub use inherited::Inherited;
+pub use config::{Checked, Fault, Finding, Findings, Location, Network, PathPattern, Severity, parse, read};
 pub use observe::Counters;
+pub use process::{Again, GatewayError, Inherited, relay, serve};
 pub use reason::Reason;
-pub use reload::Again;
-pub use serve::{GatewayError, relay, serve};

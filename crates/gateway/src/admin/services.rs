@@ -3,8 +3,8 @@
 use super::change::Change;
 use super::{Admin, Answer};
 use crate::config::{Override, Server, Service, Snapshot};
-use crate::control::gather;
 use crate::observe::{Report, ServerReport};
+use crate::process::gather;
 use serde::Serialize;
 use weir_http1::Method;
 use weir_transport::Place;
@@ -63,7 +63,7 @@ impl Admin {
             Err(why) => return Answer::text(400, format!("{why}\n")),
         };
         let (mut unknown, mut lost) = (None, None);
-        self.in_force.change(|snapshot| match find(snapshot, service, server) {
+        self.active.change(|snapshot| match find(snapshot, service, server) {
             Ok((service, server)) => {
                 let before = snapshot.overrides.of(&service.name, server.id);
                 let after = change.of(before);
@@ -100,7 +100,7 @@ impl Admin {
     }
 
     fn show(&self, target: &Target, report: &Report) -> Answer {
-        let snapshot = self.in_force.snapshot();
+        let snapshot = self.active.snapshot();
         match target {
             Target::All => {
                 let services: Vec<_> = snapshot

@@ -9,6 +9,7 @@ mod explain;
 mod file;
 mod files;
 mod finding;
+mod inherit_state;
 mod network;
 mod overrides;
 #[cfg(test)]
@@ -17,7 +18,6 @@ pub(crate) mod restart;
 mod schema;
 mod snapshot;
 mod source;
-mod take_over;
 mod tls_costs;
 
 pub use crate::route::PathPattern;
@@ -26,6 +26,7 @@ pub(crate) use compile::{compile, workers};
 pub use file::{Checked, parse, read};
 pub(crate) use files::OnDisk;
 pub use finding::{Fault, Finding, Findings, Location, Severity};
+pub(crate) use inherit_state::inherit_service_state;
 pub use network::Network;
 pub(crate) use network::mapped;
 pub(crate) use overrides::{Override, Overrides, Setting};
@@ -35,4 +36,3 @@ pub(crate) use snapshot::{
     AccessLog, Action, FieldNames, Listener, Names, Pages, Passthrough, Policy, Redirect, Route, Server,
     Service, Snapshot, Tracing, UpstreamTls,
 };
-pub(crate) use take_over::take_over_service;

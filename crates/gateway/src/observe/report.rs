@@ -6,9 +6,7 @@ use super::exposition::Exposition;
 use super::process;
 use super::servers::{self, ServerReport};
 use crate::limits::Open;
-use crate::secrets::SecretsFile;
-use crate::standing::{Current, Reloads, Standing};
-use crate::upgrade::Upgrades;
+use crate::process::{ConfigStatus, Current, Reloads, SecretsFile, Upgrades};
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -181,8 +179,8 @@ impl Report {
     }
 
     /// The report in Prometheus' text format, version 0.0.4.
-    pub(crate) fn metrics(&self, standing: &Standing, reloads: Reloads, upgrades: &Upgrades) -> String {
-        let Current { expiry, lists, staples, secrets, since, .. } = standing.current();
+    pub(crate) fn metrics(&self, status: &ConfigStatus, reloads: Reloads, upgrades: &Upgrades) -> String {
+        let Current { expiry, lists, staples, secrets, since, .. } = status.current();
         let mut text = Exposition::default();
         let counters = &self.counters;
         text.family("weir_build_info", "gauge", "1, with the version of the program.");
@@ -298,8 +296,8 @@ impl Report {
         validity_metrics(&lists, &staples, &mut text);
         secrets_metrics(&secrets, &mut text);
         reload_metrics(reloads, since, &mut text);
-        text.family("weir_clock_steps_total", "counter", "Steps of the wall clock.");
-        text.sample("weir_clock_steps_total", &[], standing.clock_steps());
+        text.family("weir_clock_steps_total", "counter", "How often the wall clock was set.");
+        text.sample("weir_clock_steps_total", &[], status.clock_steps());
         let name = "weir_upgrades_total";
         text.family(
             name,

@@ -3,7 +3,7 @@
 use super::Fault;
 use crate::config::document::{Config, Dns, Prefer};
 use crate::config::snapshot::Names;
-use crate::names::{self, Family, Found, name_of};
+use crate::resolve::{self, Family, Found, name_of};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -28,7 +28,7 @@ impl Finder {
         let names = servers.filter_map(|server| name_of(&server.url)).collect();
         let found = match dns.servers.is_empty() {
             true => BTreeMap::new(),
-            false => names::resolve(dns, names).map_err(|error| Fault::new("dns.servers", error))?,
+            false => resolve::resolve(dns, names).map_err(|error| Fault::new("dns.servers", error))?,
         };
         Ok(Self { dns: dns.clone(), found })
     }

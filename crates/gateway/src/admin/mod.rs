@@ -1,0 +1,317 @@
+//! The admin address: metrics, health, state. Separate threads serve it and query the workers by mail, so a slow admin
+//! client delays no request.
+
+mod answer;
+mod change;
+mod connections;
+mod services;
+
+use crate::config::document::Rights;
+use crate::observe::Report;
+use crate::observe::journal::Journal;
+use crate::process::{
+    ActiveConfig, AdminListener, Ask, ConfigStatus, Counted, Next, Partial, ReloadOutcome, StartBarrier,
+    UpgradeOutcome, Upgrades, gather,
+};
+use crate::worker::Control;
+use answer::Answer;
+use connections::{Connections, Entered};
+use services::Target;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::IpAddr;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+use weir_http1::{Authority, Field, Limits, Method, Parse, RequestHead};
+use weir_reactor::mailbox::Sender;
+use weir_reactor::{Address, Listener};
+
+/// The state that the admin address shows and changes.
+#[derive(Clone)]
+pub(crate) struct Admin {
+    pub rights: Rights,
+    pub workers: Vec<Sender<Control>>,
+    pub status: Arc<ConfigStatus>,
+    /// Changes of servers go there.
+    pub active: Arc<ActiveConfig>,
+    pub journal: Journal,
+    /// The thread that reloads; `None` without one.
+    pub reload: Option<mpsc::Sender<Ask>>,
+    pub upgrades: Arc<Upgrades>,
+    /// The maximum number of concurrent connections, up to [`MOST`].
+    pub most: usize,
+    /// The host names that requests may use; `None` for any, as on a Unix socket.
+    pub hosts: Option<Arc<[String]>>,
+}
+
+/// The place of a listener: a URL, or `unix:PATH`.
+pub(crate) fn place(listener: &Listener) -> String {
+    match listener.address() {
+        Address::Tcp(at) => format!("http://{at}"),
+        path @ Address::Unix(_) => path.to_string(),
+    }
+}
+
+/// Requests and responses are short: the deadline for a whole head, and for each step of a response.
+const WITHIN: Duration = Duration::from_secs(5);
+
+/// The timeout of a reload, which resolves names for up to half a minute.
+const RELOAD: Duration = Duration::from_secs(60);
+
+/// The upper limit of connections, each of which has a thread.
+const MOST: usize = 32;
+
+/// Starts a thread that serves the address once the gate is open, until the door is closed. Errors: the thread cannot
+/// be started.
+pub(crate) fn start(
+    socket: Listener,
+    listener: &Arc<AdminListener>,
+    barrier: &Arc<StartBarrier>,
+    admin: Admin,
+) -> io::Result<()> {
+    let connections = Connections::new(admin.most.min(MOST));
+    let (ours, barrier) = (Arc::clone(listener), Arc::clone(barrier));
+    let thread = thread::Builder::new().name("admin".into()).spawn(move || {
+        if !barrier.pass() {
+            return;
+        }
+        let mut claims = None;
+        loop {
+            let stream = match ours.next(&socket, &mut claims) {
+                Ok(Next::Client(stream)) => stream,
+                Ok(Next::Claimed(claim)) => {
+                    drop(socket);
+                    return claim.grant();
+                }
+                Ok(Next::Closed) => return,
+                Err(_) => {
+                    // The process is probably out of descriptors.
+                    thread::sleep(Duration::from_millis(100));
+                    continue;
+                }
+            };
+            let Some(entered) = connections.enter(stream) else { continue };
+            let (admin, owed) = (admin.clone(), Counted::owed(&ours));
+            // Without a thread, the connection closes.
+            let _ = thread::Builder::new().name("admin".into()).spawn(move || {
+                // A client that disconnects is not an error.
+                let _ = admin.serve(&entered, owed);
+            });
+        }
+    })?;
+    listener.opened_by(thread);
+    Ok(())
+}
+
+impl Admin {
+    fn serve(&self, entered: &Entered, owed: Counted) -> io::Result<()> {
+        let mut stream = entered.stream();
+        stream.set_write_timeout(Some(WITHIN))?;
+        let (listener, mut owed) = (Arc::clone(owed.listener()), Some(owed));
+        let (mut bytes, mut head, mut some) = (Vec::new(), RequestHead::new(), [0; 4096]);
+        let mut until = Instant::now() + WITHIN;
+        loop {
+            match head.parse(&bytes, &Limits::default()) {
+                Ok(Parse::Complete(len)) => {
+                    let _answering = Counted::answering(&listener);
+                    let first = owed.take();
+                    let _owed = match path_and_query(&head, &bytes).0 {
+                        b"/upgrade" => {
+                            drop(first);
+                            None
+                        }
+                        _ => first.or_else(|| Some(Counted::owed(&listener))),
+                    };
+                    let answer = entered.answering(|| self.answer(&head, &bytes));
+                    bytes.drain(..len);
+                    // A body is not read, and would be parsed as the next request.
+                    let persists = head.persistent && head.framing.is_empty();
+                    let persists = persists && !listener.is_closed();
+                    stream.write_all(&answer.bytes(head.method == Method::Head, persists))?;
+                    if !persists {
+                        return Ok(());
+                    }
+                    until = Instant::now() + WITHIN;
+                }
+                Ok(Parse::Partial) => {
+                    let left = until.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        let late = Answer::text(408, "a request takes too long\n").bytes(false, false);
+                        return if bytes.is_empty() { Ok(()) } else { stream.write_all(&late) };
+                    }
+                    stream.set_read_timeout(Some(left))?;
+                    match stream.read(&mut some) {
+                        Ok(0) => return Ok(()),
+                        Ok(read) => bytes.extend_from_slice(&some[..read]),
+                        Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                Err(error) => {
+                    return stream.write_all(&Answer::text(400, format!("{error}\n")).bytes(false, false));
+                }
+            }
+        }
+    }
+
+    fn answer(&self, head: &RequestHead, buf: &[u8]) -> Answer {
+        let (path, query) = path_and_query(head, buf);
+        let host = head.host.map(|host| host.of(buf));
+        if let Some(host) = host.filter(|host| !self.is_own(host)) {
+            return Answer::text(
+                421,
+                format!(
+                    "unknown host `{}`: expected an address, `localhost`, or one of `hosts` in the [{}] table\n",
+                    String::from_utf8_lossy(host),
+                    self.rights.name()
+                ),
+            );
+        }
+        if head.method == Method::Post && head.fields.iter().any(|field| is_of_page(field, buf)) {
+            // A browser on this machine can reach the loopback interface, and lets any page send a POST there.
+            return Answer::text(403, "a web page cannot change anything\n");
+        }
+        if self.rights == Rights::Read {
+            return self.read(head.method, path);
+        }
+        if let Some(target) = Target::of(path) {
+            if !head.framing.is_empty() {
+                return Answer::text(400, "expected no body: parameters follow the path and a `?`\n");
+            }
+            return self.services(head.method, &target, query);
+        }
+        match (head.method, path) {
+            (Method::Post, b"/reload") => return self.reload(),
+            (Method::Post, b"/upgrade") => return self.upgrade(),
+            (_, b"/reload" | b"/upgrade") => return Answer::text(405, "expected POST\n"),
+            (Method::Get | Method::Head, _) => {}
+            _ => return Answer::text(405, "expected GET or HEAD\n"),
+        }
+        match path {
+            b"/config" => Answer::text(200, self.status.current().in_words.to_string()),
+            b"/" => Answer::text(
+                200,
+                "/metrics  /status  /health  /ready  /config  /services  POST /reload  POST /upgrade\n",
+            ),
+            _ => self.state(path).unwrap_or_else(|| {
+                Answer::text(
+                    404,
+                    "expected one of /metrics, /status, /health, /ready, /config, /services, \
+                     /services/NAME/servers/SERVER, /reload, /upgrade\n",
+                )
+            }),
+        }
+    }
+
+    /// Responds on an address without the right to change anything.
+    fn read(&self, method: Method, path: &[u8]) -> Answer {
+        if !matches!(method, Method::Get | Method::Head) {
+            return Answer::text(
+                405,
+                "expected GET or HEAD: nothing can be changed by the [metrics] address\n",
+            );
+        }
+        self.state(path)
+            .unwrap_or_else(|| Answer::text(404, "expected one of /metrics, /status, /health, /ready\n"))
+    }
+
+    /// Responds to monitoring; `None` for any other path.
+    fn state(&self, path: &[u8]) -> Option<Answer> {
+        Some(match path {
+            b"/metrics" => {
+                // Before the workers are asked: what they answer is of a configuration that is no older than is said here.
+                let reloads = self.status.reloads();
+                match gather(&self.workers) {
+                    Ok(report) => Answer {
+                        kind: "text/plain; version=0.0.4; charset=utf-8",
+                        ..Answer::text(200, report.metrics(&self.status, reloads, &self.upgrades))
+                    },
+                    Err(partial) => partial.into(),
+                }
+            }
+            b"/status" => match gather(&self.workers) {
+                Ok(report) => Answer { kind: "application/json", ..Answer::text(200, report.json()) },
+                Err(partial) => partial.into(),
+            },
+            b"/health" => match gather(&self.workers) {
+                Ok(_) => Answer::text(200, "healthy\n"),
+                Err(partial) => partial.into(),
+            },
+            b"/ready" => match gather(&self.workers) {
+                Ok(Report { draining: true, .. }) => Answer::text(503, "draining\n"),
+                Ok(_) => Answer::text(200, "ready\n"),
+                Err(partial) => partial.into(),
+            },
+            _ => return None,
+        })
+    }
+
+    /// Whether a request for this host is meant for the admin address. A web page can reach it by DNS rebinding: the
+    /// name of the page's host then resolves to the browser's machine. Such a request has that name, never an address.
+    fn is_own(&self, host: &[u8]) -> bool {
+        let Some(hosts) = &self.hosts else { return true };
+        let host = Authority::parse(host).and_then(|authority| std::str::from_utf8(authority.host).ok());
+        let Some(host) = host else { return false };
+        let name = host.strip_suffix('.').unwrap_or(host);
+        let address = name.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(name);
+        address.parse::<IpAddr>().is_ok()
+            || name.eq_ignore_ascii_case("localhost")
+            || hosts.iter().any(|own| own.eq_ignore_ascii_case(name))
+    }
+
+    /// Reloads the configuration, and waits for the outcome.
+    fn reload(&self) -> Answer {
+        let (reply, outcome) = mpsc::channel();
+        let is_asked =
+            self.reload.as_ref().is_some_and(|reload| reload.send(Ask::Reload(Some(reply))).is_ok());
+        if !is_asked {
+            return Answer::text(501, "this gateway does not reload\n");
+        }
+        let Ok(outcome) = outcome.recv_timeout(RELOAD) else {
+            return Answer::text(504, "the reload continues; see the log for its outcome\n");
+        };
+        let status = match outcome {
+            ReloadOutcome::Taken { .. } => 200,
+            ReloadOutcome::Refused { .. } => 409,
+        };
+        Answer::json(status, &outcome)
+    }
+
+    /// Upgrades the program, and waits for the outcome.
+    fn upgrade(&self) -> Answer {
+        let Some(thread) = &self.reload else { return Answer::text(501, "this gateway does not upgrade\n") };
+        if let Err(error) = self.upgrades.begin() {
+            return Answer::json(409, &UpgradeOutcome::Refused { error });
+        }
+        let (reply, outcome) = mpsc::channel();
+        if thread.send(Ask::Upgrade(Some(reply))).is_err() {
+            return Answer::text(501, "this gateway does not upgrade\n");
+        }
+        // An upgrade has its own timeout.
+        match outcome.recv() {
+            Ok(outcome @ UpgradeOutcome::Taken { .. }) => Answer::json(200, &outcome),
+            Ok(outcome @ UpgradeOutcome::Refused { .. }) => Answer::json(409, &outcome),
+            Err(_) => Answer::text(504, "the outcome of the upgrade will be in the log\n"),
+        }
+    }
+}
+
+/// Whether this field shows that a web page sent the request (Fetch Metadata). A request that the user started has the
+/// site `none`.
+fn is_of_page(field: &Field, buf: &[u8]) -> bool {
+    let name = field.name.of(buf);
+    name.eq_ignore_ascii_case(b"origin")
+        || name.eq_ignore_ascii_case(b"sec-fetch-site") && !field.value.of(buf).eq_ignore_ascii_case(b"none")
+}
+
+/// The path and the query of a request.
+fn path_and_query<'a>(head: &RequestHead, buf: &'a [u8]) -> (&'a [u8], Option<&'a [u8]>) {
+    let mut parts = head.path.of(buf).splitn(2, |byte| *byte == b'?');
+    (parts.next().unwrap_or_default(), parts.next())
+}
+
+impl From<Partial> for Answer {
+    fn from(Partial { answered, workers }: Partial) -> Self {
+        Self::text(503, format!("{answered} of {workers} workers answer\n"))
+    }
+}

@@ -1,0 +1,119 @@
+//! Facts about the active configuration and the outcome of reloads, for the admin address.
+
+use super::watch::SecretsFile;
+use crate::config::Checked;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+use weir_tls::{RevocationList, Staple};
+
+/// The threads of reloads and of the clock write it, those of the admin address read it.
+#[derive(Debug)]
+pub(crate) struct ConfigStatus {
+    current: Mutex<Current>,
+    taken: AtomicU64,
+    refused: AtomicU64,
+    is_stale: AtomicBool,
+    clock_steps: AtomicU64,
+}
+
+/// Facts about the active configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct Current {
+    pub in_words: Arc<str>,
+    /// The files of certificates, and when they expire, in seconds since 1970.
+    pub expiry: Arc<[(String, i64)]>,
+    /// The revocation lists of listeners.
+    pub lists: Arc<[RevocationList]>,
+    /// The OCSP responses of certificates.
+    pub staples: Arc<[Staple]>,
+    /// The files of ticket secrets.
+    pub secrets: Arc<[Arc<SecretsFile>]>,
+    /// When it became active, in seconds since 1970.
+    pub since: u64,
+}
+
+/// Counts of reloads by outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reloads {
+    pub taken: u64,
+    pub refused: u64,
+    /// The last one was refused: the active configuration is older than the files.
+    pub is_stale: bool,
+}
+
+impl ConfigStatus {
+    pub(crate) fn new(checked: &Checked, secrets: Arc<[Arc<SecretsFile>]>) -> Self {
+        Self {
+            current: Mutex::new(Current::of(checked, secrets)),
+            taken: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            is_stale: AtomicBool::new(false),
+            clock_steps: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn current(&self) -> Current {
+        self.lock().clone()
+    }
+
+    pub(crate) fn reloads(&self) -> Reloads {
+        Reloads {
+            taken: self.taken.load(Ordering::Acquire),
+            refused: self.refused.load(Ordering::Relaxed),
+            is_stale: self.is_stale.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) fn take(&self, checked: &Checked, secrets: Arc<[Arc<SecretsFile>]>) {
+        *self.lock() = Current::of(checked, secrets);
+        // A thread that sees the new count also sees that the workers have mail.
+        self.taken.fetch_add(1, Ordering::Release);
+        self.is_stale.store(false, Ordering::Relaxed);
+    }
+
+    pub(crate) fn refuse(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        self.is_stale.store(true, Ordering::Relaxed);
+    }
+
+    /// Counts a step of the wall clock.
+    pub(crate) fn clock_was_set(&self) {
+        self.clock_steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The number of steps of the wall clock.
+    pub(crate) fn clock_steps(&self) -> u64 {
+        self.clock_steps.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Current {
+    fn of(checked: &Checked, secrets: Arc<[Arc<SecretsFile>]>) -> Self {
+        let servers = checked.snapshot.listeners.iter().filter_map(|listener| listener.tls.as_ref());
+        let mut lists: Vec<RevocationList> = Vec::new();
+        for list in servers.flat_map(|server| &server.revocation().lists) {
+            if !lists.contains(list) {
+                lists.push(list.clone());
+            }
+        }
+        let presented = checked.snapshot.listeners.iter().find_map(|listener| listener.tls.as_ref());
+        let certificates = presented.map(weir_tls::Server::certificates).unwrap_or_default();
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            in_words: checked.explain().into(),
+            expiry: certificates
+                .iter()
+                .map(|presented| (presented.origin.clone(), presented.not_after))
+                .collect(),
+            lists: lists.into(),
+            staples: certificates.iter().filter_map(|presented| presented.ocsp.clone()).collect(),
+            secrets,
+            since: since.as_secs(),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! The errors of a gateway process.
+
+use crate::config::Fault;
+use std::io;
+use weir_reactor::listener::BindError;
+
+/// Why a gateway failed.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// An invalid configuration.
+    #[error(transparent)]
+    Config(#[from] Fault),
+    /// A port.
+    #[error("{0}")]
+    Bind(#[from] BindError),
+    /// A system error.
+    #[error("{0}")]
+    System(#[from] io::Error),
+}

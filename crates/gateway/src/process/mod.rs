@@ -1,0 +1,34 @@
+//! A gateway process from start to end: sockets, workers' threads, signals, reload, upgrade, supervisor.
+//!
+//! [`serve`] prepares everything and waits at the [`StartBarrier`]; [`startup`] takes over from an old process, if there is one,
+//! and opens the barrier. Then the threads of `reload`, `watch` and the admin address change what workers have in the
+//! [`ActiveConfig`]. `upgrade` hands the sockets to a new process, and `shutdown` ends the workers together.
+
+mod active_config;
+mod admin_listener;
+mod config_status;
+mod error;
+mod inherited;
+mod notify;
+mod reload;
+mod reports;
+mod serve;
+mod shutdown;
+mod sockets;
+mod start_barrier;
+mod startup;
+mod upgrade;
+mod watch;
+
+pub(crate) use active_config::ActiveConfig;
+pub(crate) use admin_listener::{AdminListener, Counted, Next};
+pub(crate) use config_status::{ConfigStatus, Current, Reloads};
+pub use error::GatewayError;
+pub use inherited::Inherited;
+pub use reload::Again;
+pub(crate) use reload::{Ask, Outcome as ReloadOutcome};
+pub(crate) use reports::{Partial, gather};
+pub use serve::{relay, serve};
+pub(crate) use start_barrier::StartBarrier;
+pub(crate) use upgrade::{Outcome as UpgradeOutcome, Upgrades};
+pub(crate) use watch::SecretsFile;

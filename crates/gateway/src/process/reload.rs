@@ -1,0 +1,233 @@
+//! Reloads: reads and checks the configuration as at the start, and applies it as a whole or not at all.
+
+use super::active_config::ActiveConfig;
+use super::config_status::ConfigStatus;
+use super::notify::Supervisor;
+use super::reports::gather;
+use super::upgrade::{self, Upgrades};
+use super::watch::{Debounce, NameWatch, SecretsWatch};
+use crate::config::document::Reload;
+use crate::config::{Changes, Checked, Finding, Findings, OnDisk, Snapshot, restart};
+use crate::limits::Descriptors;
+use crate::observe::journal::Journal;
+use crate::worker::Control;
+use serde::Serialize;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+use weir_reactor::mailbox;
+
+/// Reads and checks the configuration again. Errors: its faults, a line each, in the same words as at the start.
+pub type Again = Box<dyn Fn() -> Result<Checked, String> + Send>;
+
+/// A request, and the sender that gets its outcome. One thread handles all of them in order, so an upgrade and a reload never
+/// overlap.
+pub(crate) enum Ask {
+    Reload(Option<Sender<Outcome>>),
+    /// After [`Upgrades::begin`].
+    Upgrade(Option<Sender<upgrade::Outcome>>),
+}
+
+/// The result of a reload.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub(crate) enum Outcome {
+    Taken { changed: Changes },
+    Refused { error: String },
+}
+
+/// The state of the thread that reloads.
+pub(crate) struct Reloader {
+    pub again: Again,
+    /// The active configuration. Its snapshot may be older than the active one: addresses of names change.
+    pub checked: Checked,
+    pub active: Arc<ActiveConfig>,
+    pub names: NameWatch,
+    pub secrets: SecretsWatch,
+    pub status: Arc<ConfigStatus>,
+    pub descriptors: Arc<Descriptors>,
+    pub workers: Vec<mailbox::Sender<Control>>,
+    pub upgrades: Arc<Upgrades>,
+    pub supervisor: Supervisor,
+    pub journal: Journal,
+}
+
+/// Starts the thread, which takes requests until the process ends. Errors: it cannot be started.
+pub(crate) fn start(reloader: Reloader) -> io::Result<Sender<Ask>> {
+    let (sender, asks) = channel();
+    let seen = Debounce::new(reloader.checked.on_disk());
+    thread::Builder::new().name("reload".into()).spawn(move || {
+        Running { reloader, seen, refused: None }.run(&asks);
+    })?;
+    Ok(sender)
+}
+
+struct Running {
+    reloader: Reloader,
+    /// The files as they were last read.
+    seen: Debounce<OnDisk>,
+    refused: Option<Refused>,
+}
+
+/// The last reload was refused.
+struct Refused {
+    why: String,
+    /// The next try, though no file has changed: a name may resolve by then.
+    again_at: Instant,
+}
+
+impl Running {
+    fn run(&mut self, asks: &Receiver<Ask>) {
+        loop {
+            let ask = match self.reloader.checked.config.reload {
+                Reload::Signal => asks.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Reload::Watch => asks.recv_timeout(EVERY),
+            };
+            match ask {
+                // The sender may have stopped waiting.
+                Ok(Ask::Reload(who)) => {
+                    let outcome = self.reload();
+                    let _ = who.map(|who| who.send(outcome));
+                }
+                Ok(Ask::Upgrade(who)) => {
+                    let snapshot = self.reloader.active.snapshot();
+                    let limit = snapshot.policy.timeouts.upgrade;
+                    let outcome = self.reloader.upgrades.run(limit, &snapshot.overrides);
+                    let _ = who.map(|who| who.send(outcome));
+                }
+                Err(RecvTimeoutError::Timeout) if self.reloader.upgrades.successor().is_some() => {}
+                Err(RecvTimeoutError::Timeout) => self.check_files(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Reloads if a file has changed.
+    fn check_files(&mut self) {
+        let Some(path) = self.reloader.checked.path() else { return };
+        if self.seen.next(OnDisk::at(path)).is_some() {
+            self.reload();
+        } else if let Some(refused) = &mut self.refused
+            && refused.again_at <= Instant::now()
+        {
+            refused.again_at = Instant::now() + AGAIN;
+            let why = refused.why.clone();
+            match self.reloader.reload() {
+                // The log has it already.
+                Err(error) if error == why => {}
+                result => drop(self.report(result)),
+            }
+        }
+    }
+
+    fn reload(&mut self) -> Outcome {
+        if let Some(pid) = self.reloader.upgrades.successor() {
+            let error = format!("process {pid} has taken this one's place");
+            self.reloader.journal.error(format_args!("weir: reload refused: {error}"));
+            return Outcome::Refused { error };
+        }
+        self.reloader.supervisor.reloading();
+        // Before reading: a change from now on causes another reload.
+        if let Some(path) = self.reloader.checked.path() {
+            self.seen = Debounce::new(OnDisk::at(path));
+        }
+        let result = self.reloader.reload();
+        self.report(result)
+    }
+
+    /// Reports a result to log, status and supervisor.
+    fn report(&mut self, result: Result<Changes, String>) -> Outcome {
+        let Reloader { journal, status, supervisor, .. } = &self.reloader;
+        match result {
+            Ok(changed) => {
+                self.refused = None;
+                supervisor.ready(format_args!("serving; reloaded; {changed}"));
+                journal.line(format_args!("weir: reloaded; {changed}"));
+                Outcome::Taken { changed }
+            }
+            Err(error) => {
+                status.refuse();
+                let first = error.lines().next().unwrap_or_default();
+                supervisor.ready(format_args!("serving; the last reload was refused: {first}"));
+                for line in error.lines() {
+                    journal
+                        .line(format_args!("weir: reload refused: {line}; the configuration in use stays"));
+                }
+                self.refused = Some(Refused { why: error.clone(), again_at: Instant::now() + AGAIN });
+                Outcome::Refused { error }
+            }
+        }
+    }
+}
+
+impl Reloader {
+    /// Applies the configuration as it is now, as a whole, and waits until all workers have it. Errors: why nothing has changed.
+    fn reload(&mut self) -> Result<Changes, String> {
+        let mut checked = self.read()?;
+        let bound = self.active.snapshot();
+        let listeners = std::mem::take(&mut checked.snapshot.listeners);
+        let mut findings = Findings::default();
+        restart::check(&checked.config, &self.checked.config, &mut findings);
+        let arranged = findings.keep(restart::arrange(listeners, &bound.listeners));
+        checked.snapshot.listeners = match arranged.filter(|_| findings.faults().next().is_none()) {
+            Some(listeners) => listeners,
+            None => return Err(checked.in_words(findings)),
+        };
+        let changes = Changes::between(&checked, &self.checked);
+        let is_new = |warning: &&Finding| !self.checked.warnings().any(|known| known.is_same(warning));
+        for warning in checked.warnings().filter(is_new) {
+            self.journal.line(format_args!("weir: {warning}"));
+        }
+        let checks = checked.snapshot.health_checks();
+        if let Some(fault) = self.descriptors.fault(checked.snapshot.connections, checks)
+            && checked.snapshot.connections != self.checked.snapshot.connections
+        {
+            self.journal.warn(format_args!("weir: warning: {fault}"));
+        }
+        self.active.change(|active| {
+            checked.inherit_state(&self.checked, active);
+            Some(Snapshot::clone(&checked.snapshot))
+        });
+        self.checked = checked;
+        self.follow();
+        // `/health` reports a worker that does not respond; it has the mail nevertheless.
+        let _ = gather(&self.workers);
+        Ok(changes)
+    }
+
+    /// Reads the configuration until no file changes meanwhile.
+    fn read(&self) -> Result<Checked, String> {
+        for _ in 0..TRIES {
+            let checked = (self.again)()?;
+            if checked.is_current() {
+                return Ok(checked);
+            }
+        }
+        Err("its files change while they are read".to_owned())
+    }
+
+    /// Updates the threads beside the workers.
+    fn follow(&mut self) {
+        let journal = &self.journal;
+        if let Err(error) = self.names.follow() {
+            journal.line(format_args!("weir: names are not resolved again: {error}"));
+        }
+        let snapshot = &self.checked.snapshot;
+        match SecretsWatch::start(snapshot, &self.secrets.files(), journal.clone()) {
+            Ok(secrets) => self.secrets = secrets,
+            Err(error) => journal.line(format_args!("weir: ticket secrets are not watched: {error}")),
+        }
+        self.status.take(&self.checked, self.secrets.files());
+    }
+}
+
+/// A change takes effect when two looks in a row find it. Reading a hundred files takes a millisecond.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The interval between tries of a refused configuration, in case the fault was not in the files.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// An operator who writes several files is done by then, or begins another reload afterwards.
+const TRIES: usize = 3;

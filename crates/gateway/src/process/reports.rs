@@ -1,0 +1,46 @@
+//! Reports of all workers, collected by mail.
+
+use crate::observe::Report;
+use crate::observe::journal;
+use crate::worker::Control;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+use weir_reactor::mailbox::Sender;
+
+/// Writes the counters of all workers so far to stderr.
+pub(crate) fn print(workers: &[Sender<Control>]) {
+    match gather(workers) {
+        Ok(report) => journal::err(format_args!("weir: so far: {}", report.counters)),
+        Err(Partial { answered, workers }) => {
+            journal::err(format_args!("weir: so far: {answered} of {workers} workers answer"));
+        }
+    }
+}
+
+/// Some workers did not respond in time.
+#[derive(Debug)]
+pub(crate) struct Partial {
+    pub answered: usize,
+    pub workers: usize,
+}
+
+/// Asks all workers, and adds up their reports. Errors: some do not respond in time, or have ended.
+pub(crate) fn gather(workers: &[Sender<Control>]) -> Result<Report, Partial> {
+    let (reply, replies) = channel();
+    for worker in workers {
+        worker.send(Control::Tell(reply.clone()));
+    }
+    drop(reply);
+    let mut total = Report::default();
+    let by = Instant::now() + WITHIN;
+    for answered in 0..workers.len() {
+        match replies.recv_timeout(by.saturating_duration_since(Instant::now())) {
+            Ok(report) => total.add(&report),
+            Err(_) => return Err(Partial { answered, workers: workers.len() }),
+        }
+    }
+    Ok(total)
+}
+
+/// A turn takes milliseconds.
+const WITHIN: Duration = Duration::from_secs(1);

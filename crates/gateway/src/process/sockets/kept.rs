@@ -1,0 +1,54 @@
+//! Handles on the listening sockets, by which a process begins to listen and hands them to another one.
+
+use crate::process::upgrade::Handed;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use weir_reactor::Listener;
+use weir_reactor::listener::{BindError, Hold};
+
+/// A handle on a socket, which keeps it open.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// The number of its listener; `None`: it is an admin address.
+    pub site: Option<usize>,
+    pub listener: Listener,
+    /// The old process has other sockets of this address, so clients arrive as soon as this socket listens.
+    pub joins: bool,
+    pub name: String,
+    pub place: String,
+    /// Permissions of a Unix socket.
+    pub mode: u32,
+}
+
+impl Kept {
+    /// Lets clients connect. Errors: as listen(2), or another process has the path of a Unix socket by now.
+    pub(crate) fn begin(&self) -> Result<(), BindError> {
+        self.listener
+            .begin()
+            .map_err(|source| BindError::Refused { address: self.listener.address().clone(), source })
+    }
+
+    /// Takes over the file of a Unix socket. Errors: in words: the file is gone, or its permissions cannot be set.
+    pub(crate) fn claim(&self) -> Result<(), String> {
+        let claimed = self.listener.claim_file(self.mode);
+        claimed.map_err(|error| {
+            format!(
+                "{}: {error}: to make it anew, restart; other clients are served",
+                self.listener.address()
+            )
+        })
+    }
+
+    /// The socket as a message to another process. Errors: as dup(2).
+    pub(crate) fn handed(&self) -> io::Result<(Handed, OwnedFd)> {
+        let Self { site, listener, name, place, .. } = self;
+        let handed = Handed {
+            admin: site.is_none(),
+            name: name.clone(),
+            place: place.clone(),
+            lent: listener.hold() == Hold::Lent,
+            file: listener.file(),
+        };
+        Ok((handed, listener.as_fd().try_clone_to_owned()?))
+    }
+}

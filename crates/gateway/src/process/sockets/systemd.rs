@@ -1,0 +1,31 @@
+//! Sockets of systemd, as sd_listen_fds(3) describes them.
+
+use super::{Given, Label};
+use listenfd::ListenFd;
+use std::env;
+use std::os::fd::OwnedFd;
+use weir_reactor::Listener;
+use weir_reactor::listener::Hold;
+
+/// The sockets of the environment, with their names. Errors: one cannot be listened on.
+pub(crate) fn sockets() -> Result<Vec<Given>, String> {
+    let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
+    let mut names = names.split(':');
+    // Without LISTEN_FDS, or with another process's LISTEN_PID, there is none.
+    let mut all = ListenFd::from_env();
+    let mut sockets = Vec::new();
+    for index in 0..all.len() {
+        let name = names.next().unwrap_or_default();
+        let wrong = |why: String| format!("LISTEN_FDS: socket {index} `{name}`: {why}");
+        let socket = match all.take_tcp_listener(index) {
+            Ok(socket) => socket.map(OwnedFd::from),
+            Err(_) => {
+                all.take_unix_listener(index).map_err(|error| wrong(error.to_string()))?.map(OwnedFd::from)
+            }
+        };
+        let Some(socket) = socket else { continue };
+        let listener = Listener::inherit(socket, Hold::Lent).map_err(|error| wrong(error.to_string()))?;
+        sockets.push(Given { listener, label: Label::Named(name.to_owned()) });
+    }
+    Ok(sockets)
+}

@@ -1,0 +1,310 @@
+//! Upgrades: a new process replaces this one without losing a connection. It gets the listening sockets, and accepts when this one
+//! stops.
+
+mod channel;
+mod message;
+mod new_process;
+mod old_process;
+mod program;
+
+pub(super) use message::{Handed, State};
+pub(super) use old_process::{OldProcess, Received};
+
+use super::admin_listener::AdminListener;
+use super::error::GatewayError;
+use super::notify::Supervisor;
+use super::sockets::Kept;
+use crate::config::Overrides;
+use crate::observe::journal::Journal;
+use crate::worker::Control;
+use new_process::{Failure, Handover, Line, NewProcess};
+use program::Program;
+use serde::Serialize;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use weir_reactor::mailbox::Sender;
+
+/// The result of an upgrade.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub(crate) enum Outcome {
+    Taken { pid: u32 },
+    Refused { error: String },
+}
+
+/// Upgrades of this process: at most one succeeds.
+#[derive(Debug)]
+pub(crate) struct Upgrades {
+    phase: Mutex<Phase>,
+    program: Option<Program>,
+    workers: Vec<Sender<Control>>,
+    admin_listeners: Vec<Arc<AdminListener>>,
+    supervisor: Supervisor,
+    journal: Journal,
+    taken: u64,
+    refused: AtomicU64,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// This process accepts nothing yet, and only the old process knows of it.
+    Starting(Vec<Kept>),
+    Serving(Vec<Kept>),
+    /// An upgrade was requested, or is in progress: then with its process.
+    Upgrading(Vec<Kept>, Option<Candidate>),
+    Stopping,
+    /// Workers drain. `taken`: for each listener, whether the new process has it.
+    HandedOver {
+        pid: u32,
+        taken: Arc<[bool]>,
+    },
+}
+
+/// A process that may take this one's place.
+#[derive(Debug)]
+struct Candidate {
+    line: Arc<Line>,
+    /// The numbers of the sockets that it does not take; `None`: it must not begin yet.
+    left: Option<Vec<usize>>,
+}
+
+impl Upgrades {
+    /// `sockets`: all listening sockets of this process; `before`: counts of upgrades so far, the one that started this process
+    /// included.
+    pub(crate) fn new(
+        sockets: Vec<Kept>,
+        workers: Vec<Sender<Control>>,
+        admin_listeners: Vec<Arc<AdminListener>>,
+        supervisor: Supervisor,
+        journal: Journal,
+        before: State,
+    ) -> Self {
+        Self {
+            phase: Mutex::new(Phase::Starting(sockets)),
+            program: Program::of_process(),
+            workers,
+            admin_listeners,
+            supervisor,
+            journal,
+            taken: before.taken,
+            refused: AtomicU64::new(before.refused),
+        }
+    }
+
+    /// The numbers of upgrades that succeeded and were refused, those of old processes included.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.taken, self.refused.load(Ordering::Relaxed))
+    }
+
+    /// The process that has taken this one's place.
+    pub(crate) fn successor(&self) -> Option<u32> {
+        match *self.lock() {
+            Phase::HandedOver { pid, .. } => Some(pid),
+            _ => None,
+        }
+    }
+
+    /// Whether changes at run time will last. Errors: a new process takes over, and would not get them.
+    pub(crate) fn lasts(&self) -> Result<(), String> {
+        match &*self.lock() {
+            Phase::Upgrading(..) => Err(format!("{UPGRADING}: ask again when it is over")),
+            Phase::HandedOver { pid, .. } => Err(in_place(*pid)),
+            Phase::Starting(_) | Phase::Serving(_) | Phase::Stopping => Ok(()),
+        }
+    }
+
+    /// Listens on all sockets, and reports that to the old process, if there is one: then this one is the service. False: a signal
+    /// has stopped this process. Errors: as listen(2), or the old process continues.
+    pub(crate) fn begin_listening(&self, old: Option<&OldProcess>) -> Result<bool, GatewayError> {
+        let mut phase = self.lock();
+        let Phase::Starting(sockets) = &mut *phase else {
+            return match old {
+                Some(_) => Err(io::Error::other("upgrade: the new process was told to stop").into()),
+                None => Ok(false),
+            };
+        };
+        sockets.iter().filter(|kept| !kept.joins).try_for_each(Kept::begin)?;
+        if let Some(old) = old {
+            old.serve()?;
+        }
+        // From here on there is no way back: the old process cannot take connections from the queue of a new socket. So errors of
+        // single addresses are warnings.
+        let added = sockets.iter().filter(|kept| kept.joins).map(Kept::begin);
+        for error in added.filter_map(Result::err) {
+            self.journal.warn(format_args!("weir: warning: {error}"));
+        }
+        for kept in sockets.iter().filter(|_| old.is_some()) {
+            if let Err(error) = kept.claim() {
+                self.journal.warn(format_args!("weir: warning: {error}"));
+            }
+        }
+        *phase = Phase::Serving(std::mem::take(sockets));
+        Ok(true)
+    }
+
+    /// Begins an upgrade, which [`Upgrades::run`] carries out. Errors: why it cannot begin now.
+    pub(crate) fn begin(&self) -> Result<(), String> {
+        let mut phase = self.lock();
+        let result = match &mut *phase {
+            // The kernel ends a container with its process 1.
+            Phase::Serving(_) if std::process::id() == 1 => {
+                Err("this is process 1, and its end would end the container: start a new container instead"
+                    .to_owned())
+            }
+            Phase::Serving(sockets) => {
+                *phase = Phase::Upgrading(std::mem::take(sockets), None);
+                Ok(())
+            }
+            Phase::Starting(_) => Err("this process does not serve yet".to_owned()),
+            Phase::Upgrading(..) => Err(UPGRADING.to_owned()),
+            Phase::Stopping => Err(STOPPING.to_owned()),
+            Phase::HandedOver { pid, .. } => Err(format!("{} already", in_place(*pid))),
+        };
+        if result.is_err() {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        result
+    }
+
+    /// Carries out an upgrade that has begun, and waits until the new process serves, at most for `limit`. The new process gets
+    /// `overrides`.
+    pub(crate) fn run(&self, limit: Duration, overrides: &Overrides) -> Outcome {
+        self.supervisor.status("upgrading");
+        let error = match self.attempt(limit, overrides) {
+            Ok(pid) => return Outcome::Taken { pid },
+            Err(error) => error,
+        };
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        let mut phase = self.lock();
+        let Phase::Upgrading(sockets, _) = &mut *phase else {
+            self.journal.error(format_args!("weir: upgrade refused: {STOPPING}"));
+            return Outcome::Refused { error: STOPPING.to_owned() };
+        };
+        *phase = Phase::Serving(std::mem::take(sockets));
+        self.journal.error(format_args!("weir: upgrade refused: {error}; this process goes on"));
+        self.supervisor.status(format_args!("serving; the last upgrade was refused: {error}"));
+        Outcome::Refused { error }
+    }
+
+    /// Stops this process: cancels an upgrade in progress, unless the new process serves already, and rejects later ones. Call it
+    /// before the workers get their message.
+    pub(crate) fn stop(&self) {
+        let mut phase = self.lock();
+        if let Phase::Upgrading(_, Some(candidate)) = &*phase {
+            let line = Arc::clone(&candidate.line);
+            if self.conclude(&mut phase).is_err() {
+                // It has accepted nothing.
+                line.kill();
+            }
+        }
+        match &*phase {
+            // A drain that does not know of the other process would turn its clients away.
+            Phase::HandedOver { taken, .. } => return self.drain(taken),
+            // The old process is the service, if there is one.
+            Phase::Starting(_) => {}
+            Phase::Serving(_) | Phase::Upgrading(..) | Phase::Stopping => self.supervisor.stopping(),
+        }
+        // Drops the handles, so that the next process can bind the addresses.
+        *phase = Phase::Stopping;
+        for listener in &self.admin_listeners {
+            listener.drain();
+        }
+    }
+
+    fn attempt(&self, limit: Duration, overrides: &Overrides) -> Result<u32, String> {
+        let program = self.program.as_ref().ok_or("it is not known which program this is")?;
+        let mut new = {
+            let mut phase = self.lock();
+            let Phase::Upgrading(_, candidate) = &mut *phase else { return Err(STOPPING.to_owned()) };
+            let new = NewProcess::start(program, limit)?;
+            *candidate = Some(Candidate { line: Arc::clone(new.line()), left: None });
+            new
+        };
+        if let Err(error) = self.hand_over(&mut new, overrides) {
+            return Err(new.end(error));
+        }
+        let pid = new.line().id();
+        new.leave();
+        Ok(pid)
+    }
+
+    /// Hands everything to the new process, and stops accepting once that serves. Errors: it does not serve, and nothing has changed.
+    fn hand_over(&self, new: &mut NewProcess, overrides: &Overrides) -> Result<(), Failure> {
+        let stopping = || Failure::Said(STOPPING.to_owned());
+        let (taken, refused) = self.counts();
+        let secret = weir_tls::secret_of_process();
+        let state = State { taken: taken + 1, refused, has_secret: secret.is_some() };
+        let sockets = match &*self.lock() {
+            Phase::Upgrading(sockets, _) => sockets.iter().map(Kept::handed).collect::<Result<_, _>>(),
+            _ => return Err(stopping()),
+        }
+        .map_err(Failure::Silent)?;
+        let left = new.prepare(&Handover { sockets, overrides, state, secret })?;
+        match &mut *self.lock() {
+            Phase::Upgrading(_, Some(candidate)) => {
+                candidate.left = Some(left);
+                candidate.line.go().map_err(Failure::Silent)?;
+            }
+            _ => return Err(stopping()),
+        }
+        // Without the lock, so that a signal can stop this process meanwhile. Both have the sockets, and this one accepts until the
+        // other one does.
+        new.wait();
+        let mut phase = self.lock();
+        if matches!(*phase, Phase::Upgrading(..)) {
+            self.conclude(&mut phase)?;
+        }
+        let Phase::HandedOver { taken, .. } = &*phase else { return Err(stopping()) };
+        let taken = Arc::clone(taken);
+        drop(phase);
+        // Before the workers drain: the last responses of the admin address need them, and workers without connections end at once.
+        for listener in &self.admin_listeners {
+            listener.clear();
+        }
+        self.drain(&taken);
+        Ok(())
+    }
+
+    /// Decides whether the new process is the service from now on: it is if it has reported so, and cannot report so any more
+    /// otherwise. Errors: why it is not.
+    fn conclude(&self, phase: &mut Phase) -> Result<(), Failure> {
+        let Phase::Upgrading(sockets, Some(Candidate { line, left: Some(left) })) = &*phase else {
+            return Err(Failure::Said("it was not told to go on".to_owned()));
+        };
+        line.last_word()?;
+        let pid = line.id();
+        self.supervisor.is_replaced_by(pid);
+        line.close();
+        let listeners = sockets.iter().filter_map(|kept| kept.site).max().map_or(0, |last| last + 1);
+        let mut taken = vec![false; listeners];
+        for (_, kept) in sockets.iter().enumerate().filter(|(number, _)| !left.contains(number)) {
+            kept.listener.leave_file();
+            if let Some(site) = kept.site {
+                taken[site] = true;
+            }
+        }
+        self.journal.line(format_args!("weir: upgraded; process {pid} goes on, and this one drains"));
+        *phase = Phase::HandedOver { pid, taken: taken.into() };
+        Ok(())
+    }
+
+    /// Drains the workers.
+    fn drain(&self, taken: &Arc<[bool]>) {
+        for worker in &self.workers {
+            worker.send(Control::HandOver(Arc::clone(taken)));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Phase> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn in_place(pid: u32) -> String {
+    format!("process {pid} has taken this one's place")
+}
+
+const STOPPING: &str = "this process is stopping";
+const UPGRADING: &str = "an upgrade is going on";

@@ -1,0 +1,76 @@
+//! Name resolution for servers, in the background, whenever a TTL expires. Requests never wait for it.
+
+mod ask;
+mod choice;
+mod schedule;
+mod system;
+
+pub(crate) use ask::Resolver;
+pub(crate) use choice::{Choice, choose};
+pub(crate) use schedule::Schedule;
+
+use crate::config::document::{Dns, Prefer};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+use tokio::runtime::Builder;
+use tokio::task::JoinSet;
+use weir_transport::Place;
+
+/// The result of a lookup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// At least one address, in the order of the answers.
+    addresses: Vec<IpAddr>,
+    /// The TTL of the addresses.
+    pub ttl: Duration,
+    /// The family whose lookup was in trouble, and the reason.
+    unknown: Option<(Family, String)>,
+}
+
+impl Found {
+    /// The address that a server starts with.
+    pub(crate) fn first(&self, prefer: Prefer) -> Option<IpAddr> {
+        choice::begin(self, prefer)
+    }
+}
+
+/// An address family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    Ipv4,
+    Ipv6,
+}
+
+impl Family {
+    pub(crate) fn of(address: IpAddr) -> Self {
+        if address.is_ipv4() { Self::Ipv4 } else { Self::Ipv6 }
+    }
+}
+
+/// The name to resolve, in lower case; `None` for an address or a Unix socket.
+pub(crate) fn name_of(place: &Place) -> Option<String> {
+    match place {
+        Place::Url(endpoint) if !endpoint.is_address() => Some(endpoint.host.to_ascii_lowercase()),
+        Place::Url(_) | Place::Unix(_) => None,
+    }
+}
+
+/// Resolves names concurrently, and blocks until all are done, for at most half a minute. Errors: a fault of the
+/// system, such as too many open files. The result for a name may be the reason why it has no address.
+pub(crate) fn resolve(
+    dns: &Dns,
+    names: BTreeSet<String>,
+) -> io::Result<BTreeMap<String, Result<Found, String>>> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(async {
+        let resolver = Resolver::new(dns);
+        let mut lookups = JoinSet::new();
+        for name in names {
+            let find = resolver.find(&name);
+            lookups.spawn(async move { (name, find.await) });
+        }
+        lookups.join_all().await.into_iter().collect()
+    }))
+}

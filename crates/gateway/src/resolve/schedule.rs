@@ -1,0 +1,174 @@
+//! The schedule of name resolution. Time comes from the caller.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// The names, with the time at which each is due.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    names: BTreeMap<String, Entry>,
+    min: Duration,
+    max: Duration,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// The time of the next lookup; `None` while one is in flight.
+    due: Option<Instant>,
+    /// The number of consecutive failures.
+    failures: u32,
+}
+
+impl Schedule {
+    /// Every wait is within `min` and `max`. `names` come with their TTL; a name without one is due at once.
+    pub(crate) fn new(
+        names: impl IntoIterator<Item = (String, Option<Duration>)>,
+        min: Duration,
+        max: Duration,
+        now: Instant,
+    ) -> Self {
+        let mut schedule = Self { names: BTreeMap::new(), min, max };
+        for (name, ttl) in names {
+            let due = ttl.map_or(now, |ttl| now + schedule.bounded(ttl));
+            schedule.names.insert(name, Entry { due: Some(due), failures: 0 });
+        }
+        schedule
+    }
+
+    /// Takes up to `room` names that are due, the longest overdue first. Each is out of the schedule until
+    /// [`Schedule::found`] or [`Schedule::failed`] is called for it.
+    pub(crate) fn take_due(&mut self, now: Instant, room: usize) -> Vec<String> {
+        let mut due: Vec<_> = self.names.iter_mut().filter(|(_, entry)| entry.is_due(now)).collect();
+        due.sort_by_key(|(_, entry)| entry.due);
+        due.truncate(room);
+        let take = |(name, entry): (&String, &mut Entry)| {
+            entry.due = None;
+            name.clone()
+        };
+        due.into_iter().map(take).collect()
+    }
+
+    /// The time at which the next name is due; `None` if all lookups are in flight.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.names.values().filter_map(|entry| entry.due).min()
+    }
+
+    /// Schedules the next lookup after a success. Returns whether the lookup before had failed.
+    pub(crate) fn found(&mut self, name: &str, ttl: Duration, now: Instant) -> bool {
+        let wait = self.bounded(ttl);
+        let Some(entry) = self.names.get_mut(name) else { return false };
+        entry.due = Some(now + wait);
+        std::mem::take(&mut entry.failures) > 0
+    }
+
+    /// Schedules the next lookup after a failure: soon after the first one, with exponential backoff after further
+    /// ones. Returns whether this is the first failure in a row.
+    pub(crate) fn failed(&mut self, name: &str, now: Instant) -> bool {
+        let Some(entry) = self.names.get(name) else { return false };
+        let wait = self.bounded(FIRST_RETRY.saturating_mul(1 << entry.failures.min(16)).min(LAST_RETRY));
+        let Some(entry) = self.names.get_mut(name) else { return false };
+        entry.due = Some(now + wait);
+        entry.failures = entry.failures.saturating_add(1);
+        entry.failures == 1
+    }
+
+    fn bounded(&self, wait: Duration) -> Duration {
+        wait.max(self.min).min(self.max)
+    }
+}
+
+impl Entry {
+    fn is_due(&self, now: Instant) -> bool {
+        self.due.is_some_and(|due| due <= now)
+    }
+}
+
+/// The first retry delay: short, so that a lost packet hardly delays a move.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+
+/// The maximum retry delay: long, so that a name server in trouble gets few queries.
+const LAST_RETRY: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn seconds(count: u64) -> Duration {
+        Duration::from_secs(count)
+    }
+
+    fn schedule(names: &[&str], now: Instant) -> Schedule {
+        let names = names.iter().map(|name| ((*name).to_owned(), None));
+        Schedule::new(names, seconds(1), seconds(60), now)
+    }
+
+    #[test]
+    fn a_name_is_due_when_its_ttl_is_over_within_the_bounds() {
+        let start = Instant::now();
+        let mut names = schedule(&["a"], start);
+        for (ttl, wait) in [(0, 1), (1, 1), (7, 7), (60, 60), (86_400, 60)] {
+            let now = start + seconds(100);
+            assert_eq!(names.take_due(now, 9), ["a"]);
+            assert_eq!((names.next(), names.take_due(now, 9)), (None, vec![]), "it is being resolved");
+            assert!(!names.found("a", seconds(ttl), start));
+            assert_eq!(names.next(), Some(start + seconds(wait)), "{ttl}");
+            let before = start + seconds(wait) - Duration::from_millis(1);
+            assert!(names.take_due(before, 9).is_empty(), "{ttl}");
+        }
+    }
+
+    #[test]
+    fn failures_back_off_and_the_first_is_told_from_the_others() {
+        let now = Instant::now();
+        let mut names = schedule(&["a"], now);
+        names.found("a", seconds(60), now);
+        let fail = |names: &mut Schedule| {
+            let first = names.failed("a", now);
+            (first, names.next().unwrap() - now)
+        };
+        assert_eq!(fail(&mut names), (true, seconds(1)));
+        for wait in [2, 4, 8, 16, 30, 30] {
+            assert_eq!(fail(&mut names), (false, seconds(wait)));
+        }
+        for _ in 0..100 {
+            assert_eq!(fail(&mut names), (false, seconds(30)));
+        }
+        assert!(names.found("a", seconds(5), now), "it had failed");
+        assert!(!names.found("a", seconds(5), now));
+        assert_eq!(fail(&mut names), (true, seconds(1)));
+    }
+
+    #[test]
+    fn retries_are_within_the_bounds_too() {
+        let now = Instant::now();
+        let mut names = Schedule::new([("a".to_owned(), None)], seconds(10), seconds(20), now);
+        let mut waits = Vec::new();
+        for _ in 0..6 {
+            names.failed("a", now);
+            waits.push((names.next().unwrap() - now).as_secs());
+        }
+        assert_eq!(waits, [10, 10, 10, 10, 16, 20]);
+    }
+
+    #[test]
+    fn those_that_have_waited_longest_come_first_and_no_more_than_there_is_room_for() {
+        let start = Instant::now();
+        let mut names = schedule(&["a", "b", "c"], start);
+        assert_eq!(names.take_due(start, 9).len(), 3);
+        for (name, ttl) in [("a", 9), ("b", 3), ("c", 6)] {
+            names.found(name, seconds(ttl), start);
+        }
+        assert_eq!(names.next(), Some(start + seconds(3)));
+        assert_eq!(names.take_due(start + seconds(60), 2), ["b", "c"]);
+        assert_eq!(names.take_due(start + seconds(60), 2), ["a"]);
+    }
+
+    #[test]
+    fn what_is_known_at_the_start_holds_for_its_ttl() {
+        let now = Instant::now();
+        let names = [("known".to_owned(), Some(seconds(5))), ("unknown".to_owned(), None)];
+        let mut names = Schedule::new(names, seconds(1), seconds(60), now);
+        assert_eq!(names.take_due(now, 9), ["unknown"]);
+        assert_eq!(names.next(), Some(now + seconds(5)));
+    }
+}
