@@ -24,7 +24,6 @@ mod observe;
 mod plan;
 mod process;
 mod reason;
-mod remedy;
 mod resolve;
 mod route;
 mod text;

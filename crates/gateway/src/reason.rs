@@ -1,5 +1,7 @@
 //! Reasons for early ends of exchanges and connections: one enum for the log, the counters and the response.
 
+mod hint;
+
 use crate::config::document::Failure;
 use std::time::Duration;
 use weir_http1::{BodyError, RequestError, ResponseError, Rule};
@@ -246,9 +248,9 @@ impl Reason {
 
     /// Details for the log, with the setting that would have prevented the early end.
     pub fn detail(&self) -> Option<String> {
-        match (self.cause(), self.remedy()) {
-            (Some(cause), Some(remedy)) => Some(format!("{cause}; {remedy}")),
-            (cause, remedy) => cause.or(remedy),
+        match (self.cause(), self.hint()) {
+            (Some(cause), Some(hint)) => Some(format!("{cause}; {hint}")),
+            (cause, hint) => cause.or(hint),
         }
     }
 

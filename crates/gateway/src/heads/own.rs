@@ -33,8 +33,8 @@ pub(crate) fn write(reason: &Reason, terms: &Terms<'_>, out: &mut Vec<u8>) -> u6
 
 /// The body of an error response: the reason, and the setting that would change it, if there is one.
 pub(crate) fn in_words(status: u16, reason: &Reason) -> String {
-    let remedy = reason.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
-    format!("{status} {}: {}{remedy}\n", phrase(status), reason.as_str())
+    let hint = reason.hint().map_or(String::new(), |hint| format!("; {hint}"));
+    format!("{status} {}: {}{hint}\n", phrase(status), reason.as_str())
 }
 
 /// A response that the configuration asks for.

@@ -1,11 +1,11 @@
-//! What an operator can set so that something is not refused.
+//! Settings that prevent a rejection.
 
-use crate::reason::Reason;
+use super::Reason;
 use weir_http1::{BodyError, HeadError, RequestError, ResponseError};
 
 impl Reason {
-    /// The setting by which it would not have happened, in words, where there is one for what was refused.
-    pub(crate) fn remedy(&self) -> Option<String> {
+    /// The setting that would have prevented this end, in words; `None`: there is none.
+    pub(crate) fn hint(&self) -> Option<String> {
         let set = match self {
             Self::BadRequest(_, Some(rule)) => {
                 return Some(format!("a listener can accept it: accept = ['{}']", rule.name()));
