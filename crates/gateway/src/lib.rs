@@ -8,7 +8,7 @@
 //! (`upstream`) are different things, which know each other by key alone. What happens across them, a `worker`
 //! carries out.
 
-pub mod bare;
+pub mod harness;
 
 mod admin;
 mod config;

@@ -89,7 +89,11 @@ fn cells() -> Vec<Cell> {
 fn collected(cell: &Cell, count: u64) -> u64 {
     let this = std::env::current_exe().expect("this program");
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*bare*Bare*turn*"])
+        .args([
+            "--tool=callgrind",
+            "--callgrind-out-file=/dev/null",
+            "--toggle-collect=*harness*WorkerHarness*turn*",
+        ])
         .arg(this)
         .args(["--child", cell.mode, cell.case, &cell.bytes.to_string(), &count.to_string()])
         .output()

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
-use weir_gateway::bare::{Bare, Bound, Census, Letter};
+use weir_gateway::harness::{Bound, LeakCheck, Message, WorkerHarness};
 use weir_gateway::{Counters, Timeouts};
 use weir_reactor::stop::Stop;
 
@@ -19,7 +19,7 @@ use weir_reactor::stop::Stop;
 pub(crate) struct Gateway {
     world: Rc<RefCell<World>>,
     /// A worker's slot is `None` once it has drained.
-    workers: Vec<Option<Bare<SimNet>>>,
+    workers: Vec<Option<WorkerHarness<SimNet>>>,
     /// Letters in transit to each worker, with their time of arrival.
     mail: Vec<VecDeque<(Duration, Mail)>>,
     bound: Bound,
@@ -35,14 +35,14 @@ pub(crate) struct Gateway {
 
 #[derive(Debug)]
 struct Mail {
-    letter: Letter<SimSocket>,
+    message: Message<SimSocket>,
     news: News,
 }
 
-/// The content of a letter.
+/// The content of a message.
 #[derive(Debug)]
 enum News {
-    /// A letter between workers.
+    /// A message between workers.
     Theirs,
     /// A new configuration.
     Setting(Box<Setting>),
@@ -59,10 +59,11 @@ impl Gateway {
         let bound = setting.bound(plan);
         let net = |worker| SimNet::new(Rc::clone(world), worker);
         let workers = match plan.workers {
-            1 => Bare::new(net(0), bound.clone(), vec![SimListener]).map(|worker| vec![worker]),
-            count => {
-                Bare::several((0..count).map(|worker| (net(worker), vec![SimListener])).collect(), &bound)
-            }
+            1 => WorkerHarness::new(net(0), bound.clone(), vec![SimListener]).map(|worker| vec![worker]),
+            count => WorkerHarness::several(
+                (0..count).map(|worker| (net(worker), vec![SimListener])).collect(),
+                &bound,
+            ),
         };
         let workers: Vec<_> = workers.expect("nothing here can fail").into_iter().map(Some).collect();
         Self {
@@ -95,19 +96,19 @@ impl Gateway {
     }
 
     /// The sum of all workers' connections, exchanges and queues.
-    pub(crate) fn census(&self) -> Census {
-        let mut all = Census::default();
-        for census in self.workers.iter().flatten().map(Bare::census) {
-            all.clients += census.clients;
-            all.upstreams += census.upstreams;
-            all.pooled += census.pooled;
-            all.exchanges += census.exchanges;
-            all.tunnels += census.tunnels;
-            all.mirrors += census.mirrors;
-            all.waiting += census.waiting;
-            all.in_flight += census.in_flight;
+    pub(crate) fn leak_check(&self) -> LeakCheck {
+        let mut all = LeakCheck::default();
+        for leak_check in self.workers.iter().flatten().map(WorkerHarness::leak_check) {
+            all.clients += leak_check.clients;
+            all.upstreams += leak_check.upstreams;
+            all.pooled += leak_check.pooled;
+            all.exchanges += leak_check.exchanges;
+            all.tunnels += leak_check.tunnels;
+            all.mirrors += leak_check.mirrors;
+            all.waiting += leak_check.waiting;
+            all.in_flight += leak_check.in_flight;
             // All workers share the slots.
-            all.slots = all.slots.max(census.slots);
+            all.slots = all.slots.max(leak_check.slots);
         }
         all
     }
@@ -130,19 +131,19 @@ impl Gateway {
 
     /// Bytes of incomplete heads that running workers parsed, counted at each attempt.
     pub(crate) fn parsed_in_vain(&self) -> u64 {
-        self.workers.iter().flatten().map(Bare::parsed_in_vain).sum()
+        self.workers.iter().flatten().map(WorkerHarness::parsed_in_vain).sum()
     }
 
-    /// The next instant at which a letter arrives or a timer is due.
+    /// The next instant at which a message arrives or a timer is due.
     pub(crate) fn next(&self) -> Option<Duration> {
         let world = self.world.borrow();
         let there = self.workers.iter().zip(&world.listeners).filter(|(worker, _)| worker.is_some());
         let timers = there.filter_map(|(_, listener)| listener.timer);
-        let letters = self.mail.iter().filter_map(|mail| mail.front()).map(|(at, _)| *at);
-        timers.chain(letters).min()
+        let messages = self.mail.iter().filter_map(|mail| mail.front()).map(|(at, _)| *at);
+        timers.chain(messages).min()
     }
 
-    /// Whether letters are in transit.
+    /// Whether messages are in transit.
     pub(crate) fn has_mail(&self) -> bool {
         self.mail.iter().any(|mail| !mail.is_empty())
     }
@@ -186,7 +187,7 @@ impl Gateway {
     fn spread(&mut self) {
         for worker in 0..self.workers.len() {
             let news = News::Setting(Box::new(self.setting.clone()));
-            self.post(worker, Letter::adopt(&self.bound), news);
+            self.post(worker, Message::adopt(&self.bound), news);
         }
     }
 
@@ -197,8 +198,8 @@ impl Gateway {
         let (is_down, moves) = (self.down[server], self.setting.moves[server]);
         ledger.note(|| format!("server {server} is {}", if is_down { "down" } else { "up" }));
         for worker in 0..self.workers.len() {
-            if let Some(letter) = self.bound.health("upstream", server, !is_down) {
-                self.post(worker, letter, News::Health { server, moves, is_down });
+            if let Some(message) = self.bound.health("upstream", server, !is_down) {
+                self.post(worker, message, News::Health { server, moves, is_down });
             }
         }
     }
@@ -206,16 +207,16 @@ impl Gateway {
     /// Drains all workers.
     pub(crate) fn drain(&mut self) {
         for worker in 0..self.workers.len() {
-            self.post(worker, Letter::stop(Stop::Drain), News::Drain);
+            self.post(worker, Message::stop(Stop::Drain), News::Drain);
         }
     }
 
-    fn post(&mut self, worker: usize, letter: Letter<SimSocket>, news: News) {
+    fn post(&mut self, worker: usize, message: Message<SimSocket>, news: News) {
         let mut world = self.world.borrow_mut();
         let last = self.mail[worker].back().map_or(Duration::ZERO, |(at, _)| *at);
         let at = (world.now + world.delay()).max(last);
         world.moves += 1;
-        self.mail[worker].push_back((at, Mail { letter, news }));
+        self.mail[worker].push_back((at, Mail { message, news }));
     }
 
     /// One turn of each worker, starting with a random one.
@@ -228,13 +229,13 @@ impl Gateway {
         for worker in (0..count).map(|at| (first + at) % count) {
             self.turn_of(worker, ledger);
             self.deliver(worker, ledger);
-            let letters = self.workers.iter_mut().map(|bare| match bare {
-                Some(bare) => bare.letters(),
+            let messages = self.workers.iter_mut().map(|harness| match harness {
+                Some(harness) => harness.messages(),
                 None => Vec::new(),
             });
-            for (to, letters) in letters.collect::<Vec<_>>().into_iter().enumerate() {
-                for letter in letters {
-                    self.post(to, letter, News::Theirs);
+            for (to, messages) in messages.collect::<Vec<_>>().into_iter().enumerate() {
+                for message in messages {
+                    self.post(to, message, News::Theirs);
                 }
             }
         }
@@ -242,10 +243,10 @@ impl Gateway {
 
     fn deliver(&mut self, worker: usize, ledger: &mut Ledger) {
         let now = self.world.borrow().now;
-        while let Some((_, Mail { letter, news })) = self.mail[worker].pop_front_if(|(at, _)| *at <= now) {
+        while let Some((_, Mail { message, news })) = self.mail[worker].pop_front_if(|(at, _)| *at <= now) {
             self.world.borrow_mut().moves += 1;
-            let Some(bare) = &mut self.workers[worker] else { continue };
-            bare.receive(letter);
+            let Some(harness) = &mut self.workers[worker] else { continue };
+            harness.receive(message);
             self.judge(worker, ledger);
             match news {
                 News::Theirs | News::Drain => {}
@@ -262,9 +263,9 @@ impl Gateway {
     }
 
     fn turn_of(&mut self, worker: usize, ledger: &mut Ledger) {
-        let Some(bare) = &mut self.workers[worker] else { return };
-        let Census { clients, upstreams, .. } = bare.census();
-        let turned = bare.turn();
+        let Some(harness) = &mut self.workers[worker] else { return };
+        let LeakCheck { clients, upstreams, .. } = harness.leak_check();
+        let turned = harness.turn();
         let timers = self.world.borrow().listeners[worker].timers;
         // One per connection, one for the listener's pause in accepting, one for the drain.
         if timers > clients + upstreams + 2 {
@@ -273,17 +274,18 @@ impl Gateway {
         if let Err(error) = turned {
             ledger.violation(format!("the gateway failed: {error}"));
         }
-        let is_drained = bare.is_drained();
+        let is_drained = harness.is_drained();
         self.judge(worker, ledger);
-        if is_drained && let Some(bare) = self.workers[worker].take() {
+        if is_drained && let Some(harness) = self.workers[worker].take() {
             ledger.note(|| format!("worker {worker} is drained"));
-            self.counters.add(bare.counters());
+            self.counters.add(harness.counters());
         }
     }
 
     /// Checks a worker's new connections and log lines.
     fn judge(&mut self, worker: usize, ledger: &mut Ledger) {
-        let lines = self.workers[worker].as_mut().map_or_else(Vec::new, weir_gateway::bare::Bare::lines);
+        let lines =
+            self.workers[worker].as_mut().map_or_else(Vec::new, weir_gateway::harness::WorkerHarness::lines);
         let now = self.world.borrow().now;
         let ejections: Vec<_> = lines.iter().filter_map(|line| ejected(line, now)).collect();
         let attempts = std::mem::take(&mut self.world.borrow_mut().attempts);

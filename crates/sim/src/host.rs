@@ -10,17 +10,17 @@ use std::cell::RefCell;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::time::Duration;
-use weir_gateway::bare::{Bare, Bound, Census, Role};
 use weir_gateway::document::{Limits, Listener, Respond, Route, Server, Service};
+use weir_gateway::harness::{Bound, LeakCheck, Role, WorkerHarness};
 use weir_gateway::{Config, Counters, Timeouts};
 
 /// The workers of a gateway with one route, over a network without delays.
 #[derive(Debug)]
 pub struct Host {
     world: Rc<RefCell<World>>,
-    workers: Vec<Bare<SimNet>>,
+    workers: Vec<WorkerHarness<SimNet>>,
     guests: Vec<Guest>,
-    letters: u64,
+    messages: u64,
     holds_letters: bool,
     /// Connections to the server, with the bytes received on each.
     servers: Vec<(usize, Vec<u8>)>,
@@ -64,8 +64,8 @@ impl Host {
         let parts =
             (0..workers).map(|nth| (SimNet::new(Rc::clone(&world), nth), vec![SimListener])).collect();
         let bound = bound(config, over_tls);
-        let workers = Bare::several(parts, &bound).expect("there are some descriptors");
-        Self { world, workers, guests: Vec::new(), letters: 0, holds_letters: false, servers: Vec::new() }
+        let workers = WorkerHarness::several(parts, &bound).expect("there are some descriptors");
+        Self { world, workers, guests: Vec::new(), messages: 0, holds_letters: false, servers: Vec::new() }
     }
 
     /// Connects a client to a worker; returns the client's number. Over TLS, the next turn sends a ClientHello.
@@ -138,7 +138,7 @@ impl Host {
         self.world.borrow_mut().turn = time;
     }
 
-    /// Holds letters between workers, or releases them.
+    /// Holds messages between workers, or releases them.
     pub fn hold_letters(&mut self, holds: bool) {
         self.holds_letters = holds;
     }
@@ -165,9 +165,9 @@ impl Host {
         for worker in 0..self.workers.len() {
             self.workers[worker].turn().expect("nothing here can fail");
             for to in (0..self.workers.len()).filter(|_| !self.holds_letters) {
-                for letter in self.workers[to].letters() {
-                    self.letters += 1;
-                    self.workers[to].receive(letter);
+                for message in self.workers[to].messages() {
+                    self.messages += 1;
+                    self.workers[to].receive(message);
                 }
             }
         }
@@ -211,16 +211,16 @@ impl Host {
         self.world.borrow_mut().now += time;
     }
 
-    /// Number of letters between workers so far.
+    /// Number of messages between workers so far.
     #[must_use]
-    pub fn letters(&self) -> u64 {
-        self.letters
+    pub fn messages(&self) -> u64 {
+        self.messages
     }
 
     /// A worker's connections, exchanges and queues.
     #[must_use]
-    pub fn census(&self, worker: usize) -> Census {
-        self.workers[worker].census()
+    pub fn leak_check(&self, worker: usize) -> LeakCheck {
+        self.workers[worker].leak_check()
     }
 
     /// Bytes of incomplete heads that a worker parsed, counted at each attempt.

@@ -4,7 +4,7 @@ use crate::ledger::{Entry, Outcome};
 use crate::net::peer_address;
 use crate::run::Run;
 use std::time::Duration;
-use weir_gateway::bare::Census;
+use weir_gateway::harness::LeakCheck;
 
 impl Run<'_> {
     /// No request arrives at a server that must not receive it.
@@ -29,7 +29,7 @@ impl Run<'_> {
         if !is_simple || self.gateway.has_mail() || !self.gateway.is_whole() {
             return;
         }
-        let Census { waiting, pooled, slots, .. } = self.gateway.census();
+        let LeakCheck { waiting, pooled, slots, .. } = self.gateway.leak_check();
         if waiting > 0 && (pooled > 0 || slots < most) {
             let what =
                 format!("{waiting} requests wait, {pooled} connections are idle, {slots} of {most} are open");
@@ -53,9 +53,9 @@ impl Run<'_> {
                 break;
             }
         }
-        let census = self.gateway.census();
-        if census != Census::default() {
-            self.ledger.violation(format!("left behind: {census:?}"));
+        let leak_check = self.gateway.leak_check();
+        if leak_check != LeakCheck::default() {
+            self.ledger.violation(format!("left behind: {leak_check:?}"));
         }
         let timers = self.gateway.timers();
         if timers > 0 {
@@ -75,7 +75,7 @@ impl Run<'_> {
     }
 
     fn is_anything_left(&self) -> bool {
-        self.gateway.census() != Census::default()
+        self.gateway.leak_check() != LeakCheck::default()
             || self.gateway.timers() > 0
             || self.gateway.has_mail()
             || (self.draining.is_some() && self.gateway.is_there())

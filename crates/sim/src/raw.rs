@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 use weir_gateway::Timeouts;
-use weir_gateway::bare::Census;
+use weir_gateway::harness::LeakCheck;
 use weir_http1::{BodyDecoder, Limits, Parse, RequestHead, ResponseHead};
 
 /// Plays one connection by a script and panics if a rule is broken. Whatever the peers send, origins receive valid
@@ -194,7 +194,7 @@ impl Play {
         let (Said { bytes, lines }, in_vain) = (self.said, self.gateway.parsed_in_vain());
         let most = bytes * (2 * lines + 4);
         assert!(in_vain <= most, "{in_vain} bytes parsed in vain, of {bytes} in {lines} lines");
-        assert_eq!(self.gateway.census(), Census::default());
+        assert_eq!(self.gateway.leak_check(), LeakCheck::default());
         assert_eq!(self.gateway.timers(), 0);
         assert!(
             self.world.borrow().links.iter().all(|link| link.gateway_gone),

@@ -6,11 +6,11 @@ use crate::tls::{PASSED, client, name, server, server_of_many};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
-use weir_gateway::bare::{Bound, Role};
 use weir_gateway::document::{
     Eject, EjectOn, ErrorStatuses, Listener, MinRate, Mirror, Passthrough, Retries, Route, Server, Service,
     ServiceTls,
 };
+use weir_gateway::harness::{Bound, Role};
 use weir_gateway::{Config, Timeouts};
 
 /// The part of the configuration that changes during a run, and the drained servers.

@@ -29,7 +29,7 @@ pub(crate) struct World {
     pub(crate) dark: HashMap<[u8; 4], Duration>,
     /// The latest failed connection to each address.
     pub(crate) failed: HashMap<[u8; 4], Duration>,
-    /// Counts events such as bytes, closes and letters; an unchanged count means that nothing happened.
+    /// Counts events such as bytes, closes and messages; an unchanged count means that nothing happened.
     pub(crate) moves: u64,
     /// The network's faults.
     pub(crate) weather: Weather,

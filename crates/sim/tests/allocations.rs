@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_gateway::Config;
-use weir_gateway::bare::{Bare, Bound, Role};
 use weir_gateway::document::{Listener, Route, Server, Service, ServiceTls};
+use weir_gateway::harness::{Bound, Role, WorkerHarness};
 use weir_reactor::Reactor;
 use weir_tls::issue::{KeyKind, issue};
 use weir_tls::{Acceptor, Client, ClientSettings, PeerName, Roots, ServerSettings, Session};
@@ -111,16 +111,16 @@ impl Case {
                 // Closing the connections wakes the worker.
             }
         });
-        let mut bare = Bare::new(Reactor::new().unwrap(), bound.unwrap(), listeners).unwrap();
+        let mut harness = WorkerHarness::new(Reactor::new().unwrap(), bound.unwrap(), listeners).unwrap();
         let mut counted = 0;
         while !done.load(Ordering::SeqCst) {
-            let turn = allocation_counter::measure(|| bare.turn().unwrap());
+            let turn = allocation_counter::measure(|| harness.turn().unwrap());
             if counting.load(Ordering::SeqCst) {
                 counted += turn.count_total;
             }
         }
         asking.join().unwrap();
-        assert_eq!(bare.lines(), Vec::<String>::new());
+        assert_eq!(harness.lines(), Vec::<String>::new());
         counted
     }
 

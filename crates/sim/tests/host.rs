@@ -68,7 +68,7 @@ fn a_client_without_room_costs_few_idle_ones_of_one_other_worker() {
     host.pass(Duration::from_secs(2));
     let new = host.connect(0, false);
     ask(&mut host, new, GET);
-    assert_eq!([1, 2].map(|worker| host.census(worker).clients), [IDLE - 8, IDLE]);
+    assert_eq!([1, 2].map(|worker| host.leak_check(worker).clients), [IDLE - 8, IDLE]);
     // More new clients, until no connection is idle.
     host.say(new, &GET[..3]);
     let news: Vec<_> = (0..2 * IDLE - 1).map(|_| host.connect(0, false)).collect();
@@ -76,14 +76,14 @@ fn a_client_without_room_costs_few_idle_ones_of_one_other_worker() {
         host.say(*new, &GET[..3]);
     }
     host.pass(Duration::from_secs(1));
-    assert_eq!([0, 1, 2].map(|worker| host.census(worker).clients), [2 * IDLE + 1, 0, 0]);
+    assert_eq!([0, 1, 2].map(|worker| host.leak_check(worker).clients), [2 * IDLE + 1, 0, 0]);
     // The last client waits, and its worker asks the others ten times a second.
     host.connect(0, false);
     host.pass(Duration::from_secs(1));
-    let before = host.letters();
+    let before = host.messages();
     host.pass(Duration::from_secs(5));
-    let letters = host.letters() - before;
-    assert!((90..=110).contains(&letters), "{letters}");
+    let messages = host.messages() - before;
+    assert!((90..=110).contains(&messages), "{messages}");
 }
 
 #[test]
@@ -131,14 +131,14 @@ fn a_lent_connection_is_idle_for_no_longer_than_one_that_stayed() {
     host.hold_letters(true);
     host.say(second, GET);
     host.settle();
-    assert_eq!(host.census(1).waiting, 1);
+    assert_eq!(host.leak_check(1).waiting, 1);
     host.reset(second);
     host.settle();
     host.hold_letters(false);
     host.settle();
-    assert_eq!([0, 1].map(|worker| host.census(worker).pooled), [0, 1]);
+    assert_eq!([0, 1].map(|worker| host.leak_check(worker).pooled), [0, 1]);
     host.pass(Duration::from_secs(19));
-    assert_eq!(host.census(1).pooled, 1);
+    assert_eq!(host.leak_check(1).pooled, 1);
     host.pass(Duration::from_secs(2));
-    assert_eq!(host.census(1).upstreams, 0);
+    assert_eq!(host.leak_check(1).upstreams, 0);
 }

@@ -1,4 +1,4 @@
-//! A worker over any net, without threads, signals and streams: what a simulation or a bench drives.
+//! A worker over any net, without threads and signals, for simulations and benches.
 
 pub use crate::config::Role;
 use crate::config::document::Config;
@@ -17,21 +17,21 @@ use weir_tls::{Client, PeerName, Server};
 
 /// One worker and its log.
 #[derive(Debug)]
-pub struct Bare<N: Net> {
+pub struct WorkerHarness<N: Net> {
     worker: Worker<N>,
     events: Events,
     lines: Receiver<Entry>,
-    /// What the others send it; `None`: it is alone.
+    /// Messages of the other workers; `None`: it is alone.
     mailbox: Option<Mailbox<Control<N::Socket>>>,
 }
 
-/// A message to a worker, from another one or from what may wait.
+/// A message to a worker, from another one or from control threads.
 #[derive(Debug)]
-pub struct Letter<S>(Control<S>);
+pub struct Message<S>(Control<S>);
 
-/// What lives in a worker, for leak checks.
+/// The numbers of live objects in a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Census {
+pub struct LeakCheck {
     /// Connections of clients.
     pub clients: usize,
     /// Connections to upstreams, pooled ones too.
@@ -44,11 +44,11 @@ pub struct Census {
     pub tunnels: usize,
     /// Copies of requests.
     pub mirrors: usize,
-    /// Requests that wait for a connection to a server.
+    /// Requests waiting for a connection to a server.
     pub waiting: usize,
-    /// Connections that count as used at their servers.
+    /// Connections in use, as their servers count them.
     pub in_flight: usize,
-    /// Connections that count for the limits of servers, those of other workers too.
+    /// Connections within the limits of servers, over all workers.
     pub slots: usize,
 }
 
@@ -57,8 +57,8 @@ pub struct Census {
 pub struct Bound(Snapshot);
 
 impl Bound {
-    /// Checks the configuration. `server` and `client` take the place of what it says about TLS, for all listeners and
-    /// services. Errors: all that was found, if there is a fault.
+    /// Checks the configuration. `server` and `client` replace its TLS settings, for all listeners and services. Errors: all
+    /// findings, if there is a fault.
     pub fn new(
         role: Role,
         config: &Config,
@@ -83,7 +83,7 @@ impl Bound {
         Ok(Self(snapshot))
     }
 
-    /// As the next configuration after `before`: TLS towards servers, what counts for their limits, and what was set for them go on.
+    /// As the next configuration after `before`: TLS sessions with servers, the state of their limits, and overrides continue.
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
         for service in &mut self.0.services {
@@ -97,17 +97,17 @@ impl Bound {
         self
     }
 
-    /// Drains a server beside the configuration, or lets it have requests again, by the name of its service and its number there.
+    /// Drains a server by an override, or ends the drain; by the name of its service and its number there.
     pub fn drain(&mut self, service: &str, server: usize, is_drained: bool) {
         if let Some(id) = self.id_of(service, server) {
             self.0.overrides.set(service, id, Override { is_drained, ..Override::default() });
         }
     }
 
-    /// That the health of a server has changed, by the name of its service and its number there; `None`: there is no such one.
-    pub fn health<S>(&self, service: &str, server: usize, up: bool) -> Option<Letter<S>> {
+    /// Reports a change of a server's health; by the name of its service and its number there. `None`: it does not exist.
+    pub fn health<S>(&self, service: &str, server: usize, up: bool) -> Option<Message<S>> {
         let server = self.id_of(service, server)?;
-        Some(Letter(Control::Health(Health { service: service.to_owned(), server, up })))
+        Some(Message(Control::Health(Health { service: service.to_owned(), server, up })))
     }
 
     fn id_of(&self, service: &str, server: usize) -> Option<u64> {
@@ -116,8 +116,8 @@ impl Bound {
     }
 }
 
-impl<S> Letter<S> {
-    /// Go on with another configuration of the same listeners.
+impl<S> Message<S> {
+    /// Adopt another configuration of the same listeners.
     pub fn adopt(bound: &Bound) -> Self {
         Self(Control::Adopt(Arc::new(bound.0.clone())))
     }
@@ -128,7 +128,7 @@ impl<S> Letter<S> {
     }
 }
 
-impl<N: Net> Bare<N> {
+impl<N: Net> WorkerHarness<N> {
     /// A worker for the listeners of the configuration, in their order. Errors: the net refuses a listener.
     pub fn new(net: N, bound: Bound, listeners: Vec<N::Listener>) -> io::Result<Self> {
         let (journal, lines) = Journal::kept();
@@ -138,8 +138,8 @@ impl<N: Net> Bare<N> {
         Ok(Self { worker, events: Events::default(), lines, mailbox: None })
     }
 
-    /// Several workers, which lend each other what is limited for all of them: the nets and listeners of each. Errors: as
-    /// [`Bare::new`]; or the process has no descriptor left for a mailbox.
+    /// Several workers with common limits: the nets and listeners of each. Errors: as [`WorkerHarness::new`], or the process has no descriptor
+    /// left for a mailbox.
     pub fn several(parts: Vec<(N, Vec<N::Listener>)>, bound: &Bound) -> io::Result<Vec<Self>> {
         let mut mailboxes = Vec::new();
         let mut all = Vec::new();
@@ -151,10 +151,10 @@ impl<N: Net> Bare<N> {
         let Peers { limiter, descriptors, memory, .. } = Peers::<N::Socket>::none();
         let parts = parts.into_iter().zip(mailboxes).enumerate();
         let one = |(own, ((net, listeners), mailbox))| {
-            let bare = Self::new(net, bound.clone(), listeners)?;
+            let harness = Self::new(net, bound.clone(), listeners)?;
             let (limiter, descriptors) = (Arc::clone(&limiter), Arc::clone(&descriptors));
             let peers = Peers { own, all: all.clone(), limiter, descriptors, memory: Arc::clone(&memory) };
-            Ok(Self { worker: bare.worker.among(peers), mailbox: Some(mailbox), ..bare })
+            Ok(Self { worker: harness.worker.among(peers), mailbox: Some(mailbox), ..harness })
         };
         parts.map(one).collect()
     }
@@ -168,20 +168,20 @@ impl<N: Net> Bare<N> {
         Ok(())
     }
 
-    /// Goes on with another configuration of the same listeners.
+    /// Adopts another configuration of the same listeners.
     pub fn adopt(&mut self, bound: Bound) {
         self.worker.control(Control::Adopt(Arc::new(bound.0)));
     }
 
-    /// What the other workers have sent it since the last call, in order. It learns of it by [`Bare::receive`] alone.
-    pub fn letters(&mut self) -> Vec<Letter<N::Socket>> {
-        let letters = self.mailbox.as_ref().map(Mailbox::take).unwrap_or_default();
-        letters.into_iter().map(Letter).collect()
+    /// Messages from the other workers since the last call, in order, for [`WorkerHarness::receive`].
+    pub fn messages(&mut self) -> Vec<Message<N::Socket>> {
+        let messages = self.mailbox.as_ref().map(Mailbox::take).unwrap_or_default();
+        messages.into_iter().map(Message).collect()
     }
 
     /// Handles a message.
-    pub fn receive(&mut self, letter: Letter<N::Socket>) {
-        self.worker.control(letter.0);
+    pub fn receive(&mut self, message: Message<N::Socket>) {
+        self.worker.control(message.0);
     }
 
     /// Begins a drain, or ends everything.
@@ -203,19 +203,19 @@ impl<N: Net> Bare<N> {
         lines.collect()
     }
 
-    /// What was counted.
+    /// The counters.
     pub fn counters(&self) -> &Counters {
         &self.worker.core.counters
     }
 
-    /// Bytes of heads that were not complete when they were parsed, counted each time.
+    /// Bytes of incomplete heads, counted at each parse.
     pub fn parsed_in_vain(&self) -> u64 {
         self.worker.core.in_vain
     }
 
-    /// What lives.
-    pub fn census(&self) -> Census {
-        Census {
+    /// The numbers of live objects.
+    pub fn leak_check(&self) -> LeakCheck {
+        LeakCheck {
             clients: self.worker.clients.len(),
             upstreams: self.worker.upstreams.len(),
             pooled: self.worker.pooled(),
