@@ -15,6 +15,7 @@ mod config;
 mod downstream;
 mod drain;
 mod exchange;
+mod hash;
 mod heads;
 mod health;
 mod keys;

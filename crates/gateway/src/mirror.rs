@@ -1,5 +1,6 @@
 //! Copies of requests for a second service, whose answers nobody gets.
 
+use crate::config::MirrorTo;
 use crate::keys::{ServerId, ServiceId, UpstreamId};
 use weir_http1::{BodyDecoder, Limits, Method, chunk, last_chunk};
 
@@ -98,19 +99,6 @@ impl Copied {
     }
 }
 
-/// Which requests are copied, and where they go.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct MirrorTo {
-    /// Its place among the services.
-    pub service: usize,
-    /// The share of the requests.
-    pub share: f64,
-    /// Larger bodies are not copied.
-    pub max_body: usize,
-    /// Copies at the same time in each worker; more are dropped.
-    pub most: usize,
-}
-
 impl MirrorTo {
     /// Whether the request is one that is copied; `drawn` is any number.
     pub(crate) fn takes(&self, drawn: u64) -> bool {
@@ -125,7 +113,7 @@ mod tests {
     #[test]
     fn a_share_is_taken() {
         let mirror = |share| MirrorTo { service: 0, share, max_body: 0, most: 0 };
-        let taken = |share| (0..10_000).filter(|n| mirror(share).takes(crate::upstream::mix(*n))).count();
+        let taken = |share| (0..10_000).filter(|n| mirror(share).takes(crate::hash::mix(*n))).count();
         assert_eq!((taken(0.0), taken(1.0)), (0, 10_000));
         assert!((900..1100).contains(&taken(0.1)), "{}", taken(0.1));
     }

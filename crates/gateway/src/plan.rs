@@ -1,11 +1,12 @@
 //! One worker's view of the configuration.
 
 use crate::config::document::AmbiguousPaths;
-use crate::config::{Action, Policy, Redirect, Route, Snapshot};
+use crate::config::{Action, Conditions, Network, Policy, Redirect, Route, Snapshot, Wanted};
+use crate::heads::imitations::reads_as;
 use crate::keys::ServiceId;
 use crate::route::{Edits, Routes, is_ambiguous, is_unusual};
 use std::borrow::Cow;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use weir_http1::RequestHead;
 
@@ -77,7 +78,7 @@ impl Plan {
         let fits = |route: usize| {
             let route = &routes[route];
             (among == Among::All || route.is_for_challenges)
-                && route.conditions.fit(head, buf, client, listener)
+                && fits_conditions(&route.conditions, head, buf, client, listener)
         };
         let host = head.host.map_or(&b""[..], |host| host.of(buf));
         let target = head.path.of(buf);
@@ -101,6 +102,29 @@ impl Plan {
         }
         Ok((found, route))
     }
+}
+
+/// Whether a request, whose head was parsed from `buf`, fulfils a route's conditions. `client` is unknown on a Unix socket.
+fn fits_conditions(
+    conditions: &Conditions,
+    head: &RequestHead,
+    buf: &[u8],
+    client: Option<IpAddr>,
+    listener: &str,
+) -> bool {
+    let Conditions { methods, headers, clients, listeners } = conditions;
+    let has = |Wanted { name, value, in_any_spelling }: &Wanted| {
+        let mut named = head.fields.iter().filter(|field| match in_any_spelling {
+            true => reads_as(field.name.of(buf), name),
+            false => field.name.of(buf).eq_ignore_ascii_case(name),
+        });
+        named.any(|field| value.as_ref().is_none_or(|value| field.value.of(buf) == &**value))
+    };
+    let method = head.method_span.of(buf);
+    (methods.is_empty() || methods.iter().any(|known| &**known == method))
+        && headers.iter().all(has)
+        && (clients.is_empty() || Network::any_contains(clients, client))
+        && (listeners.is_empty() || listeners.iter().any(|known| &**known == listener))
 }
 
 /// The routes that one request can take, by path.

@@ -12,8 +12,7 @@ mod finding;
 mod inherit_state;
 mod network;
 mod overrides;
-#[cfg(test)]
-mod reference;
+mod policy;
 pub(crate) mod restart;
 mod schema;
 mod snapshot;
@@ -30,9 +29,11 @@ pub(crate) use inherit_state::inherit_service_state;
 pub use network::Network;
 pub(crate) use network::mapped;
 pub(crate) use overrides::{Override, Overrides, Setting};
-pub use schema::schema;
+pub(crate) use policy::{
+    Forms, InterimLimits, LEAST_BUFFER, MAX_PENDING, MinRate, MinRates, MirrorTo, Policy,
+};
 pub use snapshot::Role;
 pub(crate) use snapshot::{
-    AccessLog, Action, FieldNames, Listener, Names, Pages, Passthrough, Policy, Redirect, Route, Server,
-    Service, Snapshot, Tracing, UpstreamTls,
+    AccessLog, Action, Conditions, FieldNames, Listener, Names, Pages, Passthrough, Redirect, Route, Server,
+    Service, Snapshot, Tracing, UpstreamTls, Wanted,
 };

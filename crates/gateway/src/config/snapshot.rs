@@ -1,26 +1,20 @@
 //! The configuration as the workers see it: checked, immutable, replaced as a whole.
 
 use super::document::{
-    AmbiguousPaths, Balance, Dns, Eject, HalfClose, HashOn, Health, Pool, ProxyField, Retries, Timeouts,
-    Underscores, WhenFull,
+    AmbiguousPaths, Balance, Dns, Eject, HalfClose, HashOn, Health, Pool, ProxyField, Underscores, WhenFull,
 };
+use super::policy::{Forms, MirrorTo, Policy};
 use super::{Network, Overrides};
-use crate::downstream::MinRates;
-use crate::exchange::InterimLimits;
-use crate::heads::forwarded::Forms;
-use crate::heads::imitations::reads_as;
 use crate::limits::Rate;
-use crate::mirror::MirrorTo;
 use crate::observe::access::Format;
 use crate::route::{Edits, Hosts, Location, PathEdit, PathPattern};
 use crate::upstream::Slots;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_http1::{Limits, RequestHead, Rules};
+use weir_http1::{Limits, Rules};
 use weir_preface::proxy;
 use weir_tls::{Client, PeerName};
 use weir_transport::{Address, Place};
@@ -112,24 +106,6 @@ pub(crate) struct AccessLog {
     pub path: PathBuf,
     pub format: Format,
     pub when_full: WhenFull,
-}
-
-/// What an exchange is held to.
-#[derive(Clone, Debug)]
-pub(crate) struct Policy {
-    /// Of answers before the final one.
-    pub interims: InterimLimits,
-    /// The largest request body in bytes.
-    pub max_body: u64,
-    pub timeouts: Timeouts,
-    pub min_rates: MinRates,
-    /// Whether its limits of answers are not the general ones.
-    pub has_own_answers: bool,
-    pub retry: Retries,
-    /// Bytes of a request's body that are waited for before it is passed on.
-    pub request_buffer: usize,
-    /// Bytes of an answer that the client has not taken, from which on its server is not read.
-    pub response_buffer: usize,
 }
 
 /// Where clients connect: one for each address.
@@ -266,22 +242,6 @@ impl Conditions {
     pub(crate) fn are_none(&self) -> bool {
         let Self { methods, headers, clients, listeners } = self;
         methods.is_empty() && headers.is_empty() && clients.is_empty() && listeners.is_empty()
-    }
-
-    /// Whether the request, whose head was parsed from `buf`, is one of these. `client` is unknown on a Unix socket.
-    pub(crate) fn fit(&self, head: &RequestHead, buf: &[u8], client: Option<IpAddr>, listener: &str) -> bool {
-        let has = |Wanted { name, value, in_any_spelling }: &Wanted| {
-            let mut named = head.fields.iter().filter(|field| match in_any_spelling {
-                true => reads_as(field.name.of(buf), name),
-                false => field.name.of(buf).eq_ignore_ascii_case(name),
-            });
-            named.any(|field| value.as_ref().is_none_or(|value| field.value.of(buf) == &**value))
-        };
-        let method = head.method_span.of(buf);
-        (self.methods.is_empty() || self.methods.iter().any(|known| &**known == method))
-            && self.headers.iter().all(has)
-            && (self.clients.is_empty() || Network::any_contains(&self.clients, client))
-            && (self.listeners.is_empty() || self.listeners.iter().any(|known| &**known == listener))
     }
 }
 

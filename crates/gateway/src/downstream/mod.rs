@@ -6,9 +6,9 @@ mod pace;
 mod patience;
 mod tempo;
 
+pub(crate) use crate::config::{LEAST_BUFFER, MAX_PENDING, MinRates};
 pub(crate) use buffered::Buffered;
 pub(crate) use frontend::{Frontend, Preface};
-pub(crate) use pace::{MinRate, MinRates};
 pub(crate) use patience::Patience;
 pub(crate) use tempo::{Slow, Tempo, Way, Why};
 
@@ -280,12 +280,6 @@ pub(crate) enum Upward {
     /// Bytes are passed on; how many the upstream has not taken.
     Flowing { pending: usize },
 }
-
-/// How much may be buffered for a receiver before reading from its sender stops. One more read can be added.
-pub(crate) const MAX_PENDING: usize = 64 * 1024;
-
-/// The least of that: below, a slow client would still occupy a connection for most messages.
-pub(crate) const LEAST_BUFFER: usize = 16 * 1024;
 
 /// How much pipelined input is buffered during an exchange.
 const MAX_HELD: usize = 16 * 1024;

@@ -1,23 +1,7 @@
 //! Whether bytes keep coming fast enough.
 
-use std::num::NonZeroU64;
+use crate::config::MinRate;
 use std::time::{Duration, Instant};
-
-/// How fast a client must be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MinRate {
-    /// Bytes.
-    pub per_second: NonZeroU64,
-    /// How far it may fall behind.
-    pub window: Duration,
-}
-
-/// How fast a client must be in either direction; `None`: as slow as it likes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MinRates {
-    pub request: Option<MinRate>,
-    pub answer: Option<MinRate>,
-}
 
 /// The time that a client has left. Waiting for it uses time up, and each byte buys some at the least rate, but no more than
 /// the window is ever in hand. So a client that is never slower than that is never ended, in whatever lumps its bytes come
@@ -94,6 +78,7 @@ impl MinRate {
 mod tests {
     use super::*;
     use crate::config::document;
+    use std::num::NonZeroU64;
 
     /// What happens, in ms since the begin: bytes move, or the client is waited for or not.
     type Events = &'static [(u64, u64, bool)];

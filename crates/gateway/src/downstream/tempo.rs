@@ -1,8 +1,9 @@
 //! Bodies that take longer than a turn: how fast they must move, and how long they may take in all.
 
 use super::Patience;
-use super::pace::{MinRate, MinRates, Pace};
+use super::pace::Pace;
 use crate::config::document::Timeouts;
+use crate::config::{MinRate, MinRates};
 use crate::plan::Plan;
 use crate::reason::Reason;
 use std::rc::Rc;

@@ -1,11 +1,6 @@
 //! Interim answers (1xx), of which a server may send any number before the final one.
 
-/// How many there may be in one exchange, and how long all of their heads together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct InterimLimits {
-    pub answers: usize,
-    pub bytes: usize,
-}
+use crate::config::InterimLimits;
 
 /// How many there were.
 #[derive(Clone, Copy, Debug, Default)]

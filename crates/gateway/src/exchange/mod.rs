@@ -10,7 +10,7 @@ mod times;
 
 pub(crate) use body::{Body, Trailers};
 pub(crate) use halves::{AnswerHalf, RequestHalf};
-pub(crate) use interims::{InterimLimits, Interims};
+pub(crate) use interims::Interims;
 pub(crate) use line::RequestLine;
 pub(crate) use retry::{Budget, Replay};
 pub(crate) use step::{Event, Head, HeadStep, Step};

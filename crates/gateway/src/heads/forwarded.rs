@@ -3,21 +3,10 @@
 
 use super::elements::{self, Hop};
 use super::origin::address;
+use crate::config::Forms;
 use crate::config::document::ProxyField;
 use std::net::IpAddr;
 use weir_http1::{FieldName, RequestHead, is_token};
-
-/// The fields that describe the client to servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Forms {
-    pub x_forwarded: bool,
-    pub forwarded: bool,
-}
-
-impl Forms {
-    /// The default, which nearly all servers understand.
-    pub(crate) const USUAL: Self = Self { x_forwarded: true, forwarded: false };
-}
 
 /// A trusted proxy in front.
 #[derive(Clone, Copy, Debug)]

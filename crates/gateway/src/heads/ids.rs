@@ -29,7 +29,7 @@ impl Ids {
     /// The next request's IDs, which are unique.
     pub(crate) fn make(&mut self) -> RequestIds {
         self.count = self.count.wrapping_add(1);
-        let (low, parent) = (crate::upstream::mix(self.count), crate::upstream::mix(!self.count));
+        let (low, parent) = (crate::hash::mix(self.count), crate::hash::mix(!self.count));
         let mut ids = RequestIds {
             id: [0; 32],
             traceparent: *b"00-00000000000000000000000000000000-0000000000000000-00",

@@ -1,8 +1,9 @@
 //! Forwarded heads: unchanged lines are copied verbatim, and only changes are written.
 
-use super::forwarded::{self, Forms, Proxy};
+use super::forwarded::{self, Proxy};
 use super::hops::Hops;
 use super::imitations::{is_imitation, is_known_when_folded};
+use crate::config::Forms;
 use crate::config::document::Underscores;
 use crate::route::{Edits, PathEdit, Values};
 use std::net::SocketAddr;

@@ -1,7 +1,6 @@
 //! Upstreams: services, their connections, and the pools of those.
 
 mod balance;
-mod hash;
 mod life;
 mod patience;
 mod pool;
@@ -10,8 +9,8 @@ mod service;
 mod slots;
 mod wish;
 
+pub(crate) use crate::hash::{hash_of, mix};
 pub(crate) use balance::Wish;
-pub(crate) use hash::{hash_of, mix};
 pub(crate) use life::Life;
 pub(crate) use patience::Patience;
 pub(crate) use pool::{Links, Pool, Pooled};

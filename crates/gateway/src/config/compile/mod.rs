@@ -15,11 +15,9 @@ mod validity;
 mod warnings;
 
 use super::document::{self, ClientField, Config, Log, OwnLimits};
-use super::snapshot::{AccessLog, Policy, Snapshot, Tracing, Via};
+use super::policy::{Forms, InterimLimits, MAX_PENDING, MinRate, MinRates, Policy};
+use super::snapshot::{AccessLog, Snapshot, Tracing, Via};
 use super::{Fault, Findings, Overrides};
-use crate::downstream::{MAX_PENDING, MinRate, MinRates};
-use crate::exchange::InterimLimits;
-use crate::heads::forwarded::Forms;
 use crate::observe::access::Format;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;

@@ -2,11 +2,10 @@
 
 use super::{Fault, Findings, beside, listed, min_rates, redirects, size};
 use crate::config::document::{self, AmbiguousPaths, Config, RateBy, Retries, Retry};
-use crate::config::snapshot::{Action, Conditions, FieldNames, Policy, Route, Wanted};
-use crate::downstream::MAX_PENDING;
+use crate::config::policy::{LEAST_BUFFER, MAX_PENDING, MirrorTo, Policy};
+use crate::config::snapshot::{Action, Conditions, FieldNames, Route, Wanted};
 use crate::heads::imitations::is_imitation;
 use crate::limits::Rate;
-use crate::mirror::MirrorTo;
 use crate::route::{Edits, End, Hosts, PathEdit, PathPattern, Template};
 use std::net::Ipv6Addr;
 use std::sync::Arc;

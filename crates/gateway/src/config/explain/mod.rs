@@ -7,7 +7,7 @@ use super::document::{HalfClose, MinRate, Underscores};
 use super::file::Checked;
 use super::snapshot::{Names, Snapshot, Via};
 use super::tls_costs;
-use crate::exchange::InterimLimits;
+use crate::config::policy::InterimLimits;
 
 use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};

@@ -1,0 +1,77 @@
+//! The terms that listeners and routes set for exchanges.
+
+use super::document::{Retries, Timeouts};
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+/// The terms of an exchange.
+#[derive(Clone, Debug)]
+pub(crate) struct Policy {
+    /// Limits of interim responses.
+    pub interims: InterimLimits,
+    /// The largest request body in bytes.
+    pub max_body: u64,
+    pub timeouts: Timeouts,
+    pub min_rates: MinRates,
+    /// Whether its terms for responses differ from the general ones.
+    pub has_own_answers: bool,
+    pub retry: Retries,
+    /// Bytes of a request's body that the gateway collects before it forwards the request.
+    pub request_buffer: usize,
+    /// Bytes of a response that wait for the client before the gateway stops reading its server.
+    pub response_buffer: usize,
+}
+
+/// The maximum number of interim responses in one exchange, and of bytes in all of their heads together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InterimLimits {
+    pub answers: usize,
+    pub bytes: usize,
+}
+
+/// The minimum rate of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MinRate {
+    /// Bytes.
+    pub per_second: NonZeroU64,
+    /// The time by which it may fall behind.
+    pub window: Duration,
+}
+
+/// The minimum rates of a client in both directions; `None`: no minimum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MinRates {
+    pub request: Option<MinRate>,
+    pub answer: Option<MinRate>,
+}
+
+/// The target and the share of copies of requests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct MirrorTo {
+    /// Its place among the services.
+    pub service: usize,
+    /// The share of requests that are copied.
+    pub share: f64,
+    /// The largest body of a copied request.
+    pub max_body: usize,
+    /// The maximum number of concurrent copies in each worker; more are dropped.
+    pub most: usize,
+}
+
+/// The fields that report the client to servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Forms {
+    pub x_forwarded: bool,
+    pub forwarded: bool,
+}
+
+impl Forms {
+    /// The form that nearly all servers understand.
+    pub(crate) const USUAL: Self = Self { x_forwarded: true, forwarded: false };
+}
+
+/// The bytes that may wait for a receiver before the gateway stops reading from its sender. One more read may exceed them.
+pub(crate) const MAX_PENDING: usize = 64 * 1024;
+
+/// The minimum of such a setting: with less, a slow client would still occupy a connection for most messages.
+pub(crate) const LEAST_BUFFER: usize = 16 * 1024;
