@@ -3,10 +3,10 @@
 use super::document::{
     AmbiguousPaths, Balance, Dns, Eject, HalfClose, HashOn, Health, Pool, ProxyField, Underscores, WhenFull,
 };
+use super::log_format::LogFormat;
 use super::policy::{Forms, MirrorTo, Policy};
 use super::{Network, Overrides};
 use crate::limits::Rate;
-use crate::observe::access::Format;
 use crate::route::{Edits, Hosts, Location, PathEdit, PathPattern};
 use crate::upstream::Slots;
 use std::borrow::Cow;
@@ -104,7 +104,7 @@ pub(crate) struct Page {
 #[derive(Clone, Debug)]
 pub(crate) struct AccessLog {
     pub path: PathBuf,
-    pub format: Format,
+    pub format: LogFormat,
     pub when_full: WhenFull,
 }
 

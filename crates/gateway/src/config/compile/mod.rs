@@ -15,10 +15,10 @@ mod validity;
 mod warnings;
 
 use super::document::{self, ClientField, Config, Log, OwnLimits};
+use super::log_format::LogFormat;
 use super::policy::{Forms, InterimLimits, MAX_PENDING, MinRate, MinRates, Policy};
 use super::snapshot::{AccessLog, Snapshot, Tracing, Via};
 use super::{Fault, Findings, Overrides};
-use crate::observe::access::Format;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -147,8 +147,8 @@ fn tracing(config: &Config) -> Option<Tracing> {
 
 fn access(log: &Log) -> Result<Option<AccessLog>, Fault> {
     let format = match log.format.as_deref() {
-        None | Some(Log::JSON) => Format::Json,
-        Some(text) => Format::Template(text.parse().map_err(|why| Fault::new("log.format", why))?),
+        None | Some("json") => LogFormat::Json,
+        Some(text) => LogFormat::template(text).map_err(|why| Fault::new("log.format", why))?,
     };
     let Some(path) = log.access.clone() else {
         return match log.format {

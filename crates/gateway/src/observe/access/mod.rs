@@ -10,30 +10,19 @@ mod template;
 mod writer;
 
 pub(crate) use entry::{Entry, HEAD_IN_LOG, Line};
-pub(crate) use template::LineTemplate;
 pub(crate) use writer::{Buffers, Writer, start};
 
-use crate::config::AccessLog;
 use crate::config::document::WhenFull;
+use crate::config::{AccessLog, LogFormat};
 use clock::Clock;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::TrySendError;
 use std::time::{Duration, Instant};
 
-/// The format of a line.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// A JSON object with all fields.
-    #[default]
-    Json,
-    /// A text with variables.
-    Template(LineTemplate),
-}
-
 /// One worker's access log.
 #[derive(Debug)]
 pub(crate) struct Access {
-    format: Format,
+    format: LogFormat,
     when_full: WhenFull,
     clock: Clock,
     buffer: Vec<u8>,
@@ -45,7 +34,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    pub(crate) fn new(format: Format, when_full: WhenFull, writer: Buffers) -> Self {
+    pub(crate) fn new(format: LogFormat, when_full: WhenFull, writer: Buffers) -> Self {
         Self {
             format,
             when_full,
@@ -66,8 +55,8 @@ impl Access {
     /// Adds a line.
     pub(crate) fn record(&mut self, line: &Line<'_>, now: Instant) {
         match &self.format {
-            Format::Json => json::write(line, &mut self.clock, &mut self.buffer),
-            Format::Template(template) => template.write(line, &mut self.clock, &mut self.buffer),
+            LogFormat::Json => json::write(line, &mut self.clock, &mut self.buffer),
+            LogFormat::Template(pieces) => template::write(pieces, line, &mut self.clock, &mut self.buffer),
         }
         self.buffer.push(b'\n');
         self.lines += 1;

@@ -2,70 +2,51 @@
 
 use super::clock::Clock;
 use super::entry::{Line, Millis, Split};
+use crate::config::{LogPiece, LogVariable};
 use crate::text;
-use crate::variables::{self, Piece};
 use std::io::Write as _;
-use std::str::FromStr;
 use weir_http1::is_hidden;
 
-/// A text with variables such as `{status}`; `{{` is a brace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LineTemplate(Vec<Piece>);
-
-type Write = fn(&Line<'_>, &mut Clock, &mut Vec<u8>);
-
-const VARIABLES: [(&str, Write); 25] = [
-    ("time", |line, clock, out| clock.write(line.entry.at, out)),
-    ("client", |line, _, out| match line.client {
-        Some(client) => text::ip(client.ip(), out),
-        None => out.push(b'-'),
-    }),
-    ("client_port", |line, _, out| number(line.client.map_or(0, |client| client.port().into()), out)),
-    ("listener", |line, _, out| put(Some(line.listener), out)),
-    ("method", |line, _, out| put(Some(line.entry.method()), out)),
-    ("host", |line, _, out| put(Some(line.entry.host()), out)),
-    ("target", |line, _, out| put(Some(line.entry.target()), out)),
-    ("status", |line, _, out| number(line.status.into(), out)),
-    ("reason", |line, _, out| put(line.reason, out)),
-    ("received", |line, _, out| number(line.received, out)),
-    ("sent", |line, _, out| number(line.sent, out)),
-    ("service", |line, _, out| put(Some(line.service), out)),
-    ("server", |line, _, out| put(Some(line.server), out)),
-    ("retries", |line, _, out| number(line.retries.into(), out)),
-    ("tls_version", |line, _, out| put(line.tls.map(|tls| tls.version.name()), out)),
-    ("tls_suite", |line, _, out| put(line.tls.map(|tls| tls.suite.name()), out)),
-    ("tls_handshake", |line, _, out| put(line.tls.map(|tls| tls.kind.name()), out)),
-    ("connect_ms", |line, _, out| decimal(split(line).and_then(|split| split.connect), out)),
-    ("tls_ms", |line, _, out| decimal(split(line).and_then(|split| split.tls), out)),
-    ("wait_ms", |line, _, out| decimal(split(line).and_then(|split| split.wait), out)),
-    ("transfer_ms", |line, _, out| decimal(split(line).and_then(|split| split.transfer), out)),
-    ("total_ms", |line, _, out| decimal(split(line).map(|split| split.total), out)),
-    ("user_agent", |line, _, out| put(Some(line.entry.user_agent()), out)),
-    ("referer", |line, _, out| put(Some(line.entry.referer()), out)),
-    ("request_id", |line, _, out| put(Some(&line.entry.request_id), out)),
-];
-
-impl LineTemplate {
     /// Appends the line without its line break.
-    pub(super) fn write(&self, line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
-        for piece in &self.0 {
-            match piece {
-                Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
-                Piece::Variable(at) => {
-                    if let Some((_, write)) = VARIABLES.get(*at) {
-                        write(line, clock, out);
-                    }
-                }
-            }
+pub(super) fn write(template: &[LogPiece], line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
+    for piece in template {
+        match piece {
+            LogPiece::Text(text) => out.extend_from_slice(text.as_bytes()),
+            LogPiece::Variable(variable) => write_variable(*variable, line, clock, out),
         }
     }
 }
 
-impl FromStr for LineTemplate {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Ok(Self(variables::parse(text, &VARIABLES.map(|(name, _)| name))?))
+fn write_variable(variable: LogVariable, line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
+    match variable {
+        LogVariable::Time => clock.write(line.entry.at, out),
+        LogVariable::Client => match line.client {
+            Some(client) => text::ip(client.ip(), out),
+            None => out.push(b'-'),
+        },
+        LogVariable::ClientPort => number(line.client.map_or(0, |client| client.port().into()), out),
+        LogVariable::Listener => put(Some(line.listener), out),
+        LogVariable::Method => put(Some(line.entry.method()), out),
+        LogVariable::Host => put(Some(line.entry.host()), out),
+        LogVariable::Target => put(Some(line.entry.target()), out),
+        LogVariable::Status => number(line.status.into(), out),
+        LogVariable::Reason => put(line.reason, out),
+        LogVariable::Received => number(line.received, out),
+        LogVariable::Sent => number(line.sent, out),
+        LogVariable::Service => put(Some(line.service), out),
+        LogVariable::Server => put(Some(line.server), out),
+        LogVariable::Retries => number(line.retries.into(), out),
+        LogVariable::TlsVersion => put(line.tls.map(|tls| tls.version.name()), out),
+        LogVariable::TlsSuite => put(line.tls.map(|tls| tls.suite.name()), out),
+        LogVariable::TlsHandshake => put(line.tls.map(|tls| tls.kind.name()), out),
+        LogVariable::ConnectMs => decimal(split(line).and_then(|split| split.connect), out),
+        LogVariable::TlsMs => decimal(split(line).and_then(|split| split.tls), out),
+        LogVariable::WaitMs => decimal(split(line).and_then(|split| split.wait), out),
+        LogVariable::TransferMs => decimal(split(line).and_then(|split| split.transfer), out),
+        LogVariable::TotalMs => decimal(split(line).map(|split| split.total), out),
+        LogVariable::UserAgent => put(Some(line.entry.user_agent()), out),
+        LogVariable::Referer => put(Some(line.entry.referer()), out),
+        LogVariable::RequestId => put(Some(&line.entry.request_id), out),
     }
 }
 
