@@ -4,6 +4,7 @@ pub use crate::config::Role;
 use crate::config::document::Config;
 use crate::config::{Findings, Override, Snapshot, UpstreamTls, compile, inherit_service_state};
 use crate::health::Health;
+use crate::limits::SharedLimits;
 use crate::observe::journal::{Entry, Journal};
 use crate::observe::{Counters, Log};
 use crate::worker::{Control, Peers, Worker};
@@ -54,7 +55,10 @@ pub struct LeakCheck {
 
 /// A configuration with TLS from memory, for a worker.
 #[derive(Clone, Debug)]
-pub struct Bound(Snapshot);
+pub struct Bound {
+    snapshot: Snapshot,
+    limits: Arc<SharedLimits>,
+}
 
 impl Bound {
     /// Checks the configuration. `server` and `client` replace its TLS settings, for all listeners and services. Errors: all
@@ -80,27 +84,31 @@ impl Bound {
                 }
             }
         }
-        Ok(Self(snapshot))
+        Ok(Self { limits: Arc::new(SharedLimits::new(&snapshot)), snapshot })
     }
 
     /// As the next configuration after `before`: TLS sessions with servers, the state of their limits, and overrides continue.
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
-        for service in &mut self.0.services {
-            let Some(old) = before.0.services.iter().find(|old| old.name == service.name) else { continue };
+        for service in &mut self.snapshot.services {
+            let Some(old) = before.snapshot.services.iter().find(|old| old.name == service.name) else {
+                continue;
+            };
             if service.tls.is_some() && old.tls.is_some() {
                 service.tls.clone_from(&old.tls);
             }
             inherit_service_state(service, old);
         }
-        self.0.take_overrides(before.0.overrides.clone());
+        self.snapshot.take_overrides(before.snapshot.overrides.clone());
+        let limits = SharedLimits::after(&self.snapshot, &before.snapshot.services, &before.limits);
+        self.limits = Arc::new(limits);
         self
     }
 
     /// Drains a server by an override, or ends the drain; by the name of its service and its number there.
     pub fn drain(&mut self, service: &str, server: usize, is_drained: bool) {
         if let Some(id) = self.id_of(service, server) {
-            self.0.overrides.set(service, id, Override { is_drained, ..Override::default() });
+            self.snapshot.overrides.set(service, id, Override { is_drained, ..Override::default() });
         }
     }
 
@@ -111,7 +119,7 @@ impl Bound {
     }
 
     fn id_of(&self, service: &str, server: usize) -> Option<u64> {
-        let found = self.0.services.iter().find(|found| found.name == service)?;
+        let found = self.snapshot.services.iter().find(|found| found.name == service)?;
         Some(found.servers.get(server)?.id)
     }
 }
@@ -119,7 +127,7 @@ impl Bound {
 impl<S> Message<S> {
     /// Adopt another configuration of the same listeners.
     pub fn adopt(bound: &Bound) -> Self {
-        Self(Control::Adopt(Arc::new(bound.0.clone())))
+        Self(Control::Adopt(Arc::new(bound.snapshot.clone()), Arc::clone(&bound.limits)))
     }
 
     /// Drain, or end.
@@ -134,7 +142,7 @@ impl<N: Net> WorkerHarness<N> {
         let (journal, lines) = Journal::kept();
         let log = Log::new(journal, net.now());
         let listeners = listeners.into_iter().enumerate().collect();
-        let worker = Worker::new(net, log, None, Arc::new(bound.0), listeners)?;
+        let worker = Worker::new(net, log, None, Arc::new(bound.snapshot), bound.limits, listeners)?;
         Ok(Self { worker, events: Events::default(), lines, mailbox: None })
     }
 
@@ -170,7 +178,7 @@ impl<N: Net> WorkerHarness<N> {
 
     /// Adopts another configuration of the same listeners.
     pub fn adopt(&mut self, bound: Bound) {
-        self.worker.control(Control::Adopt(Arc::new(bound.0)));
+        self.worker.control(Control::Adopt(Arc::new(bound.snapshot), bound.limits));
     }
 
     /// Messages from the other workers since the last call, in order, for [`WorkerHarness::receive`].
@@ -227,7 +235,7 @@ impl<N: Net> WorkerHarness<N> {
             slots: self
                 .worker
                 .servers()
-                .filter_map(|server| server.config.slots.as_ref())
+                .filter_map(|server| server.slots.as_ref())
                 .map(|slots| slots.open())
                 .sum(),
         }

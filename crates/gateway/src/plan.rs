@@ -4,6 +4,7 @@ use crate::config::document::AmbiguousPaths;
 use crate::config::{Action, Conditions, Network, Policy, Redirect, Route, Snapshot, Wanted};
 use crate::heads::imitations::reads_as;
 use crate::keys::ServiceId;
+use crate::limits::SharedLimits;
 use crate::route::{Edits, Routes, is_ambiguous, is_unusual};
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
@@ -22,6 +23,8 @@ pub(crate) enum Among {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub snapshot: Arc<Snapshot>,
+    /// The state of its limits.
+    pub limits: Arc<SharedLimits>,
     /// The IDs of the services, in the order of [`Snapshot::services`].
     pub services: Vec<ServiceId>,
 }

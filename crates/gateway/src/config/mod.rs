@@ -32,7 +32,7 @@ pub use network::Network;
 pub(crate) use network::mapped;
 pub(crate) use overrides::{Override, Overrides, Setting};
 pub(crate) use policy::{
-    Forms, InterimLimits, LEAST_BUFFER, MAX_PENDING, MinRate, MinRates, MirrorTo, Policy,
+    Forms, InterimLimits, LEAST_BUFFER, MAX_PENDING, MinRate, MinRates, MirrorTo, Policy, RateLimit,
 };
 pub use snapshot::Role;
 pub(crate) use snapshot::{

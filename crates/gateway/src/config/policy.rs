@@ -45,6 +45,18 @@ pub(crate) struct MinRates {
     pub answer: Option<MinRate>,
 }
 
+/// The maximum rate of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RateLimit {
+    /// Requests in the time `per`; at least 1.
+    pub requests: u32,
+    pub per: Duration,
+    /// Requests at once; at least 1.
+    pub burst: u32,
+    /// Of all clients together, not of each.
+    pub in_common: bool,
+}
+
 /// The target and the share of copies of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct MirrorTo {

@@ -4,11 +4,9 @@ use super::document::{
     AmbiguousPaths, Balance, Dns, Eject, HalfClose, HashOn, Health, Pool, ProxyField, Underscores, WhenFull,
 };
 use super::log_format::LogFormat;
-use super::policy::{Forms, MirrorTo, Policy};
+use super::policy::{Forms, MirrorTo, Policy, RateLimit};
 use super::{Network, Overrides};
-use crate::limits::Rate;
 use crate::route::{Edits, Hosts, Location, PathEdit, PathPattern};
-use crate::upstream::Slots;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -183,8 +181,8 @@ pub(crate) struct Route {
     pub path: Option<PathEdit>,
     /// What becomes of paths that servers may read otherwise.
     pub ambiguous_paths: AmbiguousPaths,
-    /// How many requests a client may make; all workers count together.
-    pub rate: Option<Arc<Rate>>,
+    /// The limit of requests, which all workers count together.
+    pub rate: Option<RateLimit>,
     /// TRACE requests pass.
     pub trace: bool,
     /// Where copies of its requests go.
@@ -318,8 +316,8 @@ pub(crate) struct Server {
     pub weight: u32,
     pub backup: bool,
     pub pool: Pool,
-    /// The limit of its connections; `None`: no limit.
-    pub slots: Option<Arc<Slots>>,
+    /// The limit of its connections, which all workers count together; `None`: no limit.
+    pub max_connections: Option<usize>,
     /// The header that each connection begins with.
     pub announces: Option<proxy::Version>,
     /// The same in every worker and process, for hashes.

@@ -2,6 +2,7 @@
 
 use super::ClientKey;
 use super::shards::{SHARDS, Shards};
+use crate::config::RateLimit;
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, PoisonError};
@@ -35,8 +36,9 @@ struct Shard {
 }
 
 impl Rate {
-    /// `requests` in the time `per`, and `burst` of them at once; both are at least 1. With `in_common`, of all clients together.
-    pub(crate) fn new(requests: u32, per: Duration, burst: u32, in_common: bool) -> Self {
+    /// Full buckets for a route's limit.
+    pub(crate) fn new(limit: RateLimit) -> Self {
+        let RateLimit { requests, per, burst, in_common } = limit;
         let every = per / requests.max(1);
         Self {
             every,
@@ -111,13 +113,17 @@ const MOST_NETWORKS: u64 = 1024;
 mod tests {
     use super::*;
 
+    fn rate(requests: u32, per: u64, burst: u32, in_common: bool) -> Rate {
+        Rate::new(RateLimit { requests, per: Duration::from_secs(per), burst, in_common })
+    }
+
     fn origin(of: u32) -> ClientKey {
         ClientKey::of(Some(std::net::Ipv4Addr::from_bits(of).into()))
     }
 
     #[test]
     fn a_burst_at_once_then_one_by_one() {
-        let (rate, start) = (Rate::new(10, Duration::from_secs(1), 3, false), Instant::now());
+        let (rate, start) = (rate(10, 1, 3, false), Instant::now());
         let at = |ms: u64| start + Duration::from_millis(ms);
         for _ in 0..3 {
             assert_eq!(rate.take(origin(1), start), Ok(()));
@@ -136,14 +142,14 @@ mod tests {
 
     #[test]
     fn all_clients_together() {
-        let (rate, now) = (Rate::new(1, Duration::from_secs(60), 1, true), Instant::now());
+        let (rate, now) = (rate(1, 60, 1, true), Instant::now());
         assert_eq!(rate.take(origin(1), now), Ok(()));
         assert_eq!(rate.take(origin(2), now), Err(Duration::from_secs(60)));
     }
 
     #[test]
     fn full_buckets_make_room_for_new_ones_and_memory_has_a_bound() {
-        let (rate, start) = (Rate::new(1, Duration::from_secs(1), 1, false), Instant::now());
+        let (rate, start) = (rate(1, 1, 1, false), Instant::now());
         let known = |rate: &Rate| -> usize { rate.shards.all().map(|shard| shard.full_at.len()).sum() };
         for round in 0..2 {
             let at = start + Duration::from_secs(2 * round);
@@ -158,7 +164,7 @@ mod tests {
     /// Regression test: 2060 networks of one site filled a part, and all other clients that fell to it had no limit.
     #[test]
     fn beyond_the_clients_that_can_be_told_apart_networks_have_a_limit() {
-        let (rate, now) = (Rate::new(2, Duration::from_secs(3600), 2, false), Instant::now());
+        let (rate, now) = (rate(2, 3600, 2, false), Instant::now());
         let ipv6 = |site: u128, network: u128| {
             let bits = (0x2001_0db8 << 96) + (site << 80) + (network << 64);
             ClientKey::of(Some(std::net::Ipv6Addr::from_bits(bits).into()))

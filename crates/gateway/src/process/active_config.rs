@@ -2,6 +2,7 @@
 
 use crate::config::Snapshot;
 use crate::health;
+use crate::limits::SharedLimits;
 use crate::observe::journal::Journal;
 use crate::worker::Control;
 use std::io;
@@ -20,6 +21,7 @@ pub(crate) struct ActiveConfig {
 #[derive(Debug)]
 struct State {
     snapshot: Arc<Snapshot>,
+    limits: Arc<SharedLimits>,
     /// The thread of health checks; `None`: no snapshot has had any so far.
     health: Option<Sender<Arc<Snapshot>>>,
 }
@@ -28,6 +30,7 @@ impl ActiveConfig {
     /// The snapshot that the workers begin with. Starts its health checks. Errors: their thread cannot be started.
     pub(crate) fn new(
         snapshot: Arc<Snapshot>,
+        limits: Arc<SharedLimits>,
         workers: Vec<Sender<Control>>,
         journal: Journal,
     ) -> io::Result<Self> {
@@ -35,19 +38,35 @@ impl ActiveConfig {
             true => Some(health::start(&snapshot, workers.clone(), journal.clone())?),
             false => None,
         };
-        Ok(Self { state: Mutex::new(State { snapshot, health }), workers, journal })
+        Ok(Self { state: Mutex::new(State { snapshot, limits, health }), workers, journal })
     }
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.state().snapshot)
     }
 
-    /// Activates the snapshot that `change` makes of the current one; `None`: nothing changes.
+    /// Activates the snapshot that `change` makes of the current one, with the same routes, services and servers; `None`: nothing
+    /// changes. The state of limits stays.
     pub(crate) fn change(&self, change: impl FnOnce(&Snapshot) -> Option<Snapshot>) {
         let mut state = self.state();
-        let Some(next) = change(&state.snapshot).map(Arc::new) else { return };
+        if let Some(next) = change(&state.snapshot) {
+            let limits = Arc::clone(&state.limits);
+            self.activate(&mut state, next, limits);
+        }
+    }
+
+    /// Activates another configuration, made from the current one. It inherits the state of its servers' limits.
+    pub(crate) fn replace(&self, make: impl FnOnce(&Snapshot) -> Snapshot) {
+        let mut state = self.state();
+        let next = make(&state.snapshot);
+        let limits = SharedLimits::after(&next, &state.snapshot.services, &state.limits);
+        self.activate(&mut state, next, Arc::new(limits));
+    }
+
+    fn activate(&self, state: &mut State, next: Snapshot, limits: Arc<SharedLimits>) {
+        let next = Arc::new(next);
         for worker in &self.workers {
-            worker.send(Control::Adopt(Arc::clone(&next)));
+            worker.send(Control::Adopt(Arc::clone(&next), Arc::clone(&limits)));
         }
         match &state.health {
             Some(health) => health.send(Arc::clone(&next)),
@@ -61,7 +80,7 @@ impl ActiveConfig {
             }
             None => {}
         }
-        state.snapshot = next;
+        (state.snapshot, state.limits) = (next, limits);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

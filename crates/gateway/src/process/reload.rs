@@ -186,9 +186,9 @@ impl Reloader {
         {
             self.journal.warn(format_args!("weir: warning: {fault}"));
         }
-        self.active.change(|active| {
+        self.active.replace(|active| {
             checked.inherit_state(&self.checked, active);
-            Some(Snapshot::clone(&checked.snapshot))
+            Snapshot::clone(&checked.snapshot)
         });
         self.checked = checked;
         self.follow();

@@ -16,7 +16,7 @@ use super::upgrade::Upgrades;
 use super::watch::{NameWatch, SecretsWatch, clock};
 use crate::admin::{self, Admin};
 use crate::config::{AccessLog, Checked, Fault, Role, Snapshot, workers};
-use crate::limits::{Descriptors, spare};
+use crate::limits::{Descriptors, SharedLimits, spare};
 use crate::observe::access::{self, Access, Buffers, Writer};
 use crate::observe::journal::{self, Journal};
 use crate::observe::{Counters, Log};
@@ -66,14 +66,16 @@ fn run(
         inherited,
         again,
         journal.clone(),
-        |snapshot, listeners, mailbox, peers, barrier| {
+        |snapshot, limits, listeners, mailbox, peers, barrier| {
             let net = Reactor::new()?;
             mailbox.register(&net, MAIL)?;
             let log = Log::new(journal.clone(), net.now());
             let access = snapshot.access.as_ref().zip(buffers.clone());
             let access = access.map(|(log, buffers)| Access::new(log.format.clone(), log.when_full, buffers));
             let mut part = shutdown.part(peers.all.clone());
-            let mut worker = Worker::new(net, log, access, Arc::clone(snapshot), listeners)?.among(peers);
+            let mut worker =
+                Worker::new(net, log, access, Arc::clone(snapshot), Arc::clone(limits), listeners)?
+                    .among(peers);
             let mut events = Events::default();
             if !barrier.pass() {
                 return Ok(());
@@ -121,6 +123,7 @@ fn start(
     journal: Journal,
     work: impl Fn(
         &Arc<Snapshot>,
+        &Arc<SharedLimits>,
         Vec<(usize, Listener)>,
         Mailbox<Control>,
         Peers<OwnedFd>,
@@ -143,8 +146,14 @@ fn start(
         Sockets::new(&checked.snapshot.listeners, &admins, count, sockets)?;
     let cores = checked.config.cores.clone();
     let snapshot = Arc::new(checked.snapshot.clone());
+    let shared = Arc::new(SharedLimits::new(&snapshot));
     let (mailboxes, senders): (Vec<_>, Vec<_>) = (0..count).map(|_| mailbox()).collect::<io::Result<_>>()?;
-    let active = Arc::new(ActiveConfig::new(Arc::clone(&snapshot), senders.clone(), journal.clone())?);
+    let active = Arc::new(ActiveConfig::new(
+        Arc::clone(&snapshot),
+        Arc::clone(&shared),
+        senders.clone(),
+        journal.clone(),
+    )?);
     let secrets = SecretsWatch::start(&snapshot, &[], journal.clone())?;
     let names = NameWatch::start(Arc::clone(&active), journal.clone())?;
     let status = Arc::new(ConfigStatus::new(&checked, secrets.files()));
@@ -210,7 +219,7 @@ fn start(
             let descriptors = Arc::clone(&descriptors);
             let (all, limiter, memory) = (all.clone(), Arc::clone(&limiter), Arc::clone(&memory));
             let peers = Peers { own, all, limiter, descriptors, memory };
-            let ended = work(&snapshot, listeners, mailbox, peers, &barrier);
+            let ended = work(&snapshot, &shared, listeners, mailbox, peers, &barrier);
             // If this worker could not be prepared, the other threads must not wait for it.
             barrier.give_up();
             ended

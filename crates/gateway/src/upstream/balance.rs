@@ -197,7 +197,7 @@ mod tests {
         };
         let snapshot = config::compile(&config, &mut config::Findings::default()).unwrap();
         let mut store = Store::new();
-        let service = Service::new(&snapshot.services[0], None, &mut store);
+        let service = Service::new(&snapshot.services[0], &[], None, &mut store);
         (service, store)
     }
 

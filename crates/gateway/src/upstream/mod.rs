@@ -6,17 +6,16 @@ mod patience;
 mod pool;
 mod server;
 mod service;
-mod slots;
 mod wish;
 
 pub(crate) use crate::hash::{hash_of, mix};
+pub(crate) use crate::limits::{Slot, Slots};
 pub(crate) use balance::Wish;
 pub(crate) use life::Life;
 pub(crate) use patience::Patience;
 pub(crate) use pool::{Links, Pool, Pooled};
 pub(crate) use server::{Counted, Server};
 pub(crate) use service::Service;
-pub(crate) use slots::{Slot, Slots};
 
 use crate::keys::{ExchangeId, MirrorId, ServerId, TunnelId};
 use crate::limits::Descriptor;

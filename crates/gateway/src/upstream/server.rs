@@ -3,7 +3,9 @@
 use super::Pool;
 use crate::config::document::Eject;
 use crate::config::{self, Override};
+use crate::limits::Slots;
 use crate::observe::State;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_tls::{Connector, PeerName};
 
@@ -11,6 +13,8 @@ use weir_tls::{Connector, PeerName};
 #[derive(Debug)]
 pub(crate) struct Server {
     pub config: config::Server,
+    /// The limit of its connections; `None`: no limit.
+    pub slots: Option<Arc<Slots>>,
     pub tls: Option<(Connector, PeerName)>,
     /// Its idle connections.
     pub pool: Pool,
@@ -82,11 +86,16 @@ enum Standing {
 }
 
 impl Server {
-    pub(crate) fn new(config: config::Server, tls: Option<(Connector, PeerName)>) -> Self {
+    pub(crate) fn new(
+        config: config::Server,
+        slots: Option<Arc<Slots>>,
+        tls: Option<(Connector, PeerName)>,
+    ) -> Self {
         Self {
             weight: config.weight,
             max_idle: config.pool.max_idle as usize,
             config,
+            slots,
             tls,
             pool: Pool::default(),
             in_flight: 0,
@@ -169,7 +178,7 @@ impl Server {
     /// Whether another request may have a connection: an idle one, or a new one.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        self.config.slots.as_ref().is_none_or(|slots| self.pool.len() > 0 || slots.has_room())
+        self.slots.as_ref().is_none_or(|slots| self.pool.len() > 0 || slots.has_room())
     }
 
     /// Whether it is open to requests in general, and not ejected now.
@@ -279,11 +288,11 @@ mod tests {
             weight: 2,
             backup: false,
             pool: config::document::Pool::default(),
-            slots: None,
+            max_connections: None,
             announces: None,
             id: 0,
         };
-        Server::new(config, None)
+        Server::new(config, None, None)
     }
 
     #[test]

@@ -4,7 +4,9 @@ use super::Server;
 use crate::config;
 use crate::exchange::Budget;
 use crate::keys::{ClientId, OfServer, ServerId, Store};
+use crate::limits::Slots;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A named group of servers, with this worker's state.
 #[derive(Debug)]
@@ -20,10 +22,11 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// A service and its servers; those that `before` has, and whose settings are the same, go on with their connections.
+    /// A service and its servers, with the `slots` of these; those that `before` has, and whose settings are the same, go on with their connections.
     /// The others of `before` stay where they are: the caller closes them.
     pub(crate) fn new(
         config: &config::Service,
+        slots: &[Option<Arc<Slots>>],
         before: Option<&mut Self>,
         servers: &mut Store<OfServer, Server>,
     ) -> Self {
@@ -34,7 +37,7 @@ impl Service {
         let first = before.and_then(|before| servers.get(*before.servers.first()?));
         let mut connector = first.and_then(|server| Some(server.tls.as_ref()?.0.clone()));
         let mut chosen = Vec::with_capacity(config.servers.len());
-        for server in &config.servers {
+        for (at, server) in config.servers.iter().enumerate() {
             let known = before.into_iter().flat_map(|before| &before.servers).copied();
             let mut known = known.filter(|id| !chosen.contains(id));
             let kept = known.find(|id| servers.get(*id).is_some_and(|known| known.config == *server));
@@ -42,7 +45,7 @@ impl Service {
                 let tls = config.tls.as_ref().zip(server.name.clone());
                 let tls =
                     tls.map(|(tls, name)| (connector.get_or_insert_with(|| tls.client.core()).clone(), name));
-                servers.insert(Server::new(server.clone(), tls))
+                servers.insert(Server::new(server.clone(), slots.get(at).cloned().flatten(), tls))
             }));
         }
         let retries = before.filter(|before| before.config.retry_percent == config.retry_percent);

@@ -51,7 +51,7 @@ impl<N: Net> Worker<N> {
     /// Starts a connection for a client.
     pub(super) fn dial(&mut self, id: ServerId, client: ClientId) -> Result<UpstreamId, Unavailable> {
         let server = self.servers.get(id).ok_or_else(no_server)?;
-        let slot = match &server.config.slots {
+        let slot = match &server.slots {
             Some(slots) => Some(slots.take().ok_or(Unavailable::Full)?),
             None => None,
         };
@@ -314,7 +314,7 @@ impl<N: Net> Worker<N> {
                 server.succeeded();
                 server.count(status);
             }
-            is_limited = server.config.slots.is_some();
+            is_limited = server.slots.is_some();
             // The header on a connection is about one client.
             server.config.announces.is_none()
                 && server.has_place_in_pool()

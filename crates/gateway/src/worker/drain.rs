@@ -8,6 +8,7 @@ use crate::downstream::{Frontend, Phase};
 use crate::drain::Why;
 use crate::health::Health;
 use crate::keys::{ClientId, OfServer, OfService, ServerId, ServiceId, Store};
+use crate::limits::SharedLimits;
 use crate::observe::access::Access;
 use crate::observe::{Bytes, Context, Counters, Report, ServerReport};
 use crate::plan::Plan;
@@ -29,7 +30,7 @@ pub(crate) enum Control<S = OwnedFd> {
     /// Drain: another process takes over. It accepts from the listeners for which this is true.
     HandOver(Arc<[bool]>),
     /// Go on with these settings; exchanges in progress keep theirs.
-    Adopt(Arc<Snapshot>),
+    Adopt(Arc<Snapshot>, Arc<SharedLimits>),
     /// A server's health has changed.
     Health(Health),
     /// Tell what was counted so far.
@@ -53,16 +54,18 @@ impl<S> From<Stop> for Control<S> {
 /// The services of a configuration, and their ids in its order. Those of the same name go on.
 pub(super) fn services_of(
     snapshot: &Snapshot,
+    limits: &SharedLimits,
     services: &mut Store<OfService, Service>,
     servers: &mut Store<OfServer, Server>,
 ) -> Vec<ServiceId> {
     let before = services.ids();
     let mut of_snapshot = Vec::with_capacity(snapshot.services.len());
-    for config in &snapshot.services {
+    for (at, config) in snapshot.services.iter().enumerate() {
         let named =
             |id: &&ServiceId| services.get(**id).is_some_and(|known| known.config.name == config.name);
         let known = before.iter().find(named).copied();
-        let service = Service::new(config, known.and_then(|id| services.get_mut(id)), servers);
+        let service =
+            Service::new(config, limits.slots(at), known.and_then(|id| services.get_mut(id)), servers);
         of_snapshot.push(match known.and_then(|id| services.get_mut(id).map(|place| (id, place))) {
             Some((id, place)) => {
                 *place = service;
@@ -84,7 +87,7 @@ impl<N: Net> Worker<N> {
             Control::Stop(Stop::Drain) => self.drain(Why::Stopped, None),
             Control::Stop(Stop::Now) => self.drain(Why::Killed, None),
             Control::HandOver(taken) => self.drain(Why::Replaced, Some(&taken)),
-            Control::Adopt(snapshot) => self.adopt(snapshot),
+            Control::Adopt(snapshot, limits) => self.adopt(snapshot, limits),
             Control::Health(health) => self.note_health(&health),
             // Who asked may have gone.
             Control::Lend { slots, to } => self.lend(&slots, to),
@@ -228,9 +231,9 @@ impl<N: Net> Worker<N> {
 
     /// Goes on with another configuration of the same listeners. Idle connections to servers that are gone are closed; others
     /// finish their work, and clients' connections keep what their listener was when they were accepted.
-    fn adopt(&mut self, snapshot: Arc<Snapshot>) {
+    fn adopt(&mut self, snapshot: Arc<Snapshot>, limits: Arc<SharedLimits>) {
         let mut stranded = self.take_stranded(&snapshot);
-        let services = services_of(&snapshot, &mut self.services, &mut self.servers);
+        let services = services_of(&snapshot, &limits, &mut self.services, &mut self.servers);
         self.peers.descriptors.allow(snapshot.connections, snapshot.health_checks());
         if snapshot.read_size != self.core.plan.snapshot.read_size {
             self.core.wire = Wire::with_read_size(snapshot.read_size);
@@ -238,7 +241,7 @@ impl<N: Net> Worker<N> {
         if let (Some(access), Some(log)) = (&mut self.core.access, &snapshot.access) {
             access.follow(log);
         }
-        self.core.plan = Rc::new(Plan { snapshot, services });
+        self.core.plan = Rc::new(Plan { snapshot, limits, services });
         let live = |id: &ServerId| {
             let services = self.core.plan.services.iter().filter_map(|id| self.services.get(*id));
             services.flat_map(|service| &service.servers).any(|server| server == id)

@@ -67,7 +67,7 @@ impl<N: Net> Worker<N> {
         }
         let Some(service) = self.services.get(service) else { return };
         for server in service.servers.iter().filter_map(|id| self.servers.get(*id)) {
-            if let Some(slots) = server.config.slots.as_ref().filter(|_| server.is_open())
+            if let Some(slots) = server.slots.as_ref().filter(|_| server.is_open())
                 && slots.want(self.peers.own)
             {
                 for worker in self.peers.others() {
@@ -84,7 +84,7 @@ impl<N: Net> Worker<N> {
             return;
         };
         for server in service.servers.iter().filter_map(|id| self.servers.get(*id)) {
-            if let Some(slots) = &server.config.slots {
+            if let Some(slots) = &server.slots {
                 slots.serve(self.peers.own);
             }
         }
@@ -135,7 +135,7 @@ impl<N: Net> Worker<N> {
             return false;
         }
         let server = self.servers.get(upstream.server);
-        let Some(slots) = server.and_then(|server| server.config.slots.as_ref()) else { return false };
+        let Some(slots) = server.and_then(|server| server.slots.as_ref()) else { return false };
         let Some(worker) = slots.wanted(self.peers.own) else { return false };
         self.hand_over(id, worker);
         true
@@ -185,7 +185,7 @@ impl<N: Net> Worker<N> {
 
     fn server_with(&self, slots: &Arc<Slots>) -> Option<ServerId> {
         let has = |id: &ServerId| {
-            let known = self.servers.get(*id).and_then(|server| server.config.slots.as_ref());
+            let known = self.servers.get(*id).and_then(|server| server.slots.as_ref());
             known.is_some_and(|known| Arc::ptr_eq(known, slots))
         };
         self.servers.ids().into_iter().find(has)

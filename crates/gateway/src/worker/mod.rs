@@ -37,6 +37,7 @@ use crate::keys::{
     ClientId, ExchangeId, FRONTEND, OfClient, OfExchange, OfMirror, OfServer, OfService, OfTunnel,
     OfUpstream, Store, UpstreamId,
 };
+use crate::limits::SharedLimits;
 use crate::mirror::Mirror;
 use crate::observe::access::Access;
 use crate::observe::{Log, Tickets};
@@ -85,10 +86,12 @@ impl<N: Net> Worker<N> {
         log: Log,
         access: Option<Access>,
         snapshot: Arc<Snapshot>,
+        limits: Arc<SharedLimits>,
         listeners: Vec<(usize, N::Listener)>,
     ) -> io::Result<Self> {
         let (mut services, mut servers) = (Store::new(), Store::new());
-        let plan = Plan { services: services_of(&snapshot, &mut services, &mut servers), snapshot };
+        let plan =
+            Plan { services: services_of(&snapshot, &limits, &mut services, &mut servers), snapshot, limits };
         let frontend =
             |site: usize| Rc::new(Frontend::new(&plan.snapshot.listeners[site], &plan.services, None));
         let sites = listeners.iter().map(|(site, _)| *site).collect();

@@ -217,7 +217,7 @@ impl<N: Net> Worker<N> {
             }
             Err(Unrouted::Ambiguous) => return self.refuse(id, buf, Reason::AmbiguousPath, None),
         };
-        if let Some(rate) = &found.rate
+        if let Some(rate) = found.rate.and_then(|_| plan.limits.rate(route))
             && past.is_none()
             && let Err(wait) =
                 rate.take(ClientKey::of(client.origin.map(|client| client.ip())), self.core.net.now())

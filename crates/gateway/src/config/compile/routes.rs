@@ -2,13 +2,12 @@
 
 use super::{Fault, Findings, beside, listed, min_rates, redirects, size};
 use crate::config::document::{self, AmbiguousPaths, Config, RateBy, Retries, Retry};
-use crate::config::policy::{LEAST_BUFFER, MAX_PENDING, MirrorTo, Policy};
+use crate::config::policy::{LEAST_BUFFER, MAX_PENDING, MirrorTo, Policy, RateLimit};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Route, Wanted};
 use crate::heads::imitations::is_imitation;
-use crate::limits::Rate;
 use crate::route::{Edits, End, Hosts, PathEdit, PathPattern, Template};
 use std::net::Ipv6Addr;
-use std::sync::Arc;
+use std::time::Duration;
 use weir_http1::{FieldName, is_token, may_be_trailer};
 
 /// The routes in order, and their index by host and path. `policy` is the general one, or `None` if it is at fault.
@@ -244,7 +243,7 @@ fn mirror(config: &Config, route: &document::Route, key: &str) -> Result<Option<
     }))
 }
 
-fn rate(written: Option<document::Rate>, key: &str) -> Result<Option<Arc<Rate>>, Fault> {
+fn rate(written: Option<document::Rate>, key: &str) -> Result<Option<RateLimit>, Fault> {
     let Some(document::Rate { requests, per, burst, by }) = written else { return Ok(None) };
     let burst = burst.unwrap_or(requests);
     for (name, value) in [("requests", requests), ("burst", burst)] {
@@ -256,7 +255,7 @@ fn rate(written: Option<document::Rate>, key: &str) -> Result<Option<Arc<Rate>>,
             format!("invalid value {per:?}: expected at most 1h"),
         ));
     }
-    Ok(Some(Arc::new(Rate::new(requests, per, burst, by == RateBy::Route))))
+    Ok(Some(RateLimit { requests, per, burst, in_common: by == RateBy::Route }))
 }
 
 fn fixed(respond: &document::Respond, key: &str) -> Result<Action, Fault> {

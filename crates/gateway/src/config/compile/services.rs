@@ -6,7 +6,6 @@ use super::{Fault, Findings, beside, check_name, key_of_file, limits, record_siz
 use crate::config::document::{self, Balance, Config, Eject, HashOn, Health, ProxyProtocol, ServiceTls};
 use crate::config::snapshot::{Names, Server, Service, UpstreamTls};
 use crate::hash::hash_of;
-use crate::upstream::Slots;
 use std::sync::Arc;
 use weir_http1::is_token;
 use weir_preface::proxy;
@@ -174,7 +173,7 @@ fn server(
         weight: written.weight,
         backup: written.backup,
         pool: service.pool,
-        slots: service.max_connections.map(|most| Arc::new(Slots::new(most))),
+        max_connections: service.max_connections,
         announces: service.proxy_protocol.map(|version| match version {
             ProxyProtocol::V1 => proxy::Version::V1,
             ProxyProtocol::V2 => proxy::Version::V2,

@@ -1,26 +1,26 @@
-//! The connections that all workers together may have to one server.
+//! The maximum number of connections of all workers to one server.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The limit of one server, shared by all workers. Touched when a connection begins or ends, and while requests wait: never for
-/// one that gets a connection at once.
+/// The limit of one server, which all workers share. Opening and closing a connection touches it, and requests that wait for one;
+/// a request that gets an idle connection does not.
 #[derive(Debug)]
 pub(crate) struct Slots {
     most: usize,
     open: AtomicUsize,
-    /// Whether anything is in `wanted_by`.
+    /// Whether `wanted_by` has an entry.
     is_wanted: AtomicBool,
-    /// Workers whose requests wait, the first one first.
+    /// Workers with waiting requests, in their order of arrival.
     wanted_by: Mutex<Vec<usize>>,
 }
 
-/// The right to one connection, given back when it is dropped.
+/// The right to one connection, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Slot(Arc<Slots>);
 
-// The order of all these operations matters: who frees a slot looks for wishes after that, and who has a wish looks for a slot
-// after it is known. So one of them sees the other.
+// A worker that frees a slot checks `wanted_by` after that; a worker that needs one enters itself before it checks for a free slot.
+// So one of them sees the other, which needs sequential consistency.
 impl Slots {
     pub(crate) fn new(most: usize) -> Self {
         Self {
@@ -31,24 +31,29 @@ impl Slots {
         }
     }
 
-    /// Whether another connection may begin.
+    /// The maximum.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Whether a slot is free.
     pub(crate) fn has_room(&self) -> bool {
         self.open() < self.most
     }
 
-    /// Connections that there are.
+    /// The number of open connections.
     pub(crate) fn open(&self) -> usize {
         self.open.load(Ordering::SeqCst)
     }
 
-    /// The right to another connection, unless there are as many as there may be.
+    /// Takes a slot; `None`: none is free.
     pub(crate) fn take(self: &Arc<Self>) -> Option<Slot> {
         let more = |open: usize| (open < self.most).then_some(open + 1);
         self.open.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).ok()?;
         Some(Slot(Arc::clone(self)))
     }
 
-    /// A worker's requests wait; returns whether that is news.
+    /// Enters a worker whose requests wait; returns whether it was not entered yet.
     pub(crate) fn want(&self, worker: usize) -> bool {
         let mut wanted_by = self.wanted_by();
         let is_news = !wanted_by.contains(&worker);
@@ -59,7 +64,7 @@ impl Slots {
         is_news
     }
 
-    /// The worker other than `own` that has waited longest; it is no longer known to wait.
+    /// Removes and returns the worker other than `own` that has waited longest.
     #[inline]
     pub(crate) fn wanted(&self, own: usize) -> Option<usize> {
         if !self.is_wanted.load(Ordering::SeqCst) {
@@ -68,7 +73,7 @@ impl Slots {
         self.next(|worker| worker != own)
     }
 
-    /// A worker's requests wait no longer, or a connection is on its way to it.
+    /// Removes a worker: its requests wait no longer, or a connection is on its way to it.
     pub(crate) fn serve(&self, worker: usize) {
         if self.is_wanted.load(Ordering::SeqCst) {
             self.next(|waiting| waiting == worker);
@@ -89,17 +94,8 @@ impl Slots {
     }
 }
 
-impl PartialEq for Slots {
-    /// By the limit: how many are open is no setting.
-    fn eq(&self, other: &Self) -> bool {
-        self.most == other.most
-    }
-}
-
-impl Eq for Slots {}
-
 impl Slot {
-    /// Those that it is one of.
+    /// The limit that it counts for.
     pub(crate) fn slots(&self) -> &Arc<Slots> {
         &self.0
     }
