@@ -1,8 +1,7 @@
 //! Lookups of a name's addresses: the hosts file, then the name servers, then the system's other sources.
 
 use super::system::{Files, Search, Settings};
-use super::{Family, Found};
-use crate::config::document::Dns;
+use super::{Family, Found, NameServers};
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig};
 use hickory_resolver::lookup::Lookup;
@@ -18,34 +17,34 @@ use tokio::time::timeout;
 /// The sources of a name's addresses.
 #[derive(Debug)]
 pub(crate) struct Resolver {
-    dns: Dns,
+    configured: NameServers,
     files: Arc<Files>,
     /// The name servers, or the reason why there are none.
     servers: Result<Arc<Servers>, String>,
 }
 
 impl Resolver {
-    pub(crate) fn new(dns: &Dns) -> Self {
-        Self::with(dns, Files::read())
+    pub(crate) fn new(configured: &NameServers) -> Self {
+        Self::with(configured, Files::read())
     }
 
-    fn with(dns: &Dns, files: Files) -> Self {
-        let servers = Servers::new(dns, &files).map(Arc::new);
-        Self { dns: dns.clone(), files: Arc::new(files), servers }
+    fn with(configured: &NameServers, files: Files) -> Self {
+        let servers = Servers::new(configured, &files).map(Arc::new);
+        Self { configured: configured.clone(), files: Arc::new(files), servers }
     }
 
     /// Reads the system's files again, and adopts their changes.
     pub(crate) fn refresh(&mut self) {
         let files = Files::read();
         if files != *self.files {
-            *self = Self::with(&self.dns, files);
+            *self = Self::with(&self.configured, files);
         }
     }
 
     /// Finds the addresses of a name within [`WITHIN`]. Errors: the reason why there are none.
     pub(crate) fn find(&self, name: &str) -> impl Future<Output = Result<Found, String>> + Send + 'static {
         let (name, files, servers) = (name.to_owned(), Arc::clone(&self.files), self.servers.clone());
-        let knows_more = self.dns.servers.is_empty();
+        let knows_more = self.configured.addresses.is_empty();
         let find = async move {
             let addresses = files.addresses(&name);
             if !addresses.is_empty() {
@@ -92,12 +91,12 @@ enum Failure {
 type Answer = Result<(Vec<IpAddr>, Duration), Failure>;
 
 impl Servers {
-    fn new(dns: &Dns, files: &Files) -> Result<Self, String> {
-        let settings = match dns.servers.as_slice() {
+    fn new(configured: &NameServers, files: &Files) -> Result<Self, String> {
+        let settings = match configured.addresses.as_slice() {
             [] => Settings::parse(&files.resolv)?,
-            servers => Settings::of(servers.iter().map(|server| server.0).collect()),
+            addresses => Settings::of(addresses.to_vec()),
         };
-        let wait = dns.timeout.unwrap_or(settings.timeout);
+        let wait = configured.timeout.unwrap_or(settings.timeout);
         let resolver = |at: SocketAddr| {
             let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(|mut connection| {
                 connection.port = at.port();

@@ -1,7 +1,6 @@
 //! The choice of a server's address among those of its name.
 
-use super::{Family, Found};
-use crate::config::document::Prefer;
+use super::{Family, Found, Prefer};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 /// The effect of a lookup on a server.

@@ -9,14 +9,36 @@ pub(crate) use ask::Resolver;
 pub(crate) use choice::{Choice, choose};
 pub(crate) use schedule::Schedule;
 
-use crate::config::document::{Dns, Prefer};
+use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use weir_transport::Place;
+
+/// The name servers to ask.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NameServers {
+    /// In this order; empty: those of `/etc/resolv.conf`.
+    pub addresses: Vec<SocketAddr>,
+    /// The timeout of one server; `None`: that of `/etc/resolv.conf`.
+    pub timeout: Option<Duration>,
+}
+
+/// A kind of addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Prefer {
+    /// At the start the kind that the system prefers, then the kind in use.
+    #[default]
+    Any,
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+}
 
 /// The result of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,12 +82,12 @@ pub(crate) fn name_of(place: &Place) -> Option<String> {
 /// Resolves names concurrently, and blocks until all are done, for at most half a minute. Errors: a fault of the
 /// system, such as too many open files. The result for a name may be the reason why it has no address.
 pub(crate) fn resolve(
-    dns: &Dns,
+    servers: &NameServers,
     names: BTreeSet<String>,
 ) -> io::Result<BTreeMap<String, Result<Found, String>>> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     Ok(runtime.block_on(async {
-        let resolver = Resolver::new(dns);
+        let resolver = Resolver::new(servers);
         let mut lookups = JoinSet::new();
         for name in names {
             let find = resolver.find(&name);

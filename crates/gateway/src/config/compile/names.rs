@@ -28,7 +28,8 @@ impl Finder {
         let names = servers.filter_map(|server| name_of(&server.url)).collect();
         let found = match dns.servers.is_empty() {
             true => BTreeMap::new(),
-            false => resolve::resolve(dns, names).map_err(|error| Fault::new("dns.servers", error))?,
+            false => resolve::resolve(&dns.name_servers(), names)
+                .map_err(|error| Fault::new("dns.servers", error))?,
         };
         Ok(Self { dns: dns.clone(), found })
     }

@@ -1,9 +1,10 @@
 //! How servers' names are resolved.
 
-use super::schema;
+pub use crate::resolve::Prefer;
+
 use super::values::{duration, texts};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::resolve::NameServers;
+use serde::Deserialize;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -37,27 +38,16 @@ pub struct Dns {
     pub prefer: Prefer,
 }
 
-/// A kind of addresses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Prefer {
-    /// The system's preference at the start, then the kind in use.
-    #[default]
-    Any,
-    /// IPv4.
-    Ipv4,
-    /// IPv6.
-    Ipv6,
-}
-
 /// The address of a name server: `IP` or `IP:PORT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameServer(pub SocketAddr);
 
 impl Dns {
-    pub(crate) const MIN_TTL: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3600);
-    pub(crate) const MAX_TTL: Duration = Duration::from_secs(86_400);
-    pub(crate) const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(30);
+    /// The name servers to ask.
+    pub(crate) fn name_servers(&self) -> NameServers {
+        let addresses = self.servers.iter().map(|server| server.0).collect();
+        NameServers { addresses, timeout: self.timeout }
+    }
 }
 
 impl Default for Dns {

@@ -53,7 +53,7 @@ impl NameWatch {
         thread::Builder::new().name("names".into()).spawn(move || {
             let keeper = Keeper {
                 schedule: schedule(&snapshot),
-                resolver: Resolver::new(&snapshot.names.dns),
+                resolver: Resolver::new(&snapshot.names.dns.name_servers()),
                 names: names_of(&snapshot),
                 dns: snapshot.names.dns.clone(),
                 active,
@@ -132,7 +132,7 @@ impl Keeper {
             return;
         }
         if *dns != self.dns {
-            self.resolver = Resolver::new(dns);
+            self.resolver = Resolver::new(&dns.name_servers());
             self.dns.clone_from(dns);
         }
         self.schedule = schedule(&snapshot);
