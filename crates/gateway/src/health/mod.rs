@@ -5,7 +5,6 @@ mod check;
 
 use crate::config::Snapshot;
 use crate::observe::journal::Journal;
-use crate::worker::Control;
 use check::{Check, Outcome};
 use std::io;
 use std::sync::Arc;
@@ -20,14 +19,17 @@ pub(crate) fn is_wanted(snapshot: &Snapshot) -> bool {
     snapshot.services.iter().any(|service| service.health.is_some())
 }
 
+/// The receiver of changes.
+pub(crate) type Report = Box<dyn Fn(Health) + Send>;
+
 /// Starts the thread, which receives new configurations by mail. Errors: the thread cannot be started.
 pub(crate) fn start(
     snapshot: &Snapshot,
-    workers: Vec<Sender<Control>>,
+    report: Report,
     journal: Journal,
 ) -> io::Result<Sender<Arc<Snapshot>>> {
     let (mailbox, sender) = mailbox()?;
-    let mut checker = Checker::new(workers, journal)?;
+    let mut checker = Checker::new(report, journal)?;
     checker.adopt(snapshot);
     thread::Builder::new().name("health".into()).spawn(move || {
         if let Err(error) = checker.run(&mailbox) {
@@ -41,13 +43,13 @@ struct Checker {
     reactor: Reactor,
     wire: Wire,
     checks: Vec<Check>,
-    workers: Vec<Sender<Control>>,
+    report: Report,
     journal: Journal,
 }
 
 impl Checker {
-    fn new(workers: Vec<Sender<Control>>, journal: Journal) -> io::Result<Self> {
-        Ok(Self { reactor: Reactor::new()?, wire: Wire::default(), checks: Vec::new(), workers, journal })
+    fn new(report: Report, journal: Journal) -> io::Result<Self> {
+        Ok(Self { reactor: Reactor::new()?, wire: Wire::default(), checks: Vec::new(), report, journal })
     }
 
     fn run(&mut self, mailbox: &Mailbox<Arc<Snapshot>>) -> io::Result<()> {
@@ -64,7 +66,7 @@ impl Checker {
                 let index = ready.key.index() as usize;
                 let Some(check) = self.checks.get_mut(index) else { continue };
                 let outcome = check.ready(ready, &mut self.wire);
-                self.settle(index, outcome);
+                self.proceed(index, outcome);
             }
             let now = self.reactor.now();
             for index in 0..self.checks.len() {
@@ -72,7 +74,7 @@ impl Checker {
                     Some(check) if check.due() <= now => check.time(&mut self.reactor, now),
                     Some(_) | None => continue,
                 };
-                self.settle(index, outcome);
+                self.proceed(index, outcome);
             }
             if events.ready().any(|ready| ready.key == MAIL) {
                 for snapshot in mailbox.take() {
@@ -82,8 +84,8 @@ impl Checker {
         }
     }
 
-    /// Handles the result of a check; without one, updates the poller's interest in its connection.
-    fn settle(&mut self, index: usize, outcome: Option<Outcome>) {
+    /// Waits for the next event of a check, or takes its result.
+    fn proceed(&mut self, index: usize, outcome: Option<Outcome>) {
         let now = self.reactor.now();
         let Some(check) = self.checks.get_mut(index) else { return };
         let outcome = outcome.or_else(|| check.watch(&self.reactor, key(index)).err().map(Outcome::Failed));
@@ -96,13 +98,7 @@ impl Checker {
         let word = if up { "up" } else { "down" };
         self.journal.line(format_args!("weir: {}: {} is {word}{why}", check.service, check.server.place));
         let health = Health { service: check.service.clone(), server: check.server.id, up };
-        self.tell(&health);
-    }
-
-    fn tell(&self, health: &Health) {
-        for worker in &self.workers {
-            worker.send(Control::Health(health.clone()));
-        }
+        (self.report)(health);
     }
 
     /// Adopts another configuration. Checks of unchanged servers keep their state. A server without a check counts as
@@ -121,7 +117,7 @@ impl Checker {
             }
         }
         for check in before.iter().filter(|check| !check.is_up()) {
-            self.tell(&Health { service: check.service.clone(), server: check.server.id, up: true });
+            (self.report)(Health { service: check.service.clone(), server: check.server.id, up: true });
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The active snapshot: a reload replaces it as a whole; new addresses of names and changes by an operator replace a part.
 
 use crate::config::Snapshot;
-use crate::health;
+use crate::health::{self, Health};
 use crate::limits::SharedLimits;
 use crate::observe::journal::Journal;
 use crate::worker::Control;
@@ -35,7 +35,7 @@ impl ActiveConfig {
         journal: Journal,
     ) -> io::Result<Self> {
         let health = match health::is_wanted(&snapshot) {
-            true => Some(health::start(&snapshot, workers.clone(), journal.clone())?),
+            true => Some(start_health(&snapshot, workers.clone(), journal.clone())?),
             false => None,
         };
         Ok(Self { state: Mutex::new(State { snapshot, limits, health }), workers, journal })
@@ -71,7 +71,7 @@ impl ActiveConfig {
         match &state.health {
             Some(health) => health.send(Arc::clone(&next)),
             None if health::is_wanted(&next) => {
-                match health::start(&next, self.workers.clone(), self.journal.clone()) {
+                match start_health(&next, self.workers.clone(), self.journal.clone()) {
                     Ok(health) => state.health = Some(health),
                     Err(error) => {
                         self.journal.line(format_args!("weir: health checks cannot be started: {error}"));
@@ -86,4 +86,18 @@ impl ActiveConfig {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Starts the health checks, which report to all workers.
+fn start_health(
+    snapshot: &Snapshot,
+    workers: Vec<Sender<Control>>,
+    journal: Journal,
+) -> io::Result<Sender<Arc<Snapshot>>> {
+    let report = move |health: Health| {
+        for worker in &workers {
+            worker.send(Control::Health(health.clone()));
+        }
+    };
+    health::start(snapshot, Box::new(report), journal)
 }
