@@ -4,6 +4,7 @@
 mod answer;
 mod change;
 mod connections;
+mod metrics;
 mod services;
 
 use crate::config::document::Rights;
@@ -219,12 +220,12 @@ impl Admin {
     fn state(&self, path: &[u8]) -> Option<Answer> {
         Some(match path {
             b"/metrics" => {
-                // Before the workers are asked: what they answer is of a configuration that is no older than is said here.
+                // Read before the workers report, so that their reports are of this configuration or a newer one.
                 let reloads = self.status.reloads();
                 match gather(&self.workers) {
                     Ok(report) => Answer {
                         kind: "text/plain; version=0.0.4; charset=utf-8",
-                        ..Answer::text(200, report.metrics(&self.status, reloads, &self.upgrades))
+                        ..Answer::text(200, metrics::page(&report, &self.status, reloads, &self.upgrades))
                     },
                     Err(partial) => partial.into(),
                 }

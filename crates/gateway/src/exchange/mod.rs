@@ -6,15 +6,14 @@ mod interims;
 mod line;
 mod retry;
 mod step;
-mod times;
 
+pub(crate) use crate::observe::Times;
 pub(crate) use body::{Body, Trailers};
 pub(crate) use halves::{AnswerHalf, RequestHalf};
 pub(crate) use interims::Interims;
 pub(crate) use line::RequestLine;
 pub(crate) use retry::{Budget, Replay};
 pub(crate) use step::{Event, Head, HeadStep, Step};
-pub(crate) use times::Times;
 
 use crate::config::Policy;
 use crate::keys::{ClientId, ServerId, ServiceId, UpstreamId};

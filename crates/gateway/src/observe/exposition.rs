@@ -4,17 +4,17 @@ use std::fmt::{Display, Write as _};
 
 /// Metric families and their samples, in order.
 #[derive(Debug, Default)]
-pub(super) struct Exposition(String);
+pub(crate) struct Exposition(String);
 
 impl Exposition {
     /// Begins a family: its samples follow.
-    pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) {
+    pub(crate) fn family(&mut self, name: &str, kind: &str, help: &str) {
         // Writing to a string does not fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
     /// Appends a sample. Label values may be any text.
-    pub(super) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+    pub(crate) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
         self.0.push_str(name);
         let mut before = '{';
         for (label, value) in labels {
@@ -36,7 +36,7 @@ impl Exposition {
         let _ = writeln!(self.0, " {value}");
     }
 
-    pub(super) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.0
     }
 }

@@ -1,8 +1,8 @@
 //! Rate-limited lines on stderr, one for each exchange or connection that ended early.
 
+use super::Times;
 use super::journal::{Journal, Level};
 use crate::Reason;
-use crate::exchange::Times;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

@@ -5,12 +5,15 @@ mod counters;
 mod exposition;
 pub(crate) mod journal;
 mod log;
-mod process;
+pub(crate) mod process;
 mod report;
 mod servers;
+mod times;
 
 pub use counters::Counters;
 pub(crate) use counters::{By, Bytes};
+pub(crate) use exposition::Exposition;
 pub(crate) use log::{Context, Log};
 pub(crate) use report::{Report, Tickets};
 pub(crate) use servers::{ServerReport, State};
+pub(crate) use times::Times;

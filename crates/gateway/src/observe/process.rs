@@ -14,7 +14,7 @@ use weir_reactor::limits::open_files;
 struct Stat(Vec<u64>);
 
 /// Appends the metrics. Without `/proc`, only the descriptor limit is known.
-pub(super) fn metrics(text: &mut Exposition) {
+pub(crate) fn metrics(text: &mut Exposition) {
     let mut metric = |name: &str, kind: &str, help: &str, value: f64| {
         text.family(name, kind, help);
         text.sample(name, &[], value);

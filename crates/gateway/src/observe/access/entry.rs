@@ -1,6 +1,6 @@
 //! The facts of one request.
 
-use crate::exchange::Times;
+use crate::observe::Times;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime};
 use weir_http1::{FieldName, RequestHead};
