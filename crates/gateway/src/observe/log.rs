@@ -2,7 +2,7 @@
 
 use super::Times;
 use super::journal::{Journal, Level};
-use crate::Reason;
+use crate::reason::Reason;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

@@ -3,7 +3,7 @@
 use super::Counters;
 use super::counters::{Accepted, BOUNDS, By, Bytes, Negotiated};
 use super::exposition::Exposition;
-use super::servers::{self, ServerReport};
+use super::servers::{self, CLASSES, ServerReport};
 use crate::limits::Open;
 use serde::Serialize;
 use weir_tls::TicketCounts;
@@ -346,5 +346,3 @@ impl Report {
         }
     }
 }
-
-pub(super) const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];

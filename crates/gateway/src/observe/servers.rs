@@ -1,7 +1,6 @@
 //! A snapshot of the servers' state.
 
 use super::exposition::Exposition;
-use super::report::CLASSES;
 use serde::Serialize;
 
 /// The state of one server of a service.
@@ -102,3 +101,6 @@ const STATES: [(State, &str); 5] = [
     (State::Off, "off"),
     (State::Drained, "drained"),
 ];
+
+/// The classes of a status, by its first digit.
+pub(super) const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];

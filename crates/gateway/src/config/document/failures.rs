@@ -1,7 +1,5 @@
 //! Failures of servers, and responses that another server may replace.
 
-use super::route::Retry;
-use super::schema;
 use super::values::texts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de::Error};
@@ -169,6 +167,19 @@ fn statuses(text: &str) -> Option<RangeInclusive<u16>> {
     let (first, last) = (first.parse().ok()?, last.parse().ok()?);
     let is_within = |status| ErrorStatuses::ALL.contains(&status);
     (is_within(first) && is_within(last) && first <= last).then_some(first..=last)
+}
+
+/// Which requests are sent once more, on a new connection, when a pooled connection closes before a byte of the answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Retry {
+    /// Those that may be done twice (RFC 9110 section 9.2.2).
+    #[default]
+    Idempotent,
+    /// All: for services that notice a repetition themselves.
+    Always,
+    /// None.
+    Never,
 }
 
 /// Which requests are sent once more, and when.

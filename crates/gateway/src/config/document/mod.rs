@@ -17,7 +17,7 @@ mod values;
 pub use accept::{AnswerRule, RequestRule};
 pub use dns::{Dns, NameServer, Prefer};
 pub(crate) use failures::Failure;
-pub use failures::{EjectOn, ErrorStatuses, Retries};
+pub use failures::{EjectOn, ErrorStatuses, Retries, Retry};
 pub use limits::{Limits, OwnLimits};
 pub(crate) use listener::RECORD_SIZE;
 pub use listener::{
@@ -28,7 +28,7 @@ pub(crate) use log::Rights;
 pub use log::{Admin, Log, WhenFull};
 pub use min_rate::{MinRate, RouteMinRate};
 pub(crate) use route::RouteDefaults;
-pub use route::{AmbiguousPaths, Edits, Mirror, Rate, RateBy, Redirect, Respond, Retry, Route};
+pub use route::{AmbiguousPaths, Edits, Mirror, Rate, RateBy, Redirect, Respond, Route};
 pub use service::{Balance, Eject, HashOn, Health, Pool, ProxyProtocol, Server, Service, ServiceTls};
 pub use timeouts::{RouteTimeouts, Timeouts};
 pub use tracing::Tracing;

@@ -1,6 +1,6 @@
 //! Routes: which requests, and what becomes of them.
 
-use super::failures::Retries;
+use super::failures::{Retries, Retry};
 use super::min_rate::RouteMinRate;
 use super::schema;
 use super::timeouts::RouteTimeouts;
@@ -161,19 +161,6 @@ pub(crate) struct RouteDefaults {
     timeouts: RouteTimeouts,
     /// Minimum speed of clients that [send and receive bodies](limits.md#slow-bodies), where it differs from the general one.
     min_rate: RouteMinRate,
-}
-
-/// Which requests are sent once more, on a new connection, when a pooled connection closes before a byte of the answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Retry {
-    /// GET, HEAD, PUT, DELETE, OPTIONS and TRACE (RFC 9110 section 9.2.2).
-    #[default]
-    Idempotent,
-    /// All, for services that detect a repetition.
-    Always,
-    /// None.
-    Never,
 }
 
 /// Copies of requests for another service. A client never waits for them.
