@@ -17,44 +17,44 @@ use weir_preface::proxy;
 use weir_tls::{Client, PeerName};
 use weir_transport::{Address, Place};
 
-/// One state of the configuration. A worker gets it by mail; exchanges keep the one that they began with.
+/// One version of the configuration: values alone. Workers get it by mail; an exchange keeps the one that it began with.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
-    /// Of heads and chunks, where a listener or a service sets no others.
+    /// The limits of heads and chunks for listeners and services without their own.
     pub limits: Limits,
     pub listeners: Vec<Listener>,
     pub services: Vec<Service>,
-    /// What was set for servers at run time.
+    /// The settings of servers that an operator changed.
     pub overrides: Overrides,
     pub names: Names,
-    /// What becomes of all requests to some listeners, by name, before any route.
+    /// Redirects of all requests to a listener, by its name, before any route.
     pub redirects: Vec<(Arc<str>, Redirect)>,
     pub routes: Vec<Route>,
-    /// How a route is found.
+    /// The index of routes by host and path.
     pub hosts: Hosts,
-    /// The fields that tell servers about the client.
+    /// The fields that report the client to servers.
     pub forms: Forms,
     /// The gateway's names in `Via`.
     pub via: Via,
-    /// What requests take along to be found again; `None`: nothing.
+    /// The fields by which to trace requests; `None`: none.
     pub tracing: Option<Tracing>,
-    /// The bodies of the gateway's own error answers.
+    /// The bodies of the gateway's own error responses.
     pub pages: Pages,
     /// The access log's file and format.
     pub access: Option<AccessLog>,
-    /// Connections that all clients may have; `None`: as many as descriptors allow.
+    /// The maximum number of clients' connections; `None`: as descriptors allow.
     pub connections: Option<u32>,
-    /// Bytes that all connections may have in memory; `None`: any number.
+    /// The maximum number of bytes in memory for all connections; `None`: no limit.
     pub memory: Option<usize>,
-    /// Handshakes with clients that may be unfinished at one time; `None`: the usual number.
+    /// The maximum number of unfinished handshakes with clients; `None`: the default.
     pub handshakes: Option<u32>,
     /// Their steps in one turn of a worker.
     pub handshakes_per_turn: u32,
-    /// Connections that one client may have; `None`: any number.
+    /// The maximum number of connections of one client; `None`: no limit.
     pub connections_per_client: Option<u32>,
     /// The room for one read, in bytes.
     pub read_size: usize,
-    /// What a connection is held to until its request has a route.
+    /// The terms of a connection until its request has a route.
     pub policy: Policy,
 }
 
@@ -62,18 +62,18 @@ pub(crate) struct Snapshot {
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
     pub dns: Dns,
-    /// How long their addresses hold, if that was said at the start.
+    /// The TTLs of their addresses, as far as the lookups at the start reported them.
     pub ttls: BTreeMap<String, Duration>,
 }
 
-/// The gateway's names in the `Via` of what it forwards; `None`: it adds none.
+/// The gateway's names in `Via` of forwarded messages; `None`: it adds none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Via {
     pub requests: Option<Box<str>>,
     pub responses: Option<Box<str>>,
 }
 
-/// What requests take along to be found again.
+/// The fields by which to trace requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Tracing {
     /// The field with the id.
@@ -81,24 +81,24 @@ pub(crate) struct Tracing {
 }
 
 impl Snapshot {
-    /// How many servers are asked for their health: so many connections there may be for that at one time.
+    /// The number of servers with health checks, and so the maximum of concurrent connections for them.
     pub(crate) fn health_checks(&self) -> usize {
         let checked = self.services.iter().filter(|service| service.health.is_some());
         checked.map(|service| service.servers.len()).sum()
     }
 }
 
-/// The bodies of error answers by status.
+/// The bodies of error responses by status.
 pub(crate) type Pages = BTreeMap<u16, Arc<Page>>;
 
-/// The body of an error answer.
+/// The body of an error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     pub content_type: &'static str,
     pub body: Vec<u8>,
 }
 
-/// Where and how requests are logged.
+/// The settings of the access log.
 #[derive(Clone, Debug)]
 pub(crate) struct AccessLog {
     pub path: PathBuf,
@@ -106,7 +106,7 @@ pub(crate) struct AccessLog {
     pub when_full: WhenFull,
 }
 
-/// Where clients connect: one for each address.
+/// An address for clients, with its settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Listener {
     pub name: Arc<str>,

@@ -1,4 +1,4 @@
-//! The check of one server: a connection, with TLS a handshake, and a request if a path is set.
+//! The check of one server: a connection, a handshake with TLS, and a request if a path is set.
 
 use crate::config;
 use crate::config::document::Health;
@@ -103,7 +103,7 @@ impl Check {
         }
         let socket = match reactor.connect(&self.server.address) {
             Ok(socket) => socket,
-            // That is not the server's fault, and says nothing about it.
+            // A lack of descriptors says nothing about the server.
             Err(error) if Exhausted::is(&error) => {
                 self.state = State::Waiting { until: now + self.health.every };
                 return None;

@@ -1,4 +1,4 @@
-//! Sockets of systemd, as sd_listen_fds(3) describes them.
+//! Sockets from systemd, by sd_listen_fds(3).
 
 use super::{Given, Label};
 use listenfd::ListenFd;
@@ -7,11 +7,11 @@ use std::os::fd::OwnedFd;
 use weir_reactor::Listener;
 use weir_reactor::listener::Hold;
 
-/// The sockets of the environment, with their names. Errors: one cannot be listened on.
+/// Takes the sockets that the environment names. Errors: the process cannot listen on one of them.
 pub(crate) fn sockets() -> Result<Vec<Given>, String> {
     let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
     let mut names = names.split(':');
-    // Without LISTEN_FDS, or with another process's LISTEN_PID, there is none.
+    // Empty without LISTEN_FDS, or with the LISTEN_PID of another process.
     let mut all = ListenFd::from_env();
     let mut sockets = Vec::new();
     for index in 0..all.len() {

@@ -1,7 +1,7 @@
-//! The line between two processes of an upgrade: packets of JSON over a pair of Unix sockets, with descriptors beside them.
+//! The channel between the two processes of an upgrade: packets of JSON over a pair of Unix sockets, with descriptors attached.
 //!
-//! One of the pair is the new process's standard input: the one way to inherit a descriptor that needs no `unsafe`. All others
-//! travel through it (`SCM_RIGHTS`), and arrive as descriptors of a type that closes them.
+//! One of the pair is the new process's standard input: the only way to inherit a descriptor without `unsafe`. All others travel
+//! through it (`SCM_RIGHTS`), and arrive as [`OwnedFd`].
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
@@ -17,18 +17,18 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 use weir_tls::TICKET_SECRET_LEN;
 
-/// One end.
+/// One side of the channel.
 #[derive(Debug)]
 pub(crate) struct Channel {
     socket: OwnedFd,
-    /// Nothing waits longer for the other end.
+    /// The deadline of every wait for the other side.
     until: Option<Instant>,
 }
 
-/// Descriptors in a packet. The kernel takes 253; their description fits a packet in any case.
+/// The maximum number of descriptors in a packet. The kernel takes 253, but their descriptions must fit a packet, too.
 pub(super) const MOST: usize = 64;
 
-/// More than 64 sockets need, with paths of 107 bytes.
+/// The size of a packet: more than 64 sockets with paths of 107 bytes need.
 const PACKET: usize = 64 * 1024;
 
 impl Channel {
@@ -36,15 +36,15 @@ impl Channel {
         Self { socket, until: None }
     }
 
-    /// One end, and the other one for the new process. Errors: as socketpair(2).
+    /// This side, and the socket for the new process. Errors: as socketpair(2).
     pub(super) fn pair() -> io::Result<(Self, OwnedFd)> {
-        // Packets, so that each message has its descriptors, and none is read in part.
+        // Packets keep each message whole and with its descriptors.
         let kind = SocketType::SEQPACKET;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)?;
         Ok((Self::new(ours), theirs))
     }
 
-    /// The end that this process has as its standard input, which becomes `/dev/null`. Errors: it has none.
+    /// The side that this process has as its standard input, which becomes `/dev/null`. Errors: standard input is another file.
     pub(super) fn of_stdin() -> io::Result<Self> {
         let stdin = io::stdin();
         if sockopt::socket_type(&stdin).ok() != Some(SocketType::SEQPACKET) {
@@ -55,12 +55,12 @@ impl Channel {
         Ok(Self::new(ours))
     }
 
-    /// As one that never waits longer than until then for the other end.
+    /// Sets a deadline for every wait for the other side.
     pub(super) fn until(self, until: Instant) -> Self {
         Self { until: Some(until), ..self }
     }
 
-    /// Waits until the other end has sent something, or is closed, or until then. Errors: as poll(2), or it was too long.
+    /// Waits until the other side sends or closes, at most until `until`. Errors: as poll(2), or the time is over.
     pub(super) fn wait(&self, until: Instant) -> io::Result<()> {
         loop {
             let left = Timespec::try_from(until.saturating_duration_since(Instant::now()));
@@ -74,22 +74,22 @@ impl Channel {
         }
     }
 
-    /// Returns what the other end has sent, without waiting for it. What it has not sent by now it cannot send any more: it gets
-    /// an error, so both ends know what was said. Errors: as [`Channel::receive`].
+    /// Takes the message that the other side has sent, without waiting. The other side cannot send any more and gets an error, so
+    /// both sides agree on the last message. Errors: as [`Channel::receive`].
     pub(super) fn last<T: DeserializeOwned>(&self) -> io::Result<(T, Vec<OwnedFd>)> {
         shutdown(&self.socket, Shutdown::Read)?;
         self.receive()
     }
 
-    /// The other end hears no more. Who waits for that goes on; who does not is gone.
+    /// Closes the sending side. A process at [`Channel::wait`] on the other side continues.
     pub(super) fn close(&self) {
         let _ = shutdown(&self.socket, Shutdown::Write);
     }
 
-    /// Leaves no more time for what comes next than there is.
+    /// Limits the next operation to the time until the deadline.
     fn hurry(&self, direction: sockopt::Timeout) -> io::Result<()> {
         let Some(until) = self.until else { return Ok(()) };
-        // As little as the kernel can wait: what is there already is taken.
+        // The shortest timeout of the kernel: a message that has arrived is still received.
         let left = until.saturating_duration_since(Instant::now()).max(Duration::from_micros(1));
         Ok(sockopt::set_socket_timeout(&self.socket, direction, Some(left))?)
     }
@@ -107,8 +107,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Waits for a message and its descriptors. Errors: as recvmsg(2), the other end is closed, or it is no message that this
-    /// version knows.
+    /// Waits for a message and its descriptors. Errors: as recvmsg(2), the other side has closed, or this version does not know the
+    /// message.
     pub(super) fn receive<T: DeserializeOwned>(&self) -> io::Result<(T, Vec<OwnedFd>)> {
         let mut bytes = vec![0; PACKET];
         let mut space = [MaybeUninit::uninit(); SPACE];
@@ -134,14 +134,14 @@ impl Channel {
         Ok((message, descriptors))
     }
 
-    /// Sends a secret, which is in no message. Errors: as send(2).
+    /// Sends a secret in a packet of its own. Errors: as send(2).
     pub(super) fn send_secret(&self, secret: &[u8; TICKET_SECRET_LEN]) -> io::Result<()> {
         self.hurry(sockopt::Timeout::Send)?;
         send(&self.socket, secret, SendFlags::NOSIGNAL)?;
         Ok(())
     }
 
-    /// Waits for one. Errors: as recv(2), or it is none.
+    /// Waits for a secret. Errors: as recv(2), or the packet has another length.
     pub(super) fn receive_secret(&self) -> io::Result<[u8; TICKET_SECRET_LEN]> {
         let mut secret = [0; TICKET_SECRET_LEN];
         let (_, length) = rustix::net::recv(&self.socket, &mut secret, RecvFlags::TRUNC)?;

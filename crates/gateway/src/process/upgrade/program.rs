@@ -1,4 +1,4 @@
-//! The program that an upgrade starts.
+//! The program file that an upgrade starts.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// This program, as it was started: the path, not the file that was there then, since an upgrade puts another one in its place.
+/// This program by its path, not by the file at its start, which an upgrade replaces.
 #[derive(Debug)]
 pub(super) struct Program {
     path: PathBuf,
@@ -15,7 +15,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// That of this process. None: neither its name nor the system says which it is.
+    /// The program of this process; `None`: neither its name nor the system gives the path.
     pub(super) fn of_process() -> Option<Self> {
         let name = env::args_os().next().unwrap_or_default();
         let path = locate(&name, env::var_os("PATH").as_deref()).or_else(|| env::current_exe().ok())?;
@@ -26,7 +26,7 @@ impl Program {
         &self.path
     }
 
-    /// Runs it with the arguments of this process.
+    /// A command with the arguments of this process.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.arg0(&self.name).args(env::args_os().skip(1));
@@ -34,7 +34,7 @@ impl Program {
     }
 }
 
-/// Where a program of this name is, as a shell finds it. Symbolic links stay: they may lead elsewhere at an upgrade.
+/// Finds a program by its name, as a shell does. Keeps symbolic links, which may lead elsewhere at an upgrade.
 fn locate(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
     let is_program = |file: &PathBuf| {
         file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
