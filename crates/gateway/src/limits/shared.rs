@@ -56,3 +56,61 @@ fn slots_of(service: &Service, old: Option<(&Service, &Vec<Option<Arc<Slots>>>)>
     });
     servers.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::document::Config;
+    use crate::config::{Findings, compile};
+    use crate::limits::ClientKey;
+    use std::time::Instant;
+
+    /// A configuration with one route and services of one server each, by name and limit.
+    fn snapshot(services: &[(&str, &str)]) -> Snapshot {
+        let service = |(name, limit): &(&str, &str)| {
+            format!("[service.{name}]\nservers = ['http://192.0.2.1']\n{limit}\n")
+        };
+        let text = format!(
+            "[listener.web]\nbind = '127.0.0.1:0'\n{}[[route]]\nservice = 'app'\nrate = {{ requests = 1, per = '1h' }}\n",
+            services.iter().map(service).collect::<String>()
+        );
+        let config: Config = toml::from_str(&text).unwrap();
+        compile(&config, &mut Findings::default()).unwrap()
+    }
+
+    fn one(limits: &SharedLimits, service: usize) -> Option<&Arc<Slots>> {
+        limits.slots(service)[0].as_ref()
+    }
+
+    #[test]
+    fn open_connections_still_count_after_a_reload_unless_their_limit_is_another_one() {
+        let before = snapshot(&[("app", "max_connections = 2"), ("b", "max_connections = 2"), ("c", "")]);
+        let limits = SharedLimits::new(&before);
+        let slot = one(&limits, 0).and_then(Slots::take);
+        assert!(slot.is_some() && one(&limits, 2).is_none());
+        assert!(!Arc::ptr_eq(one(&limits, 0).unwrap(), one(&limits, 1).unwrap()), "each service has its own");
+        // Another service is the first one now.
+        let after = snapshot(&[
+            ("a", "max_connections = 2"),
+            ("app", "max_connections = 2"),
+            ("b", "max_connections = 3"),
+        ]);
+        let limits = SharedLimits::after(&after, &before.services, &limits);
+        let open: Vec<_> = (0..3).map(|service| one(&limits, service).unwrap().open()).collect();
+        assert_eq!(open, [0, 1, 0]);
+        assert_eq!(one(&limits, 2).unwrap().most(), 3);
+        drop(slot);
+        assert_eq!(one(&limits, 1).unwrap().open(), 0);
+    }
+
+    #[test]
+    fn token_buckets_begin_anew_with_a_reload() {
+        let (snapshot, now) = (snapshot(&[("app", "")]), Instant::now());
+        let limits = SharedLimits::new(&snapshot);
+        let take = |limits: &SharedLimits| limits.rate(0).unwrap().take(ClientKey::of(None), now);
+        assert!(take(&limits).is_ok() && take(&limits).is_err());
+        let limits = SharedLimits::after(&snapshot, &snapshot.services, &limits);
+        assert!(take(&limits).is_ok());
+        assert!(limits.rate(1).is_none());
+    }
+}
