@@ -34,7 +34,9 @@ mod variables;
 mod worker;
 
 pub use config::document::{self, Config, Timeouts};
-pub use config::{Checked, Fault, Finding, Findings, Location, Network, PathPattern, Severity, parse, read};
+pub use config::{
+    Checked, Fault, Finding, Findings, Location, Network, PathPattern, Severity, parse, read, schema,
+};
 pub use observe::Counters;
 pub use process::{Again, GatewayError, Inherited, relay, serve};
 pub use reason::Reason;

@@ -14,6 +14,8 @@ mod log_format;
 mod network;
 mod overrides;
 mod policy;
+#[cfg(test)]
+mod reference;
 pub(crate) mod restart;
 mod schema;
 mod snapshot;
@@ -34,6 +36,7 @@ pub(crate) use overrides::{Override, Overrides, Setting};
 pub(crate) use policy::{
     Forms, InterimLimits, LEAST_BUFFER, MAX_PENDING, MinRate, MinRates, MirrorTo, Policy, RateLimit,
 };
+pub use schema::schema;
 pub use snapshot::Role;
 pub(crate) use snapshot::{
     AccessLog, Action, Conditions, FieldNames, Listener, Names, Pages, Passthrough, Redirect, Route, Server,

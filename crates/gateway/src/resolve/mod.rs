@@ -9,7 +9,8 @@ pub(crate) use ask::Resolver;
 pub(crate) use choice::{Choice, choose};
 pub(crate) use schedule::Schedule;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -28,10 +29,10 @@ pub(crate) struct NameServers {
 }
 
 /// A kind of addresses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prefer {
-    /// At the start the kind that the system prefers, then the kind in use.
+    /// The system's preference at the start, then the kind in use.
     #[default]
     Any,
     /// IPv4.

@@ -2,12 +2,11 @@
 
 use super::{Fault, Findings, beside, listed, min_rates, redirects, size};
 use crate::config::document::{self, AmbiguousPaths, Config, RateBy, Retries, Retry};
-use crate::config::policy::{LEAST_BUFFER, MAX_PENDING, MirrorTo, Policy, RateLimit};
+use crate::config::policy::{MAX_PENDING, MirrorTo, Policy, RateLimit};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Route, Wanted};
 use crate::heads::imitations::is_imitation;
 use crate::route::{Edits, End, Hosts, PathEdit, PathPattern, Template};
 use std::net::Ipv6Addr;
-use std::time::Duration;
 use weir_http1::{FieldName, is_token, may_be_trailer};
 
 /// The routes in order, and their index by host and path. `policy` is the general one, or `None` if it is at fault.

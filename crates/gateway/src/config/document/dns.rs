@@ -2,8 +2,10 @@
 
 pub use crate::resolve::Prefer;
 
+use super::schema;
 use super::values::{duration, texts};
 use crate::resolve::NameServers;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -43,6 +45,10 @@ pub struct Dns {
 pub struct NameServer(pub SocketAddr);
 
 impl Dns {
+    pub(crate) const MIN_TTL: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3600);
+    pub(crate) const MAX_TTL: Duration = Duration::from_secs(86_400);
+    pub(crate) const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(30);
+
     /// The name servers to ask.
     pub(crate) fn name_servers(&self) -> NameServers {
         let addresses = self.servers.iter().map(|server| server.0).collect();

@@ -1,8 +1,9 @@
 //! Failures of servers, and responses that another server may replace.
 
+use super::schema;
 use super::values::texts;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, de::Error};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -169,14 +170,14 @@ fn statuses(text: &str) -> Option<RangeInclusive<u16>> {
     (is_within(first) && is_within(last) && first <= last).then_some(first..=last)
 }
 
-/// Which requests are sent once more, on a new connection, when a pooled connection closes before a byte of the answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+/// Which requests the gateway sends once more when a pooled connection closes before the first byte of the response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Retry {
-    /// Those that may be done twice (RFC 9110 section 9.2.2).
+    /// GET, HEAD, PUT, DELETE, OPTIONS and TRACE (RFC 9110 section 9.2.2).
     #[default]
     Idempotent,
-    /// All: for services that notice a repetition themselves.
+    /// All, for services that detect a repetition.
     Always,
     /// None.
     Never,

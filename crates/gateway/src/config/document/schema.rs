@@ -3,9 +3,9 @@
 
 use super::accept::{AnswerRule, RequestRule};
 use super::dns::NameServer;
+use super::failures::Retry;
 use super::failures::{EjectOn, ErrorStatuses, Retries, RetryTable};
 use super::listener::{Bind, Mode, SecureScheme, Secured};
-use super::route::Retry;
 use super::service::{HashOn, Server, Statuses};
 use super::values::{UNITS_OF_SIZE, UNITS_OF_TIME, duration_text};
 use crate::config::{Network, PathPattern};

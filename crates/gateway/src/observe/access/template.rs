@@ -7,7 +7,7 @@ use crate::text;
 use std::io::Write as _;
 use weir_http1::is_hidden;
 
-    /// Appends the line without its line break.
+/// Appends the line without its line break.
 pub(super) fn write(template: &[LogPiece], line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
     for piece in template {
         match piece {
