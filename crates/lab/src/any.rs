@@ -1,7 +1,7 @@
 //! The commands, dispatched to the instrument of an experiment or result.
 
 use crate::across::{self, Across, Within};
-use crate::error::{ConfigError, LabError};
+use crate::base::error::{ConfigError, LabError};
 use crate::found;
 use crate::history::{self, History, HistoryOptions};
 use crate::instrument::Instrument as _;

@@ -1,8 +1,8 @@
 //! An experiment from its plan to its stored runs: calibration, then the blocks.
 
+use crate::base::error::LabError;
 use crate::comparison;
 use crate::disturbance;
-use crate::error::LabError;
 use crate::experiment::{Precision, Stop};
 use crate::instrument::{Executor, Facts, Instrument, Request, RunOf};
 use crate::plan::{Plan, Turn};

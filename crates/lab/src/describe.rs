@@ -1,10 +1,10 @@
 //! The output of `weir plan`: cells, order, time.
 
+use crate::base::duration::duration;
 use crate::cell::Cell;
 use crate::experiment::{AGAIN, Layout, Order, Stop};
 use crate::instrument::Shown;
 use crate::plan::{Plan, Turn};
-use crate::progress::duration;
 use crate::run::PlannedRun;
 use crate::schedule::duets;
 use crate::words::{QUICK, no_baseline, pair};

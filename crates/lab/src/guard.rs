@@ -4,7 +4,7 @@
 //! its standard input closes, the lab is gone, for whatever reason: the guard kills the listed groups and removes their
 //! network namespaces.
 
-use crate::error::LabError;
+use crate::base::error::LabError;
 use crate::net::clean_of;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::BTreeSet;

@@ -7,8 +7,8 @@ pub use trend::{DEFAULT_THRESHOLD, LEAST_CHANGES, Last, Latest, Rule, Trend};
 
 use crate::across::matching::{Between, Matched, cells, rates_differ};
 use crate::across::sample::Sample;
+use crate::base::error::{ConfigError, LabError};
 use crate::cell::Cell;
-use crate::error::{ConfigError, LabError};
 use crate::instrument::Shown;
 use crate::metric::Metric;
 use crate::options::RunOptions;

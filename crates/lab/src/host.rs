@@ -1,6 +1,6 @@
 //! The requirements of every run: this program, and cores.
 
-use crate::error::{ConfigError, LabError};
+use crate::base::error::{ConfigError, LabError};
 use crate::process;
 use std::path::PathBuf;
 

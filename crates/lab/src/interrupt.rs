@@ -1,6 +1,6 @@
 //! SIGINT and SIGTERM to the lab itself: a flag that every wait checks, so that no process is left behind.
 
-use crate::error::LabError;
+use crate::base::error::LabError;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,9 @@
 //! The commands of the lab: run, plan, report.
 
+use crate::base::error::{ConfigError, LabError};
 use crate::conduct::{Broken, conduct};
-use crate::error::{ConfigError, LabError};
+use crate::describe;
+use crate::doctor;
 use crate::experiment::{Experiment, Stop};
 use crate::export::Reported;
 use crate::found::{self, ExperimentFile};
@@ -9,10 +11,15 @@ use crate::instrument::{Executor, RunOf, Shown};
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::options::RunOptions;
+use crate::page;
 use crate::plan::Plan;
+use crate::planning;
+use crate::profiles;
 use crate::progress::{Bar, note};
+use crate::reader;
+use crate::split;
 use crate::store::{Store, default_directory};
-use crate::{describe, doctor, page, planning, profiles, reader, split, words};
+use crate::words;
 use std::path::{Path, PathBuf};
 
 /// The outcome of a command.

@@ -6,11 +6,11 @@
 //! pipeline. docs/LAB.md describes it on one page.
 
 pub mod across;
+pub mod base;
 pub mod cell;
 pub mod claims;
 pub mod comparison;
 pub mod cost;
-pub mod error;
 pub mod evidence;
 pub mod experiment;
 pub mod export;
@@ -35,17 +35,13 @@ pub mod summary;
 
 mod answer;
 mod any;
-mod cache;
 mod conduct;
 mod counterpart;
 mod describe;
 mod disturbance;
-mod files;
 mod guard;
-mod hash;
 mod host;
 mod lab;
-mod leaves;
 mod page;
 mod pairing;
 mod planning;
@@ -64,7 +60,7 @@ mod value;
 mod words;
 
 pub use any::{compare, compare_levels, history, plan, report, run};
-pub use error::{ConfigError, LabError};
+pub use base::error::{ConfigError, LabError};
 pub use guard::guard;
 pub use lab::Outcome;
 pub use options::RunOptions;

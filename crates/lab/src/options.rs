@@ -1,6 +1,6 @@
 //! The command line of `run` and `plan`.
 
-use crate::error::{ConfigError, LabError};
+use crate::base::error::{ConfigError, LabError};
 use crate::experiment::AGAIN;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};

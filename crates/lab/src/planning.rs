@@ -1,7 +1,7 @@
 //! From an experiment to its plan: which cells are run, and why others are skipped.
 
+use crate::base::error::LabError;
 use crate::cell::{Cell, Levels};
-use crate::error::LabError;
 use crate::experiment::{Experiment, Layout, Stop};
 use crate::instrument::{Candidate, Instrument, Standing};
 use crate::options::RunOptions;

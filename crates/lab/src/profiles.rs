@@ -1,7 +1,7 @@
 //! Profiles of an experiment's cells: separate runs after its blocks, stored beside their runs as folded stacks.
 
+use crate::base::error::LabError;
 use crate::cell::Cell;
-use crate::error::LabError;
 use crate::instrument::{Executor, Instrument, Profiled, Request};
 use crate::plan::Plan;
 use crate::progress::Progress;

@@ -1,6 +1,7 @@
 //! The progress of an experiment on standard error. Nothing is drawn while a window is measured: the bar moves only
 //! between runs.
 
+use crate::base::duration::duration;
 use crate::run::{PlannedRun, Stage};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fmt::Display;
@@ -98,25 +99,4 @@ impl Bar {
 /// Writes a line to standard error. A closed or full one does not stop the measurement.
 pub(crate) fn note(line: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");
-}
-
-/// `4 min 10 s`, `12 s`.
-pub(crate) fn duration(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..60 => format!("{seconds} s"),
-        seconds @ 60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
-        seconds => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations() {
-        assert_eq!(duration(Duration::from_secs(59)), "59 s");
-        assert_eq!(duration(Duration::from_secs(250)), "4 min 10 s");
-        assert_eq!(duration(Duration::from_secs(3700)), "1 h 1 min");
-    }
 }

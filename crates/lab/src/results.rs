@@ -1,8 +1,8 @@
 //! A results directory once loaded: every run judged by the rules of this program, and summed up.
 
+use crate::base::error::LabError;
 use crate::cell::Cell;
 use crate::claims;
-use crate::error::LabError;
 use crate::experiment::Level;
 use crate::instrument::{Instrument, RunOf};
 use crate::machine::Machine;

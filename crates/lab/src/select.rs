@@ -1,7 +1,7 @@
 //! The selection of cells on the command line.
 
+use crate::base::error::ConfigError;
 use crate::cell::Cell;
-use crate::error::ConfigError;
 use crate::experiment::{Experiment, Level, SUBJECTS, canonical, is_setting};
 use crate::instrument::Instrument;
 use std::collections::BTreeSet;

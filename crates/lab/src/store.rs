@@ -1,6 +1,6 @@
 //! The directory of an experiment's results. `summary.json` and `report.html` can be rebuilt from the rest.
 
-use crate::error::LabError;
+use crate::base::error::LabError;
 use crate::instrument::{Instrument, RunOf};
 use crate::machine::Machine;
 use crate::plan::Plan;

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use crate::error::LabError;
+use crate::base::error::LabError;
 use crate::progress::note;
 
 /// The polling interval of a running tool.

@@ -1,9 +1,9 @@
 //! Two results of `weir load` side by side. Two single runs allow no verdict.
 
 use super::matching::check_different;
-use crate::error::{ConfigError, LabError, in_words};
+use crate::base::error::{ConfigError, LabError, in_words};
+use crate::base::leaves::leaves;
 use crate::instrument::gateway::{has_requests, is_lower_bound, p95_us};
-use crate::leaves::leaves;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

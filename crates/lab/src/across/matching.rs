@@ -1,9 +1,9 @@
 //! The comparable cells of two results, and why others are not comparable.
 
 use super::both;
+use crate::base::error::ConfigError;
 use crate::cell::Cell;
 use crate::doctor::Hardware;
-use crate::error::ConfigError;
 use crate::experiment::{Experiment, Level, get};
 use crate::instrument::{RunOf, Shown};
 use crate::machine::Machine;

@@ -18,7 +18,7 @@ pub(crate) use matching::check_different;
 pub use within::Within;
 pub(crate) use within::compare_levels;
 
-use crate::error::{ConfigError, LabError};
+use crate::base::error::{ConfigError, LabError};
 use crate::instrument::Shown;
 use crate::results::Results;
 use matching::Matched;

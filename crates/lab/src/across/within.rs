@@ -1,8 +1,8 @@
 //! The comparison of two levels of a factor in one result: its runs share their blocks, so they are paired.
 
+use crate::base::error::{ConfigError, LabError};
 use crate::cell::Levels;
 use crate::comparison;
-use crate::error::{ConfigError, LabError};
 use crate::experiment::{Compare, Level};
 use crate::export::Reported;
 use crate::instrument::Shown;

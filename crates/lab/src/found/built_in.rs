@@ -1,7 +1,8 @@
 //! The files built into the program, and their unpacked copies, which scripts and compilers need.
 
-use crate::error::LabError;
-use crate::{cache, hash};
+use crate::base::cache;
+use crate::base::error::LabError;
+use crate::base::hash;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;

@@ -2,7 +2,7 @@
 
 use super::built_in;
 use super::file::ExperimentFile;
-use crate::error::{ConfigError, LabError};
+use crate::base::error::{ConfigError, LabError};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs};

@@ -7,7 +7,7 @@ mod folders;
 pub use file::ExperimentFile;
 pub use folders::Folders;
 
-use crate::error::{ConfigError, LabError};
+use crate::base::error::{ConfigError, LabError};
 use std::path::{Component, Path, PathBuf};
 
 const EXPERIMENTS: &str = "experiments";

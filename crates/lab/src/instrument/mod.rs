@@ -8,8 +8,8 @@ pub mod stacks;
 
 pub use shown::{Looks, Page, Shown};
 
+use crate::base::error::{ConfigError, LabError};
 use crate::cell::{Cell, Levels};
-use crate::error::{ConfigError, LabError};
 use crate::experiment::{AGAIN, Experiment, Level};
 use crate::found::ExperimentFile;
 use crate::interrupt::Interrupt;

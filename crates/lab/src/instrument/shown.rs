@@ -1,9 +1,9 @@
 //! The presentation of an instrument's results.
 
 use super::{Instrument, RunOf};
+use crate::base::error::LabError;
 use crate::cell::Cell;
 use crate::comparison;
-use crate::error::LabError;
 use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::results::Results;

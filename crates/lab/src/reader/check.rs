@@ -1,6 +1,6 @@
 //! Checks of experiments beyond the syntax of their keys.
 
-use crate::error::ConfigError;
+use crate::base::error::ConfigError;
 use crate::experiment::{AGAIN, Claim, Experiment, Layout, Level, Levels, SUBJECTS, Stop, is_of_subjects};
 use crate::instrument::{Blame, Instrument};
 use crate::metric::Metric;

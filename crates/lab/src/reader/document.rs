@@ -1,7 +1,7 @@
 //! The experiment file as written, and its conversion to an experiment.
 
 use super::quick::Quick;
-use crate::error::{ConfigError, message_of};
+use crate::base::error::{ConfigError, message_of};
 use crate::experiment::{
     self, Claim, Compare, Experiment, Factor, Layout, Level, Levels, Order, Precision, Stop, canonical,
     is_of_subjects, leaves, one_turn_in_five,

@@ -3,7 +3,7 @@
 use super::check;
 use super::document::Document;
 use super::settings::{SETTABLE, remove_unknown_subjects, with_settings};
-use crate::error::ConfigError;
+use crate::base::error::ConfigError;
 use crate::experiment::{self, Experiment, Level, Stop, canonical};
 use crate::instrument::{Blame, Instrument};
 use crate::options::RunOptions;

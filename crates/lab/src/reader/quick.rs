@@ -1,6 +1,6 @@
 //! `--quick`: cuts an experiment down to few levels, short windows and two blocks.
 
-use crate::error::ConfigError;
+use crate::base::error::ConfigError;
 use crate::experiment::{self, Experiment, Level, Stop, canonical, leaves};
 use crate::instrument::{Blame, Instrument};
 use crate::options::RunOptions;

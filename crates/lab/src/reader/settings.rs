@@ -2,7 +2,7 @@
 
 use super::document::Document;
 use super::quick::STOPS;
-use crate::error::{ConfigError, message_of};
+use crate::base::error::{ConfigError, message_of};
 use crate::experiment::{self, Experiment, canonical};
 use crate::instrument::Instrument;
 use crate::options::{RunOptions, parse_value};

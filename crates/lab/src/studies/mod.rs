@@ -6,12 +6,13 @@ mod text;
 pub use record::{Judged, Measurement};
 pub use text::{markdown, terminal};
 
+use crate::base::error::{ConfigError, LabError};
 use crate::claims::{ClaimVerdict, Finding};
-use crate::error::{ConfigError, LabError};
 use crate::experiment::{Claim, Levels};
+use crate::found;
 use crate::instrument::Instrument;
 use crate::options::RunOptions;
-use crate::{found, reader};
+use crate::reader;
 use record::Record;
 use serde::Deserialize;
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
 //! The stored verdicts on an experiment's claims: a file in `docs/studies` for each experiment.
 
 use super::Study;
+use crate::base::error::LabError;
 use crate::claims::Finding;
-use crate::error::LabError;
 use crate::experiment::{Claim, Layout};
 use crate::found;
 use crate::instrument::Instrument;

@@ -1,8 +1,8 @@
 //! Stored runs of any instrument are checked against the plan and judged by today's rules, a cell shows their median,
 //! and a comparison drops no block for its value.
 
+use crate::base::error::LabError;
 use crate::comparison::Comparison;
-use crate::error::LabError;
 use crate::instrument::gateway::Gateway;
 use crate::instrument::gateway::synthetic::{Shape, Synthetic, Truth};
 use crate::instrument::stacks::synthetic::{self, Made};

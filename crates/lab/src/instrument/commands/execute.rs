@@ -1,7 +1,7 @@
 //! Runs of commands: a fresh process for each.
 
 use super::line::{Found, timeout_ms};
-use crate::error::LabError;
+use crate::base::error::LabError;
 use crate::guard::Guard;
 use crate::instrument::Request;
 use crate::interrupt::Interrupt;

@@ -1,9 +1,9 @@
 //! The command lines of `constants.commands`, in which `{key}` is a placeholder for the level of a factor.
 
+use crate::base::error::ConfigError;
+use crate::base::files::on_path;
 use crate::cell::Levels;
-use crate::error::ConfigError;
 use crate::experiment::{Experiment, Level, get, leaves};
-use crate::files::on_path;
 use crate::instrument::Blame;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -7,12 +7,12 @@ mod tests;
 
 pub use execute::{CommandRunner, Ran};
 
+use crate::base::error::{ConfigError, LabError};
+use crate::base::hash;
 use crate::cell::{Cell, Levels};
-use crate::error::{ConfigError, LabError};
 use crate::experiment::{Experiment, Level, Stop};
 use crate::found::ExperimentFile;
 use crate::guard::Guard;
-use crate::hash;
 use crate::host::{allowed_cores, this_program};
 use crate::instrument::{
     Blame, Candidate, Executor, Facts, Instrument, Request, RunOf, Shown, Standing, taken, with_pair,

@@ -2,7 +2,7 @@
 
 use super::load_table;
 use super::{Conditions, Load, Mode, Side};
-use crate::error::{ConfigError, message_of};
+use crate::base::error::{ConfigError, message_of};
 use crate::experiment::{Experiment, Level, insert, leaves};
 use crate::instrument::Blame;
 use toml::{Table, Value};

@@ -4,9 +4,9 @@
 
 use super::Load;
 use super::levels::listed;
-use crate::error::{ConfigError, LabError};
+use crate::base::error::{ConfigError, LabError};
+use crate::base::hash;
 use crate::experiment::{Experiment, leaves};
-use crate::hash;
 use crate::run::Stage;
 use clap::{Arg, ArgAction, Args as _, Command};
 use std::collections::BTreeMap;

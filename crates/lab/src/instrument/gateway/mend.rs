@@ -2,8 +2,8 @@
 
 use super::Gateway;
 use super::target::text;
+use crate::base::error::LabError;
 use crate::cell::Cell;
-use crate::error::LabError;
 use crate::experiment::SUBJECTS;
 use crate::lab;
 use crate::options::RunOptions;

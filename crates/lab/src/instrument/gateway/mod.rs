@@ -45,15 +45,15 @@ pub(crate) use run::Asked;
 pub use run::{Observation, ProcessReport, Seen};
 pub(crate) use values::{has_requests, is_lower_bound, p95_us};
 
+use crate::base::error::{ConfigError, LabError};
+use crate::base::hash;
+use crate::base::leaves::leaves;
 use crate::cell::Cell;
-use crate::error::{ConfigError, LabError};
 use crate::experiment::Experiment;
 use crate::found::{ExperimentFile, Folders};
-use crate::hash;
 use crate::host::{allowed_cores, this_program};
 use crate::instrument::{Blame, Candidate, Facts, Instrument, RunOf, taken};
 use crate::interrupt::Interrupt;
-use crate::leaves::leaves;
 use crate::machine::Machine;
 use crate::metric::Metric;
 use crate::options::RunOptions;

@@ -1,6 +1,6 @@
 //! Ports for a run.
 
-use crate::error::LabError;
+use crate::base::error::LabError;
 use std::io;
 use std::net::TcpListener;
 use weir_doctor::{LISTENERS_FROM, ROOM_BELOW};

@@ -2,7 +2,7 @@
 
 use super::levels::listed;
 use super::ports::Ports;
-use crate::error::{ConfigError, line_at};
+use crate::base::error::{ConfigError, line_at};
 use crate::placement::list;
 use std::borrow::Cow;
 use std::collections::BTreeMap;

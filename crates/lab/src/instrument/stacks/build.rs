@@ -1,11 +1,11 @@
 //! Lists and builds engines, independently of each other: one that fails to build is absent, the others run.
 
 use super::engine::{Engine, Variant};
-use crate::error::LabError;
-use crate::files::{add_files, on_path};
+use crate::base::error::LabError;
+use crate::base::files::{add_files, on_path};
+use crate::base::hash;
 use crate::found::Folders;
 use crate::guard::Guard;
-use crate::hash;
 use crate::host::this_program;
 use crate::interrupt::Interrupt;
 use crate::progress::note;

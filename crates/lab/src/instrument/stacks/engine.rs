@@ -1,9 +1,9 @@
 //! `engine.toml`: the description of an engine, its build, its runner and its abilities; see `docs/ENGINES.md`.
 
 use super::key::{self, KEYS, Key};
-use crate::cache;
+use crate::base::cache;
+use crate::base::error::{ConfigError, LabError};
 use crate::cell::Levels;
-use crate::error::{ConfigError, LabError};
 use crate::experiment::Level;
 use crate::found::Folders;
 use serde::Deserialize;

@@ -24,8 +24,8 @@ pub use build::{build, list};
 pub(crate) use output::Side;
 pub(crate) use values::Ran;
 
+use crate::base::error::{ConfigError, LabError};
 use crate::cell::Cell;
-use crate::error::{ConfigError, LabError};
 use crate::experiment::{Experiment, Level};
 use crate::found::{ExperimentFile, Folders};
 use crate::guard::Guard;

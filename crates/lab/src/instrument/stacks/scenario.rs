@@ -1,8 +1,8 @@
 //! Scenarios: a runner's task and its conditions, as levels of the task's keys.
 
 use super::key::{self, HANDSHAKE, KEYS, Key, TASKS};
+use crate::base::error::ConfigError;
 use crate::cell::Levels;
-use crate::error::ConfigError;
 use crate::experiment::{Experiment, Factor, Level, SUBJECTS};
 use crate::instrument::Blame;
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! The material of runs beside processes: the certificate, the echoed bodies, the values of templates.
 
-use crate::error::LabError;
-use crate::hash;
+use crate::base::error::LabError;
+use crate::base::hash;
 use crate::instrument::gateway::ports::Ports;
 use crate::instrument::gateway::template::Values;
 use crate::instrument::gateway::{CertificateKind, Suite, Tls, TlsVersion, echo};

@@ -3,7 +3,7 @@
 use super::super::load_table;
 use super::super::run::Asked;
 use super::material;
-use crate::error::LabError;
+use crate::base::error::LabError;
 use crate::instrument::gateway::{Conditions, Framing, Load, OriginKind, RequestKind, Side, Tls};
 use crate::placement::list;
 use crate::run::{PlannedRun, Stage};

@@ -2,7 +2,7 @@
 
 use super::find::look;
 use super::{Target, samples};
-use crate::error::LabError;
+use crate::base::error::LabError;
 use crate::found::Folders;
 use crate::guard::Guard;
 use crate::host::this_program;

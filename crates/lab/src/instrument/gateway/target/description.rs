@@ -1,6 +1,6 @@
 //! `target.toml`: its keys, and the rules checked before anything is rendered.
 
-use crate::error::{ConfigError, message_of};
+use crate::base::error::{ConfigError, message_of};
 use crate::instrument::gateway::levels::listed;
 use crate::instrument::gateway::{Mode, Side};
 use crate::process::Stop;

@@ -2,9 +2,9 @@
 
 use super::Target;
 use super::description::Description;
-use crate::cache;
-use crate::error::{ConfigError, LabError};
-use crate::files::on_path;
+use crate::base::cache;
+use crate::base::error::{ConfigError, LabError};
+use crate::base::files::on_path;
 use crate::found::Folders;
 use crate::instrument::gateway::levels::listed;
 use crate::instrument::gateway::template::Values;

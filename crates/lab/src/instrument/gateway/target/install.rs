@@ -3,14 +3,15 @@
 use super::description::Install;
 use super::find::{Absent, look};
 use super::{Target, Targets, samples};
-use crate::error::{ConfigError, LabError};
+use crate::base::duration::duration;
+use crate::base::error::{ConfigError, LabError};
 use crate::experiment::Experiment;
 use crate::found::Folders;
 use crate::guard::Guard;
 use crate::host::this_program;
 use crate::interrupt::Interrupt;
 use crate::options::RunOptions;
-use crate::progress::{duration, note};
+use crate::progress::note;
 use crate::tool;
 use std::io;
 use std::num::NonZero;

@@ -2,7 +2,7 @@
 
 use super::find::look;
 use super::samples;
-use crate::error::LabError;
+use crate::base::error::LabError;
 use crate::found::Folders;
 use std::collections::BTreeMap;
 use std::fmt::Write;

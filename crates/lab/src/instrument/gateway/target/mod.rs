@@ -18,7 +18,7 @@ pub use install::install;
 pub(crate) use install::install_wanted;
 pub use list::{List, list};
 
-use crate::error::{ConfigError, LabError};
+use crate::base::error::{ConfigError, LabError};
 use crate::host::this_program;
 use crate::instrument::gateway::levels::listed;
 use crate::instrument::gateway::ports::{MOST_SERVERS, Ports};

@@ -1,8 +1,8 @@
 //! The sources of a target: its directory, and what its install script built from it.
 
 use super::Target;
-use crate::files::add_files;
-use crate::hash;
+use crate::base::files::add_files;
+use crate::base::hash;
 use std::fs;
 use std::path::PathBuf;
 

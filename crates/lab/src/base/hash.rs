@@ -1,6 +1,6 @@
 //! SHA-256 of the inputs of a result.
 
-use crate::error::LabError;
+use crate::base::error::LabError;
 use aws_lc_rs::digest::{Context, SHA256, digest};
 use std::fs;
 use std::path::{Path, PathBuf};
