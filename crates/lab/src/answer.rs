@@ -1,10 +1,10 @@
 //! The findings as sentences.
 
 use crate::comparison::Comparison;
+use crate::experiment::metric::Metric;
 use crate::foreign::FOREIGN_MUCH;
 use crate::instrument::Shown;
 use crate::machine::Machine;
-use crate::metric::Metric;
 use crate::results::Results;
 use crate::stats::verdict::{Ratio, Verdict};
 use crate::stats::{BLOCKS_FOR_VERDICT, MOST_BLOCKS};

@@ -2,14 +2,14 @@
 
 use crate::across::{self, Across, Within};
 use crate::base::error::{ConfigError, LabError};
+use crate::experiment::Grammar as _;
+use crate::experiment::options::RunOptions;
 use crate::found;
 use crate::history::{self, History, HistoryOptions};
-use crate::instrument::Instrument as _;
 use crate::instrument::commands::Commands;
 use crate::instrument::gateway::Gateway;
 use crate::instrument::stacks::Stacks;
 use crate::lab::{self, Outcome};
-use crate::options::RunOptions;
 use crate::store::Store;
 use crate::studies::record::{self, Record};
 use crate::studies::{self, Study};

@@ -4,9 +4,9 @@ pub(crate) mod profiled;
 
 use crate::cell::Cell;
 use crate::comparison::{Floors, Runs};
+use crate::experiment::metric::Metric;
 use crate::experiment::{Claim, Layout, Predicate, SUBJECTS};
 use crate::instrument::{Instrument, RunOf};
-use crate::metric::Metric;
 use crate::pairing::{self, Paired, Side};
 use crate::plan::Plan;
 use crate::run::Stage;

@@ -2,9 +2,9 @@
 
 use crate::cell::Cell;
 use crate::counterpart::{Counterpart, counterparts};
+use crate::experiment::metric::Metric;
 use crate::experiment::{Layout, Levels};
 use crate::instrument::{Instrument, RunOf};
-use crate::metric::Metric;
 use crate::pairing::{self, Paired, Side};
 use crate::plan::Plan;
 use crate::stats::verdict::Ratio;

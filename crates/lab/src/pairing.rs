@@ -1,8 +1,8 @@
 //! Two cells block by block: the pairs of valid runs, their estimate, and why it may not count.
 
 use crate::cell::Cell;
+use crate::experiment::metric::Metric;
 use crate::instrument::{Instrument, RunOf};
-use crate::metric::Metric;
 use crate::run::Stage;
 use crate::stats::verdict::Note;
 use crate::stats::{self, ErrorRate, Estimate, hodges_lehmann};

@@ -2,9 +2,9 @@
 
 use crate::base::error::LabError;
 use crate::cell::{Cell, Levels};
+use crate::experiment::options::RunOptions;
 use crate::experiment::{Experiment, Layout, Stop};
 use crate::instrument::{Candidate, Instrument, Standing};
-use crate::options::RunOptions;
 use crate::plan::{Phases, Plan};
 use crate::run::{SCHEMA, Stage};
 use crate::schedule::{duets, numbered};

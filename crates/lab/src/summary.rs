@@ -3,10 +3,10 @@
 use crate::cell::Cell;
 use crate::claims::{self, Finding};
 use crate::comparison::{self, Comparison, Runs};
+use crate::experiment::metric::Metric;
 use crate::foreign::Foreign;
 use crate::instrument::{Instrument, RunOf};
 use crate::machine::Machine;
-use crate::metric::Metric;
 use crate::pairing;
 use crate::plan::Plan;
 use crate::run::{Run, Stage, Validity};

@@ -1,6 +1,6 @@
 //! A cell's value of one metric.
 
-use crate::metric::Metric;
+use crate::experiment::metric::Metric;
 use crate::stats::{self, ErrorRate, hodges_lehmann};
 use weir_report::text::short;
 

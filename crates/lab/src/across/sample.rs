@@ -1,8 +1,8 @@
 //! The runs of a cell in one result; two results share no blocks.
 
 use crate::cell::Cell;
+use crate::experiment::metric::Metric;
 use crate::instrument::{RunOf, Shown};
-use crate::metric::Metric;
 use crate::pairing;
 
 /// A metric over the runs of a cell.

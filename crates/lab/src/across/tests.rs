@@ -4,12 +4,11 @@ mod stacks;
 
 use super::*;
 use crate::experiment::Level;
+use crate::experiment::metric::Metric;
 use crate::export::Compared;
-use crate::instrument::gateway::Gateway;
-use crate::instrument::gateway::Mode;
 use crate::instrument::gateway::synthetic::{Host, Shape, Synthetic, Truth};
+use crate::instrument::gateway::{Gateway, Mode};
 use crate::machine::Machine;
-use crate::metric::Metric;
 use crate::run::Validity;
 use crate::stats::Weight;
 use crate::stats::verdict::Verdict;

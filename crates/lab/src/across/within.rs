@@ -3,10 +3,10 @@
 use crate::base::error::{ConfigError, LabError};
 use crate::cell::Levels;
 use crate::comparison;
+use crate::experiment::options::RunOptions;
 use crate::experiment::{Compare, Level};
 use crate::export::Reported;
 use crate::instrument::Shown;
-use crate::options::RunOptions;
 use crate::results::Results;
 use crate::select::{check_only, of_cells};
 use crate::stats::Weight;

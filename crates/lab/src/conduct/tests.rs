@@ -1,9 +1,9 @@
 use super::*;
+use crate::experiment::options::RunOptions;
 use crate::experiment::{Experiment, Stop};
 use crate::instrument::gateway::target::Targets;
 use crate::instrument::gateway::testing::{experiment, plan as planned, targets};
 use crate::instrument::gateway::{Gateway, Mode, Place as _};
-use crate::options::RunOptions;
 use crate::testing::MockExecutor;
 
 const COSTS: [(&str, f64); 3] = [("direct", 10.0), ("fast", 20.0), ("slow", 25.0)];

@@ -1,7 +1,7 @@
 //! Claims, which are statements of a study as predicates on named cells, and comparisons.
 
 use super::{Level, Levels};
-use crate::metric::Metric;
+use crate::experiment::metric::Metric;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use weir_profile::Category;

@@ -1,18 +1,23 @@
-//! An experiment: its question, factors, constants and claims. `crate::reader` parses it from a file; the instrument
+//! An experiment: its question, factors, constants and claims. [`reader`] parses it from a file; the instrument
 //! defines the meaning of its keys.
 
 mod claim;
 mod factor;
+mod grammar;
 mod level;
 mod levels;
+pub mod metric;
+pub mod options;
+pub(crate) mod reader;
 
 pub use claim::{Claim, Compare, Predicate};
 pub use factor::{Factor, SUBJECTS, canonical, is_setting};
 pub(crate) use factor::{alias, combinations, get, insert, is_levels, is_of_subjects, leaves, remove};
+pub use grammar::{Blame, Grammar};
 pub use level::Level;
 pub use levels::Levels;
 
-use crate::metric::Metric;
+use crate::experiment::metric::Metric;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use toml::{Table, Value};

@@ -1,8 +1,7 @@
 //! The files built into the program, and their unpacked copies, which scripts and compilers need.
 
-use crate::base::cache;
 use crate::base::error::LabError;
-use crate::base::hash;
+use crate::base::{cache, hash};
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;

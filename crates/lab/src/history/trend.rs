@@ -1,7 +1,7 @@
 //! The state of a cell in the newest result, judged by past changes.
 
 use super::{Point, Step};
-use crate::metric::Metric;
+use crate::experiment::metric::Metric;
 use crate::stats::Better;
 use std::fmt;
 

@@ -9,13 +9,13 @@ pub mod stacks;
 pub use shown::{Looks, Page, Shown};
 
 use crate::base::error::{ConfigError, LabError};
-use crate::cell::{Cell, Levels};
-use crate::experiment::{AGAIN, Experiment, Level};
+use crate::cell::Cell;
+use crate::experiment::metric::Metric;
+use crate::experiment::options::RunOptions;
+use crate::experiment::{AGAIN, Experiment, Grammar, Levels};
 use crate::found::ExperimentFile;
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
-use crate::metric::Metric;
-use crate::options::RunOptions;
 use crate::plan::Plan;
 use crate::run::{PlannedRun, Run, Stage};
 use crate::value::Value;
@@ -27,30 +27,15 @@ use std::path::Path;
 use weir_load::result::Limit;
 use weir_profile::Recorded;
 
-/// Makes an error about a key, with its place.
-pub type Blame<'a> = dyn Fn(&str, String) -> ConfigError + 'a;
-
 /// The runs of an instrument.
 pub type RunOf<I> = Run<<I as Instrument>::Seen>;
 
 /// A kind of measurement.
-pub trait Instrument: Copy + Debug + Sized + 'static {
-    /// Its name in an experiment's `instrument`.
-    const NAME: &'static str;
-    /// Its subject: the factor's key, and the word for it.
-    const SUBJECT: &'static str;
-    /// The default directory of the subjects, relative to the experiment's file.
-    const DIRECTORY: &'static str;
-    /// Keys of its own in the file.
-    const OWN_KEYS: &'static [&'static str] = &[];
+pub trait Instrument: Grammar {
     /// Whether the A/A pair runs beside the subjects that `--only` names.
     const KEEPS_PAIR: bool = true;
     /// The default overhead of a run beyond its phases in milliseconds; 0 if unknown.
     const OVERHEAD_MS: u64 = 0;
-    /// Its metrics, in display order.
-    const METRICS: &'static [Metric];
-    /// Whether two runs can be made at the same time, each with a CPU clock of its own.
-    const HAS_DUETS: bool = false;
     /// Whether its executor can sample a subject.
     const HAS_PROFILES: bool = false;
     /// The known spread between sessions.
@@ -63,32 +48,6 @@ pub trait Instrument: Copy + Debug + Sized + 'static {
     /// Executes runs.
     type Executor: Executor<Self>;
 
-    /// Checks the rules of this instrument for an experiment.
-    ///
-    /// # Errors
-    /// An unknown, missing, contradictory or ineffective key, with what was expected.
-    fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError>;
-    /// The keys that distinguish cells, beside their subject.
-    fn keys(experiment: &Experiment) -> Vec<String> {
-        let keys = experiment.factors.iter().map(|factor| factor.key.clone());
-        keys.filter(|key| key != Self::SUBJECT).collect()
-    }
-    /// The levels of a key.
-    fn levels(experiment: &Experiment, key: &str) -> Vec<Level> {
-        experiment.levels(key)
-    }
-    /// Whether a key takes this value if all others are valid.
-    fn takes(_key: &str, value: &toml::Value) -> bool {
-        !value.is_table()
-    }
-    /// Why a key of the conditions has no effect in an experiment, whatever its value, with what was expected.
-    fn ignored(_experiment: &Experiment, _key: &str) -> Option<String> {
-        None
-    }
-    /// A value of a file in `folder`, with paths made absolute.
-    fn placed(_key: &str, value: &toml::Value, _folder: &Path) -> toml::Value {
-        value.clone()
-    }
     /// The compared metrics of a cell; the main one comes first.
     fn compared(_cell: &Cell) -> Vec<Metric> {
         Self::METRICS.to_vec()

@@ -4,7 +4,7 @@ use super::{Instrument, RunOf};
 use crate::base::error::LabError;
 use crate::cell::Cell;
 use crate::comparison;
-use crate::metric::Metric;
+use crate::experiment::metric::Metric;
 use crate::plan::Plan;
 use crate::results::Results;
 use crate::store::Store;

@@ -1,8 +1,8 @@
 use super::*;
+use crate::experiment::options::RunOptions;
 use crate::instrument::gateway::target::Absent;
 use crate::instrument::gateway::testing::{cell, experiment, plan, targets, with};
 use crate::instrument::gateway::{Gateway, Load, Mode};
-use crate::options::RunOptions;
 
 fn options(only: &str) -> RunOptions {
     RunOptions { only: RunOptions::parse_pairs("--only", only).expect("parses"), ..RunOptions::default() }

@@ -8,11 +8,10 @@ pub use text::{markdown, terminal};
 
 use crate::base::error::{ConfigError, LabError};
 use crate::claims::{ClaimVerdict, Finding};
-use crate::experiment::{Claim, Levels};
+use crate::experiment::options::RunOptions;
+use crate::experiment::{Claim, Levels, reader};
 use crate::found;
 use crate::instrument::Instrument;
-use crate::options::RunOptions;
-use crate::reader;
 use record::Record;
 use serde::Deserialize;
 use std::collections::BTreeSet;

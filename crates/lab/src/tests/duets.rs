@@ -3,10 +3,10 @@
 use super::world::*;
 use crate::across::{self, Change};
 use crate::claims::ClaimVerdict;
+use crate::experiment::metric::Metric;
 use crate::experiment::{Experiment, Layout, Stop};
 use crate::instrument::Shown as _;
 use crate::instrument::gateway::{Gateway, Load, Mode, Place as _, Seen};
-use crate::metric::Metric;
 use crate::results::Results;
 use crate::run::Run;
 use crate::stats::verdict::Verdict;

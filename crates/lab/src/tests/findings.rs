@@ -3,13 +3,13 @@
 use super::world::*;
 use crate::claims::ClaimVerdict;
 use crate::conduct::{Broken, conduct};
+use crate::experiment::metric::Metric;
+use crate::experiment::options::RunOptions;
 use crate::experiment::{Claim, Experiment, Level, Precision, Predicate, Stop};
 use crate::instrument::gateway::testing::{experiment, targets};
 use crate::instrument::gateway::{Case, Gateway, Load, Mode, Place as _};
 use crate::lab::report;
 use crate::machine::Machine;
-use crate::metric::Metric;
-use crate::options::RunOptions;
 use crate::stats::Weight;
 use crate::stats::verdict::Verdict;
 use crate::store::Store;

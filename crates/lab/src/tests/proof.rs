@@ -5,8 +5,8 @@
 //! z standard deviations, sqrt(n p (1 - p)), of n p.
 
 use crate::comparison::Comparison;
+use crate::experiment::metric::Metric;
 use crate::instrument::gateway::synthetic::{Host, Shape, Synthetic, Truth};
-use crate::metric::Metric;
 use crate::stats::Weight;
 use crate::stats::verdict::Verdict;
 

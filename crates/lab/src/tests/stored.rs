@@ -3,12 +3,12 @@
 
 use crate::base::error::LabError;
 use crate::comparison::Comparison;
+use crate::experiment::metric::Metric;
 use crate::instrument::gateway::Gateway;
 use crate::instrument::gateway::synthetic::{Shape, Synthetic, Truth};
 use crate::instrument::stacks::synthetic::{self, Made};
 use crate::instrument::stacks::{Side, Stacks};
 use crate::instrument::{Instrument, RunOf};
-use crate::metric::Metric;
 use crate::results::Results;
 use crate::run::{Run, Stage, Validity};
 use crate::stats::verdict::Verdict;

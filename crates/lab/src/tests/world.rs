@@ -1,6 +1,8 @@
 //! A synthetic world: an experiment that is planned, conducted with synthetic results, and reported.
 
 use crate::conduct::{Broken, conduct};
+use crate::experiment::metric::Metric;
+use crate::experiment::options::RunOptions;
 use crate::experiment::{Experiment, Stop};
 use crate::instrument::Shown as _;
 use crate::instrument::gateway::target::Targets;
@@ -8,10 +10,7 @@ use crate::instrument::gateway::testing::{experiment, targets};
 use crate::instrument::gateway::{Gateway, Load, Mode, Place as _};
 use crate::lab::report;
 use crate::machine::Machine;
-use crate::metric::Metric;
-use crate::options::RunOptions;
-use crate::placement::CoreSets;
-use crate::placement::Placement;
+use crate::placement::{CoreSets, Placement};
 use crate::stats::verdict::Verdict;
 use crate::store::Store;
 use crate::summary::Summary;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use weir_lab::evidence::Regressions;
 use weir_lab::export::Past;
 use weir_lab::history::{HistoryOptions, Series, parse_cells};
-use weir_lab::metric::Metric;
+use weir_lab::experiment::metric::Metric;
 
 /// Track cells across many results of the same plan, and check whether the last change is a regression.
 #[derive(Args, Debug)]

@@ -3,9 +3,9 @@
 use super::row::{Cells, Compared, judged, name, row};
 use crate::cell::Cell;
 use crate::comparison::Comparison;
+use crate::experiment::metric::Metric;
 use crate::export::{Table, further, number};
 use crate::instrument::Shown;
-use crate::metric::Metric;
 use crate::results::Results;
 use crate::run::Validity;
 use crate::summary::CellSummary;

@@ -1,11 +1,10 @@
 use super::*;
 use crate::claims::{ClaimVerdict, Evidence, Finding};
-use crate::experiment::Compare;
-use crate::instrument::Instrument as _;
+use crate::experiment::metric::Metric;
+use crate::experiment::{Compare, Grammar as _};
 use crate::instrument::gateway::Gateway;
 use crate::instrument::gateway::synthetic::{Shape, Synthetic, Truth};
 use crate::instrument::stacks::synthetic::{self, Made};
-use crate::metric::Metric;
 use crate::results::Results;
 use crate::run::Validity;
 use crate::stats::Weight;

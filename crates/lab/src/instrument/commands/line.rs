@@ -3,8 +3,7 @@
 use crate::base::error::ConfigError;
 use crate::base::files::on_path;
 use crate::cell::Levels;
-use crate::experiment::{Experiment, Level, get, leaves};
-use crate::instrument::Blame;
+use crate::experiment::{Blame, Experiment, Level, get, leaves};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};

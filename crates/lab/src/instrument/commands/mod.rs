@@ -10,19 +10,19 @@ pub use execute::{CommandRunner, Ran};
 use crate::base::error::{ConfigError, LabError};
 use crate::base::hash;
 use crate::cell::{Cell, Levels};
-use crate::experiment::{Experiment, Level, Stop};
+use crate::experiment::metric::Metric;
+use crate::experiment::options::RunOptions;
+use crate::experiment::reader::{blame, directory_key};
+use crate::experiment::{Blame, Experiment, Grammar, Level, Stop};
 use crate::found::ExperimentFile;
 use crate::guard::Guard;
 use crate::host::{allowed_cores, this_program};
 use crate::instrument::{
-    Blame, Candidate, Executor, Facts, Instrument, Request, RunOf, Shown, Standing, taken, with_pair,
+    Candidate, Executor, Facts, Instrument, Request, RunOf, Shown, Standing, taken, with_pair,
 };
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
-use crate::metric::Metric;
-use crate::options::RunOptions;
 use crate::plan::Plan;
-use crate::reader::{blame, directory_key};
 use crate::run::Validity;
 use crate::summary::Summary;
 pub use line::Found;
@@ -41,16 +41,13 @@ impl Executor<Commands> for CommandRunner {
     }
 }
 
-impl Instrument for Commands {
+impl Grammar for Commands {
     const NAME: &'static str = "commands";
     const SUBJECT: &'static str = "command";
+
     /// Commands run in the directory of the experiment file.
     const DIRECTORY: &'static str = ".";
     const METRICS: &'static [Metric] = &[Metric::WallMs, Metric::ProcessCpuMs];
-
-    type Seen = Ran;
-    type Found = Found;
-    type Executor = CommandRunner;
 
     fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
         if let Stop::Minutes(_) = experiment.stop {
@@ -59,6 +56,12 @@ impl Instrument for Commands {
         }
         line::check(experiment, Self::keys(experiment), wrong)
     }
+}
+
+impl Instrument for Commands {
+    type Seen = Ran;
+    type Found = Found;
+    type Executor = CommandRunner;
 
     fn find(
         experiment: &Experiment,

@@ -2,9 +2,8 @@
 
 use super::Commands;
 use super::line::all;
-use crate::instrument::Instrument as _;
-use crate::options::RunOptions;
-use crate::reader;
+use crate::experiment::options::RunOptions;
+use crate::experiment::{Grammar as _, reader};
 use std::path::PathBuf;
 
 const TEXT: &str = "name = 'c'\nquestion = 'Which?'\ninstrument = 'commands'\nblocks = 5\nseed = 1\n\

@@ -3,8 +3,7 @@
 use super::load_table;
 use super::{Conditions, Load, Mode, Side};
 use crate::base::error::{ConfigError, message_of};
-use crate::experiment::{Experiment, Level, insert, leaves};
-use crate::instrument::Blame;
+use crate::experiment::{Blame, Experiment, Level, insert, leaves};
 use toml::{Table, Value};
 
 /// More cells than this are a mistake.

@@ -6,9 +6,8 @@ use super::template::Values;
 use super::{Side, TlsVersion};
 use crate::base::error::{ConfigError, LabError};
 use crate::cell::Levels;
-use crate::experiment::{Experiment, Level, get};
-use crate::instrument::Blame;
-use crate::options::RunOptions;
+use crate::experiment::options::RunOptions;
+use crate::experiment::{Blame, Experiment, Level, get};
 use std::collections::BTreeSet;
 use toml::{Table, Value};
 
@@ -238,10 +237,10 @@ mod tests {
     use super::super::blame;
     use super::TICKETS;
     use crate::experiment::Experiment;
+    use crate::experiment::options::RunOptions;
     use crate::instrument::gateway::target::Targets;
     use crate::instrument::gateway::template::Values;
     use crate::instrument::gateway::testing::{TEXT, experiment, parse, plan, targets as made_up};
-    use crate::options::RunOptions;
     use std::path::Path;
     use toml::Value;
 

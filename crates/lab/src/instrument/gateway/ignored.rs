@@ -77,8 +77,8 @@ fn is_without_requests(experiment: &Experiment) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::experiment::options::RunOptions;
     use crate::instrument::gateway::testing::{TEXT, parse};
-    use crate::options::RunOptions;
 
     /// The outcome of these `--set` for the tests' experiment, which has both loads, and modes with and without TLS.
     fn outcome(set: &[&str]) -> Result<(), String> {

@@ -49,17 +49,17 @@ use crate::base::error::{ConfigError, LabError};
 use crate::base::hash;
 use crate::base::leaves::leaves;
 use crate::cell::Cell;
-use crate::experiment::Experiment;
+use crate::experiment::metric::Metric;
+use crate::experiment::options::RunOptions;
+use crate::experiment::reader::{blame, directory_key};
+use crate::experiment::{Blame, Experiment, Grammar};
 use crate::found::{ExperimentFile, Folders};
 use crate::host::{allowed_cores, this_program};
-use crate::instrument::{Blame, Candidate, Facts, Instrument, RunOf, taken};
+use crate::instrument::{Candidate, Facts, Instrument, RunOf, taken};
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
-use crate::metric::Metric;
-use crate::options::RunOptions;
 use crate::placement::Placement;
 use crate::plan::Plan;
-use crate::reader::{blame, directory_key};
 use crate::run::{Stage, Validity};
 use crate::store::{Store, check_layout};
 use crate::value::Value;
@@ -73,13 +73,11 @@ use weir_load::result::{Cost, SCHEMA as LOAD_SCHEMA};
 #[derive(Clone, Copy, Debug)]
 pub struct Gateway;
 
-impl Instrument for Gateway {
+impl Grammar for Gateway {
     const NAME: &'static str = "gateway";
     const SUBJECT: &'static str = "target";
     const DIRECTORY: &'static str = "../targets";
     const OWN_KEYS: &'static [&'static str] = &["calibration_runs", "rate_share"];
-    const KEEPS_PAIR: bool = false;
-    const OVERHEAD_MS: u64 = 350;
     const METRICS: &'static [Metric] = &[
         Metric::CpuUsPerRequest,
         Metric::CpuUsPerHandshake,
@@ -107,13 +105,6 @@ impl Instrument for Gateway {
         Metric::ErrorRatio,
     ];
     const HAS_DUETS: bool = true;
-    const HAS_PROFILES: bool = true;
-    const SESSIONS: &'static str =
-        "Nightly runs of one program differ by 5 % from one day to the next, and by 28 % in one of ten.";
-
-    type Seen = Seen;
-    type Found = Targets;
-    type Executor = ProcessExecutor;
 
     fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
         check::check(experiment, wrong)
@@ -130,6 +121,17 @@ impl Instrument for Gateway {
     fn placed(key: &str, value: &toml::Value, folder: &Path) -> toml::Value {
         load_table::placed(key, value, folder)
     }
+}
+
+impl Instrument for Gateway {
+    const KEEPS_PAIR: bool = false;
+    const OVERHEAD_MS: u64 = 350;
+    const HAS_PROFILES: bool = true;
+    const SESSIONS: &'static str =
+        "Nightly runs of one program differ by 5 % from one day to the next, and by 28 % in one of ten.";
+    type Seen = Seen;
+    type Found = Targets;
+    type Executor = ProcessExecutor;
 
     fn compared(cell: &Cell) -> Vec<Metric> {
         values::compared(cell.load(), cell.case())

@@ -3,11 +3,11 @@
 
 use super::testing::{encode, made, result_for, targets};
 use super::{Gateway, Seen};
+use crate::experiment::options::RunOptions;
+use crate::experiment::reader;
 use crate::machine::Machine;
-use crate::options::RunOptions;
 use crate::plan::Plan;
 use crate::planning;
-use crate::reader;
 use crate::results::Results;
 use crate::run::{PlannedRun, Run, Stage};
 use crate::stats::rng::Rng;

@@ -5,7 +5,7 @@ use super::values::unit_metrics;
 use super::vary::{places, words};
 use super::{Gateway, Load};
 use crate::cell::Levels;
-use crate::metric::Metric;
+use crate::experiment::metric::Metric;
 use crate::results::Results;
 use crate::summary::CellSummary;
 use std::fmt::Write;

@@ -4,8 +4,8 @@
 use super::levels::Place as _;
 use super::run::{Seen, parts};
 use crate::experiment::Level;
+use crate::experiment::metric::Metric;
 use crate::instrument::gateway::{Conditions, OriginKind, Side, Tls, TlsVersion, UpstreamConnections};
-use crate::metric::Metric;
 use crate::run::Run;
 use weir_load::result::{Handshakes, LoadResult, Negotiated, Pacer, Tickets};
 use weir_load::{ErrorClass, exceeds_budget};

@@ -26,20 +26,20 @@ pub(crate) use values::Ran;
 
 use crate::base::error::{ConfigError, LabError};
 use crate::cell::Cell;
-use crate::experiment::{Experiment, Level};
+use crate::experiment::metric::Metric;
+use crate::experiment::options::RunOptions;
+use crate::experiment::reader::{blame, directory_key};
+use crate::experiment::{Blame, Experiment, Grammar, Level};
 use crate::found::{ExperimentFile, Folders};
 use crate::guard::Guard;
 use crate::host::{allowed_cores, this_program};
 use crate::instrument::{
-    Blame, Candidate, Executor, Facts, Instrument, Profiled, Request, RunOf, Standing, taken, with_pair,
+    Candidate, Executor, Facts, Instrument, Profiled, Request, RunOf, Standing, taken, with_pair,
 };
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
-use crate::metric::Metric;
-use crate::options::RunOptions;
 use crate::plan::Plan;
 use crate::progress::note;
-use crate::reader::{blame, directory_key};
 use crate::run::{Run, Stage, Validity};
 use crate::store::Store;
 use crate::upgrade::SHARED;
@@ -121,14 +121,12 @@ fn measured_only(recorded: Recorded) -> Recorded {
 /// The functions of a runner that `docs/ENGINES.md` names.
 const MEASURED: [&str; 2] = ["weir_engine_client", "weir_engine_server"];
 
-impl Instrument for Stacks {
+impl Grammar for Stacks {
     const NAME: &'static str = "stacks";
     const SUBJECT: &'static str = "engine";
     const DIRECTORY: &'static str = "../engines";
     const OWN_KEYS: &'static [&'static str] = &["engines", "engines_directory", "scenarios", "instructions"];
-    const OVERHEAD_MS: u64 = 120;
     const HAS_DUETS: bool = true;
-    const HAS_PROFILES: bool = true;
     const METRICS: &'static [Metric] = &[
         Metric::ServerUsPerHandshake,
         Metric::ClientUsPerHandshake,
@@ -143,10 +141,6 @@ impl Instrument for Stacks {
         Metric::CpuUsPerOperation,
         Metric::CpuUsPerMb,
     ];
-
-    type Seen = Ran;
-    type Found = Engines;
-    type Executor = ProcessRunner;
 
     fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
         scenario::check(experiment, wrong)
@@ -167,6 +161,14 @@ impl Instrument for Stacks {
     fn takes(key: &str, value: &toml::Value) -> bool {
         key::find(key).is_none_or(|key| key.check(&Level::of(value)).is_ok())
     }
+}
+
+impl Instrument for Stacks {
+    const OVERHEAD_MS: u64 = 120;
+    const HAS_PROFILES: bool = true;
+    type Seen = Ran;
+    type Found = Engines;
+    type Executor = ProcessRunner;
 
     fn compared(cell: &Cell) -> Vec<Metric> {
         compared(cell).to_vec()

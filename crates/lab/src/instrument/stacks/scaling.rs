@@ -2,7 +2,7 @@
 
 use super::title;
 use crate::cell::Levels;
-use crate::metric::Metric;
+use crate::experiment::metric::Metric;
 use crate::plan::Plan;
 use crate::summary::CellSummary;
 use serde::{Deserialize, Serialize};

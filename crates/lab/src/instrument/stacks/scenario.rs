@@ -3,8 +3,7 @@
 use super::key::{self, HANDSHAKE, KEYS, Key, TASKS};
 use crate::base::error::ConfigError;
 use crate::cell::Levels;
-use crate::experiment::{Experiment, Factor, Level, SUBJECTS};
-use crate::instrument::Blame;
+use crate::experiment::{Blame, Experiment, Factor, Level, SUBJECTS};
 use std::collections::BTreeSet;
 use toml::{Table, Value};
 

@@ -3,7 +3,7 @@
 use super::key::{HANDSHAKE, MEMORY, PRIMITIVE, TRANSFER};
 use super::output::{Seen, Side};
 use crate::cell::Cell;
-use crate::metric::Metric;
+use crate::experiment::metric::Metric;
 use crate::run::Run;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

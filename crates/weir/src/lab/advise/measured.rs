@@ -5,7 +5,7 @@ use std::path::Path;
 use weir_advice::{Advice, Facts, Product, Profiled, Rules, Split, findings};
 use weir_lab::cell::Cell;
 use weir_lab::instrument::gateway::Gateway;
-use weir_lab::metric::Metric;
+use weir_lab::experiment::metric::Metric;
 use weir_lab::results::Results;
 use weir_profile::Profile;
 

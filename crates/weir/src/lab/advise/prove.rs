@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use weir_advice::{Finding, Gain};
 use weir_lab::cell::Cell;
 use weir_lab::instrument::gateway::{Gateway, Mend, Mends, proof};
-use weir_lab::metric::Metric;
+use weir_lab::experiment::metric::Metric;
 use weir_lab::results::Results;
 use weir_lab::stats::verdict::{Ratio, Verdict};
 use weir_report::model::{self, Accuracy};

@@ -1,10 +1,10 @@
 //! Flags of `weir load` in an experiment, valid and invalid.
 
 use super::*;
+use crate::experiment::options::RunOptions;
+use crate::experiment::reader;
 use crate::instrument::gateway::testing::{TEXT, parse};
 use crate::instrument::gateway::{Case, Gateway};
-use crate::options::RunOptions;
-use crate::reader;
 
 /// The tests' experiment in TLS modes only, with this `load` table at its end: its keys are on the lines
 /// from 29 on.

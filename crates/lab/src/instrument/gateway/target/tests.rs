@@ -296,7 +296,8 @@ fn the_experiments_and_targets_of_this_repository_are_right() {
         .filter(|file| !fs::read_to_string(file).expect("is read").contains("instrument = \"stacks\""))
     {
         let options = crate::RunOptions { file: file.clone(), ..crate::RunOptions::default() };
-        let (experiment, _) = crate::reader::load::<Gateway>(&options).expect("the experiment is right");
+        let (experiment, _) =
+            crate::experiment::reader::load::<Gateway>(&options).expect("the experiment is right");
         let tls = experiment.any_conditions().expect("are read").tls;
         let values = crate::instrument::gateway::sample_values(Path::new("no-such-program"), &tls);
         let names = experiment.subjects();

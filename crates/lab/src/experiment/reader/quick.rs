@@ -1,9 +1,8 @@
 //! `--quick`: cuts an experiment down to few levels, short windows and two blocks.
 
 use crate::base::error::ConfigError;
-use crate::experiment::{self, Experiment, Level, Stop, canonical, leaves};
-use crate::instrument::{Blame, Instrument};
-use crate::options::RunOptions;
+use crate::experiment::options::RunOptions;
+use crate::experiment::{self, Blame, Experiment, Grammar, Level, Stop, canonical, leaves};
 use serde::Deserialize;
 use std::path::Path;
 use toml::{Table, Value};
@@ -31,7 +30,7 @@ const QUICK_BLOCKS: u32 = 2;
 const QUICK_MS: i64 = 100;
 
 impl Quick {
-    pub(super) fn cut<I: Instrument>(
+    pub(super) fn cut<I: Grammar>(
         &self,
         experiment: &mut Experiment,
         options: &RunOptions,

@@ -2,12 +2,11 @@
 
 use super::quick::Quick;
 use crate::base::error::{ConfigError, message_of};
+use crate::experiment::options::RunOptions;
 use crate::experiment::{
-    self, Claim, Compare, Experiment, Factor, Layout, Level, Levels, Order, Precision, Stop, canonical,
-    is_of_subjects, leaves, one_turn_in_five,
+    self, Blame, Claim, Compare, Experiment, Factor, Grammar, Layout, Level, Levels, Order, Precision, Stop,
+    canonical, is_of_subjects, leaves, one_turn_in_five,
 };
-use crate::instrument::{Blame, Instrument};
-use crate::options::RunOptions;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
@@ -67,7 +66,7 @@ fn default_margin() -> f64 {
 }
 
 impl Document {
-    pub(super) fn experiment<I: Instrument>(
+    pub(super) fn experiment<I: Grammar>(
         &self,
         options: &RunOptions,
         folder: &Path,

@@ -1,9 +1,9 @@
 //! The grammar: what it accepts and what it rejects.
 
+use crate::experiment::options::RunOptions;
 use crate::experiment::{Experiment, Level, Order, Stop};
 use crate::instrument::gateway::testing::{TEXT, parse};
 use crate::instrument::gateway::{Conditions, Group, Load, Mode, TlsVersion};
-use crate::options::RunOptions;
 
 fn with(from: &str, to: &str) -> Result<Experiment, String> {
     assert!(TEXT.contains(from), "{from}");

@@ -1,15 +1,16 @@
 //! Checks of experiments beyond the syntax of their keys.
 
 use crate::base::error::ConfigError;
-use crate::experiment::{AGAIN, Claim, Experiment, Layout, Level, Levels, SUBJECTS, Stop, is_of_subjects};
-use crate::instrument::{Blame, Instrument};
-use crate::metric::Metric;
+use crate::experiment::metric::Metric;
+use crate::experiment::{
+    AGAIN, Blame, Claim, Experiment, Grammar, Layout, Level, Levels, SUBJECTS, Stop, is_of_subjects,
+};
 use crate::stats::MOST_BLOCKS;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 /// Checks the cells of claims, comparisons and `leave_out`.
-pub(super) fn claims<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+pub(super) fn claims<I: Grammar>(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
     for (index, claim) in experiment.claims.iter().enumerate() {
         check_claim::<I>(experiment, claim, &format!("claims.{index}"), wrong)?;
     }
@@ -35,7 +36,7 @@ pub(super) fn claims<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) 
 }
 
 /// Checks everything that `--quick` can change.
-pub(super) fn all_but_claims<I: Instrument>(
+pub(super) fn all_but_claims<I: Grammar>(
     experiment: &Experiment,
     wrong: &Blame<'_>,
 ) -> Result<(), ConfigError> {
@@ -44,7 +45,7 @@ pub(super) fn all_but_claims<I: Instrument>(
     I::check(experiment, wrong)
 }
 
-fn check_names<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+fn check_names<I: Grammar>(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let name = &experiment.name;
     if name.is_empty() || !name.chars().all(plain) {
@@ -72,7 +73,7 @@ fn check_names<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> Res
     }
 }
 
-fn check_numbers<I: Instrument>(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+fn check_numbers<I: Grammar>(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
     let Experiment { calibration_runs, rate_share, margin, stop, layout, alone_blocks, .. } = *experiment;
     match layout {
         Layout::Blocks if alone_blocks > 0 => {
@@ -132,7 +133,7 @@ fn in_range<T: PartialOrd + Display>(
     Err(wrong(key, format!("invalid value `{value}`: expected {} to {}", range.start(), range.end())))
 }
 
-fn check_claim<I: Instrument>(
+fn check_claim<I: Grammar>(
     experiment: &Experiment,
     claim: &Claim,
     place: &str,
@@ -185,7 +186,7 @@ fn check_claim<I: Instrument>(
 }
 
 /// Checks that each key is a factor or constant of the experiment, with a known level.
-fn check_selector<I: Instrument>(
+fn check_selector<I: Grammar>(
     experiment: &Experiment,
     selector: &Levels,
     place: &str,
@@ -209,7 +210,7 @@ fn check_selector<I: Instrument>(
 }
 
 /// The keys that distinguish cells.
-fn keys<I: Instrument>(experiment: &Experiment) -> Vec<String> {
+fn keys<I: Grammar>(experiment: &Experiment) -> Vec<String> {
     [I::SUBJECT.to_owned()].into_iter().chain(I::keys(experiment)).collect()
 }
 

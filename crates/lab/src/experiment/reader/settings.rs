@@ -3,9 +3,8 @@
 use super::document::Document;
 use super::quick::STOPS;
 use crate::base::error::{ConfigError, message_of};
-use crate::experiment::{self, Experiment, canonical};
-use crate::instrument::Instrument;
-use crate::options::{RunOptions, parse_value};
+use crate::experiment::options::{RunOptions, parse_value};
+use crate::experiment::{self, Experiment, Grammar, canonical};
 use toml::{Table, Value};
 
 /// The keys of the document that `--set` can override.
@@ -31,10 +30,7 @@ pub(super) const SETTABLE: [&str; 18] = [
 ];
 
 /// The file, parsed again with the values of `--set`.
-pub(super) fn with_settings<I: Instrument>(
-    text: &str,
-    options: &RunOptions,
-) -> Result<Document, ConfigError> {
+pub(super) fn with_settings<I: Grammar>(text: &str, options: &RunOptions) -> Result<Document, ConfigError> {
     let mut table: Table =
         toml::from_str(text).map_err(|error| ConfigError::toml(options.file.display(), text, &error))?;
     for (key, words) in &options.set {
@@ -85,7 +81,7 @@ fn set_condition(table: &mut Table, key: &str, value: Value) {
 }
 
 /// `tls.version=1.2` is a number in TOML, but a word for the instrument.
-fn meant<I: Instrument>(key: &str, value: Value, text: &str) -> Value {
+fn meant<I: Grammar>(key: &str, value: Value, text: &str) -> Value {
     let word = Value::from(text);
     match !value.is_array() && !I::takes(key, &value) && I::takes(key, &word) {
         true => word,

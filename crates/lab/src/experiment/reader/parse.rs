@@ -4,9 +4,8 @@ use super::check;
 use super::document::Document;
 use super::settings::{SETTABLE, remove_unknown_subjects, with_settings};
 use crate::base::error::ConfigError;
-use crate::experiment::{self, Experiment, Level, Stop, canonical};
-use crate::instrument::{Blame, Instrument};
-use crate::options::RunOptions;
+use crate::experiment::options::RunOptions;
+use crate::experiment::{self, Blame, Experiment, Grammar, Level, Stop, canonical};
 use std::path::Path;
 use toml::Table;
 
@@ -16,7 +15,7 @@ const OWN_KEYS: [&str; 6] =
 
 /// Reads the experiment file and applies the options. Also returns the text.
 /// Errors: unknown, missing, contradictory or ineffective keys and values, with their place and the allowed ones.
-pub(crate) fn load<I: Instrument>(options: &RunOptions) -> Result<(Experiment, String), ConfigError> {
+pub(crate) fn load<I: Grammar>(options: &RunOptions) -> Result<(Experiment, String), ConfigError> {
     let file = &options.file;
     let text = std::fs::read_to_string(file)
         .map_err(|error| ConfigError::new(file.display(), format!("cannot read: {error}")))?;
@@ -24,7 +23,7 @@ pub(crate) fn load<I: Instrument>(options: &RunOptions) -> Result<(Experiment, S
 }
 
 /// Parses the file's text and applies the options.
-pub(crate) fn parse<I: Instrument>(
+pub(crate) fn parse<I: Grammar>(
     file: &Path,
     text: &str,
     options: &RunOptions,
@@ -63,7 +62,7 @@ pub(crate) fn parse<I: Instrument>(
     Ok(experiment)
 }
 
-fn check_own_keys<I: Instrument>(text: &str, wrong: &Blame<'_>) -> Result<(), ConfigError> {
+fn check_own_keys<I: Grammar>(text: &str, wrong: &Blame<'_>) -> Result<(), ConfigError> {
     let table: Table = toml::from_str(text).unwrap_or_default();
     let is_others = |key: &&&str| table.contains_key(**key) && !I::OWN_KEYS.contains(*key);
     match OWN_KEYS.iter().find(is_others) {
@@ -73,7 +72,7 @@ fn check_own_keys<I: Instrument>(text: &str, wrong: &Blame<'_>) -> Result<(), Co
 }
 
 /// Checks that a key of `--set` has an effect.
-fn check_effect<I: Instrument>(
+fn check_effect<I: Grammar>(
     experiment: &Experiment,
     key: &str,
     wrong: &Blame<'_>,
@@ -89,7 +88,7 @@ fn check_effect<I: Instrument>(
     }
 }
 
-fn not_of<I: Instrument>() -> String {
+fn not_of<I: Grammar>() -> String {
     format!("unknown key for `instrument = \"{}\"`", I::NAME)
 }
 
