@@ -2,14 +2,14 @@
 
 pub(crate) mod profiled;
 
-use crate::cell::Cell;
 use crate::comparison::{Floors, Runs};
 use crate::experiment::metric::Metric;
 use crate::experiment::{Claim, Layout, Predicate, SUBJECTS};
 use crate::instrument::{Instrument, RunOf};
 use crate::pairing::{self, Paired, Side};
-use crate::plan::Plan;
-use crate::run::Stage;
+use crate::planning::cell::Cell;
+use crate::planning::plan::Plan;
+use crate::planning::planned_run::Stage;
 use crate::stats::verdict::{Noise, Note};
 use crate::stats::{BLOCKS_FOR_INTERVAL, ErrorRate, Estimate, Interval, Weight};
 use serde::{Deserialize, Serialize};

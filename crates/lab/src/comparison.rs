@@ -1,12 +1,12 @@
 //! Comparisons of cells, and their verdicts in words.
 
-use crate::cell::Cell;
-use crate::counterpart::{Counterpart, counterparts};
 use crate::experiment::metric::Metric;
 use crate::experiment::{Layout, Levels};
 use crate::instrument::{Instrument, RunOf};
 use crate::pairing::{self, Paired, Side};
-use crate::plan::Plan;
+use crate::planning::cell::Cell;
+use crate::planning::counterpart::{Counterpart, counterparts};
+use crate::planning::plan::Plan;
 use crate::stats::verdict::Ratio;
 use crate::stats::{self, fdr};
 

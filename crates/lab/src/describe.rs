@@ -1,12 +1,12 @@
 //! The output of `weir plan`: cells, order, time.
 
 use crate::base::duration::duration;
-use crate::cell::Cell;
 use crate::experiment::{AGAIN, Layout, Order, Stop};
 use crate::instrument::Shown;
-use crate::plan::{Plan, Turn};
-use crate::run::PlannedRun;
-use crate::schedule::duets;
+use crate::planning::cell::Cell;
+use crate::planning::plan::{Plan, Turn};
+use crate::planning::planned_run::PlannedRun;
+use crate::planning::schedule::duets;
 use crate::words::{QUICK, no_baseline, pair};
 use std::collections::BTreeMap;
 use std::fmt::Write;

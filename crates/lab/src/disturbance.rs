@@ -2,7 +2,7 @@
 
 use crate::foreign::FOREIGN_MUCH;
 use crate::instrument::{Instrument, RunOf};
-use crate::plan::Turn;
+use crate::planning::plan::Turn;
 use weir_load::plural;
 
 /// The highest foreign load of the runs, if above the limit.

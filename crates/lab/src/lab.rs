@@ -12,8 +12,8 @@ use crate::instrument::{Executor, RunOf, Shown};
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
 use crate::page;
-use crate::plan::Plan;
-use crate::planning;
+use crate::planning::plan::Plan;
+use crate::planning::planner;
 use crate::profiles;
 use crate::progress::{Bar, note};
 use crate::split;
@@ -52,7 +52,7 @@ impl<I: Shown> Setup<I> {
     }
 
     fn plan(&self) -> Result<Plan, LabError> {
-        planning::plan::<I>(self.experiment.clone(), &self.found, &self.options)
+        planner::plan::<I>(self.experiment.clone(), &self.found, &self.options)
     }
 }
 

@@ -7,7 +7,6 @@
 
 pub mod across;
 pub mod base;
-pub mod cell;
 pub mod claims;
 pub mod comparison;
 pub mod cost;
@@ -21,8 +20,7 @@ pub mod instrument;
 pub mod interrupt;
 pub mod machine;
 mod once;
-pub mod placement;
-pub mod plan;
+pub mod planning;
 pub mod process;
 pub mod profiles;
 pub mod results;
@@ -34,7 +32,6 @@ pub mod summary;
 mod answer;
 mod any;
 mod conduct;
-mod counterpart;
 mod describe;
 mod disturbance;
 mod guard;
@@ -42,10 +39,7 @@ mod host;
 mod lab;
 mod page;
 mod pairing;
-mod planning;
 mod progress;
-mod schedule;
-mod select;
 mod split;
 #[cfg(test)]
 mod testing;

@@ -1,7 +1,7 @@
 //! The machine of a result.
 
 use crate::doctor::{Finding, Hardware};
-use crate::placement::Placement;
+use crate::planning::placement::Placement;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -7,7 +7,7 @@ use crate::doctor;
 use crate::experiment::metric::Metric;
 use crate::instrument::{Instrument, Page, RunOf, Shown};
 use crate::machine::Machine;
-use crate::plan::Plan;
+use crate::planning::plan::Plan;
 use crate::results::Results;
 use crate::split;
 use crate::stats::Better;
@@ -190,7 +190,7 @@ fn invalid<I: Instrument>(run: &RunOf<I>) -> InvalidRun {
 /// How to reproduce the last run of each cell by hand.
 fn reproductions<I: Shown>(results: &Results<I>) -> Vec<Reproduction> {
     let cells = by_cell(&results.plan, &results.runs);
-    let one = |(cell, runs): &(&crate::cell::Cell, Vec<&RunOf<I>>)| {
+    let one = |(cell, runs): &(&crate::planning::cell::Cell, Vec<&RunOf<I>>)| {
         let commands = I::reproduction(&results.plan, cell, runs)?;
         Some(Reproduction { mode: I::chapter(cell), cell: cell.to_string(), commands })
     };

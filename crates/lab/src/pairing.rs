@@ -1,9 +1,9 @@
 //! Two cells block by block: the pairs of valid runs, their estimate, and why it may not count.
 
-use crate::cell::Cell;
 use crate::experiment::metric::Metric;
 use crate::instrument::{Instrument, RunOf};
-use crate::run::Stage;
+use crate::planning::cell::Cell;
+use crate::planning::planned_run::Stage;
 use crate::stats::verdict::Note;
 use crate::stats::{self, ErrorRate, Estimate, hodges_lehmann};
 use std::collections::BTreeMap;

@@ -1,11 +1,11 @@
 //! Profiles of an experiment's cells: separate runs after its blocks, stored beside their runs as folded stacks.
 
 use crate::base::error::LabError;
-use crate::cell::Cell;
 use crate::instrument::{Executor, Instrument, Profiled, Request};
-use crate::plan::Plan;
+use crate::planning::cell::Cell;
+use crate::planning::plan::Plan;
+use crate::planning::planned_run::{PlannedRun, Stage};
 use crate::progress::Progress;
-use crate::run::{PlannedRun, Stage};
 use crate::store::Store;
 use serde::{Deserialize, Serialize};
 use std::fs;

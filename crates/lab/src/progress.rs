@@ -2,7 +2,7 @@
 //! between runs.
 
 use crate::base::duration::duration;
-use crate::run::{PlannedRun, Stage};
+use crate::planning::planned_run::{PlannedRun, Stage};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fmt::Display;
 use std::io::{self, Write as _};

@@ -1,14 +1,14 @@
 //! A results directory once loaded: every run judged by the rules of this program, and summed up.
 
 use crate::base::error::LabError;
-use crate::cell::Cell;
 use crate::claims;
 use crate::experiment::Level;
 use crate::instrument::{Instrument, RunOf};
 use crate::machine::Machine;
-use crate::plan::Plan;
+use crate::planning::cell::Cell;
+use crate::planning::plan::Plan;
+use crate::planning::planned_run::PlannedRun;
 use crate::profiles::{self, CellProfile};
-use crate::run::PlannedRun;
 use crate::store::Store;
 use crate::summary::Summary;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,44 +1,8 @@
-//! One run of one cell: its plan, its measurements, and its validity.
+//! One run of one cell as stored: its plan, its measurements, and its validity.
 
-use crate::cell::Cell;
+use crate::planning::planned_run::{PlannedRun, SCHEMA};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// A planned process run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlannedRun {
-    /// Names its file: stage, position and cell.
-    pub id: String,
-    /// Calibration or a block.
-    pub stage: Stage,
-    /// The cell.
-    pub cell: Cell,
-    /// In a duet, the id of the cell that is measured at the same time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<String>,
-}
-
-/// The part of an experiment that a run belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stage {
-    /// Before the blocks: finds each subject's maximum.
-    Calibration,
-    /// A block, counted from 1.
-    Block(u32),
-    /// After the blocks: samples the subject, and is never compared.
-    Profile,
-}
-
-impl Stage {
-    /// Its block; 0 outside the blocks.
-    pub fn block(self) -> u32 {
-        match self {
-            Self::Calibration | Self::Profile => 0,
-            Self::Block(block) => block,
-        }
-    }
-}
 
 /// A run as stored: its plan, its validity, and beside these the measurements of its instrument.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,9 +18,6 @@ pub struct Run<S> {
     #[serde(flatten)]
     pub seen: S,
 }
-
-/// The schema's version of stored runs and plans. Version 1 is supported too.
-pub const SCHEMA: u32 = 2;
 
 impl<S> Run<S> {
     /// Not judged yet.

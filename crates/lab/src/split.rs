@@ -1,8 +1,8 @@
 //! The cost of a request by category: CPU per request of the measured runs, times the shares of the profiles.
 
 use crate::answer::capital;
-use crate::cell::Cell;
 use crate::instrument::Shown;
+use crate::planning::cell::Cell;
 use crate::profiles::CellProfile;
 use crate::results::Results;
 use serde_json::{Value as Json, json};

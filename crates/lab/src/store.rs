@@ -3,8 +3,8 @@
 use crate::base::error::LabError;
 use crate::instrument::{Instrument, RunOf};
 use crate::machine::Machine;
-use crate::plan::Plan;
-use crate::run::SCHEMA;
+use crate::planning::plan::Plan;
+use crate::planning::planned_run::SCHEMA;
 use crate::upgrade;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,6 +1,5 @@
 //! An experiment's findings: each cell over its blocks, the comparisons and the claims.
 
-use crate::cell::Cell;
 use crate::claims::{self, Finding};
 use crate::comparison::{self, Comparison, Runs};
 use crate::experiment::metric::Metric;
@@ -8,8 +7,10 @@ use crate::foreign::Foreign;
 use crate::instrument::{Instrument, RunOf};
 use crate::machine::Machine;
 use crate::pairing;
-use crate::plan::Plan;
-use crate::run::{Run, Stage, Validity};
+use crate::planning::cell::Cell;
+use crate::planning::plan::Plan;
+use crate::planning::planned_run::Stage;
+use crate::run::{Run, Validity};
 use crate::stats::Weight;
 use crate::value::Value;
 use std::collections::{BTreeMap, BTreeSet};

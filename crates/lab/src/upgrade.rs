@@ -1,7 +1,7 @@
 //! Upgrades results of schema 1, in which gateways and stacks had plans and runs of their own forms, to the current
 //! schema. The rest of the program knows no other.
 
-use crate::run::SCHEMA;
+use crate::planning::planned_run::SCHEMA;
 use serde_json::{Map, Value, json};
 
 /// Levels that were fields of gateways' cells, and the factors' keys.

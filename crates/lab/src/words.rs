@@ -1,12 +1,12 @@
 //! Findings in words, the same for all instruments: on a terminal, within 100 columns, and in the report.
 
 use crate::answer::sentences;
-use crate::cell::Cell;
 use crate::claims::{self, Finding};
 use crate::comparison::Comparison;
 use crate::experiment::Layout;
 use crate::instrument::Shown;
-use crate::plan::Plan;
+use crate::planning::cell::Cell;
+use crate::planning::plan::Plan;
 use crate::results::Results;
 use crate::split;
 use crate::stats::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, ErrorRate, Weight};

@@ -1,7 +1,7 @@
 //! How to compare two values of a condition: in one result, whose runs share their blocks.
 
 use crate::experiment::Level;
-use crate::plan::Plan;
+use crate::planning::plan::Plan;
 use toml::Value;
 use weir_report::markup::quote;
 

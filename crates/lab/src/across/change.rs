@@ -2,10 +2,10 @@
 
 use super::matching::{Between, Matched, Pair, rates_differ};
 use super::sample::Sample;
-use crate::cell::{Cell, Levels};
 use crate::comparison::heading;
 use crate::experiment::metric::Metric;
 use crate::instrument::Shown;
+use crate::planning::cell::{Cell, Levels};
 use crate::stats::verdict::{Noise, Note, Ratio, Rule, Verdict};
 use crate::stats::{self, ErrorRate, fdr};
 use serde::ser::SerializeMap as _;

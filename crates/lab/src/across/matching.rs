@@ -2,12 +2,12 @@
 
 use super::both;
 use crate::base::error::ConfigError;
-use crate::cell::Cell;
 use crate::doctor::Hardware;
 use crate::experiment::options::parse_value;
 use crate::experiment::{Experiment, Level, get};
 use crate::instrument::{RunOf, Shown};
 use crate::machine::Machine;
+use crate::planning::cell::Cell;
 use crate::results::Results;
 use crate::summary::by_cell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,9 +1,9 @@
 //! The runs of a cell in one result; two results share no blocks.
 
-use crate::cell::Cell;
 use crate::experiment::metric::Metric;
 use crate::instrument::{RunOf, Shown};
 use crate::pairing;
+use crate::planning::cell::Cell;
 
 /// A metric over the runs of a cell.
 #[derive(Clone, Debug)]

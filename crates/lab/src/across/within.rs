@@ -1,14 +1,14 @@
 //! The comparison of two levels of a factor in one result: its runs share their blocks, so they are paired.
 
 use crate::base::error::{ConfigError, LabError};
-use crate::cell::Levels;
 use crate::comparison;
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Compare, Level};
 use crate::export::Reported;
 use crate::instrument::Shown;
+use crate::planning::cell::Levels;
+use crate::planning::select::{check_only, of_cells};
 use crate::results::Results;
-use crate::select::{check_only, of_cells};
 use crate::stats::Weight;
 use crate::summary::by_cell;
 use crate::words;

@@ -2,7 +2,7 @@
 
 use super::{ClaimVerdict, Evidence, Finding, finding};
 use crate::experiment::{Claim, Predicate};
-use crate::plan::Plan;
+use crate::planning::plan::Plan;
 use crate::profiles::CellProfile;
 use weir_profile::Profile;
 use weir_stats::proportion;

@@ -8,7 +8,7 @@ pub use compared::Compared;
 pub use past::Past;
 pub use reported::Reported;
 
-use crate::cell::Levels;
+use crate::planning::cell::Levels;
 use weir_report::export::{Table, csv, junit, markdown, number};
 
 /// Levels with columns of their own.

@@ -9,15 +9,16 @@ pub mod stacks;
 pub use shown::{Looks, Page, Shown};
 
 use crate::base::error::{ConfigError, LabError};
-use crate::cell::Cell;
+use crate::experiment::Experiment;
 use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
-use crate::experiment::{AGAIN, Experiment, Grammar, Levels};
-use crate::found::ExperimentFile;
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
-use crate::plan::Plan;
-use crate::run::{PlannedRun, Run, Stage};
+use crate::planning::cell::Cell;
+use crate::planning::plan::Plan;
+use crate::planning::planned_run::PlannedRun;
+use crate::planning::subjects::Subjects;
+use crate::run::Run;
 use crate::value::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -31,11 +32,7 @@ use weir_profile::Recorded;
 pub type RunOf<I> = Run<<I as Instrument>::Seen>;
 
 /// A kind of measurement.
-pub trait Instrument: Grammar {
-    /// Whether the A/A pair runs beside the subjects that `--only` names.
-    const KEEPS_PAIR: bool = true;
-    /// The default overhead of a run beyond its phases in milliseconds; 0 if unknown.
-    const OVERHEAD_MS: u64 = 0;
+pub trait Instrument: Subjects {
     /// Whether its executor can sample a subject.
     const HAS_PROFILES: bool = false;
     /// The known spread between sessions.
@@ -43,8 +40,6 @@ pub trait Instrument: Grammar {
 
     /// The measurements of one run, stored beside its plan and its validity.
     type Seen: Clone + Debug + PartialEq + Serialize + DeserializeOwned;
-    /// The subjects of an experiment, as found on this machine.
-    type Found;
     /// Executes runs.
     type Executor: Executor<Self>;
 
@@ -60,17 +55,6 @@ pub trait Instrument: Grammar {
     fn has(_metric: Metric, _cell: &Cell) -> bool {
         true
     }
-
-    /// Finds the subjects on this machine, and what they support.
-    ///
-    /// # Errors
-    /// An invalid description, or a demand that no subject meets.
-    fn find(
-        experiment: &Experiment,
-        file: &ExperimentFile,
-        options: &RunOptions,
-        text: &str,
-    ) -> Result<Self::Found, LabError>;
     /// Installs the absent subjects that the experiment or the options name. Returns whether any was installed; a
     /// failed installation is reported, but no error.
     ///
@@ -83,29 +67,6 @@ pub trait Instrument: Grammar {
         _interrupt: &Interrupt,
     ) -> Result<bool, LabError> {
         Ok(false)
-    }
-    /// Every cell, also those that cannot run on this machine.
-    ///
-    /// # Errors
-    /// An impossible combination of levels.
-    fn candidates(experiment: &Experiment, found: &Self::Found) -> Result<Vec<Candidate>, ConfigError>;
-    /// The absent subjects, and why.
-    fn absent(found: &Self::Found) -> BTreeMap<String, String>;
-    /// Further skipped cells of present subjects, beside the candidates' own reasons, a line each.
-    fn dropped(_experiment: &Experiment, _found: &Self::Found) -> Vec<String> {
-        Vec::new()
-    }
-    /// The cells of the runs before the first block.
-    fn calibration(_experiment: &Experiment, _cells: &[Cell]) -> Result<Vec<Cell>, ConfigError> {
-        Ok(Vec::new())
-    }
-    /// Milliseconds of a run's phases, as far as they are known in advance.
-    fn phases_ms(_experiment: &Experiment, _cell: &Cell, _stage: Stage) -> u64 {
-        0
-    }
-    /// Overheads of runs beyond their phases in milliseconds, by the subjects that declare them.
-    fn overheads_ms(_found: &Self::Found) -> BTreeMap<String, u64> {
-        BTreeMap::new()
     }
 
     /// Prepares what `plan` needs, such as builds; subjects that cannot be prepared become absent.
@@ -275,39 +236,6 @@ pub struct Request<'a> {
     pub experiment: &'a Experiment,
     /// Requests per second offered; `None` in a closed loop.
     pub rate: Option<f64>,
-}
-
-/// A subject's cells at these levels, the second of the A/A pair included, with ids that begin with `place`.
-pub(crate) fn with_pair(experiment: &Experiment, subject: &str, levels: &Levels, place: &str) -> Vec<Cell> {
-    let again = (experiment.aa.as_deref() == Some(subject)).then(|| format!("{subject}{AGAIN}"));
-    let names = [Some(subject.to_owned()), again].into_iter().flatten();
-    let cell = |name: String| {
-        let (id, subject) = (format!("{place}{name}"), subject.to_owned());
-        Cell { id, name, subject, levels: levels.clone() }
-    };
-    names.map(cell).collect()
-}
-
-/// A cell that could run.
-#[derive(Clone, Debug)]
-pub struct Candidate {
-    /// The cell.
-    pub cell: Cell,
-    /// Whether it can.
-    pub standing: Standing,
-    /// A remark on its results.
-    pub remark: Option<String>,
-}
-
-/// Whether a cell can run on this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It can.
-    Present,
-    /// Its subject is absent.
-    Absent,
-    /// Its subject is present but cannot run it.
-    Unable(String),
 }
 
 /// The foreign load: processes outside a run and other guests.

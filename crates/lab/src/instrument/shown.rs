@@ -2,10 +2,10 @@
 
 use super::{Instrument, RunOf};
 use crate::base::error::LabError;
-use crate::cell::Cell;
 use crate::comparison;
 use crate::experiment::metric::Metric;
-use crate::plan::Plan;
+use crate::planning::cell::Cell;
+use crate::planning::plan::Plan;
 use crate::results::Results;
 use crate::store::Store;
 use crate::summary::{CellSummary, Summary};

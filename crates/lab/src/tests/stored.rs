@@ -9,8 +9,9 @@ use crate::instrument::gateway::synthetic::{Shape, Synthetic, Truth};
 use crate::instrument::stacks::synthetic::{self, Made};
 use crate::instrument::stacks::{Side, Stacks};
 use crate::instrument::{Instrument, RunOf};
+use crate::planning::planned_run::Stage;
 use crate::results::Results;
-use crate::run::{Run, Stage, Validity};
+use crate::run::{Run, Validity};
 use crate::stats::verdict::Verdict;
 use crate::store::Store;
 

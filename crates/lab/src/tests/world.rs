@@ -10,7 +10,7 @@ use crate::instrument::gateway::testing::{experiment, targets};
 use crate::instrument::gateway::{Gateway, Load, Mode, Place as _};
 use crate::lab::report;
 use crate::machine::Machine;
-use crate::placement::{CoreSets, Placement};
+use crate::planning::placement::{CoreSets, Placement};
 use crate::stats::verdict::Verdict;
 use crate::store::Store;
 use crate::summary::Summary;

@@ -1,11 +1,11 @@
 //! The cells and comparisons of a result, in each format.
 
 use super::row::{Cells, Compared, judged, name, row};
-use crate::cell::Cell;
 use crate::comparison::Comparison;
 use crate::experiment::metric::Metric;
 use crate::export::{Table, further, number};
 use crate::instrument::Shown;
+use crate::planning::cell::Cell;
 use crate::results::Results;
 use crate::run::Validity;
 use crate::summary::CellSummary;

@@ -2,8 +2,8 @@
 
 use crate::base::error::ConfigError;
 use crate::base::files::on_path;
-use crate::cell::Levels;
 use crate::experiment::{Blame, Experiment, Level, get, leaves};
+use crate::planning::cell::Levels;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};

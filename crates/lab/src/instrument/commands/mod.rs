@@ -9,7 +9,6 @@ pub use execute::{CommandRunner, Ran};
 
 use crate::base::error::{ConfigError, LabError};
 use crate::base::hash;
-use crate::cell::{Cell, Levels};
 use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
 use crate::experiment::reader::{blame, directory_key};
@@ -17,12 +16,12 @@ use crate::experiment::{Blame, Experiment, Grammar, Level, Stop};
 use crate::found::ExperimentFile;
 use crate::guard::Guard;
 use crate::host::{allowed_cores, this_program};
-use crate::instrument::{
-    Candidate, Executor, Facts, Instrument, Request, RunOf, Shown, Standing, taken, with_pair,
-};
+use crate::instrument::{Executor, Facts, Instrument, Request, RunOf, Shown, taken};
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
-use crate::plan::Plan;
+use crate::planning::cell::{Cell, Levels};
+use crate::planning::plan::Plan;
+use crate::planning::subjects::{Candidate, Standing, Subjects, with_pair};
 use crate::run::Validity;
 use crate::summary::Summary;
 pub use line::Found;
@@ -58,10 +57,8 @@ impl Grammar for Commands {
     }
 }
 
-impl Instrument for Commands {
-    type Seen = Ran;
+impl Subjects for Commands {
     type Found = Found;
-    type Executor = CommandRunner;
 
     fn find(
         experiment: &Experiment,
@@ -105,6 +102,11 @@ impl Instrument for Commands {
     fn absent(found: &Found) -> BTreeMap<String, String> {
         found.absent.clone()
     }
+}
+
+impl Instrument for Commands {
+    type Seen = Ran;
+    type Executor = CommandRunner;
 
     fn machine(_: &Experiment, found: &Found) -> Result<Machine, LabError> {
         let mut machine = Machine::read(&allowed_cores()?);

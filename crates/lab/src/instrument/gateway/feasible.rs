@@ -5,9 +5,9 @@ use super::target::{Target, Targets};
 use super::template::Values;
 use super::{Side, TlsVersion};
 use crate::base::error::{ConfigError, LabError};
-use crate::cell::Levels;
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Blame, Experiment, Level, get};
+use crate::planning::cell::Levels;
 use std::collections::BTreeSet;
 use toml::{Table, Value};
 
@@ -215,7 +215,7 @@ fn missing_core(level: &Value, allowed: &[usize]) -> Option<String> {
     let has = |core: i64| usize::try_from(core).is_ok_and(|core| allowed.contains(&core));
     let mut cores = level.as_array().into_iter().flatten().filter_map(Value::as_integer);
     let core = cores.find(|core| !has(*core))?;
-    let (level, allowed) = (Level::of(level), crate::placement::list(allowed));
+    let (level, allowed) = (Level::of(level), crate::planning::placement::list(allowed));
     Some(format!("`{level}`: this machine has no core {core}: expected one of {allowed}"))
 }
 

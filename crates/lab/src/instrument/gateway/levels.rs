@@ -1,8 +1,8 @@
 //! The levels of every cell of gateways, typed.
 
 use super::{Case, Load, Mode};
-use crate::cell::{Cell, Levels};
 use crate::experiment::{Level, is_setting};
+use crate::planning::cell::{Cell, Levels};
 use serde::de::value::{Error, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer as _};
 use std::fmt::Display;

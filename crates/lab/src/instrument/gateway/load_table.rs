@@ -7,7 +7,7 @@ use super::levels::listed;
 use crate::base::error::{ConfigError, LabError};
 use crate::base::hash;
 use crate::experiment::{Experiment, leaves};
-use crate::run::Stage;
+use crate::planning::planned_run::Stage;
 use clap::{Arg, ArgAction, Args as _, Command};
 use std::collections::BTreeMap;
 use std::path::Path;

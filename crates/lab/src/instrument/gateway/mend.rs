@@ -3,11 +3,11 @@
 use super::Gateway;
 use super::target::text;
 use crate::base::error::LabError;
-use crate::cell::Cell;
 use crate::experiment::SUBJECTS;
 use crate::experiment::options::RunOptions;
 use crate::lab;
-use crate::plan::Plan;
+use crate::planning::cell::Cell;
+use crate::planning::plan::Plan;
 use crate::results::Results;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -48,19 +48,21 @@ pub(crate) use values::{has_requests, is_lower_bound, p95_us};
 use crate::base::error::{ConfigError, LabError};
 use crate::base::hash;
 use crate::base::leaves::leaves;
-use crate::cell::Cell;
 use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
 use crate::experiment::reader::{blame, directory_key};
 use crate::experiment::{Blame, Experiment, Grammar};
 use crate::found::{ExperimentFile, Folders};
 use crate::host::{allowed_cores, this_program};
-use crate::instrument::{Candidate, Facts, Instrument, RunOf, taken};
+use crate::instrument::{Facts, Instrument, RunOf, taken};
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
-use crate::placement::Placement;
-use crate::plan::Plan;
-use crate::run::{Stage, Validity};
+use crate::planning::cell::Cell;
+use crate::planning::placement::Placement;
+use crate::planning::plan::Plan;
+use crate::planning::planned_run::Stage;
+use crate::planning::subjects::{Candidate, Subjects};
+use crate::run::Validity;
 use crate::store::{Store, check_layout};
 use crate::value::Value;
 use run::{Parts, parts};
@@ -123,23 +125,10 @@ impl Grammar for Gateway {
     }
 }
 
-impl Instrument for Gateway {
+impl Subjects for Gateway {
     const KEEPS_PAIR: bool = false;
     const OVERHEAD_MS: u64 = 350;
-    const HAS_PROFILES: bool = true;
-    const SESSIONS: &'static str =
-        "Nightly runs of one program differ by 5 % from one day to the next, and by 28 % in one of ten.";
-    type Seen = Seen;
     type Found = Targets;
-    type Executor = ProcessExecutor;
-
-    fn compared(cell: &Cell) -> Vec<Metric> {
-        values::compared(cell.load(), cell.case())
-    }
-
-    fn compared_in_duets(cell: &Cell) -> Vec<Metric> {
-        vec![values::unit_metrics(cell.case()).cpu]
-    }
 
     fn find(
         experiment: &Experiment,
@@ -161,15 +150,6 @@ impl Instrument for Gateway {
             experiment.check_baseline(text, &targets, &wrong)?;
         }
         Ok(targets)
-    }
-
-    fn install(
-        experiment: &Experiment,
-        targets: &Targets,
-        options: &RunOptions,
-        interrupt: &Interrupt,
-    ) -> Result<bool, LabError> {
-        target::install_wanted(experiment, targets, options, interrupt)
     }
 
     fn candidates(experiment: &Experiment, targets: &Targets) -> Result<Vec<Candidate>, ConfigError> {
@@ -197,6 +177,31 @@ impl Instrument for Gateway {
     fn overheads_ms(targets: &Targets) -> BTreeMap<String, u64> {
         let present = targets.present.iter();
         present.filter_map(|(name, target)| Some((name.clone(), target.overhead_ms()?))).collect()
+    }
+}
+
+impl Instrument for Gateway {
+    const HAS_PROFILES: bool = true;
+    const SESSIONS: &'static str =
+        "Nightly runs of one program differ by 5 % from one day to the next, and by 28 % in one of ten.";
+    type Seen = Seen;
+    type Executor = ProcessExecutor;
+
+    fn compared(cell: &Cell) -> Vec<Metric> {
+        values::compared(cell.load(), cell.case())
+    }
+
+    fn compared_in_duets(cell: &Cell) -> Vec<Metric> {
+        vec![values::unit_metrics(cell.case()).cpu]
+    }
+
+    fn install(
+        experiment: &Experiment,
+        targets: &Targets,
+        options: &RunOptions,
+        interrupt: &Interrupt,
+    ) -> Result<bool, LabError> {
+        target::install_wanted(experiment, targets, options, interrupt)
     }
 
     fn machine(experiment: &Experiment, targets: &Targets) -> Result<Machine, LabError> {

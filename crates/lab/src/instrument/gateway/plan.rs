@@ -5,11 +5,12 @@ use super::run::Seen;
 use super::target::{Target, Targets};
 use super::{Case, Load, Mode};
 use crate::base::error::{ConfigError, LabError};
-use crate::cell::{Cell, Levels};
 use crate::experiment::{AGAIN, Experiment, Layout, Level};
-use crate::instrument::{Candidate, Standing};
-use crate::plan::{EqualRate, Plan};
-use crate::run::{Run, Stage};
+use crate::planning::cell::{Cell, Levels};
+use crate::planning::plan::{EqualRate, Plan};
+use crate::planning::planned_run::Stage;
+use crate::planning::subjects::{Candidate, Standing};
+use crate::run::Run;
 use std::collections::BTreeMap;
 use toml::Value;
 

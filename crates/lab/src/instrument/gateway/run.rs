@@ -1,7 +1,8 @@
 //! The measurements of one run of a gateway.
 
 use super::{Conditions, Place as _, gc};
-use crate::run::{PlannedRun, Run};
+use crate::planning::planned_run::PlannedRun;
+use crate::run::Run;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -6,10 +6,11 @@ use super::{Gateway, Seen};
 use crate::experiment::options::RunOptions;
 use crate::experiment::reader;
 use crate::machine::Machine;
-use crate::plan::Plan;
-use crate::planning;
+use crate::planning::plan::Plan;
+use crate::planning::planned_run::{PlannedRun, Stage};
+use crate::planning::planner;
 use crate::results::Results;
-use crate::run::{PlannedRun, Run, Stage};
+use crate::run::Run;
 use crate::stats::rng::Rng;
 use crate::store::Store;
 use std::fs;
@@ -94,7 +95,7 @@ impl Synthetic {
         let directory = tempfile::tempdir_in(place).expect("a directory");
         let experiment =
             reader::parse::<Gateway>(Path::new("e.toml"), &text, &RunOptions::default()).expect("parses");
-        let plan = planning::plan::<Gateway>(experiment, &targets(directory.path()), &RunOptions::default())
+        let plan = planner::plan::<Gateway>(experiment, &targets(directory.path()), &RunOptions::default())
             .expect("plans");
         let results = directory.path().join("results");
         let store = Store::create(&results).expect("is made");

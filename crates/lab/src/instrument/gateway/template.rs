@@ -3,7 +3,7 @@
 use super::levels::listed;
 use super::ports::Ports;
 use crate::base::error::{ConfigError, line_at};
-use crate::placement::list;
+use crate::planning::placement::list;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Display;

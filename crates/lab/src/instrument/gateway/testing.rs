@@ -5,13 +5,14 @@ use super::run::Asked;
 use super::target::Targets;
 use super::{Case, Gateway, Load, Mode, Observation, Place as _, ProcessReport, Seen, Side};
 use crate::base::error::LabError;
-use crate::cell::{Cell, Levels};
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Experiment, Level, reader};
 use crate::instrument::Instrument as _;
-use crate::plan::Plan;
-use crate::planning;
-use crate::run::{PlannedRun, Run, Stage};
+use crate::planning::cell::{Cell, Levels};
+use crate::planning::plan::Plan;
+use crate::planning::planned_run::{PlannedRun, Stage};
+use crate::planning::planner;
+use crate::run::Run;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
@@ -289,5 +290,5 @@ pub(crate) fn plan(
     targets: &Targets,
     options: &RunOptions,
 ) -> Result<Plan, LabError> {
-    planning::plan::<Gateway>(experiment, targets, options)
+    planner::plan::<Gateway>(experiment, targets, options)
 }

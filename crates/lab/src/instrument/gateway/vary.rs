@@ -2,9 +2,9 @@
 
 use super::Load;
 use super::levels::{Place, listed};
-use crate::cell::Levels;
 use crate::experiment::Level;
-use crate::plan::Plan;
+use crate::planning::cell::Levels;
+use crate::planning::plan::Plan;
 use std::collections::{BTreeMap, BTreeSet};
 use weir_load::plural;
 

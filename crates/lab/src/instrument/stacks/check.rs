@@ -3,7 +3,7 @@
 use super::key::{self, HANDSHAKE, MEMORY, TRANSFER};
 use super::output::{Facts, Memory, Negotiated, Seen, Side};
 use super::values::{Described, Ran};
-use crate::cell::Levels;
+use crate::planning::cell::Levels;
 
 /// The first fault of a run.
 pub(super) fn first_wrong(scenario: &Levels, ran: &Ran) -> Option<String> {

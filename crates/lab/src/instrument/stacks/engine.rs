@@ -3,9 +3,9 @@
 use super::key::{self, KEYS, Key};
 use crate::base::cache;
 use crate::base::error::{ConfigError, LabError};
-use crate::cell::Levels;
 use crate::experiment::Level;
 use crate::found::Folders;
+use crate::planning::cell::Levels;
 use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -25,7 +25,6 @@ pub(crate) use output::Side;
 pub(crate) use values::Ran;
 
 use crate::base::error::{ConfigError, LabError};
-use crate::cell::Cell;
 use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
 use crate::experiment::reader::{blame, directory_key};
@@ -33,14 +32,15 @@ use crate::experiment::{Blame, Experiment, Grammar, Level};
 use crate::found::{ExperimentFile, Folders};
 use crate::guard::Guard;
 use crate::host::{allowed_cores, this_program};
-use crate::instrument::{
-    Candidate, Executor, Facts, Instrument, Profiled, Request, RunOf, Standing, taken, with_pair,
-};
+use crate::instrument::{Executor, Facts, Instrument, Profiled, Request, RunOf, taken};
 use crate::interrupt::Interrupt;
 use crate::machine::Machine;
-use crate::plan::Plan;
+use crate::planning::cell::Cell;
+use crate::planning::plan::Plan;
+use crate::planning::planned_run::Stage;
+use crate::planning::subjects::{Candidate, Standing, Subjects, with_pair};
 use crate::progress::note;
-use crate::run::{Run, Stage, Validity};
+use crate::run::{Run, Validity};
 use crate::store::Store;
 use crate::upgrade::SHARED;
 use engine::{Engine, Variant};
@@ -163,24 +163,9 @@ impl Grammar for Stacks {
     }
 }
 
-impl Instrument for Stacks {
+impl Subjects for Stacks {
     const OVERHEAD_MS: u64 = 120;
-    const HAS_PROFILES: bool = true;
-    type Seen = Ran;
     type Found = Engines;
-    type Executor = ProcessRunner;
-
-    fn compared(cell: &Cell) -> Vec<Metric> {
-        compared(cell).to_vec()
-    }
-
-    fn compared_in_duets(cell: &Cell) -> Vec<Metric> {
-        compared_in_duets(cell).to_vec()
-    }
-
-    fn has(metric: Metric, cell: &Cell) -> bool {
-        measured(cell).contains(&metric)
-    }
 
     fn find(
         experiment: &Experiment,
@@ -222,6 +207,24 @@ impl Instrument for Stacks {
 
     fn phases_ms(_: &Experiment, cell: &Cell, _: Stage) -> u64 {
         cell.levels.number("window_ms").unwrap_or(0)
+    }
+}
+
+impl Instrument for Stacks {
+    const HAS_PROFILES: bool = true;
+    type Seen = Ran;
+    type Executor = ProcessRunner;
+
+    fn compared(cell: &Cell) -> Vec<Metric> {
+        compared(cell).to_vec()
+    }
+
+    fn compared_in_duets(cell: &Cell) -> Vec<Metric> {
+        compared_in_duets(cell).to_vec()
+    }
+
+    fn has(metric: Metric, cell: &Cell) -> bool {
+        measured(cell).contains(&metric)
     }
 
     /// Builds the engines that are not built yet.

@@ -1,9 +1,9 @@
 //! Scaling: the rate per thread as the number of threads grows.
 
 use super::title;
-use crate::cell::Levels;
 use crate::experiment::metric::Metric;
-use crate::plan::Plan;
+use crate::planning::cell::Levels;
+use crate::planning::plan::Plan;
 use crate::summary::CellSummary;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -77,8 +77,8 @@ pub(super) fn in_locks(plan: &Plan, found: &CellSummary, ns: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cell::Cell;
     use crate::experiment::Level;
+    use crate::planning::cell::Cell;
     use crate::run::Validity;
     use crate::value::Value;
 

@@ -2,8 +2,8 @@
 
 use super::key::{self, HANDSHAKE, KEYS, Key, TASKS};
 use crate::base::error::ConfigError;
-use crate::cell::Levels;
 use crate::experiment::{Blame, Experiment, Factor, Level, SUBJECTS};
+use crate::planning::cell::Levels;
 use std::collections::BTreeSet;
 use toml::{Table, Value};
 

@@ -4,14 +4,15 @@ use super::engine::{Description, Engine};
 use super::output::{Facts, Memory, Seen, Side, Times};
 use super::values::Ran;
 use super::{Engines, Stacks};
-use crate::cell::Cell;
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Stop, reader};
 use crate::instrument::Shown as _;
 use crate::machine::Machine;
-use crate::planning;
+use crate::planning::cell::Cell;
+use crate::planning::planned_run::PlannedRun;
+use crate::planning::planner;
 use crate::results::Results;
-use crate::run::{PlannedRun, Run};
+use crate::run::Run;
 use crate::stats::rng::Rng;
 use crate::summary::Summary;
 use std::path::{Path, PathBuf};
@@ -98,7 +99,7 @@ pub(crate) fn results(made: &Made<'_>) -> Results<Stacks> {
     };
     let present = ["fast", "slow"].map(|name| (name.to_owned(), engine(name))).into();
     let engines = Engines { present, absent: [].into() };
-    let plan = planning::plan::<Stacks>(experiment, &engines, &RunOptions::default()).expect("plans");
+    let plan = planner::plan::<Stacks>(experiment, &engines, &RunOptions::default()).expect("plans");
     let versions = [("fast", made.version), ("slow", "7")];
     let prefixed = |prefix: &str| {
         versions.map(|(name, version)| (name.to_owned(), format!("{prefix} {version}"))).into()

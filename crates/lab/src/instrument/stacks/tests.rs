@@ -8,9 +8,9 @@ use crate::experiment::{Claim, Level, reader};
 use crate::instrument::Shown as _;
 use crate::lab;
 use crate::page;
-use crate::planning;
+use crate::planning::planned_run::PlannedRun;
+use crate::planning::planner;
 use crate::results::Results;
-use crate::run::PlannedRun;
 use crate::summary::Summary;
 use crate::testing::no_guard;
 use crate::words;
@@ -99,7 +99,7 @@ impl Bench {
     fn plan(&self) -> (Plan, Engines) {
         let experiment = self.experiment().expect("is read");
         let engines = Engines::find(&experiment, &Folders::engines(Some(&self.0.path().join("engines"))));
-        let plan = planning::plan::<Stacks>(experiment, &engines, &RunOptions::default()).expect("plans");
+        let plan = planner::plan::<Stacks>(experiment, &engines, &RunOptions::default()).expect("plans");
         (plan, engines)
     }
 

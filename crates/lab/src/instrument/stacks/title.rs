@@ -2,8 +2,8 @@
 
 use super::key::{HANDSHAKE, Key, PRIMITIVE};
 use super::scenario::usual_tickets;
-use crate::cell::Levels;
 use crate::experiment::Level;
+use crate::planning::cell::Levels;
 use weir_load::plural;
 
 /// The distinguishing properties of a scenario in words, without defaults.

@@ -2,8 +2,8 @@
 
 use super::key::{HANDSHAKE, MEMORY, PRIMITIVE, TRANSFER};
 use super::output::{Seen, Side};
-use crate::cell::Cell;
 use crate::experiment::metric::Metric;
+use crate::planning::cell::Cell;
 use crate::run::Run;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -9,7 +9,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use weir_advice::{Finding, Gain};
-use weir_lab::cell::Cell;
+use weir_lab::planning::cell::Cell;
 use weir_lab::instrument::gateway::{Gateway, Mend, Mends, proof};
 use weir_lab::experiment::metric::Metric;
 use weir_lab::results::Results;

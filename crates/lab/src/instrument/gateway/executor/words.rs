@@ -5,8 +5,8 @@ use super::super::run::Asked;
 use super::material;
 use crate::base::error::LabError;
 use crate::instrument::gateway::{Conditions, Framing, Load, OriginKind, RequestKind, Side, Tls};
-use crate::placement::list;
-use crate::run::{PlannedRun, Stage};
+use crate::planning::placement::list;
+use crate::planning::planned_run::{PlannedRun, Stage};
 use std::fs;
 use std::path::{Path, PathBuf};
 

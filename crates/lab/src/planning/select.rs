@@ -1,9 +1,8 @@
 //! The selection of cells on the command line.
 
 use crate::base::error::ConfigError;
-use crate::cell::Cell;
-use crate::experiment::{Experiment, Level, SUBJECTS, canonical, is_setting};
-use crate::instrument::Instrument;
+use crate::experiment::{Experiment, Grammar, Level, SUBJECTS, canonical, is_setting};
+use crate::planning::cell::Cell;
 use std::collections::BTreeSet;
 
 /// Levels by key, as given in an option; those of one key are alternatives.
@@ -11,7 +10,7 @@ pub(crate) type Wanted = [(String, String)];
 
 /// Checks that each level of an option, such as `--only`, exists in the experiment with these cells.
 /// Errors: a key or a level that no cell has, with the known ones.
-pub(crate) fn check_only<I: Instrument>(
+pub(crate) fn check_only<I: Grammar>(
     option: &str,
     only: &Wanted,
     cells: &[Cell],
@@ -33,7 +32,7 @@ pub(crate) fn check_only<I: Instrument>(
 
 /// Whether a cell has the wanted levels. `option` names the option in errors.
 /// Errors: a key that no cell has.
-pub(crate) fn select<I: Instrument>(
+pub(crate) fn select<I: Grammar>(
     option: &str,
     wanted: &Wanted,
     cell: &Cell,
@@ -57,7 +56,7 @@ pub(crate) fn select<I: Instrument>(
 /// The key that selects one row of the results: a subject, or the second in the A/A pair.
 pub(crate) const NAME: &str = "name";
 
-fn is_known<I: Instrument>(key: &str, cell: &Cell, experiment: &Experiment) -> bool {
+fn is_known<I: Grammar>(key: &str, cell: &Cell, experiment: &Experiment) -> bool {
     let key = of_cells(key);
     key == NAME
         || cell.level(key).is_some()
@@ -98,12 +97,7 @@ fn known_levels(key: &str, cells: &[Cell], experiment: &Experiment) -> Vec<Level
     known
 }
 
-fn unknown_key<I: Instrument>(
-    option: &str,
-    cells: &[Cell],
-    experiment: &Experiment,
-    key: &str,
-) -> ConfigError {
+fn unknown_key<I: Grammar>(option: &str, cells: &[Cell], experiment: &Experiment, key: &str) -> ConfigError {
     let of_cells = cells.iter().flat_map(|cell| cell.levels.iter()).map(|(key, _)| key.to_owned());
     let others: BTreeSet<String> = of_cells.chain(I::keys(experiment)).collect();
     let mut allowed = vec![I::SUBJECT.to_owned()];

@@ -1,9 +1,9 @@
 //! From an experiment to the order of its runs: cells, calibration, blocks.
 
-use crate::cell::{Cell, Levels};
 use crate::experiment::{Experiment, Order, Stop, canonical};
-use crate::run::{PlannedRun, Stage};
-use crate::schedule::{self, is_with_alone};
+use crate::planning::cell::{Cell, Levels};
+use crate::planning::planned_run::{PlannedRun, Stage};
+use crate::planning::schedule::{self, is_with_alone};
 use crate::stats::rng::Rng;
 use crate::stats::verdict::Rule;
 use crate::stats::{ErrorRate, MOST_BLOCKS};
@@ -16,7 +16,7 @@ use weir_report::markup::quote;
 /// The plan of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The schema's version: [`crate::run::SCHEMA`].
+    /// The schema's version: [`super::planned_run::SCHEMA`].
     pub schema: u32,
     /// The experiment's file, as given.
     pub file: PathBuf,

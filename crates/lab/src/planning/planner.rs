@@ -1,21 +1,21 @@
 //! From an experiment to its plan: which cells are run, and why others are skipped.
 
 use crate::base::error::LabError;
-use crate::cell::{Cell, Levels};
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Experiment, Layout, Stop};
-use crate::instrument::{Candidate, Instrument, Standing};
-use crate::plan::{Phases, Plan};
-use crate::run::{SCHEMA, Stage};
-use crate::schedule::{duets, numbered};
-use crate::select::{NAME, check_only, select};
+use crate::planning::cell::{Cell, Levels};
+use crate::planning::plan::{Phases, Plan};
+use crate::planning::planned_run::{SCHEMA, Stage};
+use crate::planning::schedule::{duets, numbered};
+use crate::planning::select::{NAME, check_only, select};
+use crate::planning::subjects::{Candidate, Standing, Subjects};
 use crate::stats::rng::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use weir_load::plural;
 
 /// Plans everything but the number of blocks of `minutes`, which depends on calibration.
 /// Errors: `--only` matches no cell, or nothing is left to run.
-pub(crate) fn plan<I: Instrument>(
+pub(crate) fn plan<I: Subjects>(
     experiment: Experiment,
     found: &I::Found,
     options: &RunOptions,
@@ -127,7 +127,7 @@ struct Chosen {
 impl Chosen {
     /// `--only` keeps the cells with its levels, and the A/A pair where the instrument needs it: without its noise
     /// floor they could not be judged. Selected by name, cells come without the pair.
-    fn of<I: Instrument>(
+    fn of<I: Subjects>(
         candidates: Vec<Candidate>,
         experiment: &Experiment,
         options: &RunOptions,
@@ -170,7 +170,7 @@ fn subject(cells: &[Cell], name: &str) -> Option<String> {
 
 /// The cells of the calibration runs, in an order of their own: the seed's next order after the blocks would depend on
 /// their number.
-fn calibration<I: Instrument>(experiment: &Experiment, cells: &[Cell]) -> Result<Vec<Cell>, LabError> {
+fn calibration<I: Subjects>(experiment: &Experiment, cells: &[Cell]) -> Result<Vec<Cell>, LabError> {
     let wanted = I::calibration(experiment, cells)?;
     let mut wanted = vec![wanted; experiment.calibration_runs as usize].concat();
     Rng::new(!experiment.seed).shuffle(&mut wanted);

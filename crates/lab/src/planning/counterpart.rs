@@ -1,8 +1,8 @@
 //! The counterparts of each cell.
 
-use crate::cell::{Cell, Levels};
 use crate::experiment::{Compare, is_of_subjects};
-use crate::plan::Plan;
+use crate::planning::cell::{Cell, Levels};
+use crate::planning::plan::Plan;
 
 /// The other side of a comparison.
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
 //! The runs of a block, and their order.
 
-use crate::cell::{Cell, Levels};
-use crate::counterpart::counterparts;
 use crate::experiment::Layout;
-use crate::plan::{Plan, Turn};
-use crate::run::{PlannedRun, Stage};
+use crate::planning::cell::{Cell, Levels};
+use crate::planning::counterpart::counterparts;
+use crate::planning::plan::{Plan, Turn};
+use crate::planning::planned_run::{PlannedRun, Stage};
 use crate::stats::rng::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 
