@@ -4,10 +4,10 @@ use crate::comparison::Comparison;
 use crate::experiment::metric::Metric;
 use crate::foreign::FOREIGN_MUCH;
 use crate::instrument::Shown;
-use crate::machine::Machine;
 use crate::results::Results;
 use crate::stats::verdict::{Ratio, Verdict};
 use crate::stats::{BLOCKS_FOR_VERDICT, MOST_BLOCKS};
+use crate::store::machine::Machine;
 use std::collections::BTreeSet;
 use weir_load::plural;
 

@@ -2,13 +2,14 @@
 
 use crate::experiment::metric::Metric;
 use crate::experiment::{Layout, Levels};
-use crate::instrument::{Instrument, RunOf};
+use crate::instrument::Instrument;
 use crate::pairing::{self, Paired, Side};
 use crate::planning::cell::Cell;
 use crate::planning::counterpart::{Counterpart, counterparts};
 use crate::planning::plan::Plan;
 use crate::stats::verdict::Ratio;
 use crate::stats::{self, fdr};
+use crate::store::run::RunOf;
 
 /// A cell against another: a subject against the baseline, a level against another, or a subject against itself.
 #[derive(Clone, Debug, PartialEq)]

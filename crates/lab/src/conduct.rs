@@ -4,14 +4,14 @@ use crate::base::error::LabError;
 use crate::comparison;
 use crate::disturbance;
 use crate::experiment::{Precision, Stop};
-use crate::instrument::{Executor, Facts, Instrument, Request, RunOf};
+use crate::instrument::{Executor, Facts, Instrument, Request};
 use crate::planning::plan::{Plan, Turn};
 use crate::planning::planned_run::Stage;
 use crate::planning::schedule;
 use crate::progress::Progress;
-use crate::run::Run;
 use crate::stats;
 use crate::store::Store;
+use crate::store::run::{Run, RunOf};
 use crate::summary::by_cell;
 use std::collections::BTreeMap;
 

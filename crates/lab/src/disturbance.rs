@@ -1,8 +1,9 @@
 //! Disturbed runs: which to repeat, by the foreign load and never by their results.
 
 use crate::foreign::FOREIGN_MUCH;
-use crate::instrument::{Instrument, RunOf};
+use crate::instrument::Instrument;
 use crate::planning::plan::Turn;
+use crate::store::run::RunOf;
 use weir_load::plural;
 
 /// The highest foreign load of the runs, if above the limit.

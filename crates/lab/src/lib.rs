@@ -18,13 +18,11 @@ pub mod found;
 pub mod history;
 pub mod instrument;
 pub mod interrupt;
-pub mod machine;
 mod once;
 pub mod planning;
 pub mod process;
-pub mod profiles;
+mod profiles;
 pub mod results;
-pub mod run;
 pub mod store;
 pub mod studies;
 pub mod summary;
@@ -46,7 +44,6 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod tool;
-mod upgrade;
 mod value;
 mod words;
 

@@ -1,11 +1,12 @@
 //! Two cells block by block: the pairs of valid runs, their estimate, and why it may not count.
 
 use crate::experiment::metric::Metric;
-use crate::instrument::{Instrument, RunOf};
+use crate::instrument::Instrument;
 use crate::planning::cell::Cell;
 use crate::planning::planned_run::Stage;
 use crate::stats::verdict::Note;
 use crate::stats::{self, ErrorRate, Estimate, hodges_lehmann};
+use crate::store::run::RunOf;
 use std::collections::BTreeMap;
 
 /// The estimate from the pairs of two cells.

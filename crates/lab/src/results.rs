@@ -3,13 +3,14 @@
 use crate::base::error::LabError;
 use crate::claims;
 use crate::experiment::Level;
-use crate::instrument::{Instrument, RunOf};
-use crate::machine::Machine;
+use crate::instrument::Instrument;
 use crate::planning::cell::Cell;
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::PlannedRun;
-use crate::profiles::{self, CellProfile};
 use crate::store::Store;
+use crate::store::machine::Machine;
+use crate::store::profiles::{self, CellProfile};
+use crate::store::run::RunOf;
 use crate::summary::Summary;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

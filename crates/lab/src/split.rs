@@ -3,8 +3,8 @@
 use crate::answer::capital;
 use crate::instrument::Shown;
 use crate::planning::cell::Cell;
-use crate::profiles::CellProfile;
 use crate::results::Results;
+use crate::store::profiles::CellProfile;
 use serde_json::{Value as Json, json};
 use weir_profile::{Category, Difference, Profile, Stacks, flame};
 use weir_report::model::{Part, Split, SplitBar};

@@ -3,8 +3,8 @@
 use super::change::Change;
 use crate::evidence::{Asked, Regressions};
 use crate::instrument::Shown;
-use crate::machine::Machine;
 use crate::results::Results;
+use crate::store::machine::Machine;
 use crate::store::stamp;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use super::matching::{Between, Matched, Pair};
 use crate::instrument::Shown;
-use crate::machine::Machine;
+use crate::store::machine::Machine;
 use std::collections::BTreeSet;
 
 /// The targets or engines known to have changed in the second result: by `named`, by version or by source. One without

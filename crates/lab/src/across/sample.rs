@@ -1,9 +1,10 @@
 //! The runs of a cell in one result; two results share no blocks.
 
 use crate::experiment::metric::Metric;
-use crate::instrument::{RunOf, Shown};
+use crate::instrument::Shown;
 use crate::pairing;
 use crate::planning::cell::Cell;
+use crate::store::run::RunOf;
 
 /// A metric over the runs of a cell.
 #[derive(Clone, Debug)]

@@ -8,10 +8,10 @@ use crate::experiment::metric::Metric;
 use crate::export::Compared;
 use crate::instrument::gateway::synthetic::{Host, Shape, Synthetic, Truth};
 use crate::instrument::gateway::{Gateway, Mode};
-use crate::machine::Machine;
-use crate::run::Validity;
 use crate::stats::Weight;
 use crate::stats::verdict::Verdict;
+use crate::store::machine::Machine;
+use crate::store::run::Validity;
 use crate::store::stamp;
 
 const BEFORE: [(&str, &str); 2] = [("fast", "1.0"), ("slow", "7")];

@@ -3,7 +3,7 @@
 use super::{ClaimVerdict, Evidence, Finding, finding};
 use crate::experiment::{Claim, Predicate};
 use crate::planning::plan::Plan;
-use crate::profiles::CellProfile;
+use crate::store::profiles::CellProfile;
 use weir_profile::Profile;
 use weir_stats::proportion;
 

@@ -5,7 +5,7 @@ use crate::experiment::Level;
 use crate::export::Past;
 use crate::instrument::gateway::synthetic::{Shape, Synthetic, Truth};
 use crate::instrument::gateway::{Gateway, Seen};
-use crate::run::Validity;
+use crate::store::run::Validity;
 use weir_load::result::Limit;
 
 /// One point a night; `None` without evidence.
@@ -167,7 +167,7 @@ fn stored(costs: &[f64]) -> Vec<Results<Gateway>> {
     all
 }
 
-fn spoil(results: &mut Results<Gateway>, change: impl Fn(&mut crate::run::Run<Seen>)) {
+fn spoil(results: &mut Results<Gateway>, change: impl Fn(&mut crate::store::run::Run<Seen>)) {
     results.runs.iter_mut().filter(|record| record.run.cell.name == "fast").for_each(change);
 }
 

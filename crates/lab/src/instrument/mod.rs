@@ -13,33 +13,25 @@ use crate::experiment::Experiment;
 use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
 use crate::interrupt::Interrupt;
-use crate::machine::Machine;
 use crate::planning::cell::Cell;
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::PlannedRun;
 use crate::planning::subjects::Subjects;
-use crate::run::Run;
+use crate::store::machine::Machine;
+use crate::store::profiles::Profiled;
+use crate::store::run::{RunOf, Stored};
 use crate::value::Value;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 use std::path::Path;
 use weir_load::result::Limit;
-use weir_profile::Recorded;
-
-/// The runs of an instrument.
-pub type RunOf<I> = Run<<I as Instrument>::Seen>;
 
 /// A kind of measurement.
-pub trait Instrument: Subjects {
+pub trait Instrument: Stored + Subjects {
     /// Whether its executor can sample a subject.
     const HAS_PROFILES: bool = false;
     /// The known spread between sessions.
     const SESSIONS: &'static str = "";
 
-    /// The measurements of one run, stored beside its plan and its validity.
-    type Seen: Clone + Debug + PartialEq + Serialize + DeserializeOwned;
     /// Executes runs.
     type Executor: Executor<Self>;
 
@@ -101,14 +93,6 @@ pub trait Instrument: Subjects {
     /// The rate offered to a cell; `None` without one, or before calibration.
     fn rate(_plan: &Plan, _cell: &Cell) -> Option<f64> {
         None
-    }
-
-    /// Whether the measurements of a stored run have a supported schema version.
-    ///
-    /// # Errors
-    /// Another version.
-    fn check_layout(_run: &serde_json::Value) -> Result<(), String> {
-        Ok(())
     }
     /// Judges a run by today's rules, whatever its stored validity.
     ///
@@ -216,15 +200,6 @@ pub trait Executor<I: Instrument> {
     fn finish(&mut self, _plan: &Plan, _is_done: bool) -> Result<(), LabError> {
         Ok(())
     }
-}
-
-/// The samples of a run's subject.
-#[derive(Clone, Debug)]
-pub struct Profiled {
-    /// The samples, or why there are none.
-    pub recorded: Result<Recorded, String>,
-    /// CPU microseconds per request or handshake while it was sampled.
-    pub cost_us: Option<f64>,
 }
 
 /// A run to execute.

@@ -1,6 +1,6 @@
 //! The presentation of an instrument's results.
 
-use super::{Instrument, RunOf};
+use super::Instrument;
 use crate::base::error::LabError;
 use crate::comparison;
 use crate::experiment::metric::Metric;
@@ -8,6 +8,7 @@ use crate::planning::cell::Cell;
 use crate::planning::plan::Plan;
 use crate::results::Results;
 use crate::store::Store;
+use crate::store::run::RunOf;
 use crate::summary::{CellSummary, Summary};
 use crate::value::Value;
 use serde_json::{Value as Json, json};

@@ -2,7 +2,7 @@
 
 use crate::experiment::Experiment;
 use crate::instrument::gateway::Seen;
-use crate::run::Run;
+use crate::store::run::Run;
 use crate::tests::verdicts::{judged, shown};
 use weir_load::result::Limit;
 use weir_report::model::Comparison;

@@ -8,9 +8,9 @@ use crate::experiment::{Experiment, Layout, Stop};
 use crate::instrument::Shown as _;
 use crate::instrument::gateway::{Gateway, Load, Mode, Place as _, Seen};
 use crate::results::Results;
-use crate::run::Run;
 use crate::stats::verdict::Verdict;
 use crate::store::Store;
+use crate::store::run::Run;
 use crate::testing::MockExecutor;
 
 /// A host with several times more noise than the difference between the two targets.

@@ -4,16 +4,16 @@
 use crate::base::error::LabError;
 use crate::comparison::Comparison;
 use crate::experiment::metric::Metric;
+use crate::instrument::Instrument;
 use crate::instrument::gateway::Gateway;
 use crate::instrument::gateway::synthetic::{Shape, Synthetic, Truth};
 use crate::instrument::stacks::synthetic::{self, Made};
 use crate::instrument::stacks::{Side, Stacks};
-use crate::instrument::{Instrument, RunOf};
 use crate::planning::planned_run::Stage;
 use crate::results::Results;
-use crate::run::{Run, Validity};
 use crate::stats::verdict::Verdict;
 use crate::store::Store;
+use crate::store::run::{Run, RunOf, Validity};
 
 /// Twelve blocks of `fast` and of `slow`, the baseline.
 fn gateways() -> Results<Gateway> {

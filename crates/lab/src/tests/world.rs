@@ -9,10 +9,10 @@ use crate::instrument::gateway::target::Targets;
 use crate::instrument::gateway::testing::{experiment, targets};
 use crate::instrument::gateway::{Gateway, Load, Mode, Place as _};
 use crate::lab::report;
-use crate::machine::Machine;
 use crate::planning::placement::{CoreSets, Placement};
 use crate::stats::verdict::Verdict;
 use crate::store::Store;
+use crate::store::machine::Machine;
 use crate::summary::Summary;
 use crate::testing::MockExecutor;
 

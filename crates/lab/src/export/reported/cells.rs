@@ -7,7 +7,7 @@ use crate::export::{Table, further, number};
 use crate::instrument::Shown;
 use crate::planning::cell::Cell;
 use crate::results::Results;
-use crate::run::Validity;
+use crate::store::run::Validity;
 use crate::summary::CellSummary;
 use crate::value::Value;
 use weir_report::export::junit::{Case, Outcome};

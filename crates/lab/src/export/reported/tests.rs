@@ -6,8 +6,8 @@ use crate::instrument::gateway::Gateway;
 use crate::instrument::gateway::synthetic::{Shape, Synthetic, Truth};
 use crate::instrument::stacks::synthetic::{self, Made};
 use crate::results::Results;
-use crate::run::Validity;
 use crate::stats::Weight;
+use crate::store::run::Validity;
 use crate::summary::Summary;
 use std::collections::BTreeSet;
 

@@ -16,13 +16,13 @@ use crate::experiment::{Blame, Experiment, Grammar, Level, Stop};
 use crate::found::ExperimentFile;
 use crate::guard::Guard;
 use crate::host::{allowed_cores, this_program};
-use crate::instrument::{Executor, Facts, Instrument, Request, RunOf, Shown, taken};
+use crate::instrument::{Executor, Facts, Instrument, Request, Shown, taken};
 use crate::interrupt::Interrupt;
-use crate::machine::Machine;
 use crate::planning::cell::{Cell, Levels};
 use crate::planning::plan::Plan;
 use crate::planning::subjects::{Candidate, Standing, Subjects, with_pair};
-use crate::run::Validity;
+use crate::store::machine::Machine;
+use crate::store::run::{RunOf, Stored, Validity};
 use crate::summary::Summary;
 pub use line::Found;
 use std::collections::BTreeMap;
@@ -43,7 +43,6 @@ impl Executor<Commands> for CommandRunner {
 impl Grammar for Commands {
     const NAME: &'static str = "commands";
     const SUBJECT: &'static str = "command";
-
     /// Commands run in the directory of the experiment file.
     const DIRECTORY: &'static str = ".";
     const METRICS: &'static [Metric] = &[Metric::WallMs, Metric::ProcessCpuMs];
@@ -104,8 +103,11 @@ impl Subjects for Commands {
     }
 }
 
-impl Instrument for Commands {
+impl Stored for Commands {
     type Seen = Ran;
+}
+
+impl Instrument for Commands {
     type Executor = CommandRunner;
 
     fn machine(_: &Experiment, found: &Found) -> Result<Machine, LabError> {

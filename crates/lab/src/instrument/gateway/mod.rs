@@ -54,15 +54,15 @@ use crate::experiment::reader::{blame, directory_key};
 use crate::experiment::{Blame, Experiment, Grammar};
 use crate::found::{ExperimentFile, Folders};
 use crate::host::{allowed_cores, this_program};
-use crate::instrument::{Facts, Instrument, RunOf, taken};
+use crate::instrument::{Facts, Instrument, taken};
 use crate::interrupt::Interrupt;
-use crate::machine::Machine;
 use crate::planning::cell::Cell;
 use crate::planning::placement::Placement;
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::Stage;
 use crate::planning::subjects::{Candidate, Subjects};
-use crate::run::Validity;
+use crate::store::machine::Machine;
+use crate::store::run::{RunOf, Stored, Validity};
 use crate::store::{Store, check_layout};
 use crate::value::Value;
 use run::{Parts, parts};
@@ -128,6 +128,7 @@ impl Grammar for Gateway {
 impl Subjects for Gateway {
     const KEEPS_PAIR: bool = false;
     const OVERHEAD_MS: u64 = 350;
+
     type Found = Targets;
 
     fn find(
@@ -180,11 +181,25 @@ impl Subjects for Gateway {
     }
 }
 
+impl Stored for Gateway {
+    type Seen = Seen;
+
+    fn check_layout(run: &serde_json::Value) -> Result<(), String> {
+        let load = &run["observation"]["load"];
+        match load.is_null() {
+            true => Ok(()),
+            false => {
+                check_layout("observation.load.schema", &load["schema"], LOAD_SCHEMA..=LOAD_SCHEMA).map(drop)
+            }
+        }
+    }
+}
+
 impl Instrument for Gateway {
     const HAS_PROFILES: bool = true;
     const SESSIONS: &'static str =
         "Nightly runs of one program differ by 5 % from one day to the next, and by 28 % in one of ten.";
-    type Seen = Seen;
+
     type Executor = ProcessExecutor;
 
     fn compared(cell: &Cell) -> Vec<Metric> {
@@ -239,16 +254,6 @@ impl Instrument for Gateway {
 
     fn rate(plan: &Plan, cell: &Cell) -> Option<f64> {
         plan::rate(plan, cell)
-    }
-
-    fn check_layout(run: &serde_json::Value) -> Result<(), String> {
-        let load = &run["observation"]["load"];
-        match load.is_null() {
-            true => Ok(()),
-            false => {
-                check_layout("observation.load.schema", &load["schema"], LOAD_SCHEMA..=LOAD_SCHEMA).map(drop)
-            }
-        }
     }
 
     fn judge(experiment: &Experiment, run: &mut RunOf<Self>) -> Result<(), ConfigError> {

@@ -10,7 +10,7 @@ use crate::planning::cell::{Cell, Levels};
 use crate::planning::plan::{EqualRate, Plan};
 use crate::planning::planned_run::Stage;
 use crate::planning::subjects::{Candidate, Standing};
-use crate::run::Run;
+use crate::store::run::Run;
 use std::collections::BTreeMap;
 use toml::Value;
 

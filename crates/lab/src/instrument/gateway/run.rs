@@ -2,7 +2,7 @@
 
 use super::{Conditions, Place as _, gc};
 use crate::planning::planned_run::PlannedRun;
-use crate::run::Run;
+use crate::store::run::Run;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -5,14 +5,14 @@ use super::testing::{encode, made, result_for, targets};
 use super::{Gateway, Seen};
 use crate::experiment::options::RunOptions;
 use crate::experiment::reader;
-use crate::machine::Machine;
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::{PlannedRun, Stage};
 use crate::planning::planner;
 use crate::results::Results;
-use crate::run::Run;
 use crate::stats::rng::Rng;
 use crate::store::Store;
+use crate::store::machine::Machine;
+use crate::store::run::Run;
 use std::fs;
 use std::path::{Path, PathBuf};
 

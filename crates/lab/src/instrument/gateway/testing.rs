@@ -12,7 +12,7 @@ use crate::planning::cell::{Cell, Levels};
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::{PlannedRun, Stage};
 use crate::planning::planner;
-use crate::run::Run;
+use crate::store::run::Run;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;

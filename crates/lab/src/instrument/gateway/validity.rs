@@ -6,7 +6,7 @@ use super::run::{Seen, parts};
 use crate::experiment::Level;
 use crate::experiment::metric::Metric;
 use crate::instrument::gateway::{Conditions, OriginKind, Side, Tls, TlsVersion, UpstreamConnections};
-use crate::run::Run;
+use crate::store::run::Run;
 use weir_load::result::{Handshakes, LoadResult, Negotiated, Pacer, Tickets};
 use weir_load::{ErrorClass, exceeds_budget};
 

@@ -32,17 +32,18 @@ use crate::experiment::{Blame, Experiment, Grammar, Level};
 use crate::found::{ExperimentFile, Folders};
 use crate::guard::Guard;
 use crate::host::{allowed_cores, this_program};
-use crate::instrument::{Executor, Facts, Instrument, Profiled, Request, RunOf, taken};
+use crate::instrument::{Executor, Facts, Instrument, Request, taken};
 use crate::interrupt::Interrupt;
-use crate::machine::Machine;
 use crate::planning::cell::Cell;
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::Stage;
 use crate::planning::subjects::{Candidate, Standing, Subjects, with_pair};
 use crate::progress::note;
-use crate::run::{Run, Validity};
 use crate::store::Store;
-use crate::upgrade::SHARED;
+use crate::store::machine::Machine;
+use crate::store::profiles::Profiled;
+use crate::store::run::{Run, RunOf, Stored, Validity};
+use crate::store::upgrade::SHARED;
 use engine::{Engine, Variant};
 use execute::{ProcessRunner, Tool};
 use key::KEYS;
@@ -165,6 +166,7 @@ impl Grammar for Stacks {
 
 impl Subjects for Stacks {
     const OVERHEAD_MS: u64 = 120;
+
     type Found = Engines;
 
     fn find(
@@ -210,9 +212,13 @@ impl Subjects for Stacks {
     }
 }
 
+impl Stored for Stacks {
+    type Seen = Ran;
+}
+
 impl Instrument for Stacks {
     const HAS_PROFILES: bool = true;
-    type Seen = Ran;
+
     type Executor = ProcessRunner;
 
     fn compared(cell: &Cell) -> Vec<Metric> {

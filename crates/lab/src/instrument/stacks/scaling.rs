@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use crate::experiment::Level;
     use crate::planning::cell::Cell;
-    use crate::run::Validity;
+    use crate::store::run::Validity;
     use crate::value::Value;
 
     fn found(engine: &str, threads: u32, rate: f64) -> CellSummary {

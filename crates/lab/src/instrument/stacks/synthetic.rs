@@ -7,13 +7,13 @@ use super::{Engines, Stacks};
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Stop, reader};
 use crate::instrument::Shown as _;
-use crate::machine::Machine;
 use crate::planning::cell::Cell;
 use crate::planning::planned_run::PlannedRun;
 use crate::planning::planner;
 use crate::results::Results;
-use crate::run::Run;
 use crate::stats::rng::Rng;
+use crate::store::machine::Machine;
+use crate::store::run::Run;
 use crate::summary::Summary;
 use std::path::{Path, PathBuf};
 

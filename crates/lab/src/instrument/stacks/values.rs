@@ -4,7 +4,7 @@ use super::key::{HANDSHAKE, MEMORY, PRIMITIVE, TRANSFER};
 use super::output::{Seen, Side};
 use crate::experiment::metric::Metric;
 use crate::planning::cell::Cell;
-use crate::run::Run;
+use crate::store::run::Run;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

@@ -10,7 +10,7 @@ use crate::experiment::metric::Metric;
 use crate::instrument::{Looks, Page};
 use crate::planning::cell::{Cell, Levels};
 use crate::results::Results;
-use crate::run::Run;
+use crate::store::run::Run;
 use crate::summary::CellSummary;
 use crate::value::Value;
 use std::collections::BTreeMap;

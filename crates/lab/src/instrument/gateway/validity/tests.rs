@@ -5,7 +5,7 @@ use crate::instrument::Instrument as _;
 use crate::instrument::gateway::run::UpstreamHandshakes;
 use crate::instrument::gateway::testing::{experiment, negotiated, record, result_for, with};
 use crate::instrument::gateway::{Case, Gateway, Load, Mode};
-use crate::run::Validity;
+use crate::store::run::Validity;
 use weir_load::result::Pacer;
 
 fn reason(mode: Mode, load: Load, spoil: impl FnOnce(&mut Run<Seen>)) -> String {

@@ -1,8 +1,27 @@
 //! One run of one cell as stored: its plan, its measurements, and its validity.
 
+use crate::experiment::Grammar;
 use crate::planning::planned_run::{PlannedRun, SCHEMA};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::fmt::{self, Debug};
+
+/// An instrument's stored measurements.
+pub trait Stored: Grammar {
+    /// The measurements of one run, stored beside its plan and its validity.
+    type Seen: Clone + Debug + PartialEq + Serialize + DeserializeOwned;
+
+    /// Whether the measurements of a stored run have a supported schema version.
+    ///
+    /// # Errors
+    /// Another version.
+    fn check_layout(_run: &serde_json::Value) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// The runs of an instrument.
+pub type RunOf<I> = Run<<I as Stored>::Seen>;
 
 /// A run as stored: its plan, its validity, and beside these the measurements of its instrument.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,11 +1,15 @@
 //! The directory of an experiment's results. `summary.json` and `report.html` can be rebuilt from the rest.
 
+pub mod machine;
+pub mod profiles;
+pub mod run;
+pub(crate) mod upgrade;
+
 use crate::base::error::LabError;
-use crate::instrument::{Instrument, RunOf};
-use crate::machine::Machine;
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::SCHEMA;
-use crate::upgrade;
+use crate::store::machine::Machine;
+use crate::store::run::{RunOf, Stored};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -68,12 +72,12 @@ impl Store {
     }
 
     /// Writes a run, as soon as it has ended.
-    pub(crate) fn write_run<I: Instrument>(&self, run: &RunOf<I>) -> Result<(), LabError> {
+    pub(crate) fn write_run<I: Stored>(&self, run: &RunOf<I>) -> Result<(), LabError> {
         self.write_json(&format!("runs/{}.json", run.run.id), run)
     }
 
     /// Keeps a disturbed run that was repeated, for people only: no command reads it.
-    pub(crate) fn write_disturbed<I: Instrument>(&self, run: &RunOf<I>) -> Result<(), LabError> {
+    pub(crate) fn write_disturbed<I: Stored>(&self, run: &RunOf<I>) -> Result<(), LabError> {
         let directory = self.directory.join(DISTURBED);
         fs::create_dir_all(&directory).map_err(LabError::file(&directory, "cannot be created"))?;
         self.write_json(&format!("{DISTURBED}/{}.json", run.run.id), run)
@@ -88,7 +92,7 @@ impl Store {
 
     /// A run that is stored already.
     /// Errors: as [`Self::runs`].
-    pub(crate) fn run<I: Instrument>(&self, id: &str) -> Result<Option<RunOf<I>>, LabError> {
+    pub(crate) fn run<I: Stored>(&self, id: &str) -> Result<Option<RunOf<I>>, LabError> {
         let path = self.run_path(id);
         if path.exists() { read_run::<I>(&path).map(Some) } else { Ok(None) }
     }
@@ -100,7 +104,7 @@ impl Store {
 
     /// All stored runs in the order of their names: calibration runs follow those of the blocks.
     /// Errors: files that cannot be read, do not fit the schema, or are not named after their run.
-    pub(crate) fn runs<I: Instrument>(&self) -> Result<Vec<RunOf<I>>, LabError> {
+    pub(crate) fn runs<I: Stored>(&self) -> Result<Vec<RunOf<I>>, LabError> {
         let directory = self.directory.join("runs");
         let entries = fs::read_dir(&directory).map_err(LabError::file(&directory, "cannot be read"))?;
         let mut paths = Vec::new();
@@ -133,7 +137,7 @@ impl Store {
 
     /// The plan.
     /// Errors: a path that is no result, and a plan that cannot be read or does not fit the schema.
-    pub(crate) fn plan<I: Instrument>(&self) -> Result<Plan, LabError> {
+    pub(crate) fn plan<I: Stored>(&self) -> Result<Plan, LabError> {
         let (path, mut value) = self.read("plan.json")?;
         if layout(&path, "schema", &value["schema"], 1..=SCHEMA)? == 1 {
             upgrade::plan(&mut value, I::SUBJECT);
@@ -197,7 +201,7 @@ impl Store {
     }
 }
 
-fn read_run<I: Instrument>(path: &Path) -> Result<RunOf<I>, LabError> {
+fn read_run<I: Stored>(path: &Path) -> Result<RunOf<I>, LabError> {
     let mut value = read(path)?;
     if layout(path, "schema", &value["schema"], 1..=SCHEMA)? == 1 {
         upgrade::run(&mut value, I::SUBJECT);
@@ -308,7 +312,7 @@ mod tests {
 
         let good = record(Mode::H1H1, Load::EqualRate);
         let name = format!("runs/{}.json", good.run.id);
-        let mut other = crate::run::Run { schema: 3, ..good.clone() };
+        let mut other = crate::store::run::Run { schema: 3, ..good.clone() };
         store.write_run::<Gateway>(&other).expect("is written");
         let error = store.runs::<Gateway>().expect_err("is rejected").to_string();
         assert!(
