@@ -1,10 +1,10 @@
 //! The findings as sentences.
 
-use crate::comparison::Comparison;
 use crate::experiment::metric::Metric;
-use crate::foreign::FOREIGN_MUCH;
+use crate::findings::comparison::Comparison;
+use crate::findings::foreign::FOREIGN_MUCH;
+use crate::findings::results::Results;
 use crate::instrument::Shown;
-use crate::results::Results;
 use crate::stats::verdict::{Ratio, Verdict};
 use crate::stats::{BLOCKS_FOR_VERDICT, MOST_BLOCKS};
 use crate::store::machine::Machine;

@@ -1,10 +1,12 @@
 //! An experiment from its plan to its stored runs: calibration, then the blocks.
 
 use crate::base::error::LabError;
-use crate::comparison;
 use crate::disturbance;
 use crate::experiment::{Precision, Stop};
-use crate::instrument::{Executor, Facts, Instrument, Request};
+use crate::findings::comparison;
+use crate::findings::judge::Facts;
+use crate::findings::summary::by_cell;
+use crate::instrument::{Executor, Instrument, Request};
 use crate::planning::plan::{Plan, Turn};
 use crate::planning::planned_run::Stage;
 use crate::planning::schedule;
@@ -12,7 +14,6 @@ use crate::progress::Progress;
 use crate::stats;
 use crate::store::Store;
 use crate::store::run::{Run, RunOf};
-use crate::summary::by_cell;
 use std::collections::BTreeMap;
 
 /// The consequence of a broken subject.

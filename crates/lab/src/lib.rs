@@ -7,13 +7,10 @@
 
 pub mod across;
 pub mod base;
-pub mod claims;
-pub mod comparison;
 pub mod cost;
-pub mod evidence;
 pub mod experiment;
 pub mod export;
-pub mod foreign;
+pub mod findings;
 pub mod found;
 pub mod history;
 pub mod instrument;
@@ -22,10 +19,8 @@ mod once;
 pub mod planning;
 pub mod process;
 mod profiles;
-pub mod results;
 pub mod store;
 pub mod studies;
-pub mod summary;
 
 mod answer;
 mod any;
@@ -36,7 +31,6 @@ mod guard;
 mod host;
 mod lab;
 mod page;
-mod pairing;
 mod progress;
 mod split;
 #[cfg(test)]
@@ -44,7 +38,6 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod tool;
-mod value;
 mod words;
 
 pub use any::{compare, compare_levels, history, plan, report, run};

@@ -1,20 +1,21 @@
 //! The HTML report of an experiment's results, in plain values: the same for all instruments.
 
 use crate::answer::sentences;
-use crate::claims::{self, ClaimVerdict, Evidence, Finding};
-use crate::comparison::Comparison;
 use crate::doctor;
 use crate::experiment::metric::Metric;
-use crate::instrument::{Instrument, Page, Shown};
+use crate::findings::claims::{self, ClaimVerdict, Evidence, Finding};
+use crate::findings::comparison::Comparison;
+use crate::findings::judge::Judge;
+use crate::findings::results::Results;
+use crate::findings::summary::by_cell;
+use crate::instrument::{Page, Shown};
 use crate::planning::plan::Plan;
-use crate::results::Results;
 use crate::split;
 use crate::stats::Better;
 use crate::stats::verdict::{Verdict, difference};
 use crate::store::Store;
 use crate::store::machine::Machine;
 use crate::store::run::RunOf;
-use crate::summary::by_cell;
 use crate::words::{QUICK, called, labels};
 use std::collections::BTreeMap;
 use weir_load::plural;
@@ -184,7 +185,7 @@ fn evidence(one: &Evidence, called: &dyn Fn(&str) -> String) -> String {
     format!("{cell}{against}: {}, {blocks}: {}{note}", one.value_text(), one.verdict)
 }
 
-fn invalid<I: Instrument>(run: &RunOf<I>) -> InvalidRun {
+fn invalid<I: Judge>(run: &RunOf<I>) -> InvalidRun {
     InvalidRun { id: run.run.id.clone(), why: run.validity.to_string() }
 }
 

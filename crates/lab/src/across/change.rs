@@ -2,8 +2,8 @@
 
 use super::matching::{Between, Matched, Pair, rates_differ};
 use super::sample::Sample;
-use crate::comparison::heading;
 use crate::experiment::metric::Metric;
+use crate::findings::comparison::heading;
 use crate::instrument::Shown;
 use crate::planning::cell::{Cell, Levels};
 use crate::stats::verdict::{Noise, Note, Ratio, Rule, Verdict};

@@ -1,9 +1,9 @@
 //! The findings of a comparison of two results of one plan, as written to JSON and text.
 
 use super::change::Change;
-use crate::evidence::{Asked, Regressions};
+use crate::findings::evidence::{Asked, Regressions};
+use crate::findings::results::Results;
 use crate::instrument::Shown;
-use crate::results::Results;
 use crate::store::machine::Machine;
 use crate::store::stamp;
 use serde::Serialize;

@@ -3,7 +3,7 @@
 use super::matching::check_different;
 use crate::base::error::{ConfigError, LabError, in_words};
 use crate::base::leaves::leaves;
-use crate::instrument::gateway::{has_requests, is_lower_bound, p95_us};
+use crate::findings::load_result::{has_requests, is_lower_bound, p95_us};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -19,8 +19,8 @@ pub use within::Within;
 pub(crate) use within::compare_levels;
 
 use crate::base::error::{ConfigError, LabError};
+use crate::findings::results::Results;
 use crate::instrument::Shown;
-use crate::results::Results;
 use matching::Matched;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! The runs of a cell in one result; two results share no blocks.
 
 use crate::experiment::metric::Metric;
+use crate::findings::pairing;
 use crate::instrument::Shown;
-use crate::pairing;
 use crate::planning::cell::Cell;
 use crate::store::run::RunOf;
 

@@ -1,16 +1,16 @@
 //! The comparison of two levels of a factor in one result: its runs share their blocks, so they are paired.
 
 use crate::base::error::{ConfigError, LabError};
-use crate::comparison;
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Compare, Level};
 use crate::export::Reported;
+use crate::findings::comparison;
+use crate::findings::results::Results;
+use crate::findings::summary::by_cell;
 use crate::instrument::Shown;
 use crate::planning::cell::Levels;
 use crate::planning::select::{check_only, of_cells};
-use crate::results::Results;
 use crate::stats::Weight;
-use crate::summary::by_cell;
 use crate::words;
 use serde_json::Value as Json;
 use std::path::Path;

@@ -8,10 +8,10 @@ use row::{COLUMNS, Cells, Compared};
 
 use super::junit::{Case, Outcome};
 use super::{Table, junit, markdown, values};
-use crate::claims::Finding;
-use crate::evidence::{Asked, Regressions};
+use crate::findings::claims::Finding;
+use crate::findings::evidence::{Asked, Regressions};
+use crate::findings::results::Results;
 use crate::instrument::Shown;
-use crate::results::Results;
 use crate::words::{QUICK, labels};
 
 /// One result, in formats for other programs.

@@ -2,15 +2,15 @@
 
 use super::Instrument;
 use crate::base::error::LabError;
-use crate::comparison;
 use crate::experiment::metric::Metric;
+use crate::findings::comparison;
+use crate::findings::results::Results;
+use crate::findings::summary::{CellSummary, Summary};
+use crate::findings::value::Value;
 use crate::planning::cell::Cell;
 use crate::planning::plan::Plan;
-use crate::results::Results;
 use crate::store::Store;
 use crate::store::run::RunOf;
-use crate::summary::{CellSummary, Summary};
-use crate::value::Value;
 use serde_json::{Value as Json, json};
 use std::path::Path;
 use weir_report::chart::bars::{self, Bar};

@@ -7,9 +7,9 @@ pub use record::{Judged, Measurement};
 pub use text::{markdown, terminal};
 
 use crate::base::error::{ConfigError, LabError};
-use crate::claims::{ClaimVerdict, Finding};
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Claim, Levels, reader};
+use crate::findings::claims::{ClaimVerdict, Finding};
 use crate::found;
 use crate::instrument::Instrument;
 use record::Record;

@@ -2,11 +2,11 @@
 
 use super::Study;
 use crate::base::error::LabError;
-use crate::claims::Finding;
 use crate::experiment::{Claim, Layout};
+use crate::findings::claims::Finding;
+use crate::findings::results::Results;
 use crate::found;
 use crate::instrument::Instrument;
-use crate::results::Results;
 use crate::store;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! The statements on a terminal, and as a document.
 
 use super::{STUDIES, Statement, Study, Verdict};
-use crate::claims::{self, Evidence};
+use crate::findings::claims::{self, Evidence};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use time::OffsetDateTime;

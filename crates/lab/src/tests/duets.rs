@@ -2,12 +2,12 @@
 
 use super::world::*;
 use crate::across::{self, Change};
-use crate::claims::ClaimVerdict;
 use crate::experiment::metric::Metric;
 use crate::experiment::{Experiment, Layout, Stop};
+use crate::findings::claims::ClaimVerdict;
+use crate::findings::results::Results;
 use crate::instrument::Shown as _;
 use crate::instrument::gateway::{Gateway, Load, Mode, Place as _, Seen};
-use crate::results::Results;
 use crate::stats::verdict::Verdict;
 use crate::store::Store;
 use crate::store::run::Run;

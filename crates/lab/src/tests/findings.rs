@@ -1,11 +1,12 @@
 //! Effects put into a synthetic world must come out as findings.
 
 use super::world::*;
-use crate::claims::ClaimVerdict;
 use crate::conduct::{Broken, conduct};
 use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Claim, Experiment, Level, Precision, Predicate, Stop};
+use crate::findings::claims::ClaimVerdict;
+use crate::findings::summary::{CellSummary, Summary};
 use crate::instrument::gateway::testing::{experiment, targets};
 use crate::instrument::gateway::{Case, Gateway, Load, Mode, Place as _};
 use crate::lab::report;
@@ -13,7 +14,6 @@ use crate::stats::Weight;
 use crate::stats::verdict::Verdict;
 use crate::store::Store;
 use crate::store::machine::Machine;
-use crate::summary::{CellSummary, Summary};
 use crate::testing::{MockExecutor, Spoil};
 use weir_load::result::Limit;
 

@@ -4,8 +4,8 @@
 //! Seeds are fixed. Each bound is the binomial's: with a true rate of p, the number of hits in n experiments is within
 //! z standard deviations, sqrt(n p (1 - p)), of n p.
 
-use crate::comparison::Comparison;
 use crate::experiment::metric::Metric;
+use crate::findings::comparison::Comparison;
 use crate::instrument::gateway::synthetic::{Host, Shape, Synthetic, Truth};
 use crate::stats::Weight;
 use crate::stats::verdict::Verdict;

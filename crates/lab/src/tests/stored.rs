@@ -2,15 +2,15 @@
 //! and a comparison drops no block for its value.
 
 use crate::base::error::LabError;
-use crate::comparison::Comparison;
 use crate::experiment::metric::Metric;
+use crate::findings::comparison::Comparison;
+use crate::findings::results::Results;
 use crate::instrument::Instrument;
 use crate::instrument::gateway::Gateway;
 use crate::instrument::gateway::synthetic::{Shape, Synthetic, Truth};
 use crate::instrument::stacks::synthetic::{self, Made};
 use crate::instrument::stacks::{Side, Stacks};
 use crate::planning::planned_run::Stage;
-use crate::results::Results;
 use crate::stats::verdict::Verdict;
 use crate::store::Store;
 use crate::store::run::{Run, RunOf, Validity};

@@ -1,23 +1,23 @@
 //! False verdicts: changed synthetic runs, judged by the regular code.
 
-use crate::claims::ClaimVerdict;
-use crate::comparison::Comparison;
 use crate::conduct::{Broken, conduct};
 use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Claim, Experiment, Stop};
-use crate::instrument::Instrument as _;
+use crate::findings::claims::ClaimVerdict;
+use crate::findings::comparison::Comparison;
+use crate::findings::judge::Judge as _;
+use crate::findings::results::Results;
+use crate::findings::summary::Summary;
 use crate::instrument::gateway::testing::{experiment, record, targets};
 use crate::instrument::gateway::{Gateway, Load, Mode, Place as _, Seen};
 use crate::page;
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::Stage;
-use crate::results::Results;
 use crate::stats::verdict::Verdict;
 use crate::store::Store;
 use crate::store::machine::Machine;
 use crate::store::run::{Run, Validity};
-use crate::summary::Summary;
 use crate::testing::MockExecutor;
 use crate::words::labels;
 use weir_load::result::Limit;

@@ -4,6 +4,7 @@ use crate::conduct::{Broken, conduct};
 use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Experiment, Stop};
+use crate::findings::summary::Summary;
 use crate::instrument::Shown as _;
 use crate::instrument::gateway::target::Targets;
 use crate::instrument::gateway::testing::{experiment, targets};
@@ -13,7 +14,6 @@ use crate::planning::placement::{CoreSets, Placement};
 use crate::stats::verdict::Verdict;
 use crate::store::Store;
 use crate::store::machine::Machine;
-use crate::summary::Summary;
 use crate::testing::MockExecutor;
 
 pub(crate) struct World {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use weir_advice::{Advice, Finding, Product, Question, advise};
 use weir_lab::instrument::gateway::Gateway;
-use weir_lab::results::Results;
+use weir_lab::findings::results::Results;
 use weir_lab::{LabError, RunOptions};
 use weir_load::{Target, time};
 use weir_reactor::limits;

@@ -4,7 +4,7 @@ use super::outputs::{self, FailPolicy};
 use crate::outcome::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
-use weir_lab::evidence::Regressions;
+use weir_lab::findings::evidence::Regressions;
 use weir_lab::export::Past;
 use weir_lab::history::{HistoryOptions, Series, parse_cells};
 use weir_lab::experiment::metric::Metric;

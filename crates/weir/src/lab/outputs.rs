@@ -7,7 +7,7 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use weir_http1::is_hidden;
-use weir_lab::evidence::Regressions;
+use weir_lab::findings::evidence::Regressions;
 
 /// Export formats.
 #[derive(Args, Debug)]

@@ -1,15 +1,15 @@
 //! The cells and comparisons of a result, in each format.
 
 use super::row::{Cells, Compared, judged, name, row};
-use crate::comparison::Comparison;
 use crate::experiment::metric::Metric;
 use crate::export::{Table, further, number};
+use crate::findings::comparison::Comparison;
+use crate::findings::results::Results;
+use crate::findings::summary::CellSummary;
+use crate::findings::value::Value;
 use crate::instrument::Shown;
 use crate::planning::cell::Cell;
-use crate::results::Results;
 use crate::store::run::Validity;
-use crate::summary::CellSummary;
-use crate::value::Value;
 use weir_report::export::junit::{Case, Outcome};
 use weir_report::text::short;
 

@@ -1,14 +1,14 @@
 use super::*;
-use crate::claims::{ClaimVerdict, Evidence, Finding};
 use crate::experiment::metric::Metric;
 use crate::experiment::{Compare, Grammar as _};
+use crate::findings::claims::{ClaimVerdict, Evidence, Finding};
+use crate::findings::results::Results;
+use crate::findings::summary::Summary;
 use crate::instrument::gateway::Gateway;
 use crate::instrument::gateway::synthetic::{Shape, Synthetic, Truth};
 use crate::instrument::stacks::synthetic::{self, Made};
-use crate::results::Results;
 use crate::stats::Weight;
 use crate::store::run::Validity;
-use crate::summary::Summary;
 use std::collections::BTreeSet;
 
 /// Two targets at two delays, the first of them twice.

@@ -13,17 +13,19 @@ use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
 use crate::experiment::reader::{blame, directory_key};
 use crate::experiment::{Blame, Experiment, Grammar, Level, Stop};
+use crate::findings::foreign::taken;
+use crate::findings::judge::{Facts, Judge};
+use crate::findings::summary::Summary;
 use crate::found::ExperimentFile;
 use crate::guard::Guard;
 use crate::host::{allowed_cores, this_program};
-use crate::instrument::{Executor, Facts, Instrument, Request, Shown, taken};
+use crate::instrument::{Executor, Instrument, Request, Shown};
 use crate::interrupt::Interrupt;
 use crate::planning::cell::{Cell, Levels};
 use crate::planning::plan::Plan;
 use crate::planning::subjects::{Candidate, Standing, Subjects, with_pair};
 use crate::store::machine::Machine;
 use crate::store::run::{RunOf, Stored, Validity};
-use crate::summary::Summary;
 pub use line::Found;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -107,6 +109,31 @@ impl Stored for Commands {
     type Seen = Ran;
 }
 
+impl Judge for Commands {
+    fn judge(_: &Experiment, run: &mut RunOf<Self>) -> Result<(), ConfigError> {
+        run.validity = Validity::of(run.seen.failure.clone());
+        Ok(())
+    }
+
+    fn value(metric: Metric, run: &RunOf<Self>) -> Option<f64> {
+        match metric {
+            Metric::WallMs => run.seen.wall_ms,
+            Metric::ProcessCpuMs => run.seen.cpu_ms,
+            _ => None,
+        }
+    }
+
+    fn facts(ran: &Ran) -> Facts<'_> {
+        Facts {
+            elapsed_ms: ran.wall_ms.map_or(0, |ms| ms as u64),
+            taken: taken(ran.foreign_cpu, ran.stolen_cpu),
+            broken: ran.failure.as_deref().map(|why| (why, ran.stderr.as_str())),
+            has_failed: ran.failure.is_some(),
+            ..Facts::default()
+        }
+    }
+}
+
 impl Instrument for Commands {
     type Executor = CommandRunner;
 
@@ -132,29 +159,6 @@ impl Instrument for Commands {
     ) -> Result<CommandRunner, LabError> {
         let (directory, cores) = (directory.to_owned(), allowed_cores()?);
         Ok(CommandRunner { found, directory, cores, interrupt, guard: Guard::start(&this_program()?)? })
-    }
-
-    fn judge(_: &Experiment, run: &mut RunOf<Self>) -> Result<(), ConfigError> {
-        run.validity = Validity::of(run.seen.failure.clone());
-        Ok(())
-    }
-
-    fn value(metric: Metric, run: &RunOf<Self>) -> Option<f64> {
-        match metric {
-            Metric::WallMs => run.seen.wall_ms,
-            Metric::ProcessCpuMs => run.seen.cpu_ms,
-            _ => None,
-        }
-    }
-
-    fn facts(ran: &Ran) -> Facts<'_> {
-        Facts {
-            elapsed_ms: ran.wall_ms.map_or(0, |ms| ms as u64),
-            taken: taken(ran.foreign_cpu, ran.stolen_cpu),
-            broken: ran.failure.as_deref().map(|why| (why, ran.stderr.as_str())),
-            has_failed: ran.failure.is_some(),
-            ..Facts::default()
-        }
     }
 }
 

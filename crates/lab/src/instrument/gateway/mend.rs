@@ -5,10 +5,10 @@ use super::target::text;
 use crate::base::error::LabError;
 use crate::experiment::SUBJECTS;
 use crate::experiment::options::RunOptions;
+use crate::findings::results::Results;
 use crate::lab;
 use crate::planning::cell::Cell;
 use crate::planning::plan::Plan;
-use crate::results::Results;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

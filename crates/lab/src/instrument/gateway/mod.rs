@@ -43,7 +43,6 @@ pub(crate) use plan::two_digits;
 #[cfg(test)]
 pub(crate) use run::Asked;
 pub use run::{Observation, ProcessReport, Seen};
-pub(crate) use values::{has_requests, is_lower_bound, p95_us};
 
 use crate::base::error::{ConfigError, LabError};
 use crate::base::hash;
@@ -52,9 +51,12 @@ use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
 use crate::experiment::reader::{blame, directory_key};
 use crate::experiment::{Blame, Experiment, Grammar};
+use crate::findings::foreign::taken;
+use crate::findings::judge::{Facts, Judge};
+use crate::findings::value::Value;
 use crate::found::{ExperimentFile, Folders};
 use crate::host::{allowed_cores, this_program};
-use crate::instrument::{Facts, Instrument, taken};
+use crate::instrument::Instrument;
 use crate::interrupt::Interrupt;
 use crate::planning::cell::Cell;
 use crate::planning::placement::Placement;
@@ -64,7 +66,6 @@ use crate::planning::subjects::{Candidate, Subjects};
 use crate::store::machine::Machine;
 use crate::store::run::{RunOf, Stored, Validity};
 use crate::store::{Store, check_layout};
-use crate::value::Value;
 use run::{Parts, parts};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -195,12 +196,9 @@ impl Stored for Gateway {
     }
 }
 
-impl Instrument for Gateway {
-    const HAS_PROFILES: bool = true;
+impl Judge for Gateway {
     const SESSIONS: &'static str =
         "Nightly runs of one program differ by 5 % from one day to the next, and by 28 % in one of ten.";
-
-    type Executor = ProcessExecutor;
 
     fn compared(cell: &Cell) -> Vec<Metric> {
         values::compared(cell.load(), cell.case())
@@ -208,52 +206,6 @@ impl Instrument for Gateway {
 
     fn compared_in_duets(cell: &Cell) -> Vec<Metric> {
         vec![values::unit_metrics(cell.case()).cpu]
-    }
-
-    fn install(
-        experiment: &Experiment,
-        targets: &Targets,
-        options: &RunOptions,
-        interrupt: &Interrupt,
-    ) -> Result<bool, LabError> {
-        target::install_wanted(experiment, targets, options, interrupt)
-    }
-
-    fn machine(experiment: &Experiment, targets: &Targets) -> Result<Machine, LabError> {
-        let allowed = allowed_cores()?;
-        let mut machine = Machine::read(&allowed);
-        machine.network = experiment.network();
-        machine.placement = Some(Placement::choose(&experiment.any_conditions()?.cores, &allowed));
-        // A different build of this program, template or body changes the runs, though every version and path may be
-        // the same.
-        machine.sources = experiment.load_files()?;
-        for (name, target) in &targets.present {
-            machine.versions.insert(name.clone(), target.version.clone());
-            machine.titles.insert(name.clone(), target.title.clone());
-            machine.about.insert(name.clone(), target.description.about.clone());
-            machine.folders.insert(name.clone(), target.folder().display().to_string());
-            machine.sources.insert(name.clone(), hash::files(&target.sources())?);
-        }
-        machine.sources.insert(Machine::THIS_PROGRAM.to_owned(), hash::files(&[this_program()?])?);
-        Ok(machine)
-    }
-
-    fn executor(
-        experiment: &Experiment,
-        targets: Targets,
-        directory: &Path,
-        interrupt: Interrupt,
-    ) -> Result<ProcessExecutor, LabError> {
-        ProcessExecutor::new(Store::open(directory), experiment, targets, allowed_cores()?, interrupt)
-    }
-
-    fn calibrated(plan: &mut Plan, runs: &[RunOf<Self>], needs_all: bool) -> Result<(), LabError> {
-        plan.rates = plan::equal_rates(plan, runs, needs_all)?;
-        Ok(())
-    }
-
-    fn rate(plan: &Plan, cell: &Cell) -> Option<f64> {
-        plan::rate(plan, cell)
     }
 
     fn judge(experiment: &Experiment, run: &mut RunOf<Self>) -> Result<(), ConfigError> {
@@ -268,33 +220,6 @@ impl Instrument for Gateway {
 
     fn value(metric: Metric, run: &RunOf<Self>) -> Option<f64> {
         values::of_run(metric, run)
-    }
-
-    /// `weir h1-h1c saturated 40000/s  CPU us/request: gateway 10.0 origin 3.1 load 8.0  limit gateway`.
-    fn line(run: &RunOf<Self>) -> String {
-        let cell = &run.run.cell;
-        let (case, stage) = (cell.case(), run.run.id.split('-').next().unwrap_or_default());
-        let (mode, load_model) = (cell.levels.word("mode"), cell.levels.word("load_model"));
-        let what = format!("{stage} {:<12} {mode:<7} {load_model:<10}", cell.name);
-        let Some(Parts { load, gateway, origin, .. }) = parts(run) else {
-            return format!("{what}  {}", run.validity);
-        };
-        let each = |cost: Option<&Cost>| {
-            cost.and_then(|cost| case.cpu_us(cost)).map_or("     -".into(), |us| format!("{us:6.1}"))
-        };
-        let mut line = format!(
-            "{what} {:>8.0}/s  CPU us/{}: gateway {} origin {} load {}  limit {}",
-            load.requests_per_second,
-            case.unit(),
-            each(gateway.map(|server| &server.cost)),
-            each(origin.map(|server| &server.cost)),
-            each(Some(&load.engine.cost)),
-            run.seen.limit.map_or_else(String::new, |limit| limit.to_string()),
-        );
-        if !run.validity.is_valid() {
-            line.push_str(&format!("  {}", run.validity));
-        }
-        line
     }
 
     fn short(cell: &Cell) -> String {
@@ -355,6 +280,84 @@ impl Instrument for Gateway {
 
     fn is_other(runs: [&[&RunOf<Self>]; 2], is_other_lab: bool) -> bool {
         is_other_lab && run::is_this_program(runs)
+    }
+}
+
+impl Instrument for Gateway {
+    const HAS_PROFILES: bool = true;
+    type Executor = ProcessExecutor;
+
+    fn install(
+        experiment: &Experiment,
+        targets: &Targets,
+        options: &RunOptions,
+        interrupt: &Interrupt,
+    ) -> Result<bool, LabError> {
+        target::install_wanted(experiment, targets, options, interrupt)
+    }
+
+    fn machine(experiment: &Experiment, targets: &Targets) -> Result<Machine, LabError> {
+        let allowed = allowed_cores()?;
+        let mut machine = Machine::read(&allowed);
+        machine.network = experiment.network();
+        machine.placement = Some(Placement::choose(&experiment.any_conditions()?.cores, &allowed));
+        // A different build of this program, template or body changes the runs, though every version and path may be
+        // the same.
+        machine.sources = experiment.load_files()?;
+        for (name, target) in &targets.present {
+            machine.versions.insert(name.clone(), target.version.clone());
+            machine.titles.insert(name.clone(), target.title.clone());
+            machine.about.insert(name.clone(), target.description.about.clone());
+            machine.folders.insert(name.clone(), target.folder().display().to_string());
+            machine.sources.insert(name.clone(), hash::files(&target.sources())?);
+        }
+        machine.sources.insert(Machine::THIS_PROGRAM.to_owned(), hash::files(&[this_program()?])?);
+        Ok(machine)
+    }
+
+    fn executor(
+        experiment: &Experiment,
+        targets: Targets,
+        directory: &Path,
+        interrupt: Interrupt,
+    ) -> Result<ProcessExecutor, LabError> {
+        ProcessExecutor::new(Store::open(directory), experiment, targets, allowed_cores()?, interrupt)
+    }
+
+    fn calibrated(plan: &mut Plan, runs: &[RunOf<Self>], needs_all: bool) -> Result<(), LabError> {
+        plan.rates = plan::equal_rates(plan, runs, needs_all)?;
+        Ok(())
+    }
+
+    fn rate(plan: &Plan, cell: &Cell) -> Option<f64> {
+        plan::rate(plan, cell)
+    }
+
+    /// `weir h1-h1c saturated 40000/s  CPU us/request: gateway 10.0 origin 3.1 load 8.0  limit gateway`.
+    fn line(run: &RunOf<Self>) -> String {
+        let cell = &run.run.cell;
+        let (case, stage) = (cell.case(), run.run.id.split('-').next().unwrap_or_default());
+        let (mode, load_model) = (cell.levels.word("mode"), cell.levels.word("load_model"));
+        let what = format!("{stage} {:<12} {mode:<7} {load_model:<10}", cell.name);
+        let Some(Parts { load, gateway, origin, .. }) = parts(run) else {
+            return format!("{what}  {}", run.validity);
+        };
+        let each = |cost: Option<&Cost>| {
+            cost.and_then(|cost| case.cpu_us(cost)).map_or("     -".into(), |us| format!("{us:6.1}"))
+        };
+        let mut line = format!(
+            "{what} {:>8.0}/s  CPU us/{}: gateway {} origin {} load {}  limit {}",
+            load.requests_per_second,
+            case.unit(),
+            each(gateway.map(|server| &server.cost)),
+            each(origin.map(|server| &server.cost)),
+            each(Some(&load.engine.cost)),
+            run.seen.limit.map_or_else(String::new, |limit| limit.to_string()),
+        );
+        if !run.validity.is_valid() {
+            line.push_str(&format!("  {}", run.validity));
+        }
+        line
     }
 }
 

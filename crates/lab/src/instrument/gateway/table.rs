@@ -5,9 +5,9 @@ use super::values::unit_metrics;
 use super::vary::{places, words};
 use super::{Gateway, Load};
 use crate::experiment::metric::Metric;
+use crate::findings::results::Results;
+use crate::findings::summary::CellSummary;
 use crate::planning::cell::Levels;
-use crate::results::Results;
-use crate::summary::CellSummary;
 use std::fmt::Write;
 use weir_report::text::{columns, milliseconds, number};
 

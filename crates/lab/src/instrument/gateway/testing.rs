@@ -7,7 +7,7 @@ use super::{Case, Gateway, Load, Mode, Observation, Place as _, ProcessReport, S
 use crate::base::error::LabError;
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Experiment, Level, reader};
-use crate::instrument::Instrument as _;
+use crate::findings::judge::Judge as _;
 use crate::planning::cell::{Cell, Levels};
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::{PlannedRun, Stage};

@@ -5,6 +5,7 @@ use super::levels::Place as _;
 use super::run::{Seen, parts};
 use crate::experiment::Level;
 use crate::experiment::metric::Metric;
+use crate::findings::load_result::HANDSHAKE_ONLY;
 use crate::instrument::gateway::{Conditions, OriginKind, Side, Tls, TlsVersion, UpstreamConnections};
 use crate::store::run::Run;
 use weir_load::result::{Handshakes, LoadResult, Negotiated, Pacer, Tickets};
@@ -18,9 +19,6 @@ fn upstream_handful(clients: u64) -> u64 {
 
 /// The name of a full handshake in a result.
 const FULL: &str = "full";
-
-/// The name of the policy of connections without requests in a result.
-pub(crate) const HANDSHAKE_ONLY: &str = "handshake-only";
 
 /// The window may be off by this share; more means that the engine did not get the processor.
 const WINDOW_SHARE: f64 = 0.1;

@@ -2,15 +2,15 @@
 
 use super::levels::Place as _;
 use super::run::{Parts, Seen, UpstreamHandshakes, parts};
-use super::validity::HANDSHAKE_ONLY;
 use super::{Case, Load};
 use crate::experiment::metric::Metric;
-use crate::foreign::FOREIGN_MUCH;
-use crate::pairing::joined;
+use crate::findings::foreign::FOREIGN_MUCH;
+use crate::findings::load_result::{has_requests, is_lower_bound, p95_us};
+use crate::findings::pairing::joined;
+use crate::findings::value::Value;
 use crate::planning::cell::Cell;
 use crate::stats::histogram::Latencies;
 use crate::store::run::Run;
-use crate::value::Value;
 use std::collections::BTreeMap;
 use weir_load::plural;
 use weir_load::result::{Cost, Latency, Limit, LoadResult};
@@ -262,21 +262,6 @@ pub(super) fn without_value(metric: Metric, target: &str, runs: &[&Run<Seen>]) -
         }
         _ => None,
     }
-}
-
-/// Older results have it only in their histogram.
-pub(crate) fn p95_us(latency: &Latency) -> Option<f64> {
-    latency.p95_us.or_else(|| Latencies::merge(&[latency.hdr_v2.as_str()])?.quantile_us(0.95))
-}
-
-/// Whether connections carry requests; if not, their rate and cost are those of handshakes.
-pub(crate) fn has_requests(load: &LoadResult) -> bool {
-    load.asked.requests_per_connection != HANDSHAKE_ONLY
-}
-
-/// Whether a percentile falls among censored samples: timeouts, arrivals never sent.
-pub(crate) fn is_lower_bound(latency: &Latency, percentile: Option<f64>) -> bool {
-    latency.censored_from_us.zip(percentile).is_some_and(|(from, percentile)| from <= percentile)
 }
 
 /// Whether some samples are lower bounds: then their mean is one too.

@@ -8,16 +8,16 @@ use super::vary::{Vary, places};
 use super::{Case, Gateway, Load, Tls};
 use crate::experiment::Factor;
 use crate::experiment::metric::Metric;
+use crate::findings::pairing::valid;
+use crate::findings::results::Results;
+use crate::findings::summary::{CellSummary, by_cell};
 use crate::instrument::{Looks, Page};
-use crate::pairing::valid;
 use crate::planning::cell::{Cell, Levels};
 use crate::planning::placement::list;
 use crate::planning::plan::Plan;
-use crate::results::Results;
 use crate::stats;
 use crate::store::Store;
 use crate::store::run::Run;
-use crate::summary::{CellSummary, by_cell};
 use std::collections::BTreeMap;
 use weir_report::chart::percentiles;
 use weir_report::chart::plot::{Curve, Point};
@@ -99,7 +99,7 @@ impl View<'_> {
             has_gateway: cell.mode().upstream().is_some(),
             per_second: found.get(of.rate),
             cpu_us: found.get(of.cpu),
-            cpu_interval: found.values.get(&of.cpu).and_then(crate::value::Value::interval),
+            cpu_interval: found.values.get(&of.cpu).and_then(crate::findings::value::Value::interval),
             utilisation: found.get(Metric::Utilisation),
             figures: figures(found, cell.case()),
             limit: found.limit.map(|limit| limit.to_string()),

@@ -29,10 +29,12 @@ use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
 use crate::experiment::reader::{blame, directory_key};
 use crate::experiment::{Blame, Experiment, Grammar, Level};
+use crate::findings::foreign::taken;
+use crate::findings::judge::{Facts, Judge};
 use crate::found::{ExperimentFile, Folders};
 use crate::guard::Guard;
 use crate::host::{allowed_cores, this_program};
-use crate::instrument::{Executor, Facts, Instrument, Request, taken};
+use crate::instrument::{Executor, Instrument, Request};
 use crate::interrupt::Interrupt;
 use crate::planning::cell::Cell;
 use crate::planning::plan::Plan;
@@ -216,11 +218,7 @@ impl Stored for Stacks {
     type Seen = Ran;
 }
 
-impl Instrument for Stacks {
-    const HAS_PROFILES: bool = true;
-
-    type Executor = ProcessRunner;
-
+impl Judge for Stacks {
     fn compared(cell: &Cell) -> Vec<Metric> {
         compared(cell).to_vec()
     }
@@ -232,6 +230,58 @@ impl Instrument for Stacks {
     fn has(metric: Metric, cell: &Cell) -> bool {
         measured(cell).contains(&metric)
     }
+
+    fn judge(_: &Experiment, run: &mut RunOf<Self>) -> Result<(), ConfigError> {
+        run.validity = Validity::of(check::first_wrong(&run.run.cell.levels, &run.seen));
+        Ok(())
+    }
+
+    fn value(metric: Metric, run: &RunOf<Self>) -> Option<f64> {
+        values::of_run(metric, run)
+    }
+
+    fn short(cell: &Cell) -> String {
+        title::of(&cell.levels)
+    }
+
+    fn facts(ran: &Ran) -> Facts<'_> {
+        let Ran { elapsed_ms, foreign_cpu, stolen_cpu, failure, .. } = ran;
+        Facts {
+            elapsed_ms: *elapsed_ms,
+            taken: taken(*foreign_cpu, *stolen_cpu),
+            has_failed: failure.is_some(),
+            ..Facts::default()
+        }
+    }
+
+    /// A remark if the cells use different allocators, unless the allocator is what is compared.
+    fn unlike(cells: [&Cell; 2], runs: [&[&RunOf<Self>]; 2]) -> Option<String> {
+        let [first, second] = cells.map(|cell| cell.levels.word("allocator"));
+        if first != second {
+            return None;
+        }
+        let facts = runs.map(|runs| runs.iter().find_map(|run| run.seen.seen.facts.as_ref()));
+        let [first, second] = facts.map(|facts| facts.map(|facts| facts.allocator.as_str()));
+        let (first, second) = (first?, second?);
+        (first != second).then(|| format!("the allocators differ: {first} and {second}"))
+    }
+
+    /// Every level, including those that a name omits.
+    fn conditions(plan: &Plan, cell: &Cell) -> Result<BTreeMap<String, String>, ConfigError> {
+        let own = plan.cells.iter().find(|own| own.id == cell.id).unwrap_or(cell);
+        Ok(own.levels.iter().map(|(key, level)| (key.to_owned(), level.to_string())).collect())
+    }
+
+    /// A system library can change without any change of the description; it reports its own version.
+    fn is_other(runs: [&[&RunOf<Self>]; 2], _: bool) -> bool {
+        let [before, after] = runs.map(|runs| runs.iter().find_map(|run| run.seen.seen.facts.as_ref()));
+        before.is_some() && after.is_some() && before != after
+    }
+}
+
+impl Instrument for Stacks {
+    const HAS_PROFILES: bool = true;
+    type Executor = ProcessRunner;
 
     /// Builds the engines that are not built yet.
     fn make_ready(engines: &mut Engines, plan: &Plan, interrupt: &Interrupt) -> Result<(), LabError> {
@@ -282,52 +332,5 @@ impl Instrument for Stacks {
         let directory = fs::canonicalize(directory).map_err(LabError::file(directory, "cannot find"))?;
         let (allowed, guard) = (allowed_cores()?, Guard::start(&this_program()?)?);
         Ok(ProcessRunner { engines: engines.present, directory, allowed, interrupt, guard })
-    }
-
-    fn judge(_: &Experiment, run: &mut RunOf<Self>) -> Result<(), ConfigError> {
-        run.validity = Validity::of(check::first_wrong(&run.run.cell.levels, &run.seen));
-        Ok(())
-    }
-
-    fn value(metric: Metric, run: &RunOf<Self>) -> Option<f64> {
-        values::of_run(metric, run)
-    }
-
-    fn short(cell: &Cell) -> String {
-        title::of(&cell.levels)
-    }
-
-    fn facts(ran: &Ran) -> Facts<'_> {
-        let Ran { elapsed_ms, foreign_cpu, stolen_cpu, failure, .. } = ran;
-        Facts {
-            elapsed_ms: *elapsed_ms,
-            taken: taken(*foreign_cpu, *stolen_cpu),
-            has_failed: failure.is_some(),
-            ..Facts::default()
-        }
-    }
-
-    /// A remark if the cells use different allocators, unless the allocator is what is compared.
-    fn unlike(cells: [&Cell; 2], runs: [&[&RunOf<Self>]; 2]) -> Option<String> {
-        let [first, second] = cells.map(|cell| cell.levels.word("allocator"));
-        if first != second {
-            return None;
-        }
-        let facts = runs.map(|runs| runs.iter().find_map(|run| run.seen.seen.facts.as_ref()));
-        let [first, second] = facts.map(|facts| facts.map(|facts| facts.allocator.as_str()));
-        let (first, second) = (first?, second?);
-        (first != second).then(|| format!("the allocators differ: {first} and {second}"))
-    }
-
-    /// Every level, including those that a name omits.
-    fn conditions(plan: &Plan, cell: &Cell) -> Result<BTreeMap<String, String>, ConfigError> {
-        let own = plan.cells.iter().find(|own| own.id == cell.id).unwrap_or(cell);
-        Ok(own.levels.iter().map(|(key, level)| (key.to_owned(), level.to_string())).collect())
-    }
-
-    /// A system library can change without any change of the description; it reports its own version.
-    fn is_other(runs: [&[&RunOf<Self>]; 2], _: bool) -> bool {
-        let [before, after] = runs.map(|runs| runs.iter().find_map(|run| run.seen.seen.facts.as_ref()));
-        before.is_some() && after.is_some() && before != after
     }
 }

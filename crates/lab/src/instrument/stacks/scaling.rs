@@ -2,9 +2,9 @@
 
 use super::title;
 use crate::experiment::metric::Metric;
+use crate::findings::summary::CellSummary;
 use crate::planning::cell::Levels;
 use crate::planning::plan::Plan;
-use crate::summary::CellSummary;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_load::plural;
@@ -78,9 +78,9 @@ pub(super) fn in_locks(plan: &Plan, found: &CellSummary, ns: f64) -> String {
 mod tests {
     use super::*;
     use crate::experiment::Level;
+    use crate::findings::value::Value;
     use crate::planning::cell::Cell;
     use crate::store::run::Validity;
-    use crate::value::Value;
 
     fn found(engine: &str, threads: u32, rate: f64) -> CellSummary {
         let levels = [("do", Level::new("handshake")), ("threads", Level::new(threads))];

@@ -6,15 +6,15 @@ use super::values::Ran;
 use super::{Engines, Stacks};
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Stop, reader};
+use crate::findings::results::Results;
+use crate::findings::summary::Summary;
 use crate::instrument::Shown as _;
 use crate::planning::cell::Cell;
 use crate::planning::planned_run::PlannedRun;
 use crate::planning::planner;
-use crate::results::Results;
 use crate::stats::rng::Rng;
 use crate::store::machine::Machine;
 use crate::store::run::Run;
-use crate::summary::Summary;
 use std::path::{Path, PathBuf};
 
 /// The plan and its true effects.

@@ -12,7 +12,7 @@ use weir_advice::{Finding, Gain};
 use weir_lab::planning::cell::Cell;
 use weir_lab::instrument::gateway::{Gateway, Mend, Mends, proof};
 use weir_lab::experiment::metric::Metric;
-use weir_lab::results::Results;
+use weir_lab::findings::results::Results;
 use weir_lab::stats::verdict::{Ratio, Verdict};
 use weir_report::model::{self, Accuracy};
 use weir_report::text::percent_range;

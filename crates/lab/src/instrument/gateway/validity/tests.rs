@@ -1,7 +1,7 @@
 //! Runs that break one rule each.
 
 use super::*;
-use crate::instrument::Instrument as _;
+use crate::findings::judge::Judge as _;
 use crate::instrument::gateway::run::UpstreamHandshakes;
 use crate::instrument::gateway::testing::{experiment, negotiated, record, result_for, with};
 use crate::instrument::gateway::{Case, Gateway, Load, Mode};

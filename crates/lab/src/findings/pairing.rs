@@ -1,7 +1,7 @@
 //! Two cells block by block: the pairs of valid runs, their estimate, and why it may not count.
 
 use crate::experiment::metric::Metric;
-use crate::instrument::Instrument;
+use crate::findings::judge::Judge;
 use crate::planning::cell::Cell;
 use crate::planning::planned_run::Stage;
 use crate::stats::verdict::Note;
@@ -24,14 +24,14 @@ pub(crate) struct Paired {
 
 /// One side of a comparison: its name, the cell, its runs.
 #[derive(Debug)]
-pub(crate) struct Side<'a, I: Instrument> {
+pub(crate) struct Side<'a, I: Judge> {
     pub(crate) name: &'a str,
     pub(crate) cell: &'a Cell,
     pub(crate) runs: &'a [&'a RunOf<I>],
 }
 
 /// Pairs the valid runs of two cells.
-pub(crate) fn pair<I: Instrument>(metric: Metric, sides: [Side<'_, I>; 2], error_rate: ErrorRate) -> Paired {
+pub(crate) fn pair<I: Judge>(metric: Metric, sides: [Side<'_, I>; 2], error_rate: ErrorRate) -> Paired {
     let offered = sides.each_ref().map(|side| rate::<I>(side.runs));
     let unlike = I::unlike(sides.each_ref().map(|side| side.cell), sides.each_ref().map(|side| side.runs));
     let duets = sides.each_ref().map(|side| side.runs.iter().any(|run| run.run.beside.is_some()));
@@ -71,7 +71,7 @@ pub(crate) fn pair<I: Instrument>(metric: Metric, sides: [Side<'_, I>; 2], error
 }
 
 /// The runs of each side in a duet with the other side.
-fn beside_each_other<'a, I: Instrument>(sides: &[Side<'a, I>; 2]) -> [Vec<&'a RunOf<I>>; 2] {
+fn beside_each_other<'a, I: Judge>(sides: &[Side<'a, I>; 2]) -> [Vec<&'a RunOf<I>>; 2] {
     let [first, second] = sides.each_ref().map(|side| side.cell.id.as_str());
     let beside = |side: &Side<'a, I>, other| {
         side.runs.iter().copied().filter(|run| run.run.beside.as_deref() == Some(other)).collect()
@@ -80,7 +80,7 @@ fn beside_each_other<'a, I: Instrument>(sides: &[Side<'a, I>; 2]) -> [Vec<&'a Ru
 }
 
 /// The location of a cell's own values, which may be zero: no logarithms.
-pub(crate) fn alone<I: Instrument>(metric: Metric, side: &Side<'_, I>, error_rate: ErrorRate) -> Paired {
+pub(crate) fn alone<I: Judge>(metric: Metric, side: &Side<'_, I>, error_rate: ErrorRate) -> Paired {
     let found = OfSide::new(metric, side);
     let values: Vec<f64> = found.values.into_values().collect();
     Paired {
@@ -100,7 +100,7 @@ struct OfSide {
 }
 
 impl OfSide {
-    fn new<I: Instrument>(metric: Metric, side: &Side<'_, I>) -> Self {
+    fn new<I: Judge>(metric: Metric, side: &Side<'_, I>) -> Self {
         let Side { name, cell, runs } = side;
         let (valid, spoilt) = usable::<I>(metric, runs);
         let without_value = I::without_value(metric, name, &valid);
@@ -128,18 +128,18 @@ fn other_rates(metric: Metric, offered: [Option<f64>; 2]) -> Option<String> {
 }
 
 /// Requests per second offered to these runs.
-pub(crate) fn rate<I: Instrument>(runs: &[&RunOf<I>]) -> Option<f64> {
+pub(crate) fn rate<I: Judge>(runs: &[&RunOf<I>]) -> Option<f64> {
     runs.iter().find_map(|run| I::facts(&run.seen).rate)
 }
 
 /// The valid runs.
-pub(crate) fn valid<'a, I: Instrument>(runs: &[&'a RunOf<I>]) -> Vec<&'a RunOf<I>> {
+pub(crate) fn valid<'a, I: Judge>(runs: &[&'a RunOf<I>]) -> Vec<&'a RunOf<I>> {
     runs.iter().copied().filter(|run| run.validity.is_valid()).collect()
 }
 
 /// The valid runs that measure a metric, and why the first of the others does not. With duets in the plan, CPU clocks
 /// are read in duets only, and all else in runs alone.
-pub(crate) fn usable<'a, I: Instrument>(
+pub(crate) fn usable<'a, I: Judge>(
     metric: Metric,
     runs: &[&'a RunOf<I>],
 ) -> (Vec<&'a RunOf<I>>, Option<String>) {
@@ -157,7 +157,7 @@ pub(crate) fn usable<'a, I: Instrument>(
 }
 
 /// The mean value of each block, in which a cell may run beside several others.
-pub(crate) fn values<I: Instrument>(metric: Metric, runs: &[&RunOf<I>]) -> BTreeMap<Stage, f64> {
+pub(crate) fn values<I: Judge>(metric: Metric, runs: &[&RunOf<I>]) -> BTreeMap<Stage, f64> {
     let mut of_blocks: BTreeMap<Stage, Vec<f64>> = BTreeMap::new();
     for run in runs {
         if let Some(value) = I::value(metric, run) {

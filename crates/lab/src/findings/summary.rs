@@ -1,18 +1,18 @@
 //! An experiment's findings: each cell over its blocks, the comparisons and the claims.
 
-use crate::claims::{self, Finding};
-use crate::comparison::{self, Comparison, Runs};
 use crate::experiment::metric::Metric;
-use crate::foreign::Foreign;
-use crate::instrument::Instrument;
-use crate::pairing;
+use crate::findings::claims::{self, Finding};
+use crate::findings::comparison::{self, Comparison, Runs};
+use crate::findings::foreign::Foreign;
+use crate::findings::judge::Judge;
+use crate::findings::pairing;
+use crate::findings::value::Value;
 use crate::planning::cell::Cell;
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::Stage;
 use crate::stats::Weight;
 use crate::store::machine::Machine;
 use crate::store::run::{Run, RunOf, Validity};
-use crate::value::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use weir_load::result::Limit;
@@ -77,7 +77,7 @@ pub(crate) fn by_cell<'a, S>(plan: &'a Plan, runs: &'a [Run<S>]) -> Vec<(&'a Cel
 
 impl Summary {
     /// Sums up the stored runs of a plan.
-    pub(crate) fn of<I: Instrument>(plan: &Plan, machine: &Machine, runs: &[RunOf<I>]) -> Self {
+    pub(crate) fn of<I: Judge>(plan: &Plan, machine: &Machine, runs: &[RunOf<I>]) -> Self {
         let cells = by_cell(plan, runs);
         let comparisons = comparison::all::<I>(plan, &cells);
         let claims = claims::all::<I>(plan, &cells, &comparison::floors(&comparisons));
@@ -119,7 +119,7 @@ fn compared_blocks(comparisons: &[Comparison], cells: &[CellSummary]) -> RangeIn
     least..=blocks.into_iter().max().unwrap_or(0)
 }
 
-fn summaries<I: Instrument>(cells: &Runs<'_, I>, machine: &Machine) -> Vec<CellSummary> {
+fn summaries<I: Judge>(cells: &Runs<'_, I>, machine: &Machine) -> Vec<CellSummary> {
     let one = |(cell, runs): &(&Cell, Vec<&RunOf<I>>)| {
         let valid = pairing::valid::<I>(runs);
         let value = |metric: &Metric| {
@@ -150,7 +150,7 @@ fn summaries<I: Instrument>(cells: &Runs<'_, I>, machine: &Machine) -> Vec<CellS
 }
 
 /// The most frequent limit.
-fn usual_limit<I: Instrument>(runs: &[&RunOf<I>]) -> Option<Limit> {
+fn usual_limit<I: Judge>(runs: &[&RunOf<I>]) -> Option<Limit> {
     let mut counts: BTreeMap<Limit, usize> = BTreeMap::new();
     for limit in runs.iter().filter_map(|run| I::facts(&run.seen).limit) {
         *counts.entry(limit).or_default() += 1;

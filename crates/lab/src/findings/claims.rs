@@ -2,11 +2,11 @@
 
 pub(crate) mod profiled;
 
-use crate::comparison::{Floors, Runs};
 use crate::experiment::metric::Metric;
 use crate::experiment::{Claim, Layout, Predicate, SUBJECTS};
-use crate::instrument::Instrument;
-use crate::pairing::{self, Paired, Side};
+use crate::findings::comparison::{Floors, Runs};
+use crate::findings::judge::Judge;
+use crate::findings::pairing::{self, Paired, Side};
 use crate::planning::cell::Cell;
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::Stage;
@@ -107,7 +107,7 @@ impl fmt::Display for ClaimVerdict {
 const OTHER_NOT_RUN: &str = "its counterpart was not run";
 
 /// Checks every claim of a plan.
-pub(crate) fn all<I: Instrument>(plan: &Plan, cells: &Runs<'_, I>, floors: &Floors) -> Vec<Finding> {
+pub(crate) fn all<I: Judge>(plan: &Plan, cells: &Runs<'_, I>, floors: &Floors) -> Vec<Finding> {
     let error_rate = plan.rule().error_rate;
     let layout = plan.experiment.layout;
     plan.experiment.claims.iter().map(|claim| find::<I>(claim, layout, cells, floors, error_rate)).collect()
@@ -177,7 +177,7 @@ impl Evidence {
     }
 }
 
-fn find<I: Instrument>(
+fn find<I: Judge>(
     claim: &Claim,
     layout: Layout,
     cells: &Runs<'_, I>,
@@ -238,13 +238,13 @@ pub(crate) fn finding(claim: &Claim, evidence: Vec<Evidence>) -> Finding {
 }
 
 /// Whether a claim covers a cell. A control, which nothing is compared with, must be named.
-fn is_meant<I: Instrument>(claim: &Claim, metric: Metric, cell: &Cell) -> bool {
+fn is_meant<I: Judge>(claim: &Claim, metric: Metric, cell: &Cell) -> bool {
     let is_named = || SUBJECTS.iter().any(|key| claim.cell.get(key).is_some());
     I::has(metric, cell) && (!I::is_control(cell) || is_named()) && !cell.is_again() && cell.has(&claim.cell)
 }
 
 /// `None` for the counterpart of the others.
-fn one<I: Instrument>(
+fn one<I: Judge>(
     claim: &Claim,
     (metric, expect): (Metric, Predicate),
     (cell, runs): (&Cell, &[&RunOf<I>]),
@@ -345,7 +345,7 @@ fn with_interval(paired: &Paired) -> Result<(f64, Interval), String> {
 }
 
 /// The worst of all runs, with the range from best to worst: valid runs alone have no errors.
-fn of_errors<I: Instrument>(name: &str, runs: &[&RunOf<I>]) -> Paired {
+fn of_errors<I: Judge>(name: &str, runs: &[&RunOf<I>]) -> Paired {
     let found = runs.iter().filter_map(|run| Some((run.run.stage, I::value(Metric::ErrorRatio, run)?)));
     let (stages, values): (BTreeSet<Stage>, Vec<f64>) = found.unzip();
     let (blocks, missing, all) = (stages.len(), runs.len() - values.len(), runs.len());

@@ -2,8 +2,8 @@
 
 use crate::experiment::metric::Metric;
 use crate::experiment::{Layout, Levels};
-use crate::instrument::Instrument;
-use crate::pairing::{self, Paired, Side};
+use crate::findings::judge::Judge;
+use crate::findings::pairing::{self, Paired, Side};
 use crate::planning::cell::Cell;
 use crate::planning::counterpart::{Counterpart, counterparts};
 use crate::planning::plan::Plan;
@@ -45,7 +45,7 @@ pub(crate) type Runs<'a, I> = [(&'a Cell, Vec<&'a RunOf<I>>)];
 
 /// All comparisons of a plan, for each place and metric: each subject with the baseline, the A/A pair, and the
 /// requested levels of the factors.
-pub(crate) fn all<I: Instrument>(plan: &Plan, cells: &Runs<'_, I>) -> Vec<Comparison> {
+pub(crate) fn all<I: Judge>(plan: &Plan, cells: &Runs<'_, I>) -> Vec<Comparison> {
     let rule = plan.rule();
     let mut found = Vec::new();
     let all: Vec<&Cell> = cells.iter().map(|(cell, _)| *cell).collect();
@@ -92,7 +92,7 @@ pub(crate) fn all<I: Instrument>(plan: &Plan, cells: &Runs<'_, I>) -> Vec<Compar
 }
 
 /// The metrics compared in a cell. The two of a duet share their cores: there only the metrics by CPU clocks count.
-pub(crate) fn compared<I: Instrument>(plan: &Plan, cell: &Cell) -> Vec<Metric> {
+pub(crate) fn compared<I: Judge>(plan: &Plan, cell: &Cell) -> Vec<Metric> {
     match plan.experiment.layout {
         Layout::Blocks => I::compared(cell),
         Layout::Duet => I::compared_in_duets(cell),

@@ -21,6 +21,11 @@ pub struct Foreign {
 /// A quiet machine and the lab itself need a few per cent; this share is more.
 pub(crate) const FOREIGN_MUCH: f64 = 0.1;
 
+/// The foreign load: processes outside a run and other guests.
+pub(crate) fn taken(foreign: Option<f64>, stolen: Option<f64>) -> Option<f64> {
+    Some(foreign? + stolen.unwrap_or(0.0))
+}
+
 impl Foreign {
     /// From the share in each run; `None` if unknown.
     pub(crate) fn of(shares: impl Iterator<Item = Option<f64>>) -> Self {

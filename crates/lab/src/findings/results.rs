@@ -1,9 +1,10 @@
 //! A results directory once loaded: every run judged by the rules of this program, and summed up.
 
 use crate::base::error::LabError;
-use crate::claims;
 use crate::experiment::Level;
-use crate::instrument::Instrument;
+use crate::findings::claims;
+use crate::findings::judge::Judge;
+use crate::findings::summary::Summary;
 use crate::planning::cell::Cell;
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::PlannedRun;
@@ -11,7 +12,6 @@ use crate::store::Store;
 use crate::store::machine::Machine;
 use crate::store::profiles::{self, CellProfile};
 use crate::store::run::RunOf;
-use crate::summary::Summary;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use weir_report::model::Advised;
@@ -21,7 +21,7 @@ const ADVISED: &str = "advice.json";
 
 /// An experiment's stored data and its findings.
 #[derive(Clone, Debug)]
-pub struct Results<I: Instrument> {
+pub struct Results<I: Judge> {
     /// The directory.
     pub directory: PathBuf,
     /// The plan.
@@ -38,7 +38,7 @@ pub struct Results<I: Instrument> {
     pub advised: Option<Advised>,
 }
 
-impl<I: Instrument> Results<I> {
+impl<I: Judge> Results<I> {
     /// Loads the runs of a directory and sums them up. No derived file is read.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl<I: Instrument> Results<I> {
     }
 }
 
-impl<I: Instrument> Results<I> {
+impl<I: Judge> Results<I> {
     /// Stores advice on it for its report.
     ///
     /// # Errors

@@ -1,0 +1,13 @@
+//! From stored runs to findings: values over blocks, comparisons with verdicts, and claims. Pure functions of the stored
+//! data, in numbers; the words are those of the room of reports.
+
+pub mod claims;
+pub mod comparison;
+pub mod evidence;
+pub mod foreign;
+pub mod judge;
+pub(crate) mod load_result;
+pub(crate) mod pairing;
+pub mod results;
+pub mod summary;
+pub mod value;
