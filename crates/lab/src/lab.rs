@@ -1,20 +1,19 @@
 //! The commands of the lab: run, plan, report.
 
 use crate::base::error::{ConfigError, LabError};
-use crate::conduct::{Broken, conduct};
 use crate::describe;
 use crate::doctor;
 use crate::experiment::options::RunOptions;
-use crate::experiment::{Experiment, Stop, reader};
 use crate::export::Reported;
-use crate::found::{self, ExperimentFile};
-use crate::instrument::{Executor, Shown};
-use crate::interrupt::Interrupt;
+use crate::instrument::Shown;
 use crate::page;
 use crate::planning::plan::Plan;
-use crate::planning::planner;
-use crate::profiles;
-use crate::progress::{Bar, note};
+use crate::running::conduct::{Broken, conduct};
+use crate::running::interrupt::Interrupt;
+use crate::running::measure::Executor;
+use crate::running::profiles;
+use crate::running::progress::{Bar, note};
+use crate::running::setup::Setup;
 use crate::split;
 use crate::store::machine::Machine;
 use crate::store::run::RunOf;
@@ -35,59 +34,6 @@ pub struct Outcome {
     pub invalid_runs: u32,
     /// The findings in machine-readable form.
     pub reported: Reported,
-}
-
-/// The inputs of a plan.
-struct Setup<I: Shown> {
-    options: RunOptions,
-    experiment: Experiment,
-    text: String,
-    found: I::Found,
-}
-
-impl<I: Shown> Setup<I> {
-    fn new(options: &RunOptions) -> Result<Self, LabError> {
-        let (options, file, experiment, text) = chosen::<I>(options)?;
-        let found = I::find(&experiment, &file, &options, &text)?;
-        Ok(Self { options, experiment, text, found })
-    }
-
-    fn plan(&self) -> Result<Plan, LabError> {
-        planner::plan::<I>(self.experiment.clone(), &self.found, &self.options)
-    }
-}
-
-/// The options with the named experiment file, or else with that of the stored result; its location; the experiment and
-/// its text.
-fn chosen<I: Shown>(
-    options: &RunOptions,
-) -> Result<(RunOptions, ExperimentFile, Experiment, String), LabError> {
-    let Some(directory) = options.stored() else {
-        if let Some(directory) = &options.continue_dir {
-            // Fail before anything is built.
-            Store::open(directory).plan::<I>()?;
-        }
-        let file = found::experiment(&options.file)?;
-        let located = RunOptions { file: file.path.clone(), ..options.clone() };
-        let (experiment, text) = reader::load::<I>(&located)?;
-        return Ok((options.clone(), file, experiment, text));
-    };
-    let Plan { file, only, mut experiment, .. } = Store::open(directory).plan::<I>()?;
-    if options.instructions && !experiment.instructions {
-        let why = "the result was started without it; start a new result";
-        return Err(ConfigError::new("--instructions", why).into());
-    }
-    if let Some(blocks) = options.blocks {
-        experiment.stop = Stop::Blocks(blocks);
-    }
-    let place = found::stored(&file);
-    Ok((RunOptions { file, only, ..options.clone() }, place, experiment, String::new()))
-}
-
-/// The subjects of a stored result, as found on this machine now.
-pub(crate) fn found<I: Shown>(directory: &Path) -> Result<I::Found, LabError> {
-    let stored = RunOptions { continue_dir: Some(directory.to_owned()), ..RunOptions::default() };
-    Ok(Setup::<I>::new(&stored)?.found)
 }
 
 /// As [`crate::run`].

@@ -14,37 +14,28 @@ pub mod findings;
 pub mod found;
 pub mod history;
 pub mod instrument;
-pub mod interrupt;
-mod once;
 pub mod planning;
-pub mod process;
-mod profiles;
+pub mod running;
 pub mod store;
 pub mod studies;
 
 mod answer;
 mod any;
-mod conduct;
 mod describe;
-mod disturbance;
-mod guard;
-mod host;
 mod lab;
 mod page;
-mod progress;
 mod split;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
-mod tool;
 mod words;
 
 pub use any::{compare, compare_levels, history, plan, report, run};
 pub use base::error::{ConfigError, LabError};
 pub use experiment::options::RunOptions;
-pub use guard::guard;
 pub use lab::Outcome;
+pub use running::guard::guard;
 pub use weir_doctor as doctor;
 pub use weir_netem as net;
 pub use weir_stats as stats;

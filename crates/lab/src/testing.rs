@@ -2,11 +2,11 @@
 
 use crate::LabError;
 use crate::experiment::{self, Experiment, Factor};
-use crate::guard::Guard;
 use crate::instrument::gateway::testing::{encode, observation, result_for};
 use crate::instrument::gateway::{Asked, Gateway, Load, NO_RATE, Observation, Place as _, Seen, Side};
 use crate::instrument::stacks::{Ran, Stacks, synthetic};
-use crate::instrument::{Executor, Request};
+use crate::running::guard::Guard;
+use crate::running::measure::{Executor, Request};
 use crate::stats::rng::Rng;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

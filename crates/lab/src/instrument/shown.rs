@@ -1,6 +1,5 @@
 //! The presentation of an instrument's results.
 
-use super::Instrument;
 use crate::base::error::LabError;
 use crate::experiment::metric::Metric;
 use crate::findings::comparison;
@@ -9,6 +8,7 @@ use crate::findings::summary::{CellSummary, Summary};
 use crate::findings::value::Value;
 use crate::planning::cell::Cell;
 use crate::planning::plan::Plan;
+use crate::running::measure::Measure;
 use crate::store::Store;
 use crate::store::run::RunOf;
 use serde_json::{Value as Json, json};
@@ -37,7 +37,7 @@ pub struct Page {
 pub type Looks<'a> = dyn Fn(&str) -> (usize, Look) + 'a;
 
 /// The presentation of results, with defaults for any instrument.
-pub trait Shown: Instrument {
+pub trait Shown: Measure {
     /// Loads a directory of results, and the counts outside the blocks.
     ///
     /// # Errors
@@ -199,7 +199,7 @@ fn bars<I: Shown>(results: &Results<I>, metric: Metric, looks: &Looks<'_>) -> Fi
 }
 
 /// The findings as flat rows: every level and every metric of a cell is a field of its own.
-pub(crate) fn json<I: Instrument>(results: &Results<I>) -> Json {
+pub(crate) fn json<I: Measure>(results: &Results<I>) -> Json {
     let summary = &results.summary;
     json!({
         "schema": 1,
@@ -214,7 +214,7 @@ pub(crate) fn json<I: Instrument>(results: &Results<I>) -> Json {
     })
 }
 
-fn cell<I: Instrument>(found: &CellSummary) -> Json {
+fn cell<I: Measure>(found: &CellSummary) -> Json {
     let mut fields = levels(&found.cell);
     for metric in I::METRICS {
         let value = found.values.get(metric);

@@ -8,10 +8,9 @@ pub use text::{markdown, terminal};
 
 use crate::base::error::{ConfigError, LabError};
 use crate::experiment::options::RunOptions;
-use crate::experiment::{Claim, Levels, reader};
+use crate::experiment::{Claim, Grammar, Levels, reader};
 use crate::findings::claims::{ClaimVerdict, Finding};
 use crate::found;
-use crate::instrument::Instrument;
 use record::Record;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -136,7 +135,7 @@ pub fn chosen(study: &Study, options: &RunOptions) -> Result<RunOptions, LabErro
 }
 
 /// As [`chosen`], for an experiment of one instrument.
-pub(crate) fn named<I: Instrument>(
+pub(crate) fn named<I: Grammar>(
     study: &Study,
     options: &RunOptions,
 ) -> Result<Vec<(String, String)>, LabError> {

@@ -4,9 +4,9 @@ use super::Study;
 use crate::base::error::LabError;
 use crate::experiment::{Claim, Layout};
 use crate::findings::claims::Finding;
+use crate::findings::judge::Judge;
 use crate::findings::results::Results;
 use crate::found;
-use crate::instrument::Instrument;
 use crate::store;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -79,7 +79,7 @@ impl Judged {
 
 impl Record {
     /// The verdicts of a result on statements of the studies, as far as it measured them.
-    pub(super) fn of<I: Instrument>(results: &Results<I>) -> Self {
+    pub(super) fn of<I: Judge>(results: &Results<I>) -> Self {
         let Results { plan, machine, summary, .. } = results;
         let judged = plan.experiment.claims.iter().zip(&summary.claims);
         let judged = judged.filter(|(claim, found)| Study::has(claim) && !found.cells.is_empty());
@@ -119,7 +119,7 @@ impl Record {
 
 /// The verdicts of a result.
 /// Errors: a path that is no result, or one of an experiment that measured no statement of a study.
-pub(crate) fn measured<I: Instrument>(directory: &Path) -> Result<Record, LabError> {
+pub(crate) fn measured<I: Judge>(directory: &Path) -> Result<Record, LabError> {
     let record = Record::of(&Results::<I>::read(directory)?);
     match record.results.iter().any(|measured| !measured.claims.is_empty()) {
         true => Ok(record),

@@ -1,7 +1,6 @@
 //! Effects put into a synthetic world must come out as findings.
 
 use super::world::*;
-use crate::conduct::{Broken, conduct};
 use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Claim, Experiment, Level, Precision, Predicate, Stop};
@@ -10,6 +9,7 @@ use crate::findings::summary::{CellSummary, Summary};
 use crate::instrument::gateway::testing::{experiment, targets};
 use crate::instrument::gateway::{Case, Gateway, Load, Mode, Place as _};
 use crate::lab::report;
+use crate::running::conduct::{Broken, conduct};
 use crate::stats::Weight;
 use crate::stats::verdict::Verdict;
 use crate::store::Store;

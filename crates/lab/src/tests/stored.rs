@@ -4,8 +4,8 @@
 use crate::base::error::LabError;
 use crate::experiment::metric::Metric;
 use crate::findings::comparison::Comparison;
+use crate::findings::judge::Judge;
 use crate::findings::results::Results;
-use crate::instrument::Instrument;
 use crate::instrument::gateway::Gateway;
 use crate::instrument::gateway::synthetic::{Shape, Synthetic, Truth};
 use crate::instrument::stacks::synthetic::{self, Made};
@@ -41,10 +41,7 @@ fn is_of<Seen>(run: &Run<Seen>, name: &str, block: u32) -> bool {
 }
 
 /// Changes the runs, stores them and loads them.
-fn reread<I: Instrument>(
-    results: &Results<I>,
-    change: impl Fn(&mut RunOf<I>),
-) -> Result<Results<I>, LabError> {
+fn reread<I: Judge>(results: &Results<I>, change: impl Fn(&mut RunOf<I>)) -> Result<Results<I>, LabError> {
     let directory = tempfile::tempdir().expect("a directory");
     let store = Store::create(&directory.path().join("results")).expect("is made");
     store.write_json("plan.json", &results.plan).expect("is written");
@@ -58,7 +55,7 @@ fn reread<I: Instrument>(
 }
 
 /// The validity stored with a run does not count.
-fn are_judged_anew<I: Instrument>(results: &Results<I>, spoil: impl Fn(&mut RunOf<I>)) {
+fn are_judged_anew<I: Judge>(results: &Results<I>, spoil: impl Fn(&mut RunOf<I>)) {
     let read = reread(results, |run| {
         if is_of(run, "fast", 1) {
             spoil(run);
@@ -82,7 +79,7 @@ fn stored_runs_are_judged_by_the_rules_of_today() {
     are_judged_anew(&stacks(), |run| run.seen.seen.is_done = false);
 }
 
-fn is_refused<I: Instrument>(results: &Results<I>) {
+fn is_refused<I: Judge>(results: &Results<I>) {
     let other = reread(results, |run| {
         if is_of(run, "fast", 1) {
             run.run.id = run.run.id.replace("b001", "b099");
@@ -98,7 +95,7 @@ fn a_run_that_is_not_planned_is_rejected_with_its_file() {
     is_refused(&stacks());
 }
 
-fn shows_the_median<I: Instrument>(results: &Results<I>, metric: Metric) {
+fn shows_the_median<I: Judge>(results: &Results<I>, metric: Metric) {
     let mut shown = 0;
     for found in &results.summary.cells {
         let Some(value) = found.values.get(&metric) else { continue };
@@ -119,7 +116,7 @@ fn the_value_of_a_cell_is_the_median_of_its_blocks() {
     shows_the_median(&stacks(), Metric::ServerUsPerHandshake);
 }
 
-fn is_undecided<I: Instrument>(results: &Results<I>, metric: Metric, empty: impl Fn(&mut RunOf<I>)) {
+fn is_undecided<I: Judge>(results: &Results<I>, metric: Metric, empty: impl Fn(&mut RunOf<I>)) {
     let read = reread(results, |run| {
         if is_of(run, "fast", 5) {
             empty(run);

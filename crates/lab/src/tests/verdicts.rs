@@ -1,6 +1,5 @@
 //! False verdicts: changed synthetic runs, judged by the regular code.
 
-use crate::conduct::{Broken, conduct};
 use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Claim, Experiment, Stop};
@@ -14,6 +13,7 @@ use crate::instrument::gateway::{Gateway, Load, Mode, Place as _, Seen};
 use crate::page;
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::Stage;
+use crate::running::conduct::{Broken, conduct};
 use crate::stats::verdict::Verdict;
 use crate::store::Store;
 use crate::store::machine::Machine;

@@ -1,6 +1,5 @@
 //! A synthetic world: an experiment that is planned, conducted with synthetic results, and reported.
 
-use crate::conduct::{Broken, conduct};
 use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Experiment, Stop};
@@ -11,6 +10,7 @@ use crate::instrument::gateway::testing::{experiment, targets};
 use crate::instrument::gateway::{Gateway, Load, Mode, Place as _};
 use crate::lab::report;
 use crate::planning::placement::{CoreSets, Placement};
+use crate::running::conduct::{Broken, conduct};
 use crate::stats::verdict::Verdict;
 use crate::store::Store;
 use crate::store::machine::Machine;

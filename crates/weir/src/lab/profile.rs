@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use weir_lab::interrupt::Interrupt;
+use weir_lab::running::interrupt::Interrupt;
 use weir_load::time;
 use weir_profile::{Difference, Profile, ProfileError, Recording, Rules, Stacks, Unwind, flame};
 

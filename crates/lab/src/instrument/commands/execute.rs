@@ -2,10 +2,10 @@
 
 use super::line::{Found, timeout_ms};
 use crate::base::error::LabError;
-use crate::guard::Guard;
-use crate::instrument::Request;
-use crate::interrupt::Interrupt;
-use crate::once::{Start, to_its_end};
+use crate::running::guard::Guard;
+use crate::running::interrupt::Interrupt;
+use crate::running::measure::Request;
+use crate::running::once::{Start, to_its_end};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};

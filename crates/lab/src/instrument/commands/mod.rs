@@ -17,13 +17,14 @@ use crate::findings::foreign::taken;
 use crate::findings::judge::{Facts, Judge};
 use crate::findings::summary::Summary;
 use crate::found::ExperimentFile;
-use crate::guard::Guard;
-use crate::host::{allowed_cores, this_program};
-use crate::instrument::{Executor, Instrument, Request, Shown};
-use crate::interrupt::Interrupt;
+use crate::instrument::Shown;
 use crate::planning::cell::{Cell, Levels};
 use crate::planning::plan::Plan;
 use crate::planning::subjects::{Candidate, Standing, Subjects, with_pair};
+use crate::running::guard::Guard;
+use crate::running::host::{allowed_cores, this_program};
+use crate::running::interrupt::Interrupt;
+use crate::running::measure::{Executor, Measure, Request};
 use crate::store::machine::Machine;
 use crate::store::run::{RunOf, Stored, Validity};
 pub use line::Found;
@@ -134,7 +135,7 @@ impl Judge for Commands {
     }
 }
 
-impl Instrument for Commands {
+impl Measure for Commands {
     type Executor = CommandRunner;
 
     fn machine(_: &Experiment, found: &Found) -> Result<Machine, LabError> {

@@ -7,8 +7,8 @@
 //! pause within a tenth of a second of either edge may count on the wrong side of it; nothing else is affected.
 
 use super::target::run_check;
-use crate::guard::Guard;
-use crate::interrupt::Interrupt;
+use crate::running::guard::Guard;
+use crate::running::interrupt::Interrupt;
 use rustix::param::clock_ticks_per_second;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};

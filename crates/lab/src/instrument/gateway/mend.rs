@@ -6,9 +6,9 @@ use crate::base::error::LabError;
 use crate::experiment::SUBJECTS;
 use crate::experiment::options::RunOptions;
 use crate::findings::results::Results;
-use crate::lab;
 use crate::planning::cell::Cell;
 use crate::planning::plan::Plan;
+use crate::running::setup;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ impl Mends {
     /// # Errors
     /// An invalid description of a target.
     pub fn of(results: &Results<Gateway>) -> Result<Self, LabError> {
-        let targets = lab::found::<Gateway>(&results.directory)?;
+        let targets = setup::found::<Gateway>(&results.directory)?;
         let described = targets.all().map(|target| {
             let settings = target.description.settings.iter().map(|(name, setting)| Described {
                 setting: name.clone(),

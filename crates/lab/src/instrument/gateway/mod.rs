@@ -55,14 +55,14 @@ use crate::findings::foreign::taken;
 use crate::findings::judge::{Facts, Judge};
 use crate::findings::value::Value;
 use crate::found::{ExperimentFile, Folders};
-use crate::host::{allowed_cores, this_program};
-use crate::instrument::Instrument;
-use crate::interrupt::Interrupt;
 use crate::planning::cell::Cell;
 use crate::planning::placement::Placement;
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::Stage;
 use crate::planning::subjects::{Candidate, Subjects};
+use crate::running::host::{allowed_cores, this_program};
+use crate::running::interrupt::Interrupt;
+use crate::running::measure::Measure;
 use crate::store::machine::Machine;
 use crate::store::run::{RunOf, Stored, Validity};
 use crate::store::{Store, check_layout};
@@ -283,7 +283,7 @@ impl Judge for Gateway {
     }
 }
 
-impl Instrument for Gateway {
+impl Measure for Gateway {
     const HAS_PROFILES: bool = true;
     type Executor = ProcessExecutor;
 

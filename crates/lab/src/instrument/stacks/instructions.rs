@@ -9,7 +9,7 @@ use crate::base::error::LabError;
 use crate::base::files::on_path;
 use crate::planning::cell::{Cell, Levels};
 use crate::planning::plan::Plan;
-use crate::progress::note;
+use crate::running::progress::note;
 use crate::store::Store;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

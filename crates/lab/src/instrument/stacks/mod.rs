@@ -32,15 +32,15 @@ use crate::experiment::{Blame, Experiment, Grammar, Level};
 use crate::findings::foreign::taken;
 use crate::findings::judge::{Facts, Judge};
 use crate::found::{ExperimentFile, Folders};
-use crate::guard::Guard;
-use crate::host::{allowed_cores, this_program};
-use crate::instrument::{Executor, Instrument, Request};
-use crate::interrupt::Interrupt;
 use crate::planning::cell::Cell;
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::Stage;
 use crate::planning::subjects::{Candidate, Standing, Subjects, with_pair};
-use crate::progress::note;
+use crate::running::guard::Guard;
+use crate::running::host::{allowed_cores, this_program};
+use crate::running::interrupt::Interrupt;
+use crate::running::measure::{Executor, Measure, Request};
+use crate::running::progress::note;
 use crate::store::Store;
 use crate::store::machine::Machine;
 use crate::store::profiles::Profiled;
@@ -279,7 +279,7 @@ impl Judge for Stacks {
     }
 }
 
-impl Instrument for Stacks {
+impl Measure for Stacks {
     const HAS_PROFILES: bool = true;
     type Executor = ProcessRunner;
 

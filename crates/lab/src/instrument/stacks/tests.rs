@@ -3,7 +3,6 @@
 use super::scenario::scenarios;
 use super::synthetic::{Made, sum_up};
 use super::*;
-use crate::conduct::{Broken, conduct};
 use crate::experiment::{Claim, Level, reader};
 use crate::findings::results::Results;
 use crate::findings::summary::Summary;
@@ -12,6 +11,7 @@ use crate::lab;
 use crate::page;
 use crate::planning::planned_run::PlannedRun;
 use crate::planning::planner;
+use crate::running::conduct::{Broken, conduct};
 use crate::testing::no_guard;
 use crate::words;
 use std::os::unix::fs::PermissionsExt;

@@ -3,7 +3,7 @@
 use crate::base::error::{ConfigError, message_of};
 use crate::instrument::gateway::levels::listed;
 use crate::instrument::gateway::{Mode, Side};
-use crate::process::Stop;
+use crate::running::process::Stop;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;

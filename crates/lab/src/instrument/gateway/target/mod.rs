@@ -19,11 +19,11 @@ pub(crate) use install::install_wanted;
 pub use list::{List, list};
 
 use crate::base::error::{ConfigError, LabError};
-use crate::host::this_program;
 use crate::instrument::gateway::levels::listed;
 use crate::instrument::gateway::ports::{MOST_SERVERS, Ports};
 use crate::instrument::gateway::template::Values;
 use crate::instrument::gateway::{Mode, Tls, sample_values};
+use crate::running::host::this_program;
 use description::{Description, FILE};
 use std::path::PathBuf;
 use toml::{Table, Value};

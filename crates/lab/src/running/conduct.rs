@@ -1,16 +1,16 @@
 //! An experiment from its plan to its stored runs: calibration, then the blocks.
 
 use crate::base::error::LabError;
-use crate::disturbance;
 use crate::experiment::{Precision, Stop};
 use crate::findings::comparison;
 use crate::findings::judge::Facts;
 use crate::findings::summary::by_cell;
-use crate::instrument::{Executor, Instrument, Request};
 use crate::planning::plan::{Plan, Turn};
 use crate::planning::planned_run::Stage;
 use crate::planning::schedule;
-use crate::progress::Progress;
+use crate::running::disturbance;
+use crate::running::measure::{Executor, Measure, Request};
+use crate::running::progress::Progress;
 use crate::stats;
 use crate::store::Store;
 use crate::store::run::{Run, RunOf};
@@ -29,7 +29,7 @@ pub(crate) enum Broken {
 ///
 /// The number of blocks and the equal rates are fixed before the first block and stored with the plan: no result of
 /// a block can change how many there are.
-pub(crate) fn conduct<I: Instrument>(
+pub(crate) fn conduct<I: Measure>(
     plan: &mut Plan,
     store: &Store,
     executor: &mut dyn Executor<I>,
@@ -72,7 +72,7 @@ pub(crate) fn conduct<I: Instrument>(
 }
 
 /// Makes the calibration runs. A subject that failed in each of its runs is tried again: its port may have been taken.
-fn calibrate<I: Instrument>(
+fn calibrate<I: Measure>(
     plan: &Plan,
     store: &Store,
     executor: &mut dyn Executor<I>,
@@ -99,7 +99,7 @@ fn calibrate<I: Instrument>(
 }
 
 /// The runs of cells in which every run failed through its subject's fault.
-fn failing<I: Instrument>(runs: &[RunOf<I>]) -> impl Iterator<Item = &RunOf<I>> {
+fn failing<I: Measure>(runs: &[RunOf<I>]) -> impl Iterator<Item = &RunOf<I>> {
     let is_its_fault = |run: &RunOf<I>| I::facts(&run.seen).broken.is_some();
     runs.iter()
         .filter(move |run| runs.iter().filter(|other| other.run.cell == run.run.cell).all(is_its_fault))
@@ -109,7 +109,7 @@ fn failing<I: Instrument>(runs: &[RunOf<I>]) -> impl Iterator<Item = &RunOf<I>> 
 const BLOCKS_TO_SHOW: usize = 2;
 
 /// Why a run failed, the last lines of its subject, and where the rest is.
-fn epitaph<I: Instrument>(run: &RunOf<I>, store: &Store) -> String {
+fn epitaph<I: Measure>(run: &RunOf<I>, store: &Store) -> String {
     let Facts { broken, logs, .. } = I::facts(&run.seen);
     let (why, words) = broken.unwrap_or_default();
     let place = I::short(&run.run.cell);
@@ -129,7 +129,7 @@ fn epitaph<I: Instrument>(run: &RunOf<I>, store: &Store) -> String {
 const LAST_LINES: usize = 10;
 
 /// Whether no interval of the rule's metric is wider than required. The ratios themselves do not matter.
-fn is_precise<I: Instrument>(plan: &Plan, runs: &[RunOf<I>], rule: Precision) -> bool {
+fn is_precise<I: Measure>(plan: &Plan, runs: &[RunOf<I>], rule: Precision) -> bool {
     let comparisons = comparison::all::<I>(plan, &by_cell(plan, runs));
     let mut widths = comparisons
         .iter()
@@ -141,7 +141,7 @@ fn is_precise<I: Instrument>(plan: &Plan, runs: &[RunOf<I>], rule: Precision) ->
 
 /// Makes the runs of turns that are not stored yet. A disturbed group is repeated, within what is left of
 /// `repeats`.
-fn make<I: Instrument>(
+fn make<I: Measure>(
     plan: &Plan,
     turns: &[Turn],
     repeats: &mut usize,
@@ -169,7 +169,7 @@ fn make<I: Instrument>(
 }
 
 /// The runs of a group, those already stored included, and whether all are new.
-fn attempt<I: Instrument>(
+fn attempt<I: Measure>(
     plan: &Plan,
     group: &[Turn],
     store: &Store,
@@ -197,7 +197,7 @@ fn attempt<I: Instrument>(
 }
 
 /// Makes the runs of turns and judges them; stores none.
-fn fresh<I: Instrument>(
+fn fresh<I: Measure>(
     plan: &Plan,
     turns: &[Turn],
     executor: &mut dyn Executor<I>,
@@ -221,7 +221,7 @@ fn fresh<I: Instrument>(
 }
 
 /// The overhead of each subject's runs beyond their phases: the slower half of those in calibration.
-fn overheads_ms<I: Instrument>(runs: &[RunOf<I>]) -> BTreeMap<String, u64> {
+fn overheads_ms<I: Measure>(runs: &[RunOf<I>]) -> BTreeMap<String, u64> {
     let mut by_subject: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for run in runs {
         let Facts { elapsed_ms, phases_ms, has_failed, .. } = I::facts(&run.seen);

@@ -1,6 +1,6 @@
 //! Processes under test: pinned, started, found ready, stopped by pid, never left behind.
 
-use crate::interrupt::Interrupt;
+use crate::running::interrupt::Interrupt;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open, waitid,

@@ -1,7 +1,7 @@
 //! Build tools: installers and compilers, which run for seconds or minutes and are killed with all their children.
 
-use crate::guard::Guard;
-use crate::interrupt::Interrupt;
+use crate::running::guard::Guard;
+use crate::running::interrupt::Interrupt;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -11,7 +11,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use crate::base::error::LabError;
-use crate::progress::note;
+use crate::running::progress::note;
 
 /// The polling interval of a running tool.
 const INTERVAL: Duration = Duration::from_millis(50);

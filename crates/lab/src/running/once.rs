@@ -1,8 +1,8 @@
 //! Processes from start to exit: pinned, guarded, timed, and held to a deadline.
 
-use crate::guard::Guard;
-use crate::interrupt::Interrupt;
-use crate::process::{Exit, Process, Stop, StopSignal, Waited};
+use crate::running::guard::Guard;
+use crate::running::interrupt::Interrupt;
+use crate::running::process::{Exit, Process, Stop, StopSignal, Waited};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 use std::collections::BTreeSet;

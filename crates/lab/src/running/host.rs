@@ -1,7 +1,7 @@
 //! The requirements of every run: this program, and cores.
 
 use crate::base::error::{ConfigError, LabError};
-use crate::process;
+use crate::running::process;
 use std::path::PathBuf;
 
 /// The running program, which is origin and load engine too.

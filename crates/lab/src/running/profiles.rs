@@ -1,17 +1,17 @@
 //! Makes the profiles of an experiment's cells: separate runs after its blocks.
 
 use crate::base::error::LabError;
-use crate::instrument::{Executor, Instrument, Request};
 use crate::planning::cell::Cell;
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::{PlannedRun, Stage};
-use crate::progress::Progress;
+use crate::running::measure::{Executor, Measure, Request};
+use crate::running::progress::Progress;
 use crate::store::Store;
 use crate::store::profiles::{self, Profiled};
 
 /// Profiles each cell that has none yet; the second of an A/A pair is the first again. A profile that fails is stored
 /// with its reason.
-pub(crate) fn make<I: Instrument>(
+pub(crate) fn make<I: Measure>(
     plan: &Plan,
     store: &Store,
     executor: &mut dyn Executor<I>,
