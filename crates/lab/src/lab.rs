@@ -1,24 +1,21 @@
 //! The commands of the lab: run, plan, report.
 
 use crate::base::error::{ConfigError, LabError};
-use crate::describe;
 use crate::doctor;
 use crate::experiment::options::RunOptions;
-use crate::export::Reported;
-use crate::instrument::Shown;
-use crate::page;
 use crate::planning::plan::Plan;
+use crate::report::export::Reported;
+use crate::report::shown::Shown;
+use crate::report::{describe, page, split, words};
 use crate::running::conduct::{Broken, conduct};
 use crate::running::interrupt::Interrupt;
-use crate::running::measure::Executor;
+use crate::running::measure::{Executor, Measure};
 use crate::running::profiles;
 use crate::running::progress::{Bar, note};
 use crate::running::setup::Setup;
-use crate::split;
 use crate::store::machine::Machine;
 use crate::store::run::RunOf;
 use crate::store::{Store, default_directory};
-use crate::words;
 use std::path::{Path, PathBuf};
 
 /// The outcome of a command.
@@ -37,7 +34,7 @@ pub struct Outcome {
 }
 
 /// As [`crate::run`].
-pub(crate) fn run<I: Shown>(options: &RunOptions) -> Result<Outcome, LabError> {
+pub(crate) fn run<I: Measure + Shown>(options: &RunOptions) -> Result<Outcome, LabError> {
     let mut setup = Setup::<I>::new(options)?;
     if options.profile && !I::HAS_PROFILES {
         let message =
@@ -89,7 +86,7 @@ pub(crate) fn run<I: Shown>(options: &RunOptions) -> Result<Outcome, LabError> {
 }
 
 /// As [`crate::plan`].
-pub(crate) fn plan<I: Shown>(options: &RunOptions) -> Result<String, LabError> {
+pub(crate) fn plan<I: Measure + Shown>(options: &RunOptions) -> Result<String, LabError> {
     let setup = Setup::<I>::new(options)?;
     Ok(describe::plan::<I>(&setup.plan()?, &setup.found))
 }

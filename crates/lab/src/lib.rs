@@ -15,21 +15,17 @@ pub mod found;
 pub mod history;
 pub mod instrument;
 pub mod planning;
+pub mod report;
 pub mod running;
 pub mod store;
 pub mod studies;
 
-mod answer;
 mod any;
-mod describe;
 mod lab;
-mod page;
-mod split;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
-mod words;
 
 pub use any::{compare, compare_levels, history, plan, report, run};
 pub use base::error::{ConfigError, LabError};

@@ -3,7 +3,7 @@
 use super::change::Change;
 use crate::findings::evidence::{Asked, Regressions};
 use crate::findings::results::Results;
-use crate::instrument::Shown;
+use crate::report::shown::Shown;
 use crate::store::machine::Machine;
 use crate::store::stamp;
 use serde::Serialize;

@@ -20,7 +20,7 @@ pub(crate) use within::compare_levels;
 
 use crate::base::error::{ConfigError, LabError};
 use crate::findings::results::Results;
-use crate::instrument::Shown;
+use crate::report::shown::Shown;
 use matching::Matched;
 use std::collections::BTreeSet;
 use std::path::Path;

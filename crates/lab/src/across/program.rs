@@ -1,7 +1,7 @@
 //! Whether the programs of two results are the same, as far as the results show.
 
 use super::matching::{Between, Matched, Pair};
-use crate::instrument::Shown;
+use crate::report::shown::Shown;
 use crate::store::machine::Machine;
 use std::collections::BTreeSet;
 

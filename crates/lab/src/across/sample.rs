@@ -2,8 +2,8 @@
 
 use crate::experiment::metric::Metric;
 use crate::findings::pairing;
-use crate::instrument::Shown;
 use crate::planning::cell::Cell;
+use crate::report::shown::Shown;
 use crate::store::run::RunOf;
 
 /// A metric over the runs of a cell.

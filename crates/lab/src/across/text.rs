@@ -5,7 +5,7 @@ use super::findings::Across;
 use super::matching::Between;
 use super::program;
 use crate::base::duration::duration;
-use crate::instrument::Shown;
+use crate::report::shown::Shown;
 use std::fmt::Write as _;
 use std::time::Duration;
 use weir_load::plural;

@@ -3,15 +3,15 @@
 use crate::base::error::{ConfigError, LabError};
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Compare, Level};
-use crate::export::Reported;
 use crate::findings::comparison;
 use crate::findings::results::Results;
 use crate::findings::summary::by_cell;
-use crate::instrument::Shown;
 use crate::planning::cell::Levels;
 use crate::planning::select::{check_only, of_cells};
+use crate::report::export::Reported;
+use crate::report::shown::Shown;
+use crate::report::words;
 use crate::stats::Weight;
-use crate::words;
 use serde_json::Value as Json;
 use std::path::Path;
 use weir_report::text::wrap;

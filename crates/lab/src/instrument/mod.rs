@@ -3,7 +3,4 @@
 
 pub mod commands;
 pub mod gateway;
-mod shown;
 pub mod stacks;
-
-pub use shown::{Looks, Page, Shown};

@@ -5,8 +5,8 @@ use crate::LabError;
 use crate::experiment::Stop;
 use crate::instrument::gateway::Gateway;
 use crate::lab::report;
+use crate::report::words::QUICK;
 use crate::testing::MockExecutor;
-use crate::words::QUICK;
 use weir_report::text::WIDTH;
 
 #[test]

@@ -10,16 +10,16 @@ use crate::findings::results::Results;
 use crate::findings::summary::Summary;
 use crate::instrument::gateway::testing::{experiment, record, targets};
 use crate::instrument::gateway::{Gateway, Load, Mode, Place as _, Seen};
-use crate::page;
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::Stage;
+use crate::report::page;
+use crate::report::words::labels;
 use crate::running::conduct::{Broken, conduct};
 use crate::stats::verdict::Verdict;
 use crate::store::Store;
 use crate::store::machine::Machine;
 use crate::store::run::{Run, Validity};
 use crate::testing::MockExecutor;
-use crate::words::labels;
 use weir_load::result::Limit;
 use weir_report::model::Report;
 

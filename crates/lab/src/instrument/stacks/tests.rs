@@ -6,14 +6,13 @@ use super::*;
 use crate::experiment::{Claim, Level, reader};
 use crate::findings::results::Results;
 use crate::findings::summary::Summary;
-use crate::instrument::Shown as _;
 use crate::lab;
-use crate::page;
 use crate::planning::planned_run::PlannedRun;
 use crate::planning::planner;
+use crate::report::shown::Shown as _;
+use crate::report::{page, words};
 use crate::running::conduct::{Broken, conduct};
 use crate::testing::no_guard;
-use crate::words;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 

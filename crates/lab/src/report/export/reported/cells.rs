@@ -2,13 +2,13 @@
 
 use super::row::{Cells, Compared, judged, name, row};
 use crate::experiment::metric::Metric;
-use crate::export::{Table, further, number};
 use crate::findings::comparison::Comparison;
 use crate::findings::results::Results;
 use crate::findings::summary::CellSummary;
 use crate::findings::value::Value;
-use crate::instrument::Shown;
 use crate::planning::cell::Cell;
+use crate::report::export::{Table, further, number};
+use crate::report::shown::Shown;
 use crate::store::run::Validity;
 use weir_report::export::junit::{Case, Outcome};
 use weir_report::text::short;

@@ -11,8 +11,8 @@ use super::{Table, junit, markdown, values};
 use crate::findings::claims::Finding;
 use crate::findings::evidence::{Asked, Regressions};
 use crate::findings::results::Results;
-use crate::instrument::Shown;
-use crate::words::{QUICK, labels};
+use crate::report::shown::Shown;
+use crate::report::words::{QUICK, labels};
 
 /// One result, in formats for other programs.
 #[derive(Clone, Debug)]

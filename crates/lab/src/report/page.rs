@@ -1,6 +1,5 @@
 //! The HTML report of an experiment's results, in plain values: the same for all instruments.
 
-use crate::answer::sentences;
 use crate::doctor;
 use crate::experiment::metric::Metric;
 use crate::findings::claims::{self, ClaimVerdict, Evidence, Finding};
@@ -8,15 +7,16 @@ use crate::findings::comparison::Comparison;
 use crate::findings::judge::Judge;
 use crate::findings::results::Results;
 use crate::findings::summary::by_cell;
-use crate::instrument::{Page, Shown};
 use crate::planning::plan::Plan;
-use crate::split;
+use crate::report::answer::sentences;
+use crate::report::shown::{Page, Shown};
+use crate::report::split;
+use crate::report::words::{QUICK, called, labels};
 use crate::stats::Better;
 use crate::stats::verdict::{Verdict, difference};
 use crate::store::Store;
 use crate::store::machine::Machine;
 use crate::store::run::RunOf;
-use crate::words::{QUICK, called, labels};
 use std::collections::BTreeMap;
 use weir_load::plural;
 use weir_report::chart::palette::Look;

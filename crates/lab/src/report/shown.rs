@@ -3,12 +3,13 @@
 use crate::base::error::LabError;
 use crate::experiment::metric::Metric;
 use crate::findings::comparison;
+use crate::findings::judge::Judge;
 use crate::findings::results::Results;
 use crate::findings::summary::{CellSummary, Summary};
 use crate::findings::value::Value;
 use crate::planning::cell::Cell;
 use crate::planning::plan::Plan;
-use crate::running::measure::Measure;
+use crate::planning::subjects::Subjects;
 use crate::store::Store;
 use crate::store::run::RunOf;
 use serde_json::{Value as Json, json};
@@ -37,7 +38,7 @@ pub struct Page {
 pub type Looks<'a> = dyn Fn(&str) -> (usize, Look) + 'a;
 
 /// The presentation of results, with defaults for any instrument.
-pub trait Shown: Measure {
+pub trait Shown: Judge + Subjects {
     /// Loads a directory of results, and the counts outside the blocks.
     ///
     /// # Errors
@@ -199,7 +200,7 @@ fn bars<I: Shown>(results: &Results<I>, metric: Metric, looks: &Looks<'_>) -> Fi
 }
 
 /// The findings as flat rows: every level and every metric of a cell is a field of its own.
-pub(crate) fn json<I: Measure>(results: &Results<I>) -> Json {
+pub(crate) fn json<I: Judge>(results: &Results<I>) -> Json {
     let summary = &results.summary;
     json!({
         "schema": 1,
@@ -214,7 +215,7 @@ pub(crate) fn json<I: Measure>(results: &Results<I>) -> Json {
     })
 }
 
-fn cell<I: Measure>(found: &CellSummary) -> Json {
+fn cell<I: Judge>(found: &CellSummary) -> Json {
     let mut fields = levels(&found.cell);
     for metric in I::METRICS {
         let value = found.values.get(metric);

@@ -2,12 +2,12 @@
 
 use crate::base::duration::duration;
 use crate::experiment::{AGAIN, Layout, Order, Stop};
-use crate::instrument::Shown;
 use crate::planning::cell::Cell;
 use crate::planning::plan::{Plan, Turn};
 use crate::planning::planned_run::PlannedRun;
 use crate::planning::schedule::duets;
-use crate::words::{QUICK, no_baseline, pair};
+use crate::report::shown::Shown;
+use crate::report::words::{QUICK, no_baseline, pair};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;

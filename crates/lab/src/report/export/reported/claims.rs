@@ -1,9 +1,9 @@
 //! The export of claims, which are alike in both kinds of results.
 
 use super::row::{name, row};
-use crate::export::junit::{Case, Outcome};
-use crate::export::{Table, number};
 use crate::findings::claims::{ClaimVerdict, Finding};
+use crate::report::export::junit::{Case, Outcome};
+use crate::report::export::{Table, number};
 use crate::stats::Weight;
 
 /// A row for each claim, and one for each of its cells.

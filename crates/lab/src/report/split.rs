@@ -1,9 +1,9 @@
 //! The cost of a request by category: CPU per request of the measured runs, times the shares of the profiles.
 
-use crate::answer::capital;
 use crate::findings::results::Results;
-use crate::instrument::Shown;
 use crate::planning::cell::Cell;
+use crate::report::answer::capital;
+use crate::report::shown::Shown;
 use crate::store::profiles::CellProfile;
 use serde_json::{Value as Json, json};
 use weir_profile::{Category, Difference, Profile, Stacks, flame};

@@ -1,7 +1,7 @@
 //! The exported parts of cells and comparisons, and the rows of the CSV.
 
-use crate::export::junit::Case;
-use crate::export::{Table, number};
+use crate::report::export::junit::Case;
+use crate::report::export::{Table, number};
 use crate::stats::verdict::Ratio;
 use serde::Serialize;
 

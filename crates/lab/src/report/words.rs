@@ -1,15 +1,15 @@
 //! Findings in words, the same for all instruments: on a terminal, within 100 columns, and in the report.
 
-use crate::answer::sentences;
 use crate::experiment::Layout;
 use crate::findings::claims::{self, Finding};
 use crate::findings::comparison::Comparison;
 use crate::findings::results::Results;
 use crate::findings::summary::{CellSummary, Summary};
-use crate::instrument::Shown;
 use crate::planning::cell::Cell;
 use crate::planning::plan::Plan;
-use crate::split;
+use crate::report::answer::sentences;
+use crate::report::shown::Shown;
+use crate::report::split;
 use crate::stats::{BLOCKS_FOR_INTERVAL, BLOCKS_FOR_VERDICT, ErrorRate, Weight};
 use std::collections::BTreeMap;
 use std::fmt::Write;

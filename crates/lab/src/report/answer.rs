@@ -4,7 +4,7 @@ use crate::experiment::metric::Metric;
 use crate::findings::comparison::Comparison;
 use crate::findings::foreign::FOREIGN_MUCH;
 use crate::findings::results::Results;
-use crate::instrument::Shown;
+use crate::report::shown::Shown;
 use crate::stats::verdict::{Ratio, Verdict};
 use crate::stats::{BLOCKS_FOR_VERDICT, MOST_BLOCKS};
 use crate::store::machine::Machine;
