@@ -1,11 +1,11 @@
 //! The commands, dispatched to the instrument of an experiment or result.
 
+use crate::across::history::{self, History, HistoryOptions};
 use crate::across::{self, Across, Within};
 use crate::base::error::{ConfigError, LabError};
 use crate::experiment::Grammar as _;
 use crate::experiment::options::RunOptions;
 use crate::found;
-use crate::history::{self, History, HistoryOptions};
 use crate::instrument::commands::Commands;
 use crate::instrument::gateway::Gateway;
 use crate::instrument::stacks::Stacks;

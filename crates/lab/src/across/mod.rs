@@ -1,9 +1,11 @@
-//! The comparison of two results of one plan: the changes from the first to the second, and the drift between them; and
-//! of two levels of a factor in one result.
+//! Across results: the changes between two results of one plan and the drift between them, two levels of a factor in one
+//! result, two load results, and a history of many results.
 
 mod both;
 pub(crate) mod change;
+pub mod export;
 mod findings;
+pub mod history;
 pub(crate) mod load;
 pub(crate) mod matching;
 mod program;

@@ -3,9 +3,9 @@
 mod stacks;
 
 use super::*;
+use crate::across::export::Compared;
 use crate::experiment::Level;
 use crate::experiment::metric::Metric;
-use crate::export::Compared;
 use crate::instrument::gateway::synthetic::{Host, Shape, Synthetic, Truth};
 use crate::instrument::gateway::{Gateway, Mode};
 use crate::stats::Weight;

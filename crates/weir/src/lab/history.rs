@@ -5,8 +5,8 @@ use crate::outcome::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
 use weir_lab::findings::evidence::Regressions;
-use weir_lab::export::Past;
-use weir_lab::history::{HistoryOptions, Series, parse_cells};
+use weir_lab::across::export::Past;
+use weir_lab::across::history::{HistoryOptions, Series, parse_cells};
 use weir_lab::experiment::metric::Metric;
 
 /// Track cells across many results of the same plan, and check whether the last change is a regression.

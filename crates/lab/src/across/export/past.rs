@@ -1,7 +1,7 @@
 //! The export of a history.
 
 use super::{number, values};
-use crate::history::{History, Latest, Series};
+use crate::across::history::{History, Latest, Series};
 use crate::store::stamp;
 
 /// A history, in formats for other programs.

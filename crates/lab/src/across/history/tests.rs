@@ -1,8 +1,8 @@
 use super::text::sparkline;
 use super::trend::quantile;
 use super::*;
+use crate::across::export::Past;
 use crate::experiment::Level;
-use crate::export::Past;
 use crate::instrument::gateway::synthetic::{Shape, Synthetic, Truth};
 use crate::instrument::gateway::{Gateway, Seen};
 use crate::store::run::Validity;
