@@ -8,6 +8,7 @@
 pub mod across;
 pub mod base;
 pub mod cost;
+pub mod entry;
 pub mod experiment;
 pub mod findings;
 pub mod found;
@@ -18,17 +19,14 @@ pub mod running;
 pub mod store;
 pub mod studies;
 
-mod any;
-mod lab;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use any::{compare, compare_levels, history, plan, report, run};
 pub use base::error::{ConfigError, LabError};
+pub use entry::{Outcome, compare, compare_levels, history, plan, report, run};
 pub use experiment::options::RunOptions;
-pub use lab::Outcome;
 pub use running::guard::guard;
 pub use weir_doctor as doctor;
 pub use weir_netem as net;

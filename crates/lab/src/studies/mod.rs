@@ -1,12 +1,13 @@
 //! The studies that the project started from: each of their statements, its claim, and what was measured about it.
 
-pub(crate) mod record;
+mod record;
 mod text;
 
 pub use record::{Judged, Measurement};
 pub use text::{markdown, terminal};
 
 use crate::base::error::{ConfigError, LabError};
+use crate::entry::dispatch::{of_experiment, of_instrument, of_result};
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Claim, Grammar, Levels, reader};
 use crate::findings::claims::{ClaimVerdict, Finding};
@@ -99,7 +100,7 @@ pub struct Statement {
 pub fn statements<P: AsRef<Path>>(results: &[P]) -> Result<Vec<Statement>, LabError> {
     let mut records = record::stored()?;
     for result in results {
-        record::add(&mut records, crate::any::measured(result.as_ref())?);
+        record::add(&mut records, measured(result.as_ref())?);
     }
     let mut statements = Vec::new();
     for name in found::experiments() {
@@ -120,9 +121,15 @@ pub fn statements<P: AsRef<Path>>(results: &[P]) -> Result<Vec<Statement>, LabEr
 pub fn keep(results: &[impl AsRef<Path>], folder: &Path) -> Result<(), LabError> {
     let mut records = record::in_folder(folder)?;
     for result in results {
-        record::add(&mut records, crate::any::measured(result.as_ref())?);
+        record::add(&mut records, measured(result.as_ref())?);
     }
     records.iter().try_for_each(|record: &Record| record.write(folder))
+}
+
+/// The verdicts of a result on the statements.
+/// Errors: a path that is no result, or a result without such a verdict.
+fn measured(directory: &Path) -> Result<Record, LabError> {
+    of_instrument!(of_result(directory)?, record::measured(directory))
 }
 
 /// The options of an experiment with `only` those of its subjects that a study's claims name, if each claim names one.
@@ -130,15 +137,12 @@ pub fn keep(results: &[impl AsRef<Path>], folder: &Path) -> Result<(), LabError>
 /// # Errors
 /// An invalid experiment.
 pub fn chosen(study: &Study, options: &RunOptions) -> Result<RunOptions, LabError> {
-    let only = crate::any::named(study, options)?;
+    let only = of_instrument!(of_experiment(&options.file)?, self::named(study, options))?;
     Ok(RunOptions { only, may_be_absent: true, ..options.clone() })
 }
 
 /// As [`chosen`], for an experiment of one instrument.
-pub(crate) fn named<I: Grammar>(
-    study: &Study,
-    options: &RunOptions,
-) -> Result<Vec<(String, String)>, LabError> {
+fn named<I: Grammar>(study: &Study, options: &RunOptions) -> Result<Vec<(String, String)>, LabError> {
     let located = RunOptions { file: found::experiment(&options.file)?.path, ..options.clone() };
     let (experiment, _) = reader::load::<I>(&located)?;
     let own = experiment.claims.iter().filter(|claim| claim.source == study.source && claim.metric.is_some());

@@ -1,6 +1,7 @@
 //! Effects put into a synthetic world must come out as findings.
 
 use super::world::*;
+use crate::entry::pipeline::report;
 use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Claim, Experiment, Level, Precision, Predicate, Stop};
@@ -8,7 +9,6 @@ use crate::findings::claims::ClaimVerdict;
 use crate::findings::summary::{CellSummary, Summary};
 use crate::instrument::gateway::testing::{experiment, targets};
 use crate::instrument::gateway::{Case, Gateway, Load, Mode, Place as _};
-use crate::lab::report;
 use crate::running::conduct::{Broken, conduct};
 use crate::stats::Weight;
 use crate::stats::verdict::Verdict;

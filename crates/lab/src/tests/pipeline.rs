@@ -2,9 +2,9 @@
 
 use super::world::*;
 use crate::LabError;
+use crate::entry::pipeline::report;
 use crate::experiment::Stop;
 use crate::instrument::gateway::Gateway;
-use crate::lab::report;
 use crate::report::words::QUICK;
 use crate::testing::MockExecutor;
 use weir_report::text::WIDTH;

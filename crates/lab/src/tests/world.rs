@@ -1,5 +1,6 @@
 //! A synthetic world: an experiment that is planned, conducted with synthetic results, and reported.
 
+use crate::entry::pipeline::report;
 use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Experiment, Stop};
@@ -7,7 +8,6 @@ use crate::findings::summary::Summary;
 use crate::instrument::gateway::target::Targets;
 use crate::instrument::gateway::testing::{experiment, targets};
 use crate::instrument::gateway::{Gateway, Load, Mode, Place as _};
-use crate::lab::report;
 use crate::planning::placement::{CoreSets, Placement};
 use crate::report::shown::Shown as _;
 use crate::running::conduct::{Broken, conduct};

@@ -1,7 +1,7 @@
 //! The same for TLS stacks.
 
 use super::*;
-use crate::any;
+use crate::entry;
 use crate::instrument::stacks::Stacks;
 use crate::instrument::stacks::synthetic::{Made, results};
 use crate::store::Store;
@@ -141,7 +141,7 @@ fn another_experiment_scenario_or_kind_is_rejected_with_the_difference() {
     for (a, b) in
         [(directory.path(), gateways.path().as_path()), (gateways.path().as_path(), directory.path())]
     {
-        let error = any::compare(a, b, &[]).expect_err("is refused").to_string();
+        let error = entry::compare(a, b, &[]).expect_err("is refused").to_string();
         let parts = ["results of stacks", "results of gateway", "do not compare with", "expected one plan"];
         assert!(parts.iter().all(|part| error.contains(part)), "{error}");
     }

@@ -3,10 +3,10 @@
 use super::scenario::scenarios;
 use super::synthetic::{Made, sum_up};
 use super::*;
+use crate::entry::pipeline;
 use crate::experiment::{Claim, Level, reader};
 use crate::findings::results::Results;
 use crate::findings::summary::Summary;
-use crate::lab;
 use crate::planning::planned_run::PlannedRun;
 use crate::planning::planner;
 use crate::report::shown::Shown as _;
@@ -117,7 +117,7 @@ impl Bench {
             guard: no_guard(),
         };
         conduct::<Stacks>(&mut plan, &store, &mut runner, &mut (), Broken::Ends).expect("runs");
-        let outcome = lab::report::<Stacks>(store.directory()).expect("is reported");
+        let outcome = pipeline::report::<Stacks>(store.directory()).expect("is reported");
         let text = outcome.text;
         assert!(text.lines().all(|line| line.chars().count() <= weir_report::text::WIDTH), "{text}");
         (plan, Stacks::results(store.directory()).expect("are read").summary)
@@ -160,7 +160,7 @@ fn an_experiment_with_scripts_comes_to_a_verdict_and_a_page() {
     for part in ["Server: handshakes per second of a core", "fast-is-faster", "gone: absent", "fake 1.0"] {
         assert!(page.contains(part), "{part}");
     }
-    lab::report::<Stacks>(&directory).expect("is reported again");
+    pipeline::report::<Stacks>(&directory).expect("is reported again");
     assert_eq!(fs::read_to_string(directory.join("report.html")).expect("is written"), page);
 }
 
@@ -237,7 +237,7 @@ fn the_cpu_share_of_other_processes_is_stored_with_each_run() {
         assert!(share.is_number(), "{share}");
         fs::write(run.path(), stored.to_string()).expect("is written");
     }
-    let older = lab::report::<Stacks>(&results).expect("is read");
+    let older = pipeline::report::<Stacks>(&results).expect("is read");
     let foreign = Stacks::results(&results).expect("are read").summary.foreign;
     assert_eq!((foreign.median, foreign.runs), (None, runs));
     assert!(!older.text.contains("BUSY"), "{}", older.text);
@@ -334,7 +334,7 @@ fn a_level_of_no_cell_is_rejected() {
     bench.engine("slow", "full", "1");
     let plan = |only: &[(&str, &str)]| {
         let only = only.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        lab::plan::<Stacks>(&RunOptions { only, ..bench.options() })
+        pipeline::plan::<Stacks>(&RunOptions { only, ..bench.options() })
     };
     assert!(plan(&[("engine", "slow"), ("certificate", "rsa-2048")]).is_ok());
     let error = plan(&[("certificate", "dsa")]).expect_err("is refused").to_string();
@@ -351,7 +351,7 @@ fn the_aa_pair_runs_beside_the_engines_of_only() {
     bench.engine("slow", "full", "1");
     let plan = |only: &str| {
         let only = RunOptions::parse_pairs("--only", only).expect("parses");
-        let text = lab::plan::<Stacks>(&RunOptions { only, ..bench.options() }).expect("plans");
+        let text = pipeline::plan::<Stacks>(&RunOptions { only, ..bench.options() }).expect("plans");
         let cells: Vec<String> = text
             .lines()
             .filter_map(|line| {
@@ -394,7 +394,7 @@ fn both_spellings_of_a_group_are_one() {
             text => RunOptions::parse_pairs(option, text).expect("parses"),
         };
         let (only, set) = (pairs("--only", only), pairs("--set", set));
-        lab::plan::<Stacks>(&RunOptions { only, set, ..bench.options() }).expect("plans")
+        pipeline::plan::<Stacks>(&RunOptions { only, set, ..bench.options() }).expect("plans")
     };
     assert!(
         plan("group=p-256", "")

@@ -1,4 +1,4 @@
-//! The commands of the lab: run, plan, report.
+//! Running, planning and reporting with one instrument, through all rooms of the pipeline.
 
 use crate::base::error::{ConfigError, LabError};
 use crate::doctor;
