@@ -3,7 +3,7 @@
 //! `experiment.toml` becomes a plan (cells, blocks, seeded order); each run starts fresh processes pinned to given
 //! cores and is stored when it ends; validity and limit are judged per run; statistics, `summary.json`, table and
 //! report are pure functions of the stored data. An [`instrument`] defines a kind of measurement; they share one
-//! pipeline. docs/LAB.md describes it on one page.
+//! pipeline. docs/LAB.md describes it on one page, and docs/ARCHITECTURE.md the rooms and who may use whom.
 
 pub mod across;
 pub mod base;

@@ -1,4 +1,4 @@
-//! An experiment: its question, factors, constants and claims. [`reader`] parses it from a file; the instrument
+//! An experiment: its question, factors, constants and claims. `reader` parses it from a file; the instrument
 //! defines the meaning of its keys.
 
 mod claim;
