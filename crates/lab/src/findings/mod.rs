@@ -1,5 +1,5 @@
 //! From stored runs to findings: values over blocks, comparisons with verdicts, and claims. Pure functions of the stored
-//! data, in numbers; the words are those of the room of reports.
+//! data, in numbers; the room `report` puts them into words.
 
 pub mod claims;
 pub mod comparison;

@@ -21,6 +21,7 @@ pub trait Measure: Judge + Subjects {
 
     /// Executes runs.
     type Executor: Executor<Self>;
+
     /// Installs the absent subjects that the experiment or the options name. Returns whether any was installed; a
     /// failed installation is reported, but no error.
     ///
