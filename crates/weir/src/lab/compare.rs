@@ -4,8 +4,8 @@ use super::outputs::{self, Exports, FailPolicy};
 use crate::outcome::{Failure, Outcome};
 use clap::Args;
 use std::path::{Path, PathBuf};
-use weir_lab::across::{Loads, Within, loads};
 use weir_lab::across::export::Compared;
+use weir_lab::across::{Loads, Within, loads};
 use weir_lab::{compare, compare_levels};
 
 /// Compare two results of the same plan cell by cell, such as two releases or two TLS library versions.

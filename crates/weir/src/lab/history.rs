@@ -4,10 +4,10 @@ use super::outputs::{self, FailPolicy};
 use crate::outcome::{Failure, Outcome};
 use clap::Args;
 use std::path::PathBuf;
-use weir_lab::findings::evidence::Regressions;
 use weir_lab::across::export::Past;
 use weir_lab::across::history::{HistoryOptions, Series, parse_cells};
 use weir_lab::experiment::metric::Metric;
+use weir_lab::findings::evidence::Regressions;
 
 /// Track cells across many results of the same plan, and check whether the last change is a regression.
 #[derive(Args, Debug)]

@@ -3,10 +3,10 @@
 use crate::outcome::Failure;
 use std::path::Path;
 use weir_advice::{Advice, Facts, Product, Profiled, Rules, Split, findings};
-use weir_lab::planning::cell::Cell;
-use weir_lab::instrument::gateway::Gateway;
 use weir_lab::experiment::metric::Metric;
 use weir_lab::findings::results::Results;
+use weir_lab::instrument::gateway::Gateway;
+use weir_lab::planning::cell::Cell;
 use weir_profile::Profile;
 
 /// Advice on one target under the conditions of one cell.
