@@ -75,7 +75,7 @@ pub(super) fn paths_by_name(generator: &mut SchemaGenerator) -> Schema {
 pub(super) fn place(_: &mut SchemaGenerator) -> Schema {
     string(
         "URL, such as `\"http://10.0.0.7:3000\"`, or `\"unix:/PATH\"`",
-        "[Hh][Tt][Tt][Pp][Ss]?://[^/?#]+/?|unix:/.+",
+        "[Hh][Tt][Tt][Pp][Ss]?://[^/?#]+/?|unix:/[\\s\\S]+",
     )
 }
 
@@ -160,7 +160,7 @@ macro_rules! strings {
 }
 
 strings! {
-    Bind: "address, such as `\"0.0.0.0:443\"`, `\"[::]:443\"` or `\"unix:/PATH\"`", "unix:/.+|.+:[0-9]+";
+    Bind: "address, such as `\"0.0.0.0:443\"`, `\"[::]:443\"` or `\"unix:/PATH\"`", "unix:/[\\s\\S]+|.+:[0-9]+";
     Mode: "permissions in octal, such as `\"660\"`", "[0-7]{1,4}";
     Network: "network, such as `\"10.0.0.0/8\"`, `\"2001:db8::/32\"` or `\"unix\"`", "unix|[0-9a-fA-F:.]+(/[0-9]+)?";
     PathPattern: "path, such as `\"/a\"`, `\"/a/*\"`, `\"/a*\"` or `\"/a/{id}/b\"`", "/.*";
