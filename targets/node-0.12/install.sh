@@ -3,4 +3,5 @@
 set -euo pipefail
 . ../common/node.sh
 
-node_version 0.12.18
+# The last agentkeepalive without dependencies; the one for 0.10 fails in this version.
+node_version 0.12.18 1.2.1

@@ -77,8 +77,9 @@ function createAgent() {
   if (settings.keepAlive === 'module') {
     var Agent = require(settings.module).HttpsAgent;
     own.keepAlive = true;
-    // Its default is a minute.
+    // The defaults are a minute and, in later versions of the module, 15 s.
     own.maxKeepAliveTime = 3600e3;
+    own.keepAliveTimeout = 3600e3;
     // With TLS options of its own it would never find a free connection either: they are the wrapper's.
     return wrapped(new Agent(own), resumes);
   }
