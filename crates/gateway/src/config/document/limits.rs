@@ -98,7 +98,7 @@ impl Limits {
     pub(crate) const CHUNK_EXTENSION: RangeInclusive<u64> = 0..=1 << 16;
     pub(crate) const INTERIM_ANSWERS: RangeInclusive<u64> = 0..=1000;
     pub(crate) const MEMORY: RangeInclusive<u64> = 1 << 20..=1 << 40;
-    /// Handshakes of the process at one time: 3 s of what a core can finish, and some 200 MiB.
+    /// Maximum handshakes in progress in one process: a core completes them in 3 s, and they take about 200 MiB.
     pub(crate) const HANDSHAKES: usize = 32_768;
     pub(crate) const HANDSHAKES_PER_TURN: RangeInclusive<u64> = 1..=64;
 }
