@@ -3,6 +3,7 @@
 use super::accepted::Accepted;
 use super::sockets::{Pair, Socket, ended, inodes, opened, port, sockets};
 use crate::fact::Facts;
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,8 +41,9 @@ pub(crate) struct Upstream {
 /// Looks at the processes' own files for each one at the table of all sockets, which may have thousands.
 const LOOKS_PER_TABLE: usize = 2;
 
-/// A look that takes long is followed by a pause of this many times as long: with thousands of sockets a look takes
-/// milliseconds, and looks without a pause would take the core from the processes under test.
+/// A look is followed by a pause of this many times its CPU time: with thousands of sockets a look takes milliseconds,
+/// and looks without a pause would take the core from the processes under test. Its wall-clock time would not do: on a
+/// busy machine it is mostly a wait for a core, and a pause on top of that misses short-lived connections.
 const PAUSE_PER_LOOK: u32 = 5;
 
 /// The strongest change of nice(2), which changes the calling thread alone on Linux.
@@ -117,12 +119,12 @@ impl Upstream {
                     if is_over.load(Ordering::Relaxed) {
                         break;
                     }
-                    let started = Instant::now();
+                    let before = cpu_time();
                     match turn % LOOKS_PER_TABLE {
                         0 => watch.look(),
                         _ => watch.own.append(&mut inodes(&watch.pids)),
                     }
-                    thread::sleep(interval.max(started.elapsed() * PAUSE_PER_LOOK));
+                    thread::sleep(interval.max((cpu_time() - before) * PAUSE_PER_LOOK));
                 }
                 watch.look();
                 watch.ended = ended(&watch.pids).difference(&watch.ended_before).cloned().collect();
@@ -249,6 +251,12 @@ impl Watched {
         let new = own.difference(own_before).count() as u64;
         if self.has_other_clients { 0 } else { new.saturating_sub(self.accepted) }
     }
+}
+
+/// The CPU time of the calling thread so far.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Requests in rounds, with a pause before each.
