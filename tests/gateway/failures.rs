@@ -95,7 +95,7 @@ fn requests_that_may_be_repeated_go_to_another_server_on_stated_statuses() {
         ("retry = { on = [503] }", "", long.as_str(), 503, false),
         ("retry = { on = [503] }", "retry_percent = 0", GET, 503, false),
         ("retry = 'always'", "", GET, 503, false),
-        ("retry = { on = [503] }\nrequest_headers.set = { X-To = '{upstream}' }", "", GET, 503, false),
+        ("retry = { on = [503] }\nrequest_headers.set = { X-To = '{upstream}' }", "", GET, 503, true),
     ] {
         let (good, bad) = (named("good"), failing(status));
         let weir = gateway(&[bad.address, good.address], service, retry);

@@ -2,6 +2,8 @@
 
 use super::{counting_once, metric, named};
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, Weir, pattern, poll_until};
+use serde_json::Value;
+use std::fs;
 use weir_http1::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -69,6 +71,85 @@ fn a_queue_is_bounded_in_length_and_time() {
     assert!(late.status == 503 && late.says_close(), "{}", late.status);
     weir.wait_for_stderr(&["503 queue_timeout"]);
     assert_eq!(waiting(&weir), 0);
+    switch.throw();
+    assert_eq!(busy.answer(Method::Get).status, 200);
+}
+
+/// Regression test: the lines of requests that ended before they had a connection lacked their times and their service.
+#[test]
+fn requests_that_end_without_a_connection_have_whole_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    let switch = Switch::default();
+    let upstream = counting_once(&switch);
+    let config = format!(
+        "workers = 1
+        [listener.web]
+        bind = '127.0.0.1:0'
+        [service.app]
+        servers = 'http://{}'
+        max_connections = 1
+        max_waiting = 1
+        [[route]]
+        path = '/held'
+        service = 'app'
+        request_buffer = '16KiB'
+        timeouts.stall = '300ms'
+        [[route]]
+        service = 'app'
+        [timeouts]
+        queue = '300ms'
+        [admin]
+        bind = '127.0.0.1:0'
+        [log]
+        access = '{}'",
+        upstream.address,
+        log.display()
+    );
+    let weir = Weir::configured(&config, 1);
+    let mut busy = Client::connect(weir.address(), None);
+    busy.send(GET);
+    upstream.wait_for_requests(1);
+    let ask = |target: &str, rest: &str| {
+        let mut client = Client::connect(weir.address(), None);
+        client.send(format!("POST {target} HTTP/1.1\r\nHost: h.example\r\n{rest}\r\n"));
+        client
+    };
+    let mut late = ask("/late", "Content-Length: 0\r\n");
+    poll_until(DEADLINE, "it waits", || waiting(&weir) == 1);
+    let mut full = ask("/full", "Content-Length: 0\r\n");
+    assert_eq!(full.answer(Method::Post).status, 503);
+    assert_eq!(late.answer(Method::Post).status, 503);
+    let leaving = ask("/left", "Content-Length: 0\r\n");
+    poll_until(DEADLINE, "it waits", || waiting(&weir) == 1);
+    leaving.stream.reset();
+    poll_until(DEADLINE, "it is gone", || waiting(&weir) == 0);
+    let mut held = ask("/held", "Content-Length: 9\r\n\r\na");
+    assert_eq!(held.answer(Method::Post).status, 408);
+    let read = || fs::read_to_string(&log).unwrap_or_default();
+    poll_until(DEADLINE, "four lines", || read().lines().count() == 4);
+    let lines: Vec<Value> = read().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (target, reason, received) in [
+        ("/full", "queue_full", 0),
+        ("/late", "queue_timeout", 0),
+        ("/left", "client_closed", 0),
+        ("/held", "body_timeout", 3),
+    ] {
+        let line = lines
+            .iter()
+            .find(|line| line["target"] == target)
+            .unwrap_or_else(|| panic!("no {target}: {lines:?}"));
+        for (name, value) in
+            [("method", "POST"), ("host", "h.example"), ("service", "app"), ("reason", reason)]
+        {
+            assert_eq!(line[name], value, "{name} of {line}");
+        }
+        assert_eq!(line["received"], received, "{line}");
+        assert!(
+            line["total_ms"].as_f64().is_some_and(|ms| ms >= 0.0) && line.get("server").is_none(),
+            "{line}"
+        );
+    }
     switch.throw();
     assert_eq!(busy.answer(Method::Get).status, 200);
 }

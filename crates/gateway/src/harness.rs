@@ -1,16 +1,18 @@
 //! A worker over any net, without threads and signals, for simulations and benches.
 
 pub use crate::config::Role;
-use crate::config::document::Config;
-use crate::config::{Findings, Override, Snapshot, UpstreamTls, compile, inherit_service_state};
+use crate::config::document::{Config, WhenFull};
+use crate::config::{Findings, LogFormat, Override, Snapshot, UpstreamTls, compile, inherit_service_state};
 use crate::health::Health;
+use crate::keys;
 use crate::limits::SharedLimits;
+use crate::observe::access::{Access, Buffers};
 use crate::observe::journal::{Entry, Journal};
 use crate::observe::{Counters, Log};
 use crate::worker::{Control, Peers, Worker};
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, sync_channel};
 use weir_reactor::mailbox::{Mailbox, mailbox};
 use weir_reactor::stop::Stop;
 use weir_reactor::{Events, Net};
@@ -22,6 +24,10 @@ pub struct WorkerHarness<N: Net> {
     worker: Worker<N>,
     events: Events,
     lines: Receiver<Entry>,
+    /// Look-ups in its stores during turns.
+    look_ups: u64,
+    /// Buffers of whole lines of the access log; `None`: it writes none.
+    access: Option<Receiver<Vec<u8>>>,
     /// Messages of the other workers; `None`: it is alone.
     mailbox: Option<Mailbox<Control<N::Socket>>>,
 }
@@ -124,6 +130,9 @@ impl Bound {
     }
 }
 
+/// Buffers of the access log between two calls of [`WorkerHarness::requests`].
+const MOST_BUFFERS: usize = 1024;
+
 impl<S> Message<S> {
     /// Adopt another configuration of the same listeners.
     pub fn adopt(bound: &Bound) -> Self {
@@ -143,7 +152,31 @@ impl<N: Net> WorkerHarness<N> {
         let log = Log::new(journal, net.now());
         let listeners = listeners.into_iter().enumerate().collect();
         let worker = Worker::new(net, log, None, Arc::new(bound.snapshot), bound.limits, listeners)?;
-        Ok(Self { worker, events: Events::default(), lines, mailbox: None })
+        Ok(Self { worker, events: Events::default(), lines, look_ups: 0, access: None, mailbox: None })
+    }
+
+    /// Writes an access log, in JSON.
+    #[must_use]
+    pub fn logging_requests(mut self) -> Self {
+        let (queue, buffers) = sync_channel(MOST_BUFFERS);
+        let writer = Buffers { queue, lost: Arc::default() };
+        self.worker.core.access = Some(Access::new(LogFormat::Json, WhenFull::Drop, writer));
+        Self { access: Some(buffers), ..self }
+    }
+
+    /// Look-ups of connections, exchanges, services and servers in its turns so far; 0 in release builds.
+    pub fn look_ups(&self) -> u64 {
+        self.look_ups
+    }
+
+    /// The access log's lines since the last call.
+    pub fn requests(&mut self) -> Vec<String> {
+        let Some(buffers) = &self.access else { return Vec::new() };
+        if let Some(access) = &mut self.worker.core.access {
+            access.flush();
+        }
+        let bytes: Vec<u8> = buffers.try_iter().flatten().collect();
+        String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
     }
 
     /// Several workers with common limits: the nets and listeners of each. Errors: as [`WorkerHarness::new`], or the process has no descriptor
@@ -171,8 +204,10 @@ impl<N: Net> WorkerHarness<N> {
     // Never inlined: the bench counts what happens within.
     #[inline(never)]
     pub fn turn(&mut self) -> io::Result<()> {
+        let before = keys::look_ups();
         self.worker.wait(&mut self.events)?;
         self.worker.turn(&self.events);
+        self.look_ups += keys::look_ups() - before;
         Ok(())
     }
 

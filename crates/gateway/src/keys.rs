@@ -1,5 +1,6 @@
 //! Typed keys: a client's key cannot index upstream connections.
 
+use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 use weir_reactor::{Key, Slab};
@@ -104,7 +105,23 @@ impl<K> fmt::Debug for Id<K> {
     }
 }
 
-/// All values of one kind.
+thread_local! {
+    static LOOK_UPS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Look-ups of this thread in all stores; 0 in release builds.
+pub(crate) fn look_ups() -> u64 {
+    LOOK_UPS.get()
+}
+
+#[inline]
+fn count_look_up() {
+    if cfg!(debug_assertions) {
+        LOOK_UPS.set(LOOK_UPS.get() + 1);
+    }
+}
+
+/// All things of one kind.
 #[derive(Debug)]
 pub(crate) struct Store<K, T>(Slab<T>, PhantomData<fn() -> K>);
 
@@ -120,11 +137,13 @@ impl<K: Kind, T> Store<K, T> {
 
     #[inline]
     pub(crate) fn get(&self, id: Id<K>) -> Option<&T> {
+        count_look_up();
         self.0.get(id.0)
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, id: Id<K>) -> Option<&mut T> {
+        count_look_up();
         self.0.get_mut(id.0)
     }
 

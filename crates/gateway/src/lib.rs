@@ -24,6 +24,7 @@ mod mirror;
 mod observe;
 mod plan;
 mod process;
+mod proxy;
 mod reason;
 mod resolve;
 mod route;

@@ -17,16 +17,6 @@ impl<S: Socket> Transport<S> {
         self.staged.len()
     }
 
-    /// Takes the staged bytes, to send them on another connection.
-    pub fn take_staged(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.staged)
-    }
-
-    /// Discards the staged bytes after the first `keep`.
-    pub fn unstage(&mut self, keep: usize) {
-        self.staged.truncate(keep);
-    }
-
     /// Sends the staged bytes if the connection is open. Errors: the connection failed.
     pub fn commit(&mut self, wire: &mut Wire) -> Result<(), Fault> {
         if self.staged.is_empty() || self.phase != Phase::Open {
@@ -35,22 +25,6 @@ impl<S: Socket> Transport<S> {
         let staged = std::mem::take(&mut self.staged);
         let sent = self.pass(&staged, wire);
         wire.give_back(staged);
-        sent
-    }
-
-    /// As [`Transport::commit`], and appends the sent bytes to `kept`. Errors: as [`Transport::commit`].
-    pub fn commit_keeping(&mut self, kept: &mut Vec<u8>, wire: &mut Wire) -> Result<(), Fault> {
-        if self.staged.is_empty() || self.phase != Phase::Open {
-            return Ok(());
-        }
-        let staged = std::mem::take(&mut self.staged);
-        let sent = self.pass(&staged, wire);
-        if kept.is_empty() {
-            wire.give_back(std::mem::replace(kept, staged));
-        } else {
-            kept.extend_from_slice(&staged);
-            wire.give_back(staged);
-        }
         sent
     }
 

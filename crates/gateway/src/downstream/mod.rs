@@ -1,28 +1,26 @@
 //! A client's connection.
 
-mod buffered;
 mod frontend;
 mod pace;
 mod patience;
 mod tempo;
 
 pub(crate) use crate::config::{LEAST_BUFFER, MAX_PENDING, MinRates};
-pub(crate) use buffered::Buffered;
 pub(crate) use frontend::{Frontend, Preface};
 pub(crate) use patience::Patience;
 pub(crate) use tempo::{Slow, Tempo, Way, Why};
 
 use crate::heads::forwarded::Proxy;
 use crate::heads::rewrite;
-use crate::keys::{ExchangeId, ServiceId, TunnelId};
+use crate::keys::{ClientId, ExchangeId, TunnelId};
 use crate::limits::{Descriptor, Permit};
-use crate::plan::Plan;
+use crate::worker::Core;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Instant;
 use weir_http1::Part;
 use weir_preface::proxy::Addresses;
-use weir_reactor::{Socket, Timer};
+use weir_reactor::{Net, Socket, Timer};
 use weir_tls::ClientCertificate;
 use weir_transport::Transport;
 
@@ -53,10 +51,6 @@ pub(crate) struct Client<S> {
     /// What is known of that, if it is a part of a head.
     pub part: Part,
     pub phase: Phase,
-    /// Its request, in [`Phase::Queued`].
-    pub waiting: Option<Box<Waiting>>,
-    /// Its request, in [`Phase::Buffering`].
-    pub buffered: Option<Box<Buffered>>,
     /// The client has closed its sending side. It may still be waiting for a response.
     pub ended: bool,
     pub timer: Timer<Why>,
@@ -69,34 +63,6 @@ pub(crate) struct Client<S> {
     pub touched: bool,
 }
 
-/// A request that waits for a connection to a server.
-#[derive(Debug)]
-pub(crate) struct Waiting {
-    /// The bytes of its head.
-    pub head: Vec<u8>,
-    pub past: Past,
-    pub service: ServiceId,
-    /// Where its route is.
-    pub plan: Rc<Plan>,
-    pub route: usize,
-}
-
-/// What a request has been through before its exchange begins.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Past {
-    /// It has waited for a connection to a server since then.
-    pub waits_since: Option<Instant>,
-    /// Its body was waited for.
-    pub buffered: bool,
-}
-
-impl Past {
-    /// Whether the request has just come.
-    pub(crate) fn is_none(&self) -> bool {
-        self.waits_since.is_none() && !self.buffered
-    }
-}
-
 /// What the connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -104,11 +70,7 @@ pub(crate) enum Phase {
     Preface(Preface),
     /// Waiting for a request head; `started` once a part has arrived.
     Head { started: bool },
-    /// Its request's body is waited for.
-    Buffering,
-    /// Its request waits for a connection to a server.
-    Queued,
-    /// Its request is being answered.
+    /// Its request is held, queued, or on its way.
     Exchange(ExchangeId),
     /// Bytes pass both ways.
     Tunnel(TunnelId),
@@ -129,15 +91,6 @@ pub(crate) enum Handshake {
 }
 
 impl<S: Socket> Client<S> {
-    /// What there is of the head of a request that is no exchange: complete while it waits or its body is awaited.
-    pub(crate) fn head(&self) -> &[u8] {
-        match (&self.waiting, &self.buffered) {
-            (Some(waiting), _) => &waiting.head,
-            (None, Some(buffered)) => &buffered.head,
-            (None, None) => &self.held,
-        }
-    }
-
     /// A connection that was just accepted.
     pub(crate) fn new(
         transport: Transport<S>,
@@ -162,8 +115,6 @@ impl<S: Socket> Client<S> {
             held: Vec::new(),
             part: Part::default(),
             phase,
-            waiting: None,
-            buffered: None,
             ended: false,
             timer: Timer::default(),
             tempo: None,
@@ -209,6 +160,23 @@ impl<S: Socket> Client<S> {
         }
     }
 
+    /// Has output, interest and deadline updated at the turn's end.
+    #[inline]
+    pub(crate) fn touch(&mut self, id: ClientId, touched: &mut Vec<ClientId>) {
+        if !std::mem::replace(&mut self.touched, true) {
+            touched.push(id);
+        }
+    }
+
+    /// Waits for its next request, or continues with the part that it holds.
+    #[inline]
+    pub(crate) fn goes_on<N: Net<Socket = S>>(&mut self, id: ClientId, core: &mut Core<N>) {
+        if !self.held.is_empty() {
+            core.resumable.push(id);
+        }
+        self.touch(id, &mut core.touched.clients);
+    }
+
     /// Whether no further request can come: its stream has ended and is fully processed.
     pub(crate) fn is_done(&self) -> bool {
         self.ended && self.held.is_empty()
@@ -230,32 +198,11 @@ impl<S: Socket> Client<S> {
         self.phase == Phase::Head { started: false } && self.transport.is_open()
     }
 
-    /// The route of a request that waits, with its configuration.
-    pub(crate) fn route(&self) -> Option<(&Rc<Plan>, usize)> {
-        match self.phase {
-            Phase::Queued => self.waiting.as_ref().map(|waiting| (&waiting.plan, waiting.route)),
-            Phase::Buffering => {
-                let (plan, route) = self.tempo.as_ref()?.held_to.as_ref()?;
-                Some((plan, (*route)?))
-            }
-            Phase::Preface(_)
-            | Phase::Head { .. }
-            | Phase::Exchange(_)
-            | Phase::Tunnel(_)
-            | Phase::Closing => None,
-        }
-    }
-
     /// The exchange in progress.
     pub(crate) fn exchange(&self) -> Option<ExchangeId> {
         match self.phase {
             Phase::Exchange(id) => Some(id),
-            Phase::Preface(_)
-            | Phase::Head { .. }
-            | Phase::Buffering
-            | Phase::Queued
-            | Phase::Tunnel(_)
-            | Phase::Closing => None,
+            Phase::Preface(_) | Phase::Head { .. } | Phase::Tunnel(_) | Phase::Closing => None,
         }
     }
 
@@ -263,7 +210,7 @@ impl<S: Socket> Client<S> {
     pub(crate) fn wants_read(&self, upward: Upward) -> bool {
         !self.ended
             && match (self.phase, upward) {
-                (Phase::Closing | Phase::Preface(_) | Phase::Buffering, _) => true,
+                (Phase::Closing | Phase::Preface(_), _) => true,
                 // The gateway answers some requests itself, and may be faster than the client reads.
                 (Phase::Head { .. }, _) => self.transport.pending() < MAX_PENDING,
                 (_, Upward::Complete) => self.held.len() < MAX_HELD,

@@ -3,6 +3,7 @@
 use super::{Client, Phase};
 use crate::config::document::Timeouts;
 use crate::drain::Drain;
+use crate::exchange::{Exchange, Stage};
 use crate::reason::Reason;
 use std::time::Duration;
 use weir_reactor::Socket;
@@ -65,9 +66,10 @@ impl Patience {
 }
 
 impl<S: Socket> Client<S> {
-    /// What the client is waited for now, if for anything. `request_done`: of its exchange.
-    pub(crate) fn patience(&self, request_done: bool) -> Option<Patience> {
+    /// What the client is waited for now, if for anything. `exchange`: its own.
+    pub(crate) fn patience(&self, exchange: Option<&Exchange>) -> Option<Patience> {
         let pending = self.transport.pending() > 0;
+        let stage = exchange.map(|exchange| &exchange.stage);
         match self.phase {
             Phase::Closing if pending => Some(Patience::Answer),
             Phase::Closing => Some(Patience::Linger),
@@ -77,9 +79,10 @@ impl<S: Socket> Client<S> {
             // It is still busy with the last answer.
             Phase::Head { started: false } if pending => Some(Patience::Answer),
             Phase::Head { started: false } => Some(Patience::Idle),
-            Phase::Buffering => Some(Patience::Body),
-            Phase::Queued => Some(Patience::Queue),
-            Phase::Exchange(_) if !request_done => Some(Patience::Body),
+            Phase::Exchange(_) if matches!(stage, Some(Stage::Queued)) => Some(Patience::Queue),
+            Phase::Exchange(_) if exchange.is_some_and(|exchange| !exchange.request.is_done()) => {
+                Some(Patience::Body)
+            }
             Phase::Exchange(_) if pending => Some(Patience::Answer),
             Phase::Exchange(_) => None,
             Phase::Tunnel(_) => Some(Patience::Tunnel),

@@ -1,7 +1,6 @@
 //! A body in transit: decoded from the sender's framing, encoded into the receiver's.
 
 use crate::config::FieldNames;
-use crate::mirror::Copied;
 use weir_http1::{
     BodyDecoder, BodyError, Framing, Limits, chunk, copy_trailers, last_chunk, last_chunk_with,
 };
@@ -81,7 +80,7 @@ impl Body {
     }
 
     /// Forwards the part of the body in `input[at..]`; what is before may be overwritten. Bytes are staged, perhaps behind a
-    /// head, and copied to `copied`; long stretches without framing are sent at once, from where they are.
+    /// head, and given to `tap`; long stretches without framing are sent at once, from where they are.
     /// Errors: invalid framing from the sender.
     pub(crate) fn pass<S: Socket>(
         &mut self,
@@ -89,7 +88,7 @@ impl Body {
         at: usize,
         to: &mut Transport<S>,
         wire: &mut Wire,
-        mut copied: Option<&mut Copied>,
+        mut tap: impl FnMut(&[u8]),
     ) -> Result<Passed, BodyError> {
         let (mut from, mut receiver_lost) = (at, None);
         while !self.is_complete() {
@@ -97,22 +96,14 @@ impl Body {
             let (start, end) = (from + step.data.start, from + step.data.end);
             self.passed += step.data.len() as u64;
             from += step.consumed;
-            if let Some(copied) = &mut copied {
-                copied.take(&input[start..end]);
-            }
+            tap(&input[start..end]);
             if receiver_lost.is_some() {
                 // Only decoded.
             } else if self.chunked {
                 let out = to.stage(wire);
                 chunk(&input[start..end], out);
                 if self.decoder.is_complete() {
-                    match self.decoder.trailers() {
-                        b"" => last_chunk(out),
-                        section => {
-                            let keep = |name: &[u8]| self.trailers.keeps(name);
-                            last_chunk_with(|out| copy_trailers(section, keep, out), out);
-                        }
-                    }
+                    self.write_end(out);
                 }
             } else if end - start < WORTH_A_CALL {
                 to.stage(wire).extend_from_slice(&input[start..end]);
@@ -125,6 +116,19 @@ impl Body {
             }
         }
         Ok(Passed { consumed: from - at, receiver_lost })
+    }
+
+    /// Writes the last chunk, with the trailers.
+    fn write_end(&self, out: &mut Vec<u8>) {
+        match self.decoder.trailers() {
+            b"" => last_chunk(out),
+            _ => last_chunk_with(|out| self.write_trailers(out), out),
+        }
+    }
+
+    /// Writes the trailers that are forwarded, as lines.
+    pub(crate) fn write_trailers(&self, out: &mut Vec<u8>) {
+        copy_trailers(self.decoder.trailers(), |name| self.trailers.keeps(name), out);
     }
 
     /// Decodes and discards.

@@ -1,26 +1,31 @@
 //! One request and its answer: what it is made of, and what is decided about it. No sockets, no clock.
 
 mod body;
+mod budget;
 mod halves;
+mod held;
 mod interims;
 mod line;
-mod retry;
 mod step;
 
 pub(crate) use crate::observe::Times;
 pub(crate) use body::{Body, Trailers};
+pub(crate) use budget::Budget;
 pub(crate) use halves::{AnswerHalf, RequestHalf};
+pub(crate) use held::{HeldBody, HeldHead, SentBody};
 pub(crate) use interims::Interims;
 pub(crate) use line::RequestLine;
-pub(crate) use retry::{Budget, Replay};
 pub(crate) use step::{Event, Head, HeadStep, Step};
 
 use crate::config::Policy;
+use crate::heads::ids::RequestIds;
 use crate::keys::{ClientId, ServerId, ServiceId, UpstreamId};
 use crate::mirror::Copied;
 use crate::observe::access::Entry;
 use crate::plan::Plan;
+use std::borrow::Cow;
 use std::rc::Rc;
+use std::time::Instant;
 use weir_http1::{Limits, Method, Version};
 use weir_reactor::{Timer, Wheel};
 
@@ -28,7 +33,9 @@ use weir_reactor::{Timer, Wheel};
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub client: ClientId,
-    pub attempt: Attempt,
+    pub stage: Stage,
+    /// Its latest one; `None` before [`Stage::Forwarding`].
+    pub attempt: Option<Attempt>,
     pub method: Method,
     pub version: Version,
     /// Whether the client's connection persists after this exchange, as far as is known.
@@ -41,11 +48,18 @@ pub(crate) struct Exchange {
     pub accepts_trailers: bool,
     /// The client wants to be told before it sends the body, and was not told yet.
     pub awaits_continue: bool,
+    /// The gateway has buffered its body.
+    pub was_held: bool,
     pub request: RequestHalf,
     pub answer: AnswerHalf,
     /// What came before it.
     pub interims: Interims,
-    pub replay: Replay,
+    /// The request's head, until the gateway has sent the request for the last time.
+    pub head: Option<Box<HeldHead>>,
+    /// The part of the body that a server got, while the request may be sent again.
+    pub sent_body: Option<Box<SentBody>>,
+    /// A server may process the request twice, so that it may be sent again after bytes of it have left.
+    pub is_repeatable: bool,
     pub times: Times,
     /// The end of the time that it may take, if that is limited.
     pub timer: Option<Box<Timer<Overdue>>>,
@@ -71,10 +85,23 @@ pub(crate) struct Exchange {
     pub received: u64,
     /// How often it was sent again.
     pub retries: u8,
+    /// The ids that the gateway gave the request, if it gives any.
+    pub ids: Option<Box<RequestIds>>,
     /// A copy for another service, while the request is coming.
     pub copy: Option<Box<Copied>>,
     /// What the access log says of the request, if there is one.
     pub entry: Option<Box<Entry>>,
+}
+
+/// The way of a request to a server's connection.
+#[derive(Debug)]
+pub(crate) enum Stage {
+    /// The gateway buffers the body.
+    Holding(Box<HeldBody>),
+    /// All connections to the service's servers are in use.
+    Queued,
+    /// The request has a connection.
+    Forwarding,
 }
 
 /// The whole exchange has taken too long: the one cause that its timer has.
@@ -90,6 +117,20 @@ pub(crate) struct Attempt {
 }
 
 impl Exchange {
+    /// The server's connection, once it has one.
+    #[inline]
+    pub(crate) fn upstream(&self) -> Option<UpstreamId> {
+        self.attempt.map(|attempt| attempt.upstream)
+    }
+
+    /// The request's host, as far as it is kept.
+    pub(crate) fn host(&self) -> Cow<'_, str> {
+        match &self.head {
+            Some(head) => head.host(),
+            None => self.entry.as_deref().map_or("", Entry::host).into(),
+        }
+    }
+
     /// What it is held to.
     #[inline]
     pub(crate) fn policy(&self) -> &Policy {
@@ -100,6 +141,18 @@ impl Exchange {
     pub(crate) fn wants_body(&self) -> bool {
         let is_refused = !self.answer.is_awaiting() && self.status >= 300;
         matches!(self.request, RequestHalf::Forwarding(_)) && !self.awaits_continue && !is_refused
+    }
+
+    /// The end of the time that it may take in all, if that is limited.
+    #[inline]
+    pub(crate) fn limit(&self) -> Option<Instant> {
+        self.policy().timeouts.exchange.map(|within| self.times.head + within)
+    }
+
+    /// Whether the request may be sent a second time.
+    #[inline]
+    pub(crate) fn is_kept(&self) -> bool {
+        self.head.is_some()
     }
 
     /// Leaves nothing in the wheel.

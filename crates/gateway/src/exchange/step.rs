@@ -1,6 +1,6 @@
 //! What happens to an exchange, and what is to be done about it.
 
-use super::{AnswerHalf, Body, Exchange, Replay, Trailers};
+use super::{AnswerHalf, Body, Exchange, Trailers};
 use crate::reason::Reason;
 use weir_http1::{Framing, Version};
 use weir_transport::Fault;
@@ -143,16 +143,20 @@ impl Exchange {
     }
 
     /// Only on a reused connection, which servers close without regard to what is on its way; and only what may be done twice,
-    /// since the server may have done it before it closed: nothing else is kept.
+    /// since the server may have done it before it closed.
     fn can_retry(&self) -> bool {
-        self.attempt.reused && self.times.first_byte.is_none() && matches!(self.replay, Replay::Kept(_))
+        self.attempt.is_some_and(|attempt| attempt.reused)
+            && self.times.first_byte.is_none()
+            && self.is_repeatable
+            && self.is_kept()
     }
 
     /// Whether another server may still be asked although a response has begun.
     pub(crate) fn may_ask_another(&self) -> bool {
         self.status == 0
             && self.others > 0
-            && matches!(self.replay, Replay::Kept(_))
+            && self.is_repeatable
+            && self.is_kept()
             && !self.policy().retry.on.is_empty()
     }
 

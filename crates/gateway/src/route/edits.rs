@@ -21,11 +21,6 @@ impl Edits {
         self.remove.is_empty() && self.add.is_empty()
     }
 
-    /// Whether a value contains `{upstream}`.
-    pub(crate) fn names_upstream(&self) -> bool {
-        self.add.iter().any(|(_, value)| value.names_upstream())
-    }
-
     /// Whether this field is dropped.
     pub(crate) fn drops(&self, buf: &[u8], field: &Field) -> bool {
         !self.remove.is_empty() && self.drops_name(field.name.of(buf))

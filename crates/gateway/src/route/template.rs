@@ -122,13 +122,7 @@ impl Template {
         })
     }
 
-    /// Whether the text contains `{upstream}`.
-    pub(crate) fn names_upstream(&self) -> bool {
-        let is_upstream = |at: &usize| matches!(VARIABLES.get(*at), Some((_, Variable::Upstream)));
-        self.0.iter().any(|piece| matches!(piece, Piece::Variable(at) if is_upstream(at)))
-    }
-
-    /// Whether the text is the same for every request.
+    /// Whether it says the same of every request.
     pub(crate) fn is_constant(&self) -> bool {
         self.0.iter().all(|piece| matches!(piece, Piece::Text(_)))
     }

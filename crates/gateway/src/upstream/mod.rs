@@ -17,7 +17,7 @@ pub(crate) use pool::{Links, Pool, Pooled};
 pub(crate) use server::{Counted, Server};
 pub(crate) use service::Service;
 
-use crate::keys::{ExchangeId, MirrorId, ServerId, TunnelId};
+use crate::keys::{ExchangeId, MirrorId, ServerId, TunnelId, UpstreamId};
 use crate::limits::Descriptor;
 use weir_http1::Part;
 use weir_reactor::Timer;
@@ -64,6 +64,14 @@ pub(crate) enum Job {
 }
 
 impl<S> Upstream<S> {
+    /// Has output, interest and deadline updated at the turn's end.
+    #[inline]
+    pub(crate) fn touch(&mut self, id: UpstreamId, touched: &mut Vec<UpstreamId>) {
+        if !std::mem::replace(&mut self.touched, true) {
+            touched.push(id);
+        }
+    }
+
     /// A connection without a job.
     pub(crate) fn new(transport: Transport<S>, server: ServerId, life: Life) -> Self {
         Self {

@@ -3,7 +3,7 @@
 use super::Server;
 use crate::config;
 use crate::exchange::Budget;
-use crate::keys::{ClientId, OfServer, ServerId, Store};
+use crate::keys::{ExchangeId, OfServer, ServerId, Store};
 use crate::limits::Slots;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ pub(crate) struct Service {
     pub config: config::Service,
     pub servers: Vec<ServerId>,
     pub retries: Budget,
-    /// Clients whose requests wait for a connection, the first one first.
-    pub waiting: VecDeque<ClientId>,
+    /// Exchanges that wait for a connection, the first one first.
+    pub waiting: VecDeque<ExchangeId>,
     /// Those that a choice is among, with their shares; empty between choices but for its storage.
     pub(super) round: Vec<(ServerId, u64)>,
     pub(super) random: u64,

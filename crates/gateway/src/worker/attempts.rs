@@ -1,10 +1,10 @@
 //! Upstream connections for requests: taken from the pool or dialled, tried again, put back.
 
-use super::Worker;
+use super::{Core, Worker};
 use crate::config::document::Failure;
 use crate::downstream::Client;
-use crate::exchange::{Attempt, Budget, Replay};
-use crate::keys::{ClientId, ExchangeId, ServerId, ServiceId, UpstreamId};
+use crate::exchange::Attempt;
+use crate::keys::{ClientId, ServerId, ServiceId, UpstreamId};
 use crate::limits::{Descriptor, Exhausted};
 use crate::observe::{Bytes, Context};
 use crate::reason::Reason;
@@ -19,9 +19,12 @@ impl<N: Net> Worker<N> {
     /// A connection for a request.
     pub(super) fn attempt(&mut self, server: ServerId, client: ClientId) -> Result<Attempt, Unavailable> {
         while let Some(Pooled { id: upstream, is_settled }) = self.take_idle(server) {
-            // Nothing was reported of it at the begin of this turn, and upstreams' events come first.
-            let is_known = is_settled && self.core.knows_all && !self.has_partial_record(upstream);
-            if is_known || self.is_quiet(upstream) {
+            let is_usable = self.upstreams.get_mut(upstream).is_some_and(|upstream| {
+                // Nothing was reported of it at the begin of this turn, and upstreams' events come first.
+                let is_known = is_settled && self.core.knows_all && !upstream.transport.has_partial_record();
+                is_known || is_quiet(upstream, &mut self.core)
+            });
+            if is_usable {
                 return Ok(Attempt { upstream, reused: true });
             }
             self.drop_upstream(upstream);
@@ -43,7 +46,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// The server for a request that goes to another one than those that have responded to it. Errors: there is none.
-    fn choose_other(&mut self, service: ServiceId, wish: Wish) -> Result<ServerId, Fault> {
+    pub(super) fn choose_other(&mut self, service: ServiceId, wish: Wish) -> Result<ServerId, Fault> {
         let chosen = self.choose(service, wish)?;
         if wish.asked.contains(&Some(chosen)) { Err(no_server()) } else { Ok(chosen) }
     }
@@ -90,112 +93,9 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends the request of an exchange again, on a new connection to the same server, or to another one if that is down or
-    /// ejected by now, or another configuration has replaced it.
-    pub(super) fn retry(&mut self, id: ExchangeId) {
-        let Some(exchange) = self.exchanges.get_mut(id) else { return };
-        let client = exchange.client;
-        let Some(mut bytes) = exchange.replay.take() else {
-            return self.broken(client, "a retry without the request");
-        };
-        let (service, key) = (exchange.service, exchange.key);
-        let route = exchange.plan.snapshot.routes.get(exchange.route);
-        // Its head says which server it is for.
-        let is_bound = route.is_some_and(|route| route.request.names_upstream());
-        let retries = self.services.get_mut(service).map(|service| &mut service.retries);
-        if !retries.is_some_and(Budget::spend) {
-            self.core.wire.give_back(bytes);
-            return self.end(client, Reason::UpstreamClosed);
-        }
-        let lost = exchange.attempt.upstream;
-        let mut server = None;
-        if let Some(upstream) = self.upstreams.get_mut(lost) {
-            // What would have left at the turn's end.
-            bytes.append(upstream.transport.stage(&mut self.core.wire));
-            server = Some(upstream.server);
-        }
-        self.drop_upstream(lost);
-        let now = self.core.net.now();
-        let mut is_good = |id| self.servers.get_mut(id).is_some_and(|server| server.is_available(now));
-        let server = match server {
-            Some(server) if is_bound || is_good(server) => Ok(server),
-            avoid => self.choose(service, Wish { key, avoid, ..Wish::default() }),
-        };
-        let dialled = match server.map_err(Unavailable::Failed).and_then(|server| self.dial(server, client)) {
-            Ok(dialled) => dialled,
-            Err(unavailable) => return self.end(client, unavailable.into()),
-        };
-        let (Some(exchange), Some(upstream)) = (self.exchanges.get_mut(id), self.upstreams.get_mut(dialled))
-        else {
-            return self.broken(client, "a retry without its connection");
-        };
-        upstream.transport.stage(&mut self.core.wire).extend_from_slice(&bytes);
-        exchange.attempt = Attempt { upstream: dialled, reused: false };
-        exchange.retries += 1;
-        exchange.request.resume();
-        exchange.times.attempt = self.core.net.now();
-        exchange.times.connected = None;
-        self.core.wire.give_back(bytes);
-        self.core.counters.retries += 1;
-        self.assign(dialled, Job::Exchange(id));
-        self.touch_upstream(dialled);
-        self.touch_client(client);
-    }
-
-    /// Sends the request of an exchange to another server in place of passing this one's response on. Returns whether it does:
-    /// without another server, or a retry left, the client gets this response.
-    #[cold]
-    pub(super) fn ask_another(&mut self, id: ExchangeId, status: u16) -> bool {
-        let Some(exchange) = self.exchanges.get_mut(id) else { return false };
-        if !exchange.is_to_ask_another(status) {
-            return false;
-        }
-        let (client, service, key) = (exchange.client, exchange.service, exchange.key);
-        let lost = exchange.attempt.upstream;
-        let before = exchange.asked;
-        let Some(server) = self.upstreams.get(lost).map(|upstream| upstream.server) else { return false };
-        let asked = [Some(server), before];
-        let Ok(chosen) = self.choose_other(service, Wish { key, asked, ..Wish::default() }) else {
-            return false;
-        };
-        let retries = self.services.get_mut(service).map(|service| &mut service.retries);
-        if !retries.is_some_and(Budget::spend) {
-            return false;
-        }
-        let Ok(dialled) = self.dial(chosen, client) else { return false };
-        let (Some(exchange), Some(upstream)) = (self.exchanges.get_mut(id), self.upstreams.get_mut(dialled))
-        else {
-            return false;
-        };
-        if let Some(bytes) = exchange.replay.take() {
-            upstream.transport.stage(&mut self.core.wire).extend_from_slice(&bytes);
-            self.core.wire.give_back(bytes);
-            // They are kept as they leave.
-            exchange.replay = Replay::Kept(Vec::new());
-        }
-        exchange.attempt = Attempt { upstream: dialled, reused: false };
-        exchange.asked = Some(server);
-        exchange.others -= 1;
-        exchange.retries += 1;
-        exchange.times.attempt = self.core.net.now();
-        (exchange.times.connected, exchange.times.first_byte) = (None, None);
-        self.core.counters.retries += 1;
-        self.assign(dialled, Job::Exchange(id));
-        if !self.note_failure(service, server, status)
-            && let Some(server) = self.servers.get_mut(server)
-        {
-            server.succeeded();
-            server.count(status);
-        }
-        self.drop_upstream(lost);
-        self.touch_upstream(dialled);
-        self.touch_client(client);
-        true
-    }
-
     /// Counts a response whose status may be a failure, and blames its server if it is one. Returns whether it is.
     #[cold]
-    fn note_failure(&mut self, service: ServiceId, server: ServerId, status: u16) -> bool {
+    pub(super) fn note_failure(&mut self, service: ServiceId, server: ServerId, status: u16) -> bool {
         let failure = Failure::Status(status);
         let is_failure = self.services.get(service).is_some_and(|of| of.config.eject.on.has(failure));
         if is_failure {
@@ -205,46 +105,6 @@ impl<N: Net> Worker<N> {
             self.blame(service, server, failure, Counted::Yes);
         }
         is_failure
-    }
-
-    /// Sends the request of an exchange to another server: nothing of it has left.
-    pub(super) fn elsewhere(&mut self, id: ExchangeId, reason: Reason) {
-        let Some(exchange) = self.exchanges.get_mut(id) else { return };
-        let (client, service, lost) = (exchange.client, exchange.service, exchange.attempt.upstream);
-        let (key, asked) = (exchange.key, [exchange.asked, None]);
-        let avoid = self.upstreams.get(lost).map(|upstream| upstream.server);
-        let retries = self.services.get_mut(service).map(|service| &mut service.retries);
-        if !retries.is_some_and(Budget::spend) {
-            return self.end(client, reason);
-        }
-        let dialled = self
-            .choose_other(service, Wish { key, avoid, asked, sticky: None })
-            .map_err(Unavailable::Failed)
-            .and_then(|server| self.dial(server, client));
-        let (Ok(dialled), Some(upstream)) = (dialled, self.upstreams.get_mut(lost)) else {
-            // Which blames the server, too.
-            return self.end(client, reason);
-        };
-        let bytes = upstream.transport.take_staged();
-        self.drop_upstream(lost);
-        let (Some(exchange), Some(upstream)) = (self.exchanges.get_mut(id), self.upstreams.get_mut(dialled))
-        else {
-            return self.broken(client, "a request without its next connection");
-        };
-        upstream.transport.stage(&mut self.core.wire).extend_from_slice(&bytes);
-        self.core.wire.give_back(bytes);
-        exchange.attempt = Attempt { upstream: dialled, reused: false };
-        exchange.retries += 1;
-        exchange.times.attempt = self.core.net.now();
-        self.core.counters.retries += 1;
-        if let Some(server) = avoid
-            && let Some(failure) = reason.failure()
-        {
-            self.blame(service, server, failure, Counted::No);
-        }
-        self.assign(dialled, Job::Exchange(id));
-        self.touch_upstream(dialled);
-        self.touch_client(client);
     }
 
     /// A server has failed, and may be ejected. Once for each attempt.
@@ -267,78 +127,56 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Whether a part of a TLS record has come on an upstream connection.
-    fn has_partial_record(&self, id: UpstreamId) -> bool {
-        self.upstreams.get(id).is_none_or(|upstream| upstream.transport.has_partial_record())
-    }
-
-    /// Whether nothing has come on an upstream connection since its last response. What has come may be its end, which the
-    /// poller reports too late for the next request, or bytes that the next client must not get.
-    pub(super) fn is_quiet(&mut self, id: UpstreamId) -> bool {
-        let Some(upstream) = self.upstreams.get_mut(id) else { return false };
-        if upstream.transport.is_quiet() {
-            return true;
-        }
-        let mut inbox = self.core.wire.buffer();
-        let received = upstream.transport.receive(&mut self.core.wire, &mut inbox);
-        let is_open = matches!(&received, Ok(received) if received.end.is_none());
-        let stray = inbox.len();
-        // A TLS ticket is no response.
-        let is_quiet = is_open && stray == 0 && upstream.transport.is_quiet();
-        self.core.wire.give_back(inbox);
-        if stray > 0 {
-            self.note_stray(stray);
-        }
-        is_quiet
-    }
-
-    /// Bytes came on an upstream connection that works for no request; it is closed.
-    pub(super) fn note_stray(&mut self, bytes: usize) {
-        self.core.note_end(&Reason::UpstreamStray(bytes), Context::default());
-    }
-
     /// The exchange of a connection is complete: puts it into the pool, if it is `reusable` as far as the exchange knows.
     pub(super) fn release(&mut self, id: UpstreamId, service: ServiceId, reusable: bool, status: u16) {
-        let has_failed = status >= 400
-            && self
-                .upstreams
-                .get(id)
-                .map(|upstream| upstream.server)
-                .is_some_and(|server| self.note_failure(service, server, status));
+        let has_failed = status >= 400 && self.has_failed(id, service, status);
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let Some(server) = self.servers.get_mut(upstream.server) else { return self.drop_upstream(id) };
         let now = self.core.net.now();
         upstream.life.requests = upstream.life.requests.saturating_add(1);
-        let mut is_limited = false;
-        let may_go_on = self.servers.get_mut(upstream.server).is_some_and(|server| {
-            if !has_failed {
-                server.succeeded();
-                server.count(status);
-            }
-            is_limited = server.slots.is_some();
-            // The header on a connection is about one client.
-            server.config.announces.is_none()
-                && server.has_place_in_pool()
-                && !upstream.life.is_used_up(&server.config.pool, now)
-        });
+        if !has_failed {
+            server.succeeded();
+            server.count(status);
+        }
+        // The header on a connection is about one client.
+        let may_go_on = server.config.announces.is_none()
+            && server.has_place_in_pool()
+            && !upstream.life.is_used_up(&server.config.pool, now);
         let reusable = reusable
             && !upstream.ended
             && may_go_on
             && upstream.transport.pending() == 0
             && !upstream.transport.has_partial_record();
-        let may_have_more = upstream.may_have_more;
-        if !reusable || (may_have_more && !self.is_quiet(id)) {
+        if !reusable || (upstream.may_have_more && !is_quiet(upstream, &mut self.core)) {
             return self.drop_upstream(id);
         }
-        if is_limited && self.is_wanted_elsewhere(id) {
+        if server.slots.is_some() {
+            return self.put_back(id);
+        }
+        upstream.job = Job::Idle;
+        upstream.touch(id, &mut self.core.touched.upstreams);
+        server.in_flight -= 1;
+        server.pool.put(id, self.core.turn, &mut self.upstreams);
+    }
+
+    /// Puts a connection, whose server has a limit for all workers, into the pool, or gives it to another worker.
+    fn put_back(&mut self, id: UpstreamId) {
+        if self.is_wanted_elsewhere(id) {
             return;
         }
+        self.assign(id, Job::Idle);
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
-        upstream.job = Job::Idle;
+        upstream.touch(id, &mut self.core.touched.upstreams);
         if let Some(server) = self.servers.get_mut(upstream.server) {
-            server.in_flight -= 1;
             server.pool.put(id, self.core.turn, &mut self.upstreams);
         }
-        self.touch_upstream(id);
+    }
+
+    /// Whether a response's status counts as a failure of the server.
+    #[cold]
+    fn has_failed(&mut self, id: UpstreamId, service: ServiceId, status: u16) -> bool {
+        let server = self.upstreams.get(id).map(|upstream| upstream.server);
+        server.is_some_and(|server| self.note_failure(service, server, status))
     }
 
     /// Gives a connection its job, and counts those that have one.
@@ -384,6 +222,30 @@ impl<N: Net> Worker<N> {
             }
         }
     }
+}
+
+/// Whether nothing has come on a server's connection since its last response. What has come may be its end, which the poller
+/// reports too late for the next request, or bytes that the next client must not get.
+pub(super) fn is_quiet<N: Net>(upstream: &mut Upstream<N::Socket>, core: &mut Core<N>) -> bool {
+    if upstream.transport.is_quiet() {
+        return true;
+    }
+    let mut inbox = core.wire.buffer();
+    let received = upstream.transport.receive(&mut core.wire, &mut inbox);
+    let is_open = matches!(&received, Ok(received) if received.end.is_none());
+    let stray = inbox.len();
+    // A TLS ticket is no response.
+    let is_quiet = is_open && stray == 0 && upstream.transport.is_quiet();
+    core.wire.give_back(inbox);
+    if stray > 0 {
+        note_stray(stray, core);
+    }
+    is_quiet
+}
+
+/// Logs and counts bytes on a server's connection that works for no request; the caller closes it.
+pub(super) fn note_stray<N: Net>(bytes: usize, core: &mut Core<N>) {
+    core.note_end(&Reason::UpstreamStray(bytes), Context::default());
 }
 
 /// Why there is no connection to a server.

@@ -1,75 +1,79 @@
-//! Requests that are held until their body has come, so that slow clients occupy no connection to a server.
+//! Requests that the gateway holds until their bodies are here, so that slow clients occupy no server's connection.
 
 use super::Worker;
-use crate::downstream::{Buffered, Past, Phase};
-use crate::keys::ClientId;
-use crate::plan::Plan;
+use crate::exchange::{Exchange, HeldBody, Stage};
+use crate::keys::ExchangeId;
 use crate::reason::Reason;
-use std::rc::Rc;
 use weir_http1::BodyDecoder;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// Holds the request whose head was parsed from `buf` until all of its body is here, or as much as its route says.
+    /// Holds a request until all of its body is here, or as much as its route buffers.
     #[cold]
-    pub(super) fn buffer(&mut self, id: ClientId, buf: &[u8], plan: &Rc<Plan>, route: usize) {
+    pub(super) fn hold(&mut self, mut exchange: Exchange) {
         if self.core.is_short {
-            return self.refuse(id, buf, Reason::NoMemory, plan.snapshot.routes.get(route));
+            return self.give_up(exchange, Reason::NoMemory);
         }
+        let id = exchange.client;
         let Some(client) = self.clients.get_mut(id) else { return };
-        let policy = plan.policy_of(route);
         let core = &mut self.core;
-        if core.request.expect_continue {
+        let Some(framing) = exchange.head.as_ref().map(|head| head.request.framing) else {
+            return self.broken_client(id, "a request without its head");
+        };
+        if exchange.awaits_continue {
             client.transport.stage(&mut core.wire).extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
-        let decoder = BodyDecoder::new(core.request.framing, &client.frontend.limits);
-        client.buffered = Some(Box::new(Buffered {
-            head: buf.to_vec(),
-            body: Vec::new(),
-            decoder,
-            most: policy.request_buffer,
-            max_body: policy.max_body,
-            passed: 0,
-        }));
-        client.tempo.get_or_insert_default().held_to = Some((Rc::clone(plan), Some(route)));
-        client.phase = Phase::Buffering;
         client.moved = true;
+        let decoder = BodyDecoder::new(framing, &client.frontend.limits);
+        let policy = exchange.policy();
+        let (most, max_body) = (policy.request_buffer, policy.max_body);
+        exchange.awaits_continue = false;
+        exchange.stage =
+            Stage::Holding(Box::new(HeldBody { body: Vec::new(), decoder, most, max_body, passed: 0 }));
+        self.insert(exchange);
         self.touch_client(id);
     }
 
-    /// Takes the part of the body that `input` begins with, and passes the request on once that is due. Returns its length.
+    /// Takes the part of the body that `input` begins with, and sends the request once that is due. Returns its length: 0 if
+    /// the request waits in a queue.
     #[cold]
-    pub(super) fn buffer_body(&mut self, id: ClientId, input: &[u8]) -> usize {
-        let Some(client) = self.clients.get_mut(id) else { return 0 };
-        let Some(buffered) = &mut client.buffered else {
-            self.broken(id, "a body without its request");
-            return 0;
-        };
-        client.moved = true;
-        let taken = match buffered.take(input) {
+    pub(super) fn hold_body(&mut self, id: ExchangeId, input: &[u8]) -> usize {
+        let Some(exchange) = self.exchanges.get_mut(id) else { return 0 };
+        let client_id = exchange.client;
+        let Stage::Holding(held) = &mut exchange.stage else { return 0 };
+        let taken = match held.take(input) {
             Ok(taken) => taken,
             Err(error) => {
-                self.end(id, Reason::BadRequestBody(error));
+                self.end_exchange(id, Reason::BadRequestBody(error));
                 return 0;
             }
         };
-        if buffered.passed > buffered.max_body {
-            self.end(id, Reason::BodyTooLarge);
-        } else if buffered.is_due() {
-            self.pass_buffered(id);
+        exchange.received = held.passed;
+        let (is_too_large, is_due) = (held.passed > held.max_body, held.is_due());
+        if let Some(client) = self.clients.get_mut(client_id) {
+            client.moved = true;
+        }
+        if is_too_large {
+            self.end_exchange(id, Reason::BodyTooLarge);
+        } else if is_due {
+            self.send_held(id);
         }
         taken
     }
 
-    fn pass_buffered(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(id) else { return };
-        let Some(buffered) = client.buffered.take() else { return };
-        let Buffered { head, mut body, .. } = *buffered;
-        client.phase = Phase::Head { started: false };
-        self.begin_held(id, &head, Past { buffered: true, ..Past::default() });
-        let taken = self.take_some(id, &mut body, 0);
-        if let Some(client) = self.clients.get_mut(id)
-            && client.phase != Phase::Closing
+    fn send_held(&mut self, id: ExchangeId) {
+        let Some(mut exchange) = self.take(id) else { return };
+        let client_id = exchange.client;
+        let Stage::Holding(held) = std::mem::replace(&mut exchange.stage, Stage::Forwarding) else {
+            self.insert(exchange);
+            return self.broken_client(client_id, "a request without its buffered body");
+        };
+        let mut body = held.body;
+        exchange.was_held = true;
+        self.start(exchange, false);
+        let taken = self.take_some(client_id, &mut body, 0);
+        if let Some(client) = self.clients.get_mut(client_id)
+            && client.phase != crate::downstream::Phase::Closing
         {
             client.held.extend_from_slice(&body[taken..]);
         }

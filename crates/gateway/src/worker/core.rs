@@ -1,8 +1,10 @@
 //! What everything in a worker needs: its net, buffers, policy, log and counters.
 
 use crate::drain::Drain;
+use crate::exchange::{Exchange, HeldHead};
 use crate::heads::date::Date;
 use crate::heads::ids::Ids;
+use crate::keys::{ClientId, UpstreamId};
 use crate::observe::access::Access;
 use crate::observe::{Context, Counters, Log};
 use crate::plan::Plan;
@@ -23,12 +25,18 @@ pub(crate) struct Core<N> {
     /// The head that was parsed last, of a request and of an answer: their storage is reused.
     pub request: RequestHead,
     pub response: ResponseHead,
+    /// Heads whose storage is reused.
+    #[expect(clippy::vec_box, reason = "exchanges hold them boxed")]
+    spare_heads: Vec<Box<HeldHead>>,
     pub date: Date,
     pub ids: Ids,
     pub log: Log,
     pub access: Option<Access>,
     pub counters: Counters,
     pub drain: Drain,
+    pub touched: Touched,
+    /// Clients with pipelined requests.
+    pub resumable: Vec<ClientId>,
     /// Turns so far, from 1.
     pub turn: u64,
     /// The poller has reported all that is ready in this turn.
@@ -41,6 +49,13 @@ pub(crate) struct Core<N> {
     pub in_vain: u64,
 }
 
+/// Connections with output, or whose interest or deadline may have changed, in this turn.
+#[derive(Debug, Default)]
+pub(crate) struct Touched {
+    pub clients: Vec<ClientId>,
+    pub upstreams: Vec<UpstreamId>,
+}
+
 impl<N: Net> Core<N> {
     pub(crate) fn new(net: N, plan: Plan, log: Log, access: Option<Access>) -> Self {
         Self {
@@ -50,12 +65,15 @@ impl<N: Net> Core<N> {
             inbox: Vec::new(),
             request: RequestHead::new(),
             response: ResponseHead::new(),
+            spare_heads: Vec::new(),
             date: Date::new(),
             ids: Ids::new(),
             log,
             access,
             counters: Counters::default(),
             drain: Drain::No,
+            touched: Touched::default(),
+            resumable: Vec::new(),
             turn: 1,
             knows_all: false,
             is_short: false,
@@ -102,6 +120,29 @@ impl<N: Net> Core<N> {
         (inbox, received)
     }
 
+    /// The request head that was parsed last, from `buf`.
+    pub(crate) fn hold_head(&mut self, buf: &[u8]) -> Box<HeldHead> {
+        let mut head = self.spare_heads.pop().unwrap_or_default();
+        head.take(&mut self.request, buf);
+        head
+    }
+
+    /// Takes the storage of a head back.
+    pub(crate) fn give_back_head(&mut self, head: Box<HeldHead>) {
+        if self.spare_heads.len() < SPARE_HEADS && head.bytes.capacity() <= SPARE_HEAD {
+            self.spare_heads.push(head);
+        }
+    }
+
+    /// The gateway sends the request of this exchange no second time.
+    #[inline]
+    pub(crate) fn forget_request(&mut self, exchange: &mut Exchange) {
+        if let Some(head) = exchange.head.take() {
+            self.give_back_head(head);
+        }
+        exchange.sent_body = None;
+    }
+
     /// A head is not complete, of which this has come.
     pub(crate) fn note_part(&mut self, head: &[u8]) -> Part {
         self.in_vain += head.len() as u64;
@@ -119,6 +160,10 @@ impl<N: Net> Core<N> {
         self.log.ended(self.net.now(), reason, context);
     }
 }
+
+/// Spare heads beyond this number, or with more bytes each, are freed.
+const SPARE_HEADS: usize = 64;
+const SPARE_HEAD: usize = 4 * 1024;
 
 /// Room before the input for a head that is longer than the one it replaces: it leaves with the body's first bytes, which
 /// stay where they are.

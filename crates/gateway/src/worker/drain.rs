@@ -7,7 +7,7 @@ use crate::config::Snapshot;
 use crate::downstream::{Frontend, Phase};
 use crate::drain::Why;
 use crate::health::Health;
-use crate::keys::{ClientId, OfServer, OfService, ServerId, ServiceId, Store};
+use crate::keys::{ExchangeId, OfServer, OfService, ServerId, ServiceId, Store};
 use crate::limits::SharedLimits;
 use crate::observe::access::Access;
 use crate::observe::{Bytes, Context, Counters, Report, ServerReport};
@@ -256,13 +256,13 @@ impl<N: Net> Worker<N> {
         let services = self.services.ids().into_iter().filter_map(|id| self.services.get(id));
         self.waiting = services.map(|service| service.waiting.len()).sum();
         // Who has waited gets the first place in a queue, so the first one comes last.
-        for client in stranded.into_iter().rev() {
-            self.admit(client);
+        for exchange in stranded.into_iter().rev() {
+            self.admit(exchange);
         }
     }
 
-    /// Clients whose requests wait for a service that this configuration does not have: their routes are others now.
-    fn take_stranded(&mut self, snapshot: &Snapshot) -> Vec<ClientId> {
+    /// Queued exchanges of services that this configuration does not have: their routes are others now.
+    fn take_stranded(&mut self, snapshot: &Snapshot) -> Vec<ExchangeId> {
         let mut stranded = Vec::new();
         for id in self.services.ids() {
             let Some(service) = self.services.get_mut(id) else { continue };
@@ -297,10 +297,10 @@ impl<N: Net> Worker<N> {
         for id in self.clients.ids() {
             let Some(client) = self.clients.get(id) else { continue };
             match client.phase {
-                Phase::Exchange(_) | Phase::Buffering | Phase::Queued => self.end(id, Reason::DrainTimeout),
+                Phase::Exchange(_) => self.end(id, Reason::DrainTimeout),
                 Phase::Tunnel(tunnel) => self.end_tunnel(tunnel, Reason::DrainTimeout),
                 Phase::Preface(_) | Phase::Head { .. } | Phase::Closing if client.transport.pending() > 0 => {
-                    self.note_end_of(id, &Reason::DrainTimeout);
+                    self.note_end_of_client(id, &Reason::DrainTimeout);
                 }
                 Phase::Preface(_) | Phase::Head { .. } | Phase::Closing => {}
             }

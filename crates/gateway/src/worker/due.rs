@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::downstream::{Patience, Phase, Slow, Why};
-use crate::exchange::Event;
+use crate::exchange::{Event, Exchange};
 use crate::keys::{ClientId, ExchangeId, UpstreamId};
 use crate::mirror::Fate;
 use crate::reason::Reason;
@@ -39,7 +39,7 @@ impl<N: Net> Worker<N> {
             (why, Phase::Closing) => {
                 // It stopped reading the last answer, or has not closed after it.
                 if let Some(reason) = why.reason() {
-                    self.note_end_of(id, &reason);
+                    self.note_end_of_client(id, &reason);
                 }
                 self.cut(id);
             }
@@ -49,11 +49,14 @@ impl<N: Net> Worker<N> {
             },
             (Patience::Handshake, _) => self.give_up_handshake(id, &Reason::HandshakeTimeout),
             (Patience::Body, Phase::Exchange(exchange)) => {
-                let upstream = self.exchanges.get(exchange).map(|exchange| exchange.attempt.upstream);
+                let upstream = self.exchanges.get(exchange).and_then(Exchange::upstream);
                 let taken = upstream
                     .and_then(|upstream| self.upstreams.get(upstream))
                     .is_none_or(|upstream| upstream.transport.pending() == 0);
-                self.end(id, if taken { Reason::BodyTimeout } else { Reason::UpstreamTimeout });
+                self.end_exchange(
+                    exchange,
+                    if taken { Reason::BodyTimeout } else { Reason::UpstreamTimeout },
+                );
             }
             (why, _) => match why.reason() {
                 Some(reason) => self.end(id, reason),
@@ -66,10 +69,10 @@ impl<N: Net> Worker<N> {
     /// An exchange has taken as long as it may.
     pub(super) fn exchange_due(&mut self, id: ExchangeId) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
-        let (now, client) = (self.core.net.now(), exchange.client);
+        let now = self.core.net.now();
         let timer = exchange.timer.as_mut();
         if timer.and_then(|timer| timer.due(now, self.core.net.wheel(), id.key())).is_some() {
-            self.end(client, Reason::ExchangeTimeout);
+            self.end_exchange(id, Reason::ExchangeTimeout);
         }
     }
 
@@ -88,11 +91,7 @@ impl<N: Net> Worker<N> {
             {
                 self.on(exchange, Event::NotConnected(reason));
             }
-            (Job::Exchange(exchange), Some(reason)) => {
-                if let Some(client) = self.client_of(exchange) {
-                    self.end(client, reason);
-                }
-            }
+            (Job::Exchange(exchange), Some(reason)) => self.end_exchange(exchange, reason),
             (Job::Tunnel(tunnel), Some(reason)) => self.end_tunnel(tunnel, reason),
             (Job::Mirror(mirror), _) => self.drop_mirror(mirror, Fate::Late),
             (Job::Idle, _) => {

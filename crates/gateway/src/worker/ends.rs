@@ -3,13 +3,15 @@
 use super::Worker;
 use super::record::{Head, Own};
 use crate::config::Route;
-use crate::downstream::Phase;
-use crate::exchange::{Event, Exchange, RequestLine, Step};
+use crate::downstream::{Client, Phase};
+use crate::exchange::{Event, RequestLine, Stage, Step};
 use crate::heads::own::{self, Terms};
 use crate::heads::rewrite::Connection;
-use crate::keys::{ClientId, ExchangeId};
+use crate::keys::{ClientId, ExchangeId, UpstreamId};
 use crate::mirror::Fate;
 use crate::observe::{Bytes, Context};
+use crate::plan::Plan;
+use crate::proxy::Completed;
 use crate::reason::Reason;
 use crate::upstream::Counted;
 use std::rc::Rc;
@@ -22,130 +24,123 @@ impl<N: Net> Worker<N> {
     /// Tells an exchange what has happened, and does what it decides.
     pub(super) fn on(&mut self, id: ExchangeId, event: Event) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
-        let client = exchange.client;
         match exchange.on(event) {
             Step::Wait => {}
             Step::Retry => self.retry(id),
             Step::Elsewhere(reason) => self.elsewhere(id, reason),
-            Step::End(reason) => self.end(client, reason),
+            Step::End(reason) => self.end_exchange(id, reason),
         }
     }
 
     /// The response is complete: both connections go on to their next exchange, or are closed.
-    pub(super) fn complete(&mut self, id: ExchangeId, upstream_is_clean: bool) {
-        let Some(exchange) = self.exchanges.get_mut(id) else { return };
-        let (outcome, client_id, upstream) = (exchange.outcome(), exchange.client, exchange.attempt.upstream);
-        let (service, status) = (exchange.service, exchange.status);
-        // What the client has not taken yet is held to the same as before.
-        let is_special = exchange.policy().has_own_answers || !Rc::ptr_eq(&exchange.plan, &self.core.plan);
-        let has_tempo = self.clients.get(client_id).is_some_and(|client| client.tempo.is_some());
-        let held_to = (is_special || has_tempo).then(|| (Rc::clone(&exchange.plan), Some(exchange.route)));
-        exchange.cancel_timer(self.core.net.wheel());
-        if exchange.copy.is_some() {
-            self.core.counters.mirror(Fate::Incomplete);
+    pub(super) fn complete(&mut self, upstream: UpstreamId, id: ExchangeId, completed: Completed) {
+        let Completed { client, client_persists, upstream_persists, service, status, stray } = completed;
+        if stray > 0 {
+            self.note_end_of_exchange(id, &Reason::UpstreamStray(stray));
         }
-        self.record(id, None, 0);
+        if self.core.access.is_some() {
+            self.log_exchange(id, status, None, 0);
+        }
         self.exchanges.discard(id);
-        self.release(upstream, service, outcome.upstream_persists && upstream_is_clean, status);
-        let Some(client) = self.clients.get_mut(client_id) else { return };
-        client.request_is_over();
-        if held_to.is_some() {
-            client.tempo.get_or_insert_default().held_to = held_to;
+        self.release(upstream, service, upstream_persists, status);
+        if !client_persists {
+            self.close(client);
         }
-        if !outcome.client_persists || client.is_done() {
-            return self.close(client_id);
-        }
-        if !client.held.is_empty() {
-            self.resumable.push(client_id);
-        }
-        self.touch_client(client_id);
     }
 
-    /// Ends the client's exchange early, or its connection where it has none, for one reason. Answers with it, if no
-    /// response has started, and closes the connection after that; else all that is left is to cut it off.
+    /// Ends a client's exchange early or, if it has none, its connection.
     pub(crate) fn end(&mut self, id: ClientId, reason: Reason) {
-        let Some(client) = self.clients.get(id) else { return };
-        let (phase, exchange) = (client.phase, client.exchange());
-        self.note_end_of(id, &reason);
-        let answered = self.answer_end(id, &reason);
-        let sent = answered.map_or(0, |(_, sent)| sent);
-        match exchange {
-            Some(exchange) => self.record(exchange, Some(&reason), sent),
-            // Between requests there is nothing to record, unless this is answered.
-            None if matches!(phase, Phase::Head { started: true } | Phase::Buffering | Phase::Queued)
-                || (phase == Phase::Head { started: false } && reason.status().is_some()) =>
-            {
-                let Some(client) = self.clients.get(id) else { return };
-                let (head, status) = (client.head().to_vec(), reason.status().unwrap_or_default());
-                let received = client.buffered.as_ref().map_or(0, |buffered| buffered.passed);
-                let own = Own { status, reason: Some(&reason), received, sent };
-                self.record_own(id, Head::Fragment(&head), own);
-            }
-            None => {}
+        match self.clients.get(id).and_then(Client::exchange) {
+            Some(exchange) => self.end_exchange(exchange, reason),
+            None => self.end_client(id, &reason),
         }
+    }
+
+    /// Ends an exchange early: the one place for its log lines, its counts and, if no response has begun, the gateway's own. The
+    /// server's connection closes; the client's goes on if the reason is not its own, and is cut off in the middle of a response.
+    pub(super) fn end_exchange(&mut self, id: ExchangeId, reason: Reason) {
+        self.note_end_of_exchange(id, &reason);
+        let responded = self.respond_to_exchange(id, &reason);
+        self.record(id, Some(&reason), responded.map_or(0, |(_, sent)| sent));
         if let Some(failure) = reason.failure()
-            && let Some(exchange) = exchange.and_then(|exchange| self.exchanges.get(exchange))
-            && let Some(upstream) = self.upstreams.get(exchange.attempt.upstream)
+            && let Some(exchange) = self.exchanges.get(id)
+            && let Some(upstream) = exchange.upstream().and_then(|id| self.upstreams.get(id))
         {
             // It was recorded with the reason's status.
             self.blame(exchange.service, upstream.server, failure, Counted::Yes);
         }
-        let exchange = self.take_exchange(id);
-        match answered {
+        let Some(exchange) = self.exchanges.get(id) else { return };
+        let (client_id, version) = (exchange.client, exchange.version);
+        self.take_exchange(id);
+        match responded {
+            Some((Connection::Closes, _)) => return self.close(client_id),
+            Some((Connection::Persists | Connection::PersistsByConsent, _)) => {
+                if let Some(client) = self.clients.get_mut(client_id) {
+                    client.request_is_over();
+                    client.goes_on(client_id, &mut self.core);
+                }
+                return;
+            }
             None => {}
-            Some((Connection::Closes, _)) => return self.close(id),
-            Some((Connection::Persists | Connection::PersistsByConsent, _)) => return self.go_on(id),
         }
-        let Some(client) = self.clients.get_mut(id) else { return };
-        // Without framing the end of the connection is the end of the response: it must not look clean.
-        if exchange.is_some_and(|exchange| exchange.version == Version::Http10) {
+        if let Some(client) = self.clients.get_mut(client_id)
+            && version == Version::Http10
+        {
+            // Without framing the end of the connection is the end of the response: it must not look clean.
             client.transport.reset();
         }
-        self.cut(id);
+        self.cut(client_id);
     }
 
-    /// Answers with a reason, if it has a status and no response has started; returns what becomes of the connection, and
-    /// the length of the body.
-    fn answer_end(&mut self, id: ClientId, reason: &Reason) -> Option<(Connection, u64)> {
-        reason.status()?;
-        let client = self.clients.get_mut(id)?;
-        let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
-        let can_answer = match exchange {
-            Some(exchange) => exchange.answer.is_awaiting(),
-            None => matches!(client.phase, Phase::Head { .. } | Phase::Buffering | Phase::Queued),
-        };
-        if !can_answer {
-            return None;
+    /// Ends a connection without an exchange: with a response, if it waits for a request and the reason has a status.
+    fn end_client(&mut self, id: ClientId, reason: &Reason) {
+        self.note_end_of_client(id, reason);
+        let Some(client) = self.clients.get(id) else { return };
+        let Phase::Head { started } = client.phase else { return self.cut(id) };
+        let head = client.held.clone();
+        let status = reason.status();
+        let sent = status
+            .map(|_| self.respond_with(id, reason, head.starts_with(b"HEAD "), Connection::Closes, None));
+        // Between requests there is nothing to record, unless there is a response.
+        if started || status.is_some() {
+            let (status, sent) = (status.unwrap_or_default(), sent.unwrap_or_default());
+            let own = Own { status, reason: Some(reason), received: 0, sent };
+            self.record_own(id, Head::Fragment(&head), own);
         }
-        let persists = exchange.is_some_and(|exchange| exchange.outlives_its_end() && leaves_client(reason));
+        match sent {
+            Some(_) => self.close(id),
+            None => self.cut(id),
+        }
+    }
+
+    /// Responds with a reason, if it has a status and no response has begun. Returns the connection's fate and the body's length.
+    fn respond_to_exchange(&mut self, id: ExchangeId, reason: &Reason) -> Option<(Connection, u64)> {
+        reason.status()?;
+        let exchange = self.exchanges.get(id).filter(|exchange| exchange.answer.is_awaiting())?;
+        let client = self.clients.get(exchange.client)?;
+        let persists = exchange.outlives_its_end() && leaves_client(reason);
         let persists = persists && !client.ended && !self.core.drain.is_on();
-        let (is_head, version, route) = match exchange {
-            Some(exchange) => {
-                (exchange.method == Method::Head, exchange.version, Some((&exchange.plan, exchange.route)))
-            }
-            None => (client.head().starts_with(b"HEAD "), Version::Http11, client.route()),
-        };
-        let connection = Connection::of(persists, version);
-        let edits = route.and_then(|(plan, route)| plan.response_edits(route));
+        let connection = Connection::of(persists, exchange.version);
+        let (client, is_head) = (exchange.client, exchange.method == Method::Head);
+        let route = Some((Rc::clone(&exchange.plan), exchange.route));
+        Some((connection, self.respond_with(client, reason, is_head, connection, route)))
+    }
+
+    /// Writes the gateway's own response for a reason to a client; returns the body's length.
+    fn respond_with(
+        &mut self,
+        id: ClientId,
+        reason: &Reason,
+        is_head: bool,
+        connection: Connection,
+        route: Option<(Rc<Plan>, usize)>,
+    ) -> u64 {
+        let Some(client) = self.clients.get_mut(id) else { return 0 };
+        let edits = route.as_ref().and_then(|(plan, route)| plan.response_edits(*route));
         let core = &mut self.core;
         let date = core.date.line(core.net.now());
-        let pages = &core.plan.snapshot.pages;
-        let terms = Terms { is_head, connection, edits, pages, date };
-        // The route's edits may be the client's, which is about to be written to.
-        let mut response = Vec::new();
-        let sent = own::write(reason, &terms, &mut response);
-        client.transport.stage(&mut core.wire).extend_from_slice(&response);
-        Some((connection, sent))
-    }
-
-    /// Keeps the client's connection for its next request after one that ended early and has been read.
-    fn go_on(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(id) else { return };
-        client.request_is_over();
-        if !client.held.is_empty() {
-            self.resumable.push(id);
-        }
-        self.touch_client(id);
+        let terms = Terms { is_head, connection, edits, pages: &core.plan.snapshot.pages, date };
+        own::write(reason, &terms, client.transport.stage(&mut core.wire))
     }
 
     /// Refuses the request whose head was parsed from `buf`, before it becomes an exchange. `route`: where it was to go.
@@ -194,12 +189,7 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         client.phase = Phase::Closing;
         client.held = Vec::new();
-        client.buffered = None;
-        let (waiting, finished) = (client.waiting.take(), client.transport.finish(&mut self.core.wire));
-        if let Some(waiting) = waiting {
-            self.stop_waiting(id, waiting.service);
-        }
-        if finished.is_err() {
+        if client.transport.finish(&mut self.core.wire).is_err() {
             return self.drop_client(id);
         }
         self.touch_client(id);
@@ -222,66 +212,70 @@ impl<N: Net> Worker<N> {
                     return self.end(id, Reason::NotTls);
                 }
                 let reason = Reason::ClientTls(fault);
-                self.note_end_of(id, &reason);
-                if let Phase::Exchange(exchange) = phase {
-                    self.record(exchange, Some(&reason), 0);
+                match phase {
+                    Phase::Exchange(exchange) => self.lose_exchange(exchange, &reason),
+                    _ => self.note_end_of_client(id, &reason),
                 }
-                self.take_exchange(id);
                 return self.close(id);
             }
-            (Phase::Exchange(exchange), _) => {
-                self.note_end_of(id, &Reason::ClientClosed);
-                self.record(exchange, Some(&Reason::ClientClosed), 0);
-            }
+            (Phase::Exchange(exchange), _) => self.lose_exchange(exchange, &Reason::ClientClosed),
             (Phase::Tunnel(tunnel), _) => return self.end_tunnel(tunnel, Reason::ClientClosed),
-            (Phase::Buffering | Phase::Queued, _) => self.note_end_of(id, &Reason::ClientClosed),
             (Phase::Head { .. } | Phase::Preface(_), _) => {}
         }
         self.drop_client(id);
     }
 
+    /// An exchange loses its client's connection, which takes no response.
+    fn lose_exchange(&mut self, id: ExchangeId, reason: &Reason) {
+        self.note_end_of_exchange(id, reason);
+        self.record(id, Some(reason), 0);
+        self.take_exchange(id);
+    }
+
     /// Removes the client and its exchange.
     pub(super) fn drop_client(&mut self, id: ClientId) {
-        self.take_exchange(id);
+        if let Some(exchange) = self.clients.get(id).and_then(Client::exchange) {
+            self.take_exchange(exchange);
+        }
         if let Some(mut client) = self.clients.remove(id) {
             self.core.counters.client_bytes(Bytes::of(&client.transport));
             client.timer.cancel(self.core.net.wheel());
             self.handshakes.end(&mut client);
             drop(client.descriptor.take());
             self.offer_descriptor();
-            if let Some(waiting) = client.waiting {
-                self.stop_waiting(id, waiting.service);
-            }
         }
     }
 
-    /// Takes the unfinished exchange from the client and closes its upstream connection. A request that is cut off must
-    /// not end as if it were complete, and a server whose client has given up must not take an end for that of the request alone.
-    fn take_exchange(&mut self, id: ClientId) -> Option<Exchange> {
-        let client = self.clients.get_mut(id)?;
-        let (exchange, has_given_up) = (client.exchange()?, client.ended);
-        client.phase = Phase::Head { started: false };
-        let mut exchange = self.exchanges.remove(exchange)?;
+    /// Removes an unfinished exchange and closes its upstream connection. A request that is cut off must not end as if it were
+    /// complete, and a server whose client has given up must not take an end for that of the request alone.
+    fn take_exchange(&mut self, id: ExchangeId) {
+        let Some(mut exchange) = self.exchanges.remove(id) else { return };
+        let mut has_given_up = false;
+        if let Some(client) = self.clients.get_mut(exchange.client) {
+            has_given_up = client.ended;
+            client.phase = Phase::Head { started: false };
+        }
         exchange.cancel_timer(self.core.net.wheel());
         if exchange.copy.is_some() {
             self.core.counters.mirror(Fate::Incomplete);
         }
-        if let Some(bytes) = exchange.replay.take() {
-            self.core.wire.give_back(bytes);
+        self.core.forget_request(&mut exchange);
+        if matches!(exchange.stage, Stage::Queued) {
+            self.stop_waiting(id, exchange.service);
         }
-        let upstream = exchange.attempt.upstream;
+        let Some(upstream) = exchange.upstream() else { return };
         if (has_given_up || !exchange.request.is_done())
             && let Some(upstream) = self.upstreams.get(upstream)
         {
             upstream.transport.reset();
         }
         self.drop_upstream(upstream);
-        Some(exchange)
     }
 }
 
 /// Whether a reason is about the server's side alone, so that the client's connection can have its next request. A server that
-/// switches to another protocol may have been asked to.
+/// switches to another protocol may have been asked to; and clients that have queued for all of their time would queue again.
 fn leaves_client(reason: &Reason) -> bool {
-    matches!(reason.status(), Some(502..=504)) && !matches!(reason, Reason::UpstreamSwitched)
+    let closes = matches!(reason, Reason::UpstreamSwitched | Reason::QueueTimeout);
+    matches!(reason.status(), Some(502..=504)) && !closes
 }

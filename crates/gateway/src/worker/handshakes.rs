@@ -27,6 +27,15 @@ pub(super) struct Handshakes {
     ready: usize,
 }
 
+/// The source of an event of a connection in its handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EventSource {
+    /// The event joins the queue of handshake steps.
+    Poller,
+    /// It is the connection's turn.
+    Queue,
+}
+
 impl Handshakes {
     /// How many wait for their turn.
     pub(super) fn waiting(&self) -> usize {
@@ -139,7 +148,7 @@ impl<N: Net> Worker<N> {
             match if is_upstreams { upstreams.next() } else { None } {
                 Some(ready) => {
                     if let Some(id) = UpstreamId::of(ready.key) {
-                        self.upstream_ready(id, *ready);
+                        self.upstream_ready(id, *ready, EventSource::Queue);
                     }
                 }
                 // Bytes that complete nothing use up no budget, and must not keep all others back.
@@ -190,14 +199,15 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         self.handshakes.wait_for(id, client);
         let key = id.key();
-        self.client_ready(id, Ready { key, readable: true, writable: true, hangup: false });
+        let ready = Ready { key, readable: true, writable: true, hangup: false };
+        self.client_ready(id, ready, EventSource::Queue);
     }
 
     /// Ends a client that is not through its handshake, with a reset: nothing that it was sent is of use to it. A clean close
     /// leaves a socket in TIME-WAIT for a minute, and in a flood the kernel ends some hundred of those at a time.
     #[cold]
     pub(super) fn give_up_handshake(&mut self, id: ClientId, reason: &Reason) {
-        self.note_end_of(id, reason);
+        self.note_end_of_client(id, reason);
         if let Some(client) = self.clients.get(id) {
             client.transport.reset();
         }

@@ -3,18 +3,17 @@
 use super::Worker;
 use super::record::{self, Head};
 use crate::config::{Action, Redirect, Route};
-use crate::downstream::Client;
 use crate::exchange::RequestLine;
 use crate::heads::hops::Hops;
 use crate::heads::own::{self, Own};
 use crate::heads::rewrite::Connection;
 use crate::keys::ClientId;
 use crate::observe::Context;
+use crate::proxy::values;
 use crate::reason::Reason;
-use crate::route::Values;
 use std::time::Duration;
 use weir_http1::{Field, FieldName, Method, RequestHead, copy_fields};
-use weir_reactor::{Net, Socket};
+use weir_reactor::Net;
 
 /// What the gateway itself answers.
 #[derive(Clone, Copy, Debug)]
@@ -152,26 +151,4 @@ fn reflected(head: &RequestHead, buf: &[u8]) -> Vec<u8> {
     copy_fields(buf, &head.fields, keep, &mut out);
     out.extend_from_slice(b"\r\n");
     out
-}
-
-/// What the variables of a template stand for.
-#[inline]
-pub(super) fn values<'a, S: Socket>(
-    client: &'a Client<S>,
-    head: &RequestHead,
-    buf: &'a [u8],
-    upstream: &'a [u8],
-) -> Values<'a> {
-    Values {
-        client: client.origin.as_ref(),
-        scheme: if client.frontend.tls.is_some() { "https" } else { "http" },
-        host: head.host.map_or(&b""[..], |host| host.of(buf)),
-        method: head.method_span.of(buf),
-        target: head.path.of(buf),
-        upstream,
-        certificate: client.certificate.as_deref(),
-        chain: client.transport.client_chain().unwrap_or_default(),
-        request_id: b"",
-        traceparent: b"",
-    }
 }

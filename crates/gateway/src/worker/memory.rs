@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::downstream::Client;
-use crate::exchange::{Exchange, Replay};
+use crate::exchange::{Exchange, Stage};
 use crate::limits::Exhausted;
 use crate::upstream::Upstream;
 use std::time::{Duration, Instant};
@@ -56,10 +56,8 @@ impl<N: Net> Worker<N> {
 }
 
 fn of_client<S: Socket>(client: &Client<S>) -> usize {
-    let waiting = client.waiting.as_ref().map_or(0, |waiting| waiting.head.capacity());
-    let buffered = client.buffered.as_ref().map_or(0, |held| held.head.capacity() + held.body.capacity());
     let own = size_of::<Client<S>>() + client.forwarded.len();
-    own + client.transport.memory() + client.held.capacity() + waiting + buffered
+    own + client.transport.memory() + client.held.capacity()
 }
 
 fn of_upstream<S: Socket>(upstream: &Upstream<S>) -> usize {
@@ -67,12 +65,14 @@ fn of_upstream<S: Socket>(upstream: &Upstream<S>) -> usize {
 }
 
 fn of_exchange(exchange: &Exchange) -> usize {
-    let kept = match &exchange.replay {
-        Replay::Kept(bytes) => bytes.capacity(),
-        Replay::Impossible => 0,
-    };
     let copy = exchange.copy.as_ref().map_or(0, |copy| copy.head.capacity() + copy.body.capacity());
-    size_of::<Exchange>() + kept + copy
+    let held = match &exchange.stage {
+        Stage::Holding(held) => held.body.capacity(),
+        Stage::Queued | Stage::Forwarding => 0,
+    };
+    let head = exchange.head.as_ref().map_or(0, |head| head.memory());
+    let sent = exchange.sent_body.as_ref().map_or(0, |sent| sent.bytes.capacity());
+    size_of::<Exchange>() + head + sent + copy + held
 }
 
 /// A look takes some 20 ns for each connection.

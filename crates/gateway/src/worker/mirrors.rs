@@ -2,26 +2,26 @@
 
 use super::Worker;
 use super::core::HEADROOM;
-use super::local::values;
-use super::requests::upgrade;
 use crate::config::MirrorTo;
 use crate::config::Route;
 use crate::config::document::Failure;
+use crate::exchange::HeldHead;
 use crate::heads::rewrite::{self, Along};
 use crate::keys::{ClientId, ExchangeId, MirrorId, UpstreamId};
 use crate::mirror::{Answer, Copied, Fate, Mirror};
+use crate::proxy::{note_mended, rules_of, upgrade, values};
 use crate::upstream::{Counted, Job, Wish, mix};
-use weir_http1::{BodyDecoder, Framing, Parse};
+use weir_http1::{BodyDecoder, Framing, Mended, Parse};
 use weir_reactor::Net;
 use weir_transport::End;
 
 impl<N: Net> Worker<N> {
-    /// Begins a copy of the request that was parsed last, from `buf`, if it is one that is copied.
+    /// Begins a copy of a request, if it is one that is copied.
     #[cold]
     pub(super) fn copy(
         &mut self,
         id: ClientId,
-        buf: &[u8],
+        held: &HeldHead,
         found: &Route,
         to: MirrorTo,
     ) -> Option<Box<Copied>> {
@@ -29,8 +29,9 @@ impl<N: Net> Worker<N> {
         if self.core.drain.is_on() || !to.takes(mix(self.core.drawn)) {
             return None;
         }
+        let HeldHead { bytes: buf, request: head } = held;
         // A switch of protocols is between two.
-        if upgrade(&self.core.request, buf).is_some() {
+        if upgrade(head, buf).is_some() {
             self.core.counters.mirror(Fate::Upgrade);
             return None;
         }
@@ -38,14 +39,13 @@ impl<N: Net> Worker<N> {
             self.core.counters.mirror(Fate::NoMemory);
             return None;
         }
-        let framing = self.core.request.framing;
+        let framing = head.framing;
         if matches!(framing, Framing::Length(length) if length > to.max_body as u64) {
             self.core.counters.mirror(Fate::TooLarge);
             return None;
         }
         let service = *self.core.plan.services.get(to.service)?;
         let client = self.clients.get(id)?;
-        let head = &self.core.request;
         let chosen = self.services.get_mut(service)?;
         let wish = Wish::of(&chosen.config, head, buf, client.origin.map(|client| client.ip()));
         let Some(server) = chosen.choose(&mut self.servers, self.core.net.now(), wish) else {
@@ -125,9 +125,14 @@ impl<N: Net> Worker<N> {
                     Ok(Parse::Complete(len)) => at += len,
                     Ok(Parse::Partial) => break,
                     Err(error) => {
-                        let (service, limits) = (mirror.service, mirror.limits);
-                        match self.mend_response(service, &inbox[at..], &limits, error, &mut Vec::new()) {
-                            Ok(Some(len)) => at += len,
+                        let rules = rules_of(&self.services, mirror.service);
+                        let core = &mut self.core;
+                        let input = &inbox[at..];
+                        match core.response.mend(input, &mirror.limits, rules, error, &mut Vec::new()) {
+                            Ok(Some(Mended { length, broken })) => {
+                                note_mended(core, &self.services, mirror.service, broken);
+                                at += length;
+                            }
                             Ok(None) => break,
                             Err(_) => return self.drop_mirror(id, Fate::Failed),
                         }

@@ -9,6 +9,7 @@ mod core;
 mod drain;
 mod due;
 mod ends;
+mod forwarding;
 mod handshakes;
 mod lending;
 mod local;
@@ -19,6 +20,7 @@ mod overrides;
 mod preface;
 mod record;
 mod requests;
+mod retries;
 mod room;
 mod settle;
 mod slow;
@@ -28,10 +30,11 @@ mod waiting;
 pub(crate) use self::core::Core;
 pub(crate) use drain::Control;
 use drain::services_of;
+use handshakes::EventSource;
 pub(crate) use lending::Peers;
 
 use crate::config::Snapshot;
-use crate::downstream::{Client, Frontend, Handshake};
+use crate::downstream::{Client, Frontend};
 use crate::exchange::Exchange;
 use crate::keys::{
     ClientId, ExchangeId, FRONTEND, OfClient, OfExchange, OfMirror, OfServer, OfService, OfTunnel,
@@ -40,14 +43,16 @@ use crate::keys::{
 use crate::limits::SharedLimits;
 use crate::mirror::Mirror;
 use crate::observe::access::Access;
-use crate::observe::{Log, Tickets};
+use crate::observe::{Context, Log, Tickets};
 use crate::plan::Plan;
+use crate::proxy::Flow;
+use crate::reason::Reason;
 use crate::tunnel::Tunnel;
 use crate::upstream::{Server, Service, Upstream};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use weir_reactor::{Events, Frontends, Key, Net, Ready, frontends};
+use weir_reactor::{Events, Frontends, Net, Ready, frontends};
 
 /// All state of one core.
 #[derive(Debug)]
@@ -60,10 +65,8 @@ pub(crate) struct Worker<N: Net> {
     pub mirrors: Store<OfMirror, Mirror>,
     pub services: Store<OfService, Service>,
     pub servers: Store<OfServer, Server>,
-    /// Clients with pipelined requests.
-    resumable: Vec<ClientId>,
-    /// Connections with output, or whose interest or timer may have changed.
-    touched: Vec<Key>,
+    /// Clients that settle after their servers' connections; empty between turns.
+    dependent: Vec<ClientId>,
     /// Events of handshakes with servers; empty between turns.
     dialling: Vec<Ready>,
     handshakes: handshakes::Handshakes,
@@ -108,8 +111,7 @@ impl<N: Net> Worker<N> {
             mirrors: Store::new(),
             services,
             servers,
-            resumable: Vec::new(),
-            touched: Vec::new(),
+            dependent: Vec::new(),
             dialling: Vec::new(),
             handshakes: handshakes::Handshakes::default(),
             frontends,
@@ -149,7 +151,7 @@ impl<N: Net> Worker<N> {
 
     /// Waits for events, and at most until the drain's end.
     pub(crate) fn wait(&mut self, events: &mut Events) -> io::Result<()> {
-        let until = match self.resumable.is_empty() && self.handshakes.waiting() == 0 {
+        let until = match self.core.resumable.is_empty() && self.handshakes.waiting() == 0 {
             true => {
                 let due = self.core.access.as_ref().and_then(Access::due);
                 self.core.drain.until().map_or(due, |until| Some(due.map_or(until, |due| due.min(until))))
@@ -165,29 +167,17 @@ impl<N: Net> Worker<N> {
         self.core.turn += 1;
         self.core.knows_all = !events.is_partial();
         self.look_at_memory();
+        for ready in events.ready() {
+            if let Some(id) = UpstreamId::of(ready.key) {
+                self.upstream_ready(id, ready, EventSource::Poller);
+            }
+        }
+        for ready in events.ready() {
+            if let Some(id) = ClientId::of(ready.key) {
+                self.client_ready(id, ready, EventSource::Poller);
+            }
+        }
         let mut dialling = std::mem::take(&mut self.dialling);
-        for ready in events.ready() {
-            let Some(id) = UpstreamId::of(ready.key) else { continue };
-            match self.upstreams.get(id) {
-                Some(upstream) if upstream.transport.is_in_handshake() => dialling.push(ready),
-                Some(_) => self.upstream_ready(id, ready),
-                None => {}
-            }
-        }
-        for ready in events.ready() {
-            let Some(id) = ClientId::of(ready.key) else { continue };
-            match self.clients.get(id) {
-                // One that is gone is not read any more, and is reported until it is dropped.
-                Some(client)
-                    if client.is_in_handshake()
-                        && !(client.handshake == Handshake::Ready && ready.hangup) =>
-                {
-                    self.queue_handshake(id);
-                }
-                Some(_) => self.client_ready(id, ready),
-                None => {}
-            }
-        }
         self.take_handshakes(&dialling);
         dialling.clear();
         self.dialling = dialling;
@@ -205,7 +195,7 @@ impl<N: Net> Worker<N> {
             let most = frontends::accepts(self.core.net.spent());
             self.accept(ready.key.index(), most);
         }
-        while let Some(id) = self.resumable.pop() {
+        while let Some(id) = self.core.resumable.pop() {
             self.resume_client(id);
         }
         self.settle_all();
@@ -223,14 +213,29 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// What cannot happen has: the client's exchange ends with a reason, instead of waiting for ever.
-    fn broken(&mut self, id: ClientId, what: &'static str) {
-        debug_assert!(false, "{what}");
-        self.end(id, crate::Reason::Internal(what));
+    /// An exchange with both of its connections; `None` if one of the three does not live.
+    #[inline]
+    fn flow(&mut self, id: ExchangeId) -> Option<Flow<'_, N>> {
+        let exchange = self.exchanges.get_mut(id)?;
+        let client = self.clients.get_mut(exchange.client)?;
+        let upstream = self.upstreams.get_mut(exchange.upstream()?)?;
+        Some(Flow { exchange, client, upstream, services: &self.services, core: &mut self.core })
     }
 
-    /// The client of an exchange that lives.
-    fn client_of(&self, id: ExchangeId) -> Option<ClientId> {
-        self.exchanges.get(id).map(|exchange| exchange.client)
+    /// What cannot happen has: the exchange ends with a reason that is counted and logged, instead of never.
+    #[cold]
+    fn broken(&mut self, id: ExchangeId, what: &'static str) {
+        debug_assert!(false, "{what}");
+        match self.exchanges.get(id) {
+            Some(_) => self.end_exchange(id, Reason::Internal(what)),
+            None => self.core.note_end(&Reason::Internal(what), Context::default()),
+        }
+    }
+
+    /// As [`Self::broken`], for a client whose request is no exchange yet.
+    #[cold]
+    fn broken_client(&mut self, id: ClientId, what: &'static str) {
+        debug_assert!(false, "{what}");
+        self.end(id, Reason::Internal(what));
     }
 }

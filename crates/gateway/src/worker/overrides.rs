@@ -1,14 +1,15 @@
 //! Servers that are drained or weighted at run time.
 
 use super::Worker;
-use crate::keys::ClientId;
+use crate::keys::ExchangeId;
 use std::rc::Rc;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
     /// Servers heed what the configuration in force has set for them at run time. Those that get no more requests lose their
-    /// idle connections. Returns the clients whose requests wait in vain, since no server of their service is left.
-    pub(super) fn heed_overrides(&mut self) -> Vec<ClientId> {
+    /// idle connections. Returns the queued exchanges whose
+    /// service has no server left.
+    pub(super) fn heed_overrides(&mut self) -> Vec<ExchangeId> {
         let (plan, now) = (Rc::clone(&self.core.plan), self.core.net.now());
         let mut stranded = Vec::new();
         for id in &plan.services {

@@ -3,6 +3,7 @@
 
 use super::Worker;
 use super::core::HEADROOM;
+use super::requests::input;
 use crate::downstream::{Phase, Preface};
 use crate::keys::ClientId;
 use crate::reason::Reason;
@@ -23,7 +24,7 @@ impl<N: Net> Worker<N> {
             Ok(Read::WouldBlock) => {}
             Ok(Read::End) => {
                 if !client.held.is_empty() {
-                    self.note_end_of(id, &Reason::ClientClosed);
+                    self.note_end_of_client(id, &Reason::ClientClosed);
                 }
                 self.drop_client(id);
             }
@@ -64,7 +65,7 @@ impl<N: Net> Worker<N> {
                     None => {
                         // Who asks is not to be left without an answer, which is best effort.
                         let _ = client.transport.send(UNRECOGNIZED_NAME, &mut self.core.wire);
-                        self.note_end_of(id, &Reason::UnknownName(name));
+                        self.note_end_of_client(id, &Reason::UnknownName(name));
                         self.close(id);
                     }
                 }
@@ -88,9 +89,11 @@ impl<N: Net> Worker<N> {
         if raw.is_empty() {
             return;
         }
-        let mut inbox = self.core.take_inbox(&mut client.held);
-        let received = client.transport.feed(&mut raw, &mut inbox, &mut self.core.wire);
-        self.received(id, received, inbox);
+        let core = &mut self.core;
+        let mut inbox = core.take_inbox(&mut client.held);
+        let received = client.transport.feed(&mut raw, &mut inbox, &mut core.wire);
+        let input = input(client, received, inbox, core, &mut self.handshakes);
+        self.take_input(id, input);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::keys::{ClientId, ExchangeId};
+use crate::observe::Context;
 use crate::observe::access::{Entry, Line};
 use crate::reason::Reason;
 use weir_reactor::Net;
@@ -36,7 +37,7 @@ impl<N: Net> Worker<N> {
         self.core.counters.answer(status, now.saturating_duration_since(exchange.times.head));
         // Of an end in good order the server learns when its connection is released.
         if reason.is_some()
-            && let Some(upstream) = self.upstreams.get(exchange.attempt.upstream)
+            && let Some(upstream) = exchange.upstream().and_then(|id| self.upstreams.get(id))
             && let Some(server) = self.servers.get_mut(upstream.server)
         {
             server.count(status);
@@ -47,13 +48,13 @@ impl<N: Net> Worker<N> {
     }
 
     #[cold]
-    fn log_exchange(&mut self, id: ExchangeId, status: u16, reason: Option<&Reason>, own: u64) {
+    pub(super) fn log_exchange(&mut self, id: ExchangeId, status: u16, reason: Option<&Reason>, own: u64) {
         let now = self.core.net.now();
         let (Some(access), Some(exchange)) = (&mut self.core.access, self.exchanges.get(id)) else { return };
         let Some(client) = self.clients.get(exchange.client) else { return };
         // The log is as old as the exchange.
         let Some(entry) = exchange.entry.as_deref() else { return };
-        let upstream = self.upstreams.get(exchange.attempt.upstream);
+        let upstream = exchange.upstream().and_then(|id| self.upstreams.get(id));
         let server = upstream.and_then(|upstream| self.servers.get(upstream.server));
         let server = server.map(|server| server.config.label()).unwrap_or_default();
         let line = Line {
@@ -72,6 +73,34 @@ impl<N: Net> Worker<N> {
             now,
         };
         access.record(&line, now);
+    }
+
+    /// Counts and logs an early end of an exchange.
+    pub(super) fn note_end_of_exchange(&mut self, id: ExchangeId, reason: &Reason) {
+        let Some(exchange) = self.exchanges.get(id) else { return };
+        let upstream = exchange.upstream().and_then(|id| self.upstreams.get(id));
+        let server = upstream.and_then(|upstream| self.servers.get(upstream.server));
+        let server = server.map(|server| server.config.label()).unwrap_or_default();
+        let context = Context {
+            client: self.clients.get(exchange.client).and_then(|client| client.peer),
+            request: Some(exchange.line.as_str()),
+            host: &exchange.host(),
+            route: Some(exchange.route),
+            service: self.services.get(exchange.service).map_or("", |service| &service.config.name),
+            server: &server,
+            times: Some(exchange.times),
+        };
+        self.core.note_end(reason, context);
+    }
+
+    /// Counts and logs an early end of a client's connection, which has no exchange.
+    pub(super) fn note_end_of_client(&mut self, id: ClientId, reason: &Reason) {
+        let Some(client) = self.clients.get(id) else { return };
+        let entry = Entry::of_fragment(&client.held);
+        let line = entry.line();
+        let request = Some(&*line).filter(|line| !line.is_empty());
+        let context = Context { client: client.peer, request, host: entry.host(), ..Context::default() };
+        self.core.note_end(reason, context);
     }
 
     /// Records a request that the gateway responded to before it became an exchange.
@@ -100,10 +129,5 @@ impl<N: Net> Worker<N> {
             now,
         };
         access.record(&line, now);
-    }
-
-    /// The entry of the request that was parsed last, from `buf`, if there is an access log.
-    pub(super) fn entry(&self, buf: &[u8]) -> Option<Box<Entry>> {
-        self.core.access.as_ref().map(|_| Box::new(Entry::of(&self.core.request, buf)))
     }
 }

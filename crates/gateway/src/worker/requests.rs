@@ -1,53 +1,76 @@
 //! From the client to the upstream.
 
 use super::Worker;
-use super::attempts::Unavailable;
-use super::core::HEADROOM;
-use super::local::{Answer, stopped, values};
-use crate::config::document::{HalfClose, Retries, Retry, Underscores};
+use super::core::{Core, HEADROOM};
+use super::handshakes::{EventSource, Handshakes};
+use super::local::{Answer, stopped};
+use crate::config::document::{HalfClose, Underscores};
 use crate::config::{Action, Route};
-use crate::downstream::{Client, MAX_PENDING, Past, Phase};
+use crate::downstream::{Client, Handshake, MAX_PENDING, Phase};
 use crate::exchange::{
-    AnswerHalf, Body, Event, Exchange, Interims, Overdue, Replay, RequestHalf, RequestLine, Times, Trailers,
+    AnswerHalf, Body, Event, Exchange, Interims, RequestHalf, RequestLine, Stage, Times, Trailers,
 };
 use crate::heads::origin::origin;
-use crate::heads::rewrite::{self, Along};
-use crate::keys::{ClientId, ExchangeId, ServiceId};
+use crate::keys::{ClientId, ServiceId};
 use crate::limits::ClientKey;
+use crate::observe::access::Entry;
 use crate::plan::{Among, Plan, Unrouted};
 use crate::reason::Reason;
-use crate::upstream::{Job, Wish};
 use std::io::ErrorKind;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
-use weir_http1::{Framing, Method, Parse, RequestHead, Span};
+use weir_http1::{Framing, Limits, Method, Parse};
 use weir_reactor::{Net, Ready};
 use weir_tls::ClientCertificate;
 use weir_transport::{Fault, Received};
 
 impl<N: Net> Worker<N> {
-    pub(super) fn client_ready(&mut self, id: ClientId, ready: Ready) {
+    pub(super) fn client_ready(&mut self, id: ClientId, ready: Ready, source: EventSource) {
+        // A connection that was closed in this turn may have had an event.
         let Some(client) = self.clients.get_mut(id) else { return };
-        if ready.writable && client.transport.pending() > 0 {
-            self.push_client(id);
-            if self.clients.get(id).is_none() {
-                return;
+        if source == EventSource::Poller && client.is_in_handshake() {
+            // A client that is gone is not read any more, and is reported until it is dropped.
+            let is_gone = client.handshake == Handshake::Ready && ready.hangup;
+            if !is_gone {
+                return self.queue_handshake(id);
             }
         }
-        if ready.hangup && self.clients.get(id).is_some_and(|client| client.ended) {
-            // Both directions have ended: the client is gone.
-            return self.lose_client(id, Fault::Socket(ErrorKind::ConnectionReset.into()));
+        client.touch(id, &mut self.core.touched.clients);
+        let has_room = ready.writable && client.transport.pending() > 0;
+        if has_room || ready.hangup {
+            return self.client_changed(id, ready);
         }
         if ready.readable {
+            let input = receive(client, &mut self.core, &mut self.handshakes);
+            self.take_input(id, input);
+        }
+    }
+
+    /// A client reads its responses, or both directions of its connection have ended.
+    fn client_changed(&mut self, id: ClientId, ready: Ready) {
+        if ready.writable {
+            self.push_client(id);
+        }
+        match ready.hangup {
+            true => self.client_hung_up(id, ready.readable),
+            false if ready.readable => self.read_client(id),
+            false => {}
+        }
+    }
+
+    /// Both directions of a client's connection have ended: all its bytes, and the end of its stream, have arrived.
+    #[cold]
+    fn client_hung_up(&mut self, id: ClientId, is_readable: bool) {
+        if self.clients.get(id).is_some_and(|client| client.ended) {
+            return self.lose_client(id, Fault::Socket(ErrorKind::ConnectionReset.into()));
+        }
+        if is_readable {
             self.read_client(id);
         }
-        // Both directions have ended: all that a closed client has left to say, and its end, are there.
-        let is_over = |client: &Client<_>| client.phase == Phase::Closing && !client.ended;
-        if ready.hangup && self.clients.get(id).is_some_and(is_over) {
+        let is_open = |client: &Client<_>| client.phase == Phase::Closing && !client.ended;
+        if self.clients.get(id).is_some_and(is_open) {
             self.read_client(id);
         }
-        self.touch_client(id);
     }
 
     /// Sends what waits for the client, as far as its socket takes it.
@@ -69,16 +92,17 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get(id) else { return };
         let (upstream, answering) = match client.phase {
             Phase::Exchange(exchange) => match self.exchanges.get(exchange) {
-                Some(exchange) => (exchange.attempt.upstream, !exchange.answer.is_awaiting()),
+                Some(exchange) => match exchange.upstream() {
+                    Some(upstream) => (upstream, !exchange.answer.is_awaiting()),
+                    None => return,
+                },
                 None => return,
             },
             Phase::Tunnel(tunnel) => match self.tunnels.get(tunnel) {
                 Some(tunnel) => (tunnel.upstream, true),
                 None => return,
             },
-            Phase::Preface(_) | Phase::Head { .. } | Phase::Buffering | Phase::Queued | Phase::Closing => {
-                return;
-            }
+            Phase::Preface(_) | Phase::Head { .. } | Phase::Closing => return,
         };
         if let Some(upstream) = self.upstreams.get_mut(upstream) {
             upstream.moved |= answering;
@@ -88,78 +112,67 @@ impl<N: Net> Worker<N> {
 
     pub(super) fn read_client(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
-        if matches!(client.phase, Phase::Preface(_)) {
-            return self.read_preface(id);
-        }
-        if client.phase == (Phase::Head { started: true }) {
-            let Client { transport, held, part, frontend, .. } = client;
-            let (inbox, received) = self.core.receive_more(transport, held, *part, &frontend.limits);
-            return self.received(id, received, inbox);
-        }
-        let mut inbox = self.core.take_inbox(&mut client.held);
-        let received = client.transport.receive(&mut self.core.wire, &mut inbox);
-        self.received(id, received, inbox);
+        let input = receive(client, &mut self.core, &mut self.handshakes);
+        self.take_input(id, input);
     }
 
-    /// Goes on with what a client has sent, which is in `inbox` behind the headroom.
+    /// Processes a client's input.
     #[inline]
-    pub(super) fn received(&mut self, id: ClientId, received: Result<Received, Fault>, mut inbox: Vec<u8>) {
-        let Some(client) = self.clients.get_mut(id) else { return };
-        match received {
-            Ok(received) => {
-                client.ended |= received.end.is_some();
-                if received.handshake_finished {
-                    self.handshakes.end(client);
-                    self.core.counters.handshake(client.transport.facts());
-                    let leaf = client.transport.client_chain().and_then(<[_]>::first);
-                    client.certificate = leaf.and_then(|leaf| ClientCertificate::read(leaf)).map(Box::new);
-                }
-                match client.phase {
+    pub(super) fn take_input(&mut self, id: ClientId, input: Input) {
+        match input {
+            Input::Preface => self.read_preface(id),
+            Input::Bytes { phase, ended, mut inbox } => {
+                match phase {
                     Phase::Tunnel(tunnel) => self.pass_up(tunnel, &mut inbox, HEADROOM),
-                    _ => self.take_requests(id, &mut inbox, HEADROOM, false),
+                    _ => self.take_requests(id, &mut inbox, HEADROOM, ended, false),
                 }
+                self.core.put_inbox(inbox);
             }
-            Err(fault) => self.lose_client(id, fault),
+            Input::Failed(fault) => self.lose_client(id, fault),
         }
-        self.core.put_inbox(inbox);
     }
 
     /// Continues with input pipelined before the last response was complete.
     pub(super) fn resume_client(&mut self, id: ClientId) {
+        // A client may fail after it has left input for later.
         let Some(client) = self.clients.get_mut(id) else { return };
-        let mut held = std::mem::take(&mut client.held);
-        self.take_requests(id, &mut held, 0, true);
-        self.touch_client(id);
+        client.touch(id, &mut self.core.touched.clients);
+        let (mut held, ended) = (std::mem::take(&mut client.held), client.ended);
+        self.take_requests(id, &mut held, 0, ended, true);
     }
 
-    /// Processes a client's input from `at` on, up to the next request that must wait. `was_held`: it came before.
-    fn take_requests(&mut self, id: ClientId, input: &mut [u8], at: usize, was_held: bool) {
+    /// Processes a client's input from `at` on, up to the next request that must wait. `ended`: its stream has ended; `was_held`:
+    /// the input arrived earlier.
+    fn take_requests(&mut self, id: ClientId, input: &mut [u8], at: usize, ended: bool, was_held: bool) {
         let at = self.take_some(id, input, at);
-        let Some(client) = self.clients.get_mut(id) else { return };
-        if at < input.len() && client.phase != Phase::Closing {
+        if at < input.len()
+            && let Some(client) = self.clients.get_mut(id)
+            && client.phase != Phase::Closing
+        {
             if client.phase == (Phase::Head { started: true }) {
                 client.part = self.core.note_part(&input[at..]);
             }
             client.held.extend_from_slice(&input[at..]);
         }
-        if client.ended {
+        if ended {
             self.client_ended(id, was_held);
         }
     }
 
-    /// Likewise; returns where the rest begins, which must wait.
+    /// As [`Self::take_requests`]; returns where the rest begins, which must wait.
     pub(super) fn take_some(&mut self, id: ClientId, input: &mut [u8], mut at: usize) -> usize {
-        while let Some(client) = self.clients.get_mut(id) {
+        while at < input.len()
+            && let Some(client) = self.clients.get_mut(id)
+        {
             match client.phase {
-                Phase::Closing | Phase::Preface(_) => break,
-                Phase::Head { .. } if at == input.len() => break,
-                // The client does not read the answers to its earlier requests.
+                Phase::Closing | Phase::Preface(_) | Phase::Tunnel(_) => break,
+                // The client does not read the responses to its earlier requests.
                 Phase::Head { .. } if client.transport.pending() >= MAX_PENDING => break,
                 Phase::Head { .. } => {
                     let core = &mut self.core;
                     match core.request.parse(&input[at..], &client.frontend.limits) {
                         Ok(Parse::Complete(len)) => {
-                            self.begin(id, &input[at..at + len], Past::default());
+                            self.begin(id, &input[at..at + len], None);
                             at += len;
                         }
                         Ok(Parse::Partial) => {
@@ -176,24 +189,21 @@ impl<N: Net> Worker<N> {
                     0 => break,
                     taken => at += taken,
                 },
-                Phase::Buffering => match self.buffer_body(id, &input[at..]) {
-                    0 => break,
-                    taken => at += taken,
-                },
-                Phase::Queued | Phase::Tunnel(_) => break,
             }
         }
         at
     }
 
-    /// A request head is complete: begins its exchange, or rejects it.
-    pub(super) fn begin(&mut self, id: ClientId, buf: &[u8], past: Past) {
-        let head = &self.core.request;
+    /// A request head is complete: begins its exchange, or rejects it. `before`: the exchange that it was, if its route is sought
+    /// again.
+    pub(super) fn begin(&mut self, id: ClientId, buf: &[u8], before: Option<&Exchange>) {
+        let core = &self.core;
+        let head = &core.request;
         if head.method == Method::Connect {
             return self.refuse(id, buf, Reason::ConnectMethod, None);
         }
         let Some(client) = self.clients.get_mut(id) else { return };
-        if past.is_none()
+        if before.is_none()
             && let Some(tempo) = &mut client.tempo
         {
             tempo.request_begins();
@@ -206,7 +216,7 @@ impl<N: Net> Worker<N> {
         {
             return self.refuse(id, buf, Reason::UnderscoreInName, None);
         }
-        let plan = Rc::clone(&self.core.plan);
+        let plan = Rc::clone(&core.plan);
         let listener = &client.frontend.name;
         let redirect = plan.redirect(listener);
         let among = if redirect.is_none() { Among::All } else { Among::Challenges };
@@ -218,9 +228,9 @@ impl<N: Net> Worker<N> {
             Err(Unrouted::Ambiguous) => return self.refuse(id, buf, Reason::AmbiguousPath, None),
         };
         if let Some(rate) = found.rate.and_then(|_| plan.limits.rate(route))
-            && past.is_none()
+            && before.is_none()
             && let Err(wait) =
-                rate.take(ClientKey::of(client.origin.map(|client| client.ip())), self.core.net.now())
+                rate.take(ClientKey::of(client.origin.map(|client| client.ip())), core.net.now())
         {
             return self.answer_self(id, buf, Answer::TooMany(found, wait));
         }
@@ -234,259 +244,21 @@ impl<N: Net> Worker<N> {
         if matches!(head.framing, Framing::Length(length) if length > found.policy.max_body) {
             return self.refuse(id, buf, Reason::BodyTooLarge, Some(found));
         }
-        match found.action {
-            Action::Pass { service } => match plan.services.get(service) {
-                Some(_) if found.policy.request_buffer > 0 && !past.buffered && !head.framing.is_empty() => {
-                    self.buffer(id, buf, &plan, route);
-                }
-                Some(service) => self.pass_on(id, buf, (&plan, route, found), *service, past),
-                None => self.broken(id, "a route without its service"),
-            },
+        let service = match found.action {
+            Action::Pass { service } => plan.services.get(service).copied(),
             Action::Redirect(_) | Action::Respond { .. } => {
-                self.answer_self(id, buf, Answer::Set(found));
-            }
-        }
-    }
-
-    /// Begins a request whose head was held; it was parsed before, and the limits may be others since.
-    #[cold]
-    pub(super) fn begin_held(&mut self, id: ClientId, head: &[u8], past: Past) {
-        let Some(client) = self.clients.get_mut(id) else { return };
-        match self.core.request.parse_mended(head, &client.frontend.limits) {
-            Ok(Parse::Complete(_)) => self.begin(id, head, past),
-            Ok(Parse::Partial) => self.broken(id, "a part of a head was held"),
-            Err(error) => self.end(id, Reason::BadRequest(error, None)),
-        }
-    }
-
-    /// Begins the exchange of a request that goes to a service.
-    fn pass_on(
-        &mut self,
-        id: ClientId,
-        buf: &[u8],
-        (plan, route, found): (&Rc<Plan>, usize, &Route),
-        service: ServiceId,
-        past: Past,
-    ) {
-        let (mut wish, mut others, mut sticky) = (Wish::default(), 0, false);
-        let Some(chosen) = self.services.get_mut(service) else {
-            return self.broken(id, "a request without its service");
-        };
-        chosen.retries.earn();
-        let limits = chosen.config.limits;
-        if let [_, more @ ..] = &chosen.servers[..]
-            && !more.is_empty()
-        {
-            let client = self.clients.get(id).and_then(|client| client.origin).map(|client| client.ip());
-            wish = Wish::of(&chosen.config, &self.core.request, buf, client);
-            others = more.len().min(MOST_OTHERS) as u8;
-            if found.request.names_upstream() {
-                // Its head says which server it is for.
-                others = 0;
-            }
-            sticky = chosen.config.sticky.is_some();
-        }
-        let must_wait = !chosen.waiting.is_empty() && past.waits_since.is_none();
-        let server = match must_wait {
-            true => None,
-            false => chosen.choose(&mut self.servers, self.core.net.now(), wish),
-        };
-        let Some(server) = server else {
-            return self.wait_for_server(id, buf, (plan, route, found), service, past);
-        };
-        let copy = found.mirror.and_then(|to| self.copy(id, buf, found, to));
-        let is_copied = copy.is_some();
-        let mut entry = self.entry(buf);
-        let attempt = match self.attempt(server, id) {
-            Ok(attempt) => attempt,
-            // Another worker was faster.
-            Err(Unavailable::Full) => {
-                return self.wait_for_server(id, buf, (plan, route, found), service, past);
-            }
-            Err(unavailable) => return self.refuse(id, buf, unavailable.into(), Some(found)),
-        };
-        let (Some(client), Some(upstream)) =
-            (self.clients.get_mut(id), self.upstreams.get_mut(attempt.upstream))
-        else {
-            return self.broken(id, "a request without its connections");
-        };
-        let core = &mut self.core;
-        let head = &core.request;
-        let upgrade = upgrade(head, buf);
-        let Some(server) = self.servers.get(upstream.server) else {
-            return self.broken(id, "a connection without its server");
-        };
-        let sets_cookie = sticky
-            && self.services.get(service).is_some_and(|chosen| {
-                wish.sticky.is_none() || wish.sticky != chosen.cookie_of(upstream.server)
-            });
-        let mut values = values(client, head, buf, server.config.authority.as_bytes());
-        let made;
-        if let Some(tracing) = &plan.snapshot.tracing {
-            made = core.ids.make();
-            values.request_id = made.id(tracing, head, buf, client.is_trusted);
-            values.traceparent = made.traceparent(head, buf);
-            if let Some(entry) = &mut entry {
-                entry.request_id = String::from_utf8_lossy(values.request_id).into();
-            }
-        }
-        let along = Along {
-            forwarded: &client.forwarded,
-            proxy: client.proxy(),
-            forms: plan.snapshot.forms,
-            upgrade,
-            path: found.path.as_ref(),
-            was_buffered: past.buffered,
-            announces_trailers: found.request_trailers.is_some() && head.framing == Framing::Chunked,
-            via: plan.snapshot.via.requests.as_deref(),
-            underscores: client.frontend.underscores,
-            edits: &found.request,
-            values: &values,
-        };
-        core.counters.underscored +=
-            rewrite::request(buf, head, &along, upstream.transport.stage(&mut core.wire));
-        let now = core.net.now();
-        let mut times = Times::new(client.accepted, past.waits_since.unwrap_or(now), now);
-        let is_complete = head.framing.is_empty();
-        if is_complete {
-            times.sent = Some(now);
-        }
-        if attempt.reused {
-            times.connected = Some(now);
-        }
-        let Retries { requests, on } = found.policy.retry;
-        let may_be_repeated = match requests {
-            Retry::Idempotent => head.method.is_idempotent(),
-            Retry::Always => true,
-            Retry::Never => false,
-        };
-        let replay = match may_be_repeated && (attempt.reused || !on.is_empty()) {
-            true => Replay::Kept(Vec::new()),
-            false => Replay::Impossible,
-        };
-        let exchange = self.exchanges.insert(Exchange {
-            client: id,
-            attempt,
-            method: head.method,
-            version: head.version,
-            persistent: head.persistent,
-            authenticates_connection: head.authenticates_connection,
-            asks_upgrade: upgrade.is_some(),
-            accepts_trailers: head.accepts_trailers,
-            awaits_continue: head.expect_continue && !past.buffered,
-            request: RequestHalf::Done { passed_on: true },
-            answer: AnswerHalf::Awaiting,
-            interims: Interims::default(),
-            replay,
-            times,
-            timer: None,
-            line: RequestLine::of(head, buf),
-            plan: Rc::clone(plan),
-            route,
-            service,
-            limits,
-            key: wish.key,
-            others,
-            asked: None,
-            sets_cookie,
-            status: 0,
-            received: 0,
-            retries: 0,
-            copy,
-            entry,
-        });
-        if !is_complete && let Some(exchange) = self.exchanges.get_mut(exchange) {
-            let mut body = Body::new(head.framing, head.framing == Framing::Chunked, &client.frontend.limits);
-            if let Some(names) = &found.request_trailers {
-                body.pass_trailers(Trailers::Named(Arc::clone(names)));
-            }
-            exchange.request = RequestHalf::Forwarding(body);
-        }
-        let limit = found.policy.timeouts.exchange.map(|within| times.head + within);
-        client.phase = Phase::Exchange(exchange);
-        client.moved = true;
-        upstream.moved = true;
-        core.counters.requests += 1;
-        self.assign(attempt.upstream, Job::Exchange(exchange));
-        self.touch_client(id);
-        self.touch_upstream(attempt.upstream);
-        if let Some(at) = limit {
-            self.limit(exchange, at);
-        }
-        if is_copied && is_complete {
-            self.settle_copy(exchange);
-        }
-    }
-
-    /// Sets the end of the time that an exchange may take.
-    #[cold]
-    fn limit(&mut self, id: ExchangeId, at: Instant) {
-        if let Some(exchange) = self.exchanges.get_mut(id) {
-            let timer = exchange.timer.get_or_insert_default();
-            timer.set(at, Overdue, self.core.net.wheel(), id.key());
-        }
-    }
-
-    /// Forwards the part of the request's body in `input[at..]`; returns its length.
-    fn pass_request_body(&mut self, id: ExchangeId, input: &mut [u8], at: usize) -> usize {
-        let Some(exchange) = self.exchanges.get_mut(id) else { return 0 };
-        let Some(upstream) = self.upstreams.get_mut(exchange.attempt.upstream) else {
-            let client = exchange.client;
-            self.broken(client, "a request without its upstream connection");
-            return 0;
-        };
-        let core = &mut self.core;
-        let (client, to) = (exchange.client, exchange.attempt.upstream);
-        let mut is_kept = true;
-        let mut lost = false;
-        let taken = match &mut exchange.request {
-            RequestHalf::Done { .. } => return 0,
-            RequestHalf::Forwarding(body) => {
-                let copied = exchange.copy.as_deref_mut();
-                body.pass(input, at, &mut upstream.transport, &mut core.wire, copied).map(|passed| {
-                    is_kept = !body.is_direct();
-                    lost = passed.receiver_lost.is_some();
-                    (passed.consumed, body.passed())
-                })
-            }
-            RequestHalf::Discarding(body) => {
-                is_kept = false;
-                body.discard(&input[at..]).map(|taken| (taken, 0))
+                return self.answer_self(id, buf, Answer::Set(found));
             }
         };
-        let (taken, passed) = match taken {
-            Ok(taken) => taken,
-            Err(error) => {
-                self.end(client, Reason::BadRequestBody(error));
-                return 0;
-            }
-        };
-        exchange.awaits_continue &= taken == 0;
-        exchange.received = exchange.received.max(passed);
-        if passed > exchange.policy().max_body {
-            self.end(client, Reason::BodyTooLarge);
-            return taken;
+        let Some(service) = service else { return self.broken_client(id, "a route without its service") };
+        let mut exchange = exchange(id, client, core, buf, (&plan, route, found), service, before);
+        let is_held =
+            found.policy.request_buffer > 0 && !exchange.was_held && !core.request.framing.is_empty();
+        exchange.head = Some(self.core.hold_head(buf));
+        match is_held {
+            true => self.hold(exchange),
+            false => self.start(exchange, before.is_some()),
         }
-        if !is_kept && let Some(bytes) = exchange.replay.take() {
-            core.wire.give_back(bytes);
-        }
-        if lost {
-            exchange.request.discard();
-        }
-        exchange.request.settle();
-        let copy_is_due = exchange.request.is_done() && exchange.copy.is_some();
-        if exchange.request.is_done() {
-            exchange.times.sent = Some(core.net.now());
-            upstream.moved = true;
-        }
-        if let Some(client) = self.clients.get_mut(client) {
-            client.moved |= taken > 0;
-        }
-        self.touch_upstream(to);
-        if copy_is_due {
-            self.settle_copy(id);
-        }
-        taken
     }
 
     /// The client closed its sending side. It has given up, unless it did so behind requests that are held, or were
@@ -497,32 +269,128 @@ impl<N: Net> Worker<N> {
         let pipelined = !client.held.is_empty();
         let waits = pipelined || was_pipelined || client.frontend.half_close == HalfClose::Serve;
         match client.phase {
-            Phase::Queued if !waits => self.end(id, Reason::ClientClosed),
-            Phase::Closing | Phase::Tunnel(_) | Phase::Preface(_) | Phase::Queued => {}
+            Phase::Closing | Phase::Tunnel(_) | Phase::Preface(_) => {}
             // Its requests wait until it has read more of the answers.
             Phase::Head { started: false } if pipelined => {}
             Phase::Head { .. } => self.close(id),
-            Phase::Buffering => self.end(id, Reason::ClientClosed),
             Phase::Exchange(exchange) => self.on(exchange, Event::ClientEnded { pipelined, waits }),
         }
     }
 }
 
-/// The protocols that the client may switch to. A request with a body may not: the client would not wait for the answer
-/// before it sends the body, so the body's end and the new protocol's begin are a matter of trust. Cleartext HTTP/2
-/// would carry requests past the gateway.
+/// A client's input.
+pub(super) enum Input {
+    /// The connection is in its preface, which is read differently.
+    Preface,
+    /// Bytes in `inbox` behind the headroom. `ended`: the stream has ended.
+    Bytes { phase: Phase, ended: bool, inbox: Vec<u8> },
+    /// The connection failed.
+    Failed(Fault),
+}
+
+/// Receives from a client.
 #[inline]
-pub(super) fn upgrade(head: &RequestHead, buf: &[u8]) -> Option<Span> {
-    head.upgrade.filter(|protocols| head.framing.is_empty() && !names_h2c(protocols.of(buf)))
+fn receive<N: Net>(client: &mut Client<N::Socket>, core: &mut Core<N>, handshakes: &mut Handshakes) -> Input {
+    let (inbox, received) = match client.phase {
+        Phase::Preface(_) => return Input::Preface,
+        Phase::Head { started: true } => {
+            let Client { transport, held, part, frontend, .. } = client;
+            core.receive_more(transport, held, *part, &frontend.limits)
+        }
+        Phase::Head { started: false } | Phase::Exchange(_) | Phase::Tunnel(_) | Phase::Closing => {
+            let mut inbox = core.take_inbox(&mut client.held);
+            let received = client.transport.receive(&mut core.wire, &mut inbox);
+            (inbox, received)
+        }
+    };
+    input(client, received, inbox, core, handshakes)
 }
 
-/// Whether a list of protocols, each perhaps with a version, has cleartext HTTP/2: the server may choose any of them.
-fn names_h2c(protocols: &[u8]) -> bool {
-    protocols.split(|byte| *byte == b',').any(|protocol| {
-        let name = protocol.split(|byte| *byte == b'/').next().unwrap_or_default();
-        name.trim_ascii().eq_ignore_ascii_case(b"h2c")
-    })
+/// Notes the facts of a read: the end of the client's stream, the end of its handshake.
+#[inline]
+pub(super) fn input<N: Net>(
+    client: &mut Client<N::Socket>,
+    received: Result<Received, Fault>,
+    inbox: Vec<u8>,
+    core: &mut Core<N>,
+    handshakes: &mut Handshakes,
+) -> Input {
+    let received = match received {
+        Ok(received) => received,
+        Err(fault) => {
+            core.put_inbox(inbox);
+            return Input::Failed(fault);
+        }
+    };
+    client.ended |= received.end.is_some();
+    if received.handshake_finished {
+        handshakes.end(client);
+        core.counters.handshake(client.transport.facts());
+        let leaf = client.transport.client_chain().and_then(<[_]>::first);
+        client.certificate = leaf.and_then(|leaf| ClientCertificate::read(leaf)).map(Box::new);
+    }
+    Input::Bytes { phase: client.phase, ended: client.ended, inbox }
 }
 
-/// Servers that are tried besides the first one: each may take the whole time for connecting.
-const MOST_OTHERS: usize = 2;
+/// The exchange of a request that goes to a service; its head was parsed from `buf`.
+#[inline]
+fn exchange<N: Net>(
+    id: ClientId,
+    client: &Client<N::Socket>,
+    core: &Core<N>,
+    buf: &[u8],
+    (plan, route, found): (&Rc<Plan>, usize, &Route),
+    service: ServiceId,
+    before: Option<&Exchange>,
+) -> Exchange {
+    let head = &core.request;
+    let now = core.net.now();
+    let was_held = before.is_some_and(|before| before.was_held);
+    let request = match head.framing.is_empty() {
+        true => RequestHalf::Done { passed_on: true },
+        false => {
+            let is_chunked = head.framing == Framing::Chunked;
+            let mut body = Body::new(head.framing, is_chunked, &client.frontend.limits);
+            if let Some(names) = &found.request_trailers {
+                body.pass_trailers(Trailers::Named(Arc::clone(names)));
+            }
+            RequestHalf::Forwarding(body)
+        }
+    };
+    Exchange {
+        client: id,
+        stage: Stage::Forwarding,
+        attempt: None,
+        method: head.method,
+        version: head.version,
+        persistent: head.persistent,
+        authenticates_connection: head.authenticates_connection,
+        asks_upgrade: false,
+        accepts_trailers: head.accepts_trailers,
+        awaits_continue: head.expect_continue && !was_held,
+        was_held,
+        request,
+        answer: AnswerHalf::Awaiting,
+        interims: Interims::default(),
+        head: None,
+        sent_body: None,
+        is_repeatable: false,
+        ids: None,
+        times: Times::new(client.accepted, before.map_or(now, |before| before.times.head), now),
+        timer: None,
+        line: RequestLine::of(head, buf),
+        plan: Rc::clone(plan),
+        route,
+        service,
+        limits: Limits::default(),
+        key: 0,
+        others: 0,
+        asked: None,
+        sets_cookie: false,
+        status: 0,
+        received: before.map_or(0, |before| before.received),
+        retries: 0,
+        copy: None,
+        entry: core.access.as_ref().map(|_| Box::new(Entry::of(head, buf))),
+    }
+}

@@ -1,200 +1,158 @@
-//! The end of a turn: output leaves, the poller and the timers are told, once for each connection that was touched.
+//! The end of a turn: each connection that was touched sends its output, and its interest and deadline follow from its state.
 
-use super::Worker;
-use crate::downstream::{Handshake, LEAST_BUFFER, MAX_PENDING, Patience, Phase, Upward, Why};
-use crate::exchange::Exchange;
-use crate::exchange::Replay;
-use crate::keys::{ClientId, UpstreamId};
+use super::{Core, Worker};
+use crate::downstream::{Client, Handshake, LEAST_BUFFER, MAX_PENDING, Patience, Phase, Upward, Why};
+use crate::exchange::{Exchange, Stage};
+use crate::keys::{ClientId, TunnelId, UpstreamId};
 use crate::mirror::Fate;
-use crate::upstream::{self, Job};
+use crate::tunnel::Tunnel;
+use crate::upstream::{self, Job, Upstream};
+use std::io;
 use weir_reactor::Net;
 use weir_transport::Fault;
 
 impl<N: Net> Worker<N> {
     pub(super) fn touch_client(&mut self, id: ClientId) {
-        if let Some(client) = self.clients.get_mut(id)
-            && !client.touched
-        {
-            client.touched = true;
-            self.touched.push(id.key());
+        if let Some(client) = self.clients.get_mut(id) {
+            client.touch(id, &mut self.core.touched.clients);
         }
     }
 
     pub(super) fn touch_upstream(&mut self, id: UpstreamId) {
-        if let Some(upstream) = self.upstreams.get_mut(id)
-            && !upstream.touched
-        {
-            upstream.touched = true;
-            self.touched.push(id.key());
+        if let Some(upstream) = self.upstreams.get_mut(id) {
+            upstream.touch(id, &mut self.core.touched.upstreams);
         }
     }
 
-    /// First all output, then what depends on how much of it is left. A connection that fails here may touch others.
+    /// Sends all output, and updates interest and deadlines. A connection that fails here may touch others.
     pub(super) fn settle(&mut self) {
-        let mut at = 0;
-        while at < self.touched.len() {
-            let from = at;
-            while at < self.touched.len() {
-                let key = self.touched[at];
-                match (ClientId::of(key), UpstreamId::of(key)) {
-                    (Some(id), _) => self.commit_client(id),
-                    (_, Some(id)) => self.commit_upstream(id),
-                    (None, None) => {}
+        // Clients whose interest depends on the output of their servers' connections.
+        let mut dependent = std::mem::take(&mut self.dependent);
+        let (mut clients, mut upstreams) = (0, 0);
+        loop {
+            while let Some(id) = self.core.touched.clients.get(clients).copied() {
+                clients += 1;
+                if !self.settle_client(id) {
+                    dependent.push(id);
                 }
-                at += 1;
             }
-            for index in from..at {
-                let key = self.touched[index];
-                match (ClientId::of(key), UpstreamId::of(key)) {
-                    (Some(id), _) => self.watch_client(id),
-                    (_, Some(id)) => self.watch_upstream(id),
-                    (None, None) => {}
-                }
+            while let Some(id) = self.core.touched.upstreams.get(upstreams).copied() {
+                upstreams += 1;
+                self.settle_upstream(id);
+            }
+            for id in dependent.drain(..) {
+                self.settle_dependent(id);
+            }
+            let touched = &mut self.core.touched;
+            if clients == touched.clients.len() && upstreams == touched.upstreams.len() {
+                touched.clients.clear();
+                touched.upstreams.clear();
+                break;
             }
         }
-        self.touched.clear();
+        self.dependent = dependent;
     }
 
-    fn commit_client(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(id) else { return };
+    /// Sends a client's output. Updates its interest and deadline, too, unless they depend on the output of its server's
+    /// connection; returns whether it did.
+    fn settle_client(&mut self, id: ClientId) -> bool {
+        // A connection that was touched may have been closed since.
+        let Some(client) = self.clients.get_mut(id) else { return true };
         client.touched = false;
         if let Phase::Tunnel(tunnel) = client.phase {
-            return self.settle_tunnel(tunnel);
+            self.settle_tunnel(tunnel);
+            return false;
         }
         if let Err(fault) = client.transport.commit(&mut self.core.wire) {
             self.lose_client(id, fault);
-        }
-    }
-
-    fn commit_upstream(&mut self, id: UpstreamId) {
-        let Some(upstream) = self.upstreams.get_mut(id) else { return };
-        upstream.touched = false;
-        let wire = &mut self.core.wire;
-        let exchange = match upstream.job {
-            Job::Exchange(exchange) => exchange,
-            Job::Tunnel(tunnel) => return self.settle_tunnel(tunnel),
-            Job::Mirror(mirror) => {
-                if upstream.transport.commit(wire).is_err() {
-                    self.drop_mirror(mirror, Fate::Failed);
-                }
-                return;
-            }
-            Job::Idle | Job::Closing => return,
-        };
-        let Some(exchange) = self.exchanges.get_mut(exchange) else { return };
-        let sent = match &mut exchange.replay {
-            Replay::Kept(bytes) => upstream.transport.commit_keeping(bytes, wire),
-            Replay::Impossible => upstream.transport.commit(wire),
-        };
-        if matches!(&exchange.replay, Replay::Kept(bytes) if bytes.len() > Replay::LONGEST)
-            && let Some(bytes) = exchange.replay.take()
-        {
-            wire.give_back(bytes);
-        }
-        if sent.is_err() {
-            // The upstream may have responded before it closed: its response, or the lack of one, decides.
-            exchange.request.discard();
-        }
-    }
-
-    /// Tells the poller and the timer what the client is waited for; removes a finished client.
-    fn watch_client(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(id) else { return };
-        if client.phase == Phase::Closing && client.ended && client.transport.pending() == 0 {
-            return self.drop_client(id);
-        }
-        let waits = client.phase == Phase::Head { started: false } && !client.held.is_empty();
-        if waits && client.transport.pending() < MAX_PENDING {
-            // Its requests have waited until it read the gateway's own answers to earlier ones.
-            self.resumable.push(id);
+            return true;
         }
         let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
-        let request_done = exchange.is_none_or(|exchange| exchange.request.is_done());
-        let upstream = match (client.phase, exchange) {
-            (Phase::Tunnel(tunnel), _) => self.tunnels.get(tunnel).map(|tunnel| tunnel.upstream),
-            (_, Some(exchange)) if !request_done => Some(exchange.attempt.upstream),
-            _ => None,
+        if exchange.is_some_and(|exchange| !exchange.request.is_done()) {
+            return false;
+        }
+        let watched = watch_client(id, client, exchange, None, Upward::Complete, &mut self.core);
+        self.watched(id, watched);
+        true
+    }
+
+    /// Updates interest and deadline of a client whose server's connection has sent its output.
+    fn settle_dependent(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
+        let tunnel = match client.phase {
+            Phase::Tunnel(tunnel) => self.tunnels.get(tunnel),
+            Phase::Preface(_) | Phase::Head { .. } | Phase::Exchange(_) | Phase::Closing => None,
         };
-        let read = client.wants_read(match upstream.and_then(|upstream| self.upstreams.get(upstream)) {
+        let unfinished = exchange.filter(|exchange| !exchange.request.is_done());
+        let upstream = tunnel.map(|tunnel| tunnel.upstream).or(unfinished.and_then(Exchange::upstream));
+        let is_held = exchange.is_some_and(|exchange| matches!(exchange.stage, Stage::Holding(_)));
+        let upward = match upstream.and_then(|upstream| self.upstreams.get(upstream)) {
             Some(upstream) => Upward::Flowing { pending: upstream.transport.pending() },
+            None if is_held => Upward::Flowing { pending: 0 },
             None => Upward::Complete,
-        });
-        let want = client.patience(request_done);
-        let moved = std::mem::take(&mut client.moved);
-        let is_answering = exchange.is_some_and(|exchange| !exchange.answer.is_awaiting());
-        let has_body = want == Some(Patience::Body) || is_answering || client.transport.pending() > 0;
-        // What waits for the client before is of its handshake.
-        let is_judged = client.transport.is_open() && !matches!(client.phase, Phase::Tunnel(_));
-        if is_judged && (has_body || client.tempo.is_some()) {
-            self.time_slow_client(id, want, moved);
-            return self.watch_reading(id, read);
-        }
-        match (client.timer.pending(), want) {
-            (None, None) => {}
-            (Some(_), None) => client.timer.clear(),
-            (Some((_, why)), Some(want)) if why == Why::Waited(want) && !(moved && want.extends()) => {}
-            (_, Some(want)) => {
-                let policy = exchange.map_or_else(|| self.core.plan.policy(), Exchange::policy);
-                let tunnel = match (want, client.phase) {
-                    (Patience::Tunnel, Phase::Tunnel(tunnel)) => self.tunnels.get(tunnel),
-                    _ => None,
-                };
-                let within = match tunnel {
-                    Some(tunnel) => self.core.drain.silent(tunnel.idle, &policy.timeouts),
-                    None => want.within(&policy.timeouts, self.core.drain),
-                };
-                let at = self.core.net.now() + within;
-                client.timer.set(at, Why::Waited(want), self.core.net.wheel(), id.key());
+        };
+        let watched = watch_client(id, client, exchange, tunnel, upward, &mut self.core);
+        self.watched(id, watched);
+    }
+
+    fn watched(&mut self, id: ClientId, watched: Watched) {
+        match watched {
+            Watched::Done => {}
+            Watched::Finished => self.drop_client(id),
+            Watched::Slow { want, moved, read } => {
+                self.time_slow_client(id, want, moved);
+                let Some(client) = self.clients.get_mut(id) else { return };
+                if let Err(error) = client.transport.watch(&self.core.net, id.key(), read) {
+                    self.lose_client(id, Fault::Socket(error));
+                }
             }
-        }
-        let watched = match client.handshake {
-            Handshake::Ready => client.transport.pause(&self.core.net, id.key()),
-            Handshake::Over | Handshake::Awaited(_) => client.transport.watch(&self.core.net, id.key(), read),
-        };
-        if let Err(error) = watched {
-            self.lose_client(id, Fault::Socket(error));
+            Watched::Failed(error) => self.lose_client(id, Fault::Socket(error)),
         }
     }
 
-    /// Tells the poller whether to read a client.
-    fn watch_reading(&mut self, id: ClientId, read: bool) {
-        if let Some(client) = self.clients.get_mut(id)
-            && let Err(error) = client.transport.watch(&self.core.net, id.key(), read)
-        {
-            self.lose_client(id, Fault::Socket(error));
-        }
-    }
-
-    /// Likewise for an upstream: it is not read while its client has enough pending.
-    fn watch_upstream(&mut self, id: UpstreamId) {
+    /// Sends the output of a server's connection, and updates its interest and deadline.
+    fn settle_upstream(&mut self, id: UpstreamId) {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
-        if upstream.job == Job::Closing && upstream.transport.pending() == 0 {
-            return self.drop_upstream(id);
-        }
-        let exchange = match upstream.job {
-            Job::Exchange(exchange) => self.exchanges.get(exchange),
-            Job::Idle | Job::Tunnel(_) | Job::Mirror(_) | Job::Closing => None,
-        };
-        let client = match (upstream.job, exchange) {
-            (Job::Tunnel(tunnel), _) => self.tunnels.get(tunnel).map(|tunnel| tunnel.client),
-            (_, exchange) => exchange.map(|exchange| exchange.client),
+        upstream.touched = false;
+        let core = &mut self.core;
+        let (exchange, client) = match upstream.job {
+            Job::Exchange(exchange) => {
+                let Some(exchange) = self.exchanges.get_mut(exchange) else {
+                    return self.drop_upstream(id);
+                };
+                if upstream.transport.commit(&mut core.wire).is_err() {
+                    // The server may have responded before it closed: its response, or the lack of one, decides.
+                    exchange.request.discard();
+                }
+                (Some(&*exchange), Some(exchange.client))
+            }
+            Job::Tunnel(tunnel) => return self.settle_tunnelled(id, tunnel),
+            Job::Mirror(mirror) => {
+                if upstream.transport.commit(&mut core.wire).is_err() {
+                    return self.drop_mirror(mirror, Fate::Failed);
+                }
+                (None, None)
+            }
+            Job::Closing if upstream.transport.pending() == 0 => return self.drop_upstream(id),
+            Job::Idle | Job::Closing => (None, None),
         };
         let client = client.and_then(|client| self.clients.get(client));
         let blocked = client.is_some_and(|client| is_full(client.transport.pending(), exchange));
-        let want = upstream.patience(exchange, blocked);
-        let moved = std::mem::take(&mut upstream.moved);
-        match (upstream.timer.pending(), want) {
-            (None, None) => {}
-            (Some(_), None) => upstream.timer.clear(),
-            (Some((_, why)), Some(want)) if why == want && !(moved && want.extends()) => {}
-            (_, Some(want)) => {
-                let policy = exchange.map_or_else(|| self.core.plan.policy(), Exchange::policy);
-                let at = self.core.net.now() + upstream.within(want, &policy.timeouts);
-                upstream.timer.set(at, want, self.core.net.wheel(), id.key());
-            }
+        if let Err(error) = watch_upstream(id, upstream, exchange, blocked, core) {
+            self.lose_upstream(id, Fault::Socket(error));
         }
-        let read = !blocked && !upstream.ended && upstream.job != Job::Closing;
-        if let Err(error) = upstream.transport.watch(&self.core.net, id.key(), read) {
+    }
+
+    /// As [`Self::settle_upstream`], for a connection in a tunnel.
+    fn settle_tunnelled(&mut self, id: UpstreamId, tunnel: TunnelId) {
+        self.settle_tunnel(tunnel);
+        // The tunnel may have ended; then its connections are touched, or closed.
+        let Some(tunnel) = self.tunnels.get(tunnel) else { return };
+        let client = self.clients.get(tunnel.client);
+        let blocked = client.is_some_and(|client| is_full(client.transport.pending(), None));
+        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        if let Err(error) = watch_upstream(id, upstream, None, blocked, &mut self.core) {
             self.lose_upstream(id, Fault::Socket(error));
         }
     }
@@ -203,7 +161,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn client_patience(&self, id: ClientId) -> Option<Patience> {
         let client = self.clients.get(id)?;
         let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
-        client.patience(exchange.is_none_or(|exchange| exchange.request.is_done()))
+        client.patience(exchange)
     }
 
     /// What the server is waited for now, if for anything.
@@ -217,6 +175,96 @@ impl<N: Net> Worker<N> {
         let blocked = client.is_some_and(|client| is_full(client.transport.pending(), exchange));
         upstream.patience(exchange, blocked)
     }
+}
+
+/// What is left to do for a client after [`watch_client`].
+enum Watched {
+    Done,
+    /// All its output has left, and both sides are closed.
+    Finished,
+    /// A body is in transit, whose speed may be limited.
+    Slow {
+        want: Option<Patience>,
+        moved: bool,
+        read: bool,
+    },
+    /// epoll_ctl(2) failed.
+    Failed(io::Error),
+}
+
+/// Updates interest and deadline of a client with this exchange or tunnel.
+#[inline]
+fn watch_client<N: Net>(
+    id: ClientId,
+    client: &mut Client<N::Socket>,
+    exchange: Option<&Exchange>,
+    tunnel: Option<&Tunnel>,
+    upward: Upward,
+    core: &mut Core<N>,
+) -> Watched {
+    if client.phase == Phase::Closing && client.ended && client.transport.pending() == 0 {
+        return Watched::Finished;
+    }
+    let waits = client.phase == Phase::Head { started: false } && !client.held.is_empty();
+    if waits && client.transport.pending() < MAX_PENDING {
+        // Its requests have waited until it read the gateway's own responses to earlier ones.
+        core.resumable.push(id);
+    }
+    let read = client.wants_read(upward);
+    let want = client.patience(exchange);
+    let moved = std::mem::take(&mut client.moved);
+    let is_responding = exchange.is_some_and(|exchange| !exchange.answer.is_awaiting());
+    let has_body = want == Some(Patience::Body) || is_responding || client.transport.pending() > 0;
+    // Before, its output is part of the handshake.
+    let is_limited = client.transport.is_open() && !matches!(client.phase, Phase::Tunnel(_));
+    if is_limited && (has_body || client.tempo.is_some()) {
+        return Watched::Slow { want, moved, read };
+    }
+    match (client.timer.pending(), want) {
+        (None, None) => {}
+        (Some(_), None) => client.timer.clear(),
+        (Some((_, why)), Some(want)) if why == Why::Waited(want) && !(moved && want.extends()) => {}
+        (_, Some(want)) => {
+            let policy = exchange.map_or_else(|| core.plan.policy(), Exchange::policy);
+            let within = match tunnel.filter(|_| want == Patience::Tunnel) {
+                Some(tunnel) => core.drain.silent(tunnel.idle, &policy.timeouts),
+                None => want.within(&policy.timeouts, core.drain),
+            };
+            let at = core.net.now() + within;
+            client.timer.set(at, Why::Waited(want), core.net.wheel(), id.key());
+        }
+    }
+    let watched = match client.handshake {
+        Handshake::Ready => client.transport.pause(&core.net, id.key()),
+        Handshake::Over | Handshake::Awaited(_) => client.transport.watch(&core.net, id.key(), read),
+    };
+    watched.map_or_else(Watched::Failed, |()| Watched::Done)
+}
+
+/// Updates interest and deadline of a server's connection. `blocked`: its client has enough pending output, so it is not read.
+/// Errors: as epoll_ctl(2).
+#[inline]
+fn watch_upstream<N: Net>(
+    id: UpstreamId,
+    upstream: &mut Upstream<N::Socket>,
+    exchange: Option<&Exchange>,
+    blocked: bool,
+    core: &mut Core<N>,
+) -> io::Result<()> {
+    let want = upstream.patience(exchange, blocked);
+    let moved = std::mem::take(&mut upstream.moved);
+    match (upstream.timer.pending(), want) {
+        (None, None) => {}
+        (Some(_), None) => upstream.timer.clear(),
+        (Some((_, why)), Some(want)) if why == want && !(moved && want.extends()) => {}
+        (_, Some(want)) => {
+            let policy = exchange.map_or_else(|| core.plan.policy(), Exchange::policy);
+            let at = core.net.now() + upstream.within(want, &policy.timeouts);
+            upstream.timer.set(at, want, core.net.wheel(), id.key());
+        }
+    }
+    let read = !blocked && !upstream.ended && upstream.job != Job::Closing;
+    upstream.transport.watch(&core.net, id.key(), read)
 }
 
 /// Whether so much waits for the client that its server is not read.

@@ -2,7 +2,8 @@
 
 use super::Worker;
 use crate::config::document::Timeouts;
-use crate::downstream::{Client, MinRates, Patience, Phase, Slow, Tempo, Way, Why};
+use crate::downstream::{Client, MinRates, Patience, Slow, Tempo, Way, Why};
+use crate::exchange::Stage;
 use crate::keys::ClientId;
 use std::rc::Rc;
 use std::time::Instant;
@@ -75,19 +76,16 @@ impl<N: Net> Worker<N> {
             return (Way::Over, Way::Over);
         };
         let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
-        let body = match (client.phase, exchange) {
-            (Phase::Buffering, _) => client
-                .buffered
-                .as_ref()
-                .map_or(Way::Over, |buffered| Way::Moving { bytes: buffered.passed, is_waited_for: true }),
-            (Phase::Queued, _) => Way::Held,
-            (Phase::Exchange(_), Some(exchange)) if exchange.wants_body() => {
-                let upstream = self.upstreams.get(exchange.attempt.upstream);
+        let body = match exchange.map(|exchange| (exchange, &exchange.stage)) {
+            Some((_, Stage::Holding(held))) => Way::Moving { bytes: held.passed, is_waited_for: true },
+            Some((_, Stage::Queued)) => Way::Held,
+            Some((exchange, Stage::Forwarding)) if exchange.wants_body() => {
+                let upstream = exchange.upstream().and_then(|id| self.upstreams.get(id));
                 // While a server has bytes to take, or is not there yet, it is the server that is waited for.
                 let has_taken = |to: &crate::upstream::Upstream<_>| to.transport.pending() == 0;
                 Way::Moving { bytes: exchange.received, is_waited_for: upstream.is_some_and(has_taken) }
             }
-            _ => Way::Over,
+            Some((_, Stage::Forwarding)) | None => Way::Over,
         };
         let is_waited_for = client.transport.pending() > 0;
         let answer = match is_waited_for || exchange.is_some_and(|exchange| !exchange.answer.is_awaiting()) {

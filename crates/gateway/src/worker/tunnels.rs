@@ -15,7 +15,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn dig_floor(&mut self, id: ClientId) {
         match self.core.plan.services.first().copied() {
             Some(service) => self.dig(id, service),
-            None => self.broken(id, "a tunnel without a service"),
+            None => self.broken_client(id, "a tunnel without a service"),
         }
     }
 
@@ -26,7 +26,7 @@ impl<N: Net> Worker<N> {
         let upstream = match chosen.map_err(Unavailable::Failed).and_then(|server| self.dial(server, id)) {
             Ok(upstream) => upstream,
             Err(unavailable) => {
-                self.note_end_of(id, &unavailable.into());
+                self.note_end_of_client(id, &unavailable.into());
                 return self.cut(id);
             }
         };
@@ -47,10 +47,11 @@ impl<N: Net> Worker<N> {
         self.record(id, None, 0);
         let Some(mut exchange) = self.exchanges.remove(id) else { return };
         exchange.cancel_timer(self.core.net.wheel());
-        if let Some(bytes) = exchange.replay.take() {
-            self.core.wire.give_back(bytes);
-        }
-        let (client_id, upstream_id) = (exchange.client, exchange.attempt.upstream);
+        self.core.forget_request(&mut exchange);
+        let Some(upstream_id) = exchange.upstream() else {
+            return self.broken_client(exchange.client, "a switch of protocols without a connection");
+        };
+        let client_id = exchange.client;
         let (service, request) = (exchange.service, Some((exchange.line, exchange.times)));
         let idle = exchange.policy().timeouts.tunnel;
         let tunnel = Tunnel { client: client_id, upstream: upstream_id, service, idle, request };

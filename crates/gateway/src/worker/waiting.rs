@@ -1,51 +1,49 @@
 //! Requests that wait for a connection, because each server of their service has as many as it may have.
 
 use super::Worker;
-use crate::config::Route;
-use crate::downstream::{Past, Phase, Waiting};
-use crate::keys::{ClientId, ServiceId};
-use crate::plan::Plan;
+use crate::exchange::{Exchange, HeldHead, Stage};
+use crate::keys::{ExchangeId, ServiceId};
 use crate::reason::Reason;
 use crate::upstream::Server;
 use std::rc::Rc;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// Lets the request whose head was parsed from `buf` wait, or refuses it.
-    pub(super) fn wait_for_server(
-        &mut self,
-        id: ClientId,
-        buf: &[u8],
-        (plan, route, found): (&Rc<Plan>, usize, &Route),
-        service: ServiceId,
-        past: Past,
-    ) {
-        let Some(wanted) = self.services.get_mut(service) else {
-            return self.broken(id, "a request without its service");
+    /// Queues an exchange, or ends it. `has_waited`: it was the first in the queue.
+    #[cold]
+    pub(super) fn queue(&mut self, mut exchange: Exchange, has_waited: bool) {
+        let (client, service) = (exchange.client, exchange.service);
+        let Some(wanted) = self.services.get(service) else {
+            return self.broken_client(client, "a request without its service");
         };
         let is_open = |id| self.servers.get(id).is_some_and(Server::is_open);
         if !wanted.servers.iter().copied().any(is_open) {
-            return self.refuse(id, buf, Reason::NoServer, Some(found));
+            return self.give_up(exchange, Reason::NoServer);
         }
         if wanted.waiting.len() >= wanted.config.max_waiting {
-            return self.refuse(id, buf, Reason::QueueFull, Some(found));
+            return self.give_up(exchange, Reason::QueueFull);
         }
-        let Some(client) = self.clients.get_mut(id) else { return };
-        match past.waits_since {
-            Some(_) => wanted.waiting.push_front(id),
-            None => wanted.waiting.push_back(id),
+        exchange.stage = Stage::Queued;
+        let id = self.insert(exchange);
+        if let Some(wanted) = self.services.get_mut(service) {
+            match has_waited {
+                true => wanted.waiting.push_front(id),
+                false => wanted.waiting.push_back(id),
+            }
         }
         self.waiting += 1;
-        let since = past.waits_since.unwrap_or_else(|| self.core.net.now());
-        let past = Past { waits_since: Some(since), ..past };
-        client.waiting =
-            Some(Box::new(Waiting { head: buf.to_vec(), past, service, plan: Rc::clone(plan), route }));
-        client.phase = Phase::Queued;
-        self.touch_client(id);
+        self.touch_client(client);
         self.want(service);
     }
 
-    /// Begins the exchanges for which connections have become free; returns how many.
+    /// Ends an exchange that gets no connection.
+    #[cold]
+    pub(super) fn give_up(&mut self, exchange: Exchange, reason: Reason) {
+        let id = self.insert(exchange);
+        self.end_exchange(id, reason);
+    }
+
+    /// Sends the requests for which connections have become free; returns their number.
     #[cold]
     pub(super) fn admit_waiting(&mut self) -> usize {
         let plan = Rc::clone(&self.core.plan);
@@ -53,10 +51,10 @@ impl<N: Net> Worker<N> {
         for id in &plan.services {
             while let Some(service) = self.services.get_mut(*id)
                 && service.has_room(&self.servers)
-                && let Some(client) = service.waiting.pop_front()
+                && let Some(exchange) = service.waiting.pop_front()
             {
                 self.waiting -= 1;
-                if !self.admit(client) {
+                if !self.admit(exchange) {
                     break;
                 }
                 admitted += 1;
@@ -69,21 +67,38 @@ impl<N: Net> Worker<N> {
         admitted
     }
 
-    /// Whether its request waits no longer.
-    pub(super) fn admit(&mut self, id: ClientId) -> bool {
-        let Some(client) = self.clients.get_mut(id) else { return true };
-        let Some(waiting) = client.waiting.take() else { return true };
-        client.phase = Phase::Head { started: false };
-        self.begin_held(id, &waiting.head, waiting.past);
-        if self.clients.get(id).is_some_and(|client| client.phase == Phase::Queued) {
+    /// Goes on with an exchange that is no longer in its queue. Returns whether it is not in one again.
+    pub(super) fn admit(&mut self, id: ExchangeId) -> bool {
+        let Some(mut exchange) = self.take(id) else { return true };
+        let client = exchange.client;
+        exchange.stage = Stage::Forwarding;
+        match self.services.get(exchange.service) {
+            Some(_) => self.start(exchange, true),
+            // The configuration has another route for it now.
+            None => self.begin_again(exchange),
+        }
+        let is_queued = |exchange: &Exchange| matches!(exchange.stage, Stage::Queued);
+        let exchange = self.clients.get(client).and_then(|client| client.exchange());
+        if exchange.and_then(|id| self.exchanges.get(id)).is_some_and(is_queued) {
             return false;
         }
-        self.resume_client(id);
+        self.resume_client(client);
         true
     }
 
-    /// A client that waits is gone.
-    pub(super) fn stop_waiting(&mut self, id: ClientId, from: ServiceId) {
+    /// Seeks the route of a request again.
+    fn begin_again(&mut self, mut exchange: Exchange) {
+        let client = exchange.client;
+        let Some(head) = exchange.head.take() else {
+            return self.broken_client(client, "a request in a queue without its head");
+        };
+        let HeldHead { bytes, request } = *head;
+        self.core.request = request;
+        self.begin(client, &bytes, Some(&exchange));
+    }
+
+    /// Takes an exchange out of its queue.
+    pub(super) fn stop_waiting(&mut self, id: ExchangeId, from: ServiceId) {
         let Some(service) = self.services.get_mut(from) else { return };
         let before = service.waiting.len();
         service.waiting.retain(|waiting| *waiting != id);

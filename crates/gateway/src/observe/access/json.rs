@@ -29,7 +29,9 @@ pub(super) fn write(line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
     object.number("sent", line.sent);
     if !line.service.is_empty() {
         object.text("service", line.service);
-        object.text("server", line.server);
+        if !line.server.is_empty() {
+            object.text("server", line.server);
+        }
         object.number("retries", u64::from(line.retries));
     }
     if let Some(tls) = line.tls {

@@ -1,26 +1,4 @@
-//! Sending a request a second time.
-
-/// The bytes of a request that could be sent again.
-#[derive(Debug)]
-pub(crate) enum Replay {
-    /// It cannot: not to be done twice ([`Retry`]), or too long to keep, or sent again already.
-    Impossible,
-    /// All that was sent so far.
-    Kept(Vec<u8>),
-}
-
-impl Replay {
-    /// A longer request is not kept: idempotent ones have small bodies or none.
-    pub(crate) const LONGEST: usize = 16 * 1024;
-
-    /// Gives the bytes out; there is no third time.
-    pub(crate) fn take(&mut self) -> Option<Vec<u8>> {
-        match std::mem::replace(self, Self::Impossible) {
-            Self::Kept(bytes) => Some(bytes),
-            Self::Impossible => None,
-        }
-    }
-}
+//! How many requests may be sent a second time.
 
 /// Bounds retries to a share of the requests, so that they cannot double the load of a server that fails.
 #[derive(Clone, Copy, Debug)]
@@ -74,11 +52,5 @@ mod tests {
         let mut none = Budget::new(0);
         none.earn();
         assert!(!none.spend());
-    }
-
-    #[test]
-    fn the_bytes_are_given_out_once() {
-        let mut replay = Replay::Kept(b"GET".to_vec());
-        assert_eq!((replay.take(), replay.take()), (Some(b"GET".to_vec()), None));
     }
 }

@@ -1,0 +1,33 @@
+//! An exchange and what it needs, borrowed once.
+
+use crate::downstream::Client;
+use crate::exchange::Exchange;
+use crate::keys::{OfService, Store};
+use crate::upstream::{Service, Upstream};
+use crate::worker::Core;
+use weir_reactor::Net;
+
+/// An exchange with both of its connections. Only the worker makes one, and only of parts that all live.
+#[derive(Debug)]
+pub(crate) struct Flow<'a, N: Net> {
+    pub exchange: &'a mut Exchange,
+    pub client: &'a mut Client<N::Socket>,
+    pub upstream: &'a mut Upstream<N::Socket>,
+    pub services: &'a Store<OfService, Service>,
+    pub core: &'a mut Core<N>,
+}
+
+impl<N: Net> Flow<'_, N> {
+    /// Has output, interest and deadline of the client's connection updated at the turn's end.
+    #[inline]
+    pub(crate) fn touch_client(&mut self) {
+        self.client.touch(self.exchange.client, &mut self.core.touched.clients);
+    }
+    /// As [`Self::touch_client`], for the server's connection.
+    #[inline]
+    pub(crate) fn touch_upstream(&mut self) {
+        if let Some(id) = self.exchange.upstream() {
+            self.upstream.touch(id, &mut self.core.touched.upstreams);
+        }
+    }
+}

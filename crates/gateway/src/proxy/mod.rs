@@ -1,0 +1,12 @@
+//! The way of a request and its response between two connections: decisions and bytes, without dialling, pooling or removing
+//! anything, which the worker does.
+
+mod flow;
+mod respond;
+mod send;
+mod values;
+
+pub(crate) use flow::Flow;
+pub(crate) use respond::{Completed, Next, note_mended, rules_of};
+pub(crate) use send::{Taken, send_request, upgrade};
+pub(crate) use values::values;

@@ -1,0 +1,291 @@
+//! From the server to the client.
+
+use super::Flow;
+use crate::exchange::{AnswerHalf, Event, Head, HeadStep, Outcome};
+use crate::heads::rewrite::{self, Back, Connection, Cookie};
+use crate::keys::{ClientId, OfService, ServiceId, Store};
+use crate::mirror::Fate;
+use crate::observe::By;
+use crate::reason::Reason;
+use crate::upstream::Service;
+use crate::worker::Core;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+use std::time::Duration;
+use weir_http1::{
+    BodyDecoder, BodyError, Framing, Limits, Mended, Parse, ResponseError, ResponseHead, Rules, Version,
+};
+use weir_reactor::Net;
+use weir_transport::{End, Fault};
+
+/// What the worker does after a piece of a response.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Nothing: more input continues the exchange.
+    Wait,
+    /// Another server may respond in place of this one, whose response with this status begins at `at`.
+    AskAnother { at: usize, status: u16 },
+    /// The head that ends at `at` switched protocols.
+    Switch { at: usize },
+    /// The response is complete.
+    Complete(Completed),
+    /// The exchange decides.
+    On(Event),
+    /// The exchange ends early.
+    End(Reason),
+    /// The client's connection failed.
+    LoseClient(Fault),
+}
+
+/// A complete response, and what becomes of its connections.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Completed {
+    pub client: ClientId,
+    pub client_persists: bool,
+    pub upstream_persists: bool,
+    pub service: ServiceId,
+    pub status: u16,
+    /// Bytes that followed the response.
+    pub stray: usize,
+}
+
+impl<N: Net> Flow<'_, N> {
+    /// Forwards the input from the server in `inbox[at..]`.
+    pub(crate) fn take_response(&mut self, inbox: &mut [u8], mut at: usize, end: Option<End>) -> Next {
+        self.response_begins(inbox.len() > at);
+        loop {
+            let Self { exchange, client, core, .. } = self;
+            match &mut exchange.answer {
+                AnswerHalf::Awaiting if at == inbox.len() => break,
+                AnswerHalf::Awaiting => match self.take_head(inbox, at) {
+                    ControlFlow::Continue(Some(after)) => at = after,
+                    ControlFlow::Continue(None) => break,
+                    ControlFlow::Break(next) => return next,
+                },
+                AnswerHalf::Forwarding { body, .. } => {
+                    match body.pass(inbox, at, &mut client.transport, &mut core.wire, |_| ()) {
+                        Ok(passed) => {
+                            at += passed.consumed;
+                            if let Some(fault) = passed.receiver_lost {
+                                return Next::LoseClient(fault);
+                            }
+                        }
+                        Err(error) => return Next::End(Reason::BadResponseBody(error)),
+                    }
+                    break;
+                }
+            }
+        }
+        self.response_taken(&inbox[at..], end)
+    }
+
+    /// Notes the first bytes of a response: the gateway sends the request no second time after them.
+    fn response_begins(&mut self, has_input: bool) {
+        if !has_input {
+            return;
+        }
+        let Self { exchange, core, .. } = self;
+        exchange.times.first_byte.get_or_insert(core.net.now());
+        if !exchange.may_ask_another() {
+            core.forget_request(exchange);
+        }
+    }
+
+    /// Takes the head that begins at `inbox[at]`. Returns where its successor begins; `None` if the head is incomplete.
+    fn take_head(&mut self, inbox: &[u8], at: usize) -> ControlFlow<Next, Option<usize>> {
+        match self.core.response.parse(&inbox[at..], &self.exchange.limits) {
+            Ok(Parse::Complete(length)) => {
+                let after = at + length;
+                self.pass_head(&inbox[at..after], inbox, at, after)?;
+                ControlFlow::Continue(Some(after))
+            }
+            Ok(Parse::Partial) => ControlFlow::Continue(None),
+            Err(error) => self.mend_head(inbox, at, error),
+        }
+    }
+
+    /// As [`Self::take_head`], for a head that the parser rejected for `error`: corrects it if the service allows that.
+    #[cold]
+    fn mend_head(
+        &mut self,
+        inbox: &[u8],
+        at: usize,
+        error: ResponseError,
+    ) -> ControlFlow<Next, Option<usize>> {
+        let Self { exchange, core, services, .. } = self;
+        let rules = rules_of(services, exchange.service);
+        let mut head = Vec::new();
+        match core.response.mend(&inbox[at..], &exchange.limits, rules, error, &mut head) {
+            Ok(Some(Mended { length, broken })) => {
+                let after = at + length;
+                let passed = self.pass_head(&head, inbox, at, after);
+                if !matches!(passed, ControlFlow::Break(Next::AskAnother { .. })) {
+                    note_mended(self.core, self.services, self.exchange.service, broken);
+                }
+                passed?;
+                ControlFlow::Continue(Some(after))
+            }
+            Ok(None) => ControlFlow::Continue(None),
+            Err(error) => {
+                let rule = ResponseHead::would_pass(&inbox[at..], &exchange.limits, rules, error);
+                ControlFlow::Break(Next::End(Reason::BadResponse(error, rule)))
+            }
+        }
+    }
+
+    /// Forwards the head that was parsed last, from `buf`; it takes `inbox[at..after]`.
+    fn pass_head(&mut self, buf: &[u8], inbox: &[u8], at: usize, after: usize) -> ControlFlow<Next> {
+        let Self { exchange, client, upstream, services, core, .. } = self;
+        let head = &core.response;
+        let status = head.status;
+        if status >= 400 && exchange.is_to_ask_another(status) {
+            return ControlFlow::Break(Next::AskAnother { at, status });
+        }
+        let facts = Head {
+            length: buf.len(),
+            status,
+            framing: head.framing(exchange.method),
+            persistent: head.persistent,
+            authenticates_connection: head.authenticates_connection,
+            announces_absent_body: head.announces_absent_body(exchange.method),
+        };
+        if facts.framing == Framing::Chunked
+            && status >= 200
+            && let Err(error) = check(&inbox[after..], &exchange.limits)
+        {
+            return ControlFlow::Break(Next::End(Reason::BadResponseBody(error)));
+        }
+        let step = exchange.on_head(facts, core.drain.is_on());
+        let via = exchange.plan.snapshot.via.responses.as_deref();
+        let edits = exchange.plan.response_edits(exchange.route);
+        match step {
+            HeadStep::Skip => {}
+            HeadStep::Interim => {
+                rewrite::interim(buf, head, via, edits, client.transport.stage(&mut core.wire));
+            }
+            HeadStep::Switch => {
+                rewrite::switching(buf, head, via, edits, client.transport.stage(&mut core.wire));
+                return ControlFlow::Break(Next::Switch { at: after });
+            }
+            HeadStep::Final { framing } => {
+                let connection = match (exchange.persistent, exchange.version) {
+                    (false, _) => Connection::Closes,
+                    (true, Version::Http11) => Connection::Persists,
+                    (true, Version::Http10) => Connection::PersistsByConsent,
+                };
+                if let Some(seconds) = head.idle_timeout {
+                    upstream.life.kept = Some(Duration::from_secs(seconds.into()));
+                }
+                if let Some(tempo) = &mut client.tempo {
+                    tempo.answer_begins();
+                }
+                let cookie = match exchange.sets_cookie {
+                    true => services.get(exchange.service).and_then(|service| {
+                        let name = &service.config.sticky.as_ref()?.name;
+                        let secure = client.frontend.tls.is_some();
+                        Some(Cookie { name, value: service.cookie_of(upstream.server)?, secure })
+                    }),
+                    false => None,
+                };
+                let trailers = exchange.accepts_trailers && framing == Framing::Chunked;
+                let date = core.date.line(core.net.now());
+                let back = Back { framing, trailers, connection, edits, cookie, date, via };
+                rewrite::response(buf, head, back, client.transport.stage(&mut core.wire));
+            }
+            HeadStep::End(reason) => return ControlFlow::Break(Next::End(reason)),
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Decides what is next after input; `rest` was not used.
+    fn response_taken(&mut self, rest: &[u8], end: Option<End>) -> Next {
+        let Self { exchange, client, upstream, core, .. } = self;
+        let mut is_complete = exchange.answer.is_complete();
+        if let (AnswerHalf::Forwarding { body, .. }, Some(End::Clean), false) =
+            (&mut exchange.answer, end, is_complete)
+        {
+            is_complete = body.end(client.transport.stage(&mut core.wire)).is_ok();
+        }
+        if is_complete {
+            let completed = self.complete(rest.len());
+            let upstream_persists = completed.upstream_persists && end.is_none();
+            return Next::Complete(Completed { upstream_persists, ..completed });
+        }
+        if end.is_some() {
+            return Next::On(Event::UpstreamEnded { partial: !rest.is_empty() });
+        }
+        upstream.moved |= !exchange.answer.is_awaiting();
+        if !rest.is_empty() {
+            upstream.part = core.note_part(rest);
+            upstream.held = rest.to_vec();
+        }
+        self.touch_client();
+        Next::Wait
+    }
+}
+
+impl<N: Net> Flow<'_, N> {
+    /// The response is complete, followed by `stray` bytes: its client continues with its next request, if its connection persists.
+    fn complete(&mut self, stray: usize) -> Completed {
+        let Self { exchange, client, core, .. } = self;
+        let now = core.net.now();
+        exchange.times.last_byte = Some(now);
+        core.counters.answer(exchange.status, now.saturating_duration_since(exchange.times.head));
+        if exchange.copy.is_some() {
+            core.counters.mirror(Fate::Incomplete);
+        }
+        exchange.cancel_timer(core.net.wheel());
+        client.request_is_over();
+        // The limits of this exchange hold for what the client has not taken yet.
+        let is_special = exchange.policy().has_own_answers || !Rc::ptr_eq(&exchange.plan, &core.plan);
+        if is_special || client.tempo.is_some() {
+            let held_to = Some((Rc::clone(&exchange.plan), Some(exchange.route)));
+            client.tempo.get_or_insert_default().held_to = held_to;
+        }
+        let Outcome { client_persists, upstream_persists } = exchange.outcome();
+        let client_persists = client_persists && !client.is_done();
+        if client_persists {
+            client.goes_on(exchange.client, core);
+        }
+        Completed {
+            client: exchange.client,
+            client_persists,
+            upstream_persists: upstream_persists && stray == 0,
+            service: exchange.service,
+            status: exchange.status,
+            stray,
+        }
+    }
+}
+
+/// Checks the first part of a chunked body, which came with the head: a body that is invalid from the start gets the gateway's
+/// response instead of half of the server's.
+fn check(mut input: &[u8], limits: &Limits) -> Result<(), BodyError> {
+    let mut decoder = BodyDecoder::new(Framing::Chunked, limits);
+    while !decoder.is_complete() {
+        let step = decoder.decode(input)?;
+        if step.consumed == 0 {
+            break;
+        }
+        input = &input[step.consumed..];
+    }
+    Ok(())
+}
+
+/// Counts the rules that a service's response broke and that the service allows to break.
+#[cold]
+pub(crate) fn note_mended<N: Net>(
+    core: &mut Core<N>,
+    services: &Store<OfService, Service>,
+    service: ServiceId,
+    broken: Rules,
+) {
+    if let Some(service) = services.get(service) {
+        core.counters.accept(By::Service(service.config.name.clone()), broken);
+    }
+}
+
+/// The rules that a service allows its responses to break.
+pub(crate) fn rules_of(services: &Store<OfService, Service>, service: ServiceId) -> Rules {
+    services.get(service).map_or(Rules::NONE, |service| service.config.accept)
+}

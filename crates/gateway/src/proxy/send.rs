@@ -1,0 +1,152 @@
+//! From the client to the server: what an attempt sends.
+
+use super::{Flow, values};
+use crate::downstream::Client;
+use crate::exchange::{Exchange, HeldHead, RequestHalf};
+use crate::heads::rewrite::{self, Along};
+use crate::reason::Reason;
+use crate::upstream::{Server, Upstream};
+use crate::worker::Core;
+use std::rc::Rc;
+use weir_http1::{Framing, RequestHead, Span};
+use weir_reactor::Net;
+
+/// Stages the head of a request, and the part of its body that was sent before, for a server's connection.
+pub(crate) fn send_request<N: Net>(
+    exchange: &mut Exchange,
+    held: &HeldHead,
+    client: &Client<N::Socket>,
+    upstream: &mut Upstream<N::Socket>,
+    server: &Server,
+    core: &mut Core<N>,
+) {
+    let plan = Rc::clone(&exchange.plan);
+    let Some(found) = plan.snapshot.routes.get(exchange.route) else { return };
+    let HeldHead { bytes: buf, request: head } = held;
+    let mut values = values(client, head, buf, server.config.authority.as_bytes());
+    if plan.snapshot.tracing.is_some() {
+        exchange.ids.get_or_insert_with(|| Box::new(core.ids.make()));
+    }
+    if let (Some(tracing), Some(ids)) = (&plan.snapshot.tracing, &exchange.ids) {
+        values.request_id = ids.id(tracing, head, buf, client.is_trusted);
+        values.traceparent = ids.traceparent(head, buf);
+        if let Some(entry) = &mut exchange.entry {
+            entry.request_id = String::from_utf8_lossy(values.request_id).into();
+        }
+    }
+    let along = Along {
+        forwarded: &client.forwarded,
+        proxy: client.proxy(),
+        forms: plan.snapshot.forms,
+        upgrade: upgrade(head, buf),
+        path: found.path.as_ref(),
+        was_buffered: exchange.was_held,
+        announces_trailers: found.request_trailers.is_some() && head.framing == Framing::Chunked,
+        via: plan.snapshot.via.requests.as_deref(),
+        underscores: client.frontend.underscores,
+        edits: &found.request,
+        values: &values,
+    };
+    let out = upstream.transport.stage(&mut core.wire);
+    let underscored = rewrite::request(buf, head, &along, out);
+    if exchange.retries == 0 {
+        core.counters.underscored += underscored;
+    }
+    if let Some(body) = &exchange.sent_body {
+        body.write(head.framing, out);
+    }
+}
+
+/// The result of [`Flow::take_body`].
+#[derive(Debug)]
+pub(crate) struct Taken {
+    /// Input that belonged to the body.
+    pub bytes: usize,
+    /// The request is complete, and its copy is due.
+    pub is_complete: bool,
+}
+
+impl<N: Net> Flow<'_, N> {
+    /// Forwards the part of the request's body in `input[at..]`. Errors: why the exchange ends, and the length of the part.
+    pub(crate) fn take_body(mut self, input: &mut [u8], at: usize) -> Result<Taken, (Reason, usize)> {
+        let Self { exchange, client, upstream, core, .. } = &mut self;
+        let (mut is_direct, mut is_lost) = (false, false);
+        let Exchange { request, head, sent_body, copy, .. } = &mut **exchange;
+        let taken = match request {
+            RequestHalf::Done { .. } => return Ok(Taken { bytes: 0, is_complete: false }),
+            RequestHalf::Forwarding(body) => {
+                let tap = |data: &[u8]| {
+                    if let Some(copy) = copy {
+                        copy.take(data);
+                    }
+                    if let Some(head) = head {
+                        sent_body.get_or_insert_default().push(data, head.request.framing);
+                    }
+                };
+                let passed = body.pass(input, at, &mut upstream.transport, &mut core.wire, tap);
+                if let Some(sent) = sent_body.as_mut().filter(|_| body.is_complete()) {
+                    body.write_trailers(sent.trailers.get_or_insert_default());
+                }
+                passed.map(|passed| {
+                    is_direct = body.is_direct();
+                    is_lost = passed.receiver_lost.is_some();
+                    (passed.consumed, body.passed())
+                })
+            }
+            RequestHalf::Discarding(body) => {
+                is_direct = true;
+                body.discard(&input[at..]).map(|taken| (taken, 0))
+            }
+        };
+        let (bytes, passed) = taken.map_err(|error| (Reason::BadRequestBody(error), 0))?;
+        exchange.awaits_continue &= bytes == 0;
+        exchange.received = exchange.received.max(passed);
+        if passed > exchange.policy().max_body {
+            return Err((Reason::BodyTooLarge, bytes));
+        }
+        // Until the connection opens, nothing has left, and back-pressure limits what is kept.
+        let is_too_long = exchange.sent_body.as_ref().is_some_and(|sent| sent.is_too_long());
+        if upstream.transport.is_open() && (is_direct || is_too_long) {
+            core.forget_request(exchange);
+        }
+        if is_lost {
+            exchange.request.discard();
+        }
+        exchange.request.settle();
+        let is_done = exchange.request.is_done();
+        if is_done {
+            exchange.times.sent = Some(core.net.now());
+            upstream.moved = true;
+        }
+        client.moved |= bytes > 0;
+        let is_complete = is_done && exchange.copy.is_some();
+        self.touch_upstream();
+        Ok(Taken { bytes, is_complete })
+    }
+
+    /// The server's connection is open, so that the request may have left: forgets it, unless it may be sent again nevertheless.
+    #[cold]
+    pub(crate) fn opened(self) {
+        let Self { exchange, core, .. } = self;
+        let is_too_long = exchange.sent_body.as_ref().is_some_and(|sent| sent.is_too_long());
+        if !exchange.is_repeatable || exchange.policy().retry.on.is_empty() || is_too_long {
+            core.forget_request(exchange);
+        }
+    }
+}
+
+/// The protocols that the client may switch to. A request with a body may not: the client would not wait for the answer
+/// before it sends the body, so the body's end and the new protocol's begin are a matter of trust. Cleartext HTTP/2
+/// would carry requests past the gateway.
+#[inline]
+pub(crate) fn upgrade(head: &RequestHead, buf: &[u8]) -> Option<Span> {
+    head.upgrade.filter(|protocols| head.framing.is_empty() && !names_h2c(protocols.of(buf)))
+}
+
+/// Whether a list of protocols, each perhaps with a version, has cleartext HTTP/2: the server may choose any of them.
+fn names_h2c(protocols: &[u8]) -> bool {
+    protocols.split(|byte| *byte == b',').any(|protocol| {
+        let name = protocol.split(|byte| *byte == b'/').next().unwrap_or_default();
+        name.trim_ascii().eq_ignore_ascii_case(b"h2c")
+    })
+}

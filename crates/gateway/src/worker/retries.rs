@@ -1,0 +1,131 @@
+//! Further attempts of an exchange: on a new connection, or at another server.
+
+use super::Worker;
+use super::attempts::Unavailable;
+use crate::exchange::{Attempt, Budget};
+use crate::keys::{ExchangeId, ServiceId, UpstreamId};
+use crate::proxy::send_request;
+use crate::reason::Reason;
+use crate::upstream::{Counted, Job, Wish};
+use weir_reactor::Net;
+
+impl<N: Net> Worker<N> {
+    /// Sends the request of an exchange again, on a new connection to the same server, or to another one if that is down or
+    /// ejected by now, or another configuration has replaced it.
+    pub(super) fn retry(&mut self, id: ExchangeId) {
+        let Some(flow) = self.flow(id) else { return self.broken(id, "a retry without its connections") };
+        let (client, service, key) = (flow.exchange.client, flow.exchange.service, flow.exchange.key);
+        let (lost, server) = (flow.exchange.upstream(), flow.upstream.server);
+        if !self.spend_retry(service) {
+            return self.end_exchange(id, Reason::UpstreamClosed);
+        }
+        if let Some(lost) = lost {
+            self.drop_upstream(lost);
+        }
+        let now = self.core.net.now();
+        let server = match self.servers.get_mut(server).is_some_and(|server| server.is_available(now)) {
+            true => Ok(server),
+            false => self.choose(service, Wish { key, avoid: Some(server), ..Wish::default() }),
+        };
+        match server.map_err(Unavailable::Failed).and_then(|server| self.dial(server, client)) {
+            Ok(dialled) => self.resend(id, dialled),
+            Err(unavailable) => self.end_exchange(id, unavailable.into()),
+        }
+    }
+
+    /// Sends the request of an exchange to another server in place of forwarding this one's response. Returns whether it does:
+    /// without another server, or a retry left, the client gets this response.
+    #[cold]
+    pub(super) fn ask_another(&mut self, id: ExchangeId, status: u16) -> bool {
+        let Some(flow) = self.flow(id) else { return false };
+        let (client, service) = (flow.exchange.client, flow.exchange.service);
+        let (lost, server) = (flow.exchange.upstream(), flow.upstream.server);
+        let wish =
+            Wish { key: flow.exchange.key, asked: [Some(server), flow.exchange.asked], ..Wish::default() };
+        flow.exchange.others -= 1;
+        let others = std::mem::take(&mut flow.exchange.others);
+        let Ok(chosen) = self.choose_other(service, wish) else { return false };
+        if !self.spend_retry(service) {
+            return false;
+        }
+        let Ok(dialled) = self.dial(chosen, client) else { return false };
+        if let Some(exchange) = self.exchanges.get_mut(id) {
+            exchange.asked = Some(server);
+            exchange.others = others;
+            exchange.times.first_byte = None;
+        }
+        if !self.note_failure(service, server, status)
+            && let Some(server) = self.servers.get_mut(server)
+        {
+            server.succeeded();
+            server.count(status);
+        }
+        if let Some(lost) = lost {
+            self.drop_upstream(lost);
+        }
+        self.resend(id, dialled);
+        true
+    }
+
+    /// Sends the request of an exchange to another server: nothing of it has left.
+    pub(super) fn elsewhere(&mut self, id: ExchangeId, reason: Reason) {
+        let Some(flow) = self.flow(id) else {
+            return self.broken(id, "an attempt that failed without its connections");
+        };
+        let (client, service) = (flow.exchange.client, flow.exchange.service);
+        let (lost, server) = (flow.exchange.upstream(), flow.upstream.server);
+        let wish = Wish {
+            key: flow.exchange.key,
+            avoid: Some(server),
+            asked: [flow.exchange.asked, None],
+            sticky: None,
+        };
+        if !flow.exchange.is_kept() || !self.spend_retry(service) {
+            return self.end_exchange(id, reason);
+        }
+        let chosen = self.choose_other(service, wish).map_err(Unavailable::Failed);
+        let Ok(dialled) = chosen.and_then(|server| self.dial(server, client)) else {
+            // Which records the server's failure, too.
+            return self.end_exchange(id, reason);
+        };
+        if let Some(lost) = lost {
+            self.drop_upstream(lost);
+        }
+        if let Some(failure) = reason.failure() {
+            self.blame(service, server, failure, Counted::No);
+        }
+        self.resend(id, dialled);
+    }
+
+    /// Whether one more retry is within the budget of a service.
+    fn spend_retry(&mut self, service: ServiceId) -> bool {
+        self.services.get_mut(service).is_some_and(|service| Budget::spend(&mut service.retries))
+    }
+
+    /// Sends the request of an exchange again, on a connection that was just dialled.
+    fn resend(&mut self, id: ExchangeId, dialled: UpstreamId) {
+        if let Some(exchange) = self.exchanges.get_mut(id) {
+            exchange.attempt = Some(Attempt { upstream: dialled, reused: false });
+        }
+        self.assign(dialled, Job::Exchange(id));
+        let servers = &self.servers;
+        let (Some(exchange), Some(upstream)) = (self.exchanges.get_mut(id), self.upstreams.get_mut(dialled))
+        else {
+            return self.broken(id, "a further attempt without its connection");
+        };
+        let (Some(client), Some(server), Some(head)) =
+            (self.clients.get_mut(exchange.client), servers.get(upstream.server), exchange.head.take())
+        else {
+            return self.broken(id, "a further attempt without its request");
+        };
+        exchange.retries += 1;
+        exchange.request.resume();
+        exchange.times.attempt = self.core.net.now();
+        exchange.times.connected = None;
+        send_request(exchange, &head, client, upstream, server, &mut self.core);
+        exchange.head = Some(head);
+        self.core.counters.retries += 1;
+        client.touch(exchange.client, &mut self.core.touched.clients);
+        upstream.touch(dialled, &mut self.core.touched.upstreams);
+    }
+}
