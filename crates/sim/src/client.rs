@@ -1,5 +1,6 @@
 //! A client of the gateway: sends requests, checks every byte of every response, and sometimes disconnects early.
 
+use crate::Invariant;
 use crate::ledger::{Entry, Ledger, Outcome};
 use crate::message::{ANSWER, ATTEMPT, Ask, COPY, name, pattern};
 use crate::peer::{End, Peer};
@@ -180,7 +181,8 @@ impl Client {
         self.waiting.pop_front();
         self.switched = Some(Switched { id, got: Vec::new() });
         let Some(switch) = ledger.entries.get(id).and_then(|entry| entry.ask.switch) else {
-            return ledger.violation(format!("#{id} got a protocol that it did not ask for"));
+            return ledger
+                .violation(Invariant::Messages, format!("#{id} got a protocol that it did not ask for"));
         };
         ledger.note(|| format!("client {} of #{id} speaks another protocol", self.peer.link));
         self.peer.say(&pattern(id, switch.up));
@@ -200,15 +202,20 @@ impl Client {
                 let Some(id) = self.waiting.front().copied() else {
                     let bytes = self.peer.input.len();
                     self.peer.input.clear();
-                    return ledger
-                        .violation(format!("client {link} got {bytes} bytes that it did not ask for"));
+                    return ledger.violation(
+                        Invariant::Bytes,
+                        format!("client {link} got {bytes} bytes that it did not ask for"),
+                    );
                 };
                 let mut head = ResponseHead::new();
                 match head.parse(&self.peer.input, &Limits::default()) {
                     Ok(Parse::Partial) => return,
                     Err(error) => {
                         self.peer.input.clear();
-                        return ledger.violation(format!("client {link} got a bad answer to #{id}: {error}"));
+                        return ledger.violation(
+                            Invariant::Messages,
+                            format!("client {link} got a bad answer to #{id}: {error}"),
+                        );
                     }
                     Ok(Parse::Complete(length)) => {
                         let bytes: Vec<u8> = self.peer.input.drain(..length).collect();
@@ -226,7 +233,7 @@ impl Client {
             };
             while !body.decoder.is_complete() {
                 let Ok(step) = body.decoder.decode(&self.peer.input) else {
-                    return ledger.violation(format!("client {link} got a bad body"));
+                    return ledger.violation(Invariant::Messages, format!("client {link} got a bad body"));
                 };
                 body.bytes.extend_from_slice(&self.peer.input[step.data]);
                 self.peer.input.drain(..step.consumed);
@@ -264,15 +271,15 @@ impl Client {
             _ => None,
         };
         if let Some(wrong) = wrong {
-            ledger.violation(wrong);
+            ledger.violation(Invariant::Owner, wrong);
         }
         if let Some(named) = &named
             && *named != id.to_string()
         {
-            ledger.violation(format!("the answer to #{named} went to the client of #{id}"));
+            ledger.violation(Invariant::Owner, format!("the answer to #{named} went to the client of #{id}"));
         }
         if named.is_none() && head.status < 400 {
-            ledger.violation(format!("#{id} got {} from nobody", head.status));
+            ledger.violation(Invariant::Owner, format!("#{id} got {} from nobody", head.status));
         }
         let framing = head.framing(method);
         self.told_close |= !head.persistent || framing == Framing::UntilClose;
@@ -299,7 +306,10 @@ impl Client {
         };
         if body.status != status || body.bytes != wanted {
             let (wanted, got) = (wanted.len(), body.bytes.len());
-            ledger.violation(format!("#{id} got {} with {got} bytes, not its {wanted}", body.status));
+            ledger.violation(
+                Invariant::Bytes,
+                format!("#{id} got {} with {got} bytes, not its {wanted}", body.status),
+            );
         }
         ledger.outcome(id, Outcome::Answered);
     }
@@ -340,7 +350,10 @@ impl Client {
             let wanted = ledger.entries.get(id).and_then(|entry| entry.ask.switch).map_or(0, |it| it.down);
             let is_all = got == pattern(id ^ ANSWER, wanted);
             if end == End::Clean && !is_all {
-                ledger.violation(format!("#{id} got {} bytes of another protocol, not {wanted}", got.len()));
+                ledger.violation(
+                    Invariant::Bytes,
+                    format!("#{id} got {} bytes of another protocol, not {wanted}", got.len()),
+                );
             }
             ledger.outcome(id, if is_all { Outcome::Answered } else { Outcome::Lost });
         }

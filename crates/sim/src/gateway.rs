@@ -1,5 +1,6 @@
 //! The gateway's workers, their mail and their log.
 
+use crate::Invariant;
 use crate::ledger::Ledger;
 use crate::net::{SimListener, SimNet, SimSocket};
 use crate::plan::Plan;
@@ -30,6 +31,8 @@ pub(crate) struct Gateway {
     counters: Counters,
     /// Log lines of all workers.
     pub(crate) log: Vec<String>,
+    /// Access log lines of all workers.
+    pub(crate) requests: Vec<String>,
     most_connections: usize,
 }
 
@@ -65,7 +68,12 @@ impl Gateway {
                 &bound,
             ),
         };
-        let workers: Vec<_> = workers.expect("nothing here can fail").into_iter().map(Some).collect();
+        let workers = workers.expect("nothing here can fail").into_iter();
+        let logging = |worker: WorkerHarness<SimNet>| match plan.access_log {
+            true => worker.logging_requests(),
+            false => worker,
+        };
+        let workers: Vec<_> = workers.map(logging).map(Some).collect();
         Self {
             world: Rc::clone(world),
             mail: workers.iter().map(|_| VecDeque::new()).collect(),
@@ -76,6 +84,7 @@ impl Gateway {
             down: vec![false; plan.servers],
             counters: Counters::default(),
             log: Vec::new(),
+            requests: Vec::new(),
             most_connections: plan.most_connections.unwrap_or(usize::MAX),
         }
     }
@@ -83,6 +92,11 @@ impl Gateway {
     /// The servers that may receive requests.
     pub(crate) fn standing(&self) -> &Standing {
         &self.standing
+    }
+
+    /// Look-ups in the stores of the workers that run.
+    pub(crate) fn look_ups(&self) -> u64 {
+        self.workers.iter().flatten().map(WorkerHarness::look_ups).sum()
     }
 
     /// Whether any worker is running.
@@ -269,10 +283,13 @@ impl Gateway {
         let timers = self.world.borrow().listeners[worker].timers;
         // One per connection, one for the listener's pause in accepting, one for the drain.
         if timers > clients + upstreams + 2 {
-            ledger.violation(format!("{timers} timers for {clients} clients and {upstreams} upstreams"));
+            ledger.violation(
+                Invariant::Leftovers,
+                format!("{timers} timers for {clients} clients and {upstreams} upstreams"),
+            );
         }
         if let Err(error) = turned {
-            ledger.violation(format!("the gateway failed: {error}"));
+            ledger.violation(Invariant::Progress, format!("the gateway failed: {error}"));
         }
         let is_drained = harness.is_drained();
         self.judge(worker, ledger);
@@ -284,8 +301,13 @@ impl Gateway {
 
     /// Checks a worker's new connections and log lines.
     fn judge(&mut self, worker: usize, ledger: &mut Ledger) {
-        let lines =
-            self.workers[worker].as_mut().map_or_else(Vec::new, weir_gateway::harness::WorkerHarness::lines);
+        let (lines, requests) =
+            self.workers[worker].as_mut().map(|bare| (bare.lines(), bare.requests())).unwrap_or_default();
+        for line in &requests {
+            // The time is not the simulated one.
+            ledger.note(|| line.split_once(',').map_or("", |(_time, rest)| rest).to_owned());
+        }
+        self.requests.extend(requests);
         let now = self.world.borrow().now;
         let ejections: Vec<_> = lines.iter().filter_map(|line| ejected(line, now)).collect();
         let attempts = std::mem::take(&mut self.world.borrow_mut().attempts);
@@ -296,12 +318,15 @@ impl Gateway {
             let open = world.live().filter(is_open).count();
             if open > self.most_connections && to[1] == 18 {
                 let most = self.most_connections;
-                ledger.violation(format!("{open} connections to {to:?}, and {most} are allowed"));
+                ledger.violation(
+                    Invariant::Limits,
+                    format!("{open} connections to {to:?}, and {most} are allowed"),
+                );
             }
             if self.most_connections == usize::MAX
                 && let Some(why) = self.standing.wrong_connection(worker, to, &ejections, &world)
             {
-                ledger.violation(format!("a connection to {to:?}: {why}"));
+                ledger.violation(Invariant::Servers, format!("a connection to {to:?}: {why}"));
             }
         }
         for ejection in ejections {
@@ -309,7 +334,7 @@ impl Gateway {
         }
         for line in lines {
             if line.contains("internal_error") {
-                ledger.violation(line.clone());
+                ledger.violation(Invariant::Progress, line.clone());
             }
             ledger.note(|| line.clone());
             self.log.push(line);

@@ -1,8 +1,10 @@
-//! Rules that hold during a run, and at its end.
+//! The checks of a run as a whole, during the run and at its end.
 
+use crate::Invariant;
 use crate::ledger::{Entry, Outcome};
 use crate::net::peer_address;
 use crate::run::Run;
+use std::collections::HashMap;
 use std::time::Duration;
 use weir_gateway::harness::LeakCheck;
 
@@ -16,7 +18,7 @@ impl Run<'_> {
             let (Some(to), Some(entry)) = (link.to, self.ledger.entries.get(id)) else { continue };
             let wrong = self.gateway.standing().wrong_request(link.worker, to, entry.at, &world);
             if let Some(why) = wrong.filter(|_| !is_limited) {
-                self.ledger.violation(format!("#{id} came to {to:?}: {why}"));
+                self.ledger.violation(Invariant::Servers, format!("#{id} came to {to:?}: {why}"));
             }
         }
     }
@@ -33,8 +35,8 @@ impl Run<'_> {
         if waiting > 0 && (pooled > 0 || slots < most) {
             let what =
                 format!("{waiting} requests wait, {pooled} connections are idle, {slots} of {most} are open");
-            if !self.ledger.violations.contains(&what) {
-                self.ledger.violation(what);
+            if !self.ledger.violations.iter().any(|known| known.ends_with(&what)) {
+                self.ledger.violation(Invariant::Limits, what);
             }
         }
     }
@@ -44,7 +46,7 @@ impl Run<'_> {
         self.played = self.world.borrow().now;
         if let Some(client) = self.clients.first() {
             let text = format!("{client:?}").chars().take(300).collect::<String>();
-            self.ledger.violation(format!("a client waits for ever: {text}"));
+            self.ledger.violation(Invariant::Progress, format!("a client waits for ever: {text}"));
             return;
         }
         let end = self.world.borrow().now + Duration::from_secs(4000);
@@ -55,11 +57,11 @@ impl Run<'_> {
         }
         let leak_check = self.gateway.leak_check();
         if leak_check != LeakCheck::default() {
-            self.ledger.violation(format!("left behind: {leak_check:?}"));
+            self.ledger.violation(Invariant::Leftovers, format!("left behind: {leak_check:?}"));
         }
         let timers = self.gateway.timers();
         if timers > 0 {
-            self.ledger.violation(format!("left behind: {timers} timers"));
+            self.ledger.violation(Invariant::Leftovers, format!("left behind: {timers} timers"));
         }
         let (open, queued) = {
             let world = self.world.borrow();
@@ -67,10 +69,11 @@ impl Run<'_> {
             (open, world.listeners.iter().map(|listener| listener.backlog.len()).sum::<usize>())
         };
         if open > queued {
-            self.ledger.violation(format!("left behind: {} connections", open - queued));
+            self.ledger
+                .violation(Invariant::Leftovers, format!("left behind: {} connections", open - queued));
         }
         if self.draining.is_some() && self.gateway.is_there() {
-            self.ledger.violation("the drain does not end".to_owned());
+            self.ledger.violation(Invariant::Progress, "the drain does not end".to_owned());
         }
     }
 
@@ -88,20 +91,26 @@ impl Run<'_> {
             let has_reason = self.has_reason(entry);
             let reasons = self.reasons(id);
             if reasons > 1 {
-                wrong.push(format!("#{id} has ended for {reasons} reasons"));
+                wrong.push((Invariant::Outcome, format!("#{id} has ended for {reasons} reasons")));
             }
             match entry.outcome {
-                None => wrong.push(format!("#{id} has no outcome")),
+                None => wrong.push((Invariant::Outcome, format!("#{id} has no outcome"))),
                 Some(Outcome::Answered) => {
                     self.outcomes[0] += 1;
                     if entry.is_passed_on == Some(false) && !has_reason {
-                        wrong.push(format!("#{id} was not passed on to its end after the switch"));
+                        wrong.push((
+                            Invariant::Bytes,
+                            format!("#{id} was not passed on to its end after the switch"),
+                        ));
                     }
                 }
                 Some(Outcome::Refused(status)) => {
                     self.outcomes[1] += 1;
                     if !has_reason {
-                        wrong.push(format!("#{id} got {status}, and the log does not say why"));
+                        wrong.push((
+                            Invariant::Reason,
+                            format!("#{id} got {status}, and the log does not say why"),
+                        ));
                     }
                 }
                 Some(Outcome::Lost) => {
@@ -109,7 +118,10 @@ impl Run<'_> {
                     // A tunnelled connection may end in any way.
                     let may_be_lost = self.plan.tunnels || entry.is_passed || self.came_too_late(entry);
                     if !has_reason && !may_be_lost {
-                        wrong.push(format!("#{id} is lost, and the log does not say why"));
+                        wrong.push((
+                            Invariant::Reason,
+                            format!("#{id} is lost, and the log does not say why"),
+                        ));
                     }
                 }
                 Some(Outcome::Forgone) => self.outcomes[3] += 1,
@@ -121,18 +133,22 @@ impl Run<'_> {
             let lost = lost.filter(|entry| !is_excused(entry)).count();
             let foregone = self.outcomes[3] > 0 && !self.plan.drains;
             if lost > 0 || self.outcomes[1] > 0 || foregone {
-                wrong.push(format!("nothing was wrong, and not all were answered: {:?}", self.outcomes));
+                wrong.push((
+                    Invariant::Calm,
+                    format!("nothing was wrong, and not all were answered: {:?}", self.outcomes),
+                ));
             }
             if !self.plan.rough && self.played > Duration::from_secs(1) {
-                wrong.push(format!("nothing takes time, and it took {:?}", self.played));
+                wrong.push((Invariant::Calm, format!("nothing takes time, and it took {:?}", self.played)));
             }
             if let Some(line) = self.gateway.log.first() {
-                wrong.push(format!("nothing was wrong, and the log says: {line}"));
+                wrong.push((Invariant::Calm, format!("nothing was wrong, and the log says: {line}")));
             }
         }
         wrong.extend(self.wrong_counts());
-        for what in wrong {
-            self.ledger.violation(what);
+        wrong.extend(self.wrong_lines());
+        for (invariant, what) in wrong {
+            self.ledger.violation(invariant, what);
         }
     }
 
@@ -176,30 +192,66 @@ impl Run<'_> {
         ends_idle && was_late || (self.draining.is_some() || is_cut_short) && was_slow
     }
 
+    /// The access log has one complete line for each request with a complete head.
+    fn wrong_lines(&self) -> Vec<(Invariant, String)> {
+        const ALWAYS: [&str; 3] = ["time", "listener", "status"];
+        const OF_A_HEAD: [&str; 3] = ["method", "host", "target"];
+        let (mut wrong, mut counts) = (Vec::new(), HashMap::<String, usize>::new());
+        for line in &self.gateway.requests {
+            let is_exchange = line.contains("\"service\":");
+            let needed = ALWAYS.iter().chain(OF_A_HEAD.iter().filter(|_| is_exchange));
+            let missing: Vec<_> = needed.filter(|name| !line.contains(&format!("\"{name}\":"))).collect();
+            if !missing.is_empty() {
+                wrong.push((Invariant::AccessLine, format!("a line without {missing:?}: {line}")));
+            }
+            if is_exchange && let Some(id) = target(line) {
+                *counts.entry(id.to_owned()).or_default() += 1;
+            }
+        }
+        let is_logged = self.plan.access_log && !self.plan.tunnels;
+        for (id, entry) in self.ledger.entries.iter().enumerate() {
+            let count = counts.remove(&id.to_string()).unwrap_or_default();
+            let has_arrived = !entry.arrivals.is_empty() && !entry.is_passed && is_logged;
+            if count > 1 || (count == 0 && has_arrived) {
+                wrong.push((Invariant::AccessLine, format!("#{id} has {count} lines in the access log")));
+            }
+        }
+        wrong
+    }
+
     /// Each exchange ends once, and retries stay within their budget.
-    fn wrong_counts(&self) -> Vec<String> {
+    fn wrong_counts(&self) -> Vec<(Invariant, String)> {
         let mut wrong = Vec::new();
         let counters = self.gateway.counters();
         let ended: u64 = counters.ended().map(|(_, count)| count).sum();
         let answers: u64 = counters.answers.iter().sum();
         let requests = counters.requests;
         if !(requests..=requests + ended).contains(&answers) {
-            wrong.push(format!("{requests} requests have {answers} ends, of which {ended} early"));
+            wrong.push((
+                Invariant::Counters,
+                format!("{requests} requests have {answers} ends, of which {ended} early"),
+            ));
         }
         let budgets = self.plan.workers as u64;
         let percent = u64::from(self.plan.retry_percent);
         let most = if percent == 0 { 0 } else { 100 * budgets + (requests + ended) * percent / 100 };
         if counters.retries > most {
-            wrong.push(format!("{} retries for {requests} requests", counters.retries));
+            wrong.push((Invariant::Once, format!("{} retries for {requests} requests", counters.retries)));
         }
         let repeated: usize =
             self.ledger.entries.iter().map(|entry| entry.arrivals.len().saturating_sub(1)).sum();
         if repeated as u64 > counters.retries {
-            wrong.push(format!(
-                "{repeated} requests came again, and {} retries are counted",
-                counters.retries
+            wrong.push((
+                Invariant::Once,
+                format!("{repeated} requests came again, and {} retries are counted", counters.retries),
             ));
         }
         wrong
     }
+}
+
+/// The last part of the path in a line of the access log: the ID of the request.
+fn target(line: &str) -> Option<&str> {
+    let target = line.split_once("\"target\":\"")?.1.split_once('"')?.0;
+    target.rsplit('/').next()
 }

@@ -1,5 +1,6 @@
 //! The fate of each request: the facts that all checks use.
 
+use crate::Invariant;
 use crate::message::{Ask, Failure, name};
 use crate::setting::RETRIED;
 use crate::world::World;
@@ -14,7 +15,7 @@ pub(crate) struct Ledger {
     pub(crate) entries: Vec<Entry>,
     /// Arrivals at origins that the checks have not seen yet.
     pub(crate) arrived: Vec<(usize, Arrival)>,
-    /// Violated rules.
+    /// Violated invariants.
     pub(crate) violations: Vec<String>,
     /// All events, in order.
     pub(crate) trace: Vec<String>,
@@ -91,8 +92,9 @@ pub(crate) enum Outcome {
 }
 
 impl Ledger {
-    /// Notes a violated rule.
-    pub(crate) fn violation(&mut self, what: String) {
+    /// Notes a violation.
+    pub(crate) fn violation(&mut self, invariant: Invariant, what: String) {
+        let what = format!("{invariant}: {what}");
         self.note(|| format!("VIOLATION {what}"));
         self.violations.push(what);
     }
@@ -153,7 +155,7 @@ impl Ledger {
         };
         if !wrong.is_empty() {
             let method = name(entry.ask.method);
-            self.violation(format!("#{id} {method} arrived {wrong}"));
+            self.violation(Invariant::Once, format!("#{id} {method} arrived {wrong}"));
         }
     }
 
@@ -169,9 +171,12 @@ impl Ledger {
             Some(entry) if entry.outcome.is_none() => entry.outcome = Some(outcome),
             Some(entry) => {
                 let before = entry.outcome;
-                self.violation(format!("#{id} has two outcomes: {before:?}, {outcome:?}"));
+                self.violation(
+                    Invariant::Outcome,
+                    format!("#{id} has two outcomes: {before:?}, {outcome:?}"),
+                );
             }
-            None => self.violation(format!("#{id} was never asked")),
+            None => self.violation(Invariant::Outcome, format!("#{id} was never asked")),
         }
     }
 }

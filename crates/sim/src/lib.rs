@@ -3,18 +3,33 @@
 //!
 //! The worker is the production code; only its `Net` is simulated. So the simulation reaches any order of events, the
 //! same seed reproduces the same run, and an hour passes in a millisecond. [`run()`] plays a [`Plan`] to its end and
-//! checks throughout that:
-//! - no byte is lost, duplicated or sent to another connection;
-//! - each request ends once, with its response or with a reason in the log;
-//! - a request that may have had an effect arrives once; after an error only other servers receive it, and its client
-//!   receives the last response alone;
-//! - the worker leaves no connection, exchange or timer behind, and a drain ends.
+//! checks these invariants throughout; a green run proves them for its plan and seed:
 //!
-//! [`shrink`] reduces a failing run.
+//! 1. **Bytes.** Each body, head and byte after an upgrade arrives whole and unchanged, and nothing else arrives.
+//! 2. **Messages.** Clients and origins receive valid HTTP, and valid PROXY headers, only.
+//! 3. **Owner.** A response reaches the client of its request; an origin learns the client's address; a connection that
+//!    belongs to one client serves no other.
+//! 4. **Once.** A request arrives once. It arrives again only if its method and size allow that, after a reused connection
+//!    closed without a byte of a response, or at another server after an error, and retries stay within their budget.
+//! 5. **Outcome.** Each request ends once: with its response, with an error from the gateway, or with a closed connection.
+//! 6. **Reason.** Each request that ends early has a reason in the log.
+//! 7. **Access line.** Each request that an origin received has one line in the access log, and the line is complete.
+//! 8. **Servers.** No request and no connection goes to a server that is drained; none to a server that is down or ejected
+//!    while another one is good.
+//! 9. **Limits.** No server has more connections than its limit, and no request waits while a connection is free.
+//! 10. **Configuration.** A request follows one configuration from its begin to its end, and none that was replaced before.
+//! 11. **Leftovers.** At the end no connection, exchange, tunnel, mirror, queue entry or timer remains.
+//! 12. **Progress.** The worker never turns without effect, no client waits without end, a drain ends in time, and the
+//!     worker never fails or reports an internal error.
+//! 13. **Calm.** Without a fault in the plan, every request gets its response, at once and without a line in the log.
+//! 14. **Counters.** The counters of requests, responses and early ends agree.
+//!
+//! A violation begins with the number and name of its invariant. [`shrink`] reduces a failing run.
 
 mod client;
 mod gateway;
 mod host;
+mod invariant;
 mod judge;
 mod ledger;
 mod message;
@@ -31,6 +46,7 @@ mod tls;
 mod world;
 
 pub use host::Host;
+pub(crate) use invariant::Invariant;
 pub use plan::{Plan, shrink};
 pub use raw::connection;
 pub use run::{Report, Steady, run};

@@ -1,5 +1,6 @@
 //! An origin's connection: checks every request, and responds correctly or with a fault.
 
+use crate::Invariant;
 use crate::ledger::{Arrival, Ledger, Repeats};
 use crate::message::{
     ANSWER, ATTEMPT, Answer, COPY, Failure, PROTOCOL, Switch, error, name, pattern, write_body,
@@ -256,7 +257,10 @@ impl Origin {
                     Err(error) => {
                         let id = request.id;
                         self.close();
-                        return ledger.violation(format!("an origin got a bad body of #{id}: {error}"));
+                        return ledger.violation(
+                            Invariant::Messages,
+                            format!("an origin got a bad body of #{id}: {error}"),
+                        );
                     }
                 };
                 request.body.extend_from_slice(&self.peer.input[step.data]);
@@ -270,7 +274,10 @@ impl Origin {
             }
             if request.body != pattern(request.id, request.length) {
                 let (id, got, wanted) = (request.id, request.body.len(), request.length);
-                ledger.violation(format!("an origin got {got} bytes as the body of #{id}, not its {wanted}"));
+                ledger.violation(
+                    Invariant::Bytes,
+                    format!("an origin got {got} bytes as the body of #{id}, not its {wanted}"),
+                );
             }
             let Some(request) = self.request.take() else { return };
             if !request.is_answered {
@@ -295,7 +302,10 @@ impl Origin {
                 true
             }
             Err(error) => {
-                ledger.violation(format!("origin {} got a bad PROXY header: {error}", self.peer.link));
+                ledger.violation(
+                    Invariant::Messages,
+                    format!("origin {} got a bad PROXY header: {error}", self.peer.link),
+                );
                 self.close();
                 false
             }
@@ -311,7 +321,7 @@ impl Origin {
             Ok(Parse::Partial) => return false,
             Err(error) => {
                 self.close();
-                ledger.violation(format!("origin {link} got a bad request: {error}"));
+                ledger.violation(Invariant::Messages, format!("origin {link} got a bad request: {error}"));
                 return false;
             }
         };
@@ -328,7 +338,10 @@ impl Origin {
         let (body, answer) = (field("x-body").parse().ok(), Answer::parse(&field("x-answer")));
         let (Some(entry), Some(length), Some(answer)) = (ledger.entries.get_mut(id), body, answer) else {
             self.close();
-            ledger.violation(format!("origin {link} got a request that nobody sent: {target}"));
+            ledger.violation(
+                Invariant::Owner,
+                format!("origin {link} got a request that nobody sent: {target}"),
+            );
             return false;
         };
         let (ask, below, oldest, source) = (entry.ask.method, entry.ask.below, entry.oldest, entry.source);
@@ -337,32 +350,39 @@ impl Origin {
         let copies = entry.copies;
         ledger.note(|| format!("origin {link} gets #{id} {}", name(head.method)));
         if head.method != ask || target != format!("{below}/{id}") {
-            ledger.violation(format!("#{id} arrived as {} {target}", name(head.method)));
+            ledger.violation(Invariant::Bytes, format!("#{id} arrived as {} {target}", name(head.method)));
         }
         if copies > 1 {
-            ledger.violation(format!("#{id} was copied {copies} times"));
+            ledger.violation(Invariant::Once, format!("#{id} was copied {copies} times"));
         }
         if is_passed != self.site.is_passed {
-            ledger.violation(format!("#{id} came to another origin than its own"));
+            ledger.violation(Invariant::Owner, format!("#{id} came to another origin than its own"));
         }
         let said = field("x-forwarded-for").parse::<IpAddr>().ok();
         let known = source.filter(|_| !is_passed);
         if known.is_some_and(|known| said != Some(known.ip())) {
-            ledger.violation(format!("#{id} is of {source:?}, and arrived as of {said:?}"));
+            ledger.violation(Invariant::Owner, format!("#{id} is of {source:?}, and arrived as of {said:?}"));
         }
         if let Some(announced) = self.announced {
             if known.is_some_and(|known| announced != Some(known)) {
-                ledger.violation(format!(
-                    "#{id} is of {source:?}, and arrived on a connection of {announced:?}"
-                ));
+                ledger.violation(
+                    Invariant::Owner,
+                    format!("#{id} is of {source:?}, and arrived on a connection of {announced:?}"),
+                );
             }
             if self.requests > 0 {
-                ledger.violation(format!("#{id} came on a connection that was another client's"));
+                ledger.violation(
+                    Invariant::Owner,
+                    format!("#{id} came on a connection that was another client's"),
+                );
             }
         }
         let version = field(VERSION).parse().unwrap_or(oldest);
         if version < oldest {
-            ledger.violation(format!("#{id} follows configuration {version}, and {oldest} was in force"));
+            ledger.violation(
+                Invariant::Configuration,
+                format!("#{id} follows configuration {version}, and {oldest} was in force"),
+            );
         }
         if !self.site.is_mirror {
             let read = (!self.peer.is_over_tls()).then(|| world.links[link].up.read);

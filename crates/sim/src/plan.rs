@@ -50,6 +50,8 @@ pub struct Plan {
     pub switches: bool,
     /// Every connection is a tunnel.
     pub tunnels: bool,
+    /// Workers write an access log.
+    pub access_log: bool,
     /// The gateway reloads its configuration at random times.
     pub adopts: bool,
     /// The gateway drains at a random time.
@@ -116,6 +118,7 @@ impl Plan {
             speaks_first: 0,
             switches: false,
             tunnels: false,
+            access_log: true,
             adopts: false,
             drains: false,
             corrupts: false,

@@ -1,5 +1,6 @@
 //! One run: a gateway's workers between clients and origins, under one clock and one seed.
 
+use crate::Invariant;
 use crate::client::{Client, Manners, Way};
 use crate::gateway::Gateway;
 use crate::ledger::{Ledger, Repeats};
@@ -26,6 +27,8 @@ pub struct Report {
     pub steps: u64,
     /// Violated rules; empty on success.
     pub violations: Vec<String>,
+    /// Look-ups in the workers' stores; 0 in release builds.
+    pub look_ups: u64,
     /// All events, in order.
     pub trace: Vec<String>,
     /// Number of requests by outcome: answered, refused, lost, forgone.
@@ -73,7 +76,8 @@ impl Steady {
     /// Plays all requests.
     pub fn run(self) -> Report {
         let Self { client_tls, upstream_tls, routes, certificates, .. } = self;
-        let plain = Plan { pipelines: false, marks: false, most_steps: u64::MAX, ..Plan::plain() };
+        let plain =
+            Plan { pipelines: false, marks: false, access_log: false, most_steps: u64::MAX, ..Plan::plain() };
         let plan = Plan { client_tls, upstream_tls, routes, certificates, ..plain };
         // The first key pair of a process gathers entropy, which costs a hundred handshakes.
         drop(tls::client_session(false));
@@ -137,6 +141,7 @@ impl<'a> Run<'a> {
         self.judge();
         Report {
             steps: self.steps,
+            look_ups: self.gateway.look_ups(),
             violations: self.ledger.violations,
             trace: self.ledger.trace,
             outcomes: self.outcomes,
@@ -250,7 +255,7 @@ impl<'a> Run<'a> {
         }
         self.still += 1;
         if self.still > MOST_STILL {
-            self.ledger.violation("the gateway turns, and nothing moves".to_owned());
+            self.ledger.violation(Invariant::Progress, "the gateway turns, and nothing moves".to_owned());
             return false;
         }
         self.judge_quiet();
@@ -264,7 +269,7 @@ impl<'a> Run<'a> {
             return;
         }
         if self.draining.is_some_and(|began| self.world.borrow().now > began + limit) {
-            self.ledger.violation(format!("the drain takes longer than {limit:?}"));
+            self.ledger.violation(Invariant::Progress, format!("the drain takes longer than {limit:?}"));
             self.draining = None;
         }
     }

@@ -1,0 +1,29 @@
+//! The invariants of the list in the crate's documentation.
+
+use std::fmt;
+
+/// An invariant, by its name in the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Invariant {
+    Bytes = 1,
+    Messages = 2,
+    Owner = 3,
+    Once = 4,
+    Outcome = 5,
+    Reason = 6,
+    AccessLine = 7,
+    Servers = 8,
+    Limits = 9,
+    Configuration = 10,
+    Leftovers = 11,
+    Progress = 12,
+    Calm = 13,
+    Counters = 14,
+}
+
+impl fmt::Display for Invariant {
+    /// The number and the name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "invariant {} ({self:?})", *self as u8)
+    }
+}

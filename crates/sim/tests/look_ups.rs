@@ -1,0 +1,26 @@
+//! How often a worker looks up a connection, an exchange, a service or a server for one warm request.
+
+use weir_sim::Steady;
+
+/// A code path that borrows each thing once needs about this number.
+const MOST: u64 = 25;
+
+#[test]
+fn a_warm_request_needs_few_look_ups() {
+    let of = |requests| {
+        let steady = Steady {
+            client_tls: false,
+            upstream_tls: false,
+            bytes: 1000,
+            requests,
+            lives: false,
+            routes: 0,
+            certificates: 1,
+        };
+        let report = steady.run();
+        assert!(report.violations.is_empty(), "{:?}", report.violations);
+        report.look_ups
+    };
+    let each = (of(120) - of(20)) / 100;
+    assert!((1..=MOST).contains(&each), "{each} look-ups per request");
+}
