@@ -33,7 +33,7 @@ fn a_valid_file_is_explained_and_a_fault_is_located() {
         "a.example /a/* /b/{..} -> service app",
         "any host /* -> redirect 308 to https://{host}{target}",
         "head 32768 bytes, 100 fields",
-        "interim answers 8 with 32768 bytes",
+        "interim responses 8 with 32768 bytes",
         "idle 75s",
         "weir.toml: valid\n",
     ] {

@@ -12,12 +12,12 @@ pub(crate) struct Mirror {
     pub method: Method,
     pub limits: Limits,
     /// Of its answer; `None` before the head.
-    pub answer: Option<Answer>,
+    pub response: Option<MirrorResponse>,
 }
 
 /// An answer to a copy.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct MirrorResponse {
     pub status: u16,
     pub body: BodyDecoder,
     /// Whether the connection may carry another request after it.

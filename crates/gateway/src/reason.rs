@@ -67,7 +67,7 @@ pub enum Reason {
     /// The client read its response too slowly.
     ClientTooSlow,
     /// The response exceeded its total time.
-    AnswerOverdue,
+    ResponseOverdue,
     /// All servers of the service are down or drained.
     NoServer,
     /// All servers have their maximum number of connections in use, and too many requests wait already.
@@ -143,7 +143,7 @@ impl Reason {
             | Self::ClientClosed
             | Self::ClientStalled
             | Self::ClientTooSlow
-            | Self::AnswerOverdue
+            | Self::ResponseOverdue
             | Self::TunnelIdle
             | Self::UpstreamStray(_) => return None,
             Self::UpstreamConnectTimeout
@@ -200,7 +200,7 @@ impl Reason {
             Self::ClientClosed => "client_closed",
             Self::ClientStalled => "client_stalled",
             Self::ClientTooSlow => "client_too_slow",
-            Self::AnswerOverdue => "answer_overdue",
+            Self::ResponseOverdue => "answer_overdue",
             Self::NoServer => "no_server",
             Self::QueueFull => "queue_full",
             Self::QueueTimeout => "queue_timeout",

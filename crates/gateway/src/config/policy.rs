@@ -14,7 +14,7 @@ pub(crate) struct Policy {
     pub timeouts: Timeouts,
     pub min_rates: MinRates,
     /// Whether its terms for responses differ from the general ones.
-    pub has_own_answers: bool,
+    pub has_own_response_limits: bool,
     pub retry: Retries,
     /// Bytes of a request's body that the gateway collects before it forwards the request.
     pub request_buffer: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Policy {
 /// The maximum number of interim responses in one exchange, and of bytes in all of their heads together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InterimLimits {
-    pub answers: usize,
+    pub responses: usize,
     pub bytes: usize,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct MinRate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MinRates {
     pub request: Option<MinRate>,
-    pub answer: Option<MinRate>,
+    pub response: Option<MinRate>,
 }
 
 /// The maximum rate of requests.

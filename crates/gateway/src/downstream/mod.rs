@@ -1,14 +1,14 @@
 //! A client's connection.
 
+mod body_deadlines;
 mod frontend;
-mod pace;
-mod patience;
-mod tempo;
+mod rate_meter;
+mod wait;
 
 pub(crate) use crate::config::{LEAST_BUFFER, MAX_PENDING, MinRates};
+pub(crate) use body_deadlines::{BodyDeadlines, BodyProgress, Cause, Slow};
 pub(crate) use frontend::{Frontend, Preface};
-pub(crate) use patience::Patience;
-pub(crate) use tempo::{Slow, Tempo, Way, Why};
+pub(crate) use wait::Wait;
 
 use crate::heads::forwarded::Proxy;
 use crate::heads::rewrite;
@@ -35,7 +35,7 @@ pub(crate) struct Client<S> {
     /// Whether that is a proxy in front.
     pub is_trusted: bool,
     /// Who sent the request: the peer, or whom a proxy in front names. Without a port then.
-    pub origin: Option<SocketAddr>,
+    pub client_address: Option<SocketAddr>,
     /// Where it connected to, if a proxy in front says so.
     pub destination: Option<SocketAddr>,
     pub accepted: Instant,
@@ -53,9 +53,9 @@ pub(crate) struct Client<S> {
     pub phase: Phase,
     /// The client has closed its sending side. It may still be waiting for a response.
     pub ended: bool,
-    pub timer: Timer<Why>,
+    pub timer: Timer<Cause>,
     /// While a body is on its way, in either direction.
-    pub tempo: Option<Box<Tempo>>,
+    pub body_deadlines: Option<Box<BodyDeadlines>>,
     /// Bytes moved since the timer was last looked at.
     pub moved: bool,
     pub handshake: Handshake,
@@ -105,7 +105,7 @@ impl<S: Socket> Client<S> {
             is_trusted: frontend.trusts(peer.map(|peer| peer.ip())),
             frontend,
             peer,
-            origin: peer,
+            client_address: peer,
             destination: None,
             accepted: now,
             permit: None,
@@ -117,7 +117,7 @@ impl<S: Socket> Client<S> {
             phase,
             ended: false,
             timer: Timer::default(),
-            tempo: None,
+            body_deadlines: None,
             moved: false,
             handshake: Handshake::Over,
             touched: false,
@@ -128,7 +128,7 @@ impl<S: Socket> Client<S> {
     pub(crate) fn is_passed_on(&mut self, addresses: Option<Addresses>) {
         let Some(Addresses { source, destination }) = addresses else { return };
         self.peer = Some(source);
-        self.origin = self.peer;
+        self.client_address = self.peer;
         self.destination = Some(destination);
         self.is_trusted = self.frontend.trusts(Some(source.ip()));
         self.forwarded = rewrite::forwarded(self.peer, self.frontend.tls.is_some());
@@ -139,7 +139,7 @@ impl<S: Socket> Client<S> {
     pub(crate) fn proxy(&self) -> Option<Proxy> {
         let ip = |address: Option<SocketAddr>| address.map(|address| address.ip());
         let field = self.frontend.proxy_field;
-        self.is_trusted.then(|| Proxy { address: ip(self.peer), client: ip(self.origin), field })
+        self.is_trusted.then(|| Proxy { address: ip(self.peer), client: ip(self.client_address), field })
     }
 
     /// Both ends of its connection, as far as they have addresses.
@@ -155,8 +155,8 @@ impl<S: Socket> Client<S> {
         self.phase = Phase::Head { started: false };
         self.moved = true;
         self.timer.clear();
-        if let Some(tempo) = &mut self.tempo {
-            tempo.waits = None;
+        if let Some(body_deadlines) = &mut self.body_deadlines {
+            body_deadlines.waits = None;
         }
     }
 

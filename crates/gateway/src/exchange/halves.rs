@@ -15,7 +15,7 @@ pub(crate) enum RequestHalf {
 
 /// The answer's way to the client.
 #[derive(Debug)]
-pub(crate) enum AnswerHalf {
+pub(crate) enum ResponseHalf {
     /// No final head yet.
     Awaiting,
     /// The head was passed on; whether the upstream's connection persists.
@@ -58,7 +58,7 @@ impl RequestHalf {
     }
 }
 
-impl AnswerHalf {
+impl ResponseHalf {
     pub(crate) fn is_awaiting(&self) -> bool {
         matches!(self, Self::Awaiting)
     }

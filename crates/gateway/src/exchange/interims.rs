@@ -1,20 +1,20 @@
-//! Interim answers (1xx), of which a server may send any number before the final one.
+//! Interim responses (1xx), of which a server may send any number before the final one.
 
 use crate::config::InterimLimits;
 
 /// How many there were.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Interims {
-    answers: usize,
+    responses: usize,
     bytes: usize,
 }
 
 impl Interims {
     /// Takes one whose head has so many bytes; whether it is within the limits.
     pub(crate) fn take(&mut self, bytes: usize, limits: InterimLimits) -> bool {
-        self.answers += 1;
+        self.responses += 1;
         self.bytes += bytes;
-        self.answers <= limits.answers && self.bytes <= limits.bytes
+        self.responses <= limits.responses && self.bytes <= limits.bytes
     }
 }
 
@@ -24,7 +24,7 @@ mod tests {
 
     #[test]
     fn each_limit_may_be_reached_and_not_exceeded() {
-        for (answers, bytes, heads, all_fit) in [
+        for (responses, bytes, heads, all_fit) in [
             (2, 100, &[50, 50][..], true),
             (2, 100, &[50, 51], false),
             (2, 100, &[20, 20, 20], false),
@@ -33,8 +33,8 @@ mod tests {
             (8, 100, &[101], false),
         ] {
             let mut interims = Interims::default();
-            let fit = heads.iter().all(|head| interims.take(*head, InterimLimits { answers, bytes }));
-            assert_eq!(fit, all_fit, "{answers} {bytes} {heads:?}");
+            let fit = heads.iter().all(|head| interims.take(*head, InterimLimits { responses, bytes }));
+            assert_eq!(fit, all_fit, "{responses} {bytes} {heads:?}");
         }
     }
 }

@@ -11,7 +11,7 @@ mod step;
 pub(crate) use crate::observe::Times;
 pub(crate) use body::{Body, Trailers};
 pub(crate) use budget::Budget;
-pub(crate) use halves::{AnswerHalf, RequestHalf};
+pub(crate) use halves::{RequestHalf, ResponseHalf};
 pub(crate) use held::{HeldBody, HeldHead, SentBody};
 pub(crate) use interims::Interims;
 pub(crate) use line::RequestLine;
@@ -51,7 +51,7 @@ pub(crate) struct Exchange {
     /// The gateway has buffered its body.
     pub was_held: bool,
     pub request: RequestHalf,
-    pub answer: AnswerHalf,
+    pub response: ResponseHalf,
     /// What came before it.
     pub interims: Interims,
     /// The request's head, until the gateway has sent the request for the last time.
@@ -139,7 +139,7 @@ impl Exchange {
 
     /// Whether the client is to send more of its body: it was told to if it waits for that, and the body matters still.
     pub(crate) fn wants_body(&self) -> bool {
-        let is_refused = !self.answer.is_awaiting() && self.status >= 300;
+        let is_refused = !self.response.is_awaiting() && self.status >= 300;
         matches!(self.request, RequestHalf::Forwarding(_)) && !self.awaits_continue && !is_refused
     }
 
@@ -171,7 +171,7 @@ impl Exchange {
 
     /// Whether both connections are in step at the end: the client's can have its next request, the upstream's another.
     pub(crate) fn outcome(&self) -> Outcome {
-        let AnswerHalf::Forwarding { upstream_persists, .. } = self.answer else {
+        let ResponseHalf::Forwarding { upstream_persists, .. } = self.response else {
             return Outcome { client_persists: false, upstream_persists: false };
         };
         Outcome {

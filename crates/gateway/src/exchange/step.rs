@@ -1,6 +1,6 @@
 //! What happens to an exchange, and what is to be done about it.
 
-use super::{AnswerHalf, Body, Exchange, Trailers};
+use super::{Body, Exchange, ResponseHalf, Trailers};
 use crate::reason::Reason;
 use weir_http1::{Framing, Version};
 use weir_transport::Fault;
@@ -26,7 +26,7 @@ pub(crate) enum Step {
     /// Sends the request again, on a new connection.
     Retry,
     /// Sends it to another server.
-    Elsewhere(Reason),
+    FailOver(Reason),
     /// Ends the exchange.
     End(Reason),
 }
@@ -61,10 +61,10 @@ pub(crate) enum HeadStep {
 impl Exchange {
     /// Decides what an event means.
     pub(crate) fn on(&mut self, event: Event) -> Step {
-        match (event, &self.answer) {
-            (Event::NotConnected(reason), AnswerHalf::Awaiting) if self.others > 0 => {
+        match (event, &self.response) {
+            (Event::NotConnected(reason), ResponseHalf::Awaiting) if self.others > 0 => {
                 self.others -= 1;
-                Step::Elsewhere(reason)
+                Step::FailOver(reason)
             }
             (Event::NotConnected(reason), _) => Step::End(reason),
             (Event::UpstreamFailed { fault: fault @ Fault::Connect(_), .. }, _) => {
@@ -76,12 +76,12 @@ impl Exchange {
             (
                 Event::UpstreamFailed { fault: Fault::Socket(_), partial: false }
                 | Event::UpstreamEnded { partial: false },
-                AnswerHalf::Awaiting,
+                ResponseHalf::Awaiting,
             ) if self.can_retry() => Step::Retry,
             (
                 Event::UpstreamFailed { fault: Fault::Socket(_), partial: false }
                 | Event::UpstreamEnded { partial: false },
-                AnswerHalf::Awaiting,
+                ResponseHalf::Awaiting,
             ) => Step::End(Reason::UpstreamClosed),
             (Event::UpstreamFailed { .. } | Event::UpstreamEnded { .. }, _) => {
                 Step::End(Reason::UpstreamTruncated)
@@ -127,7 +127,7 @@ impl Exchange {
         if self.accepts_trailers {
             body.pass_trailers(Trailers::All);
         }
-        self.answer = AnswerHalf::Forwarding {
+        self.response = ResponseHalf::Forwarding {
             body,
             upstream_persists: head.persistent
                 && !self.authenticates_connection

@@ -26,7 +26,7 @@ pub(crate) fn forwarded(peer: Option<SocketAddr>, tls: bool) -> Box<[u8]> {
 
 /// The gateway's changes to a request head.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Along<'a> {
+pub(crate) struct RequestEdits<'a> {
     /// The output of [`forwarded()`].
     pub forwarded: &'a [u8],
     /// The trusted proxy in front, whose facts about the client are forwarded.
@@ -50,12 +50,12 @@ pub(crate) struct Along<'a> {
 
 /// Writes the request head for the upstream. `head` was parsed from `buf`. Returns the number of fields dropped for an
 /// underscore in their name.
-pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &mut Vec<u8>) -> u64 {
-    let Along { forwarded, proxy, upgrade, edits, values, .. } = *along;
+pub(crate) fn request(buf: &[u8], head: &RequestHead, changes: &RequestEdits<'_>, out: &mut Vec<u8>) -> u64 {
+    let RequestEdits { forwarded, proxy, upgrade, edits, values, .. } = *changes;
     out.extend_from_slice(head.method_span.of(buf));
     out.push(b' ');
     let path = head.path.of(buf);
-    match (along.path, path.first()) {
+    match (changes.path, path.first()) {
         (Some(edit), Some(b'/' | b'?')) => edit.write(path, out),
         // RFC 9112 section 3.2.4: OPTIONS for a whole server in absolute form.
         (_, None) if head.method == Method::Options => out.push(b'*'),
@@ -78,13 +78,13 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &m
     let replaced = Replaced {
         host: host_replaced,
         // An HTTP/1.0 client cannot get the upstream's 100, and a buffered body needs none.
-        expect: head.version != Version::Http11 || along.was_buffered,
+        expect: head.version != Version::Http11 || changes.was_buffered,
         max_forwards: hops != Hops::Any,
     };
     let is_trusted = proxy.is_some();
     let mut underscored = 0;
     let keep = |field: &Field| {
-        if field.underscore && drops_underscore(buf, field, along.underscores) {
+        if field.underscore && drops_underscore(buf, field, changes.underscores) {
             underscored += 1;
             return false;
         }
@@ -99,7 +99,7 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &m
         out.extend_from_slice(b"\r\n");
     }
     framing_field(head.framing, out);
-    if along.announces_trailers {
+    if changes.announces_trailers {
         copy_fields(buf, &head.fields, |field| field.known == FieldName::Trailer, out);
     }
     match (upgrade, head.accepts_trailers) {
@@ -110,9 +110,9 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &m
             line(b"Connection: Upgrade, TE\r\nTE: trailers\r\nUpgrade: ", protocol.of(buf), out);
         }
     }
-    if proxy.is_some() || along.forms != Forms::USUAL {
+    if proxy.is_some() || changes.forms != Forms::USUAL {
         let client = values.client.map(SocketAddr::ip);
-        let lines = forwarded::lines((head, buf), along.forms, proxy, client, (values.scheme, host));
+        let lines = forwarded::lines((head, buf), changes.forms, proxy, client, (values.scheme, host));
         forwarded_and_edits(&lines, b"", edits, values, out);
     } else if edits.is_empty() {
         out.extend_from_slice(forwarded);
@@ -122,7 +122,7 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, along: &Along<'_>, out: &m
     } else {
         forwarded_and_edits(forwarded, host, edits, values, out);
     }
-    via(along.via, head.version, Some(edits), out);
+    via(changes.via, head.version, Some(edits), out);
     underscored
 }
 
@@ -218,7 +218,7 @@ pub(crate) struct Cookie<'a> {
 
 /// The gateway's changes to a response head.
 #[derive(Debug)]
-pub(crate) struct Back<'a> {
+pub(crate) struct ResponseEdits<'a> {
     /// The framing of the body towards the client.
     pub framing: Framing,
     /// Whether trailers are forwarded.
@@ -233,8 +233,8 @@ pub(crate) struct Back<'a> {
 }
 
 /// Writes the head of a final response for the client.
-pub(crate) fn response(buf: &[u8], head: &ResponseHead, back: Back<'_>, out: &mut Vec<u8>) {
-    let Back { framing, trailers, connection, edits, cookie, date, via: name } = back;
+pub(crate) fn response(buf: &[u8], head: &ResponseHead, changes: ResponseEdits<'_>, out: &mut Vec<u8>) {
+    let ResponseEdits { framing, trailers, connection, edits, cookie, date, via: name } = changes;
     status_line(buf, head, out);
     let mut is_dated = false;
     let keep = |field: &Field| {

@@ -19,7 +19,7 @@ pub(crate) struct ServerReport {
     /// Idle connections.
     pub idle: usize,
     /// Responses by the first digit of their status; index 0 counts requests without a response.
-    pub answers: [u64; 6],
+    pub responses: [u64; 6],
     /// The number of workers that have ejected the server.
     pub ejected: usize,
     /// Whether the server's health checks fail.
@@ -49,7 +49,7 @@ impl ServerReport {
         self.idle += other.idle;
         self.ejected += other.ejected;
         self.down |= other.down;
-        for (mine, theirs) in self.answers.iter_mut().zip(other.answers) {
+        for (mine, theirs) in self.responses.iter_mut().zip(other.responses) {
             *mine += theirs;
         }
     }
@@ -59,7 +59,7 @@ impl ServerReport {
 pub(super) fn metrics(servers: &[ServerReport], text: &mut Exposition) {
     text.family("weir_server_answers_total", "counter", "Responses of a server by class of status.");
     for server in servers {
-        for (class, count) in CLASSES.iter().zip(server.answers) {
+        for (class, count) in CLASSES.iter().zip(server.responses) {
             let [service, name] = labels(server);
             text.sample("weir_server_answers_total", &[service, name, ("class", class)], count);
         }

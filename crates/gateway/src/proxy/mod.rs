@@ -7,6 +7,6 @@ mod send;
 mod values;
 
 pub(crate) use flow::Flow;
-pub(crate) use respond::{Completed, Next, note_mended, rules_of};
+pub(crate) use respond::{Completed, Next, note_recovered, rules_of};
 pub(crate) use send::{Taken, send_request, upgrade};
 pub(crate) use values::values;

@@ -1,8 +1,8 @@
 //! From the server to the client.
 
 use super::Flow;
-use crate::exchange::{AnswerHalf, Event, Head, HeadStep, Outcome};
-use crate::heads::rewrite::{self, Back, Connection, Cookie};
+use crate::exchange::{Event, Head, HeadStep, Outcome, ResponseHalf};
+use crate::heads::rewrite::{self, Connection, Cookie, ResponseEdits};
 use crate::keys::{ClientId, OfService, ServiceId, Store};
 use crate::mirror::Fate;
 use crate::observe::By;
@@ -55,14 +55,14 @@ impl<N: Net> Flow<'_, N> {
         self.response_begins(inbox.len() > at);
         loop {
             let Self { exchange, client, core, .. } = self;
-            match &mut exchange.answer {
-                AnswerHalf::Awaiting if at == inbox.len() => break,
-                AnswerHalf::Awaiting => match self.take_head(inbox, at) {
+            match &mut exchange.response {
+                ResponseHalf::Awaiting if at == inbox.len() => break,
+                ResponseHalf::Awaiting => match self.take_head(inbox, at) {
                     ControlFlow::Continue(Some(after)) => at = after,
                     ControlFlow::Continue(None) => break,
                     ControlFlow::Break(next) => return next,
                 },
-                AnswerHalf::Forwarding { body, .. } => {
+                ResponseHalf::Forwarding { body, .. } => {
                     match body.pass(inbox, at, &mut client.transport, &mut core.wire, |_| ()) {
                         Ok(passed) => {
                             at += passed.consumed;
@@ -100,13 +100,13 @@ impl<N: Net> Flow<'_, N> {
                 ControlFlow::Continue(Some(after))
             }
             Ok(Parse::Partial) => ControlFlow::Continue(None),
-            Err(error) => self.mend_head(inbox, at, error),
+            Err(error) => self.recover_head(inbox, at, error),
         }
     }
 
     /// As [`Self::take_head`], for a head that the parser rejected for `error`: corrects it if the service allows that.
     #[cold]
-    fn mend_head(
+    fn recover_head(
         &mut self,
         inbox: &[u8],
         at: usize,
@@ -120,7 +120,7 @@ impl<N: Net> Flow<'_, N> {
                 let after = at + length;
                 let passed = self.pass_head(&head, inbox, at, after);
                 if !matches!(passed, ControlFlow::Break(Next::AskAnother { .. })) {
-                    note_mended(self.core, self.services, self.exchange.service, broken);
+                    note_recovered(self.core, self.services, self.exchange.service, broken);
                 }
                 passed?;
                 ControlFlow::Continue(Some(after))
@@ -174,10 +174,10 @@ impl<N: Net> Flow<'_, N> {
                     (true, Version::Http10) => Connection::PersistsByConsent,
                 };
                 if let Some(seconds) = head.idle_timeout {
-                    upstream.life.kept = Some(Duration::from_secs(seconds.into()));
+                    upstream.life.keep_alive_hint = Some(Duration::from_secs(seconds.into()));
                 }
-                if let Some(tempo) = &mut client.tempo {
-                    tempo.answer_begins();
+                if let Some(body_deadlines) = &mut client.body_deadlines {
+                    body_deadlines.response_begins();
                 }
                 let cookie = match exchange.sets_cookie {
                     true => services.get(exchange.service).and_then(|service| {
@@ -189,8 +189,8 @@ impl<N: Net> Flow<'_, N> {
                 };
                 let trailers = exchange.accepts_trailers && framing == Framing::Chunked;
                 let date = core.date.line(core.net.now());
-                let back = Back { framing, trailers, connection, edits, cookie, date, via };
-                rewrite::response(buf, head, back, client.transport.stage(&mut core.wire));
+                let changes = ResponseEdits { framing, trailers, connection, edits, cookie, date, via };
+                rewrite::response(buf, head, changes, client.transport.stage(&mut core.wire));
             }
             HeadStep::End(reason) => return ControlFlow::Break(Next::End(reason)),
         }
@@ -200,9 +200,9 @@ impl<N: Net> Flow<'_, N> {
     /// Decides what is next after input; `rest` was not used.
     fn response_taken(&mut self, rest: &[u8], end: Option<End>) -> Next {
         let Self { exchange, client, upstream, core, .. } = self;
-        let mut is_complete = exchange.answer.is_complete();
-        if let (AnswerHalf::Forwarding { body, .. }, Some(End::Clean), false) =
-            (&mut exchange.answer, end, is_complete)
+        let mut is_complete = exchange.response.is_complete();
+        if let (ResponseHalf::Forwarding { body, .. }, Some(End::Clean), false) =
+            (&mut exchange.response, end, is_complete)
         {
             is_complete = body.end(client.transport.stage(&mut core.wire)).is_ok();
         }
@@ -214,7 +214,7 @@ impl<N: Net> Flow<'_, N> {
         if end.is_some() {
             return Next::On(Event::UpstreamEnded { partial: !rest.is_empty() });
         }
-        upstream.moved |= !exchange.answer.is_awaiting();
+        upstream.moved |= !exchange.response.is_awaiting();
         if !rest.is_empty() {
             upstream.part = core.note_part(rest);
             upstream.held = rest.to_vec();
@@ -237,10 +237,10 @@ impl<N: Net> Flow<'_, N> {
         exchange.cancel_timer(core.net.wheel());
         client.request_is_over();
         // The limits of this exchange hold for what the client has not taken yet.
-        let is_special = exchange.policy().has_own_answers || !Rc::ptr_eq(&exchange.plan, &core.plan);
-        if is_special || client.tempo.is_some() {
+        let is_special = exchange.policy().has_own_response_limits || !Rc::ptr_eq(&exchange.plan, &core.plan);
+        if is_special || client.body_deadlines.is_some() {
             let held_to = Some((Rc::clone(&exchange.plan), Some(exchange.route)));
-            client.tempo.get_or_insert_default().held_to = held_to;
+            client.body_deadlines.get_or_insert_default().held_to = held_to;
         }
         let Outcome { client_persists, upstream_persists } = exchange.outcome();
         let client_persists = client_persists && !client.is_done();
@@ -274,7 +274,7 @@ fn check(mut input: &[u8], limits: &Limits) -> Result<(), BodyError> {
 
 /// Counts the rules that a service's response broke and that the service allows to break.
 #[cold]
-pub(crate) fn note_mended<N: Net>(
+pub(crate) fn note_recovered<N: Net>(
     core: &mut Core<N>,
     services: &Store<OfService, Service>,
     service: ServiceId,

@@ -3,7 +3,7 @@
 use super::{Flow, values};
 use crate::downstream::Client;
 use crate::exchange::{Exchange, HeldHead, RequestHalf};
-use crate::heads::rewrite::{self, Along};
+use crate::heads::rewrite::{self, RequestEdits};
 use crate::reason::Reason;
 use crate::upstream::{Server, Upstream};
 use crate::worker::Core;
@@ -34,7 +34,7 @@ pub(crate) fn send_request<N: Net>(
             entry.request_id = String::from_utf8_lossy(values.request_id).into();
         }
     }
-    let along = Along {
+    let changes = RequestEdits {
         forwarded: &client.forwarded,
         proxy: client.proxy(),
         forms: plan.snapshot.forms,
@@ -48,7 +48,7 @@ pub(crate) fn send_request<N: Net>(
         values: &values,
     };
     let out = upstream.transport.stage(&mut core.wire);
-    let underscored = rewrite::request(buf, head, &along, out);
+    let underscored = rewrite::request(buf, head, &changes, out);
     if exchange.retries == 0 {
         core.counters.underscored += underscored;
     }

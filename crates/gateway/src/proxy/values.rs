@@ -14,7 +14,7 @@ pub(crate) fn values<'a, S: Socket>(
     upstream: &'a [u8],
 ) -> Values<'a> {
     Values {
-        client: client.origin.as_ref(),
+        client: client.client_address.as_ref(),
         scheme: if client.frontend.tls.is_some() { "https" } else { "http" },
         host: head.host.map_or(&b""[..], |host| host.of(buf)),
         method: head.method_span.of(buf),

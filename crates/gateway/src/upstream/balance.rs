@@ -7,7 +7,7 @@ use std::time::Instant;
 
 /// What a request asks of the choice.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wish {
+pub(crate) struct PickContext {
     /// The hash of what it is told apart by.
     pub key: u64,
     /// The value of its cookie.
@@ -32,10 +32,15 @@ type Servers = Store<OfServer, Server>;
 impl Service {
     /// The server for a request; `None` if all are down or drained, or have as many connections in use as they may have.
     #[inline]
-    pub(crate) fn choose(&mut self, servers: &mut Servers, now: Instant, wish: Wish) -> Option<ServerId> {
+    pub(crate) fn choose(
+        &mut self,
+        servers: &mut Servers,
+        now: Instant,
+        context: PickContext,
+    ) -> Option<ServerId> {
         match self.servers[..] {
             [only] => servers.get(only).filter(|server| server.is_open() && server.has_room()).map(|_| only),
-            _ => self.choose_of_many(servers, now, wish),
+            _ => self.choose_of_many(servers, now, context),
         }
     }
 
@@ -45,13 +50,18 @@ impl Service {
         all.any(|server| server.is_open() && server.has_room())
     }
 
-    fn choose_of_many(&mut self, servers: &mut Servers, now: Instant, wish: Wish) -> Option<ServerId> {
-        if let Some(found) = wish.sticky.and_then(|value| self.bound(servers, now, value))
-            && Some(found) != wish.avoid
+    fn choose_of_many(
+        &mut self,
+        servers: &mut Servers,
+        now: Instant,
+        context: PickContext,
+    ) -> Option<ServerId> {
+        if let Some(found) = context.sticky.and_then(|value| self.bound(servers, now, value))
+            && Some(found) != context.avoid
         {
             return Some(found);
         }
-        let asks_again = wish.asked != [None; 2];
+        let asks_again = context.asked != [None; 2];
         let tiers = [Tier::Regular, Tier::Backup, Tier::Any];
         for tier in if asks_again { &tiers[..2] } else { &tiers[..] } {
             self.round.clear();
@@ -62,12 +72,16 @@ impl Service {
                     Tier::Backup => server.config.backup && server.is_available(now),
                     Tier::Any => server.is_open(),
                 };
-                if fits && server.has_room() && Some(*id) != wish.avoid && !wish.asked.contains(&Some(*id)) {
+                if fits
+                    && server.has_room()
+                    && Some(*id) != context.avoid
+                    && !context.asked.contains(&Some(*id))
+                {
                     self.round.push((*id, server.share(now, self.config.eject.slow_return)));
                 }
             }
             if !self.round.is_empty() {
-                return self.choose_in_round(servers, wish);
+                return self.choose_in_round(servers, context);
             }
         }
         if asks_again {
@@ -76,7 +90,7 @@ impl Service {
         // The one to avoid may be the only one that is left.
         let is_left =
             |id: &ServerId| servers.get(*id).is_some_and(|server| server.is_open() && server.has_room());
-        wish.avoid.filter(is_left)
+        context.avoid.filter(is_left)
     }
 
     /// The server that a cookie leads to, while it may get requests: a backup only if no other server does.
@@ -101,7 +115,7 @@ impl Service {
         self.config.sticky.as_ref()?.value(place)
     }
 
-    fn choose_in_round(&mut self, servers: &mut Servers, wish: Wish) -> Option<ServerId> {
+    fn choose_in_round(&mut self, servers: &mut Servers, context: PickContext) -> Option<ServerId> {
         match self.config.balance {
             Balance::RoundRobin => self.in_turn(servers),
             Balance::LeastInFlight => self.least(servers),
@@ -112,7 +126,7 @@ impl Service {
                     .min_by_key(|(id, share)| load(servers, *id, *share))
                     .map(|(id, _)| id)
             }
-            Balance::Hash => self.by_hash(servers, wish.key),
+            Balance::Hash => self.by_hash(servers, context.key),
         }
     }
 
@@ -201,31 +215,32 @@ mod tests {
         (service, store)
     }
 
-    fn chosen(service: &mut Service, servers: &mut Servers, wish: Wish) -> usize {
-        let id = service.choose(servers, Instant::now(), wish).unwrap();
+    fn chosen(service: &mut Service, servers: &mut Servers, context: PickContext) -> usize {
+        let id = service.choose(servers, Instant::now(), context).unwrap();
         service.servers.iter().position(|known| *known == id).unwrap()
     }
 
     fn shares(
         service: &mut Service,
         servers: &mut Servers,
-        wishes: impl Iterator<Item = Wish>,
+        wishes: impl Iterator<Item = PickContext>,
     ) -> Vec<usize> {
         let mut counts = BTreeMap::new();
-        for wish in wishes {
-            *counts.entry(chosen(service, servers, wish)).or_insert(0) += 1;
+        for context in wishes {
+            *counts.entry(chosen(service, servers, context)).or_insert(0) += 1;
         }
         (0..service.servers.len()).map(|at| counts.get(&at).copied().unwrap_or_default()).collect()
     }
 
-    fn any(count: usize) -> impl Iterator<Item = Wish> {
-        std::iter::repeat_n(Wish::default(), count)
+    fn any(count: usize) -> impl Iterator<Item = PickContext> {
+        std::iter::repeat_n(PickContext::default(), count)
     }
 
     #[test]
     fn turns_are_spread_by_weight() {
         let (mut service, mut servers) = service(Balance::RoundRobin, &[5, 1, 1]);
-        let order: Vec<_> = (0..7).map(|_| chosen(&mut service, &mut servers, Wish::default())).collect();
+        let order: Vec<_> =
+            (0..7).map(|_| chosen(&mut service, &mut servers, PickContext::default())).collect();
         assert_eq!(order, [0, 0, 1, 0, 2, 0, 0]);
         assert_eq!(shares(&mut service, &mut servers, any(700)), [500, 100, 100]);
     }
@@ -236,7 +251,7 @@ mod tests {
         let [one, two, three, backup] = service.servers[..] else { panic!("four servers") };
         let (now, eject) = (Instant::now(), document::Eject { failures: 1, ..document::Eject::default() });
         let mut next = |servers: &mut Servers, avoid, asked| {
-            service.choose(servers, now, Wish { avoid, asked, ..Wish::default() })
+            service.choose(servers, now, PickContext { avoid, asked, ..PickContext::default() })
         };
         for _ in 0..3 {
             assert_eq!(next(&mut servers, None, [Some(one), Some(two)]), Some(three));
@@ -276,13 +291,13 @@ mod tests {
     #[test]
     fn a_key_keeps_its_server_when_others_go() {
         let (mut service, mut servers) = service(Balance::Hash, &[1, 1, 2]);
-        let wish = |key: u64| Wish { key: mix(key), ..Wish::default() };
-        let before: Vec<_> = (0..4000).map(|key| chosen(&mut service, &mut servers, wish(key))).collect();
+        let context = |key: u64| PickContext { key: mix(key), ..PickContext::default() };
+        let before: Vec<_> = (0..4000).map(|key| chosen(&mut service, &mut servers, context(key))).collect();
         let of_last = before.iter().filter(|at| **at == 2).count();
         assert!((1800..2200).contains(&of_last), "{of_last}");
         let avoid = Some(service.servers[2]);
         for (key, before) in before.into_iter().enumerate() {
-            let now = chosen(&mut service, &mut servers, Wish { avoid, ..wish(key as u64) });
+            let now = chosen(&mut service, &mut servers, PickContext { avoid, ..context(key as u64) });
             assert!(now == before || before == 2, "{key}");
         }
     }
@@ -306,23 +321,23 @@ mod tests {
     fn a_cookie_leads_to_its_server_unless_that_has_failed() {
         let (mut service, mut servers) = service(Balance::RoundRobin, &[1, 1, 1]);
         let sticky = service.cookie_of(service.servers[1]);
-        let wish = Wish { sticky, ..Wish::default() };
-        assert_eq!(shares(&mut service, &mut servers, std::iter::repeat_n(wish, 10)), [0, 10, 0]);
-        let wish = Wish { avoid: Some(service.servers[1]), ..wish };
-        assert_eq!(shares(&mut service, &mut servers, std::iter::repeat_n(wish, 10)), [5, 0, 5]);
+        let context = PickContext { sticky, ..PickContext::default() };
+        assert_eq!(shares(&mut service, &mut servers, std::iter::repeat_n(context, 10)), [0, 10, 0]);
+        let context = PickContext { avoid: Some(service.servers[1]), ..context };
+        assert_eq!(shares(&mut service, &mut servers, std::iter::repeat_n(context, 10)), [5, 0, 5]);
     }
 
     /// Regression test: a cookie was a hash of the server's URL, so a client could make up that of a backup.
     #[test]
     fn no_cookie_leads_to_a_backup_while_others_are_there_nor_is_one_made_up() {
         let (mut service, mut servers) = service(Balance::RoundRobin, &[1, 1, -1]);
-        let wish = |sticky: Option<u64>| Wish { sticky, ..Wish::default() };
+        let context = |sticky: Option<u64>| PickContext { sticky, ..PickContext::default() };
         for at in 0..3 {
             let forged = servers.get(service.servers[at]).map(|server| server.config.id);
-            let wishes = std::iter::repeat_n(wish(forged), 10);
+            let wishes = std::iter::repeat_n(context(forged), 10);
             assert_eq!(shares(&mut service, &mut servers, wishes), [5, 5, 0]);
         }
-        let bound = wish(service.cookie_of(service.servers[2]));
+        let bound = context(service.cookie_of(service.servers[2]));
         assert!(bound.sticky.is_some());
         assert_eq!(shares(&mut service, &mut servers, std::iter::repeat_n(bound, 10)), [5, 5, 0]);
         set(&service, &mut servers, 0, true, None);
@@ -333,14 +348,14 @@ mod tests {
 
     fn set(service: &Service, servers: &mut Servers, at: usize, is_drained: bool, weight: Option<u32>) {
         let server = servers.get_mut(service.servers[at]).unwrap();
-        server.heed(config::Override { is_drained, weight }, Instant::now());
+        server.apply_override(config::Override { is_drained, weight }, Instant::now());
     }
 
     #[test]
     fn a_drained_server_gets_only_those_whom_its_cookie_leads_to_it() {
         let (mut service, mut servers) = service(Balance::RoundRobin, &[1, 1, -1]);
         let sticky = service.cookie_of(service.servers[1]);
-        let bound = Wish { sticky, ..Wish::default() };
+        let bound = PickContext { sticky, ..PickContext::default() };
         set(&service, &mut servers, 1, true, None);
         assert_eq!(shares(&mut service, &mut servers, any(10)), [10, 0, 0]);
         assert_eq!(chosen(&mut service, &mut servers, bound), 1);
@@ -350,7 +365,7 @@ mod tests {
         assert_eq!(shares(&mut service, &mut servers, any(10)), [0, 0, 10]);
         set(&service, &mut servers, 2, true, None);
         assert_eq!(
-            service.choose(&mut servers, Instant::now(), Wish::default()),
+            service.choose(&mut servers, Instant::now(), PickContext::default()),
             None,
             "not tried for want of others"
         );
@@ -360,11 +375,11 @@ mod tests {
     #[test]
     fn a_drained_server_takes_only_its_own_keys_along() {
         let (mut service, mut servers) = service(Balance::Hash, &[1, 1, 2]);
-        let wish = |key: u64| Wish { key: mix(key), ..Wish::default() };
-        let before: Vec<_> = (0..1000).map(|key| chosen(&mut service, &mut servers, wish(key))).collect();
+        let context = |key: u64| PickContext { key: mix(key), ..PickContext::default() };
+        let before: Vec<_> = (0..1000).map(|key| chosen(&mut service, &mut servers, context(key))).collect();
         set(&service, &mut servers, 2, true, None);
         for (key, before) in before.iter().enumerate() {
-            let now = chosen(&mut service, &mut servers, wish(key as u64));
+            let now = chosen(&mut service, &mut servers, context(key as u64));
             assert!(now != 2 && (now == *before || *before == 2), "{key}");
         }
     }

@@ -11,14 +11,14 @@ pub(crate) struct Life {
     /// Requests that it has carried.
     pub requests: u32,
     /// How long the server keeps it without a request, as its last answer said.
-    pub kept: Option<Duration>,
-    wear: Wear,
+    pub keep_alive_hint: Option<Duration>,
+    jitter: Jitter,
 }
 
 /// The share of its limits that a connection does without, up to a tenth: those that were dialled together would all be
 /// dialled again together. 255 of it are just short of a tenth.
 #[derive(Clone, Copy, Debug)]
-struct Wear(u8);
+struct Jitter(u8);
 
 const PARTS: u32 = 2560;
 
@@ -29,24 +29,24 @@ const AHEAD: Duration = Duration::from_secs(1);
 impl Life {
     /// Of the worker's connection number `nth`.
     pub(crate) fn begins(nth: u64, now: Instant) -> Self {
-        Self { dialled: now, requests: 0, kept: None, wear: Wear::of(nth) }
+        Self { dialled: now, requests: 0, keep_alive_hint: None, jitter: Jitter::of(nth) }
     }
 
     /// Whether it is as old, or has carried as many requests, as it may.
     pub(crate) fn is_used_up(&self, pool: &Pool, now: Instant) -> bool {
-        pool.max_requests.is_some_and(|most| self.requests >= self.wear.requests(most))
+        pool.max_requests.is_some_and(|most| self.requests >= self.jitter.requests(most))
             || pool
                 .max_age
-                .is_some_and(|most| now.saturating_duration_since(self.dialled) >= self.wear.age(most))
+                .is_some_and(|most| now.saturating_duration_since(self.dialled) >= self.jitter.age(most))
     }
 
     /// How long it may be idle: not as long as the server keeps it.
     pub(crate) fn idle(&self, most: Duration) -> Duration {
-        self.kept.map_or(most, |kept| most.min(kept.saturating_sub(AHEAD).max(kept / 2)))
+        self.keep_alive_hint.map_or(most, |kept| most.min(kept.saturating_sub(AHEAD).max(kept / 2)))
     }
 }
 
-impl Wear {
+impl Jitter {
     fn of(nth: u64) -> Self {
         // The finalizer leaves a 0 as it is.
         Self((mix(nth.wrapping_add(0x9e37_79b9_7f4a_7c15)) >> 56) as u8)
@@ -73,9 +73,9 @@ mod tests {
     fn connections_end_at_different_times_within_a_tenth() {
         let (mut requests, mut ages) = (BTreeSet::new(), BTreeSet::new());
         for nth in 0..1000 {
-            let wear = Wear::of(nth);
-            requests.insert(wear.requests(10_000));
-            ages.insert(wear.age(Duration::from_secs(3600)));
+            let jitter = Jitter::of(nth);
+            requests.insert(jitter.requests(10_000));
+            ages.insert(jitter.age(Duration::from_secs(3600)));
         }
         assert!(requests.len() > 200 && ages.len() > 200, "{} {}", requests.len(), ages.len());
         assert!(requests.iter().all(|most| (9000..=10_000).contains(most)));
@@ -85,9 +85,9 @@ mod tests {
     #[test]
     fn small_and_large_limits_hold() {
         for nth in 0..1000 {
-            assert_eq!(Wear::of(nth).requests(9), 9);
-            assert!(Wear::of(nth).requests(u32::MAX) >= u32::MAX / 10 * 9);
-            assert!(Wear::of(nth).age(Duration::MAX) >= Duration::MAX / 10 * 9);
+            assert_eq!(Jitter::of(nth).requests(9), 9);
+            assert!(Jitter::of(nth).requests(u32::MAX) >= u32::MAX / 10 * 9);
+            assert!(Jitter::of(nth).age(Duration::MAX) >= Duration::MAX / 10 * 9);
         }
     }
 
@@ -97,7 +97,7 @@ mod tests {
         for (kept, idle) in
             [(None, 50.0), (Some(120), 50.0), (Some(5), 4.0), (Some(2), 1.0), (Some(1), 0.5), (Some(0), 0.0)]
         {
-            life.kept = kept.map(Duration::from_secs);
+            life.keep_alive_hint = kept.map(Duration::from_secs);
             assert_eq!(life.idle(Duration::from_secs(50)).as_secs_f64(), idle, "{kept:?}");
         }
     }

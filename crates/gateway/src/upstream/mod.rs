@@ -2,20 +2,20 @@
 
 mod balance;
 mod life;
-mod patience;
+mod pick_context;
 mod pool;
 mod server;
 mod service;
-mod wish;
+mod wait;
 
 pub(crate) use crate::hash::{hash_of, mix};
 pub(crate) use crate::limits::{Slot, Slots};
-pub(crate) use balance::Wish;
+pub(crate) use balance::PickContext;
 pub(crate) use life::Life;
-pub(crate) use patience::Patience;
 pub(crate) use pool::{Links, Pool, Pooled};
 pub(crate) use server::{Counted, Server};
 pub(crate) use service::Service;
+pub(crate) use wait::Wait;
 
 use crate::keys::{ExchangeId, MirrorId, ServerId, TunnelId, UpstreamId};
 use crate::limits::Descriptor;
@@ -27,7 +27,7 @@ use weir_transport::Transport;
 #[derive(Debug)]
 pub(crate) struct Upstream<S> {
     pub transport: Transport<S>,
-    pub job: Job,
+    pub used_for: Use,
     /// A partial response head.
     pub held: Vec<u8>,
     /// What is known of that.
@@ -43,7 +43,7 @@ pub(crate) struct Upstream<S> {
     pub descriptor: Option<Descriptor>,
     /// Its place in the pool.
     pub links: Links,
-    pub timer: Timer<Patience>,
+    pub timer: Timer<Wait>,
     /// Bytes moved since the timer was last looked at.
     pub moved: bool,
     /// Waits for the turn's end, when output leaves and the poller is told.
@@ -52,7 +52,7 @@ pub(crate) struct Upstream<S> {
 
 /// What a connection works for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Job {
+pub(crate) enum Use {
     /// Nothing: it is in the pool.
     Idle,
     Exchange(ExchangeId),
@@ -72,11 +72,11 @@ impl<S> Upstream<S> {
         }
     }
 
-    /// A connection without a job.
+    /// A connection without a used_for.
     pub(crate) fn new(transport: Transport<S>, server: ServerId, life: Life) -> Self {
         Self {
             transport,
-            job: Job::Idle,
+            used_for: Use::Idle,
             held: Vec::new(),
             part: Part::default(),
             may_have_more: false,

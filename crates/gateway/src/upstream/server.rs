@@ -21,7 +21,7 @@ pub(crate) struct Server {
     /// Connections that are not idle.
     pub in_flight: usize,
     /// Answers by the first digit of their status; 0 for none.
-    pub answers: [u64; 6],
+    pub responses: [u64; 6],
     /// Its part in the round.
     pub turn: i64,
     /// Failures in a row.
@@ -30,7 +30,7 @@ pub(crate) struct Server {
     window: Option<Window>,
     /// How often it was ejected in a row.
     ejections: u32,
-    standing: Standing,
+    ejection: EjectionState,
     /// Its health checks fail.
     is_down: bool,
     /// What was set at run time.
@@ -58,13 +58,13 @@ enum Takes {
 struct Window {
     since: Instant,
     /// Answers that had been counted before.
-    answers: u64,
+    responses: u64,
     failures: u64,
     /// Those that were not counted as responses.
     uncounted: u64,
 }
 
-/// Whether a failure is among the [`Server::answers`] already: one is if its client got an error.
+/// Whether a failure is among the [`Server::responses`] already: one is if its client got an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
     Yes,
@@ -73,7 +73,7 @@ pub(crate) enum Counted {
 
 /// Whether it gets requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum EjectionState {
     Good,
     /// None until then.
     Ejected {
@@ -99,12 +99,12 @@ impl Server {
             tls,
             pool: Pool::default(),
             in_flight: 0,
-            answers: [0; 6],
+            responses: [0; 6],
             turn: 0,
             failures: 0,
             window: None,
             ejections: 0,
-            standing: Standing::Good,
+            ejection: EjectionState::Good,
             is_down: false,
             set: Override::default(),
             takes: Takes::All,
@@ -118,13 +118,13 @@ impl Server {
     }
 
     /// Heeds what was set at run time. If it gets requests again, its share grows back as after an ejection.
-    pub(crate) fn heed(&mut self, set: Override, now: Instant) {
+    pub(crate) fn apply_override(&mut self, set: Override, now: Instant) {
         let had_none = self.is_withheld();
         self.set = set;
         self.weight = set.weight.unwrap_or(self.config.weight);
         self.settle();
-        if had_none && !self.is_withheld() && self.standing == Standing::Good {
-            self.standing = Standing::Returning { since: now };
+        if had_none && !self.is_withheld() && self.ejection == EjectionState::Good {
+            self.ejection = EjectionState::Returning { since: now };
         }
     }
 
@@ -193,23 +193,23 @@ impl Server {
 
     /// Whether it is ejected now; ends an ejection whose time is over.
     pub(crate) fn is_ejected(&mut self, now: Instant) -> bool {
-        match self.standing {
-            Standing::Ejected { until } if now < until => true,
-            Standing::Ejected { until } => {
-                self.standing = Standing::Returning { since: until };
+        match self.ejection {
+            EjectionState::Ejected { until } if now < until => true,
+            EjectionState::Ejected { until } => {
+                self.ejection = EjectionState::Returning { since: until };
                 false
             }
-            Standing::Good | Standing::Returning { .. } => false,
+            EjectionState::Good | EjectionState::Returning { .. } => false,
         }
     }
 
     /// Its share: the weight in hundredths, less while it returns.
     pub(crate) fn share(&mut self, now: Instant, slow_return: Duration) -> u64 {
         let full = u64::from(self.weight) * 100;
-        let Standing::Returning { since } = self.standing else { return full };
+        let EjectionState::Returning { since } = self.ejection else { return full };
         let gone = now.saturating_duration_since(since);
         if gone >= slow_return {
-            self.standing = Standing::Good;
+            self.ejection = EjectionState::Good;
             return full;
         }
         let tenth = full / 10;
@@ -219,13 +219,13 @@ impl Server {
 
     /// Counts an answer.
     pub(crate) fn count(&mut self, status: u16) {
-        self.answers[usize::from(status / 100).min(5)] += 1;
+        self.responses[usize::from(status / 100).min(5)] += 1;
     }
 
     /// It answered.
     pub(crate) fn succeeded(&mut self) {
         self.failures = 0;
-        if self.standing == Standing::Good {
+        if self.ejection == EjectionState::Good {
             self.ejections = 0;
         }
     }
@@ -236,8 +236,8 @@ impl Server {
         let fails_often =
             eject.percent.is_some_and(|most| self.note_share(now, eject, counted) >= most.into());
         // While it returns, one failure is enough.
-        let returning = matches!(self.standing, Standing::Returning { .. });
-        let is_out = matches!(self.standing, Standing::Ejected { .. });
+        let returning = matches!(self.ejection, EjectionState::Returning { .. });
+        let is_out = matches!(self.ejection, EjectionState::Ejected { .. });
         let fails_in_row = eject.failures > 0 && (self.failures >= eject.failures || returning);
         if is_out || !(fails_in_row || fails_often) {
             return None;
@@ -246,7 +246,7 @@ impl Server {
         self.ejections += 1;
         self.failures = 0;
         self.window = None;
-        self.standing = Standing::Ejected { until: now + period };
+        self.ejection = EjectionState::Ejected { until: now + period };
         Some(period)
     }
 
@@ -254,19 +254,19 @@ impl Server {
     /// anyway, so one that is no failure costs nothing.
     fn note_share(&mut self, now: Instant, eject: &Eject, counted: Counted) -> u64 {
         let is_counted = counted == Counted::Yes;
-        let answers: u64 = self.answers[1..].iter().sum();
+        let responses: u64 = self.responses[1..].iter().sum();
         let window =
             self.window.filter(|window| now.saturating_duration_since(window.since) < eject.window());
         let mut window = window.unwrap_or(Window {
             since: now,
-            answers: answers.saturating_sub(is_counted.into()),
+            responses: responses.saturating_sub(is_counted.into()),
             failures: 0,
             uncounted: 0,
         });
         window.failures += 1;
         window.uncounted += u64::from(!is_counted);
         self.window = Some(window);
-        let requests = answers.saturating_sub(window.answers) + window.uncounted;
+        let requests = responses.saturating_sub(window.responses) + window.uncounted;
         if requests < eject.min_requests().into() { 0 } else { window.failures * 100 / requests.max(1) }
     }
 }
@@ -384,20 +384,20 @@ mod tests {
         let seconds = Duration::from_secs;
         let (mut server, start) = (server(), Instant::now());
         let drained = Override { is_drained: true, weight: None };
-        server.heed(drained, start);
+        server.apply_override(drained, start);
         assert!(
             !server.is_available(start) && server.is_available_to_bound(start) && !server.has_place_in_pool()
         );
         server.note_health(false);
         assert!(!server.is_available_to_bound(start));
         assert_eq!(server.state(start), State::Drained);
-        server.heed(Override::default(), start);
+        server.apply_override(Override::default(), start);
         assert!(!server.is_open() && server.state(start) == State::Down);
         server.note_health(true);
         assert!(server.is_available(start) && server.has_place_in_pool());
         let shares = [0, 50, 100].map(|after| server.share(start + seconds(after), seconds(100)));
         assert_eq!(shares, [20, 110, 200]);
-        server.heed(Override { weight: Some(7), ..Override::default() }, start);
+        server.apply_override(Override { weight: Some(7), ..Override::default() }, start);
         assert_eq!(server.share(start, seconds(100)), 700, "another weight holds at once");
     }
 }

@@ -88,7 +88,7 @@ impl<N: Net> Worker<N> {
             return;
         }
         if role == Role::Tunnel {
-            self.dig_floor(id);
+            self.open_floor_tunnel(id);
         }
         self.touch_client(id);
     }

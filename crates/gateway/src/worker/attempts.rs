@@ -8,7 +8,7 @@ use crate::keys::{ClientId, ServerId, ServiceId, UpstreamId};
 use crate::limits::{Descriptor, Exhausted};
 use crate::observe::{Bytes, Context};
 use crate::reason::Reason;
-use crate::upstream::{Counted, Job, Life, Pooled, Upstream, Wish};
+use crate::upstream::{Counted, Life, PickContext, Pooled, Upstream, Use};
 use std::io;
 use std::sync::Arc;
 use weir_preface::proxy;
@@ -39,16 +39,20 @@ impl<N: Net> Worker<N> {
     }
 
     /// The server for a request. Errors: the service has none, or is gone.
-    pub(super) fn choose(&mut self, service: ServiceId, wish: Wish) -> Result<ServerId, Fault> {
+    pub(super) fn choose(&mut self, service: ServiceId, context: PickContext) -> Result<ServerId, Fault> {
         let now = self.core.net.now();
         let service = self.services.get_mut(service);
-        service.and_then(|service| service.choose(&mut self.servers, now, wish)).ok_or_else(no_server)
+        service.and_then(|service| service.choose(&mut self.servers, now, context)).ok_or_else(no_server)
     }
 
     /// The server for a request that goes to another one than those that have responded to it. Errors: there is none.
-    pub(super) fn choose_other(&mut self, service: ServiceId, wish: Wish) -> Result<ServerId, Fault> {
-        let chosen = self.choose(service, wish)?;
-        if wish.asked.contains(&Some(chosen)) { Err(no_server()) } else { Ok(chosen) }
+    pub(super) fn choose_other(
+        &mut self,
+        service: ServiceId,
+        context: PickContext,
+    ) -> Result<ServerId, Fault> {
+        let chosen = self.choose(service, context)?;
+        if context.asked.contains(&Some(chosen)) { Err(no_server()) } else { Ok(chosen) }
     }
 
     /// Starts a connection for a client.
@@ -102,13 +106,19 @@ impl<N: Net> Worker<N> {
             if let Some(server) = self.servers.get_mut(server) {
                 server.count(status);
             }
-            self.blame(service, server, failure, Counted::Yes);
+            self.record_failure(service, server, failure, Counted::Yes);
         }
         is_failure
     }
 
     /// A server has failed, and may be ejected. Once for each attempt.
-    pub(super) fn blame(&mut self, service: ServiceId, server: ServerId, failure: Failure, counted: Counted) {
+    pub(super) fn record_failure(
+        &mut self,
+        service: ServiceId,
+        server: ServerId,
+        failure: Failure,
+        counted: Counted,
+    ) {
         let now = self.core.net.now();
         let (Some(service), Some(server)) = (self.services.get(service), self.servers.get_mut(server)) else {
             return;
@@ -153,7 +163,7 @@ impl<N: Net> Worker<N> {
         if server.slots.is_some() {
             return self.put_back(id);
         }
-        upstream.job = Job::Idle;
+        upstream.used_for = Use::Idle;
         upstream.touch(id, &mut self.core.touched.upstreams);
         server.in_flight -= 1;
         server.pool.put(id, self.core.turn, &mut self.upstreams);
@@ -164,7 +174,7 @@ impl<N: Net> Worker<N> {
         if self.is_wanted_elsewhere(id) {
             return;
         }
-        self.assign(id, Job::Idle);
+        self.assign(id, Use::Idle);
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         upstream.touch(id, &mut self.core.touched.upstreams);
         if let Some(server) = self.servers.get_mut(upstream.server) {
@@ -179,13 +189,13 @@ impl<N: Net> Worker<N> {
         server.is_some_and(|server| self.note_failure(service, server, status))
     }
 
-    /// Gives a connection its job, and counts those that have one.
-    pub(super) fn assign(&mut self, id: UpstreamId, job: Job) {
+    /// Gives a connection its used_for, and counts those that have one.
+    pub(super) fn assign(&mut self, id: UpstreamId, used_for: Use) {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
-        let before = std::mem::replace(&mut upstream.job, job);
+        let before = std::mem::replace(&mut upstream.used_for, used_for);
         if let Some(server) = self.servers.get_mut(upstream.server) {
             server.in_flight =
-                server.in_flight + usize::from(job != Job::Idle) - usize::from(before != Job::Idle);
+                server.in_flight + usize::from(used_for != Use::Idle) - usize::from(before != Use::Idle);
         }
     }
 
@@ -209,7 +219,7 @@ impl<N: Net> Worker<N> {
 
     /// Closes a connection, which is not in the pool.
     pub(super) fn drop_upstream(&mut self, id: UpstreamId) {
-        self.assign(id, Job::Idle);
+        self.assign(id, Use::Idle);
         if let Some(mut upstream) = self.upstreams.remove(id) {
             self.core.counters.server_bytes(Bytes::of(&upstream.transport));
             upstream.timer.cancel(self.core.net.wheel());

@@ -2,7 +2,7 @@
 
 use super::Worker;
 use super::lending::Handed;
-use super::room::Shed;
+use super::room::EvictRequest;
 use crate::config::Snapshot;
 use crate::downstream::{Frontend, Phase};
 use crate::drain::Why;
@@ -13,7 +13,7 @@ use crate::observe::access::Access;
 use crate::observe::{Bytes, Context, Counters, Report, ServerReport};
 use crate::plan::Plan;
 use crate::reason::Reason;
-use crate::upstream::{Job, Server, Service, Slots};
+use crate::upstream::{Server, Service, Slots, Use};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(crate) enum Control<S = OwnedFd> {
     /// A connection may begin now.
     Room,
     /// Another worker has no room for a connection, and closes none.
-    Shed(Shed),
+    EvictRequest(EvictRequest),
 }
 
 impl<S> From<Stop> for Control<S> {
@@ -93,7 +93,7 @@ impl<N: Net> Worker<N> {
             Control::Lend { slots, to } => self.lend(&slots, to),
             Control::Take(handed) => self.take_over(*handed),
             Control::Room => {}
-            Control::Shed(shed) => self.shed(shed),
+            Control::EvictRequest(shed) => self.evict_for(shed),
             Control::Tell(reply) => drop(reply.send(self.report())),
         }
         self.settle_all();
@@ -114,7 +114,7 @@ impl<N: Net> Worker<N> {
     fn upstreams_have_all(&self) -> bool {
         let ids = self.upstreams.ids().into_iter();
         let mut upstreams = ids.filter_map(|id| self.upstreams.get(id));
-        upstreams.all(|upstream| matches!(upstream.job, Job::Idle | Job::Mirror(_)))
+        upstreams.all(|upstream| matches!(upstream.used_for, Use::Idle | Use::Mirror(_)))
     }
 
     /// A server that is down loses its idle connections, too.
@@ -157,7 +157,7 @@ impl<N: Net> Worker<N> {
                     server: server.config.label().into_owned(),
                     in_flight: server.in_flight,
                     idle: server.pool.len(),
-                    answers: server.answers,
+                    responses: server.responses,
                     ejected: usize::from(!server.is_down() && server.is_ejected(now)),
                     down: server.is_down(),
                     state: server.state(now),
@@ -251,7 +251,7 @@ impl<N: Net> Worker<N> {
             self.close_idle(id);
             self.servers.discard(id);
         }
-        stranded.extend(self.heed_overrides());
+        stranded.extend(self.apply_overrides());
         self.replace_frontends();
         let services = self.services.ids().into_iter().filter_map(|id| self.services.get(id));
         self.waiting = services.map(|service| service.waiting.len()).sum();
@@ -309,7 +309,7 @@ impl<N: Net> Worker<N> {
         }
         for id in self.upstreams.ids() {
             let Some(upstream) = self.upstreams.get(id) else { continue };
-            if upstream.job == Job::Closing && upstream.transport.pending() > 0 {
+            if upstream.used_for == Use::Closing && upstream.transport.pending() > 0 {
                 // It must not take what it got for all there was.
                 upstream.transport.reset();
                 self.core.note_end(&Reason::DrainTimeout, Context::default());

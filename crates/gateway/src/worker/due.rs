@@ -1,12 +1,12 @@
 //! Timers that have come.
 
 use super::Worker;
-use crate::downstream::{Patience, Phase, Slow, Why};
+use crate::downstream::{Cause, Phase, Slow, Wait};
 use crate::exchange::{Event, Exchange};
 use crate::keys::{ClientId, ExchangeId, UpstreamId};
 use crate::mirror::Fate;
 use crate::reason::Reason;
-use crate::upstream::{self, Job};
+use crate::upstream::{self, Use};
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
@@ -14,22 +14,22 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         let now = self.core.net.now();
         let Some(why) = client.timer.due(now, self.core.net.wheel(), id.key()) else { return };
-        if matches!(why, Why::Waited(Patience::Answer) | Why::Slow(Slow::AnswerRate)) {
+        if matches!(why, Cause::Waited(Wait::Answer) | Cause::Slow(Slow::ResponseRate)) {
             // The poller reports room only when a third of the socket's is free; a slow client may have taken less.
             self.push_client(id);
         }
         let why = match why {
-            Why::Waited(why) => why,
-            Why::Slow(_) => return self.slow_client_due(id),
+            Cause::Waited(why) => why,
+            Cause::Slow(_) => return self.slow_client_due(id),
         };
         let Some(client) = self.clients.get(id) else { return };
-        let (phase, moved) = (client.phase, client.moved && why.extends());
-        if moved || self.client_patience(id) != Some(why) {
+        let (phase, moved) = (client.phase, client.moved && why.is_refreshed_by_progress());
+        if moved || self.client_wait(id) != Some(why) {
             // What it was waited for has come in this turn, and the timer is set at its end.
             return self.touch_client(id);
         }
         match (why, phase) {
-            (Patience::Idle, _) => {
+            (Wait::Idle, _) => {
                 // Input of this turn still counts.
                 self.read_client(id);
                 if self.clients.get(id).is_some_and(|client| client.is_idle() && client.held.is_empty()) {
@@ -47,8 +47,8 @@ impl<N: Net> Worker<N> {
                 Some(reason) => self.end_tunnel(tunnel, reason),
                 None => self.cut(id),
             },
-            (Patience::Handshake, _) => self.give_up_handshake(id, &Reason::HandshakeTimeout),
-            (Patience::Body, Phase::Exchange(exchange)) => {
+            (Wait::Handshake, _) => self.give_up_handshake(id, &Reason::HandshakeTimeout),
+            (Wait::Body, Phase::Exchange(exchange)) => {
                 let upstream = self.exchanges.get(exchange).and_then(Exchange::upstream);
                 let taken = upstream
                     .and_then(|upstream| self.upstreams.get(upstream))
@@ -80,25 +80,25 @@ impl<N: Net> Worker<N> {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         let now = self.core.net.now();
         let Some(why) = upstream.timer.due(now, self.core.net.wheel(), id.key()) else { return };
-        let (job, moved) = (upstream.job, upstream.moved && why.extends());
-        if moved || self.upstream_patience(id) != Some(why) {
-            // It was given another job in this turn, say: a timer that has become due is not about that.
+        let (used_for, moved) = (upstream.used_for, upstream.moved && why.is_refreshed_by_progress());
+        if moved || self.upstream_wait(id) != Some(why) {
+            // It was given another used_for in this turn, say: a timer that has become due is not about that.
             return self.touch_upstream(id);
         }
-        match (job, why.reason()) {
-            (Job::Exchange(exchange), Some(reason))
-                if matches!(why, upstream::Patience::Connect | upstream::Patience::Handshake) =>
+        match (used_for, why.reason()) {
+            (Use::Exchange(exchange), Some(reason))
+                if matches!(why, upstream::Wait::Connect | upstream::Wait::Handshake) =>
             {
                 self.on(exchange, Event::NotConnected(reason));
             }
-            (Job::Exchange(exchange), Some(reason)) => self.end_exchange(exchange, reason),
-            (Job::Tunnel(tunnel), Some(reason)) => self.end_tunnel(tunnel, reason),
-            (Job::Mirror(mirror), _) => self.drop_mirror(mirror, Fate::Late),
-            (Job::Idle, _) => {
-                debug_assert_eq!(why, upstream::Patience::Pooled);
+            (Use::Exchange(exchange), Some(reason)) => self.end_exchange(exchange, reason),
+            (Use::Tunnel(tunnel), Some(reason)) => self.end_tunnel(tunnel, reason),
+            (Use::Mirror(mirror), _) => self.drop_mirror(mirror, Fate::Late),
+            (Use::Idle, _) => {
+                debug_assert_eq!(why, upstream::Wait::Pooled);
                 self.retire_pooled(id);
             }
-            (Job::Closing, _) | (_, None) => self.drop_upstream(id),
+            (Use::Closing, _) | (_, None) => self.drop_upstream(id),
         }
     }
 }

@@ -27,7 +27,7 @@ impl<N: Net> Worker<N> {
         match exchange.on(event) {
             Step::Wait => {}
             Step::Retry => self.retry(id),
-            Step::Elsewhere(reason) => self.elsewhere(id, reason),
+            Step::FailOver(reason) => self.fail_over(id, reason),
             Step::End(reason) => self.end_exchange(id, reason),
         }
     }
@@ -67,7 +67,7 @@ impl<N: Net> Worker<N> {
             && let Some(upstream) = exchange.upstream().and_then(|id| self.upstreams.get(id))
         {
             // It was recorded with the reason's status.
-            self.blame(exchange.service, upstream.server, failure, Counted::Yes);
+            self.record_failure(exchange.service, upstream.server, failure, Counted::Yes);
         }
         let Some(exchange) = self.exchanges.get(id) else { return };
         let (client_id, version) = (exchange.client, exchange.version);
@@ -116,7 +116,7 @@ impl<N: Net> Worker<N> {
     /// Responds with a reason, if it has a status and no response has begun. Returns the connection's fate and the body's length.
     fn respond_to_exchange(&mut self, id: ExchangeId, reason: &Reason) -> Option<(Connection, u64)> {
         reason.status()?;
-        let exchange = self.exchanges.get(id).filter(|exchange| exchange.answer.is_awaiting())?;
+        let exchange = self.exchanges.get(id).filter(|exchange| exchange.response.is_awaiting())?;
         let client = self.clients.get(exchange.client)?;
         let persists = exchange.outlives_its_end() && leaves_client(reason);
         let persists = persists && !client.ended && !self.core.drain.is_on();

@@ -8,7 +8,7 @@ use crate::exchange::{Attempt, Exchange, HeldHead, Overdue};
 use crate::keys::ExchangeId;
 use crate::proxy::{Taken, send_request, upgrade};
 use crate::reason::Reason;
-use crate::upstream::{Job, Wish};
+use crate::upstream::{PickContext, Use};
 use std::time::Instant;
 use weir_reactor::Net;
 
@@ -56,22 +56,23 @@ impl<N: Net> Worker<N> {
         if !has_waited {
             chosen.retries.earn();
         }
-        let mut wish = Wish::default();
+        let mut context = PickContext::default();
         if let [_, more @ ..] = &chosen.servers[..]
             && !more.is_empty()
         {
-            let client = self.clients.get(id).and_then(|client| client.origin).map(|client| client.ip());
-            wish = Wish::of(&chosen.config, &held.request, &held.bytes, client);
+            let client =
+                self.clients.get(id).and_then(|client| client.client_address).map(|client| client.ip());
+            context = PickContext::of(&chosen.config, &held.request, &held.bytes, client);
             exchange.others = more.len().min(MOST_OTHERS) as u8;
         }
-        exchange.key = wish.key;
+        exchange.key = context.key;
         if !chosen.waiting.is_empty() && !has_waited {
             return Err(Refused::Queued);
         }
-        let server = chosen.choose(&mut self.servers, self.core.net.now(), wish).ok_or(Refused::Queued)?;
+        let server = chosen.choose(&mut self.servers, self.core.net.now(), context).ok_or(Refused::Queued)?;
         exchange.sets_cookie = exchange.others > 0
             && chosen.config.sticky.is_some()
-            && (wish.sticky.is_none() || wish.sticky != chosen.cookie_of(server));
+            && (context.sticky.is_none() || context.sticky != chosen.cookie_of(server));
         if let Some(to) = found.mirror {
             exchange.copy = self.copy(id, held, found, to);
         }
@@ -128,7 +129,7 @@ impl<N: Net> Worker<N> {
         client.phase = Phase::Exchange(exchange);
         client.moved = true;
         client.touch(id, &mut core.touched.clients);
-        upstream.job = Job::Exchange(exchange);
+        upstream.used_for = Use::Exchange(exchange);
         upstream.moved = true;
         upstream.touch(attempt.upstream, &mut core.touched.upstreams);
         server.in_flight += 1;

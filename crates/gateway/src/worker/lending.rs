@@ -3,7 +3,7 @@
 use super::{Control, Worker};
 use crate::keys::{ServerId, ServiceId, UpstreamId};
 use crate::limits::{ConnectionLimiter, Descriptor, Descriptors, Memory};
-use crate::upstream::{Job, Life, Patience, Server, Slot, Slots, Upstream};
+use crate::upstream::{Life, Server, Slot, Slots, Upstream, Use, Wait};
 use std::sync::Arc;
 use std::time::Instant;
 use weir_reactor::Net;
@@ -110,7 +110,7 @@ impl<N: Net> Worker<N> {
         if let Some(until) = idle_until
             && let Some(upstream) = self.upstreams.get_mut(id)
         {
-            upstream.timer.set(until, Patience::Pooled, self.core.net.wheel(), id.key());
+            upstream.timer.set(until, Wait::Pooled, self.core.net.wheel(), id.key());
         }
         self.core.counters.taken_over += 1;
         if !self.servers.get(server).is_some_and(Server::is_open) {
@@ -151,9 +151,9 @@ impl<N: Net> Worker<N> {
 
     #[cold]
     fn hand_over(&mut self, id: UpstreamId, worker: usize) {
-        self.assign(id, Job::Idle);
+        self.assign(id, Use::Idle);
         let Some(mut upstream) = self.upstreams.remove(id) else { return };
-        let idle = upstream.timer.pending().filter(|(_, why)| *why == Patience::Pooled);
+        let idle = upstream.timer.pending().filter(|(_, why)| *why == Wait::Pooled);
         let idle_until = idle.map(|(until, _)| until);
         upstream.timer.cancel(self.core.net.wheel());
         let (Some(worker), Some(slot)) = (self.peers.all.get(worker), upstream.slot) else { return };

@@ -17,11 +17,11 @@ use weir_reactor::Net;
 
 /// What the gateway itself answers.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Answer<'a> {
+pub(super) enum LocalResponse<'a> {
     /// What is set for the route.
     Set(&'a Route),
     /// That it is elsewhere, before any route.
-    Elsewhere(&'a Redirect),
+    Redirected(&'a Redirect),
     /// That no route is for the request.
     NoRoute,
     /// That the client has made as many requests as it may on a route; the time until the next one.
@@ -36,7 +36,7 @@ pub(super) enum Answer<'a> {
 
 impl<N: Net> Worker<N> {
     /// Answers the request whose head was parsed from `buf`. The connection persists, unless a body follows.
-    pub(super) fn answer_self(&mut self, id: ClientId, buf: &[u8], answer: Answer<'_>) {
+    pub(super) fn respond_locally(&mut self, id: ClientId, buf: &[u8], response: LocalResponse<'_>) {
         let Some(client) = self.clients.get_mut(id) else { return };
         let core = &mut self.core;
         let head = &core.request;
@@ -45,49 +45,51 @@ impl<N: Net> Worker<N> {
         let pages = &core.plan.snapshot.pages;
         let (methods, body, seconds, words);
         let mut location = Vec::new();
-        let own = match answer {
-            Answer::Elsewhere(Redirect { status, to, .. })
-            | Answer::Set(Route { action: Action::Redirect(Redirect { status, to, .. }), .. }) => {
+        let own = match response {
+            LocalResponse::Redirected(Redirect { status, to, .. })
+            | LocalResponse::Set(Route { action: Action::Redirect(Redirect { status, to, .. }), .. }) => {
                 if let Err(error) = to.write(&values(client, head, buf, b""), &mut location) {
-                    let route = if let Answer::Set(route) = answer { Some(route) } else { None };
+                    let route = if let LocalResponse::Set(route) = response { Some(route) } else { None };
                     return self.refuse(id, buf, Reason::BadRequest(error, None), route);
                 }
                 let field = Some(("Location", &location[..]));
                 Own { status: *status, content_type: own::PLAIN, body: None, field }
             }
-            Answer::Set(route) => match &route.action {
+            LocalResponse::Set(route) => match &route.action {
                 Action::Respond { status, content_type, body } => {
                     Own { status: *status, content_type, body: body.as_deref(), field: None }
                 }
                 Action::Pass { .. } | Action::Redirect(_) => Own::error(404, pages, None),
             },
-            Answer::NoRoute => Own::error(404, pages, None),
-            Answer::TooMany(_, wait) => {
+            LocalResponse::NoRoute => Own::error(404, pages, None),
+            LocalResponse::TooMany(_, wait) => {
                 seconds = wait.as_secs_f64().ceil().to_string();
                 Own { field: Some(("Retry-After", seconds.as_bytes())), ..Own::error(429, pages, None) }
             }
-            Answer::NoTrace(route) => {
+            LocalResponse::NoTrace(route) => {
                 methods = allowed(route);
                 words = own::in_words(405, &Reason::TraceMethod);
                 let own = Own::error(405, pages, Some(words.as_bytes()));
                 Own { field: Some(("Allow", &methods)), ..own }
             }
-            Answer::Allowed(route) => {
+            LocalResponse::Allowed(route) => {
                 methods = allowed(route);
                 Own { status: 204, content_type: "", body: None, field: Some(("Allow", &methods)) }
             }
-            Answer::Reflected(_) => {
+            LocalResponse::Reflected(_) => {
                 body = reflected(head, buf);
                 Own { status: 200, content_type: "message/http", body: Some(&body), field: None }
             }
         };
         let (status, is_head) = (own.status, head.method == Method::Head);
-        let (route, reason) = match answer {
-            Answer::Set(route) | Answer::Allowed(route) | Answer::Reflected(route) => (Some(route), None),
-            Answer::Elsewhere(_) => (None, None),
-            Answer::NoRoute => (None, Some(Reason::NoRoute)),
-            Answer::TooMany(route, wait) => (Some(route), Some(Reason::RateLimited(wait))),
-            Answer::NoTrace(route) => (Some(route), Some(Reason::TraceMethod)),
+        let (route, reason) = match response {
+            LocalResponse::Set(route) | LocalResponse::Allowed(route) | LocalResponse::Reflected(route) => {
+                (Some(route), None)
+            }
+            LocalResponse::Redirected(_) => (None, None),
+            LocalResponse::NoRoute => (None, Some(Reason::NoRoute)),
+            LocalResponse::TooMany(route, wait) => (Some(route), Some(Reason::RateLimited(wait))),
+            LocalResponse::NoTrace(route) => (Some(route), Some(Reason::TraceMethod)),
         };
         let edits = route.map(|route| &route.response);
         let date = core.date.line(core.net.now());
@@ -117,15 +119,15 @@ pub(super) fn stopped<'a>(
     head: &RequestHead,
     buf: &[u8],
     route: &'a Route,
-) -> Result<Option<Answer<'a>>, Reason> {
+) -> Result<Option<LocalResponse<'a>>, Reason> {
     let is_trace = head.method == Method::Trace;
     if is_trace && !route.trace {
-        return Ok(Some(Answer::NoTrace(route)));
+        return Ok(Some(LocalResponse::NoTrace(route)));
     }
     match (Hops::of(head, buf), &route.action) {
         (Hops::Invalid, _) => Err(Reason::BadMaxForwards),
-        (Hops::None, Action::Pass { .. }) if is_trace => Ok(Some(Answer::Reflected(route))),
-        (Hops::None, Action::Pass { .. }) => Ok(Some(Answer::Allowed(route))),
+        (Hops::None, Action::Pass { .. }) if is_trace => Ok(Some(LocalResponse::Reflected(route))),
+        (Hops::None, Action::Pass { .. }) => Ok(Some(LocalResponse::Allowed(route))),
         (Hops::None | Hops::Any | Hops::AndThen(_), _) => Ok(None),
     }
 }

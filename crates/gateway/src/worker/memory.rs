@@ -10,7 +10,7 @@ use weir_reactor::{Net, Socket};
 
 /// A worker's last look.
 #[derive(Debug, Default)]
-pub(super) struct Scale {
+pub(super) struct MemoryMeter {
     /// Bytes.
     weight: usize,
     at: Option<Instant>,
@@ -29,7 +29,7 @@ impl<N: Net> Worker<N> {
     fn weigh_if_due(&mut self) {
         let now = self.core.net.now();
         let every = if self.core.is_short { EVERY_IF_SHORT } else { EVERY };
-        if self.scale.at.is_none_or(|at| now.saturating_duration_since(at) >= every) {
+        if self.memory.at.is_none_or(|at| now.saturating_duration_since(at) >= every) {
             self.weigh();
         }
     }
@@ -44,8 +44,8 @@ impl<N: Net> Worker<N> {
             self.exchanges.ids().into_iter().filter_map(|id| self.exchanges.get(id)).map(of_exchange);
         let weight = clients.chain(upstreams).chain(exchanges).sum();
         let most = self.core.plan.snapshot.memory;
-        let is_short = self.peers.memory.weigh(self.scale.weight, weight, most);
-        self.scale = Scale { weight, at: Some(self.core.net.now()) };
+        let is_short = self.peers.memory.weigh(self.memory.weight, weight, most);
+        self.memory = MemoryMeter { weight, at: Some(self.core.net.now()) };
         if is_short && !self.core.is_short {
             self.core.wire.shed();
             while self.evict_upstream(Exhausted::Memory) {}

@@ -6,11 +6,11 @@ use crate::config::MirrorTo;
 use crate::config::Route;
 use crate::config::document::Failure;
 use crate::exchange::HeldHead;
-use crate::heads::rewrite::{self, Along};
+use crate::heads::rewrite::{self, RequestEdits};
 use crate::keys::{ClientId, ExchangeId, MirrorId, UpstreamId};
-use crate::mirror::{Answer, Copied, Fate, Mirror};
-use crate::proxy::{note_mended, rules_of, upgrade, values};
-use crate::upstream::{Counted, Job, Wish, mix};
+use crate::mirror::{Copied, Fate, Mirror, MirrorResponse};
+use crate::proxy::{note_recovered, rules_of, upgrade, values};
+use crate::upstream::{Counted, PickContext, Use, mix};
 use weir_http1::{BodyDecoder, Framing, Mended, Parse};
 use weir_reactor::Net;
 use weir_transport::End;
@@ -47,14 +47,15 @@ impl<N: Net> Worker<N> {
         let service = *self.core.plan.services.get(to.service)?;
         let client = self.clients.get(id)?;
         let chosen = self.services.get_mut(service)?;
-        let wish = Wish::of(&chosen.config, head, buf, client.origin.map(|client| client.ip()));
-        let Some(server) = chosen.choose(&mut self.servers, self.core.net.now(), wish) else {
+        let context =
+            PickContext::of(&chosen.config, head, buf, client.client_address.map(|client| client.ip()));
+        let Some(server) = chosen.choose(&mut self.servers, self.core.net.now(), context) else {
             self.core.counters.mirror(Fate::NoServer);
             return None;
         };
         let authority = self.servers.get(server)?.config.authority.as_bytes();
         let values = values(client, head, buf, authority);
-        let along = Along {
+        let changes = RequestEdits {
             forwarded: &client.forwarded,
             proxy: client.proxy(),
             forms: self.core.plan.snapshot.forms,
@@ -69,7 +70,7 @@ impl<N: Net> Worker<N> {
             values: &values,
         };
         let mut written = Vec::new();
-        rewrite::request(buf, head, &along, &mut written);
+        rewrite::request(buf, head, &changes, &mut written);
         Some(Box::new(Copied {
             service,
             server,
@@ -105,8 +106,8 @@ impl<N: Net> Worker<N> {
         };
         let bytes = copied.bytes();
         let upstream = attempt.upstream;
-        let mirror = self.mirrors.insert(Mirror { upstream, service, method, limits, answer: None });
-        self.assign(upstream, Job::Mirror(mirror));
+        let mirror = self.mirrors.insert(Mirror { upstream, service, method, limits, response: None });
+        self.assign(upstream, Use::Mirror(mirror));
         if let Some(upstream) = self.upstreams.get_mut(upstream) {
             upstream.transport.stage(&mut self.core.wire).extend_from_slice(&bytes);
             upstream.moved = true;
@@ -120,7 +121,7 @@ impl<N: Net> Worker<N> {
         let mut at = HEADROOM;
         loop {
             let Some(mirror) = self.mirrors.get_mut(id) else { return };
-            let Some(answer) = &mut mirror.answer else {
+            let Some(response) = &mut mirror.response else {
                 match self.core.response.parse(&inbox[at..], &mirror.limits) {
                     Ok(Parse::Complete(len)) => at += len,
                     Ok(Parse::Partial) => break,
@@ -130,7 +131,7 @@ impl<N: Net> Worker<N> {
                         let input = &inbox[at..];
                         match core.response.mend(input, &mirror.limits, rules, error, &mut Vec::new()) {
                             Ok(Some(Mended { length, broken })) => {
-                                note_mended(core, &self.services, mirror.service, broken);
+                                note_recovered(core, &self.services, mirror.service, broken);
                                 at += length;
                             }
                             Ok(None) => break,
@@ -145,7 +146,7 @@ impl<N: Net> Worker<N> {
                     100..200 => continue,
                     _ => {}
                 }
-                mirror.answer = Some(Answer {
+                mirror.response = Some(MirrorResponse {
                     status: head.status,
                     body: BodyDecoder::new(head.framing(mirror.method), &mirror.limits),
                     persists: head.persistent
@@ -154,19 +155,20 @@ impl<N: Net> Worker<N> {
                 });
                 continue;
             };
-            match answer.body.decode(&inbox[at..]) {
+            match response.body.decode(&inbox[at..]) {
                 Ok(step) if step.consumed > 0 => at += step.consumed,
                 Ok(_) => break,
                 Err(_) => return self.drop_mirror(id, Fate::Failed),
             }
         }
         let rest = &inbox[at..];
-        let answer = self.mirrors.get_mut(id).and_then(|mirror| mirror.answer.as_mut());
-        if let Some(answer) = answer {
-            let is_complete =
-                answer.body.is_complete() || (end == Some(End::Clean) && answer.body.end_of_input().is_ok());
+        let response = self.mirrors.get_mut(id).and_then(|mirror| mirror.response.as_mut());
+        if let Some(response) = response {
+            let is_complete = response.body.is_complete()
+                || (end == Some(End::Clean) && response.body.end_of_input().is_ok());
             if is_complete {
-                let (persists, status) = (answer.persists && rest.is_empty() && end.is_none(), answer.status);
+                let (persists, status) =
+                    (response.persists && rest.is_empty() && end.is_none(), response.status);
                 let Some(service) = self.mirrors.remove(id).map(|mirror| mirror.service) else { return };
                 self.core.counters.mirror(Fate::Answered);
                 return self.release(from, service, persists, status);
@@ -196,7 +198,7 @@ impl<N: Net> Worker<N> {
         if let Some(failure) = failure
             && let Some(upstream) = self.upstreams.get(mirror.upstream)
         {
-            self.blame(mirror.service, upstream.server, failure, Counted::No);
+            self.record_failure(mirror.service, upstream.server, failure, Counted::No);
         }
         self.drop_upstream(mirror.upstream);
     }

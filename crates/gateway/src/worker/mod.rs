@@ -2,7 +2,6 @@
 //! those decide.
 
 mod accept;
-mod answers;
 mod attempts;
 mod buffering;
 mod core;
@@ -14,12 +13,13 @@ mod handshakes;
 mod lending;
 mod local;
 mod memory;
-mod mending;
 mod mirrors;
 mod overrides;
 mod preface;
 mod record;
+mod recovery;
 mod requests;
+mod responses;
 mod retries;
 mod room;
 mod settle;
@@ -76,8 +76,8 @@ pub(crate) struct Worker<N: Net> {
     /// What was done with tickets for listeners whose TLS was replaced since.
     retired: Tickets,
     peers: Peers<N::Socket>,
-    lack: room::Lack,
-    scale: memory::Scale,
+    overload: room::Overload,
+    memory: memory::MemoryMeter,
     /// Requests that wait for a connection to a server.
     waiting: usize,
 }
@@ -118,12 +118,12 @@ impl<N: Net> Worker<N> {
             sites,
             retired: Tickets::default(),
             peers,
-            lack: room::Lack::default(),
-            scale: memory::Scale::default(),
+            overload: room::Overload::default(),
+            memory: memory::MemoryMeter::default(),
             waiting: 0,
         };
         // Nobody waits yet.
-        worker.heed_overrides();
+        worker.apply_overrides();
         Ok(worker)
     }
 

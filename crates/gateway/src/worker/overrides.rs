@@ -9,7 +9,7 @@ impl<N: Net> Worker<N> {
     /// Servers heed what the configuration in force has set for them at run time. Those that get no more requests lose their
     /// idle connections. Returns the queued exchanges whose
     /// service has no server left.
-    pub(super) fn heed_overrides(&mut self) -> Vec<ExchangeId> {
+    pub(super) fn apply_overrides(&mut self) -> Vec<ExchangeId> {
         let (plan, now) = (Rc::clone(&self.core.plan), self.core.net.now());
         let mut stranded = Vec::new();
         for id in &plan.services {
@@ -17,7 +17,7 @@ impl<N: Net> Worker<N> {
             let (name, mut is_open) = (service.config.name.clone(), false);
             for id in service.servers.clone() {
                 let Some(server) = self.servers.get_mut(id) else { continue };
-                server.heed(plan.snapshot.overrides.of(&name, server.config.id), now);
+                server.apply_override(plan.snapshot.overrides.of(&name, server.config.id), now);
                 match server.is_open() {
                     true => is_open = true,
                     false => self.close_idle(id),

@@ -60,7 +60,7 @@ impl<N: Net> Worker<N> {
                 let name = hello.server_name.unwrap_or_default();
                 let service = client.frontend.passthrough.find(name.as_bytes());
                 match service.and_then(|service| client.frontend.services.get(service)).copied() {
-                    Some(service) => self.dig(id, service),
+                    Some(service) => self.open_tunnel(id, service),
                     None if client.frontend.tls.is_some() => self.begin_http(id),
                     None => {
                         // Who asks is not to be left without an answer, which is best effort.

@@ -59,13 +59,13 @@ impl<N: Net> Worker<N> {
         let server = server.map(|server| server.config.label()).unwrap_or_default();
         let line = Line {
             entry,
-            client: client.origin,
+            client: client.client_address,
             listener: &client.frontend.name,
             tls: client.transport.facts(),
             status,
             reason: reason.map(Reason::as_str),
             received: exchange.received,
-            sent: exchange.answer.passed() + own,
+            sent: exchange.response.passed() + own,
             service: self.services.get(exchange.service).map_or("", |service| &service.config.name),
             server: &server,
             retries: exchange.retries,
@@ -115,7 +115,7 @@ impl<N: Net> Worker<N> {
         };
         let line = Line {
             entry: &entry,
-            client: client.origin,
+            client: client.client_address,
             listener: &client.frontend.name,
             tls: client.transport.facts(),
             status,

@@ -3,12 +3,12 @@
 use super::Worker;
 use super::core::{Core, HEADROOM};
 use super::handshakes::{EventSource, Handshakes};
-use super::local::{Answer, stopped};
+use super::local::{LocalResponse, stopped};
 use crate::config::document::{HalfClose, Underscores};
 use crate::config::{Action, Route};
 use crate::downstream::{Client, Handshake, MAX_PENDING, Phase};
 use crate::exchange::{
-    AnswerHalf, Body, Event, Exchange, Interims, RequestHalf, RequestLine, Stage, Times, Trailers,
+    Body, Event, Exchange, Interims, RequestHalf, RequestLine, ResponseHalf, Stage, Times, Trailers,
 };
 use crate::heads::origin::origin;
 use crate::keys::{ClientId, ServiceId};
@@ -83,17 +83,17 @@ impl<N: Net> Worker<N> {
         }
         if client.transport.pending() < pending {
             client.moved = true;
-            self.answer_moved(id);
+            self.response_moved(id);
         }
     }
 
     /// The client read more of its response: the upstream may be read again. It may have been silent only because it was not.
-    fn answer_moved(&mut self, id: ClientId) {
+    fn response_moved(&mut self, id: ClientId) {
         let Some(client) = self.clients.get(id) else { return };
         let (upstream, answering) = match client.phase {
             Phase::Exchange(exchange) => match self.exchanges.get(exchange) {
                 Some(exchange) => match exchange.upstream() {
-                    Some(upstream) => (upstream, !exchange.answer.is_awaiting()),
+                    Some(upstream) => (upstream, !exchange.response.is_awaiting()),
                     None => return,
                 },
                 None => return,
@@ -179,7 +179,7 @@ impl<N: Net> Worker<N> {
                             client.phase = Phase::Head { started: true };
                             break;
                         }
-                        Err(error) => match self.mend_request(id, &input[at..], error) {
+                        Err(error) => match self.recover_request(id, &input[at..], error) {
                             0 => break,
                             taken => at += taken,
                         },
@@ -204,12 +204,12 @@ impl<N: Net> Worker<N> {
         }
         let Some(client) = self.clients.get_mut(id) else { return };
         if before.is_none()
-            && let Some(tempo) = &mut client.tempo
+            && let Some(body_deadlines) = &mut client.body_deadlines
         {
-            tempo.request_begins();
+            body_deadlines.request_begins();
         }
         if client.is_trusted {
-            client.origin = origin(head, buf, client.peer, &client.frontend);
+            client.client_address = origin(head, buf, client.peer, &client.frontend);
         }
         if client.frontend.underscores == Underscores::Reject
             && head.fields.iter().any(|field| field.underscore)
@@ -220,24 +220,28 @@ impl<N: Net> Worker<N> {
         let listener = &client.frontend.name;
         let redirect = plan.redirect(listener);
         let among = if redirect.is_none() { Among::All } else { Among::Challenges };
-        let (route, found) = match plan.route(head, buf, client.origin.as_ref(), listener, among) {
+        let (route, found) = match plan.route(head, buf, client.client_address.as_ref(), listener, among) {
             Ok(found) => found,
             Err(Unrouted::NoRoute) => {
-                return self.answer_self(id, buf, redirect.map_or(Answer::NoRoute, Answer::Elsewhere));
+                return self.respond_locally(
+                    id,
+                    buf,
+                    redirect.map_or(LocalResponse::NoRoute, LocalResponse::Redirected),
+                );
             }
             Err(Unrouted::Ambiguous) => return self.refuse(id, buf, Reason::AmbiguousPath, None),
         };
         if let Some(rate) = found.rate.and_then(|_| plan.limits.rate(route))
             && before.is_none()
             && let Err(wait) =
-                rate.take(ClientKey::of(client.origin.map(|client| client.ip())), core.net.now())
+                rate.take(ClientKey::of(client.client_address.map(|client| client.ip())), core.net.now())
         {
-            return self.answer_self(id, buf, Answer::TooMany(found, wait));
+            return self.respond_locally(id, buf, LocalResponse::TooMany(found, wait));
         }
         if matches!(head.method, Method::Options | Method::Trace) {
             match stopped(head, buf, found) {
                 Ok(None) => {}
-                Ok(Some(answer)) => return self.answer_self(id, buf, answer),
+                Ok(Some(response)) => return self.respond_locally(id, buf, response),
                 Err(reason) => return self.refuse(id, buf, reason, Some(found)),
             }
         }
@@ -247,7 +251,7 @@ impl<N: Net> Worker<N> {
         let service = match found.action {
             Action::Pass { service } => plan.services.get(service).copied(),
             Action::Redirect(_) | Action::Respond { .. } => {
-                return self.answer_self(id, buf, Answer::Set(found));
+                return self.respond_locally(id, buf, LocalResponse::Set(found));
             }
         };
         let Some(service) = service else { return self.broken_client(id, "a route without its service") };
@@ -370,7 +374,7 @@ fn exchange<N: Net>(
         awaits_continue: head.expect_continue && !was_held,
         was_held,
         request,
-        answer: AnswerHalf::Awaiting,
+        response: ResponseHalf::Awaiting,
         interims: Interims::default(),
         head: None,
         sent_body: None,

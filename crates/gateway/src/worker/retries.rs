@@ -6,7 +6,7 @@ use crate::exchange::{Attempt, Budget};
 use crate::keys::{ExchangeId, ServiceId, UpstreamId};
 use crate::proxy::send_request;
 use crate::reason::Reason;
-use crate::upstream::{Counted, Job, Wish};
+use crate::upstream::{Counted, PickContext, Use};
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
@@ -25,7 +25,7 @@ impl<N: Net> Worker<N> {
         let now = self.core.net.now();
         let server = match self.servers.get_mut(server).is_some_and(|server| server.is_available(now)) {
             true => Ok(server),
-            false => self.choose(service, Wish { key, avoid: Some(server), ..Wish::default() }),
+            false => self.choose(service, PickContext { key, avoid: Some(server), ..PickContext::default() }),
         };
         match server.map_err(Unavailable::Failed).and_then(|server| self.dial(server, client)) {
             Ok(dialled) => self.resend(id, dialled),
@@ -40,11 +40,14 @@ impl<N: Net> Worker<N> {
         let Some(flow) = self.flow(id) else { return false };
         let (client, service) = (flow.exchange.client, flow.exchange.service);
         let (lost, server) = (flow.exchange.upstream(), flow.upstream.server);
-        let wish =
-            Wish { key: flow.exchange.key, asked: [Some(server), flow.exchange.asked], ..Wish::default() };
+        let context = PickContext {
+            key: flow.exchange.key,
+            asked: [Some(server), flow.exchange.asked],
+            ..PickContext::default()
+        };
         flow.exchange.others -= 1;
         let others = std::mem::take(&mut flow.exchange.others);
-        let Ok(chosen) = self.choose_other(service, wish) else { return false };
+        let Ok(chosen) = self.choose_other(service, context) else { return false };
         if !self.spend_retry(service) {
             return false;
         }
@@ -68,13 +71,13 @@ impl<N: Net> Worker<N> {
     }
 
     /// Sends the request of an exchange to another server: nothing of it has left.
-    pub(super) fn elsewhere(&mut self, id: ExchangeId, reason: Reason) {
+    pub(super) fn fail_over(&mut self, id: ExchangeId, reason: Reason) {
         let Some(flow) = self.flow(id) else {
             return self.broken(id, "an attempt that failed without its connections");
         };
         let (client, service) = (flow.exchange.client, flow.exchange.service);
         let (lost, server) = (flow.exchange.upstream(), flow.upstream.server);
-        let wish = Wish {
+        let context = PickContext {
             key: flow.exchange.key,
             avoid: Some(server),
             asked: [flow.exchange.asked, None],
@@ -83,7 +86,7 @@ impl<N: Net> Worker<N> {
         if !flow.exchange.is_kept() || !self.spend_retry(service) {
             return self.end_exchange(id, reason);
         }
-        let chosen = self.choose_other(service, wish).map_err(Unavailable::Failed);
+        let chosen = self.choose_other(service, context).map_err(Unavailable::Failed);
         let Ok(dialled) = chosen.and_then(|server| self.dial(server, client)) else {
             // Which records the server's failure, too.
             return self.end_exchange(id, reason);
@@ -92,7 +95,7 @@ impl<N: Net> Worker<N> {
             self.drop_upstream(lost);
         }
         if let Some(failure) = reason.failure() {
-            self.blame(service, server, failure, Counted::No);
+            self.record_failure(service, server, failure, Counted::No);
         }
         self.resend(id, dialled);
     }
@@ -107,7 +110,7 @@ impl<N: Net> Worker<N> {
         if let Some(exchange) = self.exchanges.get_mut(id) {
             exchange.attempt = Some(Attempt { upstream: dialled, reused: false });
         }
-        self.assign(dialled, Job::Exchange(id));
+        self.assign(dialled, Use::Exchange(id));
         let servers = &self.servers;
         let (Some(exchange), Some(upstream)) = (self.exchanges.get_mut(id), self.upstreams.get_mut(dialled))
         else {

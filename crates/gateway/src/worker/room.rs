@@ -1,7 +1,7 @@
 //! Room for new connections: what is closed for one, and how listeners rest while there is none.
 
 use super::{Control, Worker};
-use crate::downstream::{Client, Patience, Why};
+use crate::downstream::{Cause, Client, Wait};
 use crate::keys::{ClientId, ServerId, UpstreamId};
 use crate::limits::{Descriptor, EXHAUSTED, Exhausted, Kind};
 use std::io;
@@ -10,7 +10,7 @@ use weir_reactor::{Net, Socket, frontends};
 
 /// What a worker remembers of a lack.
 #[derive(Debug, Default)]
-pub(super) struct Lack {
+pub(super) struct Overload {
     /// Listeners rest for this.
     resting: Option<Exhausted>,
     /// When it was said last.
@@ -25,7 +25,7 @@ pub(super) struct Lack {
 
 /// Another worker needs room for connections, and closes none.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shed {
+pub(crate) struct EvictRequest {
     scarce: Exhausted,
     /// How many.
     need: usize,
@@ -33,7 +33,7 @@ pub(crate) struct Shed {
     from: usize,
 }
 
-impl Lack {
+impl Overload {
     /// How many connections to close: few for somebody who is alone, more each time while others follow.
     fn need(&mut self, now: Instant) -> usize {
         let since = self.need.map(|(at, need)| (now.saturating_duration_since(at), need));
@@ -66,7 +66,7 @@ impl<N: Net> Worker<N> {
             Ok(descriptor) => return Some(descriptor),
             Err(scarce) => scarce,
         };
-        let need = self.lack.need(self.core.net.now());
+        let need = self.overload.need(self.core.net.now());
         self.make_room(scarce, need);
         match self.peers.descriptors.client() {
             Ok(descriptor) if !self.core.is_short => Some(descriptor),
@@ -82,7 +82,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn accept_failed(&mut self, index: u32, error: &io::Error) -> bool {
         let is_scarce = Exhausted::is(error);
         if is_scarce {
-            let need = self.lack.need(self.core.net.now());
+            let need = self.overload.need(self.core.net.now());
             if self.make_room(Exhausted::System, need) > 0 {
                 return true;
             }
@@ -114,27 +114,27 @@ impl<N: Net> Worker<N> {
     #[cold]
     pub(super) fn ask_for_room(&mut self, scarce: Exhausted) {
         let now = self.core.net.now();
-        if self.lack.may_ask(scarce, now) {
-            let need = self.lack.need(now);
-            self.pass_shed(Shed { scarce, need, from: self.peers.own });
+        if self.overload.may_ask(scarce, now) {
+            let need = self.overload.need(now);
+            self.pass_shed(EvictRequest { scarce, need, from: self.peers.own });
         }
     }
 
     /// Another worker asks for room: closes what is idle, and asks the next one for the rest.
-    pub(super) fn shed(&mut self, shed: Shed) {
+    pub(super) fn evict_for(&mut self, shed: EvictRequest) {
         let closed = self.make_room(shed.scarce, shed.need);
         if closed < shed.need {
-            self.pass_shed(Shed { need: shed.need - closed, ..shed });
+            self.pass_shed(EvictRequest { need: shed.need - closed, ..shed });
         }
     }
 
-    fn pass_shed(&self, shed: Shed) {
+    fn pass_shed(&self, shed: EvictRequest) {
         let all = &self.peers.all;
         let next = (self.peers.own + 1) % all.len().max(1);
         if next != shed.from
             && let Some(worker) = all.get(next)
         {
-            worker.send(Control::Shed(shed));
+            worker.send(Control::EvictRequest(shed));
         }
     }
 
@@ -161,8 +161,8 @@ impl<N: Net> Worker<N> {
 
     /// Ends rests for which there is no reason any more.
     pub(super) fn wake_listeners(&mut self) {
-        if self.lack.resting.is_some() && !self.core.is_short && self.peers.descriptors.room().is_ok() {
-            self.lack.resting = None;
+        if self.overload.resting.is_some() && !self.core.is_short && self.peers.descriptors.room().is_ok() {
+            self.overload.resting = None;
             self.frontends.wake(&mut self.core.net);
         }
     }
@@ -179,7 +179,7 @@ impl<N: Net> Worker<N> {
     fn rest(&mut self, index: u32, scarce: Exhausted) {
         self.frontends.rest(index, &mut self.core.net);
         self.core.counters.rested(scarce);
-        self.lack.resting = Some(scarce);
+        self.overload.resting = Some(scarce);
         self.peers.descriptors.want();
         self.ask_for_room(scarce);
         if self.is_news() {
@@ -209,9 +209,9 @@ impl<N: Net> Worker<N> {
     /// Whether a lack has not been told of for a while.
     fn is_news(&mut self) -> bool {
         let now = self.core.net.now();
-        let is_news = self.lack.said.is_none_or(|said| now.saturating_duration_since(said) >= SAID_EVERY);
+        let is_news = self.overload.said.is_none_or(|said| now.saturating_duration_since(said) >= SAID_EVERY);
         if is_news {
-            self.lack.said = Some(now);
+            self.overload.said = Some(now);
         }
         is_news
     }
@@ -220,10 +220,10 @@ impl<N: Net> Worker<N> {
     /// not done often. Returns how many.
     fn evict_clients(&mut self, scarce: Exhausted, need: usize) -> usize {
         let now = self.core.net.now();
-        if self.lack.swept.is_some_and(|swept| now.saturating_duration_since(swept) < frontends::REST) {
+        if self.overload.swept.is_some_and(|swept| now.saturating_duration_since(swept) < frontends::REST) {
             return 0;
         }
-        self.lack.swept = Some(now);
+        self.overload.swept = Some(now);
         let idle = self.core.plan.policy().timeouts.idle;
         let latest = now + idle.saturating_sub(LEAST_IDLE);
         let until = |id: ClientId| Some((idle_until(self.clients.get(id)?)?, id));
@@ -250,7 +250,7 @@ impl<N: Net> Worker<N> {
 /// When a client will have been idle for too long, if it is idle.
 fn idle_until<S: Socket>(client: &Client<S>) -> Option<Instant> {
     let (until, why) = client.timer.pending()?;
-    let is_idle = why == Why::Waited(Patience::Idle) && client.is_idle() && client.held.is_empty();
+    let is_idle = why == Cause::Waited(Wait::Idle) && client.is_idle() && client.held.is_empty();
     (is_idle && client.transport.pending() == 0).then_some(until)
 }
 
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn other_workers_are_asked_once_in_a_while_for_each_cause() {
-        let (mut lack, start) = (Lack::default(), Instant::now());
+        let (mut lack, start) = (Overload::default(), Instant::now());
         let mut asked = [0; 2];
         for ms in 0..1000 {
             let now = start + Duration::from_millis(ms);
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn who_is_alone_costs_few_connections_and_a_crowd_more() {
-        let (mut lack, start) = (Lack::default(), Instant::now());
+        let (mut lack, start) = (Overload::default(), Instant::now());
         let mut need = |ms| lack.need(start + Duration::from_millis(ms));
         let crowd = [0, 99, 100, 199, 200, 300, 400, 500].map(&mut need);
         assert_eq!(crowd, [8, 8, 16, 16, 32, 64, 64, 64]);

@@ -1,12 +1,12 @@
 //! The end of a turn: each connection that was touched sends its output, and its interest and deadline follow from its state.
 
 use super::{Core, Worker};
-use crate::downstream::{Client, Handshake, LEAST_BUFFER, MAX_PENDING, Patience, Phase, Upward, Why};
+use crate::downstream::{Cause, Client, Handshake, LEAST_BUFFER, MAX_PENDING, Phase, Upward, Wait};
 use crate::exchange::{Exchange, Stage};
 use crate::keys::{ClientId, TunnelId, UpstreamId};
 use crate::mirror::Fate;
 use crate::tunnel::Tunnel;
-use crate::upstream::{self, Job, Upstream};
+use crate::upstream::{self, Upstream, Use};
 use std::io;
 use weir_reactor::Net;
 use weir_transport::Fault;
@@ -116,8 +116,8 @@ impl<N: Net> Worker<N> {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         upstream.touched = false;
         let core = &mut self.core;
-        let (exchange, client) = match upstream.job {
-            Job::Exchange(exchange) => {
+        let (exchange, client) = match upstream.used_for {
+            Use::Exchange(exchange) => {
                 let Some(exchange) = self.exchanges.get_mut(exchange) else {
                     return self.drop_upstream(id);
                 };
@@ -127,15 +127,15 @@ impl<N: Net> Worker<N> {
                 }
                 (Some(&*exchange), Some(exchange.client))
             }
-            Job::Tunnel(tunnel) => return self.settle_tunnelled(id, tunnel),
-            Job::Mirror(mirror) => {
+            Use::Tunnel(tunnel) => return self.settle_tunnelled(id, tunnel),
+            Use::Mirror(mirror) => {
                 if upstream.transport.commit(&mut core.wire).is_err() {
                     return self.drop_mirror(mirror, Fate::Failed);
                 }
                 (None, None)
             }
-            Job::Closing if upstream.transport.pending() == 0 => return self.drop_upstream(id),
-            Job::Idle | Job::Closing => (None, None),
+            Use::Closing if upstream.transport.pending() == 0 => return self.drop_upstream(id),
+            Use::Idle | Use::Closing => (None, None),
         };
         let client = client.and_then(|client| self.clients.get(client));
         let blocked = client.is_some_and(|client| is_full(client.transport.pending(), exchange));
@@ -158,22 +158,22 @@ impl<N: Net> Worker<N> {
     }
 
     /// What the client is waited for now, if for anything.
-    pub(super) fn client_patience(&self, id: ClientId) -> Option<Patience> {
+    pub(super) fn client_wait(&self, id: ClientId) -> Option<Wait> {
         let client = self.clients.get(id)?;
         let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
-        client.patience(exchange)
+        client.wait(exchange)
     }
 
     /// What the server is waited for now, if for anything.
-    pub(super) fn upstream_patience(&self, id: UpstreamId) -> Option<upstream::Patience> {
+    pub(super) fn upstream_wait(&self, id: UpstreamId) -> Option<upstream::Wait> {
         let upstream = self.upstreams.get(id)?;
-        let exchange = match upstream.job {
-            Job::Exchange(exchange) => self.exchanges.get(exchange),
-            Job::Idle | Job::Tunnel(_) | Job::Mirror(_) | Job::Closing => None,
+        let exchange = match upstream.used_for {
+            Use::Exchange(exchange) => self.exchanges.get(exchange),
+            Use::Idle | Use::Tunnel(_) | Use::Mirror(_) | Use::Closing => None,
         };
         let client = exchange.and_then(|exchange| self.clients.get(exchange.client));
         let blocked = client.is_some_and(|client| is_full(client.transport.pending(), exchange));
-        upstream.patience(exchange, blocked)
+        upstream.wait(exchange, blocked)
     }
 }
 
@@ -184,7 +184,7 @@ enum Watched {
     Finished,
     /// A body is in transit, whose speed may be limited.
     Slow {
-        want: Option<Patience>,
+        want: Option<Wait>,
         moved: bool,
         read: bool,
     },
@@ -211,27 +211,28 @@ fn watch_client<N: Net>(
         core.resumable.push(id);
     }
     let read = client.wants_read(upward);
-    let want = client.patience(exchange);
+    let want = client.wait(exchange);
     let moved = std::mem::take(&mut client.moved);
-    let is_responding = exchange.is_some_and(|exchange| !exchange.answer.is_awaiting());
-    let has_body = want == Some(Patience::Body) || is_responding || client.transport.pending() > 0;
+    let is_responding = exchange.is_some_and(|exchange| !exchange.response.is_awaiting());
+    let has_body = want == Some(Wait::Body) || is_responding || client.transport.pending() > 0;
     // Before, its output is part of the handshake.
     let is_limited = client.transport.is_open() && !matches!(client.phase, Phase::Tunnel(_));
-    if is_limited && (has_body || client.tempo.is_some()) {
+    if is_limited && (has_body || client.body_deadlines.is_some()) {
         return Watched::Slow { want, moved, read };
     }
     match (client.timer.pending(), want) {
         (None, None) => {}
         (Some(_), None) => client.timer.clear(),
-        (Some((_, why)), Some(want)) if why == Why::Waited(want) && !(moved && want.extends()) => {}
+        (Some((_, why)), Some(want))
+            if why == Cause::Waited(want) && !(moved && want.is_refreshed_by_progress()) => {}
         (_, Some(want)) => {
             let policy = exchange.map_or_else(|| core.plan.policy(), Exchange::policy);
-            let within = match tunnel.filter(|_| want == Patience::Tunnel) {
+            let within = match tunnel.filter(|_| want == Wait::Tunnel) {
                 Some(tunnel) => core.drain.silent(tunnel.idle, &policy.timeouts),
-                None => want.within(&policy.timeouts, core.drain),
+                None => want.timeout(&policy.timeouts, core.drain),
             };
             let at = core.net.now() + within;
-            client.timer.set(at, Why::Waited(want), core.net.wheel(), id.key());
+            client.timer.set(at, Cause::Waited(want), core.net.wheel(), id.key());
         }
     }
     let watched = match client.handshake {
@@ -251,19 +252,19 @@ fn watch_upstream<N: Net>(
     blocked: bool,
     core: &mut Core<N>,
 ) -> io::Result<()> {
-    let want = upstream.patience(exchange, blocked);
+    let want = upstream.wait(exchange, blocked);
     let moved = std::mem::take(&mut upstream.moved);
     match (upstream.timer.pending(), want) {
         (None, None) => {}
         (Some(_), None) => upstream.timer.clear(),
-        (Some((_, why)), Some(want)) if why == want && !(moved && want.extends()) => {}
+        (Some((_, why)), Some(want)) if why == want && !(moved && want.is_refreshed_by_progress()) => {}
         (_, Some(want)) => {
             let policy = exchange.map_or_else(|| core.plan.policy(), Exchange::policy);
-            let at = core.net.now() + upstream.within(want, &policy.timeouts);
+            let at = core.net.now() + upstream.timeout(want, &policy.timeouts);
             upstream.timer.set(at, want, core.net.wheel(), id.key());
         }
     }
-    let read = !blocked && !upstream.ended && upstream.job != Job::Closing;
+    let read = !blocked && !upstream.ended && upstream.used_for != Use::Closing;
     upstream.transport.watch(&core.net, id.key(), read)
 }
 

@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::config::document::Timeouts;
-use crate::downstream::{Client, MinRates, Patience, Slow, Tempo, Way, Why};
+use crate::downstream::{BodyDeadlines, BodyProgress, Cause, Client, MinRates, Slow, Wait};
 use crate::exchange::Stage;
 use crate::keys::ClientId;
 use std::rc::Rc;
@@ -12,26 +12,28 @@ use weir_reactor::Net;
 impl<N: Net> Worker<N> {
     /// Sets the timer of a client that may be slow: to the end of what it is waited for, or to when it will have been too slow.
     /// `moved`: bytes have, since the last time.
-    pub(super) fn time_slow_client(&mut self, id: ClientId, want: Option<Patience>, moved: bool) {
+    pub(super) fn time_slow_client(&mut self, id: ClientId, want: Option<Wait>, moved: bool) {
         let slow = self.slowness(id);
         let (_, timeouts) = self.terms(id);
         let drain = self.core.drain;
         let Some(client) = self.clients.get_mut(id) else { return };
-        let before = match (&client.tempo, client.timer.pending()) {
-            (Some(tempo), _) if tempo.waits.is_some() => tempo.waits,
-            (_, Some((at, Why::Waited(why)))) => Some((at, why)),
-            (_, Some((_, Why::Slow(_))) | None) => None,
+        let before = match (&client.body_deadlines, client.timer.pending()) {
+            (Some(body_deadlines), _) if body_deadlines.waits.is_some() => body_deadlines.waits,
+            (_, Some((at, Cause::Waited(why)))) => Some((at, why)),
+            (_, Some((_, Cause::Slow(_))) | None) => None,
         };
         let waits = match (before, want) {
-            (Some((at, why)), Some(want)) if why == want && !(moved && want.extends()) => Some((at, why)),
-            (_, Some(want)) => Some((self.core.net.now() + want.within(&timeouts, drain), want)),
+            (Some((at, why)), Some(want)) if why == want && !(moved && want.is_refreshed_by_progress()) => {
+                Some((at, why))
+            }
+            (_, Some(want)) => Some((self.core.net.now() + want.timeout(&timeouts, drain), want)),
             (_, None) => None,
         };
-        if let Some(tempo) = &mut client.tempo {
-            tempo.waits = waits;
+        if let Some(body_deadlines) = &mut client.body_deadlines {
+            body_deadlines.waits = waits;
         }
         let ends =
-            [waits.map(|(at, why)| (at, Why::Waited(why))), slow.map(|(at, why)| (at, Why::Slow(why)))];
+            [waits.map(|(at, why)| (at, Cause::Waited(why))), slow.map(|(at, why)| (at, Cause::Slow(why)))];
         match ends.into_iter().flatten().min_by_key(|(at, _)| *at) {
             Some((at, why)) => client.timer.set(at, why, self.core.net.wheel(), id.key()),
             None => client.timer.clear(),
@@ -51,56 +53,66 @@ impl<N: Net> Worker<N> {
 
     /// When a client will have been too slow.
     fn slowness(&mut self, id: ClientId) -> Option<(Instant, Slow)> {
-        let (body, answer) = self.ways(id);
+        let (body, response) = self.ways(id);
         let (rates, timeouts) = self.terms(id);
         let client = self.clients.get_mut(id)?;
-        if (body, answer) == (Way::Over, Way::Over) {
-            client.tempo = None;
+        if (body, response) == (BodyProgress::Over, BodyProgress::Over) {
+            client.body_deadlines = None;
             return None;
         }
-        // The last bytes of an answer are held to the same after a reload.
-        let is_rest = client.exchange().is_none() && answer != Way::Over;
-        if client.tempo.is_none() && !is_rest && !Tempo::is_needed(body, answer, rates, &timeouts) {
+        // The last bytes of an response are held to the same after a reload.
+        let is_rest = client.exchange().is_none() && response != BodyProgress::Over;
+        if client.body_deadlines.is_none()
+            && !is_rest
+            && !BodyDeadlines::is_needed(body, response, rates, &timeouts)
+        {
             return None;
         }
-        let tempo = client.tempo.get_or_insert_default();
-        if is_rest && tempo.held_to.is_none() {
-            tempo.held_to = Some((Rc::clone(&self.core.plan), None));
+        let body_deadlines = client.body_deadlines.get_or_insert_default();
+        if is_rest && body_deadlines.held_to.is_none() {
+            body_deadlines.held_to = Some((Rc::clone(&self.core.plan), None));
         }
-        tempo.look(self.core.net.now(), (body, answer), rates, &timeouts)
+        body_deadlines.look(self.core.net.now(), (body, response), rates, &timeouts)
     }
 
-    /// How far the bodies of a client are, its request's and its answer's.
-    fn ways(&self, id: ClientId) -> (Way, Way) {
+    /// How far the bodies of a client are, its request's and its response's.
+    fn ways(&self, id: ClientId) -> (BodyProgress, BodyProgress) {
         let Some(client) = self.clients.get(id).filter(|client| client.transport.is_open()) else {
-            return (Way::Over, Way::Over);
+            return (BodyProgress::Over, BodyProgress::Over);
         };
         let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
         let body = match exchange.map(|exchange| (exchange, &exchange.stage)) {
-            Some((_, Stage::Holding(held))) => Way::Moving { bytes: held.passed, is_waited_for: true },
-            Some((_, Stage::Queued)) => Way::Held,
+            Some((_, Stage::Holding(held))) => {
+                BodyProgress::Moving { bytes: held.passed, is_waited_for: true }
+            }
+            Some((_, Stage::Queued)) => BodyProgress::Held,
             Some((exchange, Stage::Forwarding)) if exchange.wants_body() => {
                 let upstream = exchange.upstream().and_then(|id| self.upstreams.get(id));
                 // While a server has bytes to take, or is not there yet, it is the server that is waited for.
                 let has_taken = |to: &crate::upstream::Upstream<_>| to.transport.pending() == 0;
-                Way::Moving { bytes: exchange.received, is_waited_for: upstream.is_some_and(has_taken) }
+                BodyProgress::Moving {
+                    bytes: exchange.received,
+                    is_waited_for: upstream.is_some_and(has_taken),
+                }
             }
-            Some((_, Stage::Forwarding)) | None => Way::Over,
+            Some((_, Stage::Forwarding)) | None => BodyProgress::Over,
         };
         let is_waited_for = client.transport.pending() > 0;
-        let answer = match is_waited_for || exchange.is_some_and(|exchange| !exchange.answer.is_awaiting()) {
-            true => Way::Moving { bytes: client.transport.taken(), is_waited_for },
-            false => Way::Over,
-        };
-        (body, answer)
+        let response =
+            match is_waited_for || exchange.is_some_and(|exchange| !exchange.response.is_awaiting()) {
+                true => BodyProgress::Moving { bytes: client.transport.taken(), is_waited_for },
+                false => BodyProgress::Over,
+            };
+        (body, response)
     }
 
     /// What a client is held to.
     fn terms(&self, id: ClientId) -> (MinRates, Timeouts) {
         let client = self.clients.get(id);
         let exchange = client.and_then(Client::exchange).and_then(|exchange| self.exchanges.get(exchange));
-        let held_to =
-            client.and_then(|client| client.tempo.as_ref()).and_then(|tempo| tempo.held_to.as_ref());
+        let held_to = client
+            .and_then(|client| client.body_deadlines.as_ref())
+            .and_then(|body_deadlines| body_deadlines.held_to.as_ref());
         let policy = match (exchange, held_to) {
             (Some(exchange), _) => exchange.policy(),
             (None, Some((plan, Some(route)))) => plan.policy_of(*route),

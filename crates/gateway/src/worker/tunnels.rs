@@ -7,22 +7,22 @@ use crate::keys::{ClientId, ExchangeId, ServiceId, TunnelId, UpstreamId};
 use crate::observe::Context;
 use crate::reason::Reason;
 use crate::tunnel::Tunnel;
-use crate::upstream::{Counted, Job, Wish};
+use crate::upstream::{Counted, PickContext, Use};
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
     /// A tunnel for a client that was just accepted: what the floor target does with every connection.
-    pub(super) fn dig_floor(&mut self, id: ClientId) {
+    pub(super) fn open_floor_tunnel(&mut self, id: ClientId) {
         match self.core.plan.services.first().copied() {
-            Some(service) => self.dig(id, service),
+            Some(service) => self.open_tunnel(id, service),
             None => self.broken_client(id, "a tunnel without a service"),
         }
     }
 
     /// A tunnel to a server of a service, for all that the client has sent and will send.
-    pub(super) fn dig(&mut self, id: ClientId, service: ServiceId) {
-        let client = self.clients.get(id).and_then(|client| client.origin).map(|origin| origin.ip());
-        let chosen = self.choose(service, Wish::of_client(client));
+    pub(super) fn open_tunnel(&mut self, id: ClientId, service: ServiceId) {
+        let client = self.clients.get(id).and_then(|client| client.client_address).map(|origin| origin.ip());
+        let chosen = self.choose(service, PickContext::of_client(client));
         let upstream = match chosen.map_err(Unavailable::Failed).and_then(|server| self.dial(server, id)) {
             Ok(upstream) => upstream,
             Err(unavailable) => {
@@ -36,7 +36,7 @@ impl<N: Net> Worker<N> {
         client.phase = Phase::Tunnel(tunnel);
         self.handshakes.end(client);
         let mut held = std::mem::take(&mut client.held);
-        self.assign(upstream, Job::Tunnel(tunnel));
+        self.assign(upstream, Use::Tunnel(tunnel));
         self.core.counters.tunnels += 1;
         self.pass_up(tunnel, &mut held, 0);
     }
@@ -57,11 +57,11 @@ impl<N: Net> Worker<N> {
         let tunnel = Tunnel { client: client_id, upstream: upstream_id, service, idle, request };
         let tunnel = self.tunnels.insert(tunnel);
         if let Some(upstream) = self.upstreams.get_mut(upstream_id) {
-            upstream.job = Job::Tunnel(tunnel);
+            upstream.used_for = Use::Tunnel(tunnel);
         }
         let Some(client) = self.clients.get_mut(client_id) else { return };
         client.phase = Phase::Tunnel(tunnel);
-        client.tempo = None;
+        client.body_deadlines = None;
         client.moved = true;
         let mut held = std::mem::take(&mut client.held);
         self.core.counters.tunnels += 1;
@@ -127,7 +127,7 @@ impl<N: Net> Worker<N> {
         }
         if client.ended && upstream.ended && client.transport.is_open() && upstream.transport.is_open() {
             client.phase = Phase::Closing;
-            upstream.job = Job::Closing;
+            upstream.used_for = Use::Closing;
             self.tunnels.remove(id);
             self.touch_client(client_id);
             self.touch_upstream(upstream_id);
@@ -151,7 +151,7 @@ impl<N: Net> Worker<N> {
         if let Some(upstream) = self.upstreams.get(tunnel.upstream) {
             upstream.transport.reset();
             if let Some(failure) = reason.failure() {
-                self.blame(tunnel.service, upstream.server, failure, Counted::No);
+                self.record_failure(tunnel.service, upstream.server, failure, Counted::No);
             }
         }
         self.drop_upstream(tunnel.upstream);

@@ -163,7 +163,7 @@ fn access(log: &Log) -> Result<Option<AccessLog>, Fault> {
 fn policy(config: &Config, of_heads: Option<&Limits>) -> Result<Policy, Fault> {
     let limits = &config.limits;
     let interims = InterimLimits {
-        answers: size(
+        responses: size(
             "limits.interim_answers",
             limits.interim_answers as u64,
             document::Limits::INTERIM_ANSWERS,
@@ -178,7 +178,7 @@ fn policy(config: &Config, of_heads: Option<&Limits>) -> Result<Policy, Fault> {
         max_body: limits.body.unwrap_or(u64::MAX),
         timeouts: config.timeouts,
         min_rates: min_rates(config.min_rate, "min_rate")?,
-        has_own_answers: false,
+        has_own_response_limits: false,
         retry: document::Retries::default(),
         request_buffer: 0,
         response_buffer: MAX_PENDING,
@@ -201,7 +201,7 @@ fn min_rates(written: document::MinRate, key: &str) -> Result<MinRates, Fault> {
             window: window.max(Duration::from_millis(lump * 1000 / per_second)),
         }))
     };
-    Ok(MinRates { request: rate("request", request, 0)?, answer: rate("answer", answer, LUMP)? })
+    Ok(MinRates { request: rate("request", request, 0)?, response: rate("answer", answer, LUMP)? })
 }
 
 /// Checks that a number is within its range. Errors: it is not.

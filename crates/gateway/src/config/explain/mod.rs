@@ -112,8 +112,8 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     if let Some(most) = connections_per_client {
         writeln!(out, "  {most} connections for each client")?;
     }
-    let InterimLimits { answers, bytes } = policy.interims;
-    writeln!(out, "  interim answers {answers} with {bytes} bytes")?;
+    let InterimLimits { responses, bytes } = policy.interims;
+    writeln!(out, "  interim responses {responses} with {bytes} bytes")?;
     writeln!(out, "  {}", min_rate(checked.config.min_rate))?;
     let t = &policy.timeouts;
     let unlimited = |time: Option<Duration>| time.map_or("unlimited".to_owned(), |time| format!("{time:?}"));

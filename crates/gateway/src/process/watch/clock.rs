@@ -55,7 +55,7 @@ struct Reading {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Forward(Duration),
-    Back(Duration),
+    ResponseEdits(Duration),
 }
 
 /// The smallest step to report; smaller ones have no visible effect.
@@ -72,9 +72,9 @@ impl Step {
         let expected = before.wall + now.monotonic.saturating_duration_since(before.monotonic);
         let step = match now.wall.duration_since(expected) {
             Ok(step) => Self::Forward(step),
-            Err(error) => Self::Back(error.duration()),
+            Err(error) => Self::ResponseEdits(error.duration()),
         };
-        let (Self::Forward(by) | Self::Back(by)) = step;
+        let (Self::Forward(by) | Self::ResponseEdits(by)) = step;
         (by >= LEAST).then_some(step)
     }
 }
@@ -83,7 +83,7 @@ impl std::fmt::Display for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (by, direction) = match self {
             Self::Forward(by) => (by, "forward"),
-            Self::Back(by) => (by, "back"),
+            Self::ResponseEdits(by) => (by, "back"),
         };
         write!(
             f,

@@ -1,15 +1,15 @@
 //! How long a server is waited for, and why.
 
-use super::{Job, Upstream};
+use super::{Upstream, Use};
 use crate::config::document::Timeouts;
-use crate::exchange::{AnswerHalf, Exchange};
+use crate::exchange::{Exchange, ResponseHalf};
 use crate::reason::Reason;
 use std::time::Duration;
 use weir_reactor::Socket;
 
 /// What the server is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Patience {
+pub(crate) enum Wait {
     /// The connection.
     Connect,
     /// Its handshake.
@@ -24,9 +24,9 @@ pub(crate) enum Patience {
     Pooled,
 }
 
-impl Patience {
+impl Wait {
     /// How long.
-    pub(crate) fn within(self, timeouts: &Timeouts) -> Duration {
+    pub(crate) fn timeout(self, timeouts: &Timeouts) -> Duration {
         match self {
             Self::Connect => timeouts.connect,
             Self::Handshake => timeouts.upstream_handshake,
@@ -37,7 +37,7 @@ impl Patience {
     }
 
     /// Whether moving bytes begins it anew: for a response those of the request.
-    pub(crate) fn extends(self) -> bool {
+    pub(crate) fn is_refreshed_by_progress(self) -> bool {
         match self {
             Self::Response | Self::Body => true,
             Self::Connect | Self::Handshake | Self::Mirror | Self::Pooled => false,
@@ -58,28 +58,28 @@ impl Patience {
 
 impl<S: Socket> Upstream<S> {
     /// How long it is waited for.
-    pub(crate) fn within(&self, want: Patience, timeouts: &Timeouts) -> Duration {
+    pub(crate) fn timeout(&self, want: Wait, timeouts: &Timeouts) -> Duration {
         match want {
-            Patience::Pooled => self.life.idle(timeouts.pooled),
-            _ => want.within(timeouts),
+            Wait::Pooled => self.life.idle(timeouts.pooled),
+            _ => want.timeout(timeouts),
         }
     }
 
     /// What the server is waited for now, if for anything. Until the request is complete the client is. `blocked`: the
     /// client does not read, so nothing is read from the server.
-    pub(crate) fn patience(&self, exchange: Option<&Exchange>, blocked: bool) -> Option<Patience> {
-        match (self.job, exchange) {
-            (Job::Idle, _) => Some(Patience::Pooled),
-            (Job::Closing, _) => Some(Patience::Body),
-            _ if self.transport.is_connecting() => Some(Patience::Connect),
-            _ if !self.transport.is_open() => Some(Patience::Handshake),
-            (Job::Mirror(_), _) => Some(Patience::Mirror),
-            (Job::Tunnel(_), _) | (Job::Exchange(_), None) => None,
-            (Job::Exchange(_), Some(_)) if blocked => None,
-            (Job::Exchange(_), Some(exchange)) => match exchange.answer {
-                AnswerHalf::Awaiting if exchange.request.is_done() => Some(Patience::Response),
-                AnswerHalf::Awaiting => None,
-                AnswerHalf::Forwarding { .. } => Some(Patience::Body),
+    pub(crate) fn wait(&self, exchange: Option<&Exchange>, blocked: bool) -> Option<Wait> {
+        match (self.used_for, exchange) {
+            (Use::Idle, _) => Some(Wait::Pooled),
+            (Use::Closing, _) => Some(Wait::Body),
+            _ if self.transport.is_connecting() => Some(Wait::Connect),
+            _ if !self.transport.is_open() => Some(Wait::Handshake),
+            (Use::Mirror(_), _) => Some(Wait::Mirror),
+            (Use::Tunnel(_), _) | (Use::Exchange(_), None) => None,
+            (Use::Exchange(_), Some(_)) if blocked => None,
+            (Use::Exchange(_), Some(exchange)) => match exchange.response {
+                ResponseHalf::Awaiting if exchange.request.is_done() => Some(Wait::Response),
+                ResponseHalf::Awaiting => None,
+                ResponseHalf::Forwarding { .. } => Some(Wait::Body),
             },
         }
     }

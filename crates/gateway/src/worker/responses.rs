@@ -9,7 +9,7 @@ use crate::keys::{ExchangeId, OfExchange, OfMirror, Store, UpstreamId};
 use crate::mirror::{Fate, Mirror};
 use crate::proxy::Next;
 use crate::reason::Reason;
-use crate::upstream::{Job, Upstream};
+use crate::upstream::{Upstream, Use};
 use weir_http1::Limits;
 use weir_reactor::{Net, Ready};
 use weir_transport::{End, Fault, Received};
@@ -59,8 +59,8 @@ impl<N: Net> Worker<N> {
     fn request_moved(&mut self, id: UpstreamId, connected: bool) {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         upstream.moved = true;
-        let client = match upstream.job {
-            Job::Exchange(exchange) => {
+        let client = match upstream.used_for {
+            Use::Exchange(exchange) => {
                 let now = self.core.net.now();
                 let Some(mut flow) = self.flow(exchange) else {
                     return self.broken(exchange, "a request without its connections");
@@ -78,8 +78,8 @@ impl<N: Net> Worker<N> {
                 }
                 return;
             }
-            Job::Tunnel(tunnel) => self.tunnels.get(tunnel).map(|tunnel| tunnel.client),
-            Job::Idle | Job::Mirror(_) | Job::Closing => None,
+            Use::Tunnel(tunnel) => self.tunnels.get(tunnel).map(|tunnel| tunnel.client),
+            Use::Idle | Use::Mirror(_) | Use::Closing => None,
         };
         if let Some(id) = client
             && let Some(client) = self.clients.get_mut(id)
@@ -91,7 +91,7 @@ impl<N: Net> Worker<N> {
 
     /// The upstream stopped reading the request.
     fn discard_request(&mut self, id: UpstreamId) {
-        let Some(Job::Exchange(exchange)) = self.upstreams.get(id).map(|upstream| upstream.job) else {
+        let Some(Use::Exchange(exchange)) = self.upstreams.get(id).map(|upstream| upstream.used_for) else {
             return;
         };
         if let Some(exchange) = self.exchanges.get_mut(exchange) {
@@ -104,7 +104,7 @@ impl<N: Net> Worker<N> {
     fn take_received(
         &mut self,
         id: UpstreamId,
-        (job, mut inbox, received): (Job, Vec<u8>, Result<Received, Fault>),
+        (used_for, mut inbox, received): (Use, Vec<u8>, Result<Received, Fault>),
         mut asked: bool,
     ) {
         match received {
@@ -117,17 +117,17 @@ impl<N: Net> Worker<N> {
                     asked &= received.bytes == 0;
                     self.request_moved(id, true);
                 }
-                match job {
-                    Job::Exchange(exchange) if asked || received.bytes == 0 => {
+                match used_for {
+                    Use::Exchange(exchange) if asked || received.bytes == 0 => {
                         self.take_response(id, exchange, &mut inbox, received.end);
                     }
-                    Job::Exchange(exchange) => {
+                    Use::Exchange(exchange) => {
                         self.end_exchange(exchange, Reason::UpstreamUnasked);
                     }
-                    Job::Tunnel(tunnel) => self.pass_down(tunnel, &mut inbox, HEADROOM),
-                    Job::Mirror(mirror) => self.take_mirrored(id, mirror, &inbox, received.end),
+                    Use::Tunnel(tunnel) => self.pass_down(tunnel, &mut inbox, HEADROOM),
+                    Use::Mirror(mirror) => self.take_mirrored(id, mirror, &inbox, received.end),
                     // The end of a pooled connection, or unsolicited bytes.
-                    Job::Idle => {
+                    Use::Idle => {
                         if received.bytes > 0 {
                             note_stray(received.bytes, &mut self.core);
                         }
@@ -135,7 +135,7 @@ impl<N: Net> Worker<N> {
                             self.forget_pooled(id);
                         }
                     }
-                    Job::Closing => {}
+                    Use::Closing => {}
                 }
             }
             Err(fault) => self.lose_upstream(id, fault),
@@ -174,11 +174,11 @@ impl<N: Net> Worker<N> {
     /// The upstream's connection has failed.
     pub(super) fn lose_upstream(&mut self, id: UpstreamId, fault: Fault) {
         let Some(upstream) = self.upstreams.get(id) else { return };
-        match upstream.job {
-            Job::Idle => self.forget_pooled(id),
-            Job::Closing => self.drop_upstream(id),
-            Job::Mirror(mirror) => self.drop_mirror(mirror, Fate::Failed),
-            Job::Exchange(exchange) => {
+        match upstream.used_for {
+            Use::Idle => self.forget_pooled(id),
+            Use::Closing => self.drop_upstream(id),
+            Use::Mirror(mirror) => self.drop_mirror(mirror, Fate::Failed),
+            Use::Exchange(exchange) => {
                 let event = match (upstream.transport.is_open(), fault) {
                     (false, fault @ Fault::Connect(_)) => Event::NotConnected(Reason::UpstreamConnect(fault)),
                     (false, fault @ Fault::Tls(_)) => Event::NotConnected(Reason::UpstreamTls(fault)),
@@ -186,7 +186,7 @@ impl<N: Net> Worker<N> {
                 };
                 self.on(exchange, event);
             }
-            Job::Tunnel(tunnel) => self.end_tunnel(
+            Use::Tunnel(tunnel) => self.end_tunnel(
                 tunnel,
                 match fault {
                     Fault::Connect(_) => Reason::UpstreamConnect(fault),
@@ -205,11 +205,11 @@ fn receive<N: Net>(
     exchanges: &Store<OfExchange, Exchange>,
     mirrors: &Store<OfMirror, Mirror>,
     core: &mut Core<N>,
-) -> (Job, Vec<u8>, Result<Received, Fault>) {
+) -> (Use, Vec<u8>, Result<Received, Fault>) {
     let Upstream { transport, held, part, .. } = upstream;
     let limits = match held.is_empty() {
         true => None,
-        false => limits_of_part(upstream.job, exchanges, mirrors),
+        false => limits_of_part(upstream.used_for, exchanges, mirrors),
     };
     let (inbox, received) = match &limits {
         Some(limits) => core.receive_more(transport, held, *part, limits),
@@ -223,24 +223,24 @@ fn receive<N: Net>(
         upstream.may_have_more = received.is_full;
         upstream.ended |= received.end.is_some();
     }
-    (upstream.job, inbox, received)
+    (upstream.used_for, inbox, received)
 }
 
 /// The limits of the head of which a server's connection holds a part, if that is what it holds.
 #[cold]
 fn limits_of_part(
-    job: Job,
+    used_for: Use,
     exchanges: &Store<OfExchange, Exchange>,
     mirrors: &Store<OfMirror, Mirror>,
 ) -> Option<Limits> {
-    match job {
-        Job::Exchange(id) => {
-            let exchange = exchanges.get(id).filter(|exchange| exchange.answer.is_awaiting())?;
+    match used_for {
+        Use::Exchange(id) => {
+            let exchange = exchanges.get(id).filter(|exchange| exchange.response.is_awaiting())?;
             Some(exchange.limits)
         }
-        Job::Mirror(id) => {
-            mirrors.get(id).filter(|mirror| mirror.answer.is_none()).map(|mirror| mirror.limits)
+        Use::Mirror(id) => {
+            mirrors.get(id).filter(|mirror| mirror.response.is_none()).map(|mirror| mirror.limits)
         }
-        Job::Idle | Job::Tunnel(_) | Job::Closing => None,
+        Use::Idle | Use::Tunnel(_) | Use::Closing => None,
     }
 }

@@ -1,18 +1,18 @@
 //! What a request asks of the choice of its server.
 
-use super::{Wish, hash_of};
+use super::{PickContext, hash_of};
 use crate::config::Service;
 use crate::config::document::{Balance, HashOn};
 use std::net::IpAddr;
 use weir_http1::RequestHead;
 
-impl Wish {
-    /// The wish of a connection of which nothing is known but its client.
+impl PickContext {
+    /// The context of a connection of which nothing is known but its client.
     pub(crate) fn of_client(client: Option<IpAddr>) -> Self {
         Self { key: of_address(client), ..Self::default() }
     }
 
-    /// The wish of a request whose head was parsed from `buf`.
+    /// The context of a request whose head was parsed from `buf`.
     pub(crate) fn of(service: &Service, head: &RequestHead, buf: &[u8], client: Option<IpAddr>) -> Self {
         let key = match service.balance {
             Balance::Hash => key(&service.hash, head, buf, client),

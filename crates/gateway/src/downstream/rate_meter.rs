@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// the window is ever in hand. So a client that is never slower than that is never ended, in whatever lumps its bytes come
 /// within a window, and a fast beginning buys no more than one window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pace {
+pub(crate) struct RateMeter {
     rate: MinRate,
     /// Bytes when it was last looked at.
     seen: u64,
@@ -22,7 +22,7 @@ enum Clock {
     Stopped { left: Duration },
 }
 
-impl Pace {
+impl RateMeter {
     /// For bytes of which `seen` have moved; the whole window is left.
     pub(crate) fn new(rate: MinRate, seen: u64) -> Self {
         Self { rate, seen, clock: Clock::Stopped { left: rate.window } }
@@ -86,7 +86,7 @@ mod tests {
     /// When a client of 1000 bytes/s with a window of 10 s is ended, in ms.
     fn ends(events: impl IntoIterator<Item = (u64, u64, bool)>) -> Option<u64> {
         let per_second = NonZeroU64::new(1000).unwrap();
-        let mut pace = Pace::new(MinRate { per_second, window: Duration::from_secs(10) }, 7);
+        let mut meter = RateMeter::new(MinRate { per_second, window: Duration::from_secs(10) }, 7);
         let start = Instant::now();
         let (mut total, mut until) = (7, None);
         for (ms, bytes, is_waited_for) in events {
@@ -95,7 +95,7 @@ mod tests {
                 break;
             }
             total += bytes;
-            until = pace.look(now, total, is_waited_for);
+            until = meter.look(now, total, is_waited_for);
         }
         until.map(|until: Instant| (until - start).as_millis() as u64)
     }
@@ -159,23 +159,23 @@ mod tests {
         let start = Instant::now();
         let after = |seconds| start + Duration::from_secs(seconds);
         for first in [0, 1, 5000, 1_000_000] {
-            let mut pace = Pace::new(rate, 0);
-            pace.look(start, 0, true);
-            assert!(pace.look(after(1), first, true) > Some(after(61)), "{first}");
+            let mut meter = RateMeter::new(rate, 0);
+            meter.look(start, 0, true);
+            assert!(meter.look(after(1), first, true) > Some(after(61)), "{first}");
             // And once more, after a stretch of 50 KB/s.
-            pace.look(after(61), first + 1000, true);
-            assert!(pace.look(after(63), first + 100_000, true) > Some(after(123)), "{first}");
+            meter.look(after(61), first + 1000, true);
+            assert!(meter.look(after(63), first + 100_000, true) > Some(after(123)), "{first}");
         }
         // slowhttptest's slow bodies, by default and at their fastest.
         for (every, bytes) in [(10, 24), (2, 64), (1, 250)] {
-            let mut pace = Pace::new(rate, 0);
-            let mut until = pace.look(start, 0, true).unwrap();
+            let mut meter = RateMeter::new(rate, 0);
+            let mut until = meter.look(start, 0, true).unwrap();
             let trickle = (1..).map(|nth| (after(nth * every), nth * bytes));
             for (now, total) in trickle.take_while(|(now, _)| *now < after(600)) {
                 if now >= until {
                     break;
                 }
-                until = pace.look(now, total, true).unwrap();
+                until = meter.look(now, total, true).unwrap();
             }
             assert!(until <= start + 2 * window, "{bytes} bytes every {every} s");
         }
@@ -188,10 +188,10 @@ mod tests {
                 per_second: NonZeroU64::new(per_second).unwrap(),
                 window: Duration::from_secs(3600),
             };
-            let mut pace = Pace::new(rate, 0);
+            let mut meter = RateMeter::new(rate, 0);
             let now = Instant::now();
-            assert_eq!(pace.look(now, 0, true), Some(now + rate.window));
-            assert!(pace.look(now, bytes, true) <= Some(now + rate.window));
+            assert_eq!(meter.look(now, 0, true), Some(now + rate.window));
+            assert!(meter.look(now, bytes, true) <= Some(now + rate.window));
         }
     }
 }

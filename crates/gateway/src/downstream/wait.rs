@@ -10,7 +10,7 @@ use weir_reactor::Socket;
 
 /// What the client is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Patience {
+pub(crate) enum Wait {
     /// The end of its preface and its TLS handshake.
     Handshake,
     /// Its next request.
@@ -29,9 +29,9 @@ pub(crate) enum Patience {
     Tunnel,
 }
 
-impl Patience {
+impl Wait {
     /// How long.
-    pub(crate) fn within(self, timeouts: &Timeouts, drain: Drain) -> Duration {
+    pub(crate) fn timeout(self, timeouts: &Timeouts, drain: Drain) -> Duration {
         match self {
             Self::Handshake => timeouts.handshake,
             Self::Idle => drain.idle(timeouts.idle, timeouts),
@@ -44,14 +44,14 @@ impl Patience {
     }
 
     /// Whether moving bytes begins it anew. The others are absolute: a byte now and then does not extend them.
-    pub(crate) fn extends(self) -> bool {
+    pub(crate) fn is_refreshed_by_progress(self) -> bool {
         match self {
             Self::Body | Self::Answer | Self::Tunnel => true,
             Self::Handshake | Self::Idle | Self::Head | Self::Queue | Self::Linger => false,
         }
     }
 
-    /// Why the connection or its exchange ends when it has run out; `None` for an end in good order.
+    /// Cause the connection or its exchange ends when it has run out; `None` for an end in good order.
     pub(crate) fn reason(self) -> Option<Reason> {
         match self {
             Self::Handshake => Some(Reason::HandshakeTimeout),
@@ -67,25 +67,25 @@ impl Patience {
 
 impl<S: Socket> Client<S> {
     /// What the client is waited for now, if for anything. `exchange`: its own.
-    pub(crate) fn patience(&self, exchange: Option<&Exchange>) -> Option<Patience> {
+    pub(crate) fn wait(&self, exchange: Option<&Exchange>) -> Option<Wait> {
         let pending = self.transport.pending() > 0;
         let stage = exchange.map(|exchange| &exchange.stage);
         match self.phase {
-            Phase::Closing if pending => Some(Patience::Answer),
-            Phase::Closing => Some(Patience::Linger),
-            Phase::Preface(_) => Some(Patience::Handshake),
-            _ if !self.transport.is_open() => Some(Patience::Handshake),
-            Phase::Head { started: true } => Some(Patience::Head),
+            Phase::Closing if pending => Some(Wait::Answer),
+            Phase::Closing => Some(Wait::Linger),
+            Phase::Preface(_) => Some(Wait::Handshake),
+            _ if !self.transport.is_open() => Some(Wait::Handshake),
+            Phase::Head { started: true } => Some(Wait::Head),
             // It is still busy with the last answer.
-            Phase::Head { started: false } if pending => Some(Patience::Answer),
-            Phase::Head { started: false } => Some(Patience::Idle),
-            Phase::Exchange(_) if matches!(stage, Some(Stage::Queued)) => Some(Patience::Queue),
+            Phase::Head { started: false } if pending => Some(Wait::Answer),
+            Phase::Head { started: false } => Some(Wait::Idle),
+            Phase::Exchange(_) if matches!(stage, Some(Stage::Queued)) => Some(Wait::Queue),
             Phase::Exchange(_) if exchange.is_some_and(|exchange| !exchange.request.is_done()) => {
-                Some(Patience::Body)
+                Some(Wait::Body)
             }
-            Phase::Exchange(_) if pending => Some(Patience::Answer),
+            Phase::Exchange(_) if pending => Some(Wait::Answer),
             Phase::Exchange(_) => None,
-            Phase::Tunnel(_) => Some(Patience::Tunnel),
+            Phase::Tunnel(_) => Some(Wait::Tunnel),
         }
     }
 }

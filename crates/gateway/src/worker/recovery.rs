@@ -13,7 +13,7 @@ impl<N: Net> Worker<N> {
     /// A client's `input` begins with a head that is refused for `error`: begins its request nevertheless if its listener lets
     /// that pass. Returns the head's length; 0 if it is not complete, or is refused.
     #[cold]
-    pub(super) fn mend_request(&mut self, id: ClientId, input: &[u8], error: RequestError) -> usize {
+    pub(super) fn recover_request(&mut self, id: ClientId, input: &[u8], error: RequestError) -> usize {
         let Some(client) = self.clients.get_mut(id) else { return 0 };
         let (rules, limits) = (client.frontend.accept, client.frontend.limits);
         let mut mended = Vec::new();
