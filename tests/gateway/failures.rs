@@ -106,6 +106,9 @@ fn requests_that_may_be_repeated_go_to_another_server_on_stated_statuses() {
             let requests = good.requests();
             assert!(requests.len() == 8 && requests.iter().all(|request| request.body == body.as_bytes()));
         }
+        // The second attempt is about its own server.
+        let to_itself = format!("X-To: {}", good.address);
+        assert!(!retry.contains("X-To") || good.requests().iter().all(|one| one.head.contains(&to_itself)));
         let ended = weir.stop();
         assert_eq!(ended.stdout.contains("retries: 4;"), repeated, "{retry}: {}", ended.stdout);
         assert_eq!(ended.stdout.contains("retries:"), repeated, "{retry}: {}", ended.stdout);

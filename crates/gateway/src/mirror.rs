@@ -1,4 +1,4 @@
-//! Copies of requests for a second service, whose answers nobody gets.
+//! Copies of requests for a second service, whose responses the gateway drops.
 
 use crate::config::MirrorTo;
 use crate::keys::{ServerId, ServiceId, UpstreamId};
@@ -11,11 +11,11 @@ pub(crate) struct Mirror {
     pub service: ServiceId,
     pub method: Method,
     pub limits: Limits,
-    /// Of its answer; `None` before the head.
+    /// Its response's; `None` before the head.
     pub response: Option<MirrorResponse>,
 }
 
-/// An answer to a copy.
+/// A response to a copy.
 #[derive(Debug)]
 pub(crate) struct MirrorResponse {
     pub status: u16,
@@ -43,7 +43,7 @@ pub(crate) struct Copied {
 /// What became of copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Its answer came.
+    /// Its response came.
     Answered,
     /// Its request has a body that is too large.
     TooLarge,
@@ -53,9 +53,9 @@ pub(crate) enum Fate {
     Busy,
     /// No server was available.
     NoServer,
-    /// Its connection failed, or its answer was invalid.
+    /// Its connection failed, or its response was invalid.
     Failed,
-    /// Its answer did not come in time.
+    /// Its response did not come in time.
     Late,
     /// Connections had as much memory as they may have.
     NoMemory,

@@ -59,7 +59,7 @@ pub(crate) struct Client<S> {
     /// Bytes moved since the timer was last looked at.
     pub moved: bool,
     pub handshake: Handshake,
-    /// Waits for the turn's end, when output leaves and the poller is told.
+    /// Is in the list of connections that are settled at the turn's end.
     pub touched: bool,
 }
 
@@ -211,7 +211,7 @@ impl<S: Socket> Client<S> {
         !self.ended
             && match (self.phase, upward) {
                 (Phase::Closing | Phase::Preface(_), _) => true,
-                // The gateway answers some requests itself, and may be faster than the client reads.
+                // The gateway responds to some requests itself, and may be faster than the client reads.
                 (Phase::Head { .. }, _) => self.transport.pending() < MAX_PENDING,
                 (_, Upward::Complete) => self.held.len() < MAX_HELD,
                 (_, Upward::Flowing { pending }) => pending < MAX_PENDING,

@@ -67,7 +67,7 @@ impl RateMeter {
 }
 
 impl MinRate {
-    /// The time that so many bytes may take, within the window.
+    /// The time that this many bytes may take, within the window.
     fn time_of(self, bytes: u64) -> Duration {
         let nanoseconds = u128::from(bytes) * 1_000_000_000 / u128::from(self.per_second.get());
         u64::try_from(nanoseconds).map_or(self.window, Duration::from_nanos).min(self.window)

@@ -21,7 +21,7 @@ pub(crate) enum Wait {
     Queue,
     /// Progress of a request's body.
     Body,
-    /// Progress in reading the answer.
+    /// Progress in reading the response.
     Answer,
     /// Its own close, after ours.
     Linger,
@@ -76,7 +76,7 @@ impl<S: Socket> Client<S> {
             Phase::Preface(_) => Some(Wait::Handshake),
             _ if !self.transport.is_open() => Some(Wait::Handshake),
             Phase::Head { started: true } => Some(Wait::Head),
-            // It is still busy with the last answer.
+            // It still reads the last response.
             Phase::Head { started: false } if pending => Some(Wait::Answer),
             Phase::Head { started: false } => Some(Wait::Idle),
             Phase::Exchange(_) if matches!(stage, Some(Stage::Queued)) => Some(Wait::Queue),

@@ -13,7 +13,7 @@ impl Budget {
     /// For the moment at which a server closes all its idle connections.
     const MOST: u32 = 100 * Self::PRICE;
 
-    /// A full budget of so many retries per hundred requests; with 0, there are none.
+    /// A full budget of this many retries per hundred requests; with 0, there are none.
     pub(crate) fn new(percent: u32) -> Self {
         Self { credit: if percent == 0 { 0 } else { Self::MOST }, percent }
     }

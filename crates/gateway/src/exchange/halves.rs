@@ -1,24 +1,24 @@
-//! The two halves of an exchange: the request on its way up, the answer on its way down.
+//! The two halves of an exchange: the request on its way to the server, the response on its way to the client.
 
 use super::body::Body;
 
-/// The request's way to the upstream.
+/// The request on its way to the server.
 #[derive(Debug)]
 pub(crate) enum RequestHalf {
-    /// The body is passed on as it comes.
+    /// The gateway forwards the body as it comes.
     Forwarding(Body),
-    /// The upstream reads no more: the rest is decoded and dropped, and its answer decides.
+    /// The server reads no more: the gateway drops the rest, and the server's response decides.
     Discarding(Body),
-    /// The client's part has ended; whether the upstream was given all of it.
+    /// The client has sent all of it; whether the gateway has forwarded all of it.
     Done { passed_on: bool },
 }
 
-/// The answer's way to the client.
+/// The response on its way to the client.
 #[derive(Debug)]
 pub(crate) enum ResponseHalf {
     /// No final head yet.
     Awaiting,
-    /// The head was passed on; whether the upstream's connection persists.
+    /// The gateway has forwarded the head; whether the server's connection persists.
     Forwarding { body: Body, upstream_persists: bool },
 }
 
@@ -27,7 +27,7 @@ impl RequestHalf {
         matches!(self, Self::Done { .. })
     }
 
-    /// Whether the upstream was given all of it.
+    /// Whether the gateway has forwarded all of it.
     pub(crate) fn is_passed_on(&self) -> bool {
         matches!(self, Self::Done { passed_on: true })
     }

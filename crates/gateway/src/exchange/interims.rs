@@ -10,7 +10,7 @@ pub(crate) struct Interims {
 }
 
 impl Interims {
-    /// Takes one whose head has so many bytes; whether it is within the limits.
+    /// Takes one whose head has this many bytes; whether it is within the limits.
     pub(crate) fn take(&mut self, bytes: usize, limits: InterimLimits) -> bool {
         self.responses += 1;
         self.bytes += bytes;

@@ -1,4 +1,4 @@
-//! One request and its answer: what it is made of, and what is decided about it. No sockets, no clock.
+//! One request and its response: their state, and the decisions about them. No sockets, no clock.
 
 mod body;
 mod budget;
@@ -29,7 +29,7 @@ use std::time::Instant;
 use weir_http1::{Limits, Method, Version};
 use weir_reactor::{Timer, Wheel};
 
-/// An exchange, from the request's complete head to the answer's last byte.
+/// An exchange, from the request's complete head to the response's last byte.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub client: ClientId,
@@ -44,15 +44,15 @@ pub(crate) struct Exchange {
     pub authenticates_connection: bool,
     /// The client asked to switch protocols.
     pub asks_upgrade: bool,
-    /// The client takes the answer's trailers.
+    /// The client accepts trailers in the response.
     pub accepts_trailers: bool,
-    /// The client wants to be told before it sends the body, and was not told yet.
+    /// The client expects `100 Continue` before it sends the body, and has not had it yet.
     pub awaits_continue: bool,
     /// The gateway has buffered its body.
     pub was_held: bool,
     pub request: RequestHalf,
     pub response: ResponseHalf,
-    /// What came before it.
+    /// The interim responses (1xx) before it.
     pub interims: Interims,
     /// The request's head, until the gateway has sent the request for the last time.
     pub head: Option<Box<HeldHead>>,
@@ -69,17 +69,17 @@ pub(crate) struct Exchange {
     pub plan: Rc<Plan>,
     pub route: usize,
     pub service: ServiceId,
-    /// Of its answer.
+    /// The limits of its response.
     pub limits: Limits,
-    /// The hash of what the request is told apart by.
+    /// The hash of the request's property that selects its server.
     pub key: u64,
     /// Other servers that may still be tried if this one cannot be reached or responds with an error.
     pub others: u8,
-    /// The server before, if its response was replaced.
+    /// The server before, whose response was replaced by another attempt.
     pub asked: Option<ServerId>,
-    /// The answer brings the cookie that leads back to this server.
+    /// The response sets the cookie that leads back to this server.
     pub sets_cookie: bool,
-    /// Of the answer; 0 before its head.
+    /// The response's status; 0 before its head.
     pub status: u16,
     /// Bytes of the request's body.
     pub received: u64,
@@ -89,11 +89,11 @@ pub(crate) struct Exchange {
     pub ids: Option<Box<RequestIds>>,
     /// A copy for another service, while the request is coming.
     pub copy: Option<Box<Copied>>,
-    /// What the access log says of the request, if there is one.
+    /// The request's part of its line in the access log, if there is a log.
     pub entry: Option<Box<Entry>>,
 }
 
-/// The way of a request to a server's connection.
+/// Where a request is on its way to a server's connection.
 #[derive(Debug)]
 pub(crate) enum Stage {
     /// The gateway buffers the body.
@@ -131,13 +131,13 @@ impl Exchange {
         }
     }
 
-    /// What it is held to.
+    /// The policy of its route.
     #[inline]
     pub(crate) fn policy(&self) -> &Policy {
         self.plan.policy_of(self.route)
     }
 
-    /// Whether the client is to send more of its body: it was told to if it waits for that, and the body matters still.
+    /// Whether the client is to send more of its body: it awaits no `100 Continue`, and the server still takes the body.
     pub(crate) fn wants_body(&self) -> bool {
         let is_refused = !self.response.is_awaiting() && self.status >= 300;
         matches!(self.request, RequestHalf::Forwarding(_)) && !self.awaits_continue && !is_refused
@@ -163,8 +163,8 @@ impl Exchange {
         }
     }
 
-    /// Whether the client's connection can have its next request when this one ends early: its bytes have all been read, and it
-    /// waits for no other protocol.
+    /// Whether the client's connection can have its next request when this one ends early: the gateway has read all its bytes, and
+    /// it asks for no other protocol.
     pub(crate) fn outlives_its_end(&self) -> bool {
         self.persistent && self.request.is_done() && !self.asks_upgrade && !self.authenticates_connection
     }
@@ -181,7 +181,7 @@ impl Exchange {
     }
 }
 
-/// What becomes of the connections of an exchange that is complete.
+/// Whether the connections of a complete exchange persist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub client_persists: bool,

@@ -5,14 +5,14 @@ use crate::reason::Reason;
 use weir_http1::{Framing, Version};
 use weir_transport::Fault;
 
-/// What can end an exchange before its answer is complete.
+/// An event that can end an exchange before its response is complete.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// The upstream's connection did not come about, or its handshake failed: nothing of the request has left.
     NotConnected(Reason),
-    /// The upstream's connection failed; whether a part of an answer's head had come.
+    /// The upstream's connection failed; whether a part of a response's head had come.
     UpstreamFailed { fault: Fault, partial: bool },
-    /// The upstream's stream ended; likewise.
+    /// The upstream's stream ended; whether a part of a response's head had come.
     UpstreamEnded { partial: bool },
     /// The client ends its stream. Whether requests that it sent before wait, and whether it waits for the response nevertheless.
     ClientEnded { pipelined: bool, waits: bool },
@@ -31,7 +31,7 @@ pub(crate) enum Step {
     End(Reason),
 }
 
-/// What an answer's head says, besides its fields.
+/// The facts of a response's head, besides its fields.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     /// In bytes.
@@ -43,7 +43,7 @@ pub(crate) struct Head {
     pub announces_absent_body: bool,
 }
 
-/// What becomes of an answer's head.
+/// The decision about a response's head.
 #[derive(Debug)]
 pub(crate) enum HeadStep {
     /// It is dropped.
@@ -52,7 +52,7 @@ pub(crate) enum HeadStep {
     Interim,
     /// The protocol is switched: what follows is not HTTP.
     Switch,
-    /// The answer: its body's framing towards the client.
+    /// The final response: its body's framing towards the client.
     Final { framing: Framing },
     /// It ends the exchange.
     End(Reason),
@@ -94,7 +94,7 @@ impl Exchange {
         }
     }
 
-    /// Decides about a head of the answer. `draining`: the client's connection must not persist.
+    /// Decides about a response's head. `draining`: the client's connection must not persist.
     pub(crate) fn on_head(&mut self, head: Head, draining: bool) -> HeadStep {
         match head.status {
             101 if self.asks_upgrade => {
@@ -136,7 +136,7 @@ impl Exchange {
         HeadStep::Final { framing }
     }
 
-    /// Takes an interim answer; whether it is one that may still come.
+    /// Takes an interim response; returns whether one may still come.
     fn may_come_before(&mut self, length: usize) -> bool {
         let limits = self.policy().interims;
         self.interims.take(length, limits)

@@ -18,9 +18,9 @@ pub(crate) struct Times {
     pub connected: Option<Instant>,
     /// The request's last byte was passed on.
     pub sent: Option<Instant>,
-    /// The first byte of the answer came.
+    /// The first byte of the response came.
     pub first_byte: Option<Instant>,
-    /// The last byte of the answer came.
+    /// The last byte of the response came.
     pub last_byte: Option<Instant>,
 }
 

@@ -135,7 +135,7 @@ impl<N: Net> Flow<'_, N> {
     }
 }
 
-/// The protocols that the client may switch to. A request with a body may not: the client would not wait for the answer
+/// The protocols that the client may switch to. A request with a body may not: the client would not wait for the response
 /// before it sends the body, so the body's end and the new protocol's begin are a matter of trust. Cleartext HTTP/2
 /// would carry requests past the gateway.
 #[inline]

@@ -8,7 +8,7 @@ use std::time::Instant;
 /// What a request asks of the choice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PickContext {
-    /// The hash of what it is told apart by.
+    /// The hash of the property that selects the server.
     pub key: u64,
     /// The value of its cookie.
     pub sticky: Option<u64>,
@@ -23,7 +23,7 @@ pub(crate) struct PickContext {
 enum Tier {
     Regular,
     Backup,
-    /// Those that are ejected, too: an answer may come. Not those that are down or drained.
+    /// Those that are ejected, too: a response may come. Not those that are down or drained.
     Any,
 }
 
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(shares(&mut service, &mut servers, any(10)), [0, 0, 10]);
         servers.get_mut(service.servers[2]).unwrap().failed(now, &eject, Counted::No);
         let all = shares(&mut service, &mut servers, any(30));
-        assert!(all.iter().all(|count| *count > 0), "an answer may come: {all:?}");
+        assert!(all.iter().all(|count| *count > 0), "a response may come: {all:?}");
     }
 
     #[test]

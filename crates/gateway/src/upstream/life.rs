@@ -10,7 +10,7 @@ pub(crate) struct Life {
     pub dialled: Instant,
     /// Requests that it has carried.
     pub requests: u32,
-    /// How long the server keeps it without a request, as its last answer said.
+    /// How long the server keeps it without a request, as its last response said.
     pub keep_alive_hint: Option<Duration>,
     jitter: Jitter,
 }
@@ -52,7 +52,7 @@ impl Jitter {
         Self((mix(nth.wrapping_add(0x9e37_79b9_7f4a_7c15)) >> 56) as u8)
     }
 
-    /// Of so many requests, those that the connection carries: at least nine tenths.
+    /// Of this many requests, those that the connection carries: at least nine tenths.
     fn requests(self, most: u32) -> u32 {
         let less = u64::from(most) * u64::from(self.0) / u64::from(PARTS);
         most - less as u32

@@ -12,7 +12,7 @@ pub(crate) use crate::hash::{hash_of, mix};
 pub(crate) use crate::limits::{Slot, Slots};
 pub(crate) use balance::PickContext;
 pub(crate) use life::Life;
-pub(crate) use pool::{Links, Pool, Pooled};
+pub(crate) use pool::{Links, Pool, Pooled, join};
 pub(crate) use server::{Counted, Server};
 pub(crate) use service::Service;
 pub(crate) use wait::Wait;
@@ -46,7 +46,7 @@ pub(crate) struct Upstream<S> {
     pub timer: Timer<Wait>,
     /// Bytes moved since the timer was last looked at.
     pub moved: bool,
-    /// Waits for the turn's end, when output leaves and the poller is told.
+    /// Is in the list of connections that are settled at the turn's end.
     pub touched: bool,
 }
 

@@ -24,7 +24,7 @@ impl PickContext {
     }
 }
 
-/// A request without the field or cookie is told apart by its client's address.
+/// A request without the field or cookie is hashed by its client's address.
 fn key(on: &HashOn, head: &RequestHead, buf: &[u8], client: Option<IpAddr>) -> u64 {
     let found = match on {
         HashOn::Client => None,

@@ -3,6 +3,7 @@
 
 use super::Upstream;
 use crate::keys::{OfUpstream, Store, UpstreamId};
+use weir_reactor::Socket;
 
 /// The ends of a list that runs through the connections themselves, so that any of them leaves it at once.
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ pub(crate) struct Pool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pooled {
     pub id: UpstreamId,
-    /// It was idle when the poller was asked last.
+    /// It was idle when the poller was asked last, and holds no part of a record.
     pub is_settled: bool,
 }
 
@@ -32,39 +33,34 @@ pub(crate) struct Links {
 
 impl Pool {
     /// Takes out the connection that was used last before this turn; without one, the one that was used last.
-    pub(crate) fn take<S>(
+    pub(crate) fn take<S: Socket>(
         &mut self,
         turn: u64,
         upstreams: &mut Store<OfUpstream, Upstream<S>>,
     ) -> Option<Pooled> {
         self.turn_to(turn);
-        let pooled = match self.settled {
-            Some(id) => Pooled { id, is_settled: true },
-            None => Pooled { id: self.newest?, is_settled: false },
-        };
-        self.forget(pooled.id, upstreams);
-        Some(pooled)
+        let id = self.settled.or(self.newest)?;
+        let was_idle = self.settled.is_some();
+        let has_partial_record = self.unlink(id, upstreams)?;
+        Some(Pooled { id, is_settled: was_idle && !has_partial_record })
     }
 
-    /// Adds a connection, which must not be in it.
+    /// Adds `upstream`, which must not be in it, under its ID. Returns the one to [`join`] it with.
+    #[must_use]
     pub(crate) fn put<S>(
         &mut self,
         id: UpstreamId,
+        upstream: &mut Upstream<S>,
         turn: u64,
-        upstreams: &mut Store<OfUpstream, Upstream<S>>,
-    ) {
+    ) -> Option<UpstreamId> {
         self.turn_to(turn);
         let older = self.newest.replace(id);
         if older.is_none() {
             self.oldest = Some(id);
         }
         self.len += 1;
-        if let Some(upstream) = upstreams.get_mut(id) {
-            upstream.links = Links { newer: None, older };
-        }
-        if let Some(older) = older.and_then(|older| upstreams.get_mut(older)) {
-            older.links.newer = Some(id);
-        }
+        upstream.links = Links { newer: None, older };
+        older
     }
 
     /// In another turn, all that are there have been idle since before it.
@@ -76,8 +72,22 @@ impl Pool {
     }
 
     /// Takes out this connection, which must be in it.
-    pub(crate) fn forget<S>(&mut self, id: UpstreamId, upstreams: &mut Store<OfUpstream, Upstream<S>>) {
-        let Some(upstream) = upstreams.get_mut(id) else { return };
+    pub(crate) fn forget<S: Socket>(
+        &mut self,
+        id: UpstreamId,
+        upstreams: &mut Store<OfUpstream, Upstream<S>>,
+    ) {
+        self.unlink(id, upstreams);
+    }
+
+    /// As [`Self::forget`]; returns whether the connection holds part of a record.
+    fn unlink<S: Socket>(
+        &mut self,
+        id: UpstreamId,
+        upstreams: &mut Store<OfUpstream, Upstream<S>>,
+    ) -> Option<bool> {
+        let upstream = upstreams.get_mut(id)?;
+        let has_partial_record = upstream.transport.has_partial_record();
         let Links { newer, older } = std::mem::take(&mut upstream.links);
         self.len -= 1;
         if self.settled == Some(id) {
@@ -93,6 +103,7 @@ impl Pool {
         if self.oldest == Some(id) {
             self.oldest = newer;
         }
+        Some(has_partial_record)
     }
 
     /// The connection that has been idle longest.
@@ -102,6 +113,17 @@ impl Pool {
 
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+}
+
+/// Links a connection that was put into a pool to the `older` one there, if there was one.
+pub(crate) fn join<S>(
+    older: Option<UpstreamId>,
+    newer: UpstreamId,
+    upstreams: &mut Store<OfUpstream, Upstream<S>>,
+) {
+    if let Some(older) = older.and_then(|older| upstreams.get_mut(older)) {
+        older.links.newer = Some(newer);
     }
 }
 
@@ -131,7 +153,8 @@ mod tests {
             let transport = Transport::accepted(OwnedFd::from(UnixStream::pair().unwrap().0), None);
             let id =
                 self.upstreams.insert(Upstream::new(transport, self.server, Life::begins(0, Instant::now())));
-            self.pool.put(id, turn, &mut self.upstreams);
+            let older = self.upstreams.get_mut(id).and_then(|upstream| self.pool.put(id, upstream, turn));
+            join(older, id, &mut self.upstreams);
             id
         }
 

@@ -217,12 +217,12 @@ impl Server {
         tenth + grown as u64
     }
 
-    /// Counts an answer.
+    /// Counts a response.
     pub(crate) fn count(&mut self, status: u16) {
         self.responses[usize::from(status / 100).min(5)] += 1;
     }
 
-    /// It answered.
+    /// It responded.
     pub(crate) fn succeeded(&mut self) {
         self.failures = 0;
         if self.ejection == EjectionState::Good {
@@ -322,7 +322,7 @@ mod tests {
         let seconds = Duration::from_secs;
         let eject = Eject { failures: 0, percent: Some(50), min_requests: Some(10), ..Eject::default() };
         let start = Instant::now();
-        // Of ten requests, the failures; answered or not.
+        // Of ten requests, the failures, with a response or without.
         for (counted, fails) in [(Counted::Yes, [1, 3, 5, 7, 9]), (Counted::No, [1, 3, 5, 7, 9])] {
             let mut server = server();
             let mut ejected = Vec::new();

@@ -14,11 +14,11 @@ pub(crate) enum Wait {
     Connect,
     /// Its handshake.
     Handshake,
-    /// The head of its answer.
+    /// The head of its response.
     Response,
-    /// Progress of its answer's body.
+    /// Progress of its response's body.
     Body,
-    /// The whole answer to a copy of a request.
+    /// The whole response to a copy of a request.
     Mirror,
     /// Another request.
     Pooled,

@@ -8,7 +8,7 @@ use crate::keys::{ClientId, ServerId, ServiceId, UpstreamId};
 use crate::limits::{Descriptor, Exhausted};
 use crate::observe::{Bytes, Context};
 use crate::reason::Reason;
-use crate::upstream::{Counted, Life, PickContext, Pooled, Upstream, Use};
+use crate::upstream::{Counted, Life, PickContext, Pooled, Upstream, Use, join};
 use std::io;
 use std::sync::Arc;
 use weir_preface::proxy;
@@ -19,12 +19,11 @@ impl<N: Net> Worker<N> {
     /// A connection for a request.
     pub(super) fn attempt(&mut self, server: ServerId, client: ClientId) -> Result<Attempt, Unavailable> {
         while let Some(Pooled { id: upstream, is_settled }) = self.take_idle(server) {
-            let is_usable = self.upstreams.get_mut(upstream).is_some_and(|upstream| {
-                // Nothing was reported of it at the begin of this turn, and upstreams' events come first.
-                let is_known = is_settled && self.core.knows_all && !upstream.transport.has_partial_record();
-                is_known || is_quiet(upstream, &mut self.core)
-            });
-            if is_usable {
+            // Nothing was reported of it at the begin of this turn, and upstreams' events come first.
+            let is_known = is_settled && self.core.knows_all;
+            if is_known
+                || self.upstreams.get_mut(upstream).is_some_and(|upstream| is_quiet(upstream, &mut self.core))
+            {
                 return Ok(Attempt { upstream, reused: true });
             }
             self.drop_upstream(upstream);
@@ -166,7 +165,8 @@ impl<N: Net> Worker<N> {
         upstream.used_for = Use::Idle;
         upstream.touch(id, &mut self.core.touched.upstreams);
         server.in_flight -= 1;
-        server.pool.put(id, self.core.turn, &mut self.upstreams);
+        let older = server.pool.put(id, upstream, self.core.turn);
+        join(older, id, &mut self.upstreams);
     }
 
     /// Puts a connection, whose server has a limit for all workers, into the pool, or gives it to another worker.
@@ -175,10 +175,16 @@ impl<N: Net> Worker<N> {
             return;
         }
         self.assign(id, Use::Idle);
+        self.put_into_pool(id);
+    }
+
+    /// Puts an idle connection into its server's pool.
+    pub(super) fn put_into_pool(&mut self, id: UpstreamId) {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         upstream.touch(id, &mut self.core.touched.upstreams);
         if let Some(server) = self.servers.get_mut(upstream.server) {
-            server.pool.put(id, self.core.turn, &mut self.upstreams);
+            let older = server.pool.put(id, upstream, self.core.turn);
+            join(older, id, &mut self.upstreams);
         }
     }
 

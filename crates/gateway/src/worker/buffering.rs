@@ -1,7 +1,7 @@
 //! Requests that the gateway holds until their bodies are here, so that slow clients occupy no server's connection.
 
 use super::Worker;
-use crate::exchange::{Exchange, HeldBody, Stage};
+use crate::exchange::{HeldBody, Stage};
 use crate::keys::ExchangeId;
 use crate::reason::Reason;
 use weir_http1::BodyDecoder;
@@ -10,16 +10,19 @@ use weir_reactor::Net;
 impl<N: Net> Worker<N> {
     /// Holds a request until all of its body is here, or as much as its route buffers.
     #[cold]
-    pub(super) fn hold(&mut self, mut exchange: Exchange) {
+    pub(super) fn hold(&mut self, id: ExchangeId) {
         if self.core.is_short {
-            return self.give_up(exchange, Reason::NoMemory);
+            return self.end_exchange(id, Reason::NoMemory);
         }
-        let id = exchange.client;
-        let Some(client) = self.clients.get_mut(id) else { return };
-        let core = &mut self.core;
-        let Some(framing) = exchange.head.as_ref().map(|head| head.request.framing) else {
-            return self.broken_client(id, "a request without its head");
+        let Some(exchange) = self.exchanges.get_mut(id) else {
+            return self.broken(id, "a client without its exchange");
         };
+        let client_id = exchange.client;
+        let (Some(head), Some(client)) = (&exchange.head, self.clients.get_mut(client_id)) else {
+            return self.broken(id, "a request without its head or its client");
+        };
+        let framing = head.request.framing;
+        let core = &mut self.core;
         if exchange.awaits_continue {
             client.transport.stage(&mut core.wire).extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
@@ -30,15 +33,17 @@ impl<N: Net> Worker<N> {
         exchange.awaits_continue = false;
         exchange.stage =
             Stage::Holding(Box::new(HeldBody { body: Vec::new(), decoder, most, max_body, passed: 0 }));
-        self.insert(exchange);
-        self.touch_client(id);
+        self.touch_client(client_id);
     }
 
     /// Takes the part of the body that `input` begins with, and sends the request once that is due. Returns its length: 0 if
     /// the request waits in a queue.
     #[cold]
     pub(super) fn hold_body(&mut self, id: ExchangeId, input: &[u8]) -> usize {
-        let Some(exchange) = self.exchanges.get_mut(id) else { return 0 };
+        let Some(exchange) = self.exchanges.get_mut(id) else {
+            self.broken(id, "a client without its exchange");
+            return 0;
+        };
         let client_id = exchange.client;
         let Stage::Holding(held) = &mut exchange.stage else { return 0 };
         let taken = match held.take(input) {
@@ -62,15 +67,16 @@ impl<N: Net> Worker<N> {
     }
 
     fn send_held(&mut self, id: ExchangeId) {
-        let Some(mut exchange) = self.take(id) else { return };
+        let Some(exchange) = self.exchanges.get_mut(id) else {
+            return self.broken(id, "a client without its exchange");
+        };
         let client_id = exchange.client;
         let Stage::Holding(held) = std::mem::replace(&mut exchange.stage, Stage::Forwarding) else {
-            self.insert(exchange);
-            return self.broken_client(client_id, "a request without its buffered body");
+            return self.broken(id, "a request without its buffered body");
         };
         let mut body = held.body;
         exchange.was_held = true;
-        self.start(exchange, false);
+        self.start(id, false);
         let taken = self.take_some(client_id, &mut body, 0);
         if let Some(client) = self.clients.get_mut(client_id)
             && client.phase != crate::downstream::Phase::Closing

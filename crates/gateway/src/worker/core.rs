@@ -22,7 +22,7 @@ pub(crate) struct Core<N> {
     pub wire: Wire,
     /// The input buffer. Taken out while in use, so that the worker can be borrowed.
     inbox: Vec<u8>,
-    /// The head that was parsed last, of a request and of an answer: their storage is reused.
+    /// The head that was parsed last, of a request and of a response: their storage is reused.
     pub request: RequestHead,
     pub response: ResponseHead,
     /// Heads whose storage is reused.

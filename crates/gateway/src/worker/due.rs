@@ -37,7 +37,7 @@ impl<N: Net> Worker<N> {
                 }
             }
             (why, Phase::Closing) => {
-                // It stopped reading the last answer, or has not closed after it.
+                // It stopped reading the last response, or has not closed after it.
                 if let Some(reason) = why.reason() {
                     self.note_end_of_client(id, &reason);
                 }

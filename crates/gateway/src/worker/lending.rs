@@ -121,10 +121,7 @@ impl<N: Net> Worker<N> {
         if !self.waits_for(server) && self.is_wanted_elsewhere(id) {
             return;
         }
-        if let Some(server) = self.servers.get_mut(server) {
-            server.pool.put(id, self.core.turn, &mut self.upstreams);
-        }
-        self.touch_upstream(id);
+        self.put_into_pool(id);
     }
 
     /// Gives an idle connection, which is not in the pool, to the worker that waits longest for one; whether one does.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use weir_http1::{Field, FieldName, Method, RequestHead, copy_fields};
 use weir_reactor::Net;
 
-/// What the gateway itself answers.
+/// The gateway's own responses.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LocalResponse<'a> {
     /// What is set for the route.
@@ -113,7 +113,7 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// What the gateway itself does with OPTIONS or TRACE on a route: how it answers, if it does. Errors: why it refuses.
+/// The gateway's own response to OPTIONS or TRACE on a route, if it has one. Errors: why it refuses.
 #[cold]
 pub(super) fn stopped<'a>(
     head: &RequestHead,

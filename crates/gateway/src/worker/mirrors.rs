@@ -1,13 +1,12 @@
-//! Copies of requests: how they are made, sent, answered and dropped. Nothing here is waited for by a client.
+//! Copies of requests, from the first byte to the end of the response. No client waits for one.
 
 use super::Worker;
 use super::core::HEADROOM;
 use crate::config::MirrorTo;
-use crate::config::Route;
 use crate::config::document::Failure;
 use crate::exchange::HeldHead;
 use crate::heads::rewrite::{self, RequestEdits};
-use crate::keys::{ClientId, ExchangeId, MirrorId, UpstreamId};
+use crate::keys::{ExchangeId, MirrorId, UpstreamId};
 use crate::mirror::{Copied, Fate, Mirror, MirrorResponse};
 use crate::proxy::{note_recovered, rules_of, upgrade, values};
 use crate::upstream::{Counted, PickContext, Use, mix};
@@ -18,18 +17,21 @@ use weir_transport::End;
 impl<N: Net> Worker<N> {
     /// Begins a copy of a request, if it is one that is copied.
     #[cold]
-    pub(super) fn copy(
-        &mut self,
-        id: ClientId,
-        held: &HeldHead,
-        found: &Route,
-        to: MirrorTo,
-    ) -> Option<Box<Copied>> {
+    pub(super) fn copy(&mut self, id: ExchangeId, to: MirrorTo) {
+        let copy = self.copy_of(id, to);
+        if let Some(exchange) = self.exchanges.get_mut(id) {
+            exchange.copy = copy;
+        }
+    }
+
+    fn copy_of(&mut self, id: ExchangeId, to: MirrorTo) -> Option<Box<Copied>> {
         self.core.drawn = self.core.drawn.wrapping_add(1);
         if self.core.drain.is_on() || !to.takes(mix(self.core.drawn)) {
             return None;
         }
-        let HeldHead { bytes: buf, request: head } = held;
+        let exchange = self.exchanges.get(id)?;
+        let found = exchange.plan.snapshot.routes.get(exchange.route)?;
+        let HeldHead { bytes: buf, request: head } = exchange.head.as_deref()?;
         // A switch of protocols is between two.
         if upgrade(head, buf).is_some() {
             self.core.counters.mirror(Fate::Upgrade);
@@ -45,7 +47,7 @@ impl<N: Net> Worker<N> {
             return None;
         }
         let service = *self.core.plan.services.get(to.service)?;
-        let client = self.clients.get(id)?;
+        let client = self.clients.get(exchange.client)?;
         let chosen = self.services.get_mut(service)?;
         let context =
             PickContext::of(&chosen.config, head, buf, client.client_address.map(|client| client.ip()));
@@ -115,7 +117,7 @@ impl<N: Net> Worker<N> {
         self.touch_upstream(upstream);
     }
 
-    /// Takes what a server answers to a copy; the input is `inbox` behind the headroom.
+    /// Takes a server's response to a copy; the input is `inbox` behind the headroom.
     #[cold]
     pub(super) fn take_mirrored(&mut self, from: UpstreamId, id: MirrorId, inbox: &[u8], end: Option<End>) {
         let mut at = HEADROOM;

@@ -15,7 +15,7 @@ pub(super) enum Head<'a> {
     Fragment(&'a [u8]),
 }
 
-/// How it was answered.
+/// The response to it.
 pub(super) struct Own<'a> {
     pub status: u16,
     pub reason: Option<&'a Reason>,

@@ -259,6 +259,11 @@ impl<N: Net> Worker<N> {
         let is_held =
             found.policy.request_buffer > 0 && !exchange.was_held && !core.request.framing.is_empty();
         exchange.head = Some(self.core.hold_head(buf));
+        let exchange = self.exchanges.insert(exchange);
+        client.phase = Phase::Exchange(exchange);
+        if found.policy.timeouts.exchange.is_some() {
+            self.limit(exchange);
+        }
         match is_held {
             true => self.hold(exchange),
             false => self.start(exchange, before.is_some()),
@@ -274,7 +279,7 @@ impl<N: Net> Worker<N> {
         let waits = pipelined || was_pipelined || client.frontend.half_close == HalfClose::Serve;
         match client.phase {
             Phase::Closing | Phase::Tunnel(_) | Phase::Preface(_) => {}
-            // Its requests wait until it has read more of the answers.
+            // Its requests wait until it has read more of the responses.
             Phase::Head { started: false } if pipelined => {}
             Phase::Head { .. } => self.close(id),
             Phase::Exchange(exchange) => self.on(exchange, Event::ClientEnded { pipelined, waits }),

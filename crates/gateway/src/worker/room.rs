@@ -138,7 +138,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Closes at most so many idle connections: to servers, the oldest first, and if there are none, those of clients. Returns
+    /// Closes at most this many idle connections: to servers, the oldest first, and if there are none, those of clients. Returns
     /// how many.
     fn make_room(&mut self, scarce: Exhausted, need: usize) -> usize {
         let more = |_: &usize| scarce != Exhausted::Connections && self.evict_upstream(scarce);
@@ -216,7 +216,7 @@ impl<N: Net> Worker<N> {
         is_news
     }
 
-    /// Closes the clients' connections that have been idle longest, at most so many. Looking for them takes a while, so that is
+    /// Closes the clients' connections that have been idle longest, at most this many. Looking for them takes a while, so that is
     /// not done often. Returns how many.
     fn evict_clients(&mut self, scarce: Exhausted, need: usize) -> usize {
         let now = self.core.net.now();
@@ -263,7 +263,7 @@ const LEAST_AT_ONCE: usize = 8;
 /// It takes some milliseconds.
 const MOST_AT_ONCE: usize = 64;
 
-/// A client that was answered just now is about to ask again.
+/// A client that just had a response is about to send its next request.
 const LEAST_IDLE: Duration = Duration::from_secs(1);
 
 /// Lines about one lack are few.

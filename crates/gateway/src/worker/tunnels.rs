@@ -45,7 +45,9 @@ impl<N: Net> Worker<N> {
     /// client sent behind its request has waited for this.
     pub(super) fn switch(&mut self, id: ExchangeId, inbox: &mut [u8], at: usize) {
         self.record(id, None, 0);
-        let Some(mut exchange) = self.exchanges.remove(id) else { return };
+        let Some(mut exchange) = self.exchanges.remove(id) else {
+            return self.broken(id, "a switch of protocols without an exchange");
+        };
         exchange.cancel_timer(self.core.net.wheel());
         self.core.forget_request(&mut exchange);
         let Some(upstream_id) = exchange.upstream() else {

@@ -1,6 +1,7 @@
 //! Requests that wait for a connection, because each server of their service has as many as it may have.
 
 use super::Worker;
+use crate::downstream::Phase;
 use crate::exchange::{Exchange, HeldHead, Stage};
 use crate::keys::{ExchangeId, ServiceId};
 use crate::reason::Reason;
@@ -11,36 +12,29 @@ use weir_reactor::Net;
 impl<N: Net> Worker<N> {
     /// Queues an exchange, or ends it. `has_waited`: it was the first in the queue.
     #[cold]
-    pub(super) fn queue(&mut self, mut exchange: Exchange, has_waited: bool) {
+    pub(super) fn queue(&mut self, id: ExchangeId, has_waited: bool) {
+        let Some(exchange) = self.exchanges.get_mut(id) else {
+            return self.broken(id, "a client without its exchange");
+        };
         let (client, service) = (exchange.client, exchange.service);
-        let Some(wanted) = self.services.get(service) else {
-            return self.broken_client(client, "a request without its service");
+        let Some(wanted) = self.services.get_mut(service) else {
+            return self.broken(id, "a request without its service");
         };
         let is_open = |id| self.servers.get(id).is_some_and(Server::is_open);
         if !wanted.servers.iter().copied().any(is_open) {
-            return self.give_up(exchange, Reason::NoServer);
+            return self.end_exchange(id, Reason::NoServer);
         }
         if wanted.waiting.len() >= wanted.config.max_waiting {
-            return self.give_up(exchange, Reason::QueueFull);
+            return self.end_exchange(id, Reason::QueueFull);
         }
         exchange.stage = Stage::Queued;
-        let id = self.insert(exchange);
-        if let Some(wanted) = self.services.get_mut(service) {
-            match has_waited {
-                true => wanted.waiting.push_front(id),
-                false => wanted.waiting.push_back(id),
-            }
+        match has_waited {
+            true => wanted.waiting.push_front(id),
+            false => wanted.waiting.push_back(id),
         }
         self.waiting += 1;
         self.touch_client(client);
         self.want(service);
-    }
-
-    /// Ends an exchange that gets no connection.
-    #[cold]
-    pub(super) fn give_up(&mut self, exchange: Exchange, reason: Reason) {
-        let id = self.insert(exchange);
-        self.end_exchange(id, reason);
     }
 
     /// Sends the requests for which connections have become free; returns their number.
@@ -69,13 +63,16 @@ impl<N: Net> Worker<N> {
 
     /// Goes on with an exchange that is no longer in its queue. Returns whether it is not in one again.
     pub(super) fn admit(&mut self, id: ExchangeId) -> bool {
-        let Some(mut exchange) = self.take(id) else { return true };
+        let Some(exchange) = self.exchanges.get_mut(id) else {
+            self.broken(id, "a queue with an exchange that has ended");
+            return true;
+        };
         let client = exchange.client;
         exchange.stage = Stage::Forwarding;
         match self.services.get(exchange.service) {
-            Some(_) => self.start(exchange, true),
+            Some(_) => self.start(id, true),
             // The configuration has another route for it now.
-            None => self.begin_again(exchange),
+            None => self.begin_again(id),
         }
         let is_queued = |exchange: &Exchange| matches!(exchange.stage, Stage::Queued);
         let exchange = self.clients.get(client).and_then(|client| client.exchange());
@@ -87,8 +84,15 @@ impl<N: Net> Worker<N> {
     }
 
     /// Seeks the route of a request again.
-    fn begin_again(&mut self, mut exchange: Exchange) {
+    fn begin_again(&mut self, id: ExchangeId) {
+        let Some(mut exchange) = self.exchanges.remove(id) else {
+            return self.broken(id, "a queue with an exchange that has ended");
+        };
+        exchange.cancel_timer(self.core.net.wheel());
         let client = exchange.client;
+        if let Some(client) = self.clients.get_mut(client) {
+            client.phase = Phase::Head { started: false };
+        }
         let Some(head) = exchange.head.take() else {
             return self.broken_client(client, "a request in a queue without its head");
         };
