@@ -1,7 +1,7 @@
 //! Requests that wait for a connection, because each server of their service has as many as it may have.
 
 use super::Worker;
-use crate::downstream::Phase;
+use crate::downstream::{Client, Phase};
 use crate::exchange::{Exchange, HeldHead, Stage};
 use crate::keys::{ExchangeId, ServiceId};
 use crate::reason::Reason;
@@ -75,7 +75,7 @@ impl<N: Net> Worker<N> {
             None => self.begin_again(id),
         }
         let is_queued = |exchange: &Exchange| matches!(exchange.stage, Stage::Queued);
-        let exchange = self.clients.get(client).and_then(|client| client.exchange());
+        let exchange = self.clients.get(client).and_then(Client::exchange);
         if exchange.and_then(|id| self.exchanges.get(id)).is_some_and(is_queued) {
             return false;
         }
