@@ -1,4 +1,4 @@
-//! Bodies that take longer than a turn: how fast they must move, and how long they may take in all.
+//! The minimum rate and the total time of bodies that take longer than a turn.
 
 use super::Wait;
 use super::rate_meter::RateMeter;

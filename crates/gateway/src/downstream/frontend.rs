@@ -1,4 +1,4 @@
-//! Where clients' connections come from.
+//! A listener, as one worker knows it.
 
 use crate::config::document::{HalfClose, ProxyField, Underscores};
 use crate::config::{Listener, Network, Passthrough, Role};

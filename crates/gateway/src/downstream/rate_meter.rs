@@ -1,4 +1,4 @@
-//! Whether bytes keep coming fast enough.
+//! A minimum rate over a window of time.
 
 use crate::config::MinRate;
 use std::time::{Duration, Instant};

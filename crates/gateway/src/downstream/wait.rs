@@ -1,4 +1,4 @@
-//! How long a client is waited for, and why.
+//! The timeouts of a client connection, which follow from its state.
 
 use super::{Client, Phase};
 use crate::config::document::Timeouts;

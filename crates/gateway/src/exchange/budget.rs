@@ -1,4 +1,4 @@
-//! How many requests may be sent a second time.
+//! The retry budget of a service.
 
 /// Bounds retries to a share of the requests, so that they cannot double the load of a server that fails.
 #[derive(Clone, Copy, Debug)]

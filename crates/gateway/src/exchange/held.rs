@@ -1,4 +1,4 @@
-//! What an exchange holds of its request: the head until it has been sent for the last time, and a buffered body.
+//! The parts of a request that an exchange keeps: the head for further attempts, the body if it is buffered.
 
 use std::borrow::Cow;
 use weir_http1::{BodyDecoder, BodyError, Field, Framing, RequestHead, chunk, last_chunk_with};

@@ -1,4 +1,4 @@
-//! What the log says of a request.
+//! The request line, as the log has it.
 
 use weir_http1::RequestHead;
 

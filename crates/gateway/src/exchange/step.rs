@@ -1,4 +1,4 @@
-//! What happens to an exchange, and what is to be done about it.
+//! The events of an exchange, and the step that follows each.
 
 use super::{Body, Exchange, ResponseHalf, Trailers};
 use crate::reason::Reason;

@@ -1,4 +1,4 @@
-//! When the steps of an exchange happened, by the loop's time.
+//! The times of an exchange's steps, by the loop's clock.
 
 use std::fmt;
 use std::time::Instant;

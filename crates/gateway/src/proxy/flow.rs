@@ -1,4 +1,4 @@
-//! An exchange and what it needs, borrowed once.
+//! An exchange with both of its connections, borrowed once.
 
 use crate::downstream::Client;
 use crate::exchange::Exchange;

@@ -1,4 +1,4 @@
-//! Which server gets a request.
+//! Load balancing: the choice of a request's server.
 
 use super::{Server, Service, mix};
 use crate::config::document::Balance;

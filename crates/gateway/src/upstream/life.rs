@@ -1,4 +1,4 @@
-//! How long a connection to a server is used.
+//! The age of a server connection, and its limits of use.
 
 use super::mix;
 use crate::config::document::Pool;

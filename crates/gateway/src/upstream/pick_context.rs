@@ -1,4 +1,4 @@
-//! What a request asks of the choice of its server.
+//! The request's part in the choice of its server: hash key, cookie, servers to avoid.
 
 use super::{PickContext, hash_of};
 use crate::config::Service;

@@ -1,4 +1,4 @@
-//! Where requests go: services, as one worker knows them.
+//! A service, as one worker knows it.
 
 use super::Server;
 use crate::config;

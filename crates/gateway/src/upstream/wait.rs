@@ -1,4 +1,4 @@
-//! How long a server is waited for, and why.
+//! The timeouts of a server connection, which follow from its state.
 
 use super::{Upstream, Use};
 use crate::config::document::Timeouts;

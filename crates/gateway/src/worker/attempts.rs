@@ -1,4 +1,4 @@
-//! Upstream connections for requests: taken from the pool or dialled, tried again, put back.
+//! Server connections for requests: from the pool or dialled, and back into the pool.
 
 use super::{Core, Worker};
 use crate::config::document::Failure;

@@ -1,4 +1,4 @@
-//! Requests that the gateway holds until their bodies are here, so that slow clients occupy no server's connection.
+//! Requests whose bodies the gateway buffers before it sends them, so that slow clients occupy no server's connection.
 
 use super::Worker;
 use crate::exchange::{HeldBody, Stage};

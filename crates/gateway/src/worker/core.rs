@@ -1,4 +1,4 @@
-//! What everything in a worker needs: its net, buffers, policy, log and counters.
+//! The part of a worker that all its code uses: net, buffers, plan, logs, counters.
 
 use crate::drain::Drain;
 use crate::exchange::{Exchange, HeldHead};

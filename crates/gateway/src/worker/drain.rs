@@ -1,4 +1,4 @@
-//! Drain, stop, new settings, and questions: what comes by mail.
+//! The worker's mail: drain, stop, new settings, queries of its state.
 
 use super::Worker;
 use super::lending::Handed;

@@ -1,4 +1,4 @@
-//! Timers that have come.
+//! Timers that are due.
 
 use super::Worker;
 use crate::downstream::{Cause, Phase, Slow, Wait};

@@ -1,4 +1,4 @@
-//! How exchanges and clients' connections end.
+//! The ends of exchanges and of client connections.
 
 use super::Worker;
 use super::record::{Head, Own};

@@ -1,4 +1,4 @@
-//! Connections to servers that have a limit for all workers: one that is idle goes to the worker whose requests wait.
+//! Servers with one connection limit for all workers: an idle connection goes to the worker whose requests wait.
 
 use super::{Control, Worker};
 use crate::keys::{ServerId, ServiceId, UpstreamId};

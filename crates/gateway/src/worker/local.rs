@@ -1,4 +1,4 @@
-//! Answers of the gateway's own: redirects, fixed ones, that nothing is here, and those to requests that go no further.
+//! The gateway's own responses: redirects, fixed responses, 404 without a route, OPTIONS and TRACE.
 
 use super::Worker;
 use super::record::{self, Head};

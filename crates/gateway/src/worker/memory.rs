@@ -1,4 +1,4 @@
-//! What connections have in memory: weighed now and then, since to count each byte would cost every request something.
+//! An estimate of the memory of all connections, made now and then: counting each byte would cost every request.
 
 use super::Worker;
 use crate::downstream::Client;

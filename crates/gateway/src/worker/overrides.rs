@@ -1,4 +1,4 @@
-//! Servers that are drained or weighted at run time.
+//! Servers that an operator drains or weights at run time.
 
 use super::Worker;
 use crate::keys::ExchangeId;

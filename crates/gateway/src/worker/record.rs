@@ -1,4 +1,4 @@
-//! What is kept of requests that have ended: counts, and their lines in the access log.
+//! The records of requests that have ended: counters, and lines in both logs.
 
 use super::Worker;
 use crate::keys::{ClientId, ExchangeId};

@@ -1,4 +1,4 @@
-//! Request heads that the parser rejects and the listener may accept nevertheless.
+//! Request heads that the parser rejects and the listener's `accept` rules allow.
 
 use super::Worker;
 use crate::downstream::Phase;

@@ -1,4 +1,4 @@
-//! From the client to the upstream.
+//! Client connections: reading, and the begin of exchanges.
 
 use super::Worker;
 use super::core::{Core, HEADROOM};

@@ -1,4 +1,4 @@
-//! From the upstream to the client.
+//! Server connections: reading, and the steps of exchanges that follow.
 
 use super::Worker;
 use super::attempts::note_stray;

@@ -1,4 +1,4 @@
-//! Room for new connections: what is closed for one, and how listeners rest while there is none.
+//! Room for new connections: idle connections close to make some, and listeners pause while there is none.
 
 use super::{Control, Worker};
 use crate::downstream::{Cause, Client, Wait};

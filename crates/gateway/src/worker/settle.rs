@@ -1,4 +1,4 @@
-//! The end of a turn: each connection that was touched sends its output, and its interest and deadline follow from its state.
+//! The end of a turn: each touched connection sends its output, and its interest and deadline follow from its state.
 
 use super::{Core, Worker};
 use crate::downstream::{Cause, Client, Handshake, LEAST_BUFFER, MAX_PENDING, Phase, Upward, Wait};

@@ -1,4 +1,4 @@
-//! Clients with a body on its way for longer than a turn: whether it moves fast enough.
+//! Slow clients: bodies that take longer than a turn must move at the minimum rate.
 
 use super::Worker;
 use crate::config::document::Timeouts;

@@ -1,4 +1,4 @@
-//! Tunnels: how they begin, what passes, how they end.
+//! Tunnels, from the switch of protocols to the end of both directions.
 
 use super::Worker;
 use super::attempts::Unavailable;

@@ -1,4 +1,4 @@
-//! Requests that wait for a connection, because each server of their service has as many as it may have.
+//! The queues of services: requests that wait because each server has its maximum number of connections.
 
 use super::Worker;
 use crate::downstream::{Client, Phase};
