@@ -26,9 +26,9 @@ pub struct WorkerHarness<N: Net> {
     lines: Receiver<Entry>,
     /// Look-ups in its stores during turns.
     look_ups: u64,
-    /// Buffers of whole lines of the access log; `None`: it writes none.
+    /// Buffers of whole access log lines; `None`: no access log.
     access: Option<Receiver<Vec<u8>>>,
-    /// Messages of the other workers; `None`: it is alone.
+    /// Messages from the other workers; `None`: there are no others.
     mailbox: Option<Mailbox<Control<N::Socket>>>,
 }
 
@@ -39,11 +39,11 @@ pub struct Message<S>(Control<S>);
 /// The numbers of live objects in a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeakCheck {
-    /// Connections of clients.
+    /// Client connections.
     pub clients: usize,
-    /// Connections to upstreams, pooled ones too.
+    /// Upstream connections, including pooled ones.
     pub upstreams: usize,
-    /// Idle connections to upstreams.
+    /// Idle upstream connections.
     pub pooled: usize,
     /// Exchanges.
     pub exchanges: usize,
@@ -55,7 +55,7 @@ pub struct LeakCheck {
     pub waiting: usize,
     /// Connections in use, as their servers count them.
     pub in_flight: usize,
-    /// Connections within the limits of servers, over all workers.
+    /// Connections that count against server limits, over all workers.
     pub slots: usize,
 }
 
@@ -67,8 +67,8 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Checks the configuration. `server` and `client` replace its TLS settings, for all listeners and services. Errors: all
-    /// findings, if there is a fault.
+    /// Checks the configuration. `server` and `client` replace its TLS settings, for all listeners and services.
+    /// Errors: all findings, if there is a fault.
     pub fn new(
         role: Role,
         config: &Config,
@@ -93,7 +93,7 @@ impl Bound {
         Ok(Self { limits: Arc::new(SharedLimits::new(&snapshot)), snapshot })
     }
 
-    /// As the next configuration after `before`: TLS sessions with servers, the state of their limits, and overrides continue.
+    /// Continues `before` as its next configuration, with its upstream TLS sessions, limit state and overrides.
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
         for service in &mut self.snapshot.services {
@@ -111,14 +111,14 @@ impl Bound {
         self
     }
 
-    /// Drains a server by an override, or ends the drain; by the name of its service and its number there.
+    /// Drains the server at index `server` of a service by an override, or ends the drain.
     pub fn drain(&mut self, service: &str, server: usize, is_drained: bool) {
         if let Some(id) = self.id_of(service, server) {
             self.snapshot.overrides.set(service, id, Override { is_drained, ..Override::default() });
         }
     }
 
-    /// Reports a change of a server's health; by the name of its service and its number there. `None`: it does not exist.
+    /// Reports a health change of the server at index `server` of a service; `None`: no such server.
     pub fn health<S>(&self, service: &str, server: usize, up: bool) -> Option<Message<S>> {
         let server = self.id_of(service, server)?;
         Some(Message(Control::Health(Health { service: service.to_owned(), server, up })))
@@ -130,7 +130,7 @@ impl Bound {
     }
 }
 
-/// Buffers of the access log between two calls of [`WorkerHarness::requests`].
+/// The maximum number of access log buffers between two calls of [`WorkerHarness::requests`].
 const MOST_BUFFERS: usize = 1024;
 
 impl<S> Message<S> {
@@ -139,7 +139,7 @@ impl<S> Message<S> {
         Self(Control::Adopt(Arc::new(bound.snapshot.clone()), Arc::clone(&bound.limits)))
     }
 
-    /// Drain, or end.
+    /// Drain, or stop at once.
     pub fn stop(stop: Stop) -> Self {
         Self(Control::Stop(stop))
     }
@@ -179,8 +179,8 @@ impl<N: Net> WorkerHarness<N> {
         String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
     }
 
-    /// Several workers with common limits: the nets and listeners of each. Errors: as [`WorkerHarness::new`], or the process has no descriptor
-    /// left for a mailbox.
+    /// Several workers with common limits, one for each net and its listeners. Errors: as [`WorkerHarness::new`], or
+    /// the process has no descriptor left for a mailbox.
     pub fn several(parts: Vec<(N, Vec<N::Listener>)>, bound: &Bound) -> io::Result<Vec<Self>> {
         let mut mailboxes = Vec::new();
         let mut all = Vec::new();
@@ -201,7 +201,7 @@ impl<N: Net> WorkerHarness<N> {
     }
 
     /// Waits for events and handles them: one turn. Errors: the net failed.
-    // Never inlined: the bench counts what happens within.
+    // Never inlined: the bench counts the instructions of this function.
     #[inline(never)]
     pub fn turn(&mut self) -> io::Result<()> {
         let before = keys::look_ups();
@@ -227,12 +227,12 @@ impl<N: Net> WorkerHarness<N> {
         self.worker.control(message.0);
     }
 
-    /// Begins a drain, or ends everything.
+    /// Begins a drain, or stops at once.
     pub fn stop(&mut self, stop: Stop) {
         self.worker.control(Control::Stop(stop));
     }
 
-    /// Whether a stop is complete: then the worker is dropped.
+    /// Whether a stop is complete, so that the worker can be dropped.
     pub fn is_drained(&mut self) -> bool {
         self.worker.is_drained()
     }

@@ -1,4 +1,4 @@
-//! A hash that is the same in every worker, process and version: for servers, and for what requests are told apart by.
+//! A hash that is the same in every worker, process and version, for server IDs and request keys.
 
 /// FNV-1a, with a finish that spreads similar inputs.
 pub(crate) fn hash_of(bytes: &[u8]) -> u64 {
@@ -17,7 +17,7 @@ pub(crate) fn mix(hash: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Cookies of clients outlive an upgrade.
+    /// All workers, and an upgraded process, must map a key to the same server.
     #[test]
     fn the_hash_does_not_change() {
         assert_eq!(hash_of(b""), 0xf52a_15e9_a9b5_e89b);

@@ -121,7 +121,7 @@ fn count_look_up() {
     }
 }
 
-/// All things of one kind.
+/// All values of one kind.
 #[derive(Debug)]
 pub(crate) struct Store<K, T>(Slab<T>, PhantomData<fn() -> K>);
 

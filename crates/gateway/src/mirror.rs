@@ -4,14 +4,14 @@ use crate::config::MirrorTo;
 use crate::keys::{ServerId, ServiceId, UpstreamId};
 use weir_http1::{BodyDecoder, Limits, Method, chunk, last_chunk};
 
-/// A copy on its way.
+/// A copy in flight.
 #[derive(Debug)]
 pub(crate) struct Mirror {
     pub upstream: UpstreamId,
     pub service: ServiceId,
     pub method: Method,
     pub limits: Limits,
-    /// Its response's; `None` before the head.
+    /// The response; `None` before its head is complete.
     pub response: Option<MirrorResponse>,
 }
 
@@ -24,44 +24,44 @@ pub(crate) struct MirrorResponse {
     pub persists: bool,
 }
 
-/// A copy of a request that is still coming.
+/// A copy of a request that is still being received.
 #[derive(Debug)]
 pub(crate) struct Copied {
     pub service: ServiceId,
     pub server: ServerId,
-    /// As the server gets it.
+    /// The head as the server receives it.
     pub head: Vec<u8>,
-    /// Without framing.
+    /// The body without framing.
     pub body: Vec<u8>,
     pub chunked: bool,
-    /// Bytes that the body may have.
+    /// The maximum size of the body, in bytes.
     pub max_body: usize,
-    /// Copies at the same time.
+    /// The maximum number of copies in flight.
     pub most: usize,
 }
 
-/// What became of copies.
+/// The outcome of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Its response came.
+    /// The response was complete.
     Answered,
-    /// Its request has a body that is too large.
+    /// The request's body is too large.
     TooLarge,
-    /// Its request did not become complete.
+    /// The exchange ended before the gateway had forwarded the whole request.
     Incomplete,
-    /// As many as there may be were on their way.
+    /// The maximum number of copies was in flight.
     Busy,
     /// No server was available.
     NoServer,
-    /// Its connection failed, or its response was invalid.
+    /// The connection failed, or the response was invalid.
     Failed,
-    /// Its response did not come in time.
+    /// The response timed out.
     Late,
-    /// Connections had as much memory as they may have.
+    /// Memory for connections was exhausted.
     NoMemory,
-    /// The gateway is drained.
+    /// The gateway was draining.
     Drained,
-    /// Its request asks its server to switch protocols.
+    /// The request asks for a switch of protocols.
     Upgrade,
 }
 
@@ -80,7 +80,7 @@ pub(crate) const FATES: [&str; 10] = [
 ];
 
 impl Copied {
-    /// Takes a part of the body, as far as it is needed to see that it is too large.
+    /// Appends part of the body, up to one byte beyond the limit, which marks the body as too large.
     pub(crate) fn take(&mut self, data: &[u8]) {
         let room = (self.max_body + 1).saturating_sub(self.body.len());
         self.body.extend_from_slice(&data[..data.len().min(room)]);
@@ -100,7 +100,7 @@ impl Copied {
 }
 
 impl MirrorTo {
-    /// Whether the request is one that is copied; `drawn` is any number.
+    /// Whether to copy a request; `drawn` is a random number.
     pub(crate) fn takes(&self, drawn: u64) -> bool {
         (drawn >> 11) as f64 / ((1_u64 << 53) as f64) < self.share
     }

@@ -107,7 +107,8 @@ impl Plan {
     }
 }
 
-/// Whether a request, whose head was parsed from `buf`, fulfils a route's conditions. `client` is unknown on a Unix socket.
+/// Whether a request, whose head was parsed from `buf`, fulfils a route's conditions. `client` is `None` on a Unix
+/// socket.
 fn fits_conditions(
     conditions: &Conditions,
     head: &RequestHead,

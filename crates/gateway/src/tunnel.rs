@@ -1,19 +1,20 @@
-//! Bytes both ways, unread: after a switch of protocols, and for the floor target, which is this and nothing else.
+//! Tunnels, which forward bytes both ways unparsed: after a protocol switch, for TLS passthrough, and for the floor
+//! target.
 
 use crate::exchange::{RequestLine, Times};
 use crate::keys::{ClientId, ServiceId, UpstreamId};
 use std::time::Duration;
 
-/// A client's connection and an upstream connection that belong together. Each direction ends for itself: the end of one
-/// stream is passed on behind its last byte, and the other flows on.
+/// A joined pair of a client connection and an upstream connection. Each direction ends independently: the gateway
+/// forwards the end of one stream after its last byte, and the other stream continues.
 #[derive(Debug)]
 pub(crate) struct Tunnel {
     pub client: ClientId,
     pub upstream: UpstreamId,
     pub service: ServiceId,
-    /// How long it may be silent.
+    /// The idle timeout.
     pub idle: Duration,
-    /// The request that it grew out of, for the log.
+    /// The request that switched protocols, for the log.
     pub request: Option<(RequestLine, Times)>,
 }
 

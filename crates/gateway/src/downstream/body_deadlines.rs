@@ -9,30 +9,30 @@ use crate::reason::Reason;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Cause a client's timer is set.
+/// The cause of a client's deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// It is waited for.
+    /// The timeout of the current wait.
     Waited(Wait),
-    /// It must not become slower, or take longer in all.
+    /// A limit on a slow body.
     Slow(Slow),
 }
 
-/// What can be too slow.
+/// The limits on slow bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slow {
-    /// The body of its request.
+    /// The minimum rate of the request body.
     BodyRate,
-    /// Likewise, in all.
+    /// The total time of the request body.
     BodyTotal,
-    /// Its reading of the response.
+    /// The minimum rate at which the client reads the response.
     ResponseRate,
-    /// The response, in all.
+    /// The total time of the response.
     ResponseTotal,
 }
 
 impl Slow {
-    /// Cause its connection or exchange ends then.
+    /// The reason for ending the connection or exchange at the limit.
     pub(crate) fn reason(self) -> Reason {
         match self {
             Self::BodyRate => Reason::BodyTooSlow,
@@ -43,40 +43,39 @@ impl Slow {
     }
 }
 
-/// What a client is held to while a body is on its way in either direction. There is none for messages that come and go in
-/// one piece.
+/// The limits on a client while a body is in transit, in either direction. Messages that take one turn need none.
 #[derive(Debug, Default)]
 pub(crate) struct BodyDeadlines {
-    /// The configuration that holds while the client has no exchange, and the route in it (`None`: the general settings): before
-    /// an exchange begins, and when the last bytes of its response wait.
+    /// The configuration, and the route in it (`None`: the general settings), that applies to a response whose last
+    /// bytes are pending when the client has no exchange.
     pub held_to: Option<(Rc<Plan>, Option<usize>)>,
-    /// What the client is waited for besides: the timer has the nearest of all.
+    /// The deadline of the current wait. The timer is set to the nearest of all deadlines.
     pub waits: Option<(Instant, Wait)>,
     body: Direction,
     response: Direction,
 }
 
-/// How far a body is.
+/// The progress of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyProgress {
-    /// None is on its way.
+    /// No body is in transit.
     Over,
     /// Its request waits for a connection to a server.
     Held,
-    /// So many bytes have moved; whether it is the client that is waited for.
+    /// The bytes moved so far, and whether the gateway waits for the client rather than for the server.
     Moving { bytes: u64, is_waited_for: bool },
 }
 
-/// One direction.
+/// The limits in one direction.
 #[derive(Debug, Default)]
 struct Direction {
     meter: Option<RateMeter>,
-    /// The end of the time that it may take in all.
+    /// The end of the total time.
     until: Option<Instant>,
 }
 
 impl BodyDeadlines {
-    /// Whether bodies this far need one.
+    /// Whether bodies with this progress need limits.
     pub(crate) fn is_needed(
         body: BodyProgress,
         response: BodyProgress,
@@ -92,7 +91,8 @@ impl BodyDeadlines {
         needs(body, rates.request, timeouts.body) || needs(response, rates.response, timeouts.answer)
     }
 
-    /// Goes on with bodies this far. Returns when the client's time will be over unless bytes move, and why.
+    /// Updates the limits with the progress of both bodies. Returns the nearest deadline and its limit; moving bytes
+    /// extend the deadline of a rate.
     pub(crate) fn look(
         &mut self,
         now: Instant,
@@ -111,19 +111,20 @@ impl BodyDeadlines {
         all.into_iter().filter_map(|(at, why)| Some((at?, why))).min_by_key(|(at, _)| *at)
     }
 
-    /// Another request begins.
+    /// Resets the limits for the body of the next request.
     pub(crate) fn request_begins(&mut self) {
         self.body = Direction::default();
     }
 
-    /// Another response begins, perhaps behind one that the client has not taken yet.
+    /// Restarts the total time for the next response. The rate continues, as the client may still be reading the
+    /// previous one.
     pub(crate) fn response_begins(&mut self) {
         self.response.until = None;
     }
 }
 
 impl Direction {
-    /// When the client will have been too slow, and when the whole time will be over.
+    /// The deadlines of the minimum rate and of the total time.
     fn look(
         &mut self,
         now: Instant,
@@ -168,7 +169,7 @@ mod tests {
         BodyProgress::Moving { bytes, is_waited_for }
     }
 
-    /// 100 bytes/s with windows of 10 s up, 20 s down; 30 s and 40 s in all.
+    /// 100 bytes/s, with windows of 10 s for requests and 20 s for responses; total times of 30 s and 40 s.
     fn terms() -> (MinRates, Timeouts) {
         let rate =
             |window| Some(MinRate { per_second: NonZeroU64::new(100).unwrap(), window: seconds(window) });
@@ -180,7 +181,7 @@ mod tests {
     fn the_nearest_end_counts() {
         let (rates, timeouts) = terms();
         let start = Instant::now();
-        // Seconds, the body, the response, and the nearest end.
+        // Seconds, the progress of request body and response, and the nearest deadline.
         let table = [
             (0, moving(0, true), BodyProgress::Over, Some((10, Slow::BodyRate))),
             (5, moving(0, false), BodyProgress::Over, Some((30, Slow::BodyTotal))),

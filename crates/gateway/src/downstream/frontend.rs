@@ -1,4 +1,4 @@
-//! A listener, as one worker knows it.
+//! One worker's view of a listener.
 
 use crate::config::document::{HalfClose, ProxyField, Underscores};
 use crate::config::{Listener, Network, Passthrough, Role};
@@ -10,37 +10,37 @@ use std::sync::Arc;
 use weir_http1::{Limits, Rules};
 use weir_tls::Acceptor;
 
-/// A listener, as one worker knows it.
+/// A listener, with this worker's services and TLS state.
 #[derive(Debug)]
 pub(crate) struct Frontend {
     pub name: Arc<str>,
     pub role: Role,
-    /// Networks of proxies in front.
+    /// Networks of trusted proxies in front.
     pub trusted: Arc<[Network]>,
-    /// Where those say who the client is.
+    /// The field in which these proxies report the client.
     pub proxy_field: ProxyField,
-    /// Networks of those in front who begin each connection with a PROXY protocol header.
+    /// Networks of the proxies that start each connection with a PROXY protocol header.
     pub announced_by: Arc<[Network]>,
-    /// Networks of clients that are let in; empty: all.
+    /// Networks of admitted clients; empty: all.
     pub allow: Arc<[Network]>,
-    /// Networks of those among them that are turned away.
+    /// Networks of denied clients, even where `allow` admits them.
     pub deny: Arc<[Network]>,
-    /// What becomes of requests whose client closes its sending side while it waits.
+    /// The treatment of requests whose client closes its sending side before the response.
     pub half_close: HalfClose,
-    /// What becomes of fields whose names have an underscore.
+    /// The treatment of fields with an underscore in their names.
     pub underscores: Underscores,
-    /// Rules that its requests need not keep.
+    /// Rules that requests may violate.
     pub accept: Rules,
-    /// Of its requests.
+    /// The limits on requests.
     pub limits: Limits,
-    /// Connections that are passed on without being decrypted.
+    /// The connections to forward undecrypted.
     pub passthrough: Arc<Passthrough>,
-    /// The services that `passthrough` numbers, which are those of its configuration; empty if it needs none.
+    /// The configuration's services, to which `passthrough` refers by index; empty without passthrough.
     pub services: Vec<ServiceId>,
     pub tls: Option<Acceptor>,
 }
 
-/// What is looked at before the first byte of HTTP, or of a handshake.
+/// Input that precedes HTTP and the TLS handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preface {
     /// A PROXY protocol header.
@@ -50,7 +50,7 @@ pub(crate) enum Preface {
 }
 
 impl Frontend {
-    /// A listener of a configuration with these services. What TLS needs is taken from `before`, if it is the same.
+    /// A listener of a configuration with these services. Shares the TLS acceptor of `before` if that is unchanged.
     pub(crate) fn new(listener: &Listener, services: &[ServiceId], before: Option<&Self>) -> Self {
         let acceptor = |server: &weir_tls::Server| {
             let before = before.and_then(|before| before.tls.as_ref());
@@ -75,13 +75,13 @@ impl Frontend {
         }
     }
 
-    /// Whether this address is that of a proxy in front. On a Unix socket there is none.
+    /// Whether a trusted proxy has this address; `None` is a peer on a Unix socket.
     #[inline]
     pub(crate) fn trusts(&self, address: Option<IpAddr>) -> bool {
         Network::any_contains(&self.trusted, address)
     }
 
-    /// What its connections begin with.
+    /// The first preface of its connections, if they have one.
     #[inline]
     pub(crate) fn preface(&self) -> Option<Preface> {
         match (self.announced_by.is_empty(), self.passthrough.is_empty()) {
@@ -91,17 +91,18 @@ impl Frontend {
         }
     }
 
-    /// Whether connections begin with the address of the client, which another one than the peer may be.
+    /// Whether connections start with a PROXY protocol header.
     pub(crate) fn is_announced(&self) -> bool {
         !self.announced_by.is_empty()
     }
 
-    /// Whether a connection from this address may say whose it is.
+    /// Whether the gateway accepts a PROXY protocol header from this address.
     pub(crate) fn hears(&self, address: Option<IpAddr>) -> bool {
         Network::any_contains(&self.announced_by, address)
     }
 
-    /// Lets a client in, or not; `most`: how many connections each one may have. Its place among them, if they are counted.
+    /// Admits a client, unless it is denied or has `most` connections already. Returns its permit, if connections per
+    /// client are limited.
     pub(crate) fn let_in(
         &self,
         client: Option<SocketAddr>,

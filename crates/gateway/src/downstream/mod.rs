@@ -28,65 +28,65 @@ use weir_transport::Transport;
 #[derive(Debug)]
 pub(crate) struct Client<S> {
     pub transport: Transport<S>,
-    /// Where it came from.
+    /// The listener that accepted the connection.
     pub frontend: Rc<Frontend>,
-    /// The other end of the connection; `None` on a Unix socket.
+    /// The peer's address, or the source address in its PROXY protocol header; `None` on a Unix socket.
     pub peer: Option<SocketAddr>,
-    /// Whether that is a proxy in front.
+    /// Whether this peer is a trusted proxy.
     pub is_trusted: bool,
-    /// Who sent the request: the peer, or whom a proxy in front names. Without a port then.
+    /// The client's address: the peer's, or the one that a trusted proxy reports (with port 0).
     pub client_address: Option<SocketAddr>,
-    /// Where it connected to, if a proxy in front says so.
+    /// The address that the client connected to, if a PROXY protocol header reports it.
     pub destination: Option<SocketAddr>,
     pub accepted: Instant,
-    /// Its place among the connections of its client, if those are counted.
+    /// The permit that counts the connection, if connections per client are limited.
     pub permit: Option<Permit>,
     pub descriptor: Option<Descriptor>,
-    /// What it presented in its handshake.
+    /// The certificate that the client presented in its handshake.
     pub certificate: Option<Box<ClientCertificate>>,
     /// The header lines added to every request of this connection.
     pub forwarded: Box<[u8]>,
     /// Received but unprocessed bytes: a partial head, or pipelined requests.
     pub held: Vec<u8>,
-    /// What is known of that, if it is a part of a head.
+    /// The parse state of `held`, if that is a partial head.
     pub part: Part,
     pub phase: Phase,
     /// The client has closed its sending side. It may still be waiting for a response.
     pub ended: bool,
     pub timer: Timer<Cause>,
-    /// While a body is on its way, in either direction.
+    /// The limits on bodies in transit, in either direction.
     pub body_deadlines: Option<Box<BodyDeadlines>>,
-    /// Bytes moved since the timer was last looked at.
+    /// Bytes moved since the deadline was last updated.
     pub moved: bool,
     pub handshake: Handshake,
-    /// Is in the list of connections that are settled at the turn's end.
+    /// The connection is in the list of those to settle at the turn's end.
     pub touched: bool,
 }
 
-/// What the connection is doing.
+/// The phase of a client connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Its first bytes are looked at, and held.
+    /// The gateway parses and holds the first bytes.
     Preface(Preface),
-    /// Waiting for a request head; `started` once a part has arrived.
+    /// Waiting for a request head; `started`: the gateway has received part of it.
     Head { started: bool },
-    /// Its request is held, queued, or on its way.
+    /// A request is buffered, queued or being forwarded.
     Exchange(ExchangeId),
-    /// Bytes pass both ways.
+    /// The gateway forwards bytes both ways.
     Tunnel(TunnelId),
     /// The last response is staged; further input is discarded, so that the response is not lost to a
     /// reset (RFC 9112 section 9.6).
     Closing,
 }
 
-/// Where a handshake is, or what comes before it.
+/// The state of a handshake or of the preface before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handshake {
-    /// It is finished, or there is none.
+    /// Finished, or none.
     Over,
-    /// The client is waited for. The number tells one such wait from another.
+    /// Waiting for the client. The number distinguishes this wait from earlier ones.
     Awaited(u32),
-    /// It waits for its turn: nothing is read.
+    /// Waiting for its turn; meanwhile the gateway does not read from the client.
     Ready,
 }
 
@@ -124,7 +124,7 @@ impl<S: Socket> Client<S> {
         }
     }
 
-    /// A proxy in front has said whose connection it passes on; `None`: its own.
+    /// Adopts the addresses in a PROXY protocol header; `None`: the proxy speaks for itself, as in a health check.
     pub(crate) fn is_passed_on(&mut self, addresses: Option<Addresses>) {
         let Some(Addresses { source, destination }) = addresses else { return };
         self.peer = Some(source);
@@ -142,14 +142,14 @@ impl<S: Socket> Client<S> {
         self.is_trusted.then(|| Proxy { address: ip(self.peer), client: ip(self.client_address), field })
     }
 
-    /// Both ends of its connection, as far as they have addresses.
+    /// The addresses of client and destination, if both are known.
     pub(crate) fn addresses(&self) -> Option<Addresses> {
         let destination = self.destination.or_else(|| self.transport.local())?;
         Some(Addresses { source: self.peer?, destination })
     }
 
-    /// Its request has been answered: the next one has all its time, though what the client is waited for may be the same at the
-    /// turn's end as it was before. The wheel's entry stays, so this is a few stores.
+    /// Waits for the next request after a complete response. Clears the deadline, since the next wait may be of the
+    /// same kind but must have its full timeout. The wheel keeps its entry, so this costs only a few stores.
     #[inline]
     pub(crate) fn request_is_over(&mut self) {
         self.phase = Phase::Head { started: false };
@@ -160,7 +160,7 @@ impl<S: Socket> Client<S> {
         }
     }
 
-    /// Has output, interest and deadline updated at the turn's end.
+    /// Schedules an update of output, interest and deadline for the turn's end.
     #[inline]
     pub(crate) fn touch(&mut self, id: ClientId, touched: &mut Vec<ClientId>) {
         if !std::mem::replace(&mut self.touched, true) {
@@ -168,7 +168,7 @@ impl<S: Socket> Client<S> {
         }
     }
 
-    /// Waits for its next request, or continues with the part that it holds.
+    /// Waits for the next request, or continues with the held bytes.
     #[inline]
     pub(crate) fn goes_on<N: Net<Socket = S>>(&mut self, id: ClientId, core: &mut Core<N>) {
         if !self.held.is_empty() {
@@ -177,23 +177,23 @@ impl<S: Socket> Client<S> {
         self.touch(id, &mut core.touched.clients);
     }
 
-    /// Whether no further request can come: its stream has ended and is fully processed.
+    /// Whether no further request can follow: the client's stream has ended and is fully processed.
     pub(crate) fn is_done(&self) -> bool {
         self.ended && self.held.is_empty()
     }
 
-    /// Whether its next step may be one of a handshake.
+    /// Whether the next step may be a handshake step.
     #[inline]
     pub(crate) fn is_in_handshake(&self) -> bool {
         self.transport.is_in_handshake() || matches!(self.phase, Phase::Preface(_))
     }
 
-    /// Whether it has had an answer to its first message, if that is one of a handshake.
+    /// Whether the gateway has sent or queued bytes, such as its first handshake flight.
     pub(crate) fn has_been_answered(&self) -> bool {
         self.transport.taken() > 0 || self.transport.pending() > 0
     }
 
-    /// Whether it is kept alive between requests.
+    /// Whether the connection is idle between requests.
     pub(crate) fn is_idle(&self) -> bool {
         self.phase == Phase::Head { started: false } && self.transport.is_open()
     }
@@ -219,14 +219,14 @@ impl<S: Socket> Client<S> {
     }
 }
 
-/// The way up, as seen from the client.
+/// The direction from client to upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Upward {
-    /// The request is complete: what comes now is the next one.
+    /// The request is complete: further bytes belong to the next one.
     Complete,
-    /// Bytes are passed on; how many the upstream has not taken.
+    /// The gateway forwards bytes; `pending` of them wait for the upstream.
     Flowing { pending: usize },
 }
 
-/// How much pipelined input is buffered during an exchange.
+/// Bytes of pipelined input from which the gateway stops reading during an exchange.
 const MAX_HELD: usize = 16 * 1024;

@@ -3,38 +3,38 @@
 use crate::config::MinRate;
 use std::time::{Duration, Instant};
 
-/// The time that a client has left. Waiting for it uses time up, and each byte buys some at the least rate, but no more than
-/// the window is ever in hand. So a client that is never slower than that is never ended, in whatever lumps its bytes come
-/// within a window, and a fast beginning buys no more than one window.
+/// The time that a client has left. Waiting for the client uses time up, and each byte adds time at the minimum rate,
+/// up to one window in all. So a client that keeps the rate is never cut off, however unevenly its bytes arrive within
+/// a window, and a fast start gains no more than one window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RateMeter {
     rate: MinRate,
-    /// Bytes when it was last looked at.
+    /// The byte count at the last update.
     seen: u64,
     clock: Clock,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clock {
-    /// The client is waited for, until then at most.
+    /// The gateway waits for the client, until then at most.
     Running { until: Instant },
-    /// It is not, and has so much left.
+    /// The gateway does not wait for the client, which has this much time left.
     Stopped { left: Duration },
 }
 
 impl RateMeter {
-    /// For bytes of which `seen` have moved; the whole window is left.
+    /// A meter that starts at `seen` bytes, with the whole window left.
     pub(crate) fn new(rate: MinRate, seen: u64) -> Self {
         Self { rate, seen, clock: Clock::Stopped { left: rate.window } }
     }
 
-    /// Whether it is held to this.
+    /// Whether the meter enforces this rate.
     pub(crate) fn is_of(&self, rate: MinRate) -> bool {
         self.rate == rate
     }
 
-    /// Goes on with `total` bytes. `is_waited_for`: whether the client is, from now on. Returns when its time will be over,
-    /// unless bytes move.
+    /// Updates the meter to `total` bytes. `is_waited_for`: whether the gateway waits for the client from now on.
+    /// Returns the deadline, which further bytes extend.
     pub(crate) fn look(&mut self, now: Instant, total: u64, is_waited_for: bool) -> Option<Instant> {
         let bought = self.rate.time_of(total.saturating_sub(self.seen));
         self.seen = self.seen.max(total);
@@ -60,14 +60,14 @@ impl RateMeter {
         }
     }
 
-    /// The client is not waited for.
+    /// Stops the clock: the gateway does not wait for the client.
     pub(crate) fn rest(&mut self, now: Instant) {
         self.look(now, self.seen, false);
     }
 }
 
 impl MinRate {
-    /// The time that this many bytes may take, within the window.
+    /// The time that this many bytes may take at the minimum rate, up to the window.
     fn time_of(self, bytes: u64) -> Duration {
         let nanoseconds = u128::from(bytes) * 1_000_000_000 / u128::from(self.per_second.get());
         u64::try_from(nanoseconds).map_or(self.window, Duration::from_nanos).min(self.window)
@@ -80,10 +80,10 @@ mod tests {
     use crate::config::document;
     use std::num::NonZeroU64;
 
-    /// What happens, in ms since the begin: bytes move, or the client is waited for or not.
+    /// Milliseconds since the start, bytes moved, and whether the gateway waits for the client from then on.
     type Events = &'static [(u64, u64, bool)];
 
-    /// When a client of 1000 bytes/s with a window of 10 s is ended, in ms.
+    /// The time in ms at which a client loses its connection, with 1000 bytes/s and a window of 10 s.
     fn ends(events: impl IntoIterator<Item = (u64, u64, bool)>) -> Option<u64> {
         let per_second = NonZeroU64::new(1000).unwrap();
         let mut meter = RateMeter::new(MinRate { per_second, window: Duration::from_secs(10) }, 7);
@@ -135,13 +135,13 @@ mod tests {
         }
     }
 
-    /// Kernels open their windows in lumps.
+    /// Kernels open TCP windows in lumps, so bytes also move in lumps.
     #[test]
     fn a_steady_client_is_never_ended_and_a_slower_one_is() {
         for lump in [1, 100, 1500, 4096, 9999] {
             let steady =
                 |every_us: u64| move |n: u64| (n * every_us / 1000, if n == 0 { 0 } else { lump }, true);
-            // A thousandth faster than the rate, a fifth slower.
+            // The intervals, in microseconds: a thousandth shorter than the rate requires, and a fifth longer.
             let (faster, slower) = (lump * 999, lump * 1200);
             let (count, end) = (200_000 / lump.min(200), 200_000 * faster / 1000 / lump.min(200));
             let until = ends((0..=count).map(steady(faster))).unwrap();
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    /// A laptop may change networks, and a client that trickles to hold a connection is bound nevertheless.
+    /// A laptop may need a minute to change networks, but a client that trickles bytes must lose its connection.
     #[test]
     fn by_default_a_pause_of_a_minute_is_no_attack() {
         let document::MinRate { request, window, .. } = document::MinRate::default();
@@ -162,7 +162,7 @@ mod tests {
             let mut meter = RateMeter::new(rate, 0);
             meter.look(start, 0, true);
             assert!(meter.look(after(1), first, true) > Some(after(61)), "{first}");
-            // And once more, after a stretch of 50 KB/s.
+            // A second pause, after a stretch of 50 KB/s.
             meter.look(after(61), first + 1000, true);
             assert!(meter.look(after(63), first + 100_000, true) > Some(after(123)), "{first}");
         }

@@ -8,29 +8,29 @@ use crate::reason::Reason;
 use std::time::Duration;
 use weir_reactor::Socket;
 
-/// What the client is waited for.
+/// The event that a client connection's timer waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// The end of its preface and its TLS handshake.
     Handshake,
-    /// Its next request.
+    /// The next request.
     Idle,
-    /// The rest of a request's head.
+    /// The rest of a request head.
     Head,
-    /// A connection to a server, which is not its fault.
+    /// A connection to a server, for which the request is queued.
     Queue,
-    /// Progress of a request's body.
+    /// Progress of a request body.
     Body,
     /// Progress in reading the response.
     Answer,
-    /// Its own close, after ours.
+    /// The client's close, after the gateway's.
     Linger,
     /// Bytes in a tunnel.
     Tunnel,
 }
 
 impl Wait {
-    /// How long.
+    /// The timeout, shortened by a drain.
     pub(crate) fn timeout(self, timeouts: &Timeouts, drain: Drain) -> Duration {
         match self {
             Self::Handshake => timeouts.handshake,
@@ -43,7 +43,7 @@ impl Wait {
         }
     }
 
-    /// Whether moving bytes begins it anew. The others are absolute: a byte now and then does not extend them.
+    /// Whether moving bytes restart the timeout. The others are absolute: a trickle of bytes does not extend them.
     pub(crate) fn is_refreshed_by_progress(self) -> bool {
         match self {
             Self::Body | Self::Answer | Self::Tunnel => true,
@@ -51,7 +51,7 @@ impl Wait {
         }
     }
 
-    /// Cause the connection or its exchange ends when it has run out; `None` for an end in good order.
+    /// The reason for ending the connection or its exchange at the timeout; `None` for an orderly close.
     pub(crate) fn reason(self) -> Option<Reason> {
         match self {
             Self::Handshake => Some(Reason::HandshakeTimeout),
@@ -66,7 +66,7 @@ impl Wait {
 }
 
 impl<S: Socket> Client<S> {
-    /// What the client is waited for now, if for anything. `exchange`: its own.
+    /// The event that the timer waits for now, if any. `exchange`: the client's.
     pub(crate) fn wait(&self, exchange: Option<&Exchange>) -> Option<Wait> {
         let pending = self.transport.pending() > 0;
         let stage = exchange.map(|exchange| &exchange.stage);
@@ -76,7 +76,7 @@ impl<S: Socket> Client<S> {
             Phase::Preface(_) => Some(Wait::Handshake),
             _ if !self.transport.is_open() => Some(Wait::Handshake),
             Phase::Head { started: true } => Some(Wait::Head),
-            // It still reads the last response.
+            // The client is still reading the last response.
             Phase::Head { started: false } if pending => Some(Wait::Answer),
             Phase::Head { started: false } => Some(Wait::Idle),
             Phase::Exchange(_) if matches!(stage, Some(Stage::Queued)) => Some(Wait::Queue),

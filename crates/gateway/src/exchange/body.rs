@@ -17,12 +17,12 @@ pub(crate) struct Body {
     trailers: Trailers,
 }
 
-/// Which trailers go along with a body in chunks; those that no trailer section may have never do.
+/// The trailers to forward with a chunked body. Fields that are not allowed in trailers are always dropped.
 #[derive(Clone, Debug)]
 pub(crate) enum Trailers {
     Dropped,
     All,
-    /// Those of these names.
+    /// Those with these names.
     Named(FieldNames),
 }
 
@@ -57,7 +57,7 @@ impl Body {
         }
     }
 
-    /// Passes these trailers on, if the body is chunked on both sides.
+    /// Forwards these trailers, if the body is chunked on both sides.
     pub(crate) fn pass_trailers(&mut self, trailers: Trailers) {
         if self.chunked {
             self.decoder.keep_trailers();
@@ -69,7 +69,7 @@ impl Body {
         self.decoder.is_complete()
     }
 
-    /// Whether a part went to the receiver at once, with all that was staged before.
+    /// Whether a part was sent to the receiver at once, with all bytes staged before it.
     pub(crate) fn is_direct(&self) -> bool {
         self.is_direct
     }
@@ -79,8 +79,8 @@ impl Body {
         self.passed
     }
 
-    /// Forwards the part of the body in `input[at..]`; what is before may be overwritten. Bytes are staged, perhaps behind a
-    /// head, and given to `tap`; long stretches without framing are sent at once, from where they are.
+    /// Forwards the part of the body in `input[at..]`; bytes before `at` may be overwritten. Stages the bytes, perhaps
+    /// behind a head, but sends long runs that need no chunk framing at once, without a copy. `tap` sees all data.
     /// Errors: invalid framing from the sender.
     pub(crate) fn pass<S: Socket>(
         &mut self,
@@ -126,13 +126,12 @@ impl Body {
         }
     }
 
-    /// Writes the trailers that are forwarded, as lines.
+    /// Writes the lines of the trailers to forward.
     pub(crate) fn write_trailers(&self, out: &mut Vec<u8>) {
         copy_trailers(self.decoder.trailers(), |name| self.trailers.keeps(name), out);
     }
 
-    /// Decodes and discards.
-    /// Errors: invalid framing from the sender.
+    /// Decodes and discards a part of the body; returns its length. Errors: invalid framing from the sender.
     pub(crate) fn discard(&mut self, input: &[u8]) -> Result<usize, BodyError> {
         let mut at = 0;
         while !self.is_complete() {
@@ -145,7 +144,7 @@ impl Body {
         Ok(at)
     }
 
-    /// The sender's stream ended: completes a body framed by that, and is an error for any other.
+    /// The sender's stream ended: completes a body whose framing is the close. Errors: any other body is incomplete.
     pub(crate) fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BodyError> {
         self.decoder.end_of_input()?;
         if self.chunked {

@@ -4,13 +4,13 @@
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     credit: u32,
-    /// What a request earns: retries per hundred requests.
+    /// The credit that a request earns: retries per hundred requests.
     percent: u32,
 }
 
 impl Budget {
     const PRICE: u32 = 100;
-    /// For the moment at which a server closes all its idle connections.
+    /// The maximum credit, 100 retries: a server may close all its idle connections at once.
     const MOST: u32 = 100 * Self::PRICE;
 
     /// A full budget of this many retries per hundred requests; with 0, there are none.
@@ -18,12 +18,12 @@ impl Budget {
         Self { credit: if percent == 0 { 0 } else { Self::MOST }, percent }
     }
 
-    /// A request was passed on.
+    /// Adds the credit of one request.
     pub(crate) fn earn(&mut self) {
         self.credit = (self.credit + self.percent).min(Self::MOST);
     }
 
-    /// Whether one more retry is within the budget.
+    /// Spends one retry; returns `false` if none is left.
     pub(crate) fn spend(&mut self) -> bool {
         match self.credit.checked_sub(Self::PRICE) {
             Some(rest) => {

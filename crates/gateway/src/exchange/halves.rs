@@ -5,11 +5,11 @@ use super::body::Body;
 /// The request on its way to the server.
 #[derive(Debug)]
 pub(crate) enum RequestHalf {
-    /// The gateway forwards the body as it comes.
+    /// The gateway forwards the body as it arrives.
     Forwarding(Body),
     /// The server reads no more: the gateway drops the rest, and the server's response decides.
     Discarding(Body),
-    /// The client has sent all of it; whether the gateway has forwarded all of it.
+    /// The client has sent the whole request. `passed_on`: the gateway has forwarded all of it.
     Done { passed_on: bool },
 }
 
@@ -18,7 +18,7 @@ pub(crate) enum RequestHalf {
 pub(crate) enum ResponseHalf {
     /// No final head yet.
     Awaiting,
-    /// The gateway has forwarded the head; whether the server's connection persists.
+    /// The gateway has forwarded the head. `upstream_persists`: the server's connection persists after the response.
     Forwarding { body: Body, upstream_persists: bool },
 }
 
@@ -32,7 +32,7 @@ impl RequestHalf {
         matches!(self, Self::Done { passed_on: true })
     }
 
-    /// The upstream reads no more.
+    /// The upstream stopped reading: drops the rest of the body.
     pub(crate) fn discard(&mut self) {
         *self = match std::mem::replace(self, Self::Done { passed_on: false }) {
             Self::Forwarding(body) | Self::Discarding(body) => Self::Discarding(body),
@@ -40,7 +40,7 @@ impl RequestHalf {
         };
     }
 
-    /// All that was sent is sent again.
+    /// A further attempt sends the request from its start: forwards the rest of the body to it.
     pub(crate) fn resume(&mut self) {
         *self = match std::mem::replace(self, Self::Done { passed_on: true }) {
             Self::Forwarding(body) | Self::Discarding(body) => Self::Forwarding(body),

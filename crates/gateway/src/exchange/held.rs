@@ -20,13 +20,13 @@ pub(crate) struct HeldBody {
     pub decoder: BodyDecoder,
     /// The request is sent once the buffer has this many bytes, or the whole body.
     pub most: usize,
-    /// The longest body that the route takes.
+    /// The route's maximum body length.
     pub max_body: u64,
     /// The body's bytes, without their framing.
     pub passed: u64,
 }
 
-/// The part of a body that a server got, for another attempt.
+/// The part of a body that was sent to a server, stored for another attempt.
 #[derive(Debug, Default)]
 pub(crate) struct SentBody {
     /// Without framing.
@@ -38,7 +38,7 @@ pub(crate) struct SentBody {
 }
 
 impl SentBody {
-    /// Takes a piece, which was sent with the framing of the request.
+    /// Adds a piece that was sent with the framing of the request.
     pub(crate) fn push(&mut self, data: &[u8], framing: Framing) {
         self.bytes.extend_from_slice(data);
         let is_chunk = framing == Framing::Chunked && !data.is_empty();
@@ -46,7 +46,7 @@ impl SentBody {
         self.length += data.len() + if is_chunk { digits + 2 * b"\r\n".len() } else { 0 };
     }
 
-    /// Whether it is too long to be kept: idempotent requests have small bodies or none.
+    /// Whether it is too long to store: idempotent requests usually have small bodies or none.
     pub(crate) fn is_too_long(&self) -> bool {
         self.length > 16 * 1024
     }
@@ -64,14 +64,14 @@ impl SentBody {
 }
 
 impl HeldHead {
-    /// Takes a head that was parsed from `buf`; its storage for fields is exchanged, so that nothing is allocated.
+    /// Takes a head that was parsed from `buf`. Swaps the storage of fields, to avoid an allocation.
     pub(crate) fn take(&mut self, request: &mut RequestHead, buf: &[u8]) {
         self.bytes.clear();
         self.bytes.extend_from_slice(buf);
         std::mem::swap(&mut self.request, request);
     }
 
-    /// Bytes that it holds.
+    /// The memory that it holds, in bytes.
     pub(crate) fn memory(&self) -> usize {
         size_of::<Self>() + self.bytes.capacity() + self.request.fields.capacity() * size_of::<Field>()
     }
@@ -83,7 +83,7 @@ impl HeldHead {
 }
 
 impl HeldBody {
-    /// Takes the part of the body that `input` begins with; returns its length. Errors: invalid framing.
+    /// Buffers the part of the body at the start of `input`; returns its length. Errors: invalid framing.
     pub(crate) fn take(&mut self, input: &[u8]) -> Result<usize, BodyError> {
         let mut taken = 0;
         while !self.is_due() {

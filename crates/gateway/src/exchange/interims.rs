@@ -2,7 +2,7 @@
 
 use crate::config::InterimLimits;
 
-/// How many there were.
+/// The number and size of an exchange's interim responses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Interims {
     responses: usize,
@@ -10,7 +10,7 @@ pub(crate) struct Interims {
 }
 
 impl Interims {
-    /// Takes one whose head has this many bytes; whether it is within the limits.
+    /// Counts an interim response with a head of `bytes`; returns whether it is within the limits.
     pub(crate) fn take(&mut self, bytes: usize, limits: InterimLimits) -> bool {
         self.responses += 1;
         self.bytes += bytes;

@@ -1,4 +1,4 @@
-//! The request line, as the log has it.
+//! Request lines for the log.
 
 use weir_http1::RequestHead;
 
@@ -12,7 +12,7 @@ pub(crate) struct RequestLine {
 impl RequestLine {
     const LEN: usize = 47;
 
-    /// Method and target of the request whose head was parsed from `buf`: one space is between them.
+    /// Method and target of the request whose head was parsed from `buf`, separated by one space.
     pub(crate) fn of(head: &RequestHead, buf: &[u8]) -> Self {
         let line = &buf[head.method_span.range().start..head.target.range().end];
         let len = line.len().min(Self::LEN);

@@ -34,38 +34,38 @@ use weir_reactor::{Timer, Wheel};
 pub(crate) struct Exchange {
     pub client: ClientId,
     pub stage: Stage,
-    /// Its latest one; `None` before [`Stage::Forwarding`].
+    /// The latest attempt; `None` before [`Stage::Forwarding`].
     pub attempt: Option<Attempt>,
     pub method: Method,
     pub version: Version,
     /// Whether the client's connection persists after this exchange, as far as is known.
     pub persistent: bool,
-    /// Its fields authenticate the upstream connection, which must then serve no other client.
+    /// Its fields authenticate the upstream connection, which must then serve no other client (NTLM, Negotiate).
     pub authenticates_connection: bool,
     /// The client asked to switch protocols.
     pub asks_upgrade: bool,
     /// The client accepts trailers in the response.
     pub accepts_trailers: bool,
-    /// The client expects `100 Continue` before it sends the body, and has not had it yet.
+    /// The client expects `100 Continue` before it sends the body, and has not received it yet.
     pub awaits_continue: bool,
-    /// The gateway has buffered its body.
+    /// The gateway buffered the request's body.
     pub was_held: bool,
     pub request: RequestHalf,
     pub response: ResponseHalf,
-    /// The interim responses (1xx) before it.
+    /// The interim responses (1xx) so far.
     pub interims: Interims,
     /// The request's head, until the gateway has sent the request for the last time.
     pub head: Option<Box<HeldHead>>,
-    /// The part of the body that a server got, while the request may be sent again.
+    /// The part of the body that was sent to a server, while the request may be sent again.
     pub sent_body: Option<Box<SentBody>>,
-    /// A server may process the request twice, so that it may be sent again after bytes of it have left.
+    /// A server may process the request twice, so the gateway may send it again after bytes of it were sent.
     pub is_repeatable: bool,
     pub times: Times,
-    /// The end of the time that it may take, if that is limited.
+    /// The timer of the exchange's total timeout, if it has one.
     pub timer: Option<Box<Timer<Overdue>>>,
     /// Method and target for the log.
     pub line: RequestLine,
-    /// The configuration that it began with, and its route in it.
+    /// The configuration at the exchange's start, and the index of its route there.
     pub plan: Rc<Plan>,
     pub route: usize,
     pub service: ServiceId,
@@ -73,27 +73,27 @@ pub(crate) struct Exchange {
     pub limits: Limits,
     /// The hash of the request's property that selects its server.
     pub key: u64,
-    /// Other servers that may still be tried if this one cannot be reached or responds with an error.
+    /// The number of other servers to try if this one cannot be reached or responds with an error.
     pub others: u8,
-    /// The server before, whose response was replaced by another attempt.
+    /// The previous server, whose response another attempt replaced.
     pub asked: Option<ServerId>,
     /// The response sets the cookie that leads back to this server.
     pub sets_cookie: bool,
     /// The response's status; 0 before its head.
     pub status: u16,
-    /// Bytes of the request's body.
+    /// Received bytes of the request's body.
     pub received: u64,
-    /// How often it was sent again.
+    /// The number of further attempts.
     pub retries: u8,
-    /// The ids that the gateway gave the request, if it gives any.
+    /// The ids that the gateway assigned to the request, if it assigns any.
     pub ids: Option<Box<RequestIds>>,
-    /// A copy for another service, while the request is coming.
+    /// A copy for another service, while the request is incomplete.
     pub copy: Option<Box<Copied>>,
-    /// The request's part of its line in the access log, if there is a log.
+    /// The request's part of its access log line, if there is a log.
     pub entry: Option<Box<Entry>>,
 }
 
-/// Where a request is on its way to a server's connection.
+/// The stage of a request on its way to a server's connection.
 #[derive(Debug)]
 pub(crate) enum Stage {
     /// The gateway buffers the body.
@@ -104,11 +104,11 @@ pub(crate) enum Stage {
     Forwarding,
 }
 
-/// The whole exchange has taken too long: the one cause that its timer has.
+/// The exchange exceeded its total timeout: the only cause of its timer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Overdue;
 
-/// A request's way through one upstream connection.
+/// One attempt of a request, on one upstream connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempt {
     pub upstream: UpstreamId,
@@ -123,7 +123,7 @@ impl Exchange {
         self.attempt.map(|attempt| attempt.upstream)
     }
 
-    /// The request's host, as far as it is kept.
+    /// The request's host, from the stored head or the log entry; empty without them.
     pub(crate) fn host(&self) -> Cow<'_, str> {
         match &self.head {
             Some(head) => head.host(),
@@ -137,13 +137,14 @@ impl Exchange {
         self.plan.policy_of(self.route)
     }
 
-    /// Whether the client is to send more of its body: it awaits no `100 Continue`, and the server still takes the body.
+    /// Whether the client should send more of the body: it awaits no `100 Continue`, and the server still takes the
+    /// body.
     pub(crate) fn wants_body(&self) -> bool {
         let is_refused = !self.response.is_awaiting() && self.status >= 300;
         matches!(self.request, RequestHalf::Forwarding(_)) && !self.awaits_continue && !is_refused
     }
 
-    /// The end of the time that it may take in all, if that is limited.
+    /// The end of its total timeout, if it has one.
     #[inline]
     pub(crate) fn limit(&self) -> Option<Instant> {
         self.policy().timeouts.exchange.map(|within| self.times.head + within)
@@ -155,7 +156,7 @@ impl Exchange {
         self.head.is_some()
     }
 
-    /// Leaves nothing in the wheel.
+    /// Removes its timer from the wheel.
     #[inline]
     pub(crate) fn cancel_timer(&mut self, wheel: &mut Wheel) {
         if let Some(mut timer) = self.timer.take() {
@@ -163,13 +164,13 @@ impl Exchange {
         }
     }
 
-    /// Whether the client's connection can have its next request when this one ends early: the gateway has read all its bytes, and
-    /// it asks for no other protocol.
+    /// Whether the client's connection persists if this exchange ends early: the gateway has read the whole request,
+    /// which neither asks to switch protocols nor authenticates the connection.
     pub(crate) fn outlives_its_end(&self) -> bool {
         self.persistent && self.request.is_done() && !self.asks_upgrade && !self.authenticates_connection
     }
 
-    /// Whether both connections are in step at the end: the client's can have its next request, the upstream's another.
+    /// Whether each connection is in sync at the end, and can carry another request.
     pub(crate) fn outcome(&self) -> Outcome {
         let ResponseHalf::Forwarding { upstream_persists, .. } = self.response else {
             return Outcome { client_persists: false, upstream_persists: false };

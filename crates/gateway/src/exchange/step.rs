@@ -8,20 +8,20 @@ use weir_transport::Fault;
 /// An event that can end an exchange before its response is complete.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// The upstream's connection did not come about, or its handshake failed: nothing of the request has left.
+    /// The upstream's connection could not be established, or its handshake failed: no byte of the request was sent.
     NotConnected(Reason),
-    /// The upstream's connection failed; whether a part of a response's head had come.
+    /// The upstream's connection failed. `partial`: the gateway had received part of a response head.
     UpstreamFailed { fault: Fault, partial: bool },
-    /// The upstream's stream ended; whether a part of a response's head had come.
+    /// The upstream's stream ended. `partial`: the gateway had received part of a response head.
     UpstreamEnded { partial: bool },
-    /// The client ends its stream. Whether requests that it sent before wait, and whether it waits for the response nevertheless.
+    /// The client ended its stream. `pipelined`: further requests of it are held. `waits`: it still reads the response.
     ClientEnded { pipelined: bool, waits: bool },
 }
 
-/// What the worker does then.
+/// The worker's action after an event.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// Nothing: the exchange goes on.
+    /// Nothing: the exchange continues.
     Wait,
     /// Sends the request again, on a new connection.
     Retry,
@@ -31,7 +31,7 @@ pub(crate) enum Step {
     End(Reason),
 }
 
-/// The facts of a response's head, besides its fields.
+/// The facts of a response head, besides its fields.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     /// In bytes.
@@ -46,11 +46,11 @@ pub(crate) struct Head {
 /// The decision about a response's head.
 #[derive(Debug)]
 pub(crate) enum HeadStep {
-    /// It is dropped.
+    /// The gateway drops it.
     Skip,
-    /// An interim response: passed on, and another head follows.
+    /// An interim response: the gateway forwards it, and another head follows.
     Interim,
-    /// The protocol is switched: what follows is not HTTP.
+    /// The protocol is switched: the bytes that follow are not HTTP.
     Switch,
     /// The final response: its body's framing towards the client.
     Final { framing: Framing },
@@ -136,14 +136,15 @@ impl Exchange {
         HeadStep::Final { framing }
     }
 
-    /// Takes an interim response; returns whether one may still come.
+    /// Counts an interim response; returns whether it is within the limits.
     fn may_come_before(&mut self, length: usize) -> bool {
         let limits = self.policy().interims;
         self.interims.take(length, limits)
     }
 
-    /// Only on a reused connection, which servers close without regard to what is on its way; and only what may be done twice,
-    /// since the server may have done it before it closed.
+    /// Whether to send the request again after a close without a response. Only on a reused connection, which the
+    /// server may have closed before it read the request; and only if the request may be processed twice, since the
+    /// server may have done so before the close.
     fn can_retry(&self) -> bool {
         self.attempt.is_some_and(|attempt| attempt.reused)
             && self.times.first_byte.is_none()
@@ -151,7 +152,7 @@ impl Exchange {
             && self.is_kept()
     }
 
-    /// Whether another server may still be asked although a response has begun.
+    /// Whether another server may still replace the response: no final head is forwarded yet.
     pub(crate) fn may_ask_another(&self) -> bool {
         self.status == 0
             && self.others > 0
@@ -160,7 +161,7 @@ impl Exchange {
             && !self.policy().retry.on.is_empty()
     }
 
-    /// Whether another server is to be asked, by the status of this response.
+    /// Whether the gateway asks another server instead of forwarding a response with this status.
     pub(crate) fn is_to_ask_another(&self, status: u16) -> bool {
         self.may_ask_another()
             && self.policy().retry.on.contains(status)

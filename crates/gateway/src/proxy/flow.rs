@@ -7,7 +7,7 @@ use crate::upstream::{Service, Upstream};
 use crate::worker::Core;
 use weir_reactor::Net;
 
-/// An exchange with both of its connections. Only the worker makes one, and only of parts that all live.
+/// An exchange with both of its connections. Only the worker creates one, while all three exist.
 #[derive(Debug)]
 pub(crate) struct Flow<'a, N: Net> {
     pub exchange: &'a mut Exchange,
@@ -18,7 +18,7 @@ pub(crate) struct Flow<'a, N: Net> {
 }
 
 impl<N: Net> Flow<'_, N> {
-    /// Has output, interest and deadline of the client's connection updated at the turn's end.
+    /// Marks the client's connection for an update of output, interest and deadline at the turn's end.
     #[inline]
     pub(crate) fn touch_client(&mut self) {
         self.client.touch(self.exchange.client, &mut self.core.touched.clients);

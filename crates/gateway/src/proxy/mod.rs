@@ -1,5 +1,5 @@
-//! The way of a request and its response between two connections: decisions and bytes, without dialling, pooling or removing
-//! anything, which the worker does.
+//! Forwarding of a request and its response between two connections: decisions and bytes. The worker dials, pools and
+//! removes the connections.
 
 mod flow;
 mod respond;

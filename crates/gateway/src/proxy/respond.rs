@@ -1,4 +1,4 @@
-//! From the server to the client.
+//! Responses, from the server to the client.
 
 use super::Flow;
 use crate::exchange::{Event, Head, HeadStep, Outcome, ResponseHalf};
@@ -18,18 +18,18 @@ use weir_http1::{
 use weir_reactor::Net;
 use weir_transport::{End, Fault};
 
-/// What the worker does after a piece of a response.
+/// The worker's next action after a piece of a response.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// Nothing: more input continues the exchange.
     Wait,
     /// Another server may respond in place of this one, whose response with this status begins at `at`.
     AskAnother { at: usize, status: u16 },
-    /// The head that ends at `at` switched protocols.
+    /// The server switched protocols, with the head that ends at `at`.
     Switch { at: usize },
     /// The response is complete.
     Complete(Completed),
-    /// The exchange decides.
+    /// The exchange decides about this event.
     On(Event),
     /// The exchange ends early.
     End(Reason),
@@ -37,7 +37,7 @@ pub(crate) enum Next {
     LoseClient(Fault),
 }
 
-/// A complete response, and what becomes of its connections.
+/// A complete response, and whether its connections persist.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Completed {
     pub client: ClientId,
@@ -79,7 +79,8 @@ impl<N: Net> Flow<'_, N> {
         self.response_taken(&inbox[at..], end)
     }
 
-    /// Notes the first bytes of a response: the gateway sends the request no second time after them.
+    /// Notes the first bytes of a response. They rule out another attempt, unless another server may replace the
+    /// response.
     fn response_begins(&mut self, has_input: bool) {
         if !has_input {
             return;
@@ -91,7 +92,7 @@ impl<N: Net> Flow<'_, N> {
         }
     }
 
-    /// Takes the head that begins at `inbox[at]`. Returns where its successor begins; `None` if the head is incomplete.
+    /// Processes the head at the start of `inbox[at..]`. Returns the position behind it; `None` if it is incomplete.
     fn take_head(&mut self, inbox: &[u8], at: usize) -> ControlFlow<Next, Option<usize>> {
         match self.core.response.parse(&inbox[at..], &self.exchange.limits) {
             Ok(Parse::Complete(length)) => {
@@ -133,7 +134,7 @@ impl<N: Net> Flow<'_, N> {
         }
     }
 
-    /// Forwards the head that was parsed last, from `buf`; it takes `inbox[at..after]`.
+    /// Forwards the head that was parsed last, from `buf`; the server sent it as `inbox[at..after]`.
     fn pass_head(&mut self, buf: &[u8], inbox: &[u8], at: usize, after: usize) -> ControlFlow<Next> {
         let Self { exchange, client, upstream, services, core, .. } = self;
         let head = &core.response;
@@ -197,7 +198,7 @@ impl<N: Net> Flow<'_, N> {
         ControlFlow::Continue(())
     }
 
-    /// Decides what is next after input; `rest` was not used.
+    /// Decides the next action after input, of which `rest` is left.
     fn response_taken(&mut self, rest: &[u8], end: Option<End>) -> Next {
         let Self { exchange, client, upstream, core, .. } = self;
         let mut is_complete = exchange.response.is_complete();
@@ -225,7 +226,8 @@ impl<N: Net> Flow<'_, N> {
 }
 
 impl<N: Net> Flow<'_, N> {
-    /// The response is complete, followed by `stray` bytes: its client continues with its next request, if its connection persists.
+    /// The response is complete, followed by `stray` bytes: the client continues with its next request, if its
+    /// connection persists.
     fn complete(&mut self, stray: usize) -> Completed {
         let Self { exchange, client, core, .. } = self;
         let now = core.net.now();
@@ -236,7 +238,7 @@ impl<N: Net> Flow<'_, N> {
         }
         exchange.cancel_timer(core.net.wheel());
         client.request_is_over();
-        // The limits of this exchange hold for what the client has not taken yet.
+        // This exchange's limits apply to the output that the client has not read yet.
         let is_special = exchange.policy().has_own_response_limits || !Rc::ptr_eq(&exchange.plan, &core.plan);
         if is_special || client.body_deadlines.is_some() {
             let held_to = Some((Rc::clone(&exchange.plan), Some(exchange.route)));
@@ -258,8 +260,8 @@ impl<N: Net> Flow<'_, N> {
     }
 }
 
-/// Checks the first part of a chunked body, which came with the head: a body that is invalid from the start gets the gateway's
-/// response instead of half of the server's.
+/// Checks the first part of a chunked body, received with the head: if it is invalid, the client gets the gateway's
+/// error response instead of half of the server's response.
 fn check(mut input: &[u8], limits: &Limits) -> Result<(), BodyError> {
     let mut decoder = BodyDecoder::new(Framing::Chunked, limits);
     while !decoder.is_complete() {
@@ -272,7 +274,7 @@ fn check(mut input: &[u8], limits: &Limits) -> Result<(), BodyError> {
     Ok(())
 }
 
-/// Counts the rules that a service's response broke and that the service allows to break.
+/// Counts the rules that a response broke, as its service allows.
 #[cold]
 pub(crate) fn note_recovered<N: Net>(
     core: &mut Core<N>,

@@ -1,4 +1,4 @@
-//! From the client to the server: what an attempt sends.
+//! Requests, from the client to the server: the bytes of an attempt.
 
 use super::{Flow, values};
 use crate::downstream::Client;
@@ -67,7 +67,8 @@ pub(crate) struct Taken {
 }
 
 impl<N: Net> Flow<'_, N> {
-    /// Forwards the part of the request's body in `input[at..]`. Errors: why the exchange ends, and the length of the part.
+    /// Forwards the part of the request's body in `input[at..]`. Errors: the reason to end the exchange, and the length
+    /// of the part.
     pub(crate) fn take_body(mut self, input: &mut [u8], at: usize) -> Result<Taken, (Reason, usize)> {
         let Self { exchange, client, upstream, core, .. } = &mut self;
         let (mut is_direct, mut is_lost) = (false, false);
@@ -104,7 +105,7 @@ impl<N: Net> Flow<'_, N> {
         if passed > exchange.policy().max_body {
             return Err((Reason::BodyTooLarge, bytes));
         }
-        // Until the connection opens, nothing has left, and back-pressure limits what is kept.
+        // Until the connection opens, no byte is sent, and back-pressure limits the stored part.
         let is_too_long = exchange.sent_body.as_ref().is_some_and(|sent| sent.is_too_long());
         if upstream.transport.is_open() && (is_direct || is_too_long) {
             core.forget_request(exchange);
@@ -124,7 +125,8 @@ impl<N: Net> Flow<'_, N> {
         Ok(Taken { bytes, is_complete })
     }
 
-    /// The server's connection is open, so that the request may have left: forgets it, unless it may be sent again nevertheless.
+    /// The server's connection is open, so the server may receive the request: drops the stored copy, unless a retry
+    /// may still need it.
     #[cold]
     pub(crate) fn opened(self) {
         let Self { exchange, core, .. } = self;
@@ -135,9 +137,9 @@ impl<N: Net> Flow<'_, N> {
     }
 }
 
-/// The protocols that the client may switch to. A request with a body may not: the client would not wait for the response
-/// before it sends the body, so the body's end and the new protocol's begin are a matter of trust. Cleartext HTTP/2
-/// would carry requests past the gateway.
+/// The protocols that the client may switch to. `None` for a request with a body: the client sends it without waiting
+/// for the response, so the gateway would have to trust the client about the body's end and the new protocol's start.
+/// `None` for cleartext HTTP/2, which would carry requests past the gateway.
 #[inline]
 pub(crate) fn upgrade(head: &RequestHead, buf: &[u8]) -> Option<Span> {
     head.upgrade.filter(|protocols| head.framing.is_empty() && !names_h2c(protocols.of(buf)))

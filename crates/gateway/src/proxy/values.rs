@@ -1,11 +1,11 @@
-//! The values of variables in templates.
+//! The values of template variables.
 
 use crate::downstream::Client;
 use crate::route::Values;
 use weir_http1::RequestHead;
 use weir_reactor::Socket;
 
-/// What the variables of a template stand for.
+/// The values of template variables for one request.
 #[inline]
 pub(crate) fn values<'a, S: Socket>(
     client: &'a Client<S>,

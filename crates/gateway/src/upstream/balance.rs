@@ -5,32 +5,33 @@ use crate::config::document::Balance;
 use crate::keys::{OfServer, ServerId, Store};
 use std::time::Instant;
 
-/// What a request asks of the choice.
+/// The inputs to the choice of a request's server.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PickContext {
     /// The hash of the property that selects the server.
     pub key: u64,
-    /// The value of its cookie.
+    /// The value of the request's sticky cookie.
     pub sticky: Option<u64>,
-    /// The server that it has failed at.
+    /// The server of a failed attempt, chosen again only if no other is left.
     pub avoid: Option<ServerId>,
-    /// Servers that have responded to it with an error. Another one is asked only if it is good.
+    /// Servers whose error response led to a retry. Among several, the choice excludes these and all ejected ones.
     pub asked: [Option<ServerId>; 2],
 }
 
-/// Servers that are considered together, in the order in which they are.
+/// Groups of candidates, in order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tier {
     Regular,
     Backup,
-    /// Those that are ejected, too: a response may come. Not those that are down or drained.
+    /// All servers with [`Server::is_open`]: even an ejected one may respond.
     Any,
 }
 
 type Servers = Store<OfServer, Server>;
 
 impl Service {
-    /// The server for a request; `None` if all are down or drained, or have as many connections in use as they may have.
+    /// The server for a request; `None` if every server is closed to requests, at its connection limit, or excluded by
+    /// `context`.
     #[inline]
     pub(crate) fn choose(
         &mut self,
@@ -44,7 +45,7 @@ impl Service {
         }
     }
 
-    /// Whether a request can begin now.
+    /// Whether a server can take another request now.
     pub(crate) fn has_room(&self, servers: &Servers) -> bool {
         let mut all = self.servers.iter().filter_map(|id| servers.get(*id));
         all.any(|server| server.is_open() && server.has_room())
@@ -87,13 +88,14 @@ impl Service {
         if asks_again {
             return None;
         }
-        // The one to avoid may be the only one that is left.
+        // The server to avoid may be the only one left.
         let is_left =
             |id: &ServerId| servers.get(*id).is_some_and(|server| server.is_open() && server.has_room());
         context.avoid.filter(is_left)
     }
 
-    /// The server that a cookie leads to, while it may get requests: a backup only if no other server does.
+    /// The server that a sticky cookie names, if it can take requests. A backup qualifies only while no regular server
+    /// is available.
     fn bound(&self, servers: &mut Servers, now: Instant, cookie: u64) -> Option<ServerId> {
         let bound = self.servers.get(self.config.sticky.as_ref()?.server(cookie)?).copied()?;
         let server = servers.get_mut(bound)?;
@@ -109,7 +111,7 @@ impl Service {
         (!is_backup || !self.servers.iter().any(&mut is_other)).then_some(bound)
     }
 
-    /// The cookie that leads back to a server.
+    /// The sticky cookie's value for a server; `None` if the service sets no cookie.
     pub(crate) fn cookie_of(&self, server: ServerId) -> Option<u64> {
         let place = self.servers.iter().position(|known| *known == server)?;
         self.config.sticky.as_ref()?.value(place)
@@ -130,7 +132,8 @@ impl Service {
         }
     }
 
-    /// Each gains its share, and the richest pays for all: a heavy server's turns are spread out.
+    /// Smooth weighted round robin: each candidate's credit (`turn`) grows by its share, and the candidate with the
+    /// most credit is chosen and pays the sum of all shares. So a heavy server's turns are spread out.
     fn in_turn(&self, servers: &mut Servers) -> Option<ServerId> {
         let (mut total, mut best) = (0, None);
         for (id, share) in &self.round {
@@ -146,7 +149,7 @@ impl Service {
         Some(best)
     }
 
-    /// Equals take turns.
+    /// The candidate with the lowest load; candidates of equal load take turns.
     fn least(&mut self, servers: &mut Servers) -> Option<ServerId> {
         let least = self.round.iter().map(|(id, share)| load(servers, *id, *share)).min()?;
         self.round.retain(|(id, share)| load(servers, *id, *share) == least);
@@ -166,8 +169,8 @@ impl Service {
         })
     }
 
-    /// Rendezvous hashing: each server draws a number from the key and itself, the highest wins. So a server that goes takes
-    /// only its own keys along.
+    /// Rendezvous hashing: each candidate computes a score from the key, its ID and its share, and the highest score
+    /// wins. So the removal of a server moves only its own keys.
     fn by_hash(&self, servers: &Servers, key: u64) -> Option<ServerId> {
         let score = |(id, share): &(ServerId, u64)| {
             let server = servers.get(*id).map_or(0, |server| server.config.id);
@@ -180,7 +183,7 @@ impl Service {
     }
 }
 
-/// Requests in flight with this one, for the server's share.
+/// The server's load if it gets the request: requests in flight per unit of its share, in millionths.
 fn load(servers: &Servers, id: ServerId, share: u64) -> u64 {
     let in_flight = servers.get(id).map_or(0, |server| server.in_flight) as u64;
     (in_flight + 1) * 1_000_000 / share.max(1)
@@ -194,7 +197,7 @@ mod tests {
     use crate::upstream::Counted;
     use std::collections::BTreeMap;
 
-    /// A service of servers with these weights; a weight below 0 is a backup's.
+    /// A service with servers of these weights; a negative weight marks a backup.
     fn service(balance: Balance, weights: &[i32]) -> (Service, Servers) {
         let entry = |(at, weight): (usize, &i32)| document::Server {
             weight: weight.unsigned_abs(),
@@ -284,7 +287,7 @@ mod tests {
         let (mut service, mut servers) = service(Balance::TwoChoices, &[1, 1, 1]);
         servers.get_mut(service.servers[1]).unwrap().in_flight = 100;
         let shares = shares(&mut service, &mut servers, any(900));
-        // It is taken if it is drawn twice.
+        // The busiest server is chosen only if both draws select it.
         assert!((50..150).contains(&shares[1]) && shares[0] > 300 && shares[2] > 300, "{shares:?}");
     }
 
@@ -327,7 +330,7 @@ mod tests {
         assert_eq!(shares(&mut service, &mut servers, std::iter::repeat_n(context, 10)), [5, 0, 5]);
     }
 
-    /// Regression test: a cookie was a hash of the server's URL, so a client could make up that of a backup.
+    /// Regression test: the sticky cookie hashed the server's URL, so a client could forge the cookie of a backup.
     #[test]
     fn no_cookie_leads_to_a_backup_while_others_are_there_nor_is_one_made_up() {
         let (mut service, mut servers) = service(Balance::RoundRobin, &[1, 1, -1]);

@@ -4,35 +4,35 @@ use super::mix;
 use crate::config::document::Pool;
 use std::time::{Duration, Instant};
 
-/// What a connection has behind it, and what is known of its end.
+/// A connection's age and use, and the server's idle timeout.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Life {
     pub dialled: Instant,
-    /// Requests that it has carried.
+    /// Requests completed on the connection.
     pub requests: u32,
-    /// How long the server keeps it without a request, as its last response said.
+    /// The server's idle timeout, from the `Keep-Alive` field of a response.
     pub keep_alive_hint: Option<Duration>,
     jitter: Jitter,
 }
 
-/// The share of its limits that a connection does without, up to a tenth: those that were dialled together would all be
-/// dialled again together. 255 of it are just short of a tenth.
+/// The part of a tenth by which a connection's limits are reduced, so that connections dialled together are not
+/// redialled together. The maximum, 255 of [`PARTS`], is just below a tenth.
 #[derive(Clone, Copy, Debug)]
 struct Jitter(u8);
 
 const PARTS: u32 = 2560;
 
-/// How long before its server the gateway closes an idle connection, as a request that is under way then would be lost: far
-/// more than the way there takes, and little of the usual 5 s.
+/// The time by which the gateway closes an idle connection before its server does, since a request sent just then would
+/// be lost. One second is far above a network delay, and small against the usual timeout of 5 s.
 const AHEAD: Duration = Duration::from_secs(1);
 
 impl Life {
-    /// Of the worker's connection number `nth`.
+    /// The life of the worker's connection number `nth`, dialled at `now`.
     pub(crate) fn begins(nth: u64, now: Instant) -> Self {
         Self { dialled: now, requests: 0, keep_alive_hint: None, jitter: Jitter::of(nth) }
     }
 
-    /// Whether it is as old, or has carried as many requests, as it may.
+    /// Whether the connection has reached its maximum age or number of requests.
     pub(crate) fn is_used_up(&self, pool: &Pool, now: Instant) -> bool {
         pool.max_requests.is_some_and(|most| self.requests >= self.jitter.requests(most))
             || pool
@@ -40,7 +40,7 @@ impl Life {
                 .is_some_and(|most| now.saturating_duration_since(self.dialled) >= self.jitter.age(most))
     }
 
-    /// How long it may be idle: not as long as the server keeps it.
+    /// The idle timeout: `most`, reduced where necessary to end before the server's.
     pub(crate) fn idle(&self, most: Duration) -> Duration {
         self.keep_alive_hint.map_or(most, |kept| most.min(kept.saturating_sub(AHEAD).max(kept / 2)))
     }
@@ -48,17 +48,17 @@ impl Life {
 
 impl Jitter {
     fn of(nth: u64) -> Self {
-        // The finalizer leaves a 0 as it is.
+        // `mix` maps 0 to 0.
         Self((mix(nth.wrapping_add(0x9e37_79b9_7f4a_7c15)) >> 56) as u8)
     }
 
-    /// Of this many requests, those that the connection carries: at least nine tenths.
+    /// The maximum number of requests: `most`, reduced by at most a tenth.
     fn requests(self, most: u32) -> u32 {
         let less = u64::from(most) * u64::from(self.0) / u64::from(PARTS);
         most - less as u32
     }
 
-    /// Of so long a time, that for which it is used: at least nine tenths.
+    /// The maximum age: `most`, reduced by at most a tenth.
     fn age(self, most: Duration) -> Duration {
         most - most / PARTS * u32::from(self.0)
     }

@@ -1,4 +1,4 @@
-//! Upstreams: services, their connections, and the pools of those.
+//! Upstreams: services, their servers, and the connections to these.
 
 mod balance;
 mod life;
@@ -30,41 +30,41 @@ pub(crate) struct Upstream<S> {
     pub used_for: Use,
     /// A partial response head.
     pub held: Vec<u8>,
-    /// What is known of that.
+    /// The parse state of `held`.
     pub part: Part,
-    /// The last read may have left bytes behind.
+    /// The last read filled its buffer, so the socket may have more bytes.
     pub may_have_more: bool,
     /// The server has closed its sending side.
     pub ended: bool,
     pub server: ServerId,
-    /// Its part of the server's limit, if that has one.
+    /// The connection's slot within the server's limit, if the server has one.
     pub slot: Option<Slot>,
     pub life: Life,
     pub descriptor: Option<Descriptor>,
-    /// Its place in the pool.
+    /// The connection's neighbours in its pool.
     pub links: Links,
     pub timer: Timer<Wait>,
-    /// Bytes moved since the timer was last looked at.
+    /// Bytes moved since the deadline was last updated.
     pub moved: bool,
-    /// Is in the list of connections that are settled at the turn's end.
+    /// The connection is in the list of those to settle at the turn's end.
     pub touched: bool,
 }
 
-/// What a connection works for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// Nothing: it is in the pool.
+    /// None yet: the connection is in the pool, or just dialled.
     Idle,
     Exchange(ExchangeId),
     Tunnel(TunnelId),
-    /// A copy of a request.
+    /// A mirrored request.
     Mirror(MirrorId),
-    /// Nothing more: its last bytes leave, and it is closed.
+    /// None left: the gateway sends the pending bytes, then closes the connection.
     Closing,
 }
 
 impl<S> Upstream<S> {
-    /// Has output, interest and deadline updated at the turn's end.
+    /// Schedules an update of output, interest and deadline for the turn's end.
     #[inline]
     pub(crate) fn touch(&mut self, id: UpstreamId, touched: &mut Vec<UpstreamId>) {
         if !std::mem::replace(&mut self.touched, true) {
@@ -72,7 +72,7 @@ impl<S> Upstream<S> {
         }
     }
 
-    /// A connection without a used_for.
+    /// A connection without a purpose yet.
     pub(crate) fn new(transport: Transport<S>, server: ServerId, life: Life) -> Self {
         Self {
             transport,

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use weir_http1::RequestHead;
 
 impl PickContext {
-    /// The context of a connection of which nothing is known but its client.
+    /// The context of a connection without a parsed request: only the client's address is known.
     pub(crate) fn of_client(client: Option<IpAddr>) -> Self {
         Self { key: of_address(client), ..Self::default() }
     }
@@ -24,7 +24,7 @@ impl PickContext {
     }
 }
 
-/// A request without the field or cookie is hashed by its client's address.
+/// The key for [`Balance::Hash`]. The client's address replaces a missing field or cookie.
 fn key(on: &HashOn, head: &RequestHead, buf: &[u8], client: Option<IpAddr>) -> u64 {
     let found = match on {
         HashOn::Client => None,

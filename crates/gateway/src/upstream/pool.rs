@@ -1,16 +1,16 @@
-//! The idle connections to one server: last in, first out, so that surplus ones age and are closed. But those that became idle
-//! in this turn come after those of before, which the poller has reported nothing of since.
+//! The idle connections to one server: last in, first out, so that surplus connections reach their idle timeout. Those
+//! that were idle before this turn come first: for these, the poller would have reported a close or stray bytes.
 
 use super::Upstream;
 use crate::keys::{OfUpstream, Store, UpstreamId};
 use weir_reactor::Socket;
 
-/// The ends of a list that runs through the connections themselves, so that any of them leaves it at once.
+/// An intrusive list of connections, so that any of them can be removed in constant time.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     newest: Option<UpstreamId>,
     oldest: Option<UpstreamId>,
-    /// The newest one that was idle before the turn that `turn` counts.
+    /// The newest connection that was idle before turn `turn`.
     settled: Option<UpstreamId>,
     turn: u64,
     len: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Pool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pooled {
     pub id: UpstreamId,
-    /// It was idle when the poller was asked last, and holds no part of a record.
+    /// The connection was idle at the last poll, and holds no part of a TLS record.
     pub is_settled: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Links {
 }
 
 impl Pool {
-    /// Takes out the connection that was used last before this turn; without one, the one that was used last.
+    /// Takes the most recently used connection of those idle before this turn, else the most recently used of all.
     pub(crate) fn take<S: Socket>(
         &mut self,
         turn: u64,
@@ -45,7 +45,7 @@ impl Pool {
         Some(Pooled { id, is_settled: was_idle && !has_partial_record })
     }
 
-    /// Adds `upstream`, which must not be in it, under its ID. Returns the one to [`join`] it with.
+    /// Adds `upstream`, which must not be in the pool, under its ID. Returns its older neighbour for [`join`].
     #[must_use]
     pub(crate) fn put<S>(
         &mut self,
@@ -63,7 +63,7 @@ impl Pool {
         older
     }
 
-    /// In another turn, all that are there have been idle since before it.
+    /// On the first call in a turn, marks all pooled connections as idle since before it.
     fn turn_to(&mut self, turn: u64) {
         if self.turn != turn {
             self.turn = turn;
@@ -71,7 +71,7 @@ impl Pool {
         }
     }
 
-    /// Takes out this connection, which must be in it.
+    /// Removes this connection, which must be in the pool.
     pub(crate) fn forget<S: Socket>(
         &mut self,
         id: UpstreamId,
@@ -116,7 +116,7 @@ impl Pool {
     }
 }
 
-/// Links a connection that was put into a pool to the `older` one there, if there was one.
+/// Links a connection that [`Pool::put`] added to its `older` neighbour, if it has one.
 pub(crate) fn join<S>(
     older: Option<UpstreamId>,
     newer: UpstreamId,
@@ -180,7 +180,7 @@ mod tests {
         let mut idle = Idle::new();
         let [a, b, c] = [idle.put(1), idle.put(1), idle.put(1)];
         let d = idle.put(2);
-        // The newest one of before.
+        // The newest connection from before turn 2.
         idle.pool.forget(c, &mut idle.upstreams);
         assert_eq!(idle.pool.oldest(), Some(a));
         assert_eq!(idle.take(2), Some((b, true)));

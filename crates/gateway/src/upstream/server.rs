@@ -1,4 +1,4 @@
-//! One server, as one worker knows it.
+//! One worker's view of a server.
 
 use super::Pool;
 use crate::config::document::Eject;
@@ -13,73 +13,74 @@ use weir_tls::{Connector, PeerName};
 #[derive(Debug)]
 pub(crate) struct Server {
     pub config: config::Server,
-    /// The limit of its connections; `None`: no limit.
+    /// The connection limit, shared by all workers; `None`: no limit.
     pub slots: Option<Arc<Slots>>,
     pub tls: Option<(Connector, PeerName)>,
     /// Its idle connections.
     pub pool: Pool,
     /// Connections that are not idle.
     pub in_flight: usize,
-    /// Answers by the first digit of their status; 0 for none.
+    /// Responses by the first digit of their status; index 0 counts those without a status.
     pub responses: [u64; 6],
-    /// Its part in the round.
+    /// The server's credit in the weighted round robin.
     pub turn: i64,
-    /// Failures in a row.
+    /// Consecutive failures.
     failures: u32,
-    /// Failures of late, where their share matters.
+    /// The current window of failures, if the share of failures has a limit.
     window: Option<Window>,
-    /// How often it was ejected in a row.
+    /// Consecutive ejections; a success after the slow return resets the number.
     ejections: u32,
     ejection: EjectionState,
     /// Its health checks fail.
     is_down: bool,
-    /// What was set at run time.
+    /// The override set at run time.
     set: Override,
-    /// What follows from both.
+    /// Derived from `is_down`, `set` and `weight`.
     takes: Takes,
     /// The weight in force.
     weight: u32,
-    /// Idle connections that it may have now.
+    /// The current maximum of idle connections.
     max_idle: usize,
 }
 
-/// Which requests a server gets, unless it is ejected.
+/// The requests that a server gets while it is not ejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Takes {
     All,
-    /// Those of clients that its cookie leads to it: it is drained.
+    /// Only those whose sticky cookie names the server: it is drained.
     Bound,
-    /// None: it is down, or its weight is 0.
+    /// None: the server is down, or its weight is 0.
     None,
 }
 
-/// A time that begins with a failure.
+/// A period over which the share of failures is computed; it starts with a failure.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     since: Instant,
-    /// Answers that had been counted before.
+    /// The number of responses before its start.
     responses: u64,
     failures: u64,
-    /// Those that were not counted as responses.
+    /// Failures that are not among the responses.
     uncounted: u64,
 }
 
-/// Whether a failure is among the [`Server::responses`] already: one is if its client got an error.
+/// Whether [`Server::responses`] already counts the failure. It does not for a failure before a failover, in a tunnel
+/// or of a mirrored request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
     Yes,
     No,
 }
 
-/// Whether it gets requests.
+/// The state of a server's ejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EjectionState {
     Good,
-    /// None until then.
+    /// The server gets no requests until then.
     Ejected {
         until: Instant,
     },
-    /// Its share grows since then.
+    /// The server's share has been growing since then.
     Returning {
         since: Instant,
     },
@@ -111,13 +112,13 @@ impl Server {
         }
     }
 
-    /// Its health has changed.
+    /// Records a change of the server's health.
     pub(crate) fn note_health(&mut self, up: bool) {
         self.is_down = !up;
         self.settle();
     }
 
-    /// Heeds what was set at run time. If it gets requests again, its share grows back as after an ejection.
+    /// Applies an override. If it reopens the server, the share grows slowly, as after an ejection.
     pub(crate) fn apply_override(&mut self, set: Override, now: Instant) {
         let had_none = self.is_withheld();
         self.set = set;
@@ -137,18 +138,18 @@ impl Server {
         self.max_idle = if self.is_open() { self.config.pool.max_idle as usize } else { 0 };
     }
 
-    /// Whether an operator keeps requests from it.
+    /// Whether an operator withholds requests, by a drain or a weight of 0.
     fn is_withheld(&self) -> bool {
         self.set.is_drained || self.weight == 0
     }
 
-    /// Whether requests in general may go to it: it is neither down nor drained, and its weight is not 0.
+    /// Whether the server takes requests of all clients: it is neither down nor drained, and its weight is not 0.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.takes == Takes::All
     }
 
-    /// Whether another connection may be idle.
+    /// Whether the pool has room for another idle connection.
     #[inline]
     pub(crate) fn has_place_in_pool(&self) -> bool {
         self.pool.len() < self.max_idle
@@ -159,7 +160,7 @@ impl Server {
         self.is_down
     }
 
-    /// Why it gets no requests, if it does not; the first one that holds of several.
+    /// The reported state: the first that applies of drained, off, down and ejected, else up.
     pub(crate) fn state(&mut self, now: Instant) -> State {
         match (self.set.is_drained, self.weight, self.is_down) {
             (true, _, _) => State::Drained,
@@ -175,23 +176,23 @@ impl Server {
         self.weight
     }
 
-    /// Whether another request may have a connection: an idle one, or a new one.
+    /// Whether another request can have a connection, idle or new.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.slots.as_ref().is_none_or(|slots| self.pool.len() > 0 || slots.has_room())
     }
 
-    /// Whether it is open to requests in general, and not ejected now.
+    /// Whether the server is open and not ejected.
     pub(crate) fn is_available(&mut self, now: Instant) -> bool {
         self.is_open() && !self.is_ejected(now)
     }
 
-    /// Likewise for requests that its cookie leads to it.
+    /// Whether the server takes requests whose sticky cookie names it.
     pub(crate) fn is_available_to_bound(&mut self, now: Instant) -> bool {
         self.takes != Takes::None && !self.is_ejected(now)
     }
 
-    /// Whether it is ejected now; ends an ejection whose time is over.
+    /// Whether the server is ejected; ends an expired ejection.
     pub(crate) fn is_ejected(&mut self, now: Instant) -> bool {
         match self.ejection {
             EjectionState::Ejected { until } if now < until => true,
@@ -203,7 +204,7 @@ impl Server {
         }
     }
 
-    /// Its share: the weight in hundredths, less while it returns.
+    /// The server's share of the requests: the weight in hundredths, less during a slow return.
     pub(crate) fn share(&mut self, now: Instant, slow_return: Duration) -> u64 {
         let full = u64::from(self.weight) * 100;
         let EjectionState::Returning { since } = self.ejection else { return full };
@@ -222,7 +223,7 @@ impl Server {
         self.responses[usize::from(status / 100).min(5)] += 1;
     }
 
-    /// It responded.
+    /// Records a success.
     pub(crate) fn succeeded(&mut self) {
         self.failures = 0;
         if self.ejection == EjectionState::Good {
@@ -230,12 +231,12 @@ impl Server {
         }
     }
 
-    /// It failed. Returns for how long it is ejected, if it is now.
+    /// Records a failure. Returns the ejection's duration if this failure ejects the server.
     pub(crate) fn failed(&mut self, now: Instant, eject: &Eject, counted: Counted) -> Option<Duration> {
         self.failures = self.failures.saturating_add(1);
         let fails_often =
             eject.percent.is_some_and(|most| self.note_share(now, eject, counted) >= most.into());
-        // While it returns, one failure is enough.
+        // During a slow return, one failure is enough.
         let returning = matches!(self.ejection, EjectionState::Returning { .. });
         let is_out = matches!(self.ejection, EjectionState::Ejected { .. });
         let fails_in_row = eject.failures > 0 && (self.failures >= eject.failures || returning);
@@ -250,8 +251,8 @@ impl Server {
         Some(period)
     }
 
-    /// Counts a failure of the window; returns their share in percent, or 0 if there were few requests. Answers are counted
-    /// anyway, so one that is no failure costs nothing.
+    /// Counts a failure in the window. Returns the share of failures in percent, or 0 below the minimum number of
+    /// requests. Successes cost nothing extra, since [`Self::count`] counts all responses.
     fn note_share(&mut self, now: Instant, eject: &Eject, counted: Counted) -> u64 {
         let is_counted = counted == Counted::Yes;
         let responses: u64 = self.responses[1..].iter().sum();
@@ -271,7 +272,7 @@ impl Server {
     }
 }
 
-/// The longest ejection, unless the first one is longer.
+/// The maximum duration of an ejection, unless the first one is longer.
 const LONGEST: Duration = Duration::from_secs(300);
 
 #[cfg(test)]
@@ -322,7 +323,7 @@ mod tests {
         let seconds = Duration::from_secs;
         let eject = Eject { failures: 0, percent: Some(50), min_requests: Some(10), ..Eject::default() };
         let start = Instant::now();
-        // Of ten requests, the failures, with a response or without.
+        // The requests that fail, with a response or without one.
         for (counted, fails) in [(Counted::Yes, [1, 3, 5, 7, 9]), (Counted::No, [1, 3, 5, 7, 9])] {
             let mut server = server();
             let mut ejected = Vec::new();
@@ -340,7 +341,7 @@ mod tests {
                     ejected.push(request);
                 }
             }
-            // The window begins with the first failure, so the tenth request of it is the last one.
+            // The window begins with the first failure, request 1, so its tenth request is number 10.
             assert_eq!(ejected, [10], "{counted:?}");
         }
         let mut server = server();

@@ -1,4 +1,4 @@
-//! A service, as one worker knows it.
+//! One worker's view of a service.
 
 use super::Server;
 use crate::config;
@@ -14,16 +14,16 @@ pub(crate) struct Service {
     pub config: config::Service,
     pub servers: Vec<ServerId>,
     pub retries: Budget,
-    /// Exchanges that wait for a connection, the first one first.
+    /// Exchanges that wait for a connection, the oldest first.
     pub waiting: VecDeque<ExchangeId>,
-    /// Those that a choice is among, with their shares; empty between choices but for its storage.
+    /// The candidates of one choice, with their shares; a field so that choices share one allocation.
     pub(super) round: Vec<(ServerId, u64)>,
     pub(super) random: u64,
 }
 
 impl Service {
-    /// A service and its servers, with the `slots` of these; those that `before` has, and whose settings are the same, go on with their connections.
-    /// The others of `before` stay where they are: the caller closes them.
+    /// A service and its servers, with their connection `slots`. Servers of `before` with the same settings keep their
+    /// connections; the caller closes the others.
     pub(crate) fn new(
         config: &config::Service,
         slots: &[Option<Arc<Slots>>],

@@ -7,25 +7,25 @@ use crate::reason::Reason;
 use std::time::Duration;
 use weir_reactor::Socket;
 
-/// What the server is waited for.
+/// The event that a server connection's timer waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// The connection.
+    /// The end of the connection attempt.
     Connect,
-    /// Its handshake.
+    /// The end of the TLS handshake.
     Handshake,
-    /// The head of its response.
+    /// The response head.
     Response,
-    /// Progress of its response's body.
+    /// Progress of the response body, or of a closing connection's output.
     Body,
-    /// The whole response to a copy of a request.
+    /// The whole response to a mirrored request.
     Mirror,
-    /// Another request.
+    /// The next request, while the connection is idle.
     Pooled,
 }
 
 impl Wait {
-    /// How long.
+    /// The configured timeout.
     pub(crate) fn timeout(self, timeouts: &Timeouts) -> Duration {
         match self {
             Self::Connect => timeouts.connect,
@@ -36,7 +36,7 @@ impl Wait {
         }
     }
 
-    /// Whether moving bytes begins it anew: for a response those of the request.
+    /// Whether moving bytes restart the timeout. For `Response` these are bytes of the request.
     pub(crate) fn is_refreshed_by_progress(self) -> bool {
         match self {
             Self::Response | Self::Body => true,
@@ -44,7 +44,7 @@ impl Wait {
         }
     }
 
-    /// Why the exchange ends when it has run out; `None` for an end in good order.
+    /// The reason for ending the exchange at the timeout; `None` if the connection has no exchange.
     pub(crate) fn reason(self) -> Option<Reason> {
         match self {
             Self::Connect => Some(Reason::UpstreamConnectTimeout),
@@ -57,7 +57,7 @@ impl Wait {
 }
 
 impl<S: Socket> Upstream<S> {
-    /// How long it is waited for.
+    /// The timeout for `want` on this connection.
     pub(crate) fn timeout(&self, want: Wait, timeouts: &Timeouts) -> Duration {
         match want {
             Wait::Pooled => self.life.idle(timeouts.pooled),
@@ -65,8 +65,8 @@ impl<S: Socket> Upstream<S> {
         }
     }
 
-    /// What the server is waited for now, if for anything. Until the request is complete the client is. `blocked`: the
-    /// client does not read, so nothing is read from the server.
+    /// The event that the timer waits for now, if any. The response timeout starts after the complete request.
+    /// `blocked`: the client's pending output has reached its limit, so the gateway does not read from the server.
     pub(crate) fn wait(&self, exchange: Option<&Exchange>, blocked: bool) -> Option<Wait> {
         match (self.used_for, exchange) {
             (Use::Idle, _) => Some(Wait::Pooled),

@@ -14,10 +14,11 @@ use weir_tls::Acceptor;
 use weir_transport::Transport;
 
 impl<N: Net> Worker<N> {
-    /// Accepts what is queued, at most `budget` connections.
+    /// Accepts queued connections, at most `budget`.
     pub(super) fn accept(&mut self, index: u32, budget: usize) {
         for nth in 0..budget {
-            // Only the first is known to be there, and worth closing others for. In a drain none is left behind.
+            // The poller reported the first connection alone, so only that one justifies evictions. A drain accepts
+            // all.
             let descriptor = match self.core.drain.is_on() {
                 true => Some(self.peers.descriptors.forced(Kind::Client)),
                 false if nth == 0 => self.place_for_client(index),
@@ -42,10 +43,10 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A rest is over, or a drain's time for connections in progress.
+    /// Handles a listener's timer: resumes a paused listener, or ends a drain's wait for TCP handshakes in progress.
     pub(super) fn frontend_due(&mut self, index: u32) {
         if self.frontends.due(index, &mut self.core.net) {
-            // None of those that are queued is reset.
+            // Accept the queued connections, which closing the listeners would reset.
             for index in self.frontends.indexes() {
                 self.accept(index, usize::MAX);
             }
@@ -65,7 +66,7 @@ impl<N: Net> Worker<N> {
         self.core.counters.connections += 1;
         let permit = match admitted {
             Ok(permit) => permit,
-            // Nothing was made for it yet.
+            // No client exists yet: dropping the socket closes the connection.
             Err(reason) => {
                 drop(descriptor);
                 self.offer_descriptor();

@@ -16,10 +16,11 @@ use weir_reactor::Net;
 use weir_transport::{Fault, Transport};
 
 impl<N: Net> Worker<N> {
-    /// A connection for a request.
+    /// A connection for a request: a pooled one without pending input, or a new one.
     pub(super) fn attempt(&mut self, server: ServerId, client: ClientId) -> Result<Attempt, Unavailable> {
         while let Some(Pooled { id: upstream, is_settled }) = self.take_idle(server) {
-            // Nothing was reported of it at the begin of this turn, and upstreams' events come first.
+            // The poller reported all events of this turn, and those of server connections are handled before requests:
+            // a connection that is still in the pool is quiet.
             let is_known = is_settled && self.core.knows_all;
             if is_known
                 || self.upstreams.get_mut(upstream).is_some_and(|upstream| is_quiet(upstream, &mut self.core))
@@ -37,14 +38,14 @@ impl<N: Net> Worker<N> {
         self.servers.get_mut(server).and_then(|server| server.pool.take(turn, &mut self.upstreams))
     }
 
-    /// The server for a request. Errors: the service has none, or is gone.
+    /// The server for a request. Errors: no server can take it, or the service is gone.
     pub(super) fn choose(&mut self, service: ServiceId, context: PickContext) -> Result<ServerId, Fault> {
         let now = self.core.net.now();
         let service = self.services.get_mut(service);
         service.and_then(|service| service.choose(&mut self.servers, now, context)).ok_or_else(no_server)
     }
 
-    /// The server for a request that goes to another one than those that have responded to it. Errors: there is none.
+    /// A server that has not responded to the request yet (`context.asked`). Errors: there is none.
     pub(super) fn choose_other(
         &mut self,
         service: ServiceId,
@@ -54,7 +55,7 @@ impl<N: Net> Worker<N> {
         if context.asked.contains(&Some(chosen)) { Err(no_server()) } else { Ok(chosen) }
     }
 
-    /// Starts a connection for a client.
+    /// Dials a server for a client, whose addresses the PROXY protocol header announces if the server expects one.
     pub(super) fn dial(&mut self, id: ServerId, client: ClientId) -> Result<UpstreamId, Unavailable> {
         let server = self.servers.get(id).ok_or_else(no_server)?;
         let slot = match &server.slots {
@@ -76,7 +77,7 @@ impl<N: Net> Worker<N> {
         Ok(self.upstreams.insert(Upstream { slot, descriptor: Some(descriptor), ..upstream }))
     }
 
-    /// Starts a connection to a server's address, for which an idle one is closed if that is what it takes.
+    /// Connects to a server's address. Evicts idle connections while descriptors are exhausted.
     fn open(&mut self, id: ServerId) -> Result<(N::Socket, Descriptor), Unavailable> {
         let descriptor = match self.peers.descriptors.upstream() {
             Ok(descriptor) => descriptor,
@@ -96,7 +97,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Counts a response whose status may be a failure, and blames its server if it is one. Returns whether it is.
+    /// Counts a response and records a failure of its server if `eject.on` of the service includes the status. Returns
+    /// whether it does.
     #[cold]
     pub(super) fn note_failure(&mut self, service: ServiceId, server: ServerId, status: u16) -> bool {
         let failure = Failure::Status(status);
@@ -110,7 +112,7 @@ impl<N: Net> Worker<N> {
         is_failure
     }
 
-    /// A server has failed, and may be ejected. Once for each attempt.
+    /// Records a failure of a server, which may eject the server. Call at most once per attempt.
     pub(super) fn record_failure(
         &mut self,
         service: ServiceId,
@@ -136,7 +138,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The exchange of a connection is complete: puts it into the pool, if it is `reusable` as far as the exchange knows.
+    /// Puts the connection of a complete exchange into the pool, or closes it. `reusable`: the exchange permits reuse.
     pub(super) fn release(&mut self, id: UpstreamId, service: ServiceId, reusable: bool, status: u16) {
         let has_failed = status >= 400 && self.has_failed(id, service, status);
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
@@ -147,7 +149,7 @@ impl<N: Net> Worker<N> {
             server.succeeded();
             server.count(status);
         }
-        // The header on a connection is about one client.
+        // A PROXY protocol header binds the connection to one client.
         let may_go_on = server.config.announces.is_none()
             && server.has_place_in_pool()
             && !upstream.life.is_used_up(&server.config.pool, now);
@@ -169,7 +171,7 @@ impl<N: Net> Worker<N> {
         join(older, id, &mut self.upstreams);
     }
 
-    /// Puts a connection, whose server has a limit for all workers, into the pool, or gives it to another worker.
+    /// Pools a connection to a server with a shared connection limit, or gives it to another worker that waits for one.
     fn put_back(&mut self, id: UpstreamId) {
         if self.is_wanted_elsewhere(id) {
             return;
@@ -188,14 +190,14 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Whether a response's status counts as a failure of the server.
+    /// As [`Self::note_failure`], for the server of a connection.
     #[cold]
     fn has_failed(&mut self, id: UpstreamId, service: ServiceId, status: u16) -> bool {
         let server = self.upstreams.get(id).map(|upstream| upstream.server);
         server.is_some_and(|server| self.note_failure(service, server, status))
     }
 
-    /// Gives a connection its used_for, and counts those that have one.
+    /// Sets the use of a connection, and updates its server's number of connections in flight.
     pub(super) fn assign(&mut self, id: UpstreamId, used_for: Use) {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         let before = std::mem::replace(&mut upstream.used_for, used_for);
@@ -205,16 +207,16 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Closes an idle connection that is of no use any more.
+    /// Closes a surplus or expired idle connection cleanly.
     pub(super) fn retire_pooled(&mut self, id: UpstreamId) {
-        // A clean close is a courtesy.
+        // Best effort: the connection closes either way.
         if let Some(upstream) = self.upstreams.get_mut(id) {
             let _ = upstream.transport.finish(&mut self.core.wire);
         }
         self.forget_pooled(id);
     }
 
-    /// Closes an idle connection.
+    /// Removes an idle connection from its pool, and closes it.
     pub(super) fn forget_pooled(&mut self, id: UpstreamId) {
         let server = self.upstreams.get(id).map(|upstream| upstream.server);
         if let Some(server) = server.and_then(|server| self.servers.get_mut(server)) {
@@ -223,7 +225,7 @@ impl<N: Net> Worker<N> {
         self.drop_upstream(id);
     }
 
-    /// Closes a connection, which is not in the pool.
+    /// Closes a connection that is not in the pool. Its descriptor and its slot become available to other workers.
     pub(super) fn drop_upstream(&mut self, id: UpstreamId) {
         self.assign(id, Use::Idle);
         if let Some(mut upstream) = self.upstreams.remove(id) {
@@ -240,8 +242,8 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// Whether nothing has come on a server's connection since its last response. What has come may be its end, which the poller
-/// reports too late for the next request, or bytes that the next client must not get.
+/// Whether a server's connection has received nothing since its last response. Input may be the end of the stream,
+/// which the poller reports too late for the next request, or bytes that the next client must not get.
 pub(super) fn is_quiet<N: Net>(upstream: &mut Upstream<N::Socket>, core: &mut Core<N>) -> bool {
     if upstream.transport.is_quiet() {
         return true;
@@ -250,7 +252,7 @@ pub(super) fn is_quiet<N: Net>(upstream: &mut Upstream<N::Socket>, core: &mut Co
     let received = upstream.transport.receive(&mut core.wire, &mut inbox);
     let is_open = matches!(&received, Ok(received) if received.end.is_none());
     let stray = inbox.len();
-    // A TLS ticket is no response.
+    // Input without application data, such as a TLS ticket, is harmless.
     let is_quiet = is_open && stray == 0 && upstream.transport.is_quiet();
     core.wire.give_back(inbox);
     if stray > 0 {
@@ -259,19 +261,19 @@ pub(super) fn is_quiet<N: Net>(upstream: &mut Upstream<N::Socket>, core: &mut Co
     is_quiet
 }
 
-/// Logs and counts bytes on a server's connection that works for no request; the caller closes it.
+/// Logs and counts bytes received on an idle server connection, which the caller closes.
 pub(super) fn note_stray<N: Net>(bytes: usize, core: &mut Core<N>) {
     core.note_end(&Reason::UpstreamStray(bytes), Context::default());
 }
 
-/// Why there is no connection to a server.
+/// The cause of a failure to get a connection to a server.
 #[derive(Debug)]
 pub(super) enum Unavailable {
-    /// There are as many as there may be.
+    /// The server has its maximum number of connections.
     Full,
-    /// The process has no descriptor for one.
+    /// The process is out of descriptors.
     NoDescriptors,
-    /// None can be started, as connect(2) says; or the server is gone.
+    /// connect(2) failed, or there is no server.
     Failed(Fault),
 }
 

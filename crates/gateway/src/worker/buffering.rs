@@ -8,7 +8,7 @@ use weir_http1::BodyDecoder;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// Holds a request until all of its body is here, or as much as its route buffers.
+    /// Buffers a request until its body is complete or fills the route's buffer.
     #[cold]
     pub(super) fn hold(&mut self, id: ExchangeId) {
         if self.core.is_short {
@@ -36,8 +36,8 @@ impl<N: Net> Worker<N> {
         self.touch_client(client_id);
     }
 
-    /// Takes the part of the body that `input` begins with, and sends the request once that is due. Returns its length: 0 if
-    /// the request waits in a queue.
+    /// Buffers the part of the body at the start of `input`, and sends the request once its body is complete or the
+    /// buffer full. Returns the part's length: 0 if the request waits in a queue.
     #[cold]
     pub(super) fn hold_body(&mut self, id: ExchangeId, input: &[u8]) -> usize {
         let Some(exchange) = self.exchanges.get_mut(id) else {

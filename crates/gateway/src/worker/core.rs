@@ -14,7 +14,7 @@ use weir_http1::{Limits, Part, RequestHead, ResponseHead};
 use weir_reactor::{Net, Socket};
 use weir_transport::{Fault, Received, Transport, Wire};
 
-/// One core's share, apart from its connections.
+/// The state of one core that all code of its worker uses.
 #[derive(Debug)]
 pub(crate) struct Core<N> {
     pub net: N,
@@ -22,7 +22,7 @@ pub(crate) struct Core<N> {
     pub wire: Wire,
     /// The input buffer. Taken out while in use, so that the worker can be borrowed.
     inbox: Vec<u8>,
-    /// The head that was parsed last, of a request and of a response: their storage is reused.
+    /// The heads parsed last, one of a request and one of a response. The next parse reuses their storage.
     pub request: RequestHead,
     pub response: ResponseHead,
     /// Heads whose storage is reused.
@@ -41,11 +41,11 @@ pub(crate) struct Core<N> {
     pub turn: u64,
     /// The poller has reported all that is ready in this turn.
     pub knows_all: bool,
-    /// Connections have as much memory as they may have, or more.
+    /// Memory is short: the connections of all workers have reached `limits.memory`.
     pub is_short: bool,
-    /// How often a share of the requests was drawn from.
+    /// Counts requests that may be mirrored. The hash of the count decides which of them are.
     pub drawn: u64,
-    /// Bytes of heads that were not complete when they were parsed, counted each time.
+    /// Bytes of incomplete heads, counted at each parse.
     pub in_vain: u64,
 }
 
@@ -82,7 +82,7 @@ impl<N: Net> Core<N> {
         }
     }
 
-    /// The input buffer, with [`HEADROOM`] bytes in it, followed by what an earlier read left over.
+    /// Takes the input buffer: [`HEADROOM`] bytes, followed by the bytes that an earlier read left in `held`.
     pub(crate) fn take_inbox(&mut self, held: &mut Vec<u8>) -> Vec<u8> {
         let mut inbox = std::mem::take(&mut self.inbox);
         inbox.resize(HEADROOM, 0);
@@ -92,9 +92,9 @@ impl<N: Net> Core<N> {
         inbox
     }
 
-    /// Receives what follows a part of a head that is `held`. If it is worth parsing now, or the stream has ended, all of it is
-    /// in the input buffer, which is returned; else in `held`, and nothing is in the buffer behind the headroom. So bytes that
-    /// come one by one are not copied, nor looked at, each time with all those before.
+    /// Receives more of a head whose first part is in `held`. If all of it is worth parsing now or the stream has
+    /// ended, the returned input buffer has it behind the headroom. Otherwise `held` has it, and the buffer only the
+    /// headroom. So a head that arrives byte by byte is neither copied nor parsed again for each byte.
     #[cold]
     pub(crate) fn receive_more<S: Socket>(
         &mut self,
@@ -111,7 +111,7 @@ impl<N: Net> Core<N> {
             inbox.splice(HEADROOM..HEADROOM, std::mem::take(held));
         } else {
             if held.capacity() - held.len() < more.len() {
-                // Little more than it is: there may be many of them.
+                // Grow by an eighth instead of doubling: many connections may hold partial heads.
                 held.reserve_exact(more.len().max(held.len() / 8));
             }
             held.extend_from_slice(more);
@@ -120,21 +120,21 @@ impl<N: Net> Core<N> {
         (inbox, received)
     }
 
-    /// The request head that was parsed last, from `buf`.
+    /// Keeps the request head that was parsed last, from `buf`, in storage of its own.
     pub(crate) fn hold_head(&mut self, buf: &[u8]) -> Box<HeldHead> {
         let mut head = self.spare_heads.pop().unwrap_or_default();
         head.take(&mut self.request, buf);
         head
     }
 
-    /// Takes the storage of a head back.
+    /// Returns a head's storage for reuse.
     pub(crate) fn give_back_head(&mut self, head: Box<HeldHead>) {
         if self.spare_heads.len() < SPARE_HEADS && head.bytes.capacity() <= SPARE_HEAD {
             self.spare_heads.push(head);
         }
     }
 
-    /// The gateway sends the request of this exchange no second time.
+    /// Drops the request that an exchange keeps for further attempts.
     #[inline]
     pub(crate) fn forget_request(&mut self, exchange: &mut Exchange) {
         if let Some(head) = exchange.head.take() {
@@ -143,13 +143,13 @@ impl<N: Net> Core<N> {
         exchange.sent_body = None;
     }
 
-    /// A head is not complete, of which this has come.
+    /// Counts the bytes of an incomplete head; returns its state for the next read.
     pub(crate) fn note_part(&mut self, head: &[u8]) -> Part {
         self.in_vain += head.len() as u64;
         Part::of(head)
     }
 
-    /// Takes the input buffer back.
+    /// Puts the input buffer back for the next read.
     pub(crate) fn put_inbox(&mut self, inbox: Vec<u8>) {
         self.inbox = inbox;
     }
@@ -165,6 +165,6 @@ impl<N: Net> Core<N> {
 const SPARE_HEADS: usize = 64;
 const SPARE_HEAD: usize = 4 * 1024;
 
-/// Room before the input for a head that is longer than the one it replaces: it leaves with the body's first bytes, which
-/// stay where they are.
+/// Room before the input for a head that is longer than the one it replaces. Head and first body bytes leave in one
+/// write, without moving the body.
 pub(crate) const HEADROOM: usize = 256;

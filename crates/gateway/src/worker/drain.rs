@@ -1,4 +1,4 @@
-//! The worker's mail: drain, stop, new settings, queries of its state.
+//! Messages to a worker: drain, stop, new settings, queries of its state.
 
 use super::Worker;
 use super::lending::Handed;
@@ -25,23 +25,23 @@ use weir_transport::Wire;
 /// A message to a worker.
 #[derive(Debug)]
 pub(crate) enum Control<S = OwnedFd> {
-    /// Drain, or end.
+    /// Drain, or stop at once.
     Stop(Stop),
-    /// Drain: another process takes over. It accepts from the listeners for which this is true.
+    /// Drain: another process takes over, and accepts from the listeners marked `true`.
     HandOver(Arc<[bool]>),
-    /// Go on with these settings; exchanges in progress keep theirs.
+    /// Apply these settings; exchanges in progress keep theirs.
     Adopt(Arc<Snapshot>, Arc<SharedLimits>),
     /// A server's health has changed.
     Health(Health),
-    /// Tell what was counted so far.
+    /// Report counters and state.
     Tell(Sender<Report>),
-    /// A worker's requests wait for a connection to a server.
+    /// Worker `to` has requests that wait for a connection within this limit.
     Lend { slots: Arc<Slots>, to: usize },
-    /// The connection that was waited for.
+    /// An idle connection from another worker, for requests that wait here.
     Take(Box<Handed<S>>),
-    /// A connection may begin now.
+    /// A descriptor or a slot is free: paused listeners and queued requests may continue.
     Room,
-    /// Another worker has no room for a connection, and closes none.
+    /// Another worker needs room for connections: close idle ones.
     EvictRequest(EvictRequest),
 }
 
@@ -51,7 +51,8 @@ impl<S> From<Stop> for Control<S> {
     }
 }
 
-/// The services of a configuration, and their ids in its order. Those of the same name go on.
+/// Replaces the services by those of a configuration; returns their IDs in its order. A service with a known name keeps
+/// its ID.
 pub(super) fn services_of(
     snapshot: &Snapshot,
     limits: &SharedLimits,
@@ -89,18 +90,18 @@ impl<N: Net> Worker<N> {
             Control::HandOver(taken) => self.drain(Why::Replaced, Some(&taken)),
             Control::Adopt(snapshot, limits) => self.adopt(snapshot, limits),
             Control::Health(health) => self.note_health(&health),
-            // Who asked may have gone.
             Control::Lend { slots, to } => self.lend(&slots, to),
             Control::Take(handed) => self.take_over(*handed),
             Control::Room => {}
             Control::EvictRequest(shed) => self.evict_for(shed),
+            // The requester may be gone.
             Control::Tell(reply) => drop(reply.send(self.report())),
         }
         self.settle_all();
         self.wake_listeners();
     }
 
-    /// Whether a stop is complete: then nothing is left to do.
+    /// Whether the drain is complete. Ends all connections once its time is over.
     pub(crate) fn is_drained(&mut self) -> bool {
         let Some(until) = self.core.drain.until() else { return false };
         let is_over = until <= self.core.net.now();
@@ -110,14 +111,14 @@ impl<N: Net> Worker<N> {
         self.frontends.is_closed() && self.clients.is_empty() && (is_over || self.upstreams_have_all())
     }
 
-    /// Whether nothing is left that a client has sent and an upstream has not taken.
+    /// Whether no server connection has an exchange, a tunnel or last bytes to send.
     fn upstreams_have_all(&self) -> bool {
         let ids = self.upstreams.ids().into_iter();
         let mut upstreams = ids.filter_map(|id| self.upstreams.get(id));
         upstreams.all(|upstream| matches!(upstream.used_for, Use::Idle | Use::Mirror(_)))
     }
 
-    /// A server that is down loses its idle connections, too.
+    /// Applies a server's health. Closes the idle connections to a server that is down.
     fn note_health(&mut self, health: &Health) {
         let named = |id: &&ServiceId| {
             self.services.get(**id).is_some_and(|service| service.config.name == health.service)
@@ -191,7 +192,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// What was counted, with the bytes of connections that go on.
+    /// The counters, including the bytes of open connections.
     fn counted(&self) -> Counters {
         let mut counters = self.core.counters.clone();
         for client in self.clients.ids().into_iter().filter_map(|id| self.clients.get(id)) {
@@ -203,13 +204,13 @@ impl<N: Net> Worker<N> {
         counters
     }
 
-    /// Accepts no more: neither from listeners that another process has taken, if one has, nor from others, once the queues of
-    /// these are empty.
+    /// Starts a drain, or moves it to its next state. The worker leaves the listeners in `taken` to another process at
+    /// once; it accepts the queued connections of the others before it closes them.
     fn drain(&mut self, why: Why, taken: Option<&[bool]>) {
         let timeouts = &self.core.plan.policy().timeouts;
         let Some(next) = self.core.drain.next(why, self.core.net.now(), timeouts) else { return };
         self.core.drain = next;
-        // A drain of listeners that has begun continues.
+        // Listeners that are draining already stay as they are.
         match taken {
             Some(taken) => {
                 let sites = &self.sites;
@@ -222,15 +223,15 @@ impl<N: Net> Worker<N> {
         for id in self.clients.ids() {
             let Some(client) = self.clients.get_mut(id) else { continue };
             if client.is_idle() || matches!(client.phase, Phase::Tunnel(_)) {
-                // Its time is another one now.
+                // The drain changes its timeout.
                 client.timer.clear();
                 self.touch_client(id);
             }
         }
     }
 
-    /// Goes on with another configuration of the same listeners. Idle connections to servers that are gone are closed; others
-    /// finish their work, and clients' connections keep what their listener was when they were accepted.
+    /// Applies another configuration of the same listeners. Idle connections to removed servers close; others finish
+    /// their work. Client connections keep the listener settings with which they were accepted.
     fn adopt(&mut self, snapshot: Arc<Snapshot>, limits: Arc<SharedLimits>) {
         let mut stranded = self.take_stranded(&snapshot);
         let services = services_of(&snapshot, &limits, &mut self.services, &mut self.servers);
@@ -255,13 +256,13 @@ impl<N: Net> Worker<N> {
         self.replace_frontends();
         let services = self.services.ids().into_iter().filter_map(|id| self.services.get(id));
         self.waiting = services.map(|service| service.waiting.len()).sum();
-        // Who has waited gets the first place in a queue, so the first one comes last.
+        // Each one enters its queue at the front, so the longest-waiting one comes last.
         for exchange in stranded.into_iter().rev() {
             self.admit(exchange);
         }
     }
 
-    /// Queued exchanges of services that this configuration does not have: their routes are others now.
+    /// Takes the queued exchanges of services that `snapshot` lacks. They need a new route.
     fn take_stranded(&mut self, snapshot: &Snapshot) -> Vec<ExchangeId> {
         let mut stranded = Vec::new();
         for id in self.services.ids() {
@@ -279,7 +280,7 @@ impl<N: Net> Worker<N> {
         let plan = Rc::clone(&self.core.plan);
         for (index, site) in (0..).zip(&self.sites) {
             let listener = &plan.snapshot.listeners[*site];
-            // In a drain they are closed.
+            // A drain may have closed the listeners.
             let Some(before) = self.frontends.of(index).map(Rc::clone) else { break };
             let next = Frontend::new(listener, &plan.services, Some(&before));
             if let Some(acceptor) = &before.tls
@@ -291,7 +292,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The drain's time is over.
+    /// Ends all connections when the drain's time is over.
     fn end_all(&mut self) {
         self.frontends.close(&self.core.net);
         for id in self.clients.ids() {
@@ -310,7 +311,7 @@ impl<N: Net> Worker<N> {
         for id in self.upstreams.ids() {
             let Some(upstream) = self.upstreams.get(id) else { continue };
             if upstream.used_for == Use::Closing && upstream.transport.pending() > 0 {
-                // It must not take what it got for all there was.
+                // With a clean close, the server could take a truncated request for a complete one.
                 upstream.transport.reset();
                 self.core.note_end(&Reason::DrainTimeout, Context::default());
                 self.drop_upstream(id);

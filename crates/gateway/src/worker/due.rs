@@ -15,7 +15,8 @@ impl<N: Net> Worker<N> {
         let now = self.core.net.now();
         let Some(why) = client.timer.due(now, self.core.net.wheel(), id.key()) else { return };
         if matches!(why, Cause::Waited(Wait::Answer) | Cause::Slow(Slow::ResponseRate)) {
-            // The poller reports room only when a third of the socket's is free; a slow client may have taken less.
+            // The poller reports a writable socket only once a third of its buffer is free; a slow client may have read
+            // less.
             self.push_client(id);
         }
         let why = match why {
@@ -25,19 +26,19 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get(id) else { return };
         let (phase, moved) = (client.phase, client.moved && why.is_refreshed_by_progress());
         if moved || self.client_wait(id) != Some(why) {
-            // What it was waited for has come in this turn, and the timer is set at its end.
+            // The client has made progress or changed its state; the end of the turn sets the timer anew.
             return self.touch_client(id);
         }
         match (why, phase) {
             (Wait::Idle, _) => {
-                // Input of this turn still counts.
+                // A request may have arrived in this turn.
                 self.read_client(id);
                 if self.clients.get(id).is_some_and(|client| client.is_idle() && client.held.is_empty()) {
                     self.close(id);
                 }
             }
             (why, Phase::Closing) => {
-                // It stopped reading the last response, or has not closed after it.
+                // The client stopped reading the last response, or has not closed its side after it.
                 if let Some(reason) = why.reason() {
                     self.note_end_of_client(id, &reason);
                 }
@@ -66,7 +67,7 @@ impl<N: Net> Worker<N> {
         self.touch_client(id);
     }
 
-    /// An exchange has taken as long as it may.
+    /// Ends an exchange that has exceeded its time limit.
     pub(super) fn exchange_due(&mut self, id: ExchangeId) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let now = self.core.net.now();
@@ -82,7 +83,7 @@ impl<N: Net> Worker<N> {
         let Some(why) = upstream.timer.due(now, self.core.net.wheel(), id.key()) else { return };
         let (used_for, moved) = (upstream.used_for, upstream.moved && why.is_refreshed_by_progress());
         if moved || self.upstream_wait(id) != Some(why) {
-            // It was given another used_for in this turn, say: a timer that has become due is not about that.
+            // The timer is stale: the connection has made progress or changed its state in this turn.
             return self.touch_upstream(id);
         }
         match (used_for, why.reason()) {

@@ -21,7 +21,7 @@ use weir_tls::TlsError;
 use weir_transport::Fault;
 
 impl<N: Net> Worker<N> {
-    /// Tells an exchange what has happened, and does what it decides.
+    /// Passes an event to an exchange, and carries out the step that it returns.
     pub(super) fn on(&mut self, id: ExchangeId, event: Event) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         match exchange.on(event) {
@@ -32,7 +32,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The response is complete: both connections go on to their next exchange, or are closed.
+    /// Ends an exchange with a complete response. Each of its connections continues with its next exchange, or closes.
     pub(super) fn complete(&mut self, upstream: UpstreamId, id: ExchangeId, completed: Completed) {
         let Completed { client, client_persists, upstream_persists, service, status, stray } = completed;
         if stray > 0 {
@@ -56,8 +56,9 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Ends an exchange early: the one place for its log lines, its counts and, if no response has begun, the gateway's own. The
-    /// server's connection closes; the client's goes on if the reason is not its own, and is cut off in the middle of a response.
+    /// Ends an exchange early: logs and counts it, and sends the gateway's own response if none is in progress. The
+    /// server's connection closes. The client's connection persists after a response for a reason that concerns the
+    /// server alone; without a response it is cut.
     pub(super) fn end_exchange(&mut self, id: ExchangeId, reason: Reason) {
         self.note_end_of_exchange(id, &reason);
         let responded = self.respond_to_exchange(id, &reason);
@@ -66,7 +67,7 @@ impl<N: Net> Worker<N> {
             && let Some(exchange) = self.exchanges.get(id)
             && let Some(upstream) = exchange.upstream().and_then(|id| self.upstreams.get(id))
         {
-            // It was recorded with the reason's status.
+            // `record` has counted the reason's status among the server's responses.
             self.record_failure(exchange.service, upstream.server, failure, Counted::Yes);
         }
         let Some(exchange) = self.exchanges.get(id) else { return };
@@ -86,13 +87,14 @@ impl<N: Net> Worker<N> {
         if let Some(client) = self.clients.get_mut(client_id)
             && version == Version::Http10
         {
-            // Without framing the end of the connection is the end of the response: it must not look clean.
+            // Without framing, the end of the connection ends the response: a reset marks it as incomplete.
             client.transport.reset();
         }
         self.cut(client_id);
     }
 
-    /// Ends a connection without an exchange: with a response, if it waits for a request and the reason has a status.
+    /// Ends a client connection without an exchange. Before or within a request head, the client gets a response if the
+    /// reason has a status.
     fn end_client(&mut self, id: ClientId, reason: &Reason) {
         self.note_end_of_client(id, reason);
         let Some(client) = self.clients.get(id) else { return };
@@ -113,7 +115,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Responds with a reason, if it has a status and no response has begun. Returns the connection's fate and the body's length.
+    /// Responds with a reason, if it has a status and no response is in progress. Returns whether the client's
+    /// connection persists, and the body's length.
     fn respond_to_exchange(&mut self, id: ExchangeId, reason: &Reason) -> Option<(Connection, u64)> {
         reason.status()?;
         let exchange = self.exchanges.get(id).filter(|exchange| exchange.response.is_awaiting())?;
@@ -143,7 +146,8 @@ impl<N: Net> Worker<N> {
         own::write(reason, &terms, client.transport.stage(&mut core.wire))
     }
 
-    /// Refuses the request whose head was parsed from `buf`, before it becomes an exchange. `route`: where it was to go.
+    /// Rejects the request whose head was parsed from `buf`, before it becomes an exchange. `route`: its route, if one
+    /// is known.
     pub(super) fn refuse(&mut self, id: ClientId, buf: &[u8], reason: Reason, route: Option<&Route>) {
         let Some(client) = self.clients.get_mut(id) else { return };
         let core = &mut self.core;
@@ -173,7 +177,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Removes a client; what it was sent but has not taken is lost, and it can tell.
+    /// Removes a client at once. If this loses output, the connection ends with a reset, so that the client notices.
     pub(super) fn cut(&mut self, id: ClientId) {
         if let Some(client) = self.clients.get_mut(id) {
             let failed = client.transport.commit(&mut self.core.wire).is_err();
@@ -195,7 +199,7 @@ impl<N: Net> Worker<N> {
         self.touch_client(id);
     }
 
-    /// The client's connection has failed.
+    /// Ends a client whose connection has failed.
     pub(super) fn lose_client(&mut self, id: ClientId, fault: Fault) {
         let Some(client) = self.clients.get_mut(id) else { return };
         match (client.phase, fault) {
@@ -225,7 +229,7 @@ impl<N: Net> Worker<N> {
         self.drop_client(id);
     }
 
-    /// An exchange loses its client's connection, which takes no response.
+    /// Ends an exchange without a response, since its client's connection has failed.
     fn lose_exchange(&mut self, id: ExchangeId, reason: &Reason) {
         self.note_end_of_exchange(id, reason);
         self.record(id, Some(reason), 0);
@@ -246,8 +250,9 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Removes an unfinished exchange and closes its upstream connection. A request that is cut off must not end as if it were
-    /// complete, and a server whose client has given up must not take an end for that of the request alone.
+    /// Removes an unfinished exchange and closes its server connection: with a reset if the request is incomplete,
+    /// which a clean close would hide, or if the client has closed its side, as the server could take a FIN for a
+    /// half-close.
     fn take_exchange(&mut self, id: ExchangeId) {
         let Some(mut exchange) = self.exchanges.remove(id) else { return };
         let mut has_given_up = false;
@@ -273,8 +278,8 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// Whether a reason is about the server's side alone, so that the client's connection can have its next request. A server that
-/// switches to another protocol may have been asked to; and clients that have queued for all of their time would queue again.
+/// Whether a reason concerns the server alone, so that the client's connection may persist. Two reasons are exceptions:
+/// the client may have asked for the new protocol, and clients that have timed out in the queue would queue again.
 fn leaves_client(reason: &Reason) -> bool {
     let closes = matches!(reason, Reason::UpstreamSwitched | Reason::QueueTimeout);
     matches!(reason.status(), Some(502..=504)) && !closes

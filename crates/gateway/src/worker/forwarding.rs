@@ -10,11 +10,11 @@ use crate::reason::Reason;
 use crate::upstream::{PickContext, Use};
 use weir_reactor::Net;
 
-/// Why a request has no connection.
+/// The outcome for a request without a connection.
 enum Refused {
-    /// It waits for one.
+    /// The request waits in its service's queue.
     Queued,
-    /// It ends.
+    /// The exchange ends.
     Ended(Reason),
 }
 
@@ -68,12 +68,12 @@ impl<N: Net> Worker<N> {
             self.copy(id, to);
         }
         self.attempt(server, client).map_err(|unavailable| {
-            // A request that does not leave is not copied.
+            // A request that is not sent is not mirrored.
             if let Some(exchange) = self.exchanges.get_mut(id) {
                 exchange.copy = None;
             }
             match unavailable {
-                // Another worker was faster.
+                // Another worker took the last slot.
                 Unavailable::Full => Refused::Queued,
                 Unavailable::NoDescriptors | Unavailable::Failed(_) => Refused::Ended(unavailable.into()),
             }
@@ -133,7 +133,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sets the end of the time that an exchange may take.
+    /// Sets the timer for an exchange's total time.
     #[cold]
     pub(super) fn limit(&mut self, id: ExchangeId) {
         if let Some(exchange) = self.exchanges.get_mut(id)
@@ -172,5 +172,5 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// Servers that are tried besides the first one: each may take the whole time for connecting.
+/// The maximum number of further servers to try for one request: each may take the full connect timeout.
 const MOST_OTHERS: usize = 2;

@@ -1,5 +1,6 @@
-//! Handshakes: each step may cost as much as twenty warm requests, so a turn has a budget for them, and the rest waits. What has
-//! begun comes first: the step that costs most is behind it, and without the next one it was for nothing.
+//! Handshake scheduling: a step may cost as much as twenty warm requests, so a turn has a budget of steps, and the
+//! others wait. Handshakes in progress come before new ones: the gateway has paid for their most expensive step, which
+//! would be wasted without the next one.
 
 use super::Worker;
 use crate::config::document::Limits;
@@ -10,20 +11,22 @@ use std::collections::VecDeque;
 use std::time::Instant;
 use weir_reactor::{Net, Ready, Socket};
 
-/// Handshakes with clients that are not finished. Clients that have left one of the lists stay in it until it is their turn.
+/// Unfinished handshakes with clients. A list may have stale entries, which are skipped at their turn.
 #[derive(Debug, Default)]
 pub(super) struct Handshakes {
-    /// Something has come for these, which have had an answer, in this order. The poller does not tell of them meanwhile.
+    /// Clients that have had a response and are ready for their next step, in order of arrival. The poller does not
+    /// report their input meanwhile.
     begun: VecDeque<ClientId>,
-    /// Likewise for these, which have had none, and when it came.
+    /// Clients that have had no response yet and are ready for their first step, with their time of arrival in the
+    /// queue.
     fresh: VecDeque<(ClientId, Instant)>,
-    /// The others, by the time for which their client is waited for. The number is that of [`Handshake::Awaited`].
+    /// The clients that have to send next, the longest-awaited first. The number is that of [`Handshake::Awaited`].
     awaited: VecDeque<(ClientId, u32)>,
-    /// The next such number.
+    /// The next number in `awaited`.
     next: u32,
-    /// How many are not finished.
+    /// The number of unfinished handshakes.
     open: usize,
-    /// How many of them wait for their turn.
+    /// The number of these that wait for their turn.
     ready: usize,
 }
 
@@ -37,17 +40,17 @@ pub(super) enum EventSource {
 }
 
 impl Handshakes {
-    /// How many wait for their turn.
+    /// The number of handshakes that wait for their turn.
     pub(super) fn waiting(&self) -> usize {
         self.ready
     }
 
-    /// How many are not finished.
+    /// The number of unfinished handshakes.
     pub(super) fn open(&self) -> usize {
         self.open
     }
 
-    /// It is the client that is waited for now.
+    /// Notes that the client has to send next.
     fn wait_for<S>(&mut self, id: ClientId, client: &mut Client<S>) {
         match client.handshake {
             Handshake::Over => self.open += 1,
@@ -59,7 +62,7 @@ impl Handshakes {
         self.next = self.next.wrapping_add(1);
     }
 
-    /// The client waits for its turn now.
+    /// Queues the client's next step.
     fn queue<S: Socket>(&mut self, id: ClientId, client: &mut Client<S>, now: Instant) {
         match client.handshake {
             Handshake::Over => self.open += 1,
@@ -74,7 +77,7 @@ impl Handshakes {
         }
     }
 
-    /// Counts a handshake no longer that is finished, or whose client is gone.
+    /// Stops counting a handshake that is finished, or whose client is gone.
     pub(super) fn end<S>(&mut self, client: &mut Client<S>) {
         match std::mem::replace(&mut client.handshake, Handshake::Over) {
             Handshake::Over => return,
@@ -84,7 +87,7 @@ impl Handshakes {
         self.open -= 1;
     }
 
-    /// Takes the client whose turn it is, and since when it has waited for its first one.
+    /// Takes the client whose turn it is; for its first step, with the time since which it has waited.
     fn take<S>(
         &mut self,
         begun_first: bool,
@@ -99,12 +102,12 @@ impl Handshakes {
         }
     }
 
-    /// Takes the client that has been waited for longest.
+    /// Takes the longest-awaited client.
     fn take_awaited<S: Socket>(&mut self, clients: &Store<OfClient, Client<S>>) -> Option<ClientId> {
         next(&mut self.awaited, |entry| is_awaited(*entry, clients)).map(|(id, _)| id)
     }
 
-    /// Whoever has left stays behind those who have not; but not more of them than of those.
+    /// Removes a list's stale entries once they outnumber the current ones by more than [`SOME`].
     fn tidy<S: Socket>(&mut self, clients: &Store<OfClient, Client<S>>) {
         if self.begun.len() + self.fresh.len() > 2 * self.ready + SOME {
             self.begun.retain(|id| is_ready(*id, clients));
@@ -117,8 +120,8 @@ impl Handshakes {
 }
 
 impl<N: Net> Worker<N> {
-    /// A client's handshake, or what comes before it, has something to do. It is done when it is its turn; until then the client
-    /// is not read.
+    /// Queues the next step of a client's handshake or preface. The gateway does not read from the client before its
+    /// turn.
     pub(super) fn queue_handshake(&mut self, id: ClientId) {
         let now = self.core.net.now();
         if let Some(client) = self.clients.get_mut(id) {
@@ -127,9 +130,9 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Takes steps of handshakes within the budget, in turns with servers (`upstreams`, whom the poller reports again) and with
-    /// clients. A turn that has taken long already goes on with them for a quarter of that time: few steps in each of a hundred
-    /// large answers' turns would be as good as none.
+    /// Takes handshake steps within the budget, alternating between servers (`upstreams`, which the poller reports
+    /// again if they have to wait) and clients. A turn that has already taken long continues for another quarter of
+    /// that time: long turns are few per second, so the budget alone would let too few handshakes pass.
     pub(super) fn take_handshakes(&mut self, upstreams: &[Ready]) {
         if upstreams.is_empty() && self.handshakes.ready == 0 {
             return;
@@ -151,7 +154,8 @@ impl<N: Net> Worker<N> {
                         self.upstream_ready(id, *ready, EventSource::Queue);
                     }
                 }
-                // Bytes that complete nothing use up no budget, and must not keep all others back.
+                // Input that completes no message uses up no flight: new clients come first for the second half, so as
+                // not to starve.
                 None => match self.handshakes.take(nth % looks < looks / 2, &self.clients) {
                     Some((id, since)) => self.step(id, since),
                     None => break,
@@ -161,9 +165,10 @@ impl<N: Net> Worker<N> {
         self.handshakes.tidy(&self.clients);
     }
 
-    /// A client was accepted whose handshake, or preface, begins; whether it may. If there are more than there may be, one is
-    /// closed: if most wait for their turn, handshakes come faster than they can be done, and each that is begun now delays
-    /// another. Otherwise the client that has been waited for longest has most likely nothing more to say.
+    /// Starts the handshake or preface of an accepted client; returns whether it may continue. Beyond the maximum, one
+    /// client is closed. If most wait for their turn, handshakes arrive faster than the gateway can take them, and a
+    /// new one would delay the others: the new one is closed. Otherwise the longest-awaited client is closed, as it is
+    /// the least likely to continue.
     pub(super) fn begin_handshake(&mut self, id: ClientId) -> bool {
         let Some(client) = self.clients.get_mut(id).filter(|client| client.is_in_handshake()) else {
             return true;
@@ -182,15 +187,16 @@ impl<N: Net> Worker<N> {
         true
     }
 
-    /// How many there may be in this worker.
+    /// The maximum number of unfinished handshakes in this worker.
     fn most_handshakes(&self) -> usize {
         let clients = self.peers.descriptors.open().most_clients;
         let set = self.core.plan.snapshot.handshakes.map(|most| most as usize);
         set.unwrap_or(Limits::HANDSHAKES.min(clients / 2)).div_ceil(self.peers.all.len().max(1)).max(1)
     }
 
-    /// Takes a step. `since`: it is the first one, and was waited for since then. Where half of its time has gone by, the rest
-    /// may not do for what follows, and all of it would have been in vain.
+    /// Takes a client's next step. `since`: it is the first one, and has waited since then. After half of the handshake
+    /// timeout, the gateway gives up: the other half may not suffice for the rest of the handshake, and the work would
+    /// be wasted.
     fn step(&mut self, id: ClientId, since: Option<Instant>) {
         let limit = self.core.plan.policy().timeouts.handshake;
         if since.is_some_and(|since| self.core.net.now().saturating_duration_since(since) > limit / 2) {
@@ -203,8 +209,8 @@ impl<N: Net> Worker<N> {
         self.client_ready(id, ready, EventSource::Queue);
     }
 
-    /// Ends a client that is not through its handshake, with a reset: nothing that it was sent is of use to it. A clean close
-    /// leaves a socket in TIME-WAIT for a minute, and in a flood the kernel ends some hundred of those at a time.
+    /// Closes a client with an unfinished handshake, with a reset: the client needs none of the bytes sent. A clean
+    /// close leaves a socket in TIME-WAIT for a minute, and after a flood the kernel frees these in bursts of hundreds.
     #[cold]
     pub(super) fn give_up_handshake(&mut self, id: ClientId, reason: &Reason) {
         self.note_end_of_client(id, reason);
@@ -215,7 +221,7 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// The next one of a list that is still in it.
+/// Takes the next current entry of a list, and drops the stale ones before it.
 fn next<T>(list: &mut VecDeque<T>, is_in: impl Fn(&T) -> bool) -> Option<T> {
     loop {
         let entry = list.pop_front()?;
@@ -234,9 +240,9 @@ fn is_awaited<S: Socket>((id, number): (ClientId, u32), clients: &Store<OfClient
     client.is_some_and(|client| client.handshake == Handshake::Awaited(number) && client.is_in_handshake())
 }
 
-/// Looks at what has come, for each step of a turn: one for each of the two that take turns. Bytes that complete no message cost
-/// little, but are not free.
+/// Attempts per step of the budget: one for a server, one for a client. Input that completes no message costs little,
+/// but is not free.
 const LOOKS_PER_STEP: u32 = 2;
 
-/// So that a few cost no search.
+/// The number of stale entries to tolerate, so that short lists are not searched.
 const SOME: usize = 64;

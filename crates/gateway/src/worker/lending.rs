@@ -10,14 +10,14 @@ use weir_reactor::Net;
 use weir_reactor::mailbox::Sender;
 use weir_transport::Transport;
 
-/// All workers of the process, and which of them this one is.
+/// All workers of the process, and the index of this one.
 #[derive(Debug)]
 pub(crate) struct Peers<S> {
     pub own: usize,
     pub all: Vec<Sender<Control<S>>>,
-    /// Their clients.
+    /// The connections of each client, over all workers.
     pub limiter: Arc<ConnectionLimiter>,
-    /// What connections of all of them have.
+    /// The descriptors of all workers' connections.
     pub descriptors: Arc<Descriptors>,
     pub memory: Arc<Memory>,
 }
@@ -29,12 +29,12 @@ pub(crate) struct Handed<S> {
     slot: Slot,
     life: Life,
     descriptor: Option<Descriptor>,
-    /// When it will have been idle for too long, if it has been idle: its server knows nothing of the move.
+    /// The deadline of its idle timeout, if it has been idle: the move does not extend the server's timeout.
     idle_until: Option<Instant>,
 }
 
 impl<S> Peers<S> {
-    /// A worker alone.
+    /// For a worker without peers.
     pub(crate) fn none() -> Self {
         Self {
             own: 0,
@@ -59,7 +59,7 @@ impl<S> Peers<S> {
 }
 
 impl<N: Net> Worker<N> {
-    /// Requests to this service wait here: the other workers learn of it.
+    /// Requests to this service wait here: asks the other workers for idle connections to its servers.
     #[cold]
     pub(super) fn want(&mut self, service: ServiceId) {
         if self.peers.all.len() < 2 {
@@ -77,7 +77,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// No request to this service waits here any longer.
+    /// Takes back [`Self::want`] once no request to this service waits here.
     #[cold]
     pub(super) fn want_no_more(&mut self, service: ServiceId) {
         let Some(service) = self.services.get(service).filter(|service| service.waiting.is_empty()) else {
@@ -90,7 +90,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Another worker asks for an idle connection.
+    /// Hands an idle connection to another worker, which asks for one.
     pub(super) fn lend(&mut self, slots: &Arc<Slots>, to: usize) {
         let Some(id) = self.server_with(slots) else { return };
         if let Some(idle) = self.take_idle(id) {
@@ -99,7 +99,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Another worker gives a connection away.
+    /// Pools a connection from another worker, or passes it on to a third one if no request waits for it here.
     pub(super) fn take_over(&mut self, handed: Handed<N::Socket>) {
         let Some(server) = self.server_with(handed.slot.slots()) else { return };
         let Handed { transport, slot, life, descriptor, idle_until } = handed;
@@ -114,18 +114,18 @@ impl<N: Net> Worker<N> {
         }
         self.core.counters.taken_over += 1;
         if !self.servers.get(server).is_some_and(Server::is_open) {
-            // It was drained meanwhile.
+            // The server went down or was drained meanwhile.
             return self.drop_upstream(id);
         }
-        // Who has waited for it may be gone, while others wait: they have asked already, and do not ask again.
+        // The request that waited here may be gone. Other waiting workers have asked already, and do not ask again.
         if !self.waits_for(server) && self.is_wanted_elsewhere(id) {
             return;
         }
         self.put_into_pool(id);
     }
 
-    /// Gives an idle connection, which is not in the pool, to the worker that waits longest for one; whether one does.
-    /// Its own requests come first every other time.
+    /// Gives an idle connection that is not in the pool to the longest-waiting worker; returns whether one waits. Every
+    /// other time, this worker's own requests come first.
     pub(super) fn is_wanted_elsewhere(&mut self, id: UpstreamId) -> bool {
         let Some(upstream) = self.upstreams.get(id) else { return false };
         if upstream.life.requests % 2 == 0 && self.waits_for(upstream.server) {
@@ -138,7 +138,7 @@ impl<N: Net> Worker<N> {
         true
     }
 
-    /// A connection of these has ended, so there is room for another. Its server may be gone from the configuration.
+    /// Notifies the longest-waiting worker of a free slot. The server may be gone from the configuration.
     pub(super) fn offer_room(&self, slots: &Slots) {
         let waiting = slots.wanted(self.peers.own);
         if let Some(worker) = waiting.and_then(|worker| self.peers.all.get(worker)) {

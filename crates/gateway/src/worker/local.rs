@@ -18,24 +18,24 @@ use weir_reactor::Net;
 /// The gateway's own responses.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LocalResponse<'a> {
-    /// What is set for the route.
+    /// The redirect or fixed response of the route.
     Set(&'a Route),
-    /// That it is elsewhere, before any route.
+    /// The redirect of all requests to the listener.
     Redirected(&'a Redirect),
-    /// That no route is for the request.
+    /// 404: no route matches the request.
     NoRoute,
-    /// That the client has made as many requests as it may on a route; the time until the next one.
+    /// 429: the client exceeds the rate of the route; with the time until its next request.
     TooMany(&'a Route, Duration),
-    /// That TRACE does not pass the route.
+    /// 405: the route does not allow TRACE.
     NoTrace(&'a Route),
-    /// To OPTIONS that goes no further: what may be asked on the route.
+    /// For OPTIONS with `Max-Forwards: 0`: the methods that the route allows.
     Allowed(&'a Route),
-    /// To TRACE that goes no further: the request.
+    /// For TRACE with `Max-Forwards: 0`: the request itself.
     Reflected(&'a Route),
 }
 
 impl<N: Net> Worker<N> {
-    /// Answers the request whose head was parsed from `buf`. The connection persists, unless a body follows.
+    /// Responds to the request whose head was parsed from `buf`. The connection closes if a body follows.
     pub(super) fn respond_locally(&mut self, id: ClientId, buf: &[u8], response: LocalResponse<'_>) {
         let Some(client) = self.clients.get_mut(id) else { return };
         let core = &mut self.core;
@@ -113,7 +113,8 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// The gateway's own response to OPTIONS or TRACE on a route, if it has one. Errors: why it refuses.
+/// The gateway's own response to OPTIONS or TRACE; `None` if the route's action applies. Errors: the reason to reject
+/// the request.
 #[cold]
 pub(super) fn stopped<'a>(
     head: &RequestHead,
@@ -132,7 +133,7 @@ pub(super) fn stopped<'a>(
     }
 }
 
-/// The methods that a route lets through, as far as the gateway knows: its servers may take fewer, or others.
+/// The methods that a route allows. Its servers may support fewer, or others.
 fn allowed(route: &Route) -> Vec<u8> {
     const USUAL: [&[u8]; 8] = [b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE"];
     let named: Vec<&[u8]> = route.conditions.methods.iter().map(|method| &**method).collect();
@@ -142,7 +143,7 @@ fn allowed(route: &Route) -> Vec<u8> {
     methods.join(&b", "[..])
 }
 
-/// A request as it came, without what is secret in it (RFC 9110 section 9.3.8).
+/// A request as received, without its credentials and cookies (RFC 9110 section 9.3.8).
 fn reflected(head: &RequestHead, buf: &[u8]) -> Vec<u8> {
     let first = head.fields.first().map_or(buf.len() - b"\r\n".len(), |field| field.line.range().start);
     let mut out = buf[head.method_span.range().start..first].to_vec();

@@ -1,4 +1,4 @@
-//! An estimate of the memory of all connections, made now and then: counting each byte would cost every request.
+//! A periodic estimate of the memory of all connections: exact accounting would cost every request.
 
 use super::Worker;
 use crate::downstream::Client;
@@ -8,7 +8,7 @@ use crate::upstream::Upstream;
 use std::time::{Duration, Instant};
 use weir_reactor::{Net, Socket};
 
-/// A worker's last look.
+/// A worker's latest estimate.
 #[derive(Debug, Default)]
 pub(super) struct MemoryMeter {
     /// Bytes.
@@ -17,7 +17,7 @@ pub(super) struct MemoryMeter {
 }
 
 impl<N: Net> Worker<N> {
-    /// Weighs, if there is a limit and it is time.
+    /// Renews the estimate when it is due, if there is a limit.
     #[inline]
     pub(super) fn look_at_memory(&mut self) {
         if self.core.plan.snapshot.memory.is_some() || self.core.is_short {
@@ -34,7 +34,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Finds out what connections have; returns the bytes. When that is too much, what nobody needs goes first.
+    /// Estimates the bytes that connections and exchanges of this worker hold. When memory becomes short, frees unused
+    /// buffers and closes idle connections to servers.
     #[cold]
     pub(super) fn weigh(&mut self) -> usize {
         let clients = self.clients.ids().into_iter().filter_map(|id| self.clients.get(id)).map(of_client);
@@ -75,8 +76,8 @@ fn of_exchange(exchange: &Exchange) -> usize {
     size_of::<Exchange>() + head + sent + copy + held
 }
 
-/// A look takes some 20 ns for each connection.
+/// An estimate takes about 20 ns per connection.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Clients wait.
+/// Clients wait for memory: estimate more often.
 const EVERY_IF_SHORT: Duration = Duration::from_millis(250);

@@ -1,4 +1,4 @@
-//! Copies of requests, from the first byte to the end of the response. No client waits for one.
+//! Mirrored copies of requests, from the request's first byte to the end of the response. No client waits for them.
 
 use super::Worker;
 use super::core::HEADROOM;
@@ -15,7 +15,7 @@ use weir_reactor::Net;
 use weir_transport::End;
 
 impl<N: Net> Worker<N> {
-    /// Begins a copy of a request, if it is one that is copied.
+    /// Prepares the copy of a request, if the request is in the mirrored share and can be mirrored.
     #[cold]
     pub(super) fn copy(&mut self, id: ExchangeId, to: MirrorTo) {
         let copy = self.copy_of(id, to);
@@ -32,7 +32,7 @@ impl<N: Net> Worker<N> {
         let exchange = self.exchanges.get(id)?;
         let found = exchange.plan.snapshot.routes.get(exchange.route)?;
         let HeldHead { bytes: buf, request: head } = exchange.head.as_deref()?;
-        // A switch of protocols is between two.
+        // A client can switch protocols with one server only.
         if upgrade(head, buf).is_some() {
             self.core.counters.mirror(Fate::Upgrade);
             return None;
@@ -63,7 +63,7 @@ impl<N: Net> Worker<N> {
             forms: self.core.plan.snapshot.forms,
             upgrade: None,
             path: found.path.as_ref(),
-            // The copy leaves when its body is here.
+            // The copy is sent once its body is complete.
             was_buffered: true,
             announces_trailers: false,
             via: self.core.plan.snapshot.via.requests.as_deref(),
@@ -84,7 +84,7 @@ impl<N: Net> Worker<N> {
         }))
     }
 
-    /// The request of an exchange is complete, or will not be: its copy leaves, or is dropped.
+    /// An exchange's request is complete: sends its copy, or drops it and counts the cause.
     #[cold]
     pub(super) fn settle_copy(&mut self, id: ExchangeId) {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
@@ -117,7 +117,7 @@ impl<N: Net> Worker<N> {
         self.touch_upstream(upstream);
     }
 
-    /// Takes a server's response to a copy; the input is `inbox` behind the headroom.
+    /// Processes a server's response to a copy, in `inbox` behind the headroom.
     #[cold]
     pub(super) fn take_mirrored(&mut self, from: UpstreamId, id: MirrorId, inbox: &[u8], end: Option<End>) {
         let mut at = HEADROOM;
@@ -187,7 +187,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Gives a copy up.
+    /// Abandons a copy.
     #[cold]
     pub(super) fn drop_mirror(&mut self, id: MirrorId, fate: Fate) {
         let Some(mirror) = self.mirrors.remove(id) else { return };
@@ -205,7 +205,7 @@ impl<N: Net> Worker<N> {
         self.drop_upstream(mirror.upstream);
     }
 
-    /// Gives all copies up, for a drain.
+    /// Abandons all copies, for a drain.
     pub(super) fn drop_mirrors(&mut self) {
         for id in self.mirrors.ids() {
             self.drop_mirror(id, Fate::Drained);

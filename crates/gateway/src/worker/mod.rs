@@ -1,5 +1,4 @@
-//! One core's worker: its turn, and all that lives in it. The files beside carry out, across connections and exchanges, what
-//! those decide.
+//! One core's worker: its state and its turn. Connections and exchanges make decisions; the submodules carry them out.
 
 mod accept;
 mod attempts;
@@ -67,13 +66,13 @@ pub(crate) struct Worker<N: Net> {
     pub servers: Store<OfServer, Server>,
     /// Clients that settle after their servers' connections; empty between turns.
     dependent: Vec<ClientId>,
-    /// Events of handshakes with servers; empty between turns.
+    /// Poller events of handshakes with servers; empty between turns.
     dialling: Vec<Ready>,
     handshakes: handshakes::Handshakes,
     frontends: Frontends<N, Rc<Frontend>>,
-    /// Which listener of the configuration each of them is a socket of.
+    /// For each frontend, the index of its listener in the configuration.
     sites: Vec<usize>,
-    /// What was done with tickets for listeners whose TLS was replaced since.
+    /// Ticket counts of the TLS acceptors that reloads have replaced.
     retired: Tickets,
     peers: Peers<N::Socket>,
     overload: room::Overload,
@@ -83,7 +82,8 @@ pub(crate) struct Worker<N: Net> {
 }
 
 impl<N: Net> Worker<N> {
-    /// A worker for sockets of the configuration's listeners, each with the number of its listener. Errors: the net refuses one.
+    /// A worker for these listening sockets, each with the index of its listener in the configuration. Errors: the net
+    /// rejects a socket.
     pub(crate) fn new(
         net: N,
         log: Log,
@@ -122,12 +122,12 @@ impl<N: Net> Worker<N> {
             memory: memory::MemoryMeter::default(),
             waiting: 0,
         };
-        // Nobody waits yet.
+        // No exchange is queued yet, so none is stranded.
         worker.apply_overrides();
         Ok(worker)
     }
 
-    /// As one of several.
+    /// Makes this worker one of several.
     pub(crate) fn among(self, peers: Peers<N::Socket>) -> Self {
         let snapshot = &self.core.plan.snapshot;
         peers.descriptors.allow(snapshot.connections, snapshot.health_checks());
@@ -149,7 +149,8 @@ impl<N: Net> Worker<N> {
         self.servers.ids().into_iter().filter_map(|id| self.servers.get(id))
     }
 
-    /// Waits for events, and at most until the drain's end.
+    /// Waits for events until the drain ends or the access log is due; does not wait while work from the last turn is
+    /// left.
     pub(crate) fn wait(&mut self, events: &mut Events) -> io::Result<()> {
         let until = match self.core.resumable.is_empty() && self.handshakes.waiting() == 0 {
             true => {
@@ -205,7 +206,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Settles, and begins what has waited for a connection that is free now.
+    /// Settles, and sends queued requests as connections become free.
     fn settle_all(&mut self) {
         self.settle();
         while self.waiting > 0 && self.admit_waiting() > 0 {
@@ -213,7 +214,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// An exchange with both of its connections; `None` if one of the three does not live.
+    /// An exchange with both of its connections; `None` if one of the three is gone.
     #[inline]
     fn flow(&mut self, id: ExchangeId) -> Option<Flow<'_, N>> {
         let exchange = self.exchanges.get_mut(id)?;
@@ -222,7 +223,7 @@ impl<N: Net> Worker<N> {
         Some(Flow { exchange, client, upstream, services: &self.services, core: &mut self.core })
     }
 
-    /// What cannot happen has: the exchange ends with a reason that is counted and logged, instead of never.
+    /// Reports an internal error: ends the exchange with a reason that is counted and logged, so that it cannot hang.
     #[cold]
     fn broken(&mut self, id: ExchangeId, what: &'static str) {
         debug_assert!(false, "{what}");
@@ -232,7 +233,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// As [`Self::broken`], for a client whose request is no exchange yet.
+    /// As [`Self::broken`], for a client without an exchange.
     #[cold]
     fn broken_client(&mut self, id: ClientId, what: &'static str) {
         debug_assert!(false, "{what}");

@@ -6,9 +6,8 @@ use std::rc::Rc;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// Servers heed what the configuration in force has set for them at run time. Those that get no more requests lose their
-    /// idle connections. Returns the queued exchanges whose
-    /// service has no server left.
+    /// Applies the run-time overrides of the current configuration. Servers that get no more requests lose their idle
+    /// connections. Returns the queued exchanges whose service has no open server left.
     pub(super) fn apply_overrides(&mut self) -> Vec<ExchangeId> {
         let (plan, now) = (Rc::clone(&self.core.plan), self.core.net.now());
         let mut stranded = Vec::new();

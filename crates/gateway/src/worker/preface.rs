@@ -1,5 +1,5 @@
-//! What comes before a connection's first byte of HTTP: whose it is, by a proxy in front, and for whom, by the name in its
-//! ClientHello.
+//! The bytes before a connection's first byte of HTTP: a PROXY header with the client's address, and a ClientHello
+//! whose server name may select a service.
 
 use super::Worker;
 use super::core::HEADROOM;
@@ -32,7 +32,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Decides by what has come so far.
+    /// Chooses the next phase by the bytes received so far.
     fn look(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
         if client.phase == Phase::Preface(Preface::Proxy) {
@@ -63,20 +63,20 @@ impl<N: Net> Worker<N> {
                     Some(service) => self.open_tunnel(id, service),
                     None if client.frontend.tls.is_some() => self.begin_http(id),
                     None => {
-                        // Who asks is not to be left without an answer, which is best effort.
+                        // Best effort: the alert names the cause to the client.
                         let _ = client.transport.send(UNRECOGNIZED_NAME, &mut self.core.wire);
                         self.note_end_of_client(id, &Reason::UnknownName(name));
                         self.close(id);
                     }
                 }
             }
-            // What terminates TLS has the better words.
+            // The TLS session reports the fault with a fitting alert.
             Err(_) if client.frontend.tls.is_some() => self.begin_http(id),
             Err(error) => self.end(id, Reason::BadHello(error)),
         }
     }
 
-    /// The preface is over: requests follow, behind a handshake on a listener with TLS.
+    /// The preface is complete: requests follow, after a handshake on a TLS listener.
     fn begin_http(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
         client.phase = Phase::Head { started: false };

@@ -1,4 +1,4 @@
-//! The records of requests that have ended: counters, and lines in both logs.
+//! Records of completed requests: counters, and lines in both logs.
 
 use super::Worker;
 use crate::keys::{ClientId, ExchangeId};
@@ -7,26 +7,26 @@ use crate::observe::access::{Entry, Line};
 use crate::reason::Reason;
 use weir_reactor::Net;
 
-/// The head of a request that is no exchange.
+/// The head of a request without an exchange.
 pub(super) enum Head<'a> {
-    /// The bytes that were parsed last.
+    /// The bytes of the head that was parsed last.
     Parsed(&'a [u8]),
-    /// What has come of it, or was held.
+    /// The received bytes of a head that was not parsed.
     Fragment(&'a [u8]),
 }
 
-/// The response to it.
+/// The gateway's own response to a request.
 pub(super) struct Own<'a> {
     pub status: u16,
     pub reason: Option<&'a Reason>,
-    /// Bytes of bodies.
+    /// Body bytes.
     pub received: u64,
     pub sent: u64,
 }
 
 impl<N: Net> Worker<N> {
-    /// An exchange ends, for a reason if it does so early. Call before its connections let go of it. `own`: bytes of a body that
-    /// the gateway itself has answered with.
+    /// Records the end of an exchange, with a reason if it is early. Call before releasing its connections. `own`: body
+    /// bytes of the gateway's own response.
     pub(super) fn record(&mut self, id: ExchangeId, reason: Option<&Reason>, own: u64) {
         let Some(exchange) = self.exchanges.get(id) else { return };
         let status = match exchange.status {
@@ -35,7 +35,7 @@ impl<N: Net> Worker<N> {
         };
         let now = self.core.net.now();
         self.core.counters.answer(status, now.saturating_duration_since(exchange.times.head));
-        // Of an end in good order the server learns when its connection is released.
+        // After a complete response, `release` counts the status.
         if reason.is_some()
             && let Some(upstream) = exchange.upstream().and_then(|id| self.upstreams.get(id))
             && let Some(server) = self.servers.get_mut(upstream.server)
@@ -52,7 +52,7 @@ impl<N: Net> Worker<N> {
         let now = self.core.net.now();
         let (Some(access), Some(exchange)) = (&mut self.core.access, self.exchanges.get(id)) else { return };
         let Some(client) = self.clients.get(exchange.client) else { return };
-        // The log is as old as the exchange.
+        // Each exchange begins with an entry if there is a log.
         let Some(entry) = exchange.entry.as_deref() else { return };
         let upstream = exchange.upstream().and_then(|id| self.upstreams.get(id));
         let server = upstream.and_then(|upstream| self.servers.get(upstream.server));
@@ -93,7 +93,7 @@ impl<N: Net> Worker<N> {
         self.core.note_end(reason, context);
     }
 
-    /// Counts and logs an early end of a client's connection, which has no exchange.
+    /// Counts and logs an early end of a client's connection that has no exchange.
     pub(super) fn note_end_of_client(&mut self, id: ClientId, reason: &Reason) {
         let Some(client) = self.clients.get(id) else { return };
         let entry = Entry::of_fragment(&client.held);

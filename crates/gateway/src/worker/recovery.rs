@@ -10,8 +10,8 @@ use weir_http1::{Mended, RequestError, RequestHead};
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// A client's `input` begins with a head that is refused for `error`: begins its request nevertheless if its listener lets
-    /// that pass. Returns the head's length; 0 if it is not complete, or is refused.
+    /// `input` begins with a head that the parser rejected with `error`: begins its exchange nevertheless if the
+    /// listener's rules allow that. Returns the head's length; 0 if the head is incomplete or rejected.
     #[cold]
     pub(super) fn recover_request(&mut self, id: ClientId, input: &[u8], error: RequestError) -> usize {
         let Some(client) = self.clients.get_mut(id) else { return 0 };

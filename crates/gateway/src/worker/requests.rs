@@ -1,4 +1,4 @@
-//! Client connections: reading, and the begin of exchanges.
+//! Client connections: reading, and the start of exchanges.
 
 use super::Worker;
 use super::core::{Core, HEADROOM};
@@ -29,7 +29,7 @@ impl<N: Net> Worker<N> {
         // A connection that was closed in this turn may have had an event.
         let Some(client) = self.clients.get_mut(id) else { return };
         if source == EventSource::Poller && client.is_in_handshake() {
-            // A client that is gone is not read any more, and is reported until it is dropped.
+            // A paused client is not read, and the poller reports its hang-up until the connection is dropped.
             let is_gone = client.handshake == Handshake::Ready && ready.hangup;
             if !is_gone {
                 return self.queue_handshake(id);
@@ -46,7 +46,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A client reads its responses, or both directions of its connection have ended.
+    /// A client's socket takes more output, or both directions of its connection have ended.
     fn client_changed(&mut self, id: ClientId, ready: Ready) {
         if ready.writable {
             self.push_client(id);
@@ -58,7 +58,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Both directions of a client's connection have ended: all its bytes, and the end of its stream, have arrived.
+    /// Both directions of a client's connection have ended: its last bytes and the end of its stream can be read.
     #[cold]
     fn client_hung_up(&mut self, id: ClientId, is_readable: bool) {
         if self.clients.get(id).is_some_and(|client| client.ended) {
@@ -73,7 +73,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends what waits for the client, as far as its socket takes it.
+    /// Sends the client's pending output, as far as its socket takes it.
     #[inline]
     pub(super) fn push_client(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
@@ -87,7 +87,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The client read more of its response: the upstream may be read again. It may have been silent only because it was not.
+    /// The client read more of its response: the upstream may be read again. The timeout of a response in progress
+    /// restarts: the upstream may have been silent only because the gateway did not read it.
     fn response_moved(&mut self, id: ClientId) {
         let Some(client) = self.clients.get(id) else { return };
         let (upstream, answering) = match client.phase {
@@ -134,15 +135,15 @@ impl<N: Net> Worker<N> {
 
     /// Continues with input pipelined before the last response was complete.
     pub(super) fn resume_client(&mut self, id: ClientId) {
-        // A client may fail after it has left input for later.
+        // The client may have failed since its input was held.
         let Some(client) = self.clients.get_mut(id) else { return };
         client.touch(id, &mut self.core.touched.clients);
         let (mut held, ended) = (std::mem::take(&mut client.held), client.ended);
         self.take_requests(id, &mut held, 0, ended, true);
     }
 
-    /// Processes a client's input from `at` on, up to the next request that must wait. `ended`: its stream has ended; `was_held`:
-    /// the input arrived earlier.
+    /// Processes a client's input from `at` on, up to the next request that must wait. `ended`: its stream has ended;
+    /// `was_held`: the input arrived earlier.
     fn take_requests(&mut self, id: ClientId, input: &mut [u8], at: usize, ended: bool, was_held: bool) {
         let at = self.take_some(id, input, at);
         if at < input.len()
@@ -159,7 +160,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// As [`Self::take_requests`]; returns where the rest begins, which must wait.
+    /// Processes input as [`Self::take_requests`]; returns the position of the rest, which must wait.
     pub(super) fn take_some(&mut self, id: ClientId, input: &mut [u8], mut at: usize) -> usize {
         while at < input.len()
             && let Some(client) = self.clients.get_mut(id)
@@ -194,8 +195,8 @@ impl<N: Net> Worker<N> {
         at
     }
 
-    /// A request head is complete: begins its exchange, or rejects it. `before`: the exchange that it was, if its route is sought
-    /// again.
+    /// A request head is complete: begins its exchange, or rejects it. `before`: the request's earlier exchange, if a
+    /// reload makes it need another route.
     pub(super) fn begin(&mut self, id: ClientId, buf: &[u8], before: Option<&Exchange>) {
         let core = &self.core;
         let head = &core.request;
@@ -270,8 +271,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The client closed its sending side. It has given up, unless it did so behind requests that are held, or were
-    /// (`was_pipelined`).
+    /// The client closed its sending side. This aborts its exchange, unless the listener serves half-closed clients or
+    /// the client pipelined requests, which are still held or were held before this call (`was_pipelined`).
     #[cold]
     fn client_ended(&mut self, id: ClientId, was_pipelined: bool) {
         let Some(client) = self.clients.get_mut(id) else { return };
@@ -279,7 +280,7 @@ impl<N: Net> Worker<N> {
         let waits = pipelined || was_pipelined || client.frontend.half_close == HalfClose::Serve;
         match client.phase {
             Phase::Closing | Phase::Tunnel(_) | Phase::Preface(_) => {}
-            // Its requests wait until it has read more of the responses.
+            // Its requests wait until it reads more of the responses.
             Phase::Head { started: false } if pipelined => {}
             Phase::Head { .. } => self.close(id),
             Phase::Exchange(exchange) => self.on(exchange, Event::ClientEnded { pipelined, waits }),
@@ -289,7 +290,7 @@ impl<N: Net> Worker<N> {
 
 /// A client's input.
 pub(super) enum Input {
-    /// The connection is in its preface, which is read differently.
+    /// The connection is in its preface, which another function reads.
     Preface,
     /// Bytes in `inbox` behind the headroom. `ended`: the stream has ended.
     Bytes { phase: Phase, ended: bool, inbox: Vec<u8> },

@@ -1,4 +1,4 @@
-//! Server connections: reading, and the steps of exchanges that follow.
+//! Server connections: reading, and the exchange steps that follow.
 
 use super::Worker;
 use super::attempts::note_stray;
@@ -31,19 +31,19 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A server's connection is established, or its server reads the request.
+    /// A server's connection is established, or takes more of the request.
     fn upstream_writable(&mut self, id: UpstreamId, ready: Ready) {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         let transport = &mut upstream.transport;
         let connecting = transport.is_connecting();
         let mut asked = true;
         if connecting || transport.pending() > 0 {
-            // What arrived before the first byte of the request left is no response to it.
+            // Bytes received before the request's first byte was sent are no response to it.
             let may_be_early = connecting && ready.readable && !ready.hangup;
             asked = !may_be_early || transport.is_quiet();
             match transport.advance(&mut self.core.wire) {
                 Ok(()) => self.request_moved(id, connecting),
-                // Its response before the close can still be read.
+                // A response sent before the close can still be read.
                 Err(Fault::Socket(_)) if ready.readable && !connecting => self.discard_request(id),
                 Err(fault) => return self.lose_upstream(id, fault),
             }
@@ -99,7 +99,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Processes a server's input. `asked`: it can be a response.
+    /// Processes a server's input. `asked`: it can be a response, since the request was sent before.
     #[inline]
     fn take_received(
         &mut self,
@@ -113,7 +113,7 @@ impl<N: Net> Worker<N> {
                     if let Some(upstream) = self.upstreams.get(id) {
                         self.core.counters.upstream_handshake(upstream.transport.facts());
                     }
-                    // The request left when the handshake was done, after these bytes had come.
+                    // The request is sent after the handshake, so bytes received with its end cannot be a response.
                     asked &= received.bytes == 0;
                     self.request_moved(id, true);
                 }
@@ -171,7 +171,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The upstream's connection has failed.
+    /// The upstream's connection failed.
     pub(super) fn lose_upstream(&mut self, id: UpstreamId, fault: Fault) {
         let Some(upstream) = self.upstreams.get(id) else { return };
         match upstream.used_for {
@@ -226,7 +226,7 @@ fn receive<N: Net>(
     (upstream.used_for, inbox, received)
 }
 
-/// The limits of the head of which a server's connection holds a part, if that is what it holds.
+/// The limits for the response head of which a server's connection holds a part; `None` if it awaits no head.
 #[cold]
 fn limits_of_part(
     used_for: Use,

@@ -10,8 +10,8 @@ use crate::upstream::{Counted, PickContext, Use};
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// Sends the request of an exchange again, on a new connection to the same server, or to another one if that is down or
-    /// ejected by now, or another configuration has replaced it.
+    /// Sends the request of an exchange again, on a new connection to the same server; to another server if that one is
+    /// unavailable now, or a reload removed it.
     pub(super) fn retry(&mut self, id: ExchangeId) {
         let Some(flow) = self.flow(id) else { return self.broken(id, "a retry without its connections") };
         let (client, service, key) = (flow.exchange.client, flow.exchange.service, flow.exchange.key);
@@ -33,8 +33,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends the request of an exchange to another server in place of forwarding this one's response. Returns whether it does:
-    /// without another server, or a retry left, the client gets this response.
+    /// Sends the request of an exchange to another server instead of forwarding this one's response. Returns `false` if
+    /// no server or retry is left: the client gets this response.
     #[cold]
     pub(super) fn ask_another(&mut self, id: ExchangeId, status: u16) -> bool {
         let Some(flow) = self.flow(id) else { return false };
@@ -70,7 +70,7 @@ impl<N: Net> Worker<N> {
         true
     }
 
-    /// Sends the request of an exchange to another server: nothing of it has left.
+    /// Sends the request of an exchange to another server, after an attempt that failed before any byte was sent.
     pub(super) fn fail_over(&mut self, id: ExchangeId, reason: Reason) {
         let Some(flow) = self.flow(id) else {
             return self.broken(id, "an attempt that failed without its connections");
@@ -88,7 +88,7 @@ impl<N: Net> Worker<N> {
         }
         let chosen = self.choose_other(service, context).map_err(Unavailable::Failed);
         let Ok(dialled) = chosen.and_then(|server| self.dial(server, client)) else {
-            // Which records the server's failure, too.
+            // This records the server's failure, too.
             return self.end_exchange(id, reason);
         };
         if let Some(lost) = lost {
@@ -100,7 +100,7 @@ impl<N: Net> Worker<N> {
         self.resend(id, dialled);
     }
 
-    /// Whether one more retry is within the budget of a service.
+    /// Spends one retry of a service's budget; returns `false` if none is left.
     fn spend_retry(&mut self, service: ServiceId) -> bool {
         self.services.get_mut(service).is_some_and(|service| Budget::spend(&mut service.retries))
     }

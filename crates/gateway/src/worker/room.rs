@@ -1,4 +1,4 @@
-//! Room for new connections: idle connections close to make some, and listeners pause while there is none.
+//! Room for new connections: the worker closes idle ones, and pauses its listeners while there is no room.
 
 use super::{Control, Worker};
 use crate::downstream::{Cause, Client, Wait};
@@ -8,33 +8,33 @@ use std::io;
 use std::time::{Duration, Instant};
 use weir_reactor::{Net, Socket, frontends};
 
-/// What a worker remembers of a lack.
+/// A worker's state during a shortage of connections, descriptors or memory.
 #[derive(Debug, Default)]
 pub(super) struct Overload {
-    /// Listeners rest for this.
+    /// The exhausted resource for which listeners are paused.
     resting: Option<Exhausted>,
-    /// When it was said last.
+    /// The time of the last log line about a shortage.
     said: Option<Instant>,
-    /// When idle clients were looked for last.
+    /// The time of the last search for idle clients.
     swept: Option<Instant>,
-    /// How many connections are to be closed at once, and since when it is so many.
+    /// The number of connections to close at once, and the time at which it was set.
     need: Option<(Instant, usize)>,
-    /// When other workers were asked for room last, for each cause.
+    /// The time of the last request to other workers, per cause.
     asked: [Option<Instant>; EXHAUSTED.len()],
 }
 
-/// Another worker needs room for connections, and closes none.
+/// A worker's request that the others close idle connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EvictRequest {
     scarce: Exhausted,
-    /// How many.
+    /// The number of connections still to close.
     need: usize,
-    /// That worker.
+    /// The index of the worker that needs room.
     from: usize,
 }
 
 impl Overload {
-    /// How many connections to close: few for somebody who is alone, more each time while others follow.
+    /// The number of connections to close: [`LEAST_AT_ONCE`], doubled up to [`MOST_AT_ONCE`] while demand continues.
     fn need(&mut self, now: Instant) -> usize {
         let since = self.need.map(|(at, need)| (now.saturating_duration_since(at), need));
         match since {
@@ -47,7 +47,8 @@ impl Overload {
         self.need.map_or(LEAST_AT_ONCE, |(_, need)| need)
     }
 
-    /// Whether to ask other workers for room. To look for it costs them something, and what they have found comes within a rest.
+    /// Whether to ask other workers for room: at most once per [`frontends::REST`] and cause, since the search costs
+    /// them time.
     fn may_ask(&mut self, scarce: Exhausted, now: Instant) -> bool {
         let asked = &mut self.asked[scarce as usize];
         let may = asked.is_none_or(|asked| now.saturating_duration_since(asked) >= frontends::REST);
@@ -59,7 +60,7 @@ impl Overload {
 }
 
 impl<N: Net> Worker<N> {
-    /// The descriptor of a listener's next client. Without one, the listener rests.
+    /// The descriptor of a listener's next client. Without one, pauses the listener.
     pub(super) fn place_for_client(&mut self, index: u32) -> Option<Descriptor> {
         let scarce = match self.peers.descriptors.client() {
             Ok(_) if self.core.is_short => Exhausted::Memory,
@@ -78,7 +79,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A connection could not be accepted; whether it may succeed now.
+    /// An accept failed: makes room, or pauses the listener. Returns whether to try again now.
     pub(super) fn accept_failed(&mut self, index: u32, error: &io::Error) -> bool {
         let is_scarce = Exhausted::is(error);
         if is_scarce {
@@ -99,14 +100,14 @@ impl<N: Net> Worker<N> {
         false
     }
 
-    /// A descriptor for a connection to a server, where connections have all that are theirs: that of an idle one, or one of those
-    /// that are kept for this until other workers have closed some. Errors: there is none.
+    /// A descriptor for a connection to a server while connections use their whole share: that of an idle connection,
+    /// or one of the reserve until other workers close some. Errors: the reserve is used up.
     #[cold]
     pub(super) fn place_for_upstream(&mut self) -> Result<Descriptor, Exhausted> {
         if !self.evict_upstream(Exhausted::Descriptors) {
             self.ask_for_room(Exhausted::Descriptors);
         }
-        // While some of those that are kept are in use, the place of an idle one is one of them, too.
+        // While the reserve is in use, the descriptor of the closed connection belongs to it, too.
         self.peers.descriptors.one_more()
     }
 
@@ -120,7 +121,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Another worker asks for room: closes what is idle, and asks the next one for the rest.
+    /// Another worker asks for room: closes idle connections, and asks the next worker to close the remainder.
     pub(super) fn evict_for(&mut self, shed: EvictRequest) {
         let closed = self.make_room(shed.scarce, shed.need);
         if closed < shed.need {
@@ -138,8 +139,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Closes at most this many idle connections: to servers, the oldest first, and if there are none, those of clients. Returns
-    /// how many.
+    /// Closes at most `need` idle connections, longest idle first: those to servers, or if none can help, those of
+    /// clients. Returns their number.
     fn make_room(&mut self, scarce: Exhausted, need: usize) -> usize {
         let more = |_: &usize| scarce != Exhausted::Connections && self.evict_upstream(scarce);
         match (0..need.min(UPSTREAMS_AT_ONCE)).take_while(more).count() {
@@ -148,7 +149,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Closes the connection to a server that has been idle longest; whether there was one.
+    /// Closes the connection to a server that has been idle longest; returns whether there was one.
     pub(super) fn evict_upstream(&mut self, scarce: Exhausted) -> bool {
         let since = |id: UpstreamId| Some((self.upstreams.get(id)?.timer.pending()?.0, id));
         let oldest = |id: &ServerId| since(self.servers.get(*id)?.pool.oldest()?);
@@ -159,7 +160,7 @@ impl<N: Net> Worker<N> {
         true
     }
 
-    /// Ends rests for which there is no reason any more.
+    /// Resumes paused listeners once there is room.
     pub(super) fn wake_listeners(&mut self) {
         if self.overload.resting.is_some() && !self.core.is_short && self.peers.descriptors.room().is_ok() {
             self.overload.resting = None;
@@ -167,7 +168,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A connection has ended: other workers may wait for its place.
+    /// A connection was closed: wakes other workers if one needs its descriptor.
     #[inline]
     pub(super) fn offer_descriptor(&mut self) {
         if self.peers.descriptors.is_wanted() {
@@ -175,7 +176,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A listener rests until there is room.
+    /// Pauses a listener until there is room.
     fn rest(&mut self, index: u32, scarce: Exhausted) {
         self.frontends.rest(index, &mut self.core.net);
         self.core.counters.rested(scarce);
@@ -202,11 +203,11 @@ impl<N: Net> Worker<N> {
                 )),
             }
         }
-        // One may have ended before others knew that it is waited for.
+        // A connection may have closed before `want` announced the need.
         self.wake_listeners();
     }
 
-    /// Whether a lack has not been told of for a while.
+    /// Whether a shortage may be logged now: at most once per [`SAID_EVERY`].
     fn is_news(&mut self) -> bool {
         let now = self.core.net.now();
         let is_news = self.overload.said.is_none_or(|said| now.saturating_duration_since(said) >= SAID_EVERY);
@@ -216,8 +217,8 @@ impl<N: Net> Worker<N> {
         is_news
     }
 
-    /// Closes the clients' connections that have been idle longest, at most this many. Looking for them takes a while, so that is
-    /// not done often. Returns how many.
+    /// Closes at most `need` connections of clients, longest idle first, and returns their number. The search visits
+    /// all clients, so it runs at most once per [`frontends::REST`].
     fn evict_clients(&mut self, scarce: Exhausted, need: usize) -> usize {
         let now = self.core.net.now();
         if self.overload.swept.is_some_and(|swept| now.saturating_duration_since(swept) < frontends::REST) {
@@ -234,9 +235,9 @@ impl<N: Net> Worker<N> {
         let mut closed = 0;
         for (_, id) in idle {
             let Some(client) = self.clients.get_mut(id) else { continue };
-            // Its next request may be here.
+            // Its next request may be unread.
             if client.transport.is_quiet() {
-                // A clean close is a courtesy.
+                // Best effort: a clean close.
                 let _ = client.transport.finish(&mut self.core.wire);
                 self.drop_client(id);
                 self.core.counters.evicted(Kind::Client, scarce);
@@ -247,26 +248,26 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// When a client will have been idle for too long, if it is idle.
+/// The end of a client's idle timeout, if the client is idle.
 fn idle_until<S: Socket>(client: &Client<S>) -> Option<Instant> {
     let (until, why) = client.timer.pending()?;
     let is_idle = why == Cause::Waited(Wait::Idle) && client.is_idle() && client.held.is_empty();
     (is_idle && client.transport.pending() == 0).then_some(until)
 }
 
-/// Enough for what is accepted in a few turns.
+/// The maximum number of connections to servers to close at once: enough for the accepts of a few turns.
 const UPSTREAMS_AT_ONCE: usize = 8;
 
-/// Likewise: a client that finds no room is rarely alone.
+/// The first number of connections to close: a client without room is rarely the only one.
 const LEAST_AT_ONCE: usize = 8;
 
-/// It takes some milliseconds.
+/// The maximum number of connections to close at once, which takes a few milliseconds.
 const MOST_AT_ONCE: usize = 64;
 
-/// A client that just had a response is about to send its next request.
+/// The minimum idle time of a connection to close: after a response, the client may be about to send its next request.
 const LEAST_IDLE: Duration = Duration::from_secs(1);
 
-/// Lines about one lack are few.
+/// The minimum interval between log lines about a shortage.
 const SAID_EVERY: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

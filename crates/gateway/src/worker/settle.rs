@@ -53,10 +53,10 @@ impl<N: Net> Worker<N> {
         self.dependent = dependent;
     }
 
-    /// Sends a client's output. Updates its interest and deadline, too, unless they depend on the output of its server's
-    /// connection; returns whether it did.
+    /// Sends a client's output, and updates its interest and deadline. Returns `false`, without the update, if they
+    /// depend on the output of its server's connection.
     fn settle_client(&mut self, id: ClientId) -> bool {
-        // A connection that was touched may have been closed since.
+        // A touched connection may be closed by now.
         let Some(client) = self.clients.get_mut(id) else { return true };
         client.touched = false;
         if let Phase::Tunnel(tunnel) = client.phase {
@@ -157,14 +157,14 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// What the client is waited for now, if for anything.
+    /// The gateway's current wait for the client, if any.
     pub(super) fn client_wait(&self, id: ClientId) -> Option<Wait> {
         let client = self.clients.get(id)?;
         let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
         client.wait(exchange)
     }
 
-    /// What the server is waited for now, if for anything.
+    /// The gateway's current wait for the server, if any.
     pub(super) fn upstream_wait(&self, id: UpstreamId) -> Option<upstream::Wait> {
         let upstream = self.upstreams.get(id)?;
         let exchange = match upstream.used_for {
@@ -177,12 +177,12 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// What is left to do for a client after [`watch_client`].
+/// The result of [`watch_client`]: the work that is left for the client.
 enum Watched {
     Done,
-    /// All its output has left, and both sides are closed.
+    /// All its output is sent, and both sides are closed.
     Finished,
-    /// A body is in transit, whose speed may be limited.
+    /// A body is in transit, which may have a minimum rate.
     Slow {
         want: Option<Wait>,
         moved: bool,
@@ -207,7 +207,7 @@ fn watch_client<N: Net>(
     }
     let waits = client.phase == Phase::Head { started: false } && !client.held.is_empty();
     if waits && client.transport.pending() < MAX_PENDING {
-        // Its requests have waited until it read the gateway's own responses to earlier ones.
+        // Its held requests continue once it has read enough of the responses to earlier ones.
         core.resumable.push(id);
     }
     let read = client.wants_read(upward);
@@ -215,7 +215,7 @@ fn watch_client<N: Net>(
     let moved = std::mem::take(&mut client.moved);
     let is_responding = exchange.is_some_and(|exchange| !exchange.response.is_awaiting());
     let has_body = want == Some(Wait::Body) || is_responding || client.transport.pending() > 0;
-    // Before, its output is part of the handshake.
+    // Before the connection is open, pending output is part of the handshake.
     let is_limited = client.transport.is_open() && !matches!(client.phase, Phase::Tunnel(_));
     if is_limited && (has_body || client.body_deadlines.is_some()) {
         return Watched::Slow { want, moved, read };
@@ -242,8 +242,8 @@ fn watch_client<N: Net>(
     watched.map_or_else(Watched::Failed, |()| Watched::Done)
 }
 
-/// Updates interest and deadline of a server's connection. `blocked`: its client has enough pending output, so it is not read.
-/// Errors: as epoll_ctl(2).
+/// Updates interest and deadline of a server's connection. `blocked`: the client's pending output fills its buffer, so
+/// the server is not read. Errors: as epoll_ctl(2).
 #[inline]
 fn watch_upstream<N: Net>(
     id: UpstreamId,
@@ -268,7 +268,7 @@ fn watch_upstream<N: Net>(
     upstream.transport.watch(&core.net, id.key(), read)
 }
 
-/// Whether so much waits for the client that its server is not read.
+/// Whether the client's pending output fills its buffer, so that the server is not read.
 #[inline]
 fn is_full(pending: usize, exchange: Option<&Exchange>) -> bool {
     let most = || exchange.map_or(MAX_PENDING, |exchange| exchange.policy().response_buffer);

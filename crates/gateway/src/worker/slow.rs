@@ -1,4 +1,4 @@
-//! Slow clients: bodies that take longer than a turn must move at the minimum rate.
+//! Slow clients: bodies that take longer than a turn must keep their minimum rate and total timeout.
 
 use super::Worker;
 use crate::config::document::Timeouts;
@@ -10,8 +10,8 @@ use std::time::Instant;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// Sets the timer of a client that may be slow: to the end of what it is waited for, or to when it will have been too slow.
-    /// `moved`: bytes have, since the last time.
+    /// Sets the timer of a client that may be slow: to the end of its current wait, or to the instant at which it will
+    /// be too slow, whichever is first. `moved`: bytes moved since the last call.
     pub(super) fn time_slow_client(&mut self, id: ClientId, want: Option<Wait>, moved: bool) {
         let slow = self.slowness(id);
         let (_, timeouts) = self.terms(id);
@@ -40,7 +40,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A client has been too slow, unless bytes have moved since its timer was set.
+    /// The timer of a slow client fired: ends its exchange or connection, unless enough bytes have moved meanwhile.
     #[cold]
     pub(super) fn slow_client_due(&mut self, id: ClientId) {
         if let Some((at, slow)) = self.slowness(id)
@@ -51,7 +51,7 @@ impl<N: Net> Worker<N> {
         self.touch_client(id);
     }
 
-    /// When a client will have been too slow.
+    /// The instant at which a client will be too slow, and the limit that it breaks then.
     fn slowness(&mut self, id: ClientId) -> Option<(Instant, Slow)> {
         let (body, response) = self.ways(id);
         let (rates, timeouts) = self.terms(id);
@@ -60,7 +60,7 @@ impl<N: Net> Worker<N> {
             client.body_deadlines = None;
             return None;
         }
-        // The last bytes of an response are held to the same after a reload.
+        // The last bytes of a response keep their limits after a reload.
         let is_rest = client.exchange().is_none() && response != BodyProgress::Over;
         if client.body_deadlines.is_none()
             && !is_rest
@@ -75,7 +75,7 @@ impl<N: Net> Worker<N> {
         body_deadlines.look(self.core.net.now(), (body, response), rates, &timeouts)
     }
 
-    /// How far the bodies of a client are, its request's and its response's.
+    /// The progress of a client's request body and of its response.
     fn ways(&self, id: ClientId) -> (BodyProgress, BodyProgress) {
         let Some(client) = self.clients.get(id).filter(|client| client.transport.is_open()) else {
             return (BodyProgress::Over, BodyProgress::Over);
@@ -88,7 +88,7 @@ impl<N: Net> Worker<N> {
             Some((_, Stage::Queued)) => BodyProgress::Held,
             Some((exchange, Stage::Forwarding)) if exchange.wants_body() => {
                 let upstream = exchange.upstream().and_then(|id| self.upstreams.get(id));
-                // While a server has bytes to take, or is not there yet, it is the server that is waited for.
+                // While the server has bytes to take, or is not connected, the delay is not the client's.
                 let has_taken = |to: &crate::upstream::Upstream<_>| to.transport.pending() == 0;
                 BodyProgress::Moving {
                     bytes: exchange.received,
@@ -106,7 +106,7 @@ impl<N: Net> Worker<N> {
         (body, response)
     }
 
-    /// What a client is held to.
+    /// The minimum rates and the timeouts that apply to a client.
     fn terms(&self, id: ClientId) -> (MinRates, Timeouts) {
         let client = self.clients.get(id);
         let exchange = client.and_then(Client::exchange).and_then(|exchange| self.exchanges.get(exchange));

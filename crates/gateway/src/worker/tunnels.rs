@@ -1,4 +1,4 @@
-//! Tunnels, from the switch of protocols to the end of both directions.
+//! Tunnels, from their start to the end of both directions.
 
 use super::Worker;
 use super::attempts::Unavailable;
@@ -11,7 +11,7 @@ use crate::upstream::{Counted, PickContext, Use};
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// A tunnel for a client that was just accepted: what the floor target does with every connection.
+    /// Opens a tunnel for a client that was just accepted, as the floor target does for every connection.
     pub(super) fn open_floor_tunnel(&mut self, id: ClientId) {
         match self.core.plan.services.first().copied() {
             Some(service) => self.open_tunnel(id, service),
@@ -19,7 +19,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A tunnel to a server of a service, for all that the client has sent and will send.
+    /// Opens a tunnel to a server of a service, beginning with the bytes that the client has sent so far.
     pub(super) fn open_tunnel(&mut self, id: ClientId, service: ServiceId) {
         let client = self.clients.get(id).and_then(|client| client.client_address).map(|origin| origin.ip());
         let chosen = self.choose(service, PickContext::of_client(client));
@@ -41,8 +41,8 @@ impl<N: Net> Worker<N> {
         self.pass_up(tunnel, &mut held, 0);
     }
 
-    /// The protocol is switched: both connections become a tunnel. `inbox[at..]` follows the upstream's head; what the
-    /// client sent behind its request has waited for this.
+    /// The upstream switched protocols: both connections become a tunnel. Forwards `inbox[at..]`, which follows the
+    /// upstream's head, and the held bytes that the client sent behind its request.
     pub(super) fn switch(&mut self, id: ExchangeId, inbox: &mut [u8], at: usize) {
         self.record(id, None, 0);
         let Some(mut exchange) = self.exchanges.remove(id) else {
@@ -71,7 +71,7 @@ impl<N: Net> Worker<N> {
         self.pass_up(tunnel, &mut held, 0);
     }
 
-    /// Passes a client's bytes, `inbox[at..]`, to its upstream.
+    /// Forwards a client's bytes, `inbox[at..]`, to its upstream.
     pub(super) fn pass_up(&mut self, id: TunnelId, inbox: &mut [u8], at: usize) {
         let Some((client, upstream)) = self.tunnels.get(id).map(Tunnel::ends) else { return };
         if let Some(to) = self.upstreams.get_mut(upstream)
@@ -83,7 +83,7 @@ impl<N: Net> Worker<N> {
         self.tunnel_moved(client, upstream);
     }
 
-    /// Passes an upstream's bytes, `inbox[at..]`, to its client.
+    /// Forwards an upstream's bytes, `inbox[at..]`, to its client.
     pub(super) fn pass_down(&mut self, id: TunnelId, inbox: &mut [u8], at: usize) {
         let Some((client, upstream)) = self.tunnels.get(id).map(Tunnel::ends) else { return };
         if let Some(to) = self.clients.get_mut(client)
@@ -95,7 +95,7 @@ impl<N: Net> Worker<N> {
         self.tunnel_moved(client, upstream);
     }
 
-    /// Passes ends of streams on, and takes a tunnel down once both have ended.
+    /// Sends pending output, forwards the end of a stream, and removes the tunnel once both streams have ended.
     pub(super) fn settle_tunnel(&mut self, id: TunnelId) {
         let Some((client_id, upstream_id)) = self.tunnels.get(id).map(Tunnel::ends) else { return };
         let (Some(client), Some(upstream)) =
@@ -104,7 +104,7 @@ impl<N: Net> Worker<N> {
             return self.end_tunnel(id, Reason::Internal("a tunnel without its connections"));
         };
         if client.ended && !client.transport.is_open() {
-            // It went away within its handshake: a load balancer that looks whether somebody is there, say.
+            // The client left during its handshake, as a load balancer's health check does.
             self.tunnels.remove(id);
             self.drop_upstream(upstream_id);
             return self.drop_client(client_id);
@@ -136,7 +136,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Ends a tunnel early: neither side may take what it got for all there was.
+    /// Ends a tunnel early, by resets: neither side may mistake a part of the stream for all of it.
     pub(super) fn end_tunnel(&mut self, id: TunnelId, reason: Reason) {
         let Some(tunnel) = self.tunnels.remove(id) else { return };
         let client = self.clients.get(tunnel.client);

@@ -1,4 +1,4 @@
-//! The queues of services: requests that wait because each server has its maximum number of connections.
+//! The queues of services: requests that wait because each server has its maximum number of connections in use.
 
 use super::Worker;
 use crate::downstream::{Client, Phase};
@@ -10,7 +10,8 @@ use std::rc::Rc;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// Queues an exchange, or ends it. `has_waited`: it was the first in the queue.
+    /// Queues an exchange, or ends it if no server is open or the queue is full. `has_waited`: it was first in the
+    /// queue.
     #[cold]
     pub(super) fn queue(&mut self, id: ExchangeId, has_waited: bool) {
         let Some(exchange) = self.exchanges.get_mut(id) else {
@@ -37,7 +38,7 @@ impl<N: Net> Worker<N> {
         self.want(service);
     }
 
-    /// Sends the requests for which connections have become free; returns their number.
+    /// Sends queued requests as connections become free; returns their number.
     #[cold]
     pub(super) fn admit_waiting(&mut self) -> usize {
         let plan = Rc::clone(&self.core.plan);
@@ -61,7 +62,7 @@ impl<N: Net> Worker<N> {
         admitted
     }
 
-    /// Goes on with an exchange that is no longer in its queue. Returns whether it is not in one again.
+    /// Continues an exchange that was taken from its queue. Returns `false` if it is queued again.
     pub(super) fn admit(&mut self, id: ExchangeId) -> bool {
         let Some(exchange) = self.exchanges.get_mut(id) else {
             self.broken(id, "a queue with an exchange that has ended");
@@ -71,7 +72,7 @@ impl<N: Net> Worker<N> {
         exchange.stage = Stage::Forwarding;
         match self.services.get(exchange.service) {
             Some(_) => self.start(id, true),
-            // The configuration has another route for it now.
+            // A reload removed the service, so the request needs another route.
             None => self.begin_again(id),
         }
         let is_queued = |exchange: &Exchange| matches!(exchange.stage, Stage::Queued);
@@ -83,7 +84,7 @@ impl<N: Net> Worker<N> {
         true
     }
 
-    /// Seeks the route of a request again.
+    /// Routes a request again.
     fn begin_again(&mut self, id: ExchangeId) {
         let Some(mut exchange) = self.exchanges.remove(id) else {
             return self.broken(id, "a queue with an exchange that has ended");
@@ -101,7 +102,7 @@ impl<N: Net> Worker<N> {
         self.begin(client, &bytes, Some(&exchange));
     }
 
-    /// Takes an exchange out of its queue.
+    /// Removes an exchange from its queue.
     pub(super) fn stop_waiting(&mut self, id: ExchangeId, from: ServiceId) {
         let Some(service) = self.services.get_mut(from) else { return };
         let before = service.waiting.len();
