@@ -21,7 +21,7 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     ("admin", &["config", "heads::own", "observe", "process", "worker"]),
     // Of `admin`, the start of its threads alone.
     ("process", &["admin", "config", "health", "limits", "observe", "resolve", "worker"]),
-    ("harness", &["config", "health", "limits", "observe", "worker"]),
+    ("harness", &["config", "health", "keys", "limits", "observe", "worker"]),
 ];
 
 /// Modules that are not in the table use none of these.
