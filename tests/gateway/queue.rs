@@ -82,31 +82,19 @@ fn requests_that_end_without_a_connection_have_whole_lines() {
     let log = folder.path().join("access.log");
     let switch = Switch::default();
     let upstream = counting_once(&switch);
-    let config = format!(
-        "workers = 1
-        [listener.web]
-        bind = '127.0.0.1:0'
-        [service.app]
-        servers = 'http://{}'
-        max_connections = 1
-        max_waiting = 1
-        [[route]]
+    let rest = format!(
+        "[[route]]
         path = '/held'
         service = 'app'
         request_buffer = '16KiB'
         timeouts.stall = '300ms'
-        [[route]]
-        service = 'app'
         [timeouts]
         queue = '300ms'
-        [admin]
-        bind = '127.0.0.1:0'
         [log]
         access = '{}'",
-        upstream.address,
         log.display()
     );
-    let weir = Weir::configured(&config, 1);
+    let weir = gateway("max_connections = 1\nmax_waiting = 1", &rest, &upstream);
     let mut busy = Client::connect(weir.address(), None);
     busy.send(GET);
     upstream.wait_for_requests(1);

@@ -2,7 +2,7 @@
 
 use crate::downstream::Client;
 use crate::exchange::Exchange;
-use crate::keys::{OfService, Store};
+use crate::keys::{OfService, Store, UpstreamId};
 use crate::upstream::{Service, Upstream};
 use crate::worker::Core;
 use weir_reactor::Net;
@@ -13,6 +13,7 @@ pub(crate) struct Flow<'a, N: Net> {
     pub exchange: &'a mut Exchange,
     pub client: &'a mut Client<N::Socket>,
     pub upstream: &'a mut Upstream<N::Socket>,
+    pub upstream_id: UpstreamId,
     pub services: &'a Store<OfService, Service>,
     pub core: &'a mut Core<N>,
 }
@@ -23,11 +24,10 @@ impl<N: Net> Flow<'_, N> {
     pub(crate) fn touch_client(&mut self) {
         self.client.touch(self.exchange.client, &mut self.core.touched.clients);
     }
+
     /// As [`Self::touch_client`], for the server's connection.
     #[inline]
     pub(crate) fn touch_upstream(&mut self) {
-        if let Some(id) = self.exchange.upstream() {
-            self.upstream.touch(id, &mut self.core.touched.upstreams);
-        }
+        self.upstream.touch(self.upstream_id, &mut self.core.touched.upstreams);
     }
 }

@@ -1,7 +1,7 @@
 //! Responses, from the server to the client.
 
 use super::Flow;
-use crate::exchange::{Event, Head, HeadStep, Outcome, ResponseHalf};
+use crate::exchange::{Body, Event, Head, HeadStep, Outcome, ResponseHalf};
 use crate::heads::rewrite::{self, Connection, Cookie, ResponseEdits};
 use crate::keys::{ClientId, OfService, ServiceId, Store};
 use crate::mirror::Fate;
@@ -12,9 +12,7 @@ use crate::worker::Core;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
-use weir_http1::{
-    BodyDecoder, BodyError, Framing, Limits, Mended, Parse, ResponseError, ResponseHead, Rules, Version,
-};
+use weir_http1::{Framing, Mended, Parse, ResponseError, ResponseHead, Rules};
 use weir_reactor::Net;
 use weir_transport::{End, Fault};
 
@@ -152,7 +150,9 @@ impl<N: Net> Flow<'_, N> {
         };
         if facts.framing == Framing::Chunked
             && status >= 200
-            && let Err(error) = check(&inbox[after..], &exchange.limits)
+            // If the part of the body received with the head is invalid, the client gets the gateway's error response
+            // instead of half of the server's response.
+            && let Err(error) = Body::new(Framing::Chunked, true, &exchange.limits).discard(&inbox[after..])
         {
             return ControlFlow::Break(Next::End(Reason::BadResponseBody(error)));
         }
@@ -169,11 +169,7 @@ impl<N: Net> Flow<'_, N> {
                 return ControlFlow::Break(Next::Switch { at: after });
             }
             HeadStep::Final { framing } => {
-                let connection = match (exchange.persistent, exchange.version) {
-                    (false, _) => Connection::Closes,
-                    (true, Version::Http11) => Connection::Persists,
-                    (true, Version::Http10) => Connection::PersistsByConsent,
-                };
+                let connection = Connection::of(exchange.persistent, exchange.version);
                 if let Some(seconds) = head.idle_timeout {
                     upstream.life.keep_alive_hint = Some(Duration::from_secs(seconds.into()));
                 }
@@ -223,9 +219,7 @@ impl<N: Net> Flow<'_, N> {
         self.touch_client();
         Next::Wait
     }
-}
 
-impl<N: Net> Flow<'_, N> {
     /// The response is complete, followed by `stray` bytes: the client continues with its next request, if its
     /// connection persists.
     fn complete(&mut self, stray: usize) -> Completed {
@@ -258,20 +252,6 @@ impl<N: Net> Flow<'_, N> {
             stray,
         }
     }
-}
-
-/// Checks the first part of a chunked body, received with the head: if it is invalid, the client gets the gateway's
-/// error response instead of half of the server's response.
-fn check(mut input: &[u8], limits: &Limits) -> Result<(), BodyError> {
-    let mut decoder = BodyDecoder::new(Framing::Chunked, limits);
-    while !decoder.is_complete() {
-        let step = decoder.decode(input)?;
-        if step.consumed == 0 {
-            break;
-        }
-        input = &input[step.consumed..];
-    }
-    Ok(())
 }
 
 /// Counts the rules that a response broke, as its service allows.

@@ -16,6 +16,8 @@ enum Refused {
     Queued,
     /// The exchange ends.
     Ended(Reason),
+    /// A part of the exchange is missing, which cannot happen.
+    Broken(&'static str),
 }
 
 impl<N: Net> Worker<N> {
@@ -26,6 +28,7 @@ impl<N: Net> Worker<N> {
             Ok(attempt) => self.send(id, attempt),
             Err(Refused::Queued) => self.queue(id, has_waited),
             Err(Refused::Ended(reason)) => self.end_exchange(id, reason),
+            Err(Refused::Broken(what)) => self.broken(id, what),
         }
     }
 
@@ -33,14 +36,14 @@ impl<N: Net> Worker<N> {
     #[inline]
     fn first_attempt(&mut self, id: ExchangeId, has_waited: bool) -> Result<Attempt, Refused> {
         let Some(exchange) = self.exchanges.get_mut(id) else {
-            return Err(Refused::Ended(Reason::Internal("a client without its exchange")));
+            return Err(Refused::Broken("a client without its exchange"));
         };
         let (Some(held), Some(found), Some(chosen)) = (
             exchange.head.as_deref(),
             exchange.plan.snapshot.routes.get(exchange.route),
             self.services.get_mut(exchange.service),
         ) else {
-            return Err(Refused::Ended(Reason::Internal("a request without its head or its service")));
+            return Err(Refused::Broken("a request without its head or its service"));
         };
         exchange.limits = chosen.config.limits;
         if !has_waited {

@@ -219,8 +219,9 @@ impl<N: Net> Worker<N> {
     fn flow(&mut self, id: ExchangeId) -> Option<Flow<'_, N>> {
         let exchange = self.exchanges.get_mut(id)?;
         let client = self.clients.get_mut(exchange.client)?;
-        let upstream = self.upstreams.get_mut(exchange.upstream()?)?;
-        Some(Flow { exchange, client, upstream, services: &self.services, core: &mut self.core })
+        let upstream_id = exchange.upstream()?;
+        let upstream = self.upstreams.get_mut(upstream_id)?;
+        Some(Flow { exchange, client, upstream, upstream_id, services: &self.services, core: &mut self.core })
     }
 
     /// Reports an internal error: ends the exchange with a reason that is counted and logged, so that it cannot hang.

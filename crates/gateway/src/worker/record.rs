@@ -1,10 +1,13 @@
 //! Records of completed requests: counters, and lines in both logs.
 
 use super::Worker;
-use crate::keys::{ClientId, ExchangeId};
+use crate::exchange::Exchange;
+use crate::keys::{ClientId, ExchangeId, OfServer, OfService, OfUpstream, Store};
 use crate::observe::Context;
 use crate::observe::access::{Entry, Line};
 use crate::reason::Reason;
+use crate::upstream::{Server, Service, Upstream};
+use std::borrow::Cow;
 use weir_reactor::Net;
 
 /// The head of a request without an exchange.
@@ -54,9 +57,7 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get(exchange.client) else { return };
         // Each exchange begins with an entry if there is a log.
         let Some(entry) = exchange.entry.as_deref() else { return };
-        let upstream = exchange.upstream().and_then(|id| self.upstreams.get(id));
-        let server = upstream.and_then(|upstream| self.servers.get(upstream.server));
-        let server = server.map(|server| server.config.label()).unwrap_or_default();
+        let (service, server) = names(exchange, &self.services, &self.upstreams, &self.servers);
         let line = Line {
             entry,
             client: client.client_address,
@@ -66,7 +67,7 @@ impl<N: Net> Worker<N> {
             reason: reason.map(Reason::as_str),
             received: exchange.received,
             sent: exchange.response.passed() + own,
-            service: self.services.get(exchange.service).map_or("", |service| &service.config.name),
+            service,
             server: &server,
             retries: exchange.retries,
             times: Some(exchange.times),
@@ -78,15 +79,13 @@ impl<N: Net> Worker<N> {
     /// Counts and logs an early end of an exchange.
     pub(super) fn note_end_of_exchange(&mut self, id: ExchangeId, reason: &Reason) {
         let Some(exchange) = self.exchanges.get(id) else { return };
-        let upstream = exchange.upstream().and_then(|id| self.upstreams.get(id));
-        let server = upstream.and_then(|upstream| self.servers.get(upstream.server));
-        let server = server.map(|server| server.config.label()).unwrap_or_default();
+        let (service, server) = names(exchange, &self.services, &self.upstreams, &self.servers);
         let context = Context {
             client: self.clients.get(exchange.client).and_then(|client| client.peer),
             request: Some(exchange.line.as_str()),
             host: &exchange.host(),
             route: Some(exchange.route),
-            service: self.services.get(exchange.service).map_or("", |service| &service.config.name),
+            service,
             server: &server,
             times: Some(exchange.times),
         };
@@ -130,4 +129,17 @@ impl<N: Net> Worker<N> {
         };
         access.record(&line, now);
     }
+}
+
+/// The names of an exchange's service and server for the logs; empty without one.
+fn names<'a, S>(
+    exchange: &Exchange,
+    services: &'a Store<OfService, Service>,
+    upstreams: &Store<OfUpstream, Upstream<S>>,
+    servers: &'a Store<OfServer, Server>,
+) -> (&'a str, Cow<'a, str>) {
+    let service = services.get(exchange.service).map_or("", |service| &service.config.name);
+    let upstream = exchange.upstream().and_then(|id| upstreams.get(id));
+    let server = upstream.and_then(|upstream| servers.get(upstream.server));
+    (service, server.map(|server| server.config.label()).unwrap_or_default())
 }

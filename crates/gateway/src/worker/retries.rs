@@ -2,7 +2,7 @@
 
 use super::Worker;
 use super::attempts::Unavailable;
-use crate::exchange::{Attempt, Budget};
+use crate::exchange::Attempt;
 use crate::keys::{ExchangeId, ServiceId, UpstreamId};
 use crate::proxy::send_request;
 use crate::reason::Reason;
@@ -15,13 +15,11 @@ impl<N: Net> Worker<N> {
     pub(super) fn retry(&mut self, id: ExchangeId) {
         let Some(flow) = self.flow(id) else { return self.broken(id, "a retry without its connections") };
         let (client, service, key) = (flow.exchange.client, flow.exchange.service, flow.exchange.key);
-        let (lost, server) = (flow.exchange.upstream(), flow.upstream.server);
+        let (lost, server) = (flow.upstream_id, flow.upstream.server);
         if !self.spend_retry(service) {
             return self.end_exchange(id, Reason::UpstreamClosed);
         }
-        if let Some(lost) = lost {
-            self.drop_upstream(lost);
-        }
+        self.drop_upstream(lost);
         let now = self.core.net.now();
         let server = match self.servers.get_mut(server).is_some_and(|server| server.is_available(now)) {
             true => Ok(server),
@@ -39,7 +37,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn ask_another(&mut self, id: ExchangeId, status: u16) -> bool {
         let Some(flow) = self.flow(id) else { return false };
         let (client, service) = (flow.exchange.client, flow.exchange.service);
-        let (lost, server) = (flow.exchange.upstream(), flow.upstream.server);
+        let (lost, server) = (flow.upstream_id, flow.upstream.server);
         let context = PickContext {
             key: flow.exchange.key,
             asked: [Some(server), flow.exchange.asked],
@@ -63,9 +61,7 @@ impl<N: Net> Worker<N> {
             server.succeeded();
             server.count(status);
         }
-        if let Some(lost) = lost {
-            self.drop_upstream(lost);
-        }
+        self.drop_upstream(lost);
         self.resend(id, dialled);
         true
     }
@@ -76,7 +72,7 @@ impl<N: Net> Worker<N> {
             return self.broken(id, "an attempt that failed without its connections");
         };
         let (client, service) = (flow.exchange.client, flow.exchange.service);
-        let (lost, server) = (flow.exchange.upstream(), flow.upstream.server);
+        let (lost, server) = (flow.upstream_id, flow.upstream.server);
         let context = PickContext {
             key: flow.exchange.key,
             avoid: Some(server),
@@ -91,9 +87,7 @@ impl<N: Net> Worker<N> {
             // This records the server's failure, too.
             return self.end_exchange(id, reason);
         };
-        if let Some(lost) = lost {
-            self.drop_upstream(lost);
-        }
+        self.drop_upstream(lost);
         if let Some(failure) = reason.failure() {
             self.record_failure(service, server, failure, Counted::No);
         }
@@ -102,22 +96,19 @@ impl<N: Net> Worker<N> {
 
     /// Spends one retry of a service's budget; returns `false` if none is left.
     fn spend_retry(&mut self, service: ServiceId) -> bool {
-        self.services.get_mut(service).is_some_and(|service| Budget::spend(&mut service.retries))
+        self.services.get_mut(service).is_some_and(|service| service.retries.spend())
     }
 
     /// Sends the request of an exchange again, on a connection that was just dialled.
     fn resend(&mut self, id: ExchangeId, dialled: UpstreamId) {
-        if let Some(exchange) = self.exchanges.get_mut(id) {
-            exchange.attempt = Some(Attempt { upstream: dialled, reused: false });
-        }
         self.assign(dialled, Use::Exchange(id));
-        let servers = &self.servers;
         let (Some(exchange), Some(upstream)) = (self.exchanges.get_mut(id), self.upstreams.get_mut(dialled))
         else {
             return self.broken(id, "a further attempt without its connection");
         };
+        exchange.attempt = Some(Attempt { upstream: dialled, reused: false });
         let (Some(client), Some(server), Some(head)) =
-            (self.clients.get_mut(exchange.client), servers.get(upstream.server), exchange.head.take())
+            (self.clients.get_mut(exchange.client), self.servers.get(upstream.server), exchange.head.take())
         else {
             return self.broken(id, "a further attempt without its request");
         };
