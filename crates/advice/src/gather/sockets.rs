@@ -1,7 +1,9 @@
 //! The kernel's socket tables and counters, as any user may read them.
 
+use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 /// Addresses as the kernel prints them: local, remote.
 pub(super) type Pair = (String, String);
@@ -64,14 +66,26 @@ fn socket(line: &str) -> Option<Socket> {
     })
 }
 
+/// Those of the processes' TCP sockets.
 pub(super) fn inodes(pids: &[u32]) -> BTreeSet<u64> {
     let files =
         pids.iter().flat_map(|pid| fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten());
-    let links = files.filter_map(|file| fs::read_link(file.path()).ok());
-    let inode = |link: std::path::PathBuf| {
-        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse::<u64>().ok()
+    let inode = |file: fs::DirEntry| {
+        let path = file.path();
+        let link = fs::read_link(&path).ok()?;
+        let inode = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse::<u64>().ok()?;
+        is_tcp(&path).then_some(inode)
     };
-    links.filter_map(inode).collect()
+    files.filter_map(inode).collect()
+}
+
+/// Whether a socket of /proc/PID/fd is one of TCP, or of MPTCP; `true` if that is unknown.
+fn is_tcp(path: &Path) -> bool {
+    let mut name = [0; 32];
+    match rustix::fs::getxattr(path, "system.sockprotoname", &mut name[..]) {
+        Ok(length) => name[..length].windows(3).any(|part| part == b"TCP"),
+        Err(error) => error != Errno::NOENT,
+    }
 }
 
 /// `ActiveOpens` of /proc/PID/net/snmp.
@@ -104,6 +118,23 @@ mod tests {
         let expected = Socket { is_listening: false, ..socket_of("0100007F:1F90", "0100007F:9C40", 4711) };
         assert_eq!(socket(line), Some(expected));
         assert!(opened(&[std::process::id()]).is_some());
+    }
+
+    /// Regression test: a process that sends datagrams was said to open connections.
+    #[test]
+    fn only_tcp_sockets_are_the_processes_own() {
+        use std::net::{TcpListener, UdpSocket};
+        use std::os::fd::AsFd;
+        use std::os::unix::net::UnixStream;
+        let inode = |socket: &dyn AsFd| rustix::fs::fstat(socket.as_fd()).expect("is open").st_ino;
+        let (four, six) = (TcpListener::bind("127.0.0.1:0").ok(), TcpListener::bind("[::1]:0").ok());
+        let udp = UdpSocket::bind("127.0.0.1:0").expect("binds");
+        let (unix, _other) = UnixStream::pair().expect("opens");
+        let own = inodes(&[std::process::id()]);
+        for tcp in [four, six].iter().flatten() {
+            assert!(own.contains(&inode(tcp)));
+        }
+        assert!(!own.contains(&inode(&udp)) && !own.contains(&inode(&unix)));
     }
 
     #[test]

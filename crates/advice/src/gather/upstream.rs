@@ -7,6 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use weir_load::plural;
@@ -38,8 +39,8 @@ pub(crate) struct Upstream {
     accepted: Accepted,
 }
 
-/// Looks at the processes' own files for each one at the table of all sockets, which may have thousands.
-const LOOKS_PER_TABLE: usize = 2;
+/// Looks at the processes' own files for each one at the table of all sockets.
+const LOOKS_PER_TABLE: u32 = 10;
 
 /// A look is followed by a pause of this many times its CPU time: with thousands of sockets a look takes milliseconds,
 /// and looks without a pause would take the core from the processes under test. Its wall-clock time would not do: on a
@@ -110,41 +111,35 @@ impl Upstream {
     /// `work`, and what was seen.
     pub(crate) fn during<T>(mut self, interval: Duration, work: impl FnOnce() -> T) -> (T, Self) {
         let is_over = AtomicBool::new(false);
+        let own = Mutex::new(BTreeSet::new());
+        let pids = self.pids.clone();
+        let keep_own = || {
+            let now = inodes(&pids);
+            lock(&own).extend(now);
+        };
         let done = thread::scope(|scope| {
+            // The table has the sockets of all processes. Where these are thousands, a connection is opened and closed while
+            // the table is read, so a thread of its own looks at the processes' files for its owner.
+            scope.spawn(|| repeat(interval / LOOKS_PER_TABLE, &is_over, keep_own));
             let watch = &mut self;
             scope.spawn(|| {
-                // A short-lived connection is seen by a look that does not wait for a core. It takes a privilege.
-                let _ = rustix::process::nice(FIRST);
-                for turn in 0.. {
-                    if is_over.load(Ordering::Relaxed) {
-                        break;
-                    }
-                    let before = cpu_time();
-                    match turn % LOOKS_PER_TABLE {
-                        0 => watch.look(),
-                        _ => watch.own.append(&mut inodes(&watch.pids)),
-                    }
-                    thread::sleep(interval.max((cpu_time() - before) * PAUSE_PER_LOOK));
-                }
-                watch.look();
-                watch.ended = ended(&watch.pids).difference(&watch.ended_before).cloned().collect();
+                let mut look = || {
+                    keep_own();
+                    let all = sockets(&pids);
+                    keep_own();
+                    watch.look_at(&all, &lock(&own));
+                };
+                repeat(interval, &is_over, &mut look);
+                look();
+                watch.ended = ended(&pids).difference(&watch.ended_before).cloned().collect();
                 watch.accepted.end(&watch.ended, &watch.before);
             });
             let done = work();
             is_over.store(true, Ordering::Relaxed);
             done
         });
+        self.own = own.into_inner().unwrap_or_else(PoisonError::into_inner);
         (done, self)
-    }
-
-    /// Looks at the connections of now.
-    fn look(&mut self) {
-        // A socket of the table may be closed, or not opened yet, when the files are listed.
-        let mut own = inodes(&self.pids);
-        let all = sockets(&self.pids);
-        own.append(&mut inodes(&self.pids));
-        self.look_at(&all, &own);
-        self.own.append(&mut own);
     }
 
     fn look_at(&mut self, all: &[Socket], own: &BTreeSet<u64>) {
@@ -204,11 +199,13 @@ impl Watched {
     /// miss connections that are opened and closed between two of them, so the most of several counts is closest.
     fn per_request(&self) -> Option<(f64, u64)> {
         let Self { upstream, requests, counted, .. } = self;
-        if upstream.upstreams.is_empty() || *requests == 0 {
-            return None;
-        }
         // Fewer may be a pool that grows.
         let beyond = |count: u64| if count > GROWTH as u64 { count } else { 0 };
+        // A busy machine may show no short-lived connection in the table, but its socket in the process's files.
+        let has_upstream = !upstream.upstreams.is_empty() || beyond(self.new_sockets()) > 0;
+        if !has_upstream || *requests == 0 {
+            return None;
+        }
         let ratio = |count: u64, of: u64| (beyond(count) as f64 / of.max(1) as f64, of);
         // An open connection that was seen works for a request: as many requests have a new one.
         let seen = (upstream.new_share().unwrap_or(0.0), *requests);
@@ -251,6 +248,21 @@ impl Watched {
         let new = own.difference(own_before).count() as u64;
         if self.has_other_clients { 0 } else { new.saturating_sub(self.accepted) }
     }
+}
+
+/// Calls `look` every `interval`, or less often if it takes long, until `is_over`.
+fn repeat(interval: Duration, is_over: &AtomicBool, mut look: impl FnMut()) {
+    // A short-lived connection is seen by a look that does not wait for a core. It takes a privilege.
+    let _ = rustix::process::nice(FIRST);
+    while !is_over.load(Ordering::Relaxed) {
+        let before = cpu_time();
+        look();
+        thread::sleep(interval.max((cpu_time() - before) * PAUSE_PER_LOOK));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The CPU time of the calling thread so far.
@@ -382,10 +394,12 @@ mod tests {
     }
 
     #[test]
-    fn sockets_between_looks_at_the_table_count_if_there_is_an_upstream() {
-        let mut upstream = Upstream::watch(&[]);
-        upstream.own.extend(100..117);
-        assert_eq!(per_request(upstream, 10), None);
+    fn sockets_between_looks_at_the_table_count() {
+        for (sockets, ratio) in [(0, None), (9, None), (10, Some(0.9)), (17, Some(1.6))] {
+            let mut upstream = Upstream::watch(&[]);
+            upstream.own.extend(100..100 + sockets);
+            assert_eq!(per_request(upstream, 0), ratio, "{sockets}");
+        }
         let mut upstream = Upstream::watch(&[]);
         upstream.own.extend(100..117);
         upstream.look_at(&[socket_of("a:1", "0:0", 1), socket_of("a:70", "u:2", 100)], &[1, 100].into());
