@@ -5,7 +5,7 @@ use crate::common::{
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use weir_http1::Method;
+use weir_http::Method;
 
 /// Empty, one byte, small, around the size of a read, and larger than all buffers in between.
 const SIZES: [usize; 6] = [0, 1, 1000, 64 * 1024, 64 * 1024 + 1, 5_000_000];

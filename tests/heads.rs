@@ -2,7 +2,7 @@
 
 use crate::common::{self, Answer, Case, MODES, Mode, Peer};
 use std::time::{Duration, SystemTime};
-use weir_http1::Method;
+use weir_http::Method;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use weir_http1::Method;
+use weir_http::Method;
 use weir_reactor::limits::raise_open_files;
 
 const MIB: u64 = 1024;

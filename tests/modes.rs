@@ -3,7 +3,7 @@
 use crate::common::{Answer, Case, Client, DEADLINE, MODES, Stream, Upstream, Weir, pattern};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use weir_http1::Method;
+use weir_http::Method;
 use weir_tls::{HandshakeKind, PeerName};
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";

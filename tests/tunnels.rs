@@ -1,7 +1,7 @@
 //! Upgrades: from HTTP to bytes both ways.
 
 use crate::common::{Case, Certificates, Client, Ending, MODES, Mode, Peer, Switch, Upstream, Weir, pattern};
-use weir_http1::Method;
+use weir_http::Method;
 
 const UPGRADE: &str = "GET /chat HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\
                        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";

@@ -2,7 +2,8 @@
 
 use super::{Ending, Stream};
 use std::net::SocketAddr;
-use weir_http1::{BodyDecoder, Limits, Method, Parse, ResponseHead};
+use weir_http::Method;
+use weir_http1::{BodyDecoder, Limits, Parse, ResponseHead};
 use weir_tls::Session;
 
 /// One client connection.

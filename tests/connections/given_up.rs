@@ -4,7 +4,7 @@ use super::scripts::{GET, OK};
 use crate::common::{self, Case, DEADLINE, Ending, MODES, Switch, pattern, poll_until, until_still};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use weir_http1::Method;
+use weir_http::Method;
 
 #[test]
 fn a_client_that_disconnects_within_its_body_closes_the_upstream_connection() {

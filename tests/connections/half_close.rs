@@ -3,7 +3,7 @@
 use super::scripts::{GET, OK, echo_target};
 use crate::common::{Case, Client, DEADLINE, Ending, MODES, Mode, Switch, Upstream, Weir, poll_until};
 use std::io::Read as _;
-use weir_http1::Method;
+use weir_http::Method;
 
 const SERVE: &str = "half_close = 'serve'";
 const FIRST_HALF: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha";

@@ -5,7 +5,7 @@ use crate::common::{self, Case, MODES, pattern, until_still};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use weir_http1::Method;
+use weir_http::Method;
 
 #[test]
 fn pipelined_requests_are_answered_in_order() {

@@ -2,7 +2,7 @@
 
 use super::scripts::{GET, OK};
 use crate::common::{Case, MODES, Switch};
-use weir_http1::Method;
+use weir_http::Method;
 
 #[test]
 fn successive_clients_share_an_upstream_connection() {

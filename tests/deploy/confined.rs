@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
-use weir_http1::Method;
+use weir_http::Method;
 
 /// In containers `nobody` has it; here it owns nothing but the test's folder.
 const USER: u32 = 65_534;

@@ -8,7 +8,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use weir_http1::Method;
+use weir_http::Method;
 
 /// Number of arrivals of each request, by target.
 type Seen = Arc<Mutex<BTreeMap<String, u32>>>;

@@ -3,7 +3,7 @@
 
 use super::{ask, metric};
 use crate::common::{Client, DEADLINE, Peer, Upstream, Weir, poll_until};
-use weir_http1::Method;
+use weir_http::Method;
 
 const BARE_LF: &str = "HTTP/1.1 200 OK\nX-A: 1\nContent-Length: 2\n\nok";
 

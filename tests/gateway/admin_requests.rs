@@ -5,7 +5,7 @@ use super::named;
 use crate::common::{Client, DEADLINE, Weir, poll_until};
 use std::io::Write as _;
 use std::net::TcpStream;
-use weir_http1::Method;
+use weir_http::Method;
 
 fn gateway(admin: &str) -> Weir {
     let upstream = named("a");

@@ -3,7 +3,7 @@
 use super::preface::announced;
 use super::{metric, named};
 use crate::common::{Client, DEADLINE, Upstream, Weir, poll_until};
-use weir_http1::Method;
+use weir_http::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 

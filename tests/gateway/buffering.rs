@@ -2,7 +2,7 @@
 
 use super::{counting, gateway_to, metric};
 use crate::common::{Client, DEADLINE, Peer, Upstream, pattern, poll_until};
-use weir_http1::Method;
+use weir_http::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 

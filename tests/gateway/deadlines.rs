@@ -3,7 +3,7 @@
 use super::{ask, gateway_to};
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, Weir, poll_until};
 use std::net::TcpListener;
-use weir_http1::Method;
+use weir_http::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 

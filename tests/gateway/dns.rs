@@ -8,7 +8,7 @@ use rustix::process::Signal;
 pub(super) use server::NameServer;
 use server::{NXDOMAIN, SERVFAIL, Says};
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
-use weir_http1::Method;
+use weir_http::Method;
 
 const NAME: &str = "app.test";
 const OLD: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);

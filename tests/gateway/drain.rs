@@ -7,7 +7,7 @@ use crate::common::{Client, DEADLINE, Ending, Peer, Switch, Upstream, Weir, poll
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use weir_http1::Method;
+use weir_http::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const OLD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold";

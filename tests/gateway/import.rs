@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use weir_http1::Method;
+use weir_http::Method;
 
 /// A configuration of the importer's own tests.
 fn shape(name: &str) -> PathBuf {

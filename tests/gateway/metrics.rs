@@ -19,11 +19,7 @@ fn address(weir: &Weir) -> SocketAddr {
 fn ask(at: SocketAddr, request: &str) -> Answer {
     let mut client = Client::connect(at, None);
     client.send(format!("{request} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
-    client.answer(if request.starts_with("HEAD") {
-        weir_http1::Method::Head
-    } else {
-        weir_http1::Method::Get
-    })
+    client.answer(if request.starts_with("HEAD") { weir_http::Method::Head } else { weir_http::Method::Get })
 }
 
 #[test]
@@ -136,6 +132,6 @@ fn it_shows_a_drain_to_its_end() {
     poll_until(DEADLINE, "it drains", || ask(at, "GET /ready").status == 503);
     assert_eq!((ask(at, "GET /health").status, ask(at, "GET /metrics").status), (200, 200));
     answer.throw();
-    assert_eq!(client.answer(weir_http1::Method::Get).text(), "old");
+    assert_eq!(client.answer(weir_http::Method::Get).text(), "old");
     assert_eq!(weir.exit_code(), Some(0));
 }

@@ -3,7 +3,7 @@
 use super::{metric, named};
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, Weir, pattern, poll_until};
 use std::net::SocketAddr;
-use weir_http1::Method;
+use weir_http::Method;
 
 fn gateway(app: &Upstream, shadow: SocketAddr, mirror: &str, rest: &str) -> Weir {
     let config = format!(

@@ -93,7 +93,7 @@ fn a_template_is_a_line_of_its_own() {
     let request = "HEAD /x HTTP/1.1\r\nHost: h\r\nUser-Agent: a\"b\r\nConnection: close\r\n\r\n";
     let mut client = Client::connect(weir.address(), None);
     client.send(request);
-    assert_eq!(client.answer(weir_http1::Method::Head).status, 200);
+    assert_eq!(client.answer(weir_http::Method::Head).status, 200);
     assert_eq!(lines(&file, 1), ["127.0.0.1 {HEAD} \"/x\" 200 0 - \"a\\x22b\""]);
 }
 

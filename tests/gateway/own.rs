@@ -3,7 +3,7 @@
 use super::{ask, held_back};
 use crate::common::{Client, Peer, Switch, Upstream, Weir};
 use std::net::TcpListener;
-use weir_http1::Method;
+use weir_http::Method;
 
 const HSTS: &str = "response_headers.set = { Strict-Transport-Security = 'max-age=1' }\n";
 

@@ -7,7 +7,7 @@ use crate::common::{
 };
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use weir_http1::Method;
+use weir_http::Method;
 use weir_tls::Session;
 
 const V1: &[u8] = b"PROXY TCP4 192.0.2.7 198.51.100.1 4711 443\r\n";

@@ -4,7 +4,7 @@ use super::{counting_once, metric, named};
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, Weir, pattern, poll_until};
 use serde_json::Value;
 use std::fs;
-use weir_http1::Method;
+use weir_http::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 

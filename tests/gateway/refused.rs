@@ -91,7 +91,7 @@ fn refused_requests_have_all_that_is_known_of_them() {
     {
         let mut client = Client::connect(weir.address(), None);
         client.send(request);
-        let asked = if method == "HEAD" { weir_http1::Method::Head } else { weir_http1::Method::Get };
+        let asked = if method == "HEAD" { weir_http::Method::Head } else { weir_http::Method::Get };
         let answer = client.answer(asked);
         assert_eq!(answer.status, status, "{request:?}: {}", answer.text());
         let line = lines(&file, number + 1).pop().unwrap();

@@ -11,7 +11,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tempfile::TempDir;
-use weir_http1::Method;
+use weir_http::Method;
 use weir_tls::Version;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";

@@ -353,7 +353,7 @@ fn a_client_that_does_not_read_stops_being_answered() {
     let before = weir.memory_kib("VmRSS");
     client.send(&requests);
     for _ in 0..5000 {
-        assert_eq!(client.answer(weir_http1::Method::Get).body.len(), body.len());
+        assert_eq!(client.answer(weir_http::Method::Get).body.len(), body.len());
     }
     let grown = weir.memory_kib("VmHWM").saturating_sub(before);
     // All responses together have 50 MB.

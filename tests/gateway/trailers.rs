@@ -2,7 +2,7 @@
 
 use super::gateway_to;
 use crate::common::{Client, Peer, Upstream};
-use weir_http1::Method;
+use weir_http::Method;
 
 const RESPONSE: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n2\r\nok\r\n0\r\n\
     X-Sum: 7\r\nContent-Length: 9\r\nSet-Cookie: a=b\r\n\r\n";

@@ -54,13 +54,13 @@ fn via_goes_each_way_that_is_set() {
         let weir = gateway(&upstream, settings, route);
         let mut client = crate::common::Client::connect(weir.address(), None);
         client.send(format!("GET / {line}\r\nHost: h\r\n\r\n"));
-        let mut answer = client.answer(weir_http1::Method::Get);
+        let mut answer = client.answer(weir_http::Method::Get);
         if line == "HTTP/1.1" {
             // The interim response has only the gateway's entry.
             let own: Vec<_> = to_client.iter().copied().filter(|via| *via != "1.1 server").collect();
             let own = if route.contains("set") { Vec::new() } else { own };
             assert_eq!((answer.status, answer.fields("via")), (103, own), "{what}");
-            answer = client.answer(weir_http1::Method::Get);
+            answer = client.answer(weir_http::Method::Get);
         }
         assert_eq!((answer.status, answer.fields("via")), (200, to_client), "{what}");
         assert_eq!(upstream.requests()[0].fields("via"), to_server, "{what}");

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use tempfile::{TempDir, tempdir};
-use weir_http1::Method;
+use weir_http::Method;
 
 const WEB: &str = "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\n";
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";

@@ -1,7 +1,7 @@
 //! An error response, read to the end of its connection.
 
 use crate::common::{Client, Ending};
-use weir_http1::Method;
+use weir_http::Method;
 
 pub(crate) const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

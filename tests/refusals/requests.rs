@@ -3,7 +3,7 @@
 use super::refused::{GET, OK, refusal};
 use crate::common::{Case, DEADLINE, MODES, poll_until};
 use std::time::Instant;
-use weir_http1::Method;
+use weir_http::Method;
 
 /// (request, status, reason): requests that this gateway and the server behind it could parse differently, and requests
 /// that cannot be parsed at all.

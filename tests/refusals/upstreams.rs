@@ -4,7 +4,7 @@ use super::refused::{GET, OK, refusal};
 use crate::common::{self, Case, Certificates, Client, MODES, Weir, peer};
 use std::net::TcpListener;
 use std::process::Command;
-use weir_http1::Method;
+use weir_http::Method;
 
 /// (an upstream's response before it closes, the reported reason)
 const ANSWERS: [(&str, &str); 14] = [

@@ -4,7 +4,7 @@ use super::{GET, OK, ask, cleartext};
 use crate::common::{Case, Client, DEADLINE, Ending, MODES, Peer, Switch, Upstream, Weir, poll_until};
 use std::io::Read as _;
 use std::net::{Shutdown, TcpStream};
-use weir_http1::Method;
+use weir_http::Method;
 
 #[test]
 fn rule_07_a_stale_pooled_connection_is_noticed_before_it_is_used() {

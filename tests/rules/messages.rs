@@ -2,7 +2,7 @@
 
 use super::{GET, OK, ask, cleartext, rejected};
 use crate::common::{Ending, Switch};
-use weir_http1::Method;
+use weir_http::Method;
 
 #[test]
 fn rule_01_a_message_has_one_framing_that_is_decided_once() {

@@ -6,7 +6,7 @@ use crate::gateway::dns::server::{NameServer, Says};
 use crate::gateway::{config_to, metric};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::net::Ipv4Addr;
-use weir_http1::Method;
+use weir_http::Method;
 
 #[test]
 fn rule_23_a_drain_announces_the_end_and_closes_idle_connections_a_little_later() {

@@ -130,7 +130,7 @@ fn rule_21_a_server_is_verified_and_nothing_of_it_counts_before() {
     client.send(GET);
     let (mut server, _) = listener.accept().unwrap();
     server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged").unwrap();
-    let answer = client.answer(weir_http1::Method::Get);
+    let answer = client.answer(weir_http::Method::Get);
     assert!(answer.status == 502 && answer.text().contains("upstream_tls"), "{}", answer.text());
     let mut seen = Vec::new();
     let _ = server.read_to_end(&mut seen);

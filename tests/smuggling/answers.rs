@@ -5,7 +5,8 @@ use super::messages::{self, Read};
 use super::{LENIENT, Reasons, Sent, counted, each, gateway_before, listener_for, names_reason};
 use crate::common::{Client, Peer, Upstream, Weir};
 use std::sync::{Arc, Mutex};
-use weir_http1::{Method, Rule};
+use weir_http::Method;
+use weir_http1::Rule;
 
 /// A case of `answers.toml`.
 struct Case {

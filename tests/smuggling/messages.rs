@@ -1,6 +1,7 @@
 //! Sequences of messages, as a recipient on either side of the gateway parses them.
 
-use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, RequestHead, ResponseHead};
+use weir_http::Method;
+use weir_http1::{BodyDecoder, Framing, Limits, Parse, RequestHead, ResponseHead};
 
 /// A message: its head and its decoded body.
 #[derive(Clone, Debug, PartialEq, Eq)]

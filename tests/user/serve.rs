@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use weir_http1::Method;
+use weir_http::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";

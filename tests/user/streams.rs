@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, PipeReader, pipe};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
-use weir_http1::Method;
+use weir_http::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";

@@ -2,7 +2,8 @@
 
 use crate::config::MirrorTo;
 use crate::keys::{ServerId, ServiceId, UpstreamId};
-use weir_http1::{BodyDecoder, Limits, Method, chunk, last_chunk};
+use weir_http::Method;
+use weir_http1::{BodyDecoder, Limits, chunk, last_chunk};
 
 /// A copy in flight.
 #[derive(Debug)]

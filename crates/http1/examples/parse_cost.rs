@@ -13,7 +13,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use weir_http1::{FieldName, Limits, Parse, RequestHead, ResponseHead};
+use weir_http::FieldName;
+use weir_http1::{Limits, Parse, RequestHead, ResponseHead};
 
 const LOAD: &[u8] = b"GET /api/v1/items?id=42 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
 

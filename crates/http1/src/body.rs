@@ -1,7 +1,7 @@
 //! Decoding the body that follows a head.
 
 use crate::chunked::{Chunked, Section};
-use crate::span::{Decoded, within};
+use crate::decoded::{Decoded, within};
 use crate::{BodyError, Framing, Limits};
 
 /// Finds the bytes of one body. Keeps a few words of state and no message bytes, so a body may arrive in any

@@ -1,8 +1,8 @@
 //! The chunked transfer coding (RFC 9112, section 7.1): framing byte by byte, data in runs.
 
-use crate::scan::{is_text, is_token};
-use crate::span::{Decoded, within};
+use crate::decoded::{Decoded, within};
 use crate::{BodyError, Limits};
+use weir_http::scan::{is_text_byte, is_token_byte};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Chunked {
@@ -173,14 +173,14 @@ impl Chunked {
             (BeforeSemicolon | Name | AfterName | Value | AfterQuoted, b';') => BeforeName,
             (BeforeSemicolon | Value | AfterQuoted, b' ' | b'\t') => BeforeSemicolon,
             (BeforeName | BeforeValue, b' ' | b'\t') => at,
-            (BeforeName | Name, byte) if is_token(byte) => Name,
+            (BeforeName | Name, byte) if is_token_byte(byte) => Name,
             (Name | AfterName, b'=') => BeforeValue,
             (Name | AfterName, b' ' | b'\t') => AfterName,
-            (BeforeValue | Value, byte) if is_token(byte) => Value,
+            (BeforeValue | Value, byte) if is_token_byte(byte) => Value,
             (BeforeValue, b'"') => Quoted,
             (Quoted, b'"') => AfterQuoted,
             (Quoted, b'\\') => Escaped,
-            (Quoted | Escaped, byte) if is_text(byte) => Quoted,
+            (Quoted | Escaped, byte) if is_text_byte(byte) => Quoted,
             _ => return Err(BodyError::BadChunkExtension),
         };
         self.extension_bytes += 1;
@@ -207,17 +207,17 @@ impl Trailer {
             (TrailerAt::EndLf | TrailerAt::LineLf, _) => return Err(BodyError::BareCr),
             (_, b'\n') => return Err(BodyError::BareLf),
             (TrailerAt::LineStart, b'\r') => return Ok(self.ends()),
-            (TrailerAt::LineStart, byte) if is_token(byte) => {
+            (TrailerAt::LineStart, byte) if is_token_byte(byte) => {
                 self.fields += 1;
                 if self.fields > self.limits.fields {
                     return Err(BodyError::TrailerTooLarge);
                 }
                 TrailerAt::Name
             }
-            (TrailerAt::Name, byte) if is_token(byte) => TrailerAt::Name,
+            (TrailerAt::Name, byte) if is_token_byte(byte) => TrailerAt::Name,
             (TrailerAt::Name, b':') => TrailerAt::Value,
             (TrailerAt::Value, b'\r') => TrailerAt::LineLf,
-            (TrailerAt::Value, byte) if is_text(byte) => TrailerAt::Value,
+            (TrailerAt::Value, byte) if is_text_byte(byte) => TrailerAt::Value,
             _ => return Err(BodyError::BadTrailer),
         };
         if let Some(kept) = &mut self.kept {

@@ -136,7 +136,7 @@ pub enum RequestError {
     /// More than one `Host` (RFC 9112, section 3.2).
     #[error("Host appears twice")]
     DuplicateHost,
-    /// `Host` is not a host with an optional port (RFC 9112, section 3.2; narrower: [`crate::Authority`]).
+    /// `Host` is not a host with an optional port (RFC 9112, section 3.2; narrower: [`weir_http::Authority`]).
     #[error("Host is not a host with an optional port")]
     BadHost,
     /// A rule shared with responses.

@@ -1,7 +1,8 @@
 //! Facts from the fields of a head: framing and connection persistence.
 
-use crate::scan::{elements, is_token};
-use crate::{Field, FieldName, Framing, HeadError, Version};
+use crate::{Framing, HeadError, Version};
+use weir_http::scan::{elements, is_token_byte};
+use weir_http::{Field, FieldName};
 
 /// Facts gathered field by field, shared by requests and responses.
 pub(crate) struct Facts {
@@ -104,7 +105,7 @@ impl Facts {
         for coding in codings {
             let chunked = coding.eq_ignore_ascii_case(b"chunked");
             match self.declared {
-                _ if !coding.first().is_some_and(|&b| is_token(b)) => {
+                _ if !coding.first().is_some_and(|&b| is_token_byte(b)) => {
                     return Err(HeadError::BadTransferEncoding);
                 }
                 Framing::Length(_) => return Err(HeadError::ContentLengthAndTransferEncoding),
@@ -127,7 +128,7 @@ impl Facts {
                 self.keep_alive = true;
             } else if option.eq_ignore_ascii_case(b"close") {
                 self.close = true;
-            } else if !option.iter().all(|&b| is_token(b)) {
+            } else if !option.iter().all(|&b| is_token_byte(b)) {
                 return Err(HeadError::BadConnectionOption);
             } else if FieldName::of(option).is_relied_on() {
                 return Err(HeadError::ConnectionNamesReliedOnField);

@@ -1,7 +1,7 @@
 //! HTTP/1.1 on the wire: heads as spans, one framing decision, body decoder, writer.
 //!
 //! The crate turns bytes into decisions. It does no I/O, reads no clock and copies nothing: a parsed head is
-//! a set of [`Span`]s into the caller's buffer, so that a gateway can forward unchanged fields verbatim.
+//! a set of [spans](weir_http::Span) into the caller's buffer, so that a gateway can forward unchanged fields verbatim.
 //!
 //! * [`RequestHead::parse`] and [`ResponseHead::parse`] parse a head, or report that it is incomplete.
 //! * [`Framing`] describes the end of the body: decided once per message, from the head.
@@ -31,45 +31,35 @@
 //! [repaired](RequestHead::mend) and parsed again by the strict rules. So only the path of a rejection knows
 //! of relaxed rules, and every forwarded head is strict.
 
-mod authority;
 mod body;
 mod chunked;
+mod decoded;
 mod error;
 mod facts;
-mod field;
 mod framing;
 mod limits;
 mod mend;
-mod method;
 mod part;
 mod request;
 mod response;
 mod rules;
-mod scan;
 mod section;
-mod span;
 mod target;
 mod trailers;
 mod version;
-mod visible;
 mod write;
 
-pub use authority::Authority;
 pub use body::BodyDecoder;
+pub use decoded::Decoded;
 pub use error::{BodyError, HeadError, RequestError, ResponseError};
-pub use field::{Field, FieldName};
 pub use framing::Framing;
 pub use limits::{Limits, Parse};
 pub use mend::Mended;
-pub use method::Method;
 pub use part::Part;
 pub use request::RequestHead;
 pub use response::ResponseHead;
 pub use rules::{Rule, Rules};
-pub use scan::is_token_text as is_token;
-pub use span::{Decoded, Span};
 pub use target::TargetForm;
-pub use trailers::{copy_trailers, may_be_trailer};
+pub use trailers::copy_trailers;
 pub use version::Version;
-pub use visible::{is_hidden, visible};
 pub use write::{chunk, chunk_head, copy_fields, decimal, framing_field, last_chunk, last_chunk_with};

@@ -1,13 +1,11 @@
 //! Request heads.
 
 use crate::facts::Facts;
-use crate::scan::{elements, target_end, token_end};
 use crate::section::{self, line_end};
 use crate::target::Target;
-use crate::{
-    Authority, Field, FieldName, Framing, HeadError, Limits, Method, Parse, RequestError, Span, TargetForm,
-    Version,
-};
+use crate::{Framing, HeadError, Limits, Parse, RequestError, TargetForm, Version};
+use weir_http::scan::{elements, target_end, token_end};
+use weir_http::{Authority, Field, FieldName, Method, Span};
 
 /// A request head, as spans into the parsed buffer.
 ///

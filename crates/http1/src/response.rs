@@ -1,9 +1,10 @@
 //! Response heads.
 
 use crate::facts::Facts;
-use crate::scan::text_end;
 use crate::section::{self, line_end};
-use crate::{Field, Framing, Limits, Method, Parse, ResponseError, Span, Version};
+use crate::{Framing, Limits, Parse, ResponseError, Version};
+use weir_http::scan::text_end;
+use weir_http::{Field, Method, Span};
 
 /// A response head, as spans into the parsed buffer.
 ///

@@ -1,6 +1,7 @@
 //! The four forms of a request target.
 
-use crate::{Authority, Method, RequestError};
+use crate::RequestError;
+use weir_http::{Authority, Method};
 
 /// The form of a request target (RFC 9112, section 3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

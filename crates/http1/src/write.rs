@@ -1,6 +1,7 @@
 //! Writing: fields verbatim, framing regenerated.
 
-use crate::{Field, Framing};
+use crate::Framing;
+use weir_http::Field;
 
 /// Appends the lines of the fields accepted by `keep`. Copies lines in the usual form, nearly all of them,
 /// verbatim from `buf`, adjacent ones as one run. Writes other lines from name and value, without the white

@@ -1,6 +1,7 @@
 //! Heads that violate relaxed rules: repaired heads, and heads that are still rejected.
 
-use weir_http1::{Framing, Limits, Mended, Method, RequestError, RequestHead, ResponseHead, Rule, Rules};
+use weir_http::Method;
+use weir_http1::{Framing, Limits, Mended, RequestError, RequestHead, ResponseHead, Rule, Rules};
 
 const LIMITS: Limits = Limits { head_bytes: 2048, fields: 20, line_bytes: 512, extension_bytes: 0 };
 

@@ -6,9 +6,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::string::bytes_regex;
+use weir_http::{FieldName, Method};
 use weir_http1::{
-    BodyDecoder, FieldName, Framing, Limits, Method, Parse, RequestHead, ResponseHead, Rule, chunk,
-    chunk_head, copy_fields, decimal, framing_field, last_chunk,
+    BodyDecoder, Framing, Limits, Parse, RequestHead, ResponseHead, Rule, chunk, chunk_head, copy_fields,
+    decimal, framing_field, last_chunk,
 };
 
 /// A field line: name, white space, value, white space.

@@ -1,8 +1,7 @@
 //! Request heads: bytes in, decision out.
 
-use weir_http1::{
-    Framing, HeadError, Limits, Method, Parse, RequestError, RequestHead, Span, TargetForm, Version,
-};
+use weir_http::{Method, Span};
+use weir_http1::{Framing, HeadError, Limits, Parse, RequestError, RequestHead, TargetForm, Version};
 
 fn parse(bytes: &[u8]) -> Result<RequestHead, RequestError> {
     let mut head = RequestHead::new();

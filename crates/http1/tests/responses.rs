@@ -1,6 +1,7 @@
 //! Response heads: bytes in, decision out.
 
-use weir_http1::{Framing, HeadError, Limits, Method, Parse, ResponseError, ResponseHead, Version};
+use weir_http::Method;
+use weir_http1::{Framing, HeadError, Limits, Parse, ResponseError, ResponseHead, Version};
 
 fn parse(bytes: &[u8]) -> Result<ResponseHead, ResponseError> {
     let mut head = ResponseHead::new();

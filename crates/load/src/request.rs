@@ -8,7 +8,8 @@ use crate::options::{Options, PerConnection, RequestOptions};
 use crate::target::{Target, WEIGHTS, known_length};
 use crate::usage::Usage;
 use std::borrow::Cow;
-use weir_http1::{FieldName, Framing, Method, chunk, framing_field, last_chunk};
+use weir_http::{FieldName, Method};
+use weir_http1::{Framing, chunk, framing_field, last_chunk};
 use weir_transport::Endpoint;
 
 /// One request per URL, with these weights or, without weights, equal ones.

@@ -6,7 +6,8 @@ use crate::null;
 use crate::pattern;
 use crate::route::{Resource, Route};
 use std::time::{Duration, Instant};
-use weir_http1::{BodyDecoder, Framing, Method, Parse};
+use weir_http::Method;
+use weir_http1::{BodyDecoder, Framing, Parse};
 use weir_reactor::{Key, Reactor};
 use weir_transport::{End, Fault, Transport};
 

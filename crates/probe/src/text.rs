@@ -5,7 +5,7 @@ use crate::report::{Alpn, Chain, ClientCertificate, FirstShare, Report, VersionR
 use crate::resume::Resumed;
 use crate::trust::Verification;
 use std::fmt::Write as _;
-use weir_http1::visible;
+use weir_http::visible;
 
 /// The width of the screen.
 const WIDTH: usize = 100;
@@ -264,7 +264,7 @@ mod tests {
         ] {
             report.chains[0].certificates[0].subject = name.to_owned();
             let text = text(&report);
-            let is_hidden = |char| weir_http1::is_hidden(char) && char != '\n';
+            let is_hidden = |char| weir_http::is_hidden(char) && char != '\n';
             assert!(!text.contains(is_hidden), "{}", text.escape_debug());
             assert!(!text.lines().any(|line| line.starts_with("verified")), "{text}");
         }

@@ -9,7 +9,8 @@ use crate::world::World;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
-use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, ResponseHead};
+use weir_http::Method;
+use weir_http1::{BodyDecoder, Framing, Limits, Parse, ResponseHead};
 
 /// One client on one connection.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Requests, responses and the byte patterns that identify them.
 
 use crate::world::World;
-use weir_http1::Method;
+use weir_http::Method;
 
 /// One request and the response that it asks for.
 #[derive(Clone, Debug)]

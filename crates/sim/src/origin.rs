@@ -10,7 +10,8 @@ use crate::setting::VERSION;
 use crate::world::World;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use weir_http1::{BodyDecoder, Limits, Method, Parse, RequestHead};
+use weir_http::Method;
+use weir_http1::{BodyDecoder, Limits, Parse, RequestHead};
 use weir_preface::{Look, proxy};
 
 /// One connection from the gateway.

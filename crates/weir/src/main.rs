@@ -19,7 +19,7 @@ mod top;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
-use weir_http1::visible;
+use weir_http::visible;
 
 /// An HTTP pass-through gateway over TLS, and the lab that measures it.
 #[derive(Parser, Debug)]

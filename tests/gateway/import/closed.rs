@@ -10,7 +10,7 @@ use crate::servers::Server;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
-use weir_http1::Method;
+use weir_http::Method;
 
 /// A configuration with its rejected and forwarded requests. A request is `[METHOD] [HOST] /TARGET [Name:value]`.
 pub(super) struct Row {

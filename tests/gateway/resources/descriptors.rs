@@ -6,7 +6,7 @@ use crate::common::{Client, Switch, Upstream, Weir};
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use std::collections::BTreeSet;
 use std::fs;
-use weir_http1::Method;
+use weir_http::Method;
 
 /// An open-file limit that no test reaches.
 const ENOUGH: u32 = 256;

@@ -3,7 +3,7 @@
 use super::{DEADLINE, GET, metric, poll_until};
 use crate::common::{Client, Peer, Upstream, Weir};
 use socket2::SockRef;
-use weir_http1::Method;
+use weir_http::Method;
 
 /// More than the kernel's buffers hold.
 const LARGE: usize = 8 << 20;

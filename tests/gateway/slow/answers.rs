@@ -4,7 +4,7 @@ use super::{GET, STRICT, gateway, in_two_parts, let_a_window_pass};
 use crate::common::{Client, DEADLINE, Peer, Switch, Upstream, poll_until};
 use crate::gateway::metric;
 use std::io::Read;
-use weir_http1::Method;
+use weir_http::Method;
 
 /// More than kernel buffers hold.
 const LARGE: usize = 32 << 20;

@@ -7,7 +7,7 @@ mod settings;
 use super::counting;
 use crate::common::{Client, Peer, Switch, Upstream, Weir, poll_until};
 use std::time::Duration;
-use weir_http1::Method;
+use weir_http::Method;
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 

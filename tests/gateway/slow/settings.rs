@@ -4,7 +4,7 @@ use super::{GET, STRICT, configuration, counting, expect_length, let_a_window_pa
 use crate::common::{Certificates, Client, DEADLINE, Peer, Upstream, Weir, poll_until};
 use crate::gateway::{check, metric};
 use std::fs;
-use weir_http1::Method;
+use weir_http::Method;
 
 #[test]
 fn an_exchange_keeps_what_it_began_with_in_a_reload() {

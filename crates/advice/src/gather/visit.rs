@@ -4,7 +4,8 @@ use rustix::net::sockopt::set_tcp_quickack;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
-use weir_http1::{BodyDecoder, Framing, Limits, Method, Parse, ResponseHead};
+use weir_http::Method;
+use weir_http1::{BodyDecoder, Framing, Limits, Parse, ResponseHead};
 use weir_load::Target;
 use weir_tls::{Client, ClientSettings, Connector, Group, PeerName, Roots, Session, SettingsError};
 
@@ -246,7 +247,7 @@ impl Reading {
                 return Ok(false);
             };
             let framing = self.head.framing(Method::Get);
-            let text = |span: &weir_http1::Span| String::from_utf8_lossy(span.of(plain)).into_owned();
+            let text = |span: &weir_http::Span| String::from_utf8_lossy(span.of(plain)).into_owned();
             let field = self.head.fields.iter().find(|one| text(&one.name).eq_ignore_ascii_case("server"));
             self.server = field.map(|one| text(&one.value));
             self.persistent = self.head.persistent && framing != Framing::UntilClose;

@@ -23,7 +23,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
-use weir_http1::{Authority, Field, Limits, Method, Parse, RequestHead};
+use weir_http::{Authority, Field, Method};
+use weir_http1::{Limits, Parse, RequestHead};
 use weir_reactor::mailbox::Sender;
 use weir_reactor::{Address, Listener};
 

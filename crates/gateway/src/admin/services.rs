@@ -6,7 +6,7 @@ use crate::config::{Override, Server, Service, Snapshot};
 use crate::observe::{Report, ServerReport};
 use crate::process::gather;
 use serde::Serialize;
-use weir_http1::Method;
+use weir_http::Method;
 use weir_transport::Place;
 
 /// The target of a request for `/services`, or below it.

@@ -1,7 +1,8 @@
 //! The parts of a request that an exchange keeps: the head for further attempts, the body if it is buffered.
 
 use std::borrow::Cow;
-use weir_http1::{BodyDecoder, BodyError, Field, Framing, RequestHead, chunk, last_chunk_with};
+use weir_http::Field;
+use weir_http1::{BodyDecoder, BodyError, Framing, RequestHead, chunk, last_chunk_with};
 
 /// A parsed head with its bytes.
 #[derive(Debug, Default)]

@@ -26,7 +26,8 @@ use crate::plan::Plan;
 use std::borrow::Cow;
 use std::rc::Rc;
 use std::time::Instant;
-use weir_http1::{Limits, Method, Version};
+use weir_http::Method;
+use weir_http1::{Limits, Version};
 use weir_reactor::{Timer, Wheel};
 
 /// An exchange, from the request's complete head to the response's last byte.

@@ -1,6 +1,7 @@
 //! The elements of `Forwarded` fields (RFC 7239 section 4).
 
-use weir_http1::{FieldName, RequestHead, is_token};
+use weir_http::{FieldName, is_token};
+use weir_http1::RequestHead;
 
 /// One element of a `Forwarded` field: a hop on the way of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use super::origin::address;
 use crate::config::Forms;
 use crate::config::document::ProxyField;
 use std::net::IpAddr;
-use weir_http1::{FieldName, RequestHead, is_token};
+use weir_http::{FieldName, is_token};
+use weir_http1::RequestHead;
 
 /// A trusted proxy in front.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,7 @@
 //! The limit on a request's hops: `Max-Forwards` (RFC 9110 section 7.6.2).
 
-use weir_http1::{FieldName, Method, RequestHead};
+use weir_http::{FieldName, Method};
+use weir_http1::RequestHead;
 
 /// The number of gateways and proxies that may still forward a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

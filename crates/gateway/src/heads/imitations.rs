@@ -4,7 +4,7 @@
 //! Some servers replace every character that a variable cannot have; PHP also replaces `.`. Names are therefore
 //! compared after folding.
 
-use weir_http1::FieldName;
+use weir_http::FieldName;
 
 /// Whether servers may mistake a client's field of this name for the gateway's. Trusted proxies in front (`is_trusted`)
 /// may send such fields, but only in the usual spelling: a proxy forwards its clients' other spellings.
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use proptest::sample::select;
-    use weir_http1::is_token;
+    use weir_http::is_token;
 
     /// The characters of a name other than letters and digits (RFC 9110 section 5.6.2).
     const SEPARATORS: &[u8] = b"!#$%&'*+-.^_`|~";

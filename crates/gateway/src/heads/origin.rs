@@ -4,7 +4,8 @@ use super::elements;
 use crate::config::document::ProxyField;
 use crate::downstream::Frontend;
 use std::net::{IpAddr, SocketAddr};
-use weir_http1::{FieldName, RequestHead};
+use weir_http::FieldName;
+use weir_http1::RequestHead;
 
 /// The client's address, as the proxies in front report it: the last one that is not a trusted proxy. The client may
 /// have forged all addresses before it. `peer` is the last proxy.

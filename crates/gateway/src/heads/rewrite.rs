@@ -7,9 +7,9 @@ use crate::config::Forms;
 use crate::config::document::Underscores;
 use crate::route::{Edits, PathEdit, Values};
 use std::net::SocketAddr;
+use weir_http::{Field, FieldName, Method, Span};
 use weir_http1::{
-    Field, FieldName, Framing, Method, RequestHead, ResponseHead, Span, TargetForm, Version, copy_fields,
-    decimal, framing_field,
+    Framing, RequestHead, ResponseHead, TargetForm, Version, copy_fields, decimal, framing_field,
 };
 
 /// The field lines about the client's connection, the same for all of its requests.

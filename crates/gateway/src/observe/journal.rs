@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::{Duration, SystemTime};
-use weir_http1::visible;
+use weir_http::visible;
 
 /// A queue of lines to the thread that writes them. Queueing never waits.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use crate::reason::Reason;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use weir_http1::is_hidden;
+use weir_http::is_hidden;
 
 /// One worker's log.
 #[derive(Debug)]

@@ -8,7 +8,8 @@ use crate::reason::Reason;
 use crate::upstream::{Server, Upstream};
 use crate::worker::Core;
 use std::rc::Rc;
-use weir_http1::{Framing, RequestHead, Span};
+use weir_http::Span;
+use weir_http1::{Framing, RequestHead};
 use weir_reactor::Net;
 
 /// Stages the head of a request, and the part of its body that was sent before, for a server's connection.

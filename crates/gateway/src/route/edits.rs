@@ -4,7 +4,7 @@ use super::hosts::path_of;
 use super::readings::normal;
 use super::template::{Template, Values};
 use crate::heads::imitations::reads_as;
-use weir_http1::Field;
+use weir_http::Field;
 
 /// Changes to a head's fields.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,8 @@ use super::template::{Part, Template, Values, Variable};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::str::FromStr;
-use weir_http1::{Authority, RequestError};
+use weir_http::Authority;
+use weir_http1::RequestError;
 
 /// The value of a `Location` field: a URI with a host, or a path on the same host. No request can turn one into the
 /// other: browsers read the text after `//` or `/\` as a host.

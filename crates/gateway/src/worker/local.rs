@@ -12,7 +12,8 @@ use crate::observe::Context;
 use crate::proxy::values;
 use crate::reason::Reason;
 use std::time::Duration;
-use weir_http1::{Field, FieldName, Method, RequestHead, copy_fields};
+use weir_http::{Field, FieldName, Method};
+use weir_http1::{RequestHead, copy_fields};
 use weir_reactor::Net;
 
 /// The gateway's own responses.

@@ -1,9 +1,10 @@
 //! Invariants for any input. The fuzz targets call these functions, and so do the crate's tests, with the
 //! committed corpus and with generated input.
 
+use weir_http::{Authority, Field, Method};
 use weir_http1::{
-    Authority, BodyDecoder, BodyError, Field, Framing, Limits, Mended, Method, Parse, RequestHead,
-    ResponseHead, Rule, Rules, TargetForm, Version, chunk, copy_fields, last_chunk,
+    BodyDecoder, BodyError, Framing, Limits, Mended, Parse, RequestHead, ResponseHead, Rule, Rules, TargetForm,
+    Version, chunk, copy_fields, last_chunk,
 };
 
 /// Small enough for a fuzzer to reach.

@@ -1,8 +1,9 @@
 //! Repairing responses: the head is split into lines first, then each field is repaired.
 
 use super::{Written, lines};
-use crate::scan::{elements, token_end, trim_ows};
-use crate::{FieldName, Rule, Rules};
+use crate::{Rule, Rules};
+use weir_http::FieldName;
+use weir_http::scan::{elements, token_end, trim_ows};
 
 /// Writes the complete lines of `head` to `out`, repairing violations of `rules`.
 pub(super) fn write(head: &[u8], rules: Rules, out: &mut Vec<u8>) -> Written {

@@ -1,8 +1,9 @@
 //! Repairing requests: every repair stays within a line, and lines end with CRLF.
 
 use super::{Written, lines};
-use crate::scan::trim_ows;
-use crate::{Authority, FieldName, RequestError, Rule, Rules};
+use crate::{RequestError, Rule, Rules};
+use weir_http::scan::trim_ows;
+use weir_http::{Authority, FieldName};
 
 /// The maximum number of empty lines before a request; more do not come from an HTTP client.
 const MOST_EMPTY_LINES: usize = 8;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use weir_http1::is_hidden;
+use weir_http::is_hidden;
 use weir_lab::findings::evidence::Regressions;
 
 /// Export formats.

@@ -4,7 +4,7 @@ use super::outputs;
 use crate::outcome::{Failure, Outcome, say};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
-use weir_http1::visible;
+use weir_http::visible;
 use weir_lab::studies::{STUDIES, Study, chosen, keep, markdown, statements, terminal};
 use weir_lab::{LabError, RunOptions};
 use weir_reactor::limits;

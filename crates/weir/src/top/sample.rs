@@ -7,7 +7,8 @@ use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
-use weir_http1::{BodyDecoder, Limits, Method, Parse, ResponseHead};
+use weir_http::Method;
+use weir_http1::{BodyDecoder, Limits, Parse, ResponseHead};
 use weir_transport::{Address, Place};
 
 /// A gateway, and the connection to it. It persists: a process that drains keeps its connections when the next one has the

@@ -3,7 +3,7 @@
 use super::sample::{Sample, number};
 use serde_json::Value;
 use std::fmt::Write as _;
-use weir_http1::is_hidden;
+use weir_http::is_hidden;
 use weir_transport::Place;
 
 /// Columns and rows.

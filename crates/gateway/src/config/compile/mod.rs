@@ -23,7 +23,8 @@ use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
-use weir_http1::{Authority, Limits, is_token};
+use weir_http::{Authority, is_token};
+use weir_http1::Limits;
 use weir_reactor::cores;
 
 /// Checks a configuration, reads the files that it names and resolves its names. Returns `None` if the findings include

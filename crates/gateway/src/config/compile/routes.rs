@@ -7,7 +7,7 @@ use crate::config::snapshot::{Action, Conditions, FieldNames, Route, Wanted};
 use crate::heads::imitations::is_imitation;
 use crate::route::{Edits, End, Hosts, PathEdit, PathPattern, Template};
 use std::net::Ipv6Addr;
-use weir_http1::{FieldName, is_token, may_be_trailer};
+use weir_http::{FieldName, is_token, may_be_trailer};
 
 /// The routes in order, and their index by host and path. `policy` is the general one, or `None` if it is at fault.
 /// Returns `None` if a route is at fault.

@@ -7,7 +7,7 @@ use crate::config::document::{self, Balance, Config, Eject, HashOn, Health, Prox
 use crate::config::snapshot::{Names, Server, Service, UpstreamTls};
 use crate::hash::hash_of;
 use std::sync::Arc;
-use weir_http1::is_token;
+use weir_http::is_token;
 use weir_preface::proxy;
 use weir_tls::{Client, ClientSettings, Identity, Offer, PeerName, Roots};
 use weir_transport::{Endpoint, Place};

@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-use weir_http1::is_token;
+use weir_http::is_token;
 use weir_tls::{Group, Suite, Version};
 use weir_transport::Place;
 

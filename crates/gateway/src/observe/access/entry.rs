@@ -3,7 +3,8 @@
 use crate::observe::Times;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime};
-use weir_http1::{FieldName, RequestHead};
+use weir_http::FieldName;
+use weir_http1::RequestHead;
 use weir_tls::Facts;
 
 /// The parts of a request head that are kept until the line is written.

@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::entry::{Line, Millis, Split};
 use crate::text;
 use std::io::Write as _;
-use weir_http1::is_hidden;
+use weir_http::is_hidden;
 
 /// Appends the line without its line break.
 pub(super) fn write(line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {

@@ -45,23 +45,10 @@ impl Span {
         self.start as usize..self.end as usize
     }
 
-    /// Offsets come from a window that [`crate::Limits`] caps below 4 GiB.
+    /// A span of offsets below 4 GiB.
     #[inline]
-    pub(crate) fn new(start: usize, end: usize) -> Self {
+    #[must_use]
+    pub fn new(start: usize, end: usize) -> Self {
         Self { start: start as u32, end: end as u32 }
     }
-}
-
-/// The result of one step of a [`crate::BodyDecoder`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Decoded {
-    /// The number of input bytes consumed.
-    pub consumed: usize,
-    /// The body bytes within them; may be empty.
-    pub data: Range<usize>,
-}
-
-/// The number of missing bytes that `input` contains.
-pub(crate) fn within(missing: u64, input: &[u8]) -> usize {
-    usize::try_from(missing).map_or(input.len(), |missing| missing.min(input.len()))
 }

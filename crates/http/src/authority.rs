@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use crate::scan::is_host;
+use crate::scan::is_host_byte;
 
 /// A host with an optional port, as in `Host`, in an absolute target or in the target of CONNECT.
 ///
@@ -27,7 +27,7 @@ impl<'a> Authority<'a> {
             address.parse::<Ipv6Addr>().ok()?;
             close + 1
         } else {
-            bytes.iter().position(|&b| !is_host(b)).unwrap_or(bytes.len())
+            bytes.iter().position(|&b| !is_host_byte(b)).unwrap_or(bytes.len())
         };
         let (host, rest) = bytes.split_at(host_end);
         if host.is_empty() {

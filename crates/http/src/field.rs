@@ -130,7 +130,8 @@ impl FieldName {
 
     /// Whether removing this field, because `Connection` names it, would break framing, routing or
     /// forwarding.
-    pub(crate) fn is_relied_on(self) -> bool {
+    #[must_use]
+    pub fn is_relied_on(self) -> bool {
         matches!(
             self,
             Self::Host

@@ -25,40 +25,45 @@ const fn with(mut class: [u8; 256], bytes: &[u8], bits: u8) -> [u8; 256] {
 
 /// Whether `byte` is valid in a token (RFC 9110, section 5.6.2).
 #[inline]
-pub(crate) fn is_token(byte: u8) -> bool {
+#[must_use]
+pub fn is_token_byte(byte: u8) -> bool {
     CLASS[byte as usize] & TOKEN != 0
 }
 
 /// Whether `byte` is valid in a host name; see [`crate::Authority`].
 #[inline]
-pub(crate) fn is_host(byte: u8) -> bool {
+#[must_use]
+pub fn is_host_byte(byte: u8) -> bool {
     CLASS[byte as usize] & HOST != 0
 }
 
 /// Whether `byte` is valid in a field value or a reason: HTAB, SP, VCHAR, obs-text (RFC 9110, section 5.5).
 #[inline]
-pub(crate) fn is_text(byte: u8) -> bool {
+#[must_use]
+pub fn is_text_byte(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != DEL)
 }
 
 /// Whether `text` is a token (RFC 9110, section 5.6.2): a method or a field name.
 #[must_use]
-pub fn is_token_text(text: &[u8]) -> bool {
+pub fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && token_end(text, 0) == text.len()
 }
 
 /// Index of the first byte at or after `at` that is not a token character, or the length of `buf`.
 #[inline]
-pub(crate) fn token_end(buf: &[u8], at: usize) -> usize {
-    buf[at..].iter().position(|&b| !is_token(b)).map_or(buf.len(), |n| at + n)
+#[must_use]
+pub fn token_end(buf: &[u8], at: usize) -> usize {
+    buf[at..].iter().position(|&b| !is_token_byte(b)).map_or(buf.len(), |n| at + n)
 }
 
 /// As [`token_end`], and whether the run contains an underscore.
 #[inline]
-pub(crate) fn name_end(buf: &[u8], at: usize) -> (usize, bool) {
+#[must_use]
+pub fn name_end(buf: &[u8], at: usize) -> (usize, bool) {
     let mut underscore = false;
     for (length, &byte) in buf[at..].iter().enumerate() {
-        if !is_token(byte) {
+        if !is_token_byte(byte) {
             return (at + length, underscore);
         }
         underscore |= byte == b'_';
@@ -68,7 +73,8 @@ pub(crate) fn name_end(buf: &[u8], at: usize) -> (usize, bool) {
 
 /// Index of the first byte at or after `at` that is invalid in a field value, or the length of `buf`.
 #[inline]
-pub(crate) fn text_end(buf: &[u8], mut at: usize) -> usize {
+#[must_use]
+pub fn text_end(buf: &[u8], mut at: usize) -> usize {
     while let Some(block) = buf[at..].first_chunk::<16>() {
         // Compilers vectorise this, unlike a loop with an early exit.
         if block.iter().fold(false, |odd, &b| odd | (b < b' ') | (b == DEL)) {
@@ -88,13 +94,14 @@ pub(crate) fn text_end(buf: &[u8], mut at: usize) -> usize {
         }
         at += 1;
     }
-    buf[at..].iter().position(|&b| !is_text(b)).map_or(buf.len(), |n| at + n)
+    buf[at..].iter().position(|&b| !is_text_byte(b)).map_or(buf.len(), |n| at + n)
 }
 
 /// Index of the first byte at or after `at` that is invalid in a request target, or the length of `buf`.
 /// Valid are visible ASCII characters except `#`, which starts a fragment (RFC 9112, section 3.2).
 #[inline]
-pub(crate) fn target_end(buf: &[u8], mut at: usize) -> usize {
+#[must_use]
+pub fn target_end(buf: &[u8], mut at: usize) -> usize {
     while let Some(word) = word_at(buf, at) {
         let odd = below(word, b'!') | equal(word, DEL) | equal(word, b'#') | (word & HIGH);
         if odd != 0 {
@@ -107,7 +114,8 @@ pub(crate) fn target_end(buf: &[u8], mut at: usize) -> usize {
 
 /// `bytes` without leading and trailing SP and HTAB (OWS: RFC 9110, section 5.6.3).
 #[inline]
-pub(crate) fn trim_ows(mut bytes: &[u8]) -> &[u8] {
+#[must_use]
+pub fn trim_ows(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = bytes {
         bytes = rest;
     }
@@ -120,7 +128,8 @@ pub(crate) fn trim_ows(mut bytes: &[u8]) -> &[u8] {
 /// The trimmed elements of a comma-separated list without quoted strings (RFC 9110, section 5.6.1); some may
 /// be empty.
 #[inline]
-pub(crate) fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+#[must_use]
+pub fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&b| b == b',').map(trim_ows)
 }
 
@@ -167,7 +176,7 @@ mod tests {
             for at in 0..19 {
                 let mut buf = *b"abcdefgh~!\x22klmnopqrs";
                 buf[at] = byte;
-                let text = buf.iter().position(|&b| !is_text(b)).unwrap_or(buf.len());
+                let text = buf.iter().position(|&b| !is_text_byte(b)).unwrap_or(buf.len());
                 assert_eq!(text_end(&buf, 0), text, "{byte:#x} at {at}");
                 let target =
                     buf.iter().position(|&b| !(0x21..0x7f).contains(&b) || b == b'#').unwrap_or(buf.len());
