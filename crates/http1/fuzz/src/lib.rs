@@ -3,8 +3,8 @@
 
 use weir_http::{Authority, Field, Method};
 use weir_http1::{
-    BodyDecoder, BodyError, Framing, Limits, Mended, Parse, RequestHead, ResponseHead, Rule, Rules, TargetForm,
-    Version, chunk, copy_fields, last_chunk,
+    BodyDecoder, BodyError, Framing, Limits, Mended, Parse, RequestHead, ResponseHead, Rule, Rules,
+    TargetForm, Version, chunk, copy_fields, last_chunk,
 };
 
 /// Small enough for a fuzzer to reach.
