@@ -99,7 +99,8 @@ impl Engine {
         let failed = |message: String| LabError::Install { target: self.name.clone(), message };
         let path = std::env::var_os("PATH");
         let is_missing = |name: &&str| on_path(name, path.as_deref()).is_none();
-        let needs = self.description.needs.iter().map(String::as_str);
+        let compiler = Some(variant.compiler.as_str()).filter(|name| *name != Variant::PLAIN);
+        let needs = self.description.needs.iter().map(String::as_str).chain(compiler);
         let missing: Vec<&str> = needs.filter(is_missing).collect();
         if !missing.is_empty() {
             return Err(failed(format!("needs {}, not on the PATH", missing.join(", "))));

@@ -28,7 +28,7 @@ use crate::base::error::{ConfigError, LabError};
 use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
 use crate::experiment::reader::{blame, directory_key};
-use crate::experiment::{Blame, Experiment, Grammar, Level};
+use crate::experiment::{Blame, Experiment, Grammar, Level, Levels};
 use crate::findings::foreign::taken;
 use crate::findings::judge::{Facts, Judge};
 use crate::found::{ExperimentFile, Folders};
@@ -67,6 +67,8 @@ pub struct Stacks;
 pub struct Engines {
     pub(crate) present: BTreeMap<String, Engine>,
     pub(crate) absent: BTreeMap<String, String>,
+    /// The variants of present engines that cannot be built, with the reason.
+    pub(crate) unbuilt: BTreeMap<(String, Variant), String>,
 }
 
 impl Engines {
@@ -80,6 +82,23 @@ impl Engines {
             }
         }
         engines
+    }
+
+    /// Why an engine cannot run a scenario.
+    fn lacks(&self, engine: &Engine, scenario: &Levels) -> Option<String> {
+        let unbuilt = || self.unbuilt.get(&(engine.name.clone(), engine.variant(scenario))).cloned();
+        engine.description.lacks(scenario).or_else(unbuilt)
+    }
+
+    /// An engine of which no needed variant was built is absent.
+    fn leave_out_unbuilt(&mut self, needed: &BTreeSet<(String, Variant)>) {
+        let Self { present, absent, unbuilt } = self;
+        for (name, why) in unbuilt.iter().map(|((name, _), why)| (name, why)) {
+            let mut variants = needed.iter().filter(|(other, _)| other == name);
+            if variants.all(|variant| unbuilt.contains_key(variant)) && present.remove(name).is_some() {
+                absent.insert(name.clone(), why.clone());
+            }
+        }
     }
 }
 
@@ -189,13 +208,13 @@ impl Subjects for Stacks {
         let mut candidates = Vec::new();
         for scenario in scenario::scenarios(experiment) {
             for engine in experiment.subjects() {
-                let found = engines.present.get(&engine).map(|engine| &engine.description);
-                let standing = match found.map(|found| found.lacks(&scenario)) {
+                let found = engines.present.get(&engine);
+                let standing = match found.map(|found| engines.lacks(found, &scenario)) {
                     None => Standing::Absent,
                     Some(None) => Standing::Present,
                     Some(Some(why)) => Standing::Unable(why),
                 };
-                let is_shared = found.is_some_and(|found| found.is_shared(&scenario));
+                let is_shared = found.is_some_and(|found| found.description.is_shared(&scenario));
                 for cell in with_pair(experiment, &engine, &scenario, &format!("{}.", scenario.id())) {
                     let remark = is_shared.then(|| SHARED.to_owned());
                     candidates.push(Candidate { cell, standing: standing.clone(), remark });
@@ -291,20 +310,20 @@ impl Measure for Stacks {
             Some((cell.subject.clone(), engines.present.get(&cell.subject)?.variant(&cell.levels)))
         };
         let needed: BTreeSet<(String, Variant)> = plan.cells.iter().filter_map(variant).collect();
-        for (name, variant) in needed {
-            let Some(engine) = engines.present.get(&name) else { continue };
-            let Err(error) = engine.build(&variant, jobs, interrupt, &guard) else { continue };
+        for (name, variant) in &needed {
+            let Some(engine) = engines.present.get(name) else { continue };
+            let Err(error) = engine.build(variant, jobs, interrupt, &guard) else { continue };
             if interrupt.is_set() {
                 return Err(error);
             }
             note(&error);
-            engines.present.remove(&name);
             let why = match error {
                 LabError::Install { message, .. } => message,
                 other => other.to_string(),
             };
-            engines.absent.insert(name, why);
+            engines.unbuilt.insert((name.clone(), variant.clone()), why);
         }
+        engines.leave_out_unbuilt(&needed);
         Ok(())
     }
 

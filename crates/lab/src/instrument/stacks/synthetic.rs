@@ -98,7 +98,7 @@ pub(crate) fn results(made: &Made<'_>) -> Results<Stacks> {
         description: description.clone(),
     };
     let present = ["fast", "slow"].map(|name| (name.to_owned(), engine(name))).into();
-    let engines = Engines { present, absent: [].into() };
+    let engines = Engines { present, absent: [].into(), unbuilt: [].into() };
     let plan = planner::plan::<Stacks>(experiment, &engines, &RunOptions::default()).expect("plans");
     let versions = [("fast", made.version), ("slow", "7")];
     let prefixed = |prefix: &str| {

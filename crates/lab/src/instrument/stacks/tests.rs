@@ -164,6 +164,40 @@ fn an_experiment_with_scripts_comes_to_a_verdict_and_a_page() {
     assert_eq!(fs::read_to_string(directory.join("report.html")).expect("is written"), page);
 }
 
+/// Regression test: without clang on the machine, engines whose other variant is built with gcc were absent.
+#[test]
+fn a_variant_that_cannot_be_built_leaves_the_engine_its_others() {
+    let bench =
+        Bench::new(&EXPERIMENT.replace("\ncertificate", "\ncompiler = ['gcc', 'clang']\ncertificate"));
+    bench.engine("fast", "full", "5000");
+    bench.engine("slow", "full", "10000");
+    for name in ["fast", "slow"] {
+        let file = bench.0.path().join(format!("engines/{name}/engine.toml"));
+        let text = fs::read_to_string(&file).expect("is there");
+        fs::write(&file, format!("compilers = ['gcc', 'clang']\n{text}")).expect("is written");
+    }
+    let (plan, found) = bench.plan();
+    let of = |plan: &Plan, compiler: &str| {
+        let built = |cell: &&Cell| cell.subject == "fast" && cell.levels.word("compiler") == compiler;
+        plan.cells.iter().filter(built).count()
+    };
+    assert_eq!((of(&plan, "gcc"), of(&plan, "clang")), (1, 1));
+    let variant = |compiler: &str| Variant { compiler: Level::new(compiler), ..Variant::plain() };
+    let needed = [variant(Variant::PLAIN), variant("clang")].map(|variant| ("fast".to_owned(), variant));
+    for (fails, gcc) in [(&needed[1..], 1), (&needed[..], 0)] {
+        let mut engines = found.clone();
+        engines.unbuilt = fails.iter().map(|variant| (variant.clone(), "needs clang".to_owned())).collect();
+        engines.leave_out_unbuilt(&needed.iter().cloned().collect());
+        let experiment = bench.experiment().expect("is read");
+        let plan = planner::plan::<Stacks>(experiment, &engines, &RunOptions::default()).expect("plans");
+        assert_eq!((of(&plan, "gcc"), of(&plan, "clang")), (gcc, 0));
+        let is_named =
+            plan.dropped.iter().any(|line| line.contains("fast") && line.ends_with(": needs clang"));
+        assert_eq!(is_named, gcc == 1, "{:?}", plan.dropped);
+        assert_eq!(plan.absent.get("fast").map(String::as_str), (gcc == 0).then_some("needs clang"));
+    }
+}
+
 /// Findings from few blocks, about cells that did not run, or from a busy machine, in every form of the report.
 #[test]
 fn caveats_are_in_text_and_page() {
