@@ -26,7 +26,7 @@ pub struct Hardware {
 }
 
 /// Vector AES and carry-less multiplication speed up records, IFMA speeds up RSA, SHA-NI the handshake's hashes.
-const FEATURES: [&str; 8] =
+pub const FEATURES: [&str; 8] =
     ["aes", "vaes", "pclmulqdq", "vpclmulqdq", "avx2", "avx512f", "avx512ifma", "sha_ni"];
 
 impl Hardware {

@@ -26,7 +26,7 @@ pub use cgroup::usable_cores;
 pub use distribution::how_to_get;
 pub use examine::examine;
 pub use finding::{Finding, Level};
-pub use hardware::Hardware;
+pub use hardware::{FEATURES, Hardware};
 pub use meter::{Meter, Taken};
 pub use ports::{LISTENERS_FROM, ROOM_BELOW};
 pub use table::{table, warn};

@@ -38,9 +38,24 @@ pub struct Claim {
     /// The predicate on the value.
     #[serde(default)]
     pub expect: Option<Predicate>,
+    /// The features of the CPU that the statement is about, such as `avx512ifma`: without them it is not testable.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpu: Vec<String>,
     /// Why the claim is not testable.
     #[serde(default)]
     pub not_testable: Option<String>,
+}
+
+impl Claim {
+    /// Why it is not testable on a CPU with these features; older results name none.
+    pub(crate) fn untestable(&self, features: &[String]) -> Option<String> {
+        let lacking = || {
+            let mut lacked = self.cpu.iter().filter(|feature| !features.contains(feature));
+            let feature = lacked.next().filter(|_| !features.is_empty())?;
+            Some(format!("the CPU lacks {feature}"))
+        };
+        self.not_testable.clone().or_else(lacking)
+    }
 }
 
 /// A further comparison: cells with each level of a factor, against the same cells with the baseline level.

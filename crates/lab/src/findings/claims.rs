@@ -2,6 +2,7 @@
 
 pub(crate) mod profiled;
 
+use crate::doctor::Hardware;
 use crate::experiment::metric::Metric;
 use crate::experiment::{Claim, Layout, Predicate, SUBJECTS};
 use crate::findings::comparison::{Floors, Runs};
@@ -106,11 +107,20 @@ impl fmt::Display for ClaimVerdict {
 /// Why a ratio is missing when its other side was not run.
 const OTHER_NOT_RUN: &str = "its counterpart was not run";
 
-/// Checks every claim of a plan.
-pub(crate) fn all<I: Judge>(plan: &Plan, cells: &Runs<'_, I>, floors: &Floors) -> Vec<Finding> {
+/// Checks every claim of a plan on this hardware.
+pub(crate) fn all<I: Judge>(
+    plan: &Plan,
+    hardware: &Hardware,
+    cells: &Runs<'_, I>,
+    floors: &Floors,
+) -> Vec<Finding> {
     let error_rate = plan.rule().error_rate;
     let layout = plan.experiment.layout;
-    plan.experiment.claims.iter().map(|claim| find::<I>(claim, layout, cells, floors, error_rate)).collect()
+    let find = |claim: &Claim| match claim.untestable(&hardware.features) {
+        Some(why) => finding(&Claim { not_testable: Some(why), ..claim.clone() }, Vec::new()),
+        None => find::<I>(claim, layout, cells, floors, error_rate),
+    };
+    plan.experiment.claims.iter().map(find).collect()
 }
 
 /// The claims worth showing, and a line about the rest: in a reduced experiment the claims about cells that were not

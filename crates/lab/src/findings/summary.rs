@@ -80,7 +80,7 @@ impl Summary {
     pub(crate) fn of<I: Judge>(plan: &Plan, machine: &Machine, runs: &[RunOf<I>]) -> Self {
         let cells = by_cell(plan, runs);
         let comparisons = comparison::all::<I>(plan, &cells);
-        let claims = claims::all::<I>(plan, &cells, &comparison::floors(&comparisons));
+        let claims = claims::all::<I>(plan, &machine.hardware, &cells, &comparison::floors(&comparisons));
         let of_blocks = cells.iter().flat_map(|(_, runs)| runs).map(|run| I::facts(&run.seen).taken);
         let foreign = Foreign::of(of_blocks);
         let cells: Vec<CellSummary> = summaries::<I>(&cells, machine);

@@ -3,7 +3,7 @@
 use super::Study;
 use crate::base::error::LabError;
 use crate::experiment::{Claim, Layout};
-use crate::findings::claims::Finding;
+use crate::findings::claims::{ClaimVerdict, Finding};
 use crate::findings::judge::Judge;
 use crate::findings::results::Results;
 use crate::found;
@@ -82,7 +82,11 @@ impl Record {
     pub(super) fn of<I: Judge>(results: &Results<I>) -> Self {
         let Results { plan, machine, summary, .. } = results;
         let judged = plan.experiment.claims.iter().zip(&summary.claims);
-        let judged = judged.filter(|(claim, found)| Study::has(claim) && !found.cells.is_empty());
+        let is_own = |claim: &Claim, found: &Finding| {
+            let is_of_cpu = claim.not_testable.is_none() && found.verdict == ClaimVerdict::NotTestable;
+            Study::has(claim) && (is_of_cpu || !found.cells.is_empty())
+        };
+        let judged = judged.filter(|(claim, found)| is_own(claim, found));
         let command = ["weir run".to_owned(), plan.experiment.name.clone()];
         let on = Measurement {
             command: command.into_iter().chain(plan.options_without(None)).collect::<Vec<_>>().join(" "),
@@ -130,12 +134,20 @@ pub(crate) fn measured<I: Judge>(directory: &Path) -> Result<Record, LabError> {
     }
 }
 
-/// Puts the verdicts of a result in place of older ones on the same claims.
-pub(super) fn add(records: &mut Vec<Record>, newer: Record) {
+/// Puts the verdicts of a result in place of older ones on the same claims. A CPU that cannot test a claim leaves the verdict
+/// of another.
+pub(super) fn add(records: &mut Vec<Record>, mut newer: Record) {
     let Some(record) = records.iter_mut().find(|record| record.experiment == newer.experiment) else {
         records.push(newer);
         return;
     };
+    for measured in &mut newer.results {
+        let is_known = |judged: &Judged| record.get(&judged.claim.id).is_some();
+        let is_news =
+            |judged: &Judged| judged.finding.verdict != ClaimVerdict::NotTestable || !is_known(judged);
+        measured.claims.retain(is_news);
+    }
+    newer.results.retain(|measured| !measured.claims.is_empty());
     let judged = newer.results.iter().flat_map(|measured| &measured.claims);
     let again: BTreeSet<String> = judged.map(|judged| judged.claim.id.clone()).collect();
     for measured in &mut record.results {

@@ -66,6 +66,26 @@ fn a_newer_verdict_replaces_the_older() {
     assert!(!text.contains("\"own\""), "claims of our own are no statements");
 }
 
+/// Regression test: on a CPU without IFMA, what a study says about IFMA was contradicted.
+#[test]
+fn a_cpu_without_the_feature_tests_nothing_and_leaves_the_verdict_of_another() {
+    let [here, elsewhere] = [Vec::new(), vec!["no-such-feature".to_owned()]].map(|cpu| {
+        world_of(MockExecutor::new(&COSTS), |experiment| {
+            experiment.layout = Layout::Blocks;
+            experiment.claims = vec![Claim { cpu, ..claim("< 0.7") }];
+        })
+    });
+    let folder = here.directory.path().join("studies");
+    keep(&[results(&elsewhere)], &folder).expect("is kept");
+    let (verdict, text, why) = statement(&folder, "< 0.7").verdict();
+    assert_eq!(verdict, Verdict::Judged(ClaimVerdict::NotTestable));
+    assert_eq!(format!("{text}: {why}"), "not testable here: the CPU lacks no-such-feature");
+    for newer in [&here, &elsewhere] {
+        keep(&[results(newer)], &folder).expect("is kept");
+        assert_eq!(statement(&folder, "< 0.7").verdict().0, Verdict::Judged(ClaimVerdict::Contradicted));
+    }
+}
+
 #[test]
 fn a_result_without_a_statement_is_rejected() {
     let world = world_of(MockExecutor::new(&COSTS), |experiment| experiment.claims.clear());

@@ -264,6 +264,7 @@ fn claims_reach_each_verdict() {
             cell: cell.iter().map(level).collect(),
             against: against.as_ref().map(|one| std::iter::once(one).map(level).collect()),
             expect: Some(Predicate::try_from(expect.to_owned()).expect("is read")),
+            cpu: Vec::new(),
             not_testable: None,
         }
     };
@@ -285,6 +286,7 @@ fn claims_reach_each_verdict() {
                 not_testable: Some("no such machine".into()),
                 ..claim("away", &[], None, "< 1")
             },
+            Claim { cpu: vec!["no-such-feature".into()], ..claim("cpu", &fast, None, "15 .. 25") },
         ];
     });
     let found: Vec<(&str, ClaimVerdict, usize)> =
@@ -297,6 +299,7 @@ fn claims_reach_each_verdict() {
         ("edge", ClaimVerdict::Undecided, 1),
         ("none", ClaimVerdict::Undecided, 0),
         ("away", ClaimVerdict::NotTestable, 0),
+        ("cpu", ClaimVerdict::NotTestable, 0),
     ];
     assert_eq!(found, expected);
     let unrun = "1 claim is about cells that were not run.";

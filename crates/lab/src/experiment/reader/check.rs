@@ -1,6 +1,7 @@
 //! Checks of experiments beyond the syntax of their keys.
 
 use crate::base::error::ConfigError;
+use crate::doctor::FEATURES;
 use crate::experiment::metric::Metric;
 use crate::experiment::{
     AGAIN, Blame, Claim, Experiment, Grammar, Layout, Level, Levels, SUBJECTS, Stop, is_of_subjects,
@@ -153,6 +154,10 @@ fn check_claim<I: Grammar>(
         let message =
             "expected `metric` with `expect`, `share_of` with `expect`, or `not_testable` with the reason";
         return Err(wrong(place, message.into()));
+    }
+    if let Some(unknown) = claim.cpu.iter().find(|feature| !FEATURES.contains(&feature.as_str())) {
+        let message = format!("cpu: unknown feature `{unknown}`; expected some of {}", FEATURES.join(", "));
+        return Err(wrong(place, message));
     }
     if !claim.share_of.is_empty() && claim.against.is_some() {
         return Err(wrong(

@@ -332,6 +332,11 @@ fn claims_are_about_known_cells() {
         ("expect = '< 1'\n", "", "e.toml:28: claims.0: expected `metric` with `expect`, `share_of` with"),
         (
             "id = 'a'",
+            "id = 'a'\ncpu = ['avx1024']",
+            "e.toml:28: claims.0: cpu: unknown feature `avx1024`; expected some of aes, vaes, pclmulqdq",
+        ),
+        (
+            "id = 'a'",
             "id = 'a b'",
             "e.toml:28: claims.0: id: invalid value `a b`: expected letters, digits, `-` and `.`",
         ),
