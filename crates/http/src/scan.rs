@@ -128,7 +128,6 @@ pub fn trim_ows(mut bytes: &[u8]) -> &[u8] {
 /// The trimmed elements of a comma-separated list without quoted strings (RFC 9110, section 5.6.1); some may
 /// be empty.
 #[inline]
-#[must_use]
 pub fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&b| b == b',').map(trim_ows)
 }
