@@ -143,7 +143,8 @@ pub fn chosen(study: &Study, options: &RunOptions) -> Result<RunOptions, LabErro
 
 /// As [`chosen`], for an experiment of one instrument.
 fn named<I: Grammar>(study: &Study, options: &RunOptions) -> Result<Vec<(String, String)>, LabError> {
-    let located = RunOptions { file: found::experiment(&options.file)?.path, ..options.clone() };
+    let file = found::experiment(&options.file)?.path;
+    let located = RunOptions { file, quick: false, ..options.clone() };
     let (experiment, _) = reader::load::<I>(&located)?;
     let own = experiment.claims.iter().filter(|claim| claim.source == study.source && claim.metric.is_some());
     let mut names = BTreeSet::new();

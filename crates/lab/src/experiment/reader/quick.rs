@@ -66,9 +66,10 @@ impl Quick {
         }
         let engines = self.engines.clone().map(|engines| (I::SUBJECT.to_owned(), Value::Array(engines)));
         let only = leaves(&self.only).into_iter().map(|(key, value)| (key, value.clone()));
+        let is_chosen = |key: &str| options.only.iter().any(|(only, _)| canonical(only) == key);
         for (key, value) in only.chain(engines) {
             let (key, place) = (canonical(&key), format!("quick.only.{key}"));
-            if !is_said(key) {
+            if !is_said(key) && !is_chosen(key) {
                 keep(experiment, key, &levels(&value)).map_err(|message| wrong(&place, message))?;
             }
         }

@@ -271,6 +271,10 @@ fn the_command_line_overrides_quick() {
     let cut = parse(&text, &quick).expect("parses");
     assert_eq!((conditions(&cut).window_ms, cut.modes()), (70, vec![Mode::H1cH1c]));
     assert_eq!((cut.stop, cut.calibration_runs), (Stop::Blocks(4), 3));
+    // Levels that it names are among those left, so that --only finds them.
+    let only = vec![("mode".to_owned(), "h1c-h1c".to_owned())];
+    let named = RunOptions { quick: true, only, ..RunOptions::default() };
+    assert!(parse(&text, &named).expect("parses").modes().contains(&Mode::H1cH1c));
 }
 
 #[test]
