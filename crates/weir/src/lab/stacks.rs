@@ -101,7 +101,7 @@ Examples:
 
 const RUN_EXAMPLES: &str = "\
 Examples:
-  weir stacks run --quick                               # an indication, in minutes
+  weir stacks run --quick                               # three engines: five minutes
   weir stacks run --only engine=go,engine=openssl-system,do=handshake --blocks 12
   weir stacks run avx512 --set window_ms=500
   weir stacks run --quick --only do=handshake --instructions
