@@ -22,7 +22,7 @@ pub(crate) struct Client {
     waiting: VecDeque<usize>,
     body: Option<Body>,
     switched: Option<Switched>,
-    manners: Manners,
+    behaviour: Behaviour,
     way: Way,
     /// Cleartext bytes sent.
     said: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Client {
 
 /// A client's behaviour.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manners {
+pub(crate) struct Behaviour {
     /// Pipelines up to four requests.
     pub(crate) pipelines: bool,
     /// Ends its stream after the last request, and waits for the responses.
@@ -45,9 +45,9 @@ pub(crate) struct Manners {
     /// Pauses reading at random.
     pub(crate) is_slow: bool,
     /// Disconnects after this many polls.
-    pub(crate) vanishes_after: Option<u64>,
+    pub(crate) disconnects_after: Option<u64>,
     /// Sends a malformed first request.
-    pub(crate) talks_garbage: bool,
+    pub(crate) is_malformed: bool,
 }
 
 /// A client's path to the gateway and to an origin.
@@ -79,14 +79,14 @@ struct Switched {
 
 impl Client {
     /// A client with these requests to send.
-    pub(crate) fn new(peer: Peer, asks: VecDeque<Ask>, manners: Manners, way: Way) -> Self {
+    pub(crate) fn new(peer: Peer, asks: VecDeque<Ask>, behaviour: Behaviour, way: Way) -> Self {
         Self {
             peer,
             asks,
             waiting: VecDeque::new(),
             body: None,
             switched: None,
-            manners,
+            behaviour,
             way,
             said: way.preface,
             wake: Duration::ZERO,
@@ -107,10 +107,10 @@ impl Client {
             return;
         }
         let reads = world.now >= self.wake;
-        if reads && self.manners.is_slow && world.below(20) == 0 {
+        if reads && self.behaviour.is_slow && world.below(20) == 0 {
             self.wake = world.now + Duration::from_millis(world.below(2000));
         }
-        if reads && self.manners.is_slow && !self.waiting.is_empty() && world.below(300) == 0 {
+        if reads && self.behaviour.is_slow && !self.waiting.is_empty() && world.below(300) == 0 {
             // Longer than an origin's response timeout, shorter than any timeout of the client.
             self.wake = world.now + Duration::from_secs(61 + world.below(9));
         }
@@ -128,7 +128,7 @@ impl Client {
         }
         self.ask(world, ledger);
         if self.asks.is_empty() || self.told_close {
-            let half_closes = self.manners.half_closes && !self.waits_for_switch(ledger);
+            let half_closes = self.behaviour.half_closes && !self.waits_for_switch(ledger);
             if (self.waiting.is_empty() || half_closes) && !self.finished {
                 self.finished = true;
                 self.peer.finish();
@@ -145,7 +145,7 @@ impl Client {
     }
 
     fn ask(&mut self, world: &mut World, ledger: &mut Ledger) {
-        let most = if self.manners.pipelines { 4 } else { 1 };
+        let most = if self.behaviour.pipelines { 4 } else { 1 };
         while self.waiting.len() < most && !self.told_close && !self.finished {
             if self.waits_for_switch(ledger) {
                 break;
@@ -153,7 +153,7 @@ impl Client {
             let Some(mut ask) = self.asks.pop_front() else { break };
             ask.id = ledger.entries.len();
             let mut bytes = ask.bytes(world);
-            if std::mem::take(&mut self.manners.talks_garbage) {
+            if std::mem::take(&mut self.behaviour.is_malformed) {
                 (ask.method, ask.body, ask.switch) = (Method::Get, None, None);
                 bytes = b"GET\t/ HTTP/1.1\r\nHost: sim\r\n\r\n".to_vec();
             }
@@ -316,7 +316,7 @@ impl Client {
     }
 
     fn vanishes(&mut self, world: &mut World, ledger: &mut Ledger) -> bool {
-        match &mut self.manners.vanishes_after {
+        match &mut self.behaviour.disconnects_after {
             None => return false,
             Some(0) => {}
             Some(polls) => {

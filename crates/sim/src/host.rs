@@ -5,7 +5,7 @@ use crate::net::{SimListener, SimNet};
 use crate::peer::Peer;
 use crate::setting::origin;
 use crate::tls;
-use crate::world::{Weather, World};
+use crate::world::{Faults, World};
 use std::cell::RefCell;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
@@ -19,16 +19,16 @@ use weir_gateway::{Config, Counters, Timeouts};
 pub struct Host {
     world: Rc<RefCell<World>>,
     workers: Vec<WorkerHarness<SimNet>>,
-    guests: Vec<Guest>,
+    clients: Vec<Client>,
     messages: u64,
-    holds_letters: bool,
+    holds_mail: bool,
     /// Connections to the server, with the bytes received on each.
     servers: Vec<(usize, Vec<u8>)>,
 }
 
 /// One connection of a client.
 #[derive(Debug)]
-struct Guest {
+struct Client {
     peer: Peer,
     reads: bool,
 }
@@ -59,75 +59,75 @@ impl Host {
     }
 
     fn of(workers: usize, config: Config, over_tls: bool) -> Self {
-        let weather = Weather { rough: false, tiny: false, refusals: 0, shortages: 0, corrupts: false };
-        let world = Rc::new(RefCell::new(World::new(0, weather, workers)));
+        let faults = Faults { rough: false, tiny: false, refusals: 0, shortages: 0, corrupts: false };
+        let world = Rc::new(RefCell::new(World::new(0, faults, workers)));
         let parts =
             (0..workers).map(|nth| (SimNet::new(Rc::clone(&world), nth), vec![SimListener])).collect();
         let bound = bound(config, over_tls);
         let workers = WorkerHarness::several(parts, &bound).expect("there are some descriptors");
-        Self { world, workers, guests: Vec::new(), messages: 0, holds_letters: false, servers: Vec::new() }
+        Self { world, workers, clients: Vec::new(), messages: 0, holds_mail: false, servers: Vec::new() }
     }
 
     /// Connects a client to a worker; returns the client's number. Over TLS, the next turn sends a ClientHello.
     pub fn connect(&mut self, worker: usize, over_tls: bool) -> usize {
         let link = self.world.borrow_mut().connect_to(worker);
         let session = over_tls.then(|| tls::client_session(false));
-        self.guests.push(Guest { peer: Peer::new(link, session), reads: true });
-        self.guests.len() - 1
+        self.clients.push(Client { peer: Peer::new(link, session), reads: true });
+        self.clients.len() - 1
     }
 
     /// Sends application bytes from a client.
-    pub fn say(&mut self, guest: usize, bytes: &[u8]) {
-        self.guests[guest].peer.say(bytes);
+    pub fn say(&mut self, client: usize, bytes: &[u8]) {
+        self.clients[client].peer.say(bytes);
     }
 
     /// Sends raw bytes from a client, even before its handshake is complete.
-    pub fn send(&mut self, guest: usize, bytes: &[u8]) {
-        self.guests[guest].peer.announce(bytes);
+    pub fn send(&mut self, client: usize, bytes: &[u8]) {
+        self.clients[client].peer.announce(bytes);
     }
 
     /// Whether the gateway polls a client's connection for reading.
     #[must_use]
-    pub fn is_read(&self, guest: usize) -> bool {
-        let link = &self.world.borrow().links[self.guests[guest].peer.link];
+    pub fn is_read(&self, client: usize) -> bool {
+        let link = &self.world.borrow().links[self.clients[client].peer.link];
         link.watched.is_some_and(|(_, interest)| interest.read)
     }
 
     /// Limits the buffer towards a client.
-    pub fn narrow(&mut self, guest: usize, bytes: usize) {
-        self.world.borrow_mut().pipe(self.guests[guest].peer.link, false).capacity = bytes;
+    pub fn narrow(&mut self, client: usize, bytes: usize) {
+        self.world.borrow_mut().pipe(self.clients[client].peer.link, false).capacity = bytes;
     }
 
     /// Makes a client read or stop reading.
-    pub fn read(&mut self, guest: usize, reads: bool) {
-        self.guests[guest].reads = reads;
+    pub fn read(&mut self, client: usize, reads: bool) {
+        self.clients[client].reads = reads;
     }
 
     /// Takes the bytes that a client received.
-    pub fn take(&mut self, guest: usize) -> Vec<u8> {
-        std::mem::take(&mut self.guests[guest].peer.input)
+    pub fn take(&mut self, client: usize) -> Vec<u8> {
+        std::mem::take(&mut self.clients[client].peer.input)
     }
 
     /// Whether the gateway closed a client's connection.
     #[must_use]
-    pub fn has_ended(&self, guest: usize) -> bool {
-        self.guests[guest].peer.ended.is_some()
+    pub fn has_ended(&self, client: usize) -> bool {
+        self.clients[client].peer.ended.is_some()
     }
 
     /// Whether a client has sent all its bytes, its handshake included.
     #[must_use]
-    pub fn has_said_all(&self, guest: usize) -> bool {
-        self.guests[guest].peer.is_flushed()
+    pub fn has_said_all(&self, client: usize) -> bool {
+        self.clients[client].peer.is_flushed()
     }
 
     /// Closes a client's connection.
-    pub fn leave(&mut self, guest: usize) {
-        self.world.borrow_mut().close_peer(self.guests[guest].peer.link);
+    pub fn leave(&mut self, client: usize) {
+        self.world.borrow_mut().close_peer(self.clients[client].peer.link);
     }
 
     /// Resets a client's connection.
-    pub fn reset(&mut self, guest: usize) {
-        let link = self.guests[guest].peer.link;
+    pub fn reset(&mut self, client: usize) {
+        let link = self.clients[client].peer.link;
         let mut world = self.world.borrow_mut();
         world.reset(link, true);
         world.links[link].peer_gone = true;
@@ -140,14 +140,14 @@ impl Host {
 
     /// Holds messages between workers, or releases them.
     pub fn hold_letters(&mut self, holds: bool) {
-        self.holds_letters = holds;
+        self.holds_mail = holds;
     }
 
     /// One turn: delivers bytes of these clients, then each worker turns and receives its mail.
-    pub fn turn(&mut self, guests: impl IntoIterator<Item = usize>) {
+    pub fn turn(&mut self, clients: impl IntoIterator<Item = usize>) {
         let mut world = self.world.borrow_mut();
-        for guest in guests {
-            let Guest { peer, reads } = &mut self.guests[guest];
+        for client in clients {
+            let Client { peer, reads } = &mut self.clients[client];
             if !world.links[peer.link].peer_gone {
                 peer.poll(&mut world, *reads);
             }
@@ -164,7 +164,7 @@ impl Host {
         drop(world);
         for worker in 0..self.workers.len() {
             self.workers[worker].turn().expect("nothing here can fail");
-            for to in (0..self.workers.len()).filter(|_| !self.holds_letters) {
+            for to in (0..self.workers.len()).filter(|_| !self.holds_mail) {
                 for message in self.workers[to].messages() {
                     self.messages += 1;
                     self.workers[to].receive(message);
@@ -178,7 +178,7 @@ impl Host {
         let mut still = 0;
         for turn in 0..MOST_TURNS {
             let before = self.world.borrow().moves;
-            self.turn(0..self.guests.len());
+            self.turn(0..self.clients.len());
             // A pause in accepting ends in one turn, the next reports the listener, and the third exposes the next
             // timer.
             still = if self.world.borrow().moves == before { still + 1 } else { 0 };

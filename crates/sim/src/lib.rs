@@ -26,6 +26,7 @@
 //!
 //! A violation begins with the number and name of its invariant. [`shrink`] reduces a failing run.
 
+mod arrivals;
 mod client;
 mod gateway;
 mod host;
@@ -41,13 +42,12 @@ mod raw;
 mod run;
 mod setting;
 mod standing;
-mod storm;
 mod tls;
 mod world;
 
+pub use arrivals::{Arrivals, Outcomes};
 pub use host::Host;
 pub(crate) use invariant::Invariant;
 pub use plan::{Plan, shrink};
 pub use raw::connection;
 pub use run::{Report, Steady, run};
-pub use storm::{Storm, Toll};

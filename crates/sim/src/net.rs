@@ -67,7 +67,7 @@ impl Net for SimNet {
         if let Some(key) = listener.key.filter(|_| !listener.backlog.is_empty()) {
             ready.push(Ready { key, readable: true, writable: false, hangup: false });
         }
-        if world.weather.rough && !ready.is_empty() {
+        if world.faults.rough && !ready.is_empty() {
             // Shuffles the events, and sometimes holds some back.
             for at in (1..ready.len()).rev() {
                 let with = world.below(at as u64 + 1) as usize;
@@ -202,7 +202,7 @@ impl Socket for SimSocket {
         }
         into.reserve(limit);
         let most = world.piece(limit);
-        let one_piece = world.weather.rough && world.below(2) == 0;
+        let one_piece = world.faults.rough && world.below(2) == 0;
         let now = world.now;
         let pipe = world.pipe(self.link, true);
         if !pipe.has_bytes() {

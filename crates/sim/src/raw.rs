@@ -3,7 +3,7 @@
 use crate::gateway::Gateway;
 use crate::ledger::Ledger;
 use crate::plan::Plan;
-use crate::world::{Weather, World};
+use crate::world::{Faults, World};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -35,31 +35,31 @@ pub fn connection(script: &[u8]) {
         marks: false,
         ..Plan::plain()
     };
-    let mut play = Play::new(&plan);
+    let mut replay = Replay::new(&plan);
     let mut steps = steps.iter().copied().take(LONGEST);
     while let Some(step) = steps.next() {
         match step % 8 {
             0 => {
                 let count = usize::from(steps.next().unwrap_or_default());
-                play.client_says(&steps.by_ref().take(count).collect::<Vec<_>>());
+                replay.client_sends(&steps.by_ref().take(count).collect::<Vec<_>>());
             }
             1 => {
                 let count = usize::from(steps.next().unwrap_or_default());
-                play.unsaid.extend(steps.by_ref().take(count));
+                replay.unsent.extend(steps.by_ref().take(count));
             }
-            2 => play.world.borrow_mut().end(play.client, true),
-            3 => play.origin_ends(false),
-            4 => play.pass(Duration::from_millis(100) * u32::from(steps.next().unwrap_or_default())),
-            5 => play.world.borrow_mut().reset(play.client, true),
-            6 => play.origin_ends(true),
-            _ => play.speaker = None,
+            2 => replay.world.borrow_mut().end(replay.client, true),
+            3 => replay.origin_ends(false),
+            4 => replay.pass(Duration::from_millis(100) * u32::from(steps.next().unwrap_or_default())),
+            5 => replay.world.borrow_mut().reset(replay.client, true),
+            6 => replay.origin_ends(true),
+            _ => replay.responding = None,
         }
-        play.settle();
+        replay.settle();
     }
-    play.finish();
+    replay.finish();
 }
 
-struct Play {
+struct Replay {
     world: Rc<RefCell<World>>,
     gateway: Gateway,
     ledger: Ledger,
@@ -69,30 +69,30 @@ struct Play {
     /// The origin's links, with the bytes received on each.
     origins: Vec<(usize, Vec<u8>)>,
     /// The link on which the origin sends.
-    speaker: Option<usize>,
+    responding: Option<usize>,
     /// Bytes that the origin has yet to send.
-    unsaid: Vec<u8>,
-    said: Said,
+    unsent: Vec<u8>,
+    sent: Sent,
 }
 
 /// Totals of what both peers sent.
 #[derive(Clone, Copy, Default)]
-struct Said {
+struct Sent {
     bytes: u64,
     lines: u64,
 }
 
-impl Said {
+impl Sent {
     fn note(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         self.lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
     }
 }
 
-impl Play {
+impl Replay {
     fn new(plan: &Plan) -> Self {
-        let weather = Weather { rough: false, tiny: false, refusals: 0, shortages: 0, corrupts: false };
-        let world = Rc::new(RefCell::new(World::new(0, weather, 1)));
+        let faults = Faults { rough: false, tiny: false, refusals: 0, shortages: 0, corrupts: false };
+        let world = Rc::new(RefCell::new(World::new(0, faults, 1)));
         let mut gateway = Gateway::new(&world, plan, Timeouts::default());
         let mut ledger = Ledger::default();
         gateway.turn(&mut ledger);
@@ -104,22 +104,22 @@ impl Play {
             client,
             got: Vec::new(),
             origins: Vec::new(),
-            speaker: None,
-            unsaid: Vec::new(),
-            said: Said::default(),
+            responding: None,
+            unsent: Vec::new(),
+            sent: Sent::default(),
         }
     }
 
-    fn client_says(&mut self, bytes: &[u8]) {
+    fn client_sends(&mut self, bytes: &[u8]) {
         let mut world = self.world.borrow_mut();
         if !world.pipe(self.client, true).is_ended() {
-            self.said.note(bytes);
+            self.sent.note(bytes);
             world.send(self.client, true, bytes);
         }
     }
 
     fn origin_ends(&mut self, resets: bool) {
-        let Some(link) = self.speaker.take() else { return };
+        let Some(link) = self.responding.take() else { return };
         let mut world = self.world.borrow_mut();
         match resets {
             true => world.reset(link, true),
@@ -147,16 +147,16 @@ impl Play {
         let mut world = self.world.borrow_mut();
         for link in std::mem::take(&mut world.dialled) {
             self.origins.push((link, Vec::new()));
-            self.speaker = Some(link);
+            self.responding = Some(link);
         }
-        if let Some(link) = self.speaker
-            && !self.unsaid.is_empty()
+        if let Some(link) = self.responding
+            && !self.unsent.is_empty()
             && !world.links[link].gateway_gone
             && !world.pipe(link, true).is_ended()
         {
-            let sent = world.send(link, true, &self.unsaid);
-            self.said.note(&self.unsaid[..sent]);
-            self.unsaid.drain(..sent);
+            let sent = world.send(link, true, &self.unsent);
+            self.sent.note(&self.unsent[..sent]);
+            self.unsent.drain(..sent);
         }
         world.arrive();
         take(&mut world, self.client, &mut self.got);
@@ -191,7 +191,7 @@ impl Play {
         assert_eq!(self.ledger.violations, Vec::<String>::new());
         // The gateway parses a head when its first bytes arrive, when one of its lines ends, and at the end of the
         // stream.
-        let (Said { bytes, lines }, in_vain) = (self.said, self.gateway.parsed_in_vain());
+        let (Sent { bytes, lines }, in_vain) = (self.sent, self.gateway.parsed_in_vain());
         let most = bytes * (2 * lines + 4);
         assert!(in_vain <= most, "{in_vain} bytes parsed in vain, of {bytes} in {lines} lines");
         assert_eq!(self.gateway.leak_check(), LeakCheck::default());

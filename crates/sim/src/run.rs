@@ -1,7 +1,7 @@
 //! One run: a gateway's workers between clients and origins, under one clock and one seed.
 
 use crate::Invariant;
-use crate::client::{Client, Manners, Way};
+use crate::client::{Behaviour, Client, Way};
 use crate::gateway::Gateway;
 use crate::ledger::{Ledger, Repeats};
 use crate::message::Ask;
@@ -11,7 +11,7 @@ use crate::peer::Peer;
 use crate::plan::Plan;
 use crate::setting::{BEHIND, MIRROR, ROUTED, server_at};
 use crate::tls;
-use crate::world::{Weather, World};
+use crate::world::{Faults, World};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -109,14 +109,14 @@ pub(crate) struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(seed: u64, plan: &'a Plan) -> Self {
-        let weather = Weather {
+        let faults = Faults {
             rough: plan.rough,
             tiny: !plan.client_tls && !plan.upstream_tls,
             refusals: plan.refusals,
             shortages: plan.shortages,
             corrupts: plan.corrupts,
         };
-        let world = Rc::new(RefCell::new(World::new(seed, weather, plan.workers)));
+        let world = Rc::new(RefCell::new(World::new(seed, faults, plan.workers)));
         let timeouts = timeouts(seed, plan);
         let gateway = Gateway::new(&world, plan, timeouts);
         Self {
@@ -154,13 +154,13 @@ impl<'a> Run<'a> {
         let mut world = self.world.borrow_mut();
         let plan = self.plan;
         let is_passed = plan.passes && world.below(3) == 0;
-        let manners = Manners {
+        let behaviour = Behaviour {
             pipelines: plan.pipelines && world.below(3) == 0,
             half_closes: world.below(1000) < plan.half_closes,
             // A slow client could outlast a drain.
             is_slow: plan.rough && world.below(5) == 0 && !(plan.drains && plan.is_faultless()),
-            vanishes_after: (world.below(1000) < plan.vanishes).then(|| world.below(200)),
-            talks_garbage: world.below(1000) < plan.garbage && !is_passed,
+            disconnects_after: (world.below(1000) < plan.vanishes).then(|| world.below(200)),
+            is_malformed: world.below(1000) < plan.garbage && !is_passed,
         };
         let Some(link) = world.connect() else { return };
         let mut peer = Peer::new(link, plan.client_tls.then(|| tls::client_session(is_passed)));
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
         // The gateway cannot report the client of a tunnelled connection to the origin.
         way.source = way.source.filter(|_| !plan.tunnels);
         drop(world);
-        self.clients.push(Client::new(peer, asks, manners, way));
+        self.clients.push(Client::new(peer, asks, behaviour, way));
     }
 
     /// Runs until all clients are done.
@@ -311,7 +311,7 @@ impl<'a> Run<'a> {
             return false;
         };
         // A late loop finds several events at the same instant, timers among them.
-        let is_late = world.weather.rough && world.below(3) == 0;
+        let is_late = world.faults.rough && world.below(3) == 0;
         let late = if is_late { world.below(8000) } else { 0 };
         world.now = next.max(now) + Duration::from_micros(late);
         if next > now {

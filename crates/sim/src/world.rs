@@ -32,7 +32,7 @@ pub(crate) struct World {
     /// Counts events such as bytes, closes and messages; an unchanged count means that nothing happened.
     pub(crate) moves: u64,
     /// The network's faults.
-    pub(crate) weather: Weather,
+    pub(crate) faults: Faults,
     /// The random numbers of the network.
     pub(crate) rng: Rng,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Listening {
 
 /// The network's faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Weather {
+pub(crate) struct Faults {
     /// Delays bytes, splits them at random and limits buffers. If false, everything is immediate.
     pub(crate) rough: bool,
     /// Includes buffers below 300 bytes. A handshake through one would exceed its timeout.
@@ -209,7 +209,7 @@ impl Pipe {
 
 impl World {
     /// A world without events.
-    pub(crate) fn new(seed: u64, weather: Weather, workers: usize) -> Self {
+    pub(crate) fn new(seed: u64, faults: Faults, workers: usize) -> Self {
         Self {
             base: Instant::now(),
             now: Duration::ZERO,
@@ -222,7 +222,7 @@ impl World {
             dark: HashMap::new(),
             failed: HashMap::new(),
             moves: 0,
-            weather,
+            faults,
             rng: Rng::new(seed),
         }
     }
@@ -261,7 +261,7 @@ impl World {
     pub(crate) fn dial(&mut self, worker: usize, to: [u8; 4]) -> usize {
         let at = self.now + self.delay();
         let is_dark = self.dark.get(&to).is_some_and(|until| self.now < *until);
-        let refused = self.below(1000) < self.weather.refusals || is_dark;
+        let refused = self.below(1000) < self.faults.refusals || is_dark;
         let state = if refused { State::Refusing(at) } else { State::Connecting(at) };
         let link = self.link(state, worker, Some(to));
         // A refused connection has no peer.
@@ -276,7 +276,7 @@ impl World {
 
     /// Errors: no free descriptor for another connection.
     pub(crate) fn descriptor(&mut self) -> io::Result<()> {
-        let is_short = self.weather.shortages > 0 && self.below(1000) < self.weather.shortages;
+        let is_short = self.faults.shortages > 0 && self.below(1000) < self.faults.shortages;
         if !is_short {
             return Ok(());
         }
@@ -317,11 +317,11 @@ impl World {
     }
 
     fn capacity(&mut self) -> usize {
-        if !self.weather.rough {
+        if !self.faults.rough {
             return 1 << 20;
         }
         match self.below(4) {
-            0 if self.weather.tiny => 64 + self.below(200) as usize,
+            0 if self.faults.tiny => 64 + self.below(200) as usize,
             1 => 200_000,
             _ => 100 + self.below(20_000) as usize,
         }
@@ -329,7 +329,7 @@ impl World {
 
     /// A random transit delay.
     pub(crate) fn delay(&mut self) -> Duration {
-        if !self.weather.rough {
+        if !self.faults.rough {
             return Duration::ZERO;
         }
         match self.below(8) {
@@ -341,7 +341,7 @@ impl World {
 
     /// A random part of `most`: at least one, unless `most` is zero.
     pub(crate) fn piece(&mut self, most: usize) -> usize {
-        if !self.weather.rough || most == 0 {
+        if !self.faults.rough || most == 0 {
             return most;
         }
         match self.below(4) {
@@ -368,7 +368,7 @@ impl World {
         let delay = if calm { Duration::ZERO } else { self.delay() };
         let at = (self.now + delay).max(self.pipe(link, upward).last_arrival());
         let mut bytes = bytes[..count].to_vec();
-        if self.weather.corrupts && self.below(200) == 0 {
+        if self.faults.corrupts && self.below(200) == 0 {
             let at = self.below(count as u64) as usize;
             bytes[at] ^= 1;
         }

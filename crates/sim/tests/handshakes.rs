@@ -3,7 +3,7 @@
 use std::time::Duration;
 use weir_gateway::Timeouts;
 use weir_gateway::document::Limits;
-use weir_sim::{Host, Storm, Toll};
+use weir_sim::{Arrivals, Host, Outcomes};
 
 const CLIENTS: usize = 12;
 
@@ -42,13 +42,13 @@ fn answered_by_turns(handshakes_per_turn: u32, turn: Duration) -> Vec<Vec<usize>
     for _ in 0..CLIENTS {
         host.turn([]);
     }
-    assert!(waiting.iter().all(|guest| host.is_read(*guest)), "all are accepted");
+    assert!(waiting.iter().all(|client| host.is_read(*client)), "all are accepted");
     host.lengthen_turns(turn);
     host.turn(waiting.clone());
     let mut by_turns = Vec::new();
     while !waiting.is_empty() {
         assert!(by_turns.len() < CLIENTS, "{by_turns:?}");
-        let (answered, others) = waiting.into_iter().partition(|guest| host.is_read(*guest));
+        let (answered, others) = waiting.into_iter().partition(|client| host.is_read(*client));
         by_turns.push(answered);
         waiting = others;
         host.turn([]);
@@ -59,8 +59,8 @@ fn answered_by_turns(handshakes_per_turn: u32, turn: Duration) -> Vec<Vec<usize>
 /// Three times more clients arrive than the gateway can complete handshakes for, limited by steps per turn or by
 /// places. The gateway spends its steps on clients that it then serves.
 #[test]
-fn in_a_storm_what_is_begun_is_finished() {
-    let storm = Storm {
+fn a_handshake_that_begins_is_finished_when_too_many_clients_arrive() {
+    let arrivals = Arrivals {
         per_turn: 3,
         steps_per_turn: 2,
         places: u32::MAX,
@@ -69,7 +69,7 @@ fn in_a_storm_what_is_begun_is_finished() {
         turns: 500,
     };
     for places in [u32::MAX, 60] {
-        let Toll { answered, in_vain } = Storm { places, ..storm }.blow();
+        let Outcomes { answered, in_vain } = Arrivals { places, ..arrivals }.run();
         assert!(answered > 400 && in_vain < 10, "{places} places: {answered} answered, {in_vain} in vain");
     }
 }

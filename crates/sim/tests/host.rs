@@ -8,10 +8,10 @@ use weir_sim::Host;
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
 /// Sends bytes that complete a request, and expects a 200.
-fn ask(host: &mut Host, guest: usize, bytes: &[u8]) {
-    host.say(guest, bytes);
+fn ask(host: &mut Host, client: usize, bytes: &[u8]) {
+    host.say(client, bytes);
     host.settle();
-    let answer = host.take(guest);
+    let answer = host.take(client);
     assert!(answer.starts_with(b"HTTP/1.1 200 "), "{}", answer.escape_ascii());
 }
 
@@ -108,14 +108,14 @@ fn a_handshake_that_waits_for_its_turn_is_not_read_though_its_client_has_not_tak
 #[test]
 fn what_a_trickling_client_costs_is_linear() {
     let mut host = Host::new(1, Limits::default(), Timeouts::default(), false);
-    let guest = host.connect(0, false);
+    let client = host.connect(0, false);
     let start = format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}", "x".repeat(24 * 1024));
-    host.say(guest, start.as_bytes());
+    host.say(client, start.as_bytes());
     for _ in 0..4096 {
-        host.turn([guest]);
-        host.say(guest, b"y");
+        host.turn([client]);
+        host.say(client, b"y");
     }
-    ask(&mut host, guest, b"\r\n\r\n");
+    ask(&mut host, client, b"\r\n\r\n");
     assert!(host.parsed_in_vain(0) < 2 * start.len() as u64, "{}", host.parsed_in_vain(0));
 }
 

@@ -8,7 +8,7 @@ use weir_gateway::document::Limits;
 /// Clients that arrive at a steady rate, each with a handshake and one request. A turn of the gateway takes a
 /// millisecond.
 #[derive(Clone, Copy, Debug)]
-pub struct Storm {
+pub struct Arrivals {
     /// New clients per turn. A full handshake takes two steps of the gateway.
     pub per_turn: usize,
     /// As `limits.handshakes_per_turn`.
@@ -25,17 +25,17 @@ pub struct Storm {
 
 /// The clients' outcomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Toll {
+pub struct Outcomes {
     /// Clients with a response.
     pub answered: usize,
     /// Clients that completed their side of the handshake and whose connection the gateway closed without a response.
     pub in_vain: usize,
 }
 
-impl Storm {
-    /// Plays the storm.
+impl Arrivals {
+    /// Runs the gateway while they arrive.
     #[must_use]
-    pub fn blow(self) -> Toll {
+    pub fn run(self) -> Outcomes {
         let limits = Limits {
             handshakes_per_turn: self.steps_per_turn,
             handshakes: Some(self.places),
@@ -44,29 +44,29 @@ impl Storm {
         let timeouts = Timeouts { handshake: self.limit, ..Timeouts::default() };
         let mut host = Host::new(1, limits, timeouts, true);
         let mut clients: Vec<(u64, usize)> = Vec::new();
-        let mut toll = Toll::default();
+        let mut outcomes = Outcomes::default();
         for turn in 0..self.turns {
             for _ in 0..self.per_turn {
-                let guest = host.connect(0, true);
-                host.say(guest, b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-                clients.push((turn, guest));
+                let client = host.connect(0, true);
+                host.say(client, b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+                clients.push((turn, client));
             }
             let talking = clients.iter().filter(|(since, _)| (turn - since).is_multiple_of(self.way));
             host.tick(TURN);
-            host.turn(talking.map(|(_, guest)| *guest));
-            clients.retain(|(_, guest)| {
-                let is_answered = host.take(*guest).starts_with(b"HTTP/1.1 200 ");
-                toll.answered += usize::from(is_answered);
-                toll.in_vain +=
-                    usize::from(!is_answered && host.has_ended(*guest) && host.has_said_all(*guest));
-                let is_over = is_answered || host.has_ended(*guest);
+            host.turn(talking.map(|(_, client)| *client));
+            clients.retain(|(_, client)| {
+                let is_answered = host.take(*client).starts_with(b"HTTP/1.1 200 ");
+                outcomes.answered += usize::from(is_answered);
+                outcomes.in_vain +=
+                    usize::from(!is_answered && host.has_ended(*client) && host.has_said_all(*client));
+                let is_over = is_answered || host.has_ended(*client);
                 if is_over {
-                    host.leave(*guest);
+                    host.leave(*client);
                 }
                 !is_over
             });
         }
-        toll
+        outcomes
     }
 }
 
