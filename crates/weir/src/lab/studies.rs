@@ -72,6 +72,7 @@ Examples:
 const RUN_EXAMPLES: &str = "\
 Examples:
   weir studies run S4 --quick       # outbound TLS in Node.js: some 15 minutes
+  weir studies run S3 --quick       # HTTP pass-through: some 15 minutes, with a JDK 17 and Maven
   weir studies run S2               # full handshakes and AVX-512: hours
 
 Exit codes:
@@ -109,7 +110,7 @@ fn measure(args: &RunArgs) -> Outcome {
     limits::raise_open_files().map_err(Failure::run)?;
     let (mut results, mut failed) = (Vec::new(), Vec::new());
     for name in study.experiments()? {
-        let install = no_install.then_some(false);
+        let install = Some(!no_install);
         let options = RunOptions { file: name.into(), quick: *quick, install, ..RunOptions::default() };
         match chosen(study, &options).and_then(|options| weir_lab::run(&options)) {
             Ok(outcome) => {
