@@ -48,7 +48,7 @@ impl Slow {
 pub(crate) struct BodyDeadlines {
     /// The configuration, and the route in it (`None`: the general settings), that applies to a response whose last
     /// bytes are pending when the client has no exchange.
-    pub held_to: Option<(Rc<Plan>, Option<usize>)>,
+    pub limits_of: Option<(Rc<Plan>, Option<usize>)>,
     /// The deadline of the current wait. The timer is set to the nearest of all deadlines.
     pub waits: Option<(Instant, Wait)>,
     body: Direction,
@@ -63,7 +63,7 @@ pub(crate) enum BodyProgress {
     /// Its request waits for a connection to a server.
     Held,
     /// The bytes moved so far, and whether the gateway waits for the client rather than for the server.
-    Moving { bytes: u64, is_waited_for: bool },
+    Moving { bytes: u64, awaits_client: bool },
 }
 
 /// The limits in one direction.
@@ -84,8 +84,8 @@ impl BodyDeadlines {
     ) -> bool {
         let needs = |way, rate: Option<MinRate>, total: Option<Duration>| match way {
             BodyProgress::Over | BodyProgress::Held => false,
-            BodyProgress::Moving { is_waited_for, .. } => {
-                total.is_some() || (is_waited_for && rate.is_some())
+            BodyProgress::Moving { awaits_client, .. } => {
+                total.is_some() || (awaits_client && rate.is_some())
             }
         };
         needs(body, rates.request, timeouts.body) || needs(response, rates.response, timeouts.answer)
@@ -93,15 +93,15 @@ impl BodyDeadlines {
 
     /// Updates the limits with the progress of both bodies. Returns the nearest deadline and its limit; moving bytes
     /// extend the deadline of a rate.
-    pub(crate) fn look(
+    pub(crate) fn update(
         &mut self,
         now: Instant,
         (body, response): (BodyProgress, BodyProgress),
         rates: MinRates,
         timeouts: &Timeouts,
     ) -> Option<(Instant, Slow)> {
-        let body = self.body.look(now, body, rates.request, timeouts.body);
-        let response = self.response.look(now, response, rates.response, timeouts.answer);
+        let body = self.body.update(now, body, rates.request, timeouts.body);
+        let response = self.response.update(now, response, rates.response, timeouts.answer);
         let all = [
             (body.0, Slow::BodyRate),
             (body.1, Slow::BodyTotal),
@@ -125,7 +125,7 @@ impl BodyDeadlines {
 
 impl Direction {
     /// The deadlines of the minimum rate and of the total time.
-    fn look(
+    fn update(
         &mut self,
         now: Instant,
         way: BodyProgress,
@@ -143,13 +143,13 @@ impl Direction {
                 }
                 (None, None)
             }
-            BodyProgress::Moving { bytes, is_waited_for } => {
+            BodyProgress::Moving { bytes, awaits_client } => {
                 self.until = self.until.or(total.map(|total| now + total));
                 self.meter = match (self.meter, rate) {
                     (Some(meter), Some(rate)) if meter.is_of(rate) => Some(meter),
                     (_, rate) => rate.map(|rate| RateMeter::new(rate, bytes)),
                 };
-                let slow = self.meter.as_mut().and_then(|meter| meter.look(now, bytes, is_waited_for));
+                let slow = self.meter.as_mut().and_then(|meter| meter.update(now, bytes, awaits_client));
                 (slow, self.until)
             }
         }
@@ -165,8 +165,8 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn moving(bytes: u64, is_waited_for: bool) -> BodyProgress {
-        BodyProgress::Moving { bytes, is_waited_for }
+    fn moving(bytes: u64, awaits_client: bool) -> BodyProgress {
+        BodyProgress::Moving { bytes, awaits_client }
     }
 
     /// 100 bytes/s, with windows of 10 s for requests and 20 s for responses; total times of 30 s and 40 s.
@@ -196,7 +196,7 @@ mod tests {
         ];
         let mut body_deadlines = BodyDeadlines::default();
         for (at, body, response, expected) in table {
-            let end = body_deadlines.look(start + seconds(at), (body, response), rates, &timeouts);
+            let end = body_deadlines.update(start + seconds(at), (body, response), rates, &timeouts);
             assert_eq!(end.map(|(end, why)| ((end - start).as_secs(), why)), expected, "at {at}");
         }
     }
@@ -208,18 +208,18 @@ mod tests {
         let mut body_deadlines = BodyDeadlines::default();
         let both = (moving(0, false), moving(0, false));
         assert_eq!(
-            body_deadlines.look(start, both, rates, &timeouts),
+            body_deadlines.update(start, both, rates, &timeouts),
             Some((start + seconds(30), Slow::BodyTotal))
         );
         let later = start + seconds(20);
         body_deadlines.request_begins();
         assert_eq!(
-            body_deadlines.look(later, both, rates, &timeouts),
+            body_deadlines.update(later, both, rates, &timeouts),
             Some((start + seconds(40), Slow::ResponseTotal))
         );
         body_deadlines.response_begins();
         assert_eq!(
-            body_deadlines.look(later, both, rates, &timeouts),
+            body_deadlines.update(later, both, rates, &timeouts),
             Some((later + seconds(30), Slow::BodyTotal))
         );
     }

@@ -97,13 +97,13 @@ impl Frontend {
     }
 
     /// Whether the gateway accepts a PROXY protocol header from this address.
-    pub(crate) fn hears(&self, address: Option<IpAddr>) -> bool {
+    pub(crate) fn accepts_header_from(&self, address: Option<IpAddr>) -> bool {
         Network::any_contains(&self.announced_by, address)
     }
 
     /// Admits a client, unless it is denied or has `most` connections already. Returns its permit, if connections per
     /// client are limited.
-    pub(crate) fn let_in(
+    pub(crate) fn admit(
         &self,
         client: Option<SocketAddr>,
         limiter: &Arc<ConnectionLimiter>,

@@ -33,12 +33,12 @@ impl RateMeter {
         self.rate == rate
     }
 
-    /// Updates the meter to `total` bytes. `is_waited_for`: whether the gateway waits for the client from now on.
+    /// Updates the meter to `total` bytes. `awaits_client`: whether the gateway waits for the client from now on.
     /// Returns the deadline, which further bytes extend.
-    pub(crate) fn look(&mut self, now: Instant, total: u64, is_waited_for: bool) -> Option<Instant> {
+    pub(crate) fn update(&mut self, now: Instant, total: u64, awaits_client: bool) -> Option<Instant> {
         let bought = self.rate.time_of(total.saturating_sub(self.seen));
         self.seen = self.seen.max(total);
-        self.clock = match (self.clock, is_waited_for) {
+        self.clock = match (self.clock, awaits_client) {
             (Clock::Running { until }, true) => {
                 Clock::Running { until: (until + bought).min(now + self.rate.window) }
             }
@@ -48,7 +48,7 @@ impl RateMeter {
             }
             (Clock::Stopped { left }, _) => {
                 let left = (left + bought).min(self.rate.window);
-                match is_waited_for {
+                match awaits_client {
                     true => Clock::Running { until: now + left },
                     false => Clock::Stopped { left },
                 }
@@ -62,7 +62,7 @@ impl RateMeter {
 
     /// Stops the clock: the gateway does not wait for the client.
     pub(crate) fn rest(&mut self, now: Instant) {
-        self.look(now, self.seen, false);
+        self.update(now, self.seen, false);
     }
 }
 
@@ -89,13 +89,13 @@ mod tests {
         let mut meter = RateMeter::new(MinRate { per_second, window: Duration::from_secs(10) }, 7);
         let start = Instant::now();
         let (mut total, mut until) = (7, None);
-        for (ms, bytes, is_waited_for) in events {
+        for (ms, bytes, awaits_client) in events {
             let now = start + Duration::from_millis(ms);
             if until.is_some_and(|until| until <= now) {
                 break;
             }
             total += bytes;
-            until = meter.look(now, total, is_waited_for);
+            until = meter.update(now, total, awaits_client);
         }
         until.map(|until: Instant| (until - start).as_millis() as u64)
     }
@@ -160,22 +160,22 @@ mod tests {
         let after = |seconds| start + Duration::from_secs(seconds);
         for first in [0, 1, 5000, 1_000_000] {
             let mut meter = RateMeter::new(rate, 0);
-            meter.look(start, 0, true);
-            assert!(meter.look(after(1), first, true) > Some(after(61)), "{first}");
+            meter.update(start, 0, true);
+            assert!(meter.update(after(1), first, true) > Some(after(61)), "{first}");
             // A second pause, after a stretch of 50 KB/s.
-            meter.look(after(61), first + 1000, true);
-            assert!(meter.look(after(63), first + 100_000, true) > Some(after(123)), "{first}");
+            meter.update(after(61), first + 1000, true);
+            assert!(meter.update(after(63), first + 100_000, true) > Some(after(123)), "{first}");
         }
         // slowhttptest's slow bodies, by default and at their fastest.
         for (every, bytes) in [(10, 24), (2, 64), (1, 250)] {
             let mut meter = RateMeter::new(rate, 0);
-            let mut until = meter.look(start, 0, true).unwrap();
+            let mut until = meter.update(start, 0, true).unwrap();
             let trickle = (1..).map(|nth| (after(nth * every), nth * bytes));
             for (now, total) in trickle.take_while(|(now, _)| *now < after(600)) {
                 if now >= until {
                     break;
                 }
-                until = meter.look(now, total, true).unwrap();
+                until = meter.update(now, total, true).unwrap();
             }
             assert!(until <= start + 2 * window, "{bytes} bytes every {every} s");
         }
@@ -190,8 +190,8 @@ mod tests {
             };
             let mut meter = RateMeter::new(rate, 0);
             let now = Instant::now();
-            assert_eq!(meter.look(now, 0, true), Some(now + rate.window));
-            assert!(meter.look(now, bytes, true) <= Some(now + rate.window));
+            assert_eq!(meter.update(now, 0, true), Some(now + rate.window));
+            assert!(meter.update(now, bytes, true) <= Some(now + rate.window));
         }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) enum Wait {
     /// Progress of a request body.
     Body,
     /// Progress in reading the response.
-    Answer,
+    Response,
     /// The client's close, after the gateway's.
     Linger,
     /// Bytes in a tunnel.
@@ -37,7 +37,7 @@ impl Wait {
             Self::Idle => drain.idle(timeouts.idle, timeouts),
             Self::Head => timeouts.head,
             Self::Queue => timeouts.queue,
-            Self::Body | Self::Answer => timeouts.stall,
+            Self::Body | Self::Response => timeouts.stall,
             Self::Linger => timeouts.linger,
             Self::Tunnel => drain.silent(timeouts.tunnel, timeouts),
         }
@@ -46,7 +46,7 @@ impl Wait {
     /// Whether moving bytes restart the timeout. The others are absolute: a trickle of bytes does not extend them.
     pub(crate) fn is_refreshed_by_progress(self) -> bool {
         match self {
-            Self::Body | Self::Answer | Self::Tunnel => true,
+            Self::Body | Self::Response | Self::Tunnel => true,
             Self::Handshake | Self::Idle | Self::Head | Self::Queue | Self::Linger => false,
         }
     }
@@ -58,7 +58,7 @@ impl Wait {
             Self::Head => Some(Reason::HeadTimeout),
             Self::Queue => Some(Reason::QueueTimeout),
             Self::Body => Some(Reason::BodyTimeout),
-            Self::Answer => Some(Reason::ClientStalled),
+            Self::Response => Some(Reason::ClientStalled),
             Self::Tunnel => Some(Reason::TunnelIdle),
             Self::Idle | Self::Linger => None,
         }
@@ -71,19 +71,19 @@ impl<S: Socket> Client<S> {
         let pending = self.transport.pending() > 0;
         let stage = exchange.map(|exchange| &exchange.stage);
         match self.phase {
-            Phase::Closing if pending => Some(Wait::Answer),
+            Phase::Closing if pending => Some(Wait::Response),
             Phase::Closing => Some(Wait::Linger),
             Phase::Preface(_) => Some(Wait::Handshake),
             _ if !self.transport.is_open() => Some(Wait::Handshake),
             Phase::Head { started: true } => Some(Wait::Head),
             // The client is still reading the last response.
-            Phase::Head { started: false } if pending => Some(Wait::Answer),
+            Phase::Head { started: false } if pending => Some(Wait::Response),
             Phase::Head { started: false } => Some(Wait::Idle),
             Phase::Exchange(_) if matches!(stage, Some(Stage::Queued)) => Some(Wait::Queue),
             Phase::Exchange(_) if exchange.is_some_and(|exchange| !exchange.request.is_done()) => {
                 Some(Wait::Body)
             }
-            Phase::Exchange(_) if pending => Some(Wait::Answer),
+            Phase::Exchange(_) if pending => Some(Wait::Response),
             Phase::Exchange(_) => None,
             Phase::Tunnel(_) => Some(Wait::Tunnel),
         }

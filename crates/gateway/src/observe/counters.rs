@@ -43,7 +43,7 @@ pub struct Counters {
     /// Ejections of servers.
     pub ejections: u64,
     /// Responses by the first digit of their status; index 0 counts requests without a response.
-    pub answers: [u64; 6],
+    pub responses: [u64; 6],
     /// Requests by the time from their head to the end of their response; see `BOUNDS`.
     pub took: [u64; BOUNDS.len() + 1],
     /// The sum of these times.
@@ -75,7 +75,7 @@ impl Default for Counters {
             retries: 0,
             tunnels: 0,
             ejections: 0,
-            answers: [0; 6],
+            responses: [0; 6],
             took: [0; BOUNDS.len() + 1],
             took_us: 0,
             bytes: Default::default(),
@@ -104,8 +104,8 @@ impl Counters {
 
     /// Counts a response and the duration of its request.
     #[inline]
-    pub(crate) fn answer(&mut self, status: u16, took: Duration) {
-        self.answers[usize::from(status / 100).min(5)] += 1;
+    pub(crate) fn response(&mut self, status: u16, took: Duration) {
+        self.responses[usize::from(status / 100).min(5)] += 1;
         let us = took.as_secs() * 1_000_000 + u64::from(took.subsec_micros());
         self.took_us += us;
         // The bounds double, beginning with 500 us.
@@ -217,7 +217,7 @@ impl Counters {
         self.retries += other.retries;
         self.tunnels += other.tunnels;
         self.ejections += other.ejections;
-        add(&mut self.answers, &other.answers);
+        add(&mut self.responses, &other.responses);
         add(&mut self.took, &other.took);
         self.took_us += other.took_us;
         for (mine, theirs) in self.bytes.iter_mut().zip(other.bytes) {

@@ -159,7 +159,7 @@ impl Report {
             tunnels: self.tunnels,
             waiting: self.waiting,
             timers: self.timers,
-            answers: counters.answers,
+            answers: counters.responses,
             took_us: counters.took_us,
             upstream_connections: counters.upstream_connections,
             handshakes: counters.handshakes().collect(),
@@ -200,7 +200,7 @@ impl Report {
             "counter",
             "Responses by class of status; none: requests without a response.",
         );
-        for (class, count) in CLASSES.iter().zip(counters.answers) {
+        for (class, count) in CLASSES.iter().zip(counters.responses) {
             text.sample("weir_answers_total", &[("class", class)], count);
         }
         text.family("weir_request_seconds", "histogram", "From a request's head to the end of its response.");

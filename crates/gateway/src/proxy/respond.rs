@@ -226,7 +226,7 @@ impl<N: Net> Flow<'_, N> {
         let Self { exchange, client, core, .. } = self;
         let now = core.net.now();
         exchange.times.last_byte = Some(now);
-        core.counters.answer(exchange.status, now.saturating_duration_since(exchange.times.head));
+        core.counters.response(exchange.status, now.saturating_duration_since(exchange.times.head));
         if exchange.copy.is_some() {
             core.counters.mirror(Fate::Incomplete);
         }
@@ -235,8 +235,8 @@ impl<N: Net> Flow<'_, N> {
         // This exchange's limits apply to the output that the client has not read yet.
         let is_special = exchange.policy().has_own_response_limits || !Rc::ptr_eq(&exchange.plan, &core.plan);
         if is_special || client.body_deadlines.is_some() {
-            let held_to = Some((Rc::clone(&exchange.plan), Some(exchange.route)));
-            client.body_deadlines.get_or_insert_default().held_to = held_to;
+            let limits_of = Some((Rc::clone(&exchange.plan), Some(exchange.route)));
+            client.body_deadlines.get_or_insert_default().limits_of = limits_of;
         }
         let Outcome { client_persists, upstream_persists } = exchange.outcome();
         let client_persists = client_persists && !client.is_done();

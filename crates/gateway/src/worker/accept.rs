@@ -57,10 +57,10 @@ impl<N: Net> Worker<N> {
     fn welcome(&mut self, index: u32, socket: N::Socket, peer: Option<SocketAddr>, descriptor: Descriptor) {
         let Some(frontend) = self.frontends.of(index).map(Rc::clone) else { return };
         let admitted = match frontend.is_announced() {
-            true if frontend.hears(peer.map(|peer| peer.ip())) => Ok(None),
+            true if frontend.accepts_header_from(peer.map(|peer| peer.ip())) => Ok(None),
             true => Err(Reason::UntrustedProxy),
             false => {
-                frontend.let_in(peer, &self.peers.limiter, self.core.plan.snapshot.connections_per_client)
+                frontend.admit(peer, &self.peers.limiter, self.core.plan.snapshot.connections_per_client)
             }
         };
         self.core.counters.connections += 1;

@@ -14,7 +14,7 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         let now = self.core.net.now();
         let Some(why) = client.timer.due(now, self.core.net.wheel(), id.key()) else { return };
-        if matches!(why, Cause::Waited(Wait::Answer) | Cause::Slow(Slow::ResponseRate)) {
+        if matches!(why, Cause::Waited(Wait::Response) | Cause::Slow(Slow::ResponseRate)) {
             // The poller reports a writable socket only once a third of its buffer is free; a slow client may have read
             // less.
             self.push_client(id);

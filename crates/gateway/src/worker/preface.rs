@@ -20,7 +20,7 @@ impl<N: Net> Worker<N> {
         client.held = inbox[HEADROOM..].to_vec();
         self.core.put_inbox(inbox);
         match read {
-            Ok(Read::Bytes(_)) => self.look(id),
+            Ok(Read::Bytes(_)) => self.choose_phase(id),
             Ok(Read::WouldBlock) => {}
             Ok(Read::End) => {
                 if !client.held.is_empty() {
@@ -33,7 +33,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// Chooses the next phase by the bytes received so far.
-    fn look(&mut self, id: ClientId) {
+    fn choose_phase(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
         if client.phase == Phase::Preface(Preface::Proxy) {
             match proxy::read(&client.held) {
@@ -43,7 +43,7 @@ impl<N: Net> Worker<N> {
                     client.is_passed_on(header.addresses);
                     client.phase = Phase::Preface(Preface::Hello);
                     let most = self.core.plan.snapshot.connections_per_client;
-                    match client.frontend.let_in(client.peer, &self.peers.limiter, most) {
+                    match client.frontend.admit(client.peer, &self.peers.limiter, most) {
                         Ok(permit) => client.permit = permit,
                         Err(reason) => return self.end(id, reason),
                     }

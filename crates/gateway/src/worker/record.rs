@@ -37,7 +37,7 @@ impl<N: Net> Worker<N> {
             status => status,
         };
         let now = self.core.net.now();
-        self.core.counters.answer(status, now.saturating_duration_since(exchange.times.head));
+        self.core.counters.response(status, now.saturating_duration_since(exchange.times.head));
         // After a complete response, `release` counts the status.
         if reason.is_some()
             && let Some(upstream) = exchange.upstream().and_then(|id| self.upstreams.get(id))
@@ -106,7 +106,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn record_own(&mut self, id: ClientId, head: Head<'_>, own: Own<'_>) {
         let Own { status, reason, received, sent } = own;
         let now = self.core.net.now();
-        self.core.counters.answer(status, std::time::Duration::ZERO);
+        self.core.counters.response(status, std::time::Duration::ZERO);
         let (Some(access), Some(client)) = (&mut self.core.access, self.clients.get(id)) else { return };
         let entry = match head {
             Head::Parsed(buf) => Entry::of(&self.core.request, buf),

@@ -14,7 +14,7 @@ pub(super) struct Overload {
     /// The exhausted resource for which listeners are paused.
     resting: Option<Exhausted>,
     /// The time of the last log line about a shortage.
-    said: Option<Instant>,
+    reported: Option<Instant>,
     /// The time of the last search for idle clients.
     swept: Option<Instant>,
     /// The number of connections to close at once, and the time at which it was set.
@@ -73,7 +73,7 @@ impl<N: Net> Worker<N> {
             Ok(descriptor) if !self.core.is_short => Some(descriptor),
             found => {
                 let scarce = found.err().unwrap_or(Exhausted::Memory);
-                self.rest(index, scarce);
+                self.pause(index, scarce);
                 None
             }
         }
@@ -90,7 +90,7 @@ impl<N: Net> Worker<N> {
         }
         self.frontends.rest(index, &mut self.core.net);
         self.core.counters.rested(Exhausted::System);
-        if self.is_news() {
+        if self.is_report_due() {
             let pause = frontends::REST.as_millis();
             self.core.log.line(format_args!("weir: accept: {error}; retrying in {pause} ms"));
         }
@@ -177,13 +177,13 @@ impl<N: Net> Worker<N> {
     }
 
     /// Pauses a listener until there is room.
-    fn rest(&mut self, index: u32, scarce: Exhausted) {
+    fn pause(&mut self, index: u32, scarce: Exhausted) {
         self.frontends.rest(index, &mut self.core.net);
         self.core.counters.rested(scarce);
         self.overload.resting = Some(scarce);
         self.peers.descriptors.want();
         self.ask_for_room(scarce);
-        if self.is_news() {
+        if self.is_report_due() {
             let open = self.peers.descriptors.open();
             let log = &mut self.core.log;
             match scarce {
@@ -207,14 +207,15 @@ impl<N: Net> Worker<N> {
         self.wake_listeners();
     }
 
-    /// Whether a shortage may be logged now: at most once per [`SAID_EVERY`].
-    fn is_news(&mut self) -> bool {
+    /// Whether a shortage may be logged now: at most once per [`REPORT_INTERVAL`].
+    fn is_report_due(&mut self) -> bool {
         let now = self.core.net.now();
-        let is_news = self.overload.said.is_none_or(|said| now.saturating_duration_since(said) >= SAID_EVERY);
-        if is_news {
-            self.overload.said = Some(now);
+        let is_report_due =
+            self.overload.reported.is_none_or(|then| now.saturating_duration_since(then) >= REPORT_INTERVAL);
+        if is_report_due {
+            self.overload.reported = Some(now);
         }
-        is_news
+        is_report_due
     }
 
     /// Closes at most `need` connections of clients, longest idle first, and returns their number. The search visits
@@ -268,7 +269,7 @@ const MOST_AT_ONCE: usize = 64;
 const LEAST_IDLE: Duration = Duration::from_secs(1);
 
 /// The minimum interval between log lines about a shortage.
-const SAID_EVERY: Duration = Duration::from_secs(10);
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {

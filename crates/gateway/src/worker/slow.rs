@@ -69,10 +69,10 @@ impl<N: Net> Worker<N> {
             return None;
         }
         let body_deadlines = client.body_deadlines.get_or_insert_default();
-        if is_rest && body_deadlines.held_to.is_none() {
-            body_deadlines.held_to = Some((Rc::clone(&self.core.plan), None));
+        if is_rest && body_deadlines.limits_of.is_none() {
+            body_deadlines.limits_of = Some((Rc::clone(&self.core.plan), None));
         }
-        body_deadlines.look(self.core.net.now(), (body, response), rates, &timeouts)
+        body_deadlines.update(self.core.net.now(), (body, response), rates, &timeouts)
     }
 
     /// The progress of a client's request body and of its response.
@@ -83,7 +83,7 @@ impl<N: Net> Worker<N> {
         let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
         let body = match exchange.map(|exchange| (exchange, &exchange.stage)) {
             Some((_, Stage::Holding(held))) => {
-                BodyProgress::Moving { bytes: held.passed, is_waited_for: true }
+                BodyProgress::Moving { bytes: held.passed, awaits_client: true }
             }
             Some((_, Stage::Queued)) => BodyProgress::Held,
             Some((exchange, Stage::Forwarding)) if exchange.wants_body() => {
@@ -92,15 +92,15 @@ impl<N: Net> Worker<N> {
                 let has_taken = |to: &crate::upstream::Upstream<_>| to.transport.pending() == 0;
                 BodyProgress::Moving {
                     bytes: exchange.received,
-                    is_waited_for: upstream.is_some_and(has_taken),
+                    awaits_client: upstream.is_some_and(has_taken),
                 }
             }
             Some((_, Stage::Forwarding)) | None => BodyProgress::Over,
         };
-        let is_waited_for = client.transport.pending() > 0;
+        let awaits_client = client.transport.pending() > 0;
         let response =
-            match is_waited_for || exchange.is_some_and(|exchange| !exchange.response.is_awaiting()) {
-                true => BodyProgress::Moving { bytes: client.transport.taken(), is_waited_for },
+            match awaits_client || exchange.is_some_and(|exchange| !exchange.response.is_awaiting()) {
+                true => BodyProgress::Moving { bytes: client.transport.taken(), awaits_client },
                 false => BodyProgress::Over,
             };
         (body, response)
@@ -110,10 +110,10 @@ impl<N: Net> Worker<N> {
     fn terms(&self, id: ClientId) -> (MinRates, Timeouts) {
         let client = self.clients.get(id);
         let exchange = client.and_then(Client::exchange).and_then(|exchange| self.exchanges.get(exchange));
-        let held_to = client
+        let limits_of = client
             .and_then(|client| client.body_deadlines.as_ref())
-            .and_then(|body_deadlines| body_deadlines.held_to.as_ref());
-        let policy = match (exchange, held_to) {
+            .and_then(|body_deadlines| body_deadlines.limits_of.as_ref());
+        let policy = match (exchange, limits_of) {
             (Some(exchange), _) => exchange.policy(),
             (None, Some((plan, Some(route)))) => plan.policy_of(*route),
             (None, Some((plan, None))) => plan.policy(),
