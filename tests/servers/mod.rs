@@ -93,7 +93,9 @@ impl Server {
         let path = folder.path().to_owned();
         let start = |port: u16, _| {
             let file = path.join("haproxy.cfg");
-            let ready = format!("global\n    stats socket {}/ready\n", path.display());
+            // HAProxy would share its port with another test's program that allows it (SO_REUSEPORT), and that one would
+            // get some of the requests.
+            let ready = format!("global\n    noreuseport\n    stats socket {}/ready\n", path.display());
             fs::write(&file, ready + &template.replace("@PORT@", &port.to_string())).unwrap();
             let mut command = Command::new(program);
             // In the foreground, as one process.
