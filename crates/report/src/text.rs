@@ -20,11 +20,13 @@ pub fn wrap(text: &mut String, line: &str) {
     flow(text, line, indent, indent + 4);
 }
 
-/// Appends words as wrapped lines, the first with its own indent; a word that does not fit gets a line to
-/// itself.
+/// Appends words as wrapped lines, the first with its own indent. A name with dots that does not fit on a line, such as a
+/// cell's, is broken after a dot; any other word, such as a path, gets a line to itself.
 pub fn flow(text: &mut String, words: &str, first: usize, further: usize) {
     let mut width = first;
-    for (index, word) in words.split_whitespace().enumerate() {
+    let room = WIDTH.saturating_sub(further.max(first));
+    let words = words.split_whitespace().flat_map(|word| pieces(word, room));
+    for (index, word) in words.enumerate() {
         let length = word.chars().count();
         if index == 0 {
             text.push_str(&" ".repeat(first));
@@ -39,6 +41,20 @@ pub fn flow(text: &mut String, words: &str, first: usize, further: usize) {
         width += length;
     }
     text.push('\n');
+}
+
+/// A word, or the pieces of a name with dots that has more than `room` characters.
+fn pieces(word: &str, room: usize) -> Vec<&str> {
+    let (mut rest, mut pieces) = (word, Vec::new());
+    while rest.chars().count() > room && !rest.contains('/') {
+        let end = rest.char_indices().nth(room).map_or(rest.len(), |(at, _)| at);
+        let Some(dot) = rest[..end].rfind('.') else { break };
+        let (piece, more) = rest.split_at(dot + 1);
+        pieces.push(piece);
+        rest = more;
+    }
+    pieces.push(rest);
+    pieces
 }
 
 /// Aligns columns: the first and the last two left, numbers right. Truncates a name that would make the
@@ -110,6 +126,12 @@ mod tests {
         let (mut text, long) = (String::new(), "b".repeat(WIDTH));
         flow(&mut text, &format!("x {long} y"), 0, 2);
         assert_eq!(text, format!("x\n  {long}\n  y\n"), "a word that does not fit has a line to itself");
+        // Regression test: a cell's name made a line of `weir studies` longer than a terminal.
+        let name = ["part."; 30].concat();
+        let (mut text, path) = (String::new(), name.replace('.', "/"));
+        flow(&mut text, &format!("{name} {path}"), 0, 4);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines, [&name[..95], &format!("    {}", &name[95..]), &format!("    {path}")]);
     }
 
     #[test]
