@@ -11,7 +11,7 @@ use crate::upstream::{Counted, PickContext, Use};
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// Opens a tunnel for a new client connection. The floor target does so for every connection.
+    /// Opens a tunnel for a new client connection. With the floor target, every connection is a tunnel.
     pub(super) fn open_floor_tunnel(&mut self, id: ClientId) {
         match self.core.plan.services.first().copied() {
             Some(service) => self.open_tunnel(id, service),
