@@ -64,9 +64,11 @@ impl Cell {
         let is_own = |key: &str| {
             other_subject && is_setting(key) && (self.level(key).is_none() || other.level(key).is_none())
         };
+        // Whether handshakes are full or resumed follows from the load.
+        let follows = |key: &str| key == "case" && levels.iter().any(|(key, _)| key.starts_with("load."));
         let same = |key: &str| match levels.get(key) {
             Some(level) => other.level(key).as_ref() == Some(level),
-            None => is_own(key) || other.level(key) == self.level(key),
+            None => is_own(key) || follows(key) || other.level(key) == self.level(key),
         };
         let all = [&self.levels, &other.levels, levels];
         let keys = all.into_iter().flat_map(Levels::iter).map(|(key, _)| key);
@@ -99,6 +101,22 @@ mod tests {
         assert!(!a.is_but_for(&b, &but_for(&[("version", "1.3")])), "another subject");
         let again = cell("b-again", "b", &[("tickets", "2"), ("version", "1.3")]);
         assert!(again.is_again() && !a.is_but_for(&again, &but_for(&[("engine", "b")])));
+    }
+
+    /// Regression test: a claim on resumed against full handshakes found no counterpart, as the two differ in a level
+    /// that no experiment names.
+    #[test]
+    fn the_case_follows_from_the_load() {
+        let resumed =
+            cell("a", "a", &[("case", "handshake-resumed"), ("load.resume", "100"), ("tickets", "2")]);
+        let full = cell("a", "a", &[("case", "handshake-full"), ("load.resume", "0"), ("tickets", "2")]);
+        let without = cell("a", "a", &[("case", "handshake-full"), ("load.resume", "0"), ("tickets", "0")]);
+        assert!(resumed.is_but_for(&full, &but_for(&[("load.resume", "0")])));
+        assert!(!resumed.is_but_for(&without, &but_for(&[("load.resume", "0")])));
+        assert!(
+            !resumed.is_but_for(&without, &but_for(&[("tickets", "0")])),
+            "nothing says that the case may differ"
+        );
     }
 
     #[test]
