@@ -15,14 +15,7 @@ pub(super) fn claims<I: Grammar>(experiment: &Experiment, wrong: &Blame<'_>) -> 
     for (index, claim) in experiment.claims.iter().enumerate() {
         check_claim::<I>(experiment, claim, &format!("claims.{index}"), wrong)?;
     }
-    for (index, levels) in experiment.leave_out.iter().enumerate() {
-        let place = format!("leave_out.{index}");
-        if let Some((key, _)) = levels.iter().find(|(key, _)| is_of_subjects(key)) {
-            let message = format!("invalid key `{key}`: expected a factor other than the {}s'", I::SUBJECT);
-            return Err(wrong(&place, message));
-        }
-        check_selector::<I>(experiment, levels, &place, wrong)?;
-    }
+    left_out::<I>(experiment, &experiment.leave_out, "leave_out", wrong)?;
     for (index, compare) in experiment.compare.iter().enumerate() {
         let selector = Levels::from_iter([(compare.factor.clone(), compare.baseline.clone())]);
         let place = format!("compare.{index}");
@@ -32,6 +25,24 @@ pub(super) fn claims<I: Grammar>(experiment: &Experiment, wrong: &Blame<'_>) -> 
         }
         check_selector::<I>(experiment, &selector, &place, wrong)?;
         check_selector::<I>(experiment, &compare.cell, &format!("{place}.cell"), wrong)?;
+    }
+    Ok(())
+}
+
+/// Checks the entries of a `leave_out` against the experiment's factors.
+pub(super) fn left_out<I: Grammar>(
+    experiment: &Experiment,
+    entries: &[Levels],
+    key: &str,
+    wrong: &Blame<'_>,
+) -> Result<(), ConfigError> {
+    for (index, levels) in entries.iter().enumerate() {
+        let place = format!("{key}.{index}");
+        if let Some((key, _)) = levels.iter().find(|(key, _)| is_of_subjects(key)) {
+            let message = format!("invalid key `{key}`: expected a factor other than the {}s'", I::SUBJECT);
+            return Err(wrong(&place, message));
+        }
+        check_selector::<I>(experiment, levels, &place, wrong)?;
     }
     Ok(())
 }

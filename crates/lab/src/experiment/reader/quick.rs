@@ -2,7 +2,8 @@
 
 use crate::base::error::ConfigError;
 use crate::experiment::options::RunOptions;
-use crate::experiment::{self, Blame, Experiment, Grammar, Level, Stop, canonical, leaves};
+use crate::experiment::reader::check;
+use crate::experiment::{self, Blame, Experiment, Grammar, Layout, Level, Levels, Stop, canonical, leaves};
 use serde::Deserialize;
 use std::path::Path;
 use toml::{Table, Value};
@@ -12,6 +13,7 @@ use toml::{Table, Value};
 #[serde(deny_unknown_fields)]
 pub(super) struct Quick {
     blocks: Option<u32>,
+    layout: Option<Layout>,
     /// Short for `only.engine`.
     engines: Option<Vec<Value>>,
     /// Constants to override.
@@ -20,6 +22,9 @@ pub(super) struct Quick {
     /// The levels to keep of some factors.
     #[serde(default)]
     only: Table,
+    /// Further combinations to leave out.
+    #[serde(default)]
+    leave_out: Vec<Levels>,
 }
 
 /// Keys that determine the number of blocks.
@@ -41,6 +46,9 @@ impl Quick {
         let is_said =
             |key: &str| options.set.iter().any(|(set, _)| canonical(set) == key || is_short(set, key));
         let is_default = self.blocks.is_none() && self.set.is_empty() && self.only.is_empty();
+        check::left_out::<I>(experiment, &self.leave_out, "quick.leave_out", wrong)?;
+        experiment.leave_out.extend(self.leave_out.iter().cloned());
+        experiment.layout = self.layout.filter(|_| !is_said("layout")).unwrap_or(experiment.layout);
         if !STOPS.into_iter().any(is_said) {
             experiment.stop = Stop::Blocks(self.blocks.unwrap_or(QUICK_BLOCKS));
         }

@@ -1,7 +1,7 @@
 //! The grammar: what it accepts and what it rejects.
 
 use crate::experiment::options::RunOptions;
-use crate::experiment::{Experiment, Level, Order, Stop};
+use crate::experiment::{Experiment, Layout, Level, Order, Stop};
 use crate::instrument::gateway::testing::{TEXT, parse};
 use crate::instrument::gateway::{Conditions, Group, Load, Mode, TlsVersion};
 
@@ -297,6 +297,21 @@ fn quick_is_defined_by_the_file_or_a_smoke_run() {
         wrong,
         "e.toml:31: quick.only.mode: invalid value `h1-h1`: expected one of h1c, h1c-h1c, h1-h1c"
     );
+}
+
+#[test]
+fn quick_has_a_layout_and_leaves_out_combinations() {
+    let quick = RunOptions { quick: true, ..RunOptions::default() };
+    let with = |leave_out: &str| format!("{TEXT}[quick]\nlayout = 'duet'\nleave_out = [{{ {leave_out} }}]\n");
+    let cut = parse(&with("mode = 'h1-h1c', load_model = 'saturated'"), &quick).expect("parses");
+    let full = parse(TEXT, &quick).expect("parses");
+    assert_eq!((full.layout, cut.layout), (Layout::Blocks, Layout::Duet));
+    assert_eq!((full.combinations().len(), cut.combinations().len()), (6, 5));
+    let set = vec![("layout".to_owned(), "blocks".to_owned())];
+    let said = RunOptions { quick: true, set, ..RunOptions::default() };
+    assert_eq!(parse(&with("mode = 'h1c'"), &said).expect("parses").layout, Layout::Blocks);
+    let wrong = parse(&with("mode = 'h1-h1'"), &quick).expect_err("is refused");
+    assert!(wrong.contains("quick.leave_out.0: mode: invalid value `h1-h1`"), "{wrong}");
 }
 
 const CLAIM: &str = "[[claims]]\nid = 'a'\nsource = 'S3'\nsays = 'It is so.'\nmetric = 'requests_per_second'\n\
