@@ -10,7 +10,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 use weir_tls::issue::{self, KeyKind};
 
 /// The names in the certificate: a target may verify any.
@@ -79,7 +79,12 @@ pub(crate) fn short_directory() -> Result<TempDir, LabError> {
 pub(super) fn echo_body(directory: &Path, bytes: u64) -> Result<(PathBuf, String), LabError> {
     let path = directory.join(format!("echo-{bytes}.json"));
     let body = echo::body(bytes);
-    fs::write(&path, &body).map_err(LabError::file(&path, "cannot be written"))?;
+    // The load engine of the other run of a duet may read the file at this moment, so it is replaced as a whole.
+    let written = NamedTempFile::new_in(directory).and_then(|mut file| {
+        file.write_all(body.as_bytes())?;
+        file.persist(&path).map_err(|error| error.error)
+    });
+    written.map_err(LabError::file(&path, "cannot be written"))?;
     Ok((path, hash::bytes(body.as_bytes())))
 }
 
@@ -88,6 +93,22 @@ mod tests {
     use super::*;
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
+
+    /// Regression test: the second run of a duet emptied the file while the first one's load engine read it, and the
+    /// latter sent requests without a body.
+    #[test]
+    fn a_body_is_never_seen_in_part() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (path, _) = echo_body(folder.path(), 100_000).expect("is written");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                (0..300).for_each(|_| drop(echo_body(folder.path(), 100_000).expect("is written")))
+            });
+            for _ in 0..300 {
+                assert_eq!(fs::read(&path).expect("is there").len(), 100_000);
+            }
+        });
+    }
 
     /// Regression test: an ECDSA CA signed RSA certificates, so a client on RSA had two kinds of arithmetic to pay.
     #[test]
