@@ -110,6 +110,7 @@ impl Metric {
                 | Self::CpuUsPerOperation
                 | Self::RssKib
                 | Self::RssEndKib
+                | Self::AfterFullGcKib
                 | Self::KibPerSession
                 | Self::ErrorRatio
                 | Self::UpstreamConnectionsPerRequest
