@@ -14,6 +14,7 @@ mod hypervisor;
 mod kernel;
 mod meter;
 mod ports;
+pub mod proc;
 mod process;
 mod processor;
 mod stat;

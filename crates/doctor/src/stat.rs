@@ -1,5 +1,6 @@
 //! Kernel counters in ticks: /proc/stat for the cores, /proc/PID/stat for each process (proc(5)).
 
+use crate::proc::Stat;
 use crate::system::System;
 use std::collections::BTreeMap;
 
@@ -63,13 +64,11 @@ pub(crate) fn processes(system: &System) -> BTreeMap<u32, Process> {
 }
 
 impl Process {
-    /// The second field, in parentheses, may contain anything.
-    fn of(stat: &str) -> Option<Self> {
-        let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
-        let fields: Vec<&str> = rest.split_whitespace().collect();
-        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+    fn of(line: &str) -> Option<Self> {
+        let stat = Stat::parse(line)?;
+        let field = |number| stat.field(number);
         Some(Self {
-            name: name.chars().map(|c| if c.is_ascii_graphic() { c } else { '?' }).take(15).collect(),
+            name: stat.name.chars().map(|c| if c.is_ascii_graphic() { c } else { '?' }).take(15).collect(),
             group: u32::try_from(field(5)?).ok()?,
             started: field(22)?,
             own: field(14)?.saturating_add(field(15)?),

@@ -109,8 +109,8 @@ impl System {
     }
 }
 
-/// The value of the first line `name: value`, or `name : value`.
-pub(crate) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+/// The value of the first line `name: value`, or `name : value`; it is trimmed.
+pub fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
         (key.trim() == name).then(|| value.trim())

@@ -13,13 +13,13 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
-use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, Write};
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 use tun_rs::{DeviceBuilder, SyncDevice};
+use weir_doctor::proc::{Stat, own_thread_cpu};
 use weir_stats::rng::Rng;
 
 /// Maximum queued packets per direction: 50 ms of 4 Gbit/s in packets of 1500 bytes.
@@ -236,10 +236,10 @@ impl Relay {
             late_us: spread(&self.late),
             tolerance_us: self.tolerance as f64 / 1e3,
             turn_us: spread(&self.turns),
-            cpu_seconds: cpu_time() as f64 / 1e9,
+            cpu_seconds: own_thread_cpu().as_secs_f64(),
             wall_seconds: now as f64 / 1e9,
             busiest_second: self.core.busiest,
-            real_time: is_real_time(&std::fs::read_to_string("/proc/thread-self/stat")?),
+            real_time: Stat::of("thread-self").is_some_and(|stat| is_real_time(&stat)),
         })
     }
 }
@@ -282,31 +282,24 @@ fn spread(times: &Histogram<u64>) -> Spread {
     }
 }
 
-/// The 39th field after the name in parentheses is the scheduling policy (proc(5)): FIFO is 1, round robin 2.
-fn is_real_time(stat: &str) -> bool {
-    let policy = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(38));
-    matches!(policy, Some("1" | "2"))
-}
-
-/// This thread's CPU time, in nanoseconds.
-fn cpu_time() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
+/// By its scheduling policy: FIFO is 1, round robin 2.
+fn is_real_time(stat: &Stat) -> bool {
+    matches!(stat.field(41), Some(1 | 2))
 }
 
 /// The largest share of a core in any second.
 #[derive(Debug, Default)]
 struct CoreUse {
     since: u64,
-    cpu: u64,
+    cpu: Duration,
     busiest: f64,
 }
 
 impl CoreUse {
     fn look(&mut self, now: u64) {
         if now - self.since >= SECOND {
-            let cpu = cpu_time();
-            self.busiest = self.busiest.max((cpu - self.cpu) as f64 / (now - self.since) as f64);
+            let cpu = own_thread_cpu();
+            self.busiest = self.busiest.max((cpu - self.cpu).as_nanos() as f64 / (now - self.since) as f64);
             (self.since, self.cpu) = (now, cpu);
         }
     }
@@ -329,11 +322,12 @@ mod tests {
 
     #[test]
     fn the_policy_is_found_behind_a_name_with_spaces() {
-        let stat = |policy: &str| format!("7 (a b) c) S {} {policy} 0 0\n", vec!["0"; 37].join(" "));
+        let line = |policy: &str| format!("7 (a b) c) S {} {policy} 0 0\n", vec!["0"; 37].join(" "));
+        let stat = |policy: &str| Stat::parse(&line(policy)).expect("a name");
         assert!(is_real_time(&stat("1")) && is_real_time(&stat("2")));
         assert!(!is_real_time(&stat("0")));
-        let own = std::fs::read_to_string("/proc/thread-self/stat").expect("a line");
-        assert!(!is_real_time(&own), "{own}");
+        let own = Stat::of("thread-self").expect("a line");
+        assert!(!is_real_time(&own), "{own:?}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::relay_process::RelayProcess;
 use crate::report::{Emulation, NetReport, RelayReport};
 use std::fs;
 use std::path::Path;
+use weir_doctor::proc::{field, text};
 
 /// The address of all listeners on loopback.
 pub const LOOPBACK_ADDRESS: &str = "127.0.0.1";
@@ -261,12 +262,11 @@ impl Side<'_> {
 
 /// The value in the thread's network namespace.
 fn congestion_control() -> Option<String> {
-    let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
-    Some(text.trim().to_owned())
+    text("sys/net/ipv4/tcp_congestion_control")
 }
 
 fn require_rights() -> Result<(), NetError> {
-    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let status = text("thread-self/status").unwrap_or_default();
     if may(&status) {
         return Ok(());
     }
@@ -278,8 +278,7 @@ fn require_rights() -> Result<(), NetError> {
 }
 
 fn may(status: &str) -> bool {
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let held = effective.and_then(|value| u64::from_str_radix(value.trim(), 16).ok()).unwrap_or(0);
+    let held = field(status, "CapEff").and_then(|value| u64::from_str_radix(value, 16).ok()).unwrap_or(0);
     held & CAPABILITIES == CAPABILITIES
 }
 

@@ -26,7 +26,7 @@ pub use error::ProfileError;
 pub use page::page;
 pub use perf::check;
 pub use profile::{CategoryShare, Contributor, Profile, Share};
-pub use record::{Recorded, Recording, record, remove_maps, sampled, sampler, with_descendants};
+pub use record::{Recorded, Recording, is_java, record, remove_maps, sampled, sampler};
 pub use rules::{Rules, RulesError};
 pub use stacks::{Frame, Stack, Stacks, UNRESOLVED};
 pub use text::{hints, text, text_of_difference};

@@ -72,5 +72,5 @@ pub(crate) fn last_words(stderr: &str) -> String {
 
 /// `kernel.perf_event_paranoid`, if there is one.
 pub(crate) fn paranoia() -> Option<i32> {
-    fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
+    weir_doctor::proc::text("sys/kernel/perf_event_paranoid")?.parse().ok()
 }

@@ -5,6 +5,7 @@ use crate::perf;
 use crate::script;
 use crate::stacks::Stacks;
 use crate::unwind::Unwind;
+use memchr::memmem;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -15,6 +16,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+use weir_doctor::proc::with_descendants;
 
 /// What to sample, and how.
 #[derive(Clone, Debug)]
@@ -85,7 +87,9 @@ pub fn record(recording: &Recording, is_interrupted: &dyn Fn() -> bool) -> Resul
         return Err(refused(&words, &recording.pids));
     }
     let mut notes = Vec::new();
-    notes.extend(pids.iter().filter(|pid| is_java(**pid)).filter_map(|pid| map_java(*pid).err()));
+    notes.extend(
+        pids.iter().filter(|pid| is_java(**pid).unwrap_or(false)).filter_map(|pid| map_java(*pid).err()),
+    );
     let stacks = script::parse(&perf::script(&data)?);
     if stacks.samples() == 0 {
         return Err(ProfileError::NoSamples { why: idle(recording) });
@@ -218,25 +222,12 @@ fn user_space_only() -> Option<String> {
     })
 }
 
-/// Processes and all their descendants, those given first.
-pub fn with_descendants(roots: &[u32]) -> Vec<u32> {
-    let mut all = roots.to_vec();
-    let mut next = 0;
-    while let Some(pid) = all.get(next).copied() {
-        let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-        for thread in threads {
-            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            let children = children.split_whitespace().filter_map(|child| child.parse().ok());
-            let new: Vec<u32> = children.filter(|child| !all.contains(child)).collect();
-            all.extend(new);
-        }
-        next += 1;
-    }
-    all
-}
-
-fn is_java(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains("/libjvm.so"))
+/// Whether a process is a JVM.
+///
+/// # Errors
+/// It does not exist, or is another user's.
+pub fn is_java(pid: u32) -> io::Result<bool> {
+    Ok(memmem::find(&fs::read(format!("/proc/{pid}/maps"))?, b"/libjvm.so").is_some())
 }
 
 /// Lets a JVM write the names of its compiled methods to where `perf` looks for them (JDK 17 and later).

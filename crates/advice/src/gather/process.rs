@@ -10,6 +10,7 @@ use crate::product::Product;
 use image::Image;
 use std::fs;
 use std::path::Path;
+use weir_doctor::proc::{text, with_descendants};
 
 /// A running process, with its descendants.
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +39,7 @@ impl Process {
 
     /// `nginx (PID 4711)`.
     pub fn name(self) -> String {
-        let comm = fs::read_to_string(format!("/proc/{}/comm", self.pid)).unwrap_or_default();
-        match comm.trim() {
+        match self.text("comm").as_str() {
             "" => format!("PID {}", self.pid),
             comm => format!("{comm} (PID {})", self.pid),
         }
@@ -56,9 +56,14 @@ impl Process {
         }
     }
 
+    /// A file below /proc/PID; empty if it cannot be read.
+    fn text(self, name: &str) -> String {
+        text(&format!("{}/{name}", self.pid)).unwrap_or_default()
+    }
+
     /// It and its descendants.
     pub(crate) fn tree(self) -> Vec<u32> {
-        weir_profile::with_descendants(&[self.pid])
+        with_descendants(&[self.pid])
     }
 
     /// The switch that its program was compiled with, or runs with, and that turns optimisation off.
@@ -73,11 +78,7 @@ impl Process {
 
     /// The first of these switches among its arguments and in these variables of its environment.
     fn switch(self, switches: &[&str], variables: &[&str]) -> Option<String> {
-        let read = |name: &str| {
-            let bytes = fs::read(format!("/proc/{}/{name}", self.pid)).unwrap_or_default();
-            String::from_utf8_lossy(&bytes).into_owned()
-        };
-        let (arguments, environment) = (read("cmdline"), read("environ"));
+        let (arguments, environment) = (self.text("cmdline"), self.text("environ"));
         let values = environment.split('\0').filter_map(|one| one.split_once('='));
         let values =
             values.filter(|(name, _)| variables.contains(name)).flat_map(|(_, value)| value.split(' '));
@@ -90,8 +91,7 @@ impl Process {
         match product {
             // The runtime has more threads than it lets run at once.
             Product::Go => {
-                let environment = fs::read(format!("/proc/{}/environ", self.pid)).unwrap_or_default();
-                let environment = String::from_utf8_lossy(&environment);
+                let environment = self.text("environ");
                 environment.split('\0').find_map(|one| one.strip_prefix("GOMAXPROCS="))?.parse().ok()
             }
             // A thread for each connection, and the JVM's own.

@@ -3,13 +3,13 @@
 use super::accepted::Accepted;
 use super::sockets::{Pair, Socket, ended, inodes, opened, port, sockets};
 use crate::fact::Facts;
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+use weir_doctor::proc::own_thread_cpu;
 use weir_load::plural;
 
 /// Watches the outgoing connections of processes.
@@ -255,20 +255,14 @@ fn repeat(interval: Duration, is_over: &AtomicBool, mut look: impl FnMut()) {
     // A short-lived connection is seen by a look that does not wait for a core. It takes a privilege.
     let _ = rustix::process::nice(FIRST);
     while !is_over.load(Ordering::Relaxed) {
-        let before = cpu_time();
+        let before = own_thread_cpu();
         look();
-        thread::sleep(interval.max((cpu_time() - before) * PAUSE_PER_LOOK));
+        thread::sleep(interval.max((own_thread_cpu() - before) * PAUSE_PER_LOOK));
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The CPU time of the calling thread so far.
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Requests in rounds, with a pause before each.

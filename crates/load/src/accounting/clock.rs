@@ -19,11 +19,6 @@ pub(crate) fn own() -> Duration {
     now(ClockId::CLOCK_PROCESS_CPUTIME_ID).unwrap_or_default()
 }
 
-/// CPU time of the calling thread.
-pub(crate) fn own_thread() -> Duration {
-    now(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default()
-}
-
 /// Time since boot at an instant, suspend included (CLOCK_BOOTTIME); `None` if unavailable.
 pub fn since_boot(at: Instant) -> Option<Duration> {
     let now = ClockId::CLOCK_BOOTTIME.now().ok().map(Duration::from)?;

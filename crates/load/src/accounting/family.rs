@@ -5,6 +5,7 @@ use super::proc::{self, Life, Thread};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use weir_doctor::proc::descendants;
 
 /// A snapshot of processes, by PID.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +42,7 @@ impl Family {
         let life = |pid: u32| {
             let mut life = all.remove(&pid)?;
             life.cpu = clock::of_process(pid).and_then(clock::now)?;
-            let threads = proc::numbers(&format!("/proc/{pid}/task"));
+            let threads = weir_doctor::proc::threads(pid);
             life.threads = threads.filter_map(|tid| Some((tid, proc::thread(pid, tid)?))).collect();
             life.rss_kib = proc::rss_kib(pid);
             life.open_files = proc::open_files(pid);
@@ -155,20 +156,6 @@ impl Working {
     }
 }
 
-/// `roots` and their descendants.
-fn descendants(roots: impl IntoIterator<Item = u32>, parents: &[(u32, u32)]) -> Vec<u32> {
-    let mut family: Vec<u32> = roots.into_iter().collect();
-    let mut at = 0;
-    while at < family.len() {
-        let parent = family[at];
-        let children = parents.iter().filter(|(_, ppid)| *ppid == parent).map(|(pid, _)| *pid);
-        let new: Vec<u32> = children.filter(|pid| !family.contains(pid)).collect();
-        family.extend(new);
-        at += 1;
-    }
-    family
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,14 +171,6 @@ mod tests {
             (pid, life)
         };
         Family(lives.iter().map(life).collect())
-    }
-
-    #[test]
-    fn descendants_of_one_and_of_several() {
-        let parents = [(1, 0), (2, 1), (3, 2), (4, 1), (5, 3)];
-        assert_eq!(descendants([2], &parents), [2, 3, 5]);
-        assert_eq!(descendants([4], &parents), [4]);
-        assert_eq!(descendants([2, 3], &parents), [2, 3, 5], "none twice");
     }
 
     #[test]

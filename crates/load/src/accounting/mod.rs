@@ -204,7 +204,7 @@ impl<'a> Edges<'a> {
 
     fn edge(&self) -> Edge {
         let reading = self.accounts.map(Accounts::read);
-        Edge { at: Instant::now(), thread: clock::own_thread(), reading }
+        Edge { at: Instant::now(), thread: weir_doctor::proc::own_thread_cpu(), reading }
     }
 }
 

@@ -1,10 +1,10 @@
 //! One process as the kernel reports it (proc_pid_stat(5), proc_pid_status(5)).
 
-use rustix::param::clock_ticks_per_second;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::time::Duration;
+use weir_doctor::proc::{Stat, field, pids, text, thread_cpu};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Life {
@@ -50,55 +50,40 @@ pub(crate) struct Faults {
 
 /// Every process, without its own CPU and threads.
 pub(crate) fn stats() -> BTreeMap<u32, Life> {
-    numbers("/proc").filter_map(|pid| Some((pid, stat(pid)?))).collect()
+    pids().filter_map(|pid| Some((pid, stat(pid)?))).collect()
 }
 
 pub(crate) fn stat(pid: u32) -> Option<Life> {
-    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    life(&Stat::of(pid)?)
 }
 
-/// /proc/PID/stat as in proc_pid_stat(5).
-fn parse_stat(text: &str) -> Option<Life> {
-    // The name may contain parentheses: field 3 follows the last one.
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-    let (parent, cutime, cstime, started) = (field(4)?, field(16)?, field(17)?, field(22)?);
-    let waited = Duration::from_secs(cutime + cstime) / clock_ticks_per_second().max(1) as u32;
+fn life(stat: &Stat) -> Option<Life> {
+    let field = |number| stat.field(number);
     Some(Life {
-        parent: u32::try_from(parent).ok()?,
-        started,
-        waited,
+        parent: u32::try_from(field(4)?).ok()?,
+        started: field(22)?,
+        waited: stat.time(16)? + stat.time(17)?,
         faults: Faults { minor: field(10)?, major: field(12)? },
         waited_faults: Faults { minor: field(11)?, major: field(13)? },
         ..Life::default()
     })
 }
 
-/// The numeric entries of a directory.
-pub(crate) fn numbers(directory: &str) -> impl Iterator<Item = u32> + use<> {
-    let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
-
-/// The first number of /proc/PID/task/TID/schedstat (nanoseconds on a CPU), and its status file.
 pub(crate) fn thread(pid: u32, tid: u32) -> Option<Thread> {
-    let directory = format!("/proc/{pid}/task/{tid}");
-    let text = fs::read_to_string(format!("{directory}/schedstat")).ok()?;
-    let cpu = Duration::from_nanos(text.split(' ').next()?.parse().ok()?);
-    let status = fs::read(format!("{directory}/status")).unwrap_or_default();
-    let status = String::from_utf8_lossy(&status);
+    let cpu = thread_cpu(pid, tid)?;
+    let status = text(&format!("{pid}/task/{tid}/status")).unwrap_or_default();
     Some(Thread { name: name(&status), cpu, switches: switches(&status) })
 }
 
 /// Resident memory of a process (`VmRSS`). A zombie has none.
 pub(crate) fn rss_kib(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    Some(number_in(&status, "VmRSS:").unwrap_or(0))
+    let status = text(&format!("{pid}/status"))?;
+    Some(number_in(&status, "VmRSS").unwrap_or(0))
 }
 
 /// Peak resident memory of a process (`VmHWM`).
 pub(crate) fn rss_peak_kib(pid: u32) -> Option<u64> {
-    number_in(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmHWM:")
+    number_in(&text(&format!("{pid}/status"))?, "VmHWM")
 }
 
 /// Number of open files of a process; `None` without permission.
@@ -113,22 +98,21 @@ pub(crate) fn open_files(pid: u32) -> Option<u64> {
 
 /// The name of a thread, from its status file, safe for a terminal; empty if unknown.
 pub(crate) fn name(status: &str) -> String {
-    let name = status.lines().find_map(|line| line.strip_prefix("Name:")).unwrap_or_default();
-    name.trim().chars().map(|char| if char.is_control() { '?' } else { char }).collect()
+    let name = field(status, "Name").unwrap_or_default();
+    name.chars().map(|char| if char.is_control() { '?' } else { char }).collect()
 }
 
 /// Context switches of a thread, from its own status file: the process's covers only the first thread.
 pub(crate) fn switches(status: &str) -> Option<Switches> {
     Some(Switches {
-        voluntary: number_in(status, "voluntary_ctxt_switches:")?,
-        involuntary: number_in(status, "nonvoluntary_ctxt_switches:")?,
+        voluntary: number_in(status, "voluntary_ctxt_switches")?,
+        involuntary: number_in(status, "nonvoluntary_ctxt_switches")?,
     })
 }
 
-/// The number after the name that starts a line.
+/// The number of a field, without its unit.
 fn number_in(status: &str, name: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-    line.trim().trim_end_matches("kB").trim_end().parse().ok()
+    field(status, name)?.split(' ').next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -141,7 +125,7 @@ mod tests {
                     nonvoluntary_ctxt_switches:\t7\n";
         assert_eq!(switches(text), Some(Switches { voluntary: 41, involuntary: 7 }));
         assert_eq!([name(text), name("Name:\ta\u{1b}[2J b\n"), name("")], ["x", "a?[2J b", ""]);
-        assert_eq!((number_in(text, "VmRSS:"), number_in(text, "VmSwap:")), (Some(8208), None));
+        assert_eq!((number_in(text, "VmRSS"), number_in(text, "VmSwap")), (Some(8208), None));
         for text in ["", "voluntary_ctxt_switches:\t41\n", "voluntary_ctxt_switches:\tmany\n"] {
             assert_eq!(switches(text), None, "{text:?}");
         }
@@ -152,12 +136,13 @@ mod tests {
         let fields = |name: &str| {
             format!("12 ({name}) S 7 12 12 0 -1 4194560 1 2 3 4 50 60 11 4 20 0 3 0 987654 1 2 3")
         };
+        let parse_stat = |text: &str| life(&Stat::parse(text)?);
         for name in ["sh", "a b", "a) R 1 (b"] {
             let life = parse_stat(&fields(name)).unwrap();
             assert_eq!((life.parent, life.started), (7, 987_654), "{name}");
             assert_eq!(life.faults, Faults { minor: 1, major: 3 });
             assert_eq!(life.waited_faults, Faults { minor: 2, major: 4 });
-            let ticks = clock_ticks_per_second() as f64;
+            let ticks = rustix::param::clock_ticks_per_second() as f64;
             assert!((life.waited.as_secs_f64() - 15.0 / ticks).abs() < 1e-9);
         }
         for text in ["", "12 (sh", "12 (sh) S 7", "12 (sh) S x 12 12 0 -1 1 1 2 3 4 5 6 7 8 9 10 11 12 13 14"]

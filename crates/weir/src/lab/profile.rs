@@ -4,10 +4,10 @@ use super::outputs;
 use crate::outcome::{Failure, Outcome};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use weir_advice::Process;
 use weir_lab::running::interrupt::Interrupt;
 use weir_load::time;
 use weir_profile::{Difference, Profile, ProfileError, Recording, Rules, Stacks, Unwind, flame};
@@ -151,7 +151,7 @@ fn sample(args: &ProfileArgs) -> Result<Sampled, Failure> {
             CallGraph::Fp => Unwind::FramePointers,
         }),
     };
-    let names: Vec<String> = args.pids.iter().map(|pid| name(*pid)).collect();
+    let names: Vec<String> = args.pids.iter().map(|pid| Process { pid: *pid }.name()).collect();
     let title = names.join(", ");
     let _ = writeln!(io::stderr(), "weir: sampling {title} for {} s", args.duration.as_secs_f64());
     let recorded =
@@ -159,15 +159,6 @@ fn sample(args: &ProfileArgs) -> Result<Sampled, Failure> {
     let cores = recorded.cpu_seconds / recorded.seconds;
     let headline = format!("{title}: {cores:.2} cores for {:.1} s", recorded.seconds);
     Ok(Sampled { title, headline, stacks: recorded.stacks, notes: recorded.notes })
-}
-
-/// `nginx (PID 4711)`.
-fn name(pid: u32) -> String {
-    let comm = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    match comm.trim() {
-        "" => format!("PID {pid}"),
-        comm => format!("{comm} (PID {pid})"),
-    }
 }
 
 fn read(file: &Path, flag: &str) -> Result<Stacks, Failure> {

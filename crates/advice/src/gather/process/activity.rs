@@ -1,9 +1,8 @@
 //! The CPU time of processes and their threads between two instants.
 
-use rustix::param::clock_ticks_per_second;
 use std::collections::BTreeMap;
-use std::fs;
 use std::time::{Duration, Instant};
+use weir_doctor::proc::{Stat, thread_cpu, threads};
 
 /// The CPU time of processes and threads from one instant to another, in seconds.
 #[derive(Clone, Debug)]
@@ -18,8 +17,11 @@ pub(crate) struct Activity {
 impl Activity {
     /// The CPU time so far.
     pub(crate) fn begin(pids: &[u32]) -> Self {
-        let processes = pids.iter().filter_map(|pid| Some((*pid, process(*pid)?))).collect();
-        let threads = pids.iter().flat_map(|pid| threads(*pid)).collect();
+        let process = |pid: &u32| Some((*pid, Stat::of(pid)?.cpu()?.as_secs_f64()));
+        let thread = |pid, tid| Some((tid, thread_cpu(pid, tid)?.as_secs_f64()));
+        let processes = pids.iter().filter_map(process).collect();
+        let all_threads = pids.iter().flat_map(|&pid| threads(pid).map(move |tid| (pid, tid)));
+        let threads = all_threads.filter_map(|(pid, tid)| thread(pid, tid)).collect();
         Self { processes, threads, at: Instant::now(), time: Duration::ZERO }
     }
 
@@ -73,26 +75,6 @@ fn most(all: &BTreeMap<u32, f64>) -> f64 {
 fn busy(all: &BTreeMap<u32, f64>, part: f64) -> usize {
     let least = most(all) * part;
     all.values().filter(|used| **used > 0.0 && **used >= least).count()
-}
-
-/// User and system time of /proc/PID/stat.
-fn process(pid: u32) -> Option<f64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may contain parentheses: field 3 follows the last one.
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-    Some((ticks(14)? + ticks(15)?) as f64 / clock_ticks_per_second() as f64)
-}
-
-/// The first number of /proc/PID/task/TID/schedstat: nanoseconds on a CPU.
-fn threads(pid: u32) -> Vec<(u32, f64)> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let thread = |task: fs::DirEntry| {
-        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        let tid = task.file_name().to_str()?.parse().ok()?;
-        Some((tid, text.split(' ').next()?.parse::<u64>().ok()? as f64 / 1e9))
-    };
-    tasks.filter_map(thread).collect()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const OVERLAP: usize = 64;
 
 impl Image {
     pub(super) fn of(pid: u32) -> Self {
-        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let maps = weir_doctor::proc::text(&format!("{pid}/maps")).unwrap_or_default();
         let libraries: BTreeSet<&str> =
             maps.lines().filter_map(file).filter(|file| is_crypto(file)).collect();
         let mut files = vec![format!("/proc/{pid}/exe")];

@@ -9,13 +9,13 @@
 use super::target::run_check;
 use crate::running::guard::Guard;
 use crate::running::interrupt::Interrupt;
-use rustix::param::clock_ticks_per_second;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
+use weir_doctor::proc::Stat;
 
 /// Garbage collection in a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -35,11 +35,8 @@ pub struct Report {
 /// The start of a process, since boot.
 /// Errors: no such process.
 pub(crate) fn process_start(pid: u32) -> Result<Duration, String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))
-        .map_err(|error| format!("the start of process {pid} is unknown: {error}"))?;
-    let ticks =
-        start_ticks(&stat).ok_or_else(|| format!("unexpected content of /proc/{pid}/stat: {stat}"))?;
-    Ok(Duration::from_secs_f64(ticks as f64 / clock_ticks_per_second().max(1) as f64))
+    let start = Stat::of(pid).and_then(|stat| stat.time(22));
+    start.ok_or_else(|| format!("the start of process {pid} is unknown: /proc/{pid}/stat cannot be read"))
 }
 
 /// Parses a JVM's log. `process_start` and `window` are times since boot (see [`process_start`], and
@@ -69,8 +66,7 @@ pub(crate) fn full_collection(
     guard: &Guard,
 ) -> Result<(), String> {
     // It sends SIGQUIT, which a JVM handles but which kills any other program.
-    let maps = fs::read(format!("/proc/{pid}/maps")).map_err(|error| error.to_string())?;
-    if !String::from_utf8_lossy(&maps).contains("libjvm.so") {
+    if !weir_profile::is_java(pid).map_err(|error| error.to_string())? {
         return Err(format!("process {pid} is not a JVM"));
     }
     let command = ["jcmd".to_owned(), pid.to_string(), "GC.run".to_owned()];
@@ -184,11 +180,6 @@ fn after_kib(message: &str) -> Option<u64> {
         'G' => number.checked_mul(1 << 20),
         _ => None,
     }
-}
-
-/// Field 22 of /proc/PID/stat; the second may hold anything between its parentheses.
-fn start_ticks(stat: &str) -> Option<u64> {
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(22 - 3)?.parse().ok()
 }
 
 #[cfg(test)]

@@ -51,8 +51,7 @@ pub(crate) fn first_look() -> u16 {
 }
 
 fn first_ephemeral() -> u16 {
-    std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range")
-        .ok()
+    weir_doctor::proc::text("sys/net/ipv4/ip_local_port_range")
         .and_then(|text| text.split_whitespace().next()?.parse().ok())
         .filter(|first| *first > ROOM_BELOW)
         .unwrap_or(32_768)
