@@ -1,7 +1,7 @@
-//! Advice: each line is based on something in the report, and names it.
+//! Advice on trust and safety: each line is based on something in the report, and names it. The rules of `weir-advice` say
+//! what costs.
 
-use crate::offers::Preference;
-use crate::report::{Chain, ClientCertificate, Report, VersionReport};
+use crate::report::{ClientCertificate, Report};
 use crate::trust::Verification;
 
 /// Warn this many days before a certificate expires: automatic renewal happens earlier.
@@ -14,8 +14,7 @@ pub(crate) fn advice(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     certificate(report, &mut lines);
     versions(report, &mut lines);
-    key_exchange(report, &mut lines);
-    resumption(report, &mut lines);
+    sessions(report, &mut lines);
     lines
 }
 
@@ -24,35 +23,9 @@ fn certificate(report: &Report, lines: &mut Vec<String>) {
         let reason = reason.replace('_', " ");
         lines.push(format!("the certificate is not trusted ({reason}): {detail}"));
     }
-    let is_cheap = |chain: &Chain| {
-        chain.certificates.first().is_some_and(|leaf| matches!(leaf.key.as_str(), "ecdsa p256" | "ed25519"))
-    };
-    let has_cheap_key = report.chains.iter().any(is_cheap);
-    for chain in &report.chains {
-        let Some(leaf) = chain.certificates.first() else { continue };
+    for leaf in report.chains.iter().filter_map(|chain| chain.certificates.first()) {
         if (0..SOON_DAYS).contains(&leaf.days_left) {
             lines.push(format!("the certificate expires in {} days, on {}", leaf.days_left, leaf.not_after));
-        }
-        match leaf.key.as_str() {
-            // A server that also has a cheaper key uses this one only for clients that ask for it.
-            _ if has_cheap_key => {}
-            key if key.starts_with("rsa") => lines.push(format!(
-                "{} certificate: signing costs several times as much as with ecdsa p256",
-                key.replace("rsa ", "rsa-"),
-            )),
-            key @ ("ecdsa p384" | "ecdsa p521") => lines
-                .push(format!("{key} certificate: signing costs several times as much as with ecdsa p256")),
-            _ => {}
-        }
-        if chain.over_initial_window {
-            lines.push(format!(
-                "chain of {} bytes: exceeds the initial TCP window, which costs a round trip",
-                chain.bytes,
-            ));
-        }
-        if chain.root_sent {
-            let root = chain.certificates.last().map_or(0, |root| root.bytes);
-            lines.push(format!("the chain includes the root, {root} bytes that no client needs"));
         }
     }
     if report.client_certificate == Some(ClientCertificate::AskedNonePresented) {
@@ -62,9 +35,6 @@ fn certificate(report: &Report, lines: &mut Vec<String>) {
 
 fn versions(report: &Report, lines: &mut Vec<String>) {
     let offered = |name: &str| report.versions.iter().any(|v| v.version == name && v.offered);
-    if !offered("1.3") {
-        lines.push("no TLS 1.3: a full handshake takes two round trips instead of one".to_owned());
-    }
     let old = ["1.1", "1.0"].into_iter().filter(|name| offered(name)).collect::<Vec<_>>();
     if !old.is_empty() {
         lines.push(format!("offers old versions, deprecated by RFC 8996: TLS {}", old.join(" and ")));
@@ -78,16 +48,10 @@ fn versions(report: &Report, lines: &mut Vec<String>) {
     if let Some(first) = broken.first() {
         lines.push(format!("offers broken suites: {first}{}", others(broken.len() - 1)));
     }
-    let chacha_first = |version: &VersionReport| {
-        version.suite_preference == Some(Preference::Server)
-            && version.suites.len() > 1
-            && version.suites[0].iana.contains("CHACHA20")
-    };
-    for version in report.versions.iter().filter(|version| chacha_first(version)) {
-        lines.push(format!(
-            "TLS {}: prefers chacha20-poly1305; with AES instructions aes-gcm costs less per byte",
-            version.version,
-        ));
+    for version in &report.versions {
+        if let Some(bits) = version.prime_bits.filter(|bits| *bits < MIN_PRIME_BITS) {
+            lines.push(format!("TLS {}: finite-field key exchange with {bits} bits", version.version));
+        }
     }
 }
 
@@ -99,46 +63,7 @@ fn is_broken(iana: &str) -> bool {
     ["_NULL_", "_anon_", "EXPORT", "_RC4_", "_DES_", "_3DES_"].iter().any(|mark| iana.contains(mark))
 }
 
-fn key_exchange(report: &Report, lines: &mut Vec<String>) {
-    let taken = report.first_shares.iter().find(|share| share.retry_to.is_none());
-    let retried =
-        report.first_shares.iter().find(|share| share.group == "x25519" && share.retry_to.is_some());
-    let without_x25519 = report.versions.iter().find(|version| {
-        version.version == "1.3"
-            && version.incomplete.is_none()
-            && !version.groups.is_empty()
-            && version.groups.iter().all(|g| g != "x25519")
-    });
-    let avoid =
-        taken.map_or(String::new(), |share| format!("; a first key share for {} avoids it", share.group));
-    if retried.is_some() {
-        lines.push(format!("an x25519 key share gets a HelloRetryRequest, which costs a round trip{avoid}"));
-    } else if without_x25519.is_some() {
-        lines.push(format!(
-            "no x25519: most clients send an x25519 key share first, and get a HelloRetryRequest{avoid}"
-        ));
-    }
-    for version in &report.versions {
-        if let Some(bits) = version.prime_bits.filter(|bits| *bits < MIN_PRIME_BITS) {
-            lines.push(format!("TLS {}: finite-field key exchange with {bits} bits", version.version));
-        }
-    }
-}
-
-fn resumption(report: &Report, lines: &mut Vec<String>) {
-    if report.tickets_13.as_ref().is_some_and(|tickets| tickets.count == 0) {
-        lines.push("0 tickets after a TLS 1.3 handshake: returning clients do full handshakes".to_owned());
-    }
-    for tried in report.resumptions.iter().filter(|tried| tried.tries > tried.failed) {
-        let (kind, resumed, tries) = (tried.kind, tried.resumed, tried.tries);
-        if resumed == 0 {
-            lines
-                .push(format!("{kind} 0 of {tries}: the server does not accept its own tickets or sessions"));
-        } else if resumed + tried.failed < tries {
-            lines
-                .push(format!("{kind} {resumed} of {tries}: workers or hosts do not share keys or sessions"));
-        }
-    }
+fn sessions(report: &Report, lines: &mut Vec<String>) {
     for tried in report.resumptions.iter().filter(|tried| tried.failed > 0) {
         lines.push(format!("{}: {} of {} connections failed", tried.kind, tried.failed, tried.tries));
     }
@@ -152,7 +77,8 @@ fn resumption(report: &Report, lines: &mut Vec<String>) {
 pub(crate) mod tests {
     use super::*;
     use crate::certificate::Certificate;
-    use crate::report::{Chain, FirstShare, SuiteReport, Tickets13};
+    use crate::offers::Preference;
+    use crate::report::{Chain, FirstShare, SuiteReport, Tickets13, VersionReport};
     use crate::resume::Resumed;
     use crate::tickets::Ticket13;
 
@@ -173,20 +99,20 @@ pub(crate) mod tests {
         }
     }
 
-    fn chain(key: &str, days_left: i64, bytes: usize) -> Chain {
+    fn chain(days_left: i64) -> Chain {
         let certificate = Certificate {
             subject: "CN=a".into(),
             issuer: "CN=b".into(),
-            key: key.into(),
+            key: "ecdsa p256".into(),
             signature: "ecdsa-sha256".into(),
             not_before: "2026-01-01".into(),
             not_after: "2026-04-01".into(),
             days_left,
-            bytes,
+            bytes: 500,
             self_issued: false,
         };
-        let over_initial_window = bytes > crate::INITIAL_WINDOW;
-        Chain { certificates: vec![certificate], bytes, over_initial_window, root_sent: false, ocsp_bytes: 0 }
+        let certificates = vec![certificate];
+        Chain { certificates, bytes: 500, over_initial_window: false, root_sent: false, ocsp_bytes: 0 }
     }
 
     fn resumed(kind: &'static str, resumed: u32, failed: u32) -> Resumed {
@@ -220,7 +146,7 @@ pub(crate) mod tests {
             first_shares: vec![share("x25519"), share("p256")],
             alpn: None,
             verification: Verification::Verified,
-            chains: vec![chain("ecdsa p256", 60, 500)],
+            chains: vec![chain(60)],
             client_certificate: Some(ClientCertificate::NotAsked),
             tickets_13: tickets(2, 0),
             session_12: None,
@@ -235,8 +161,7 @@ pub(crate) mod tests {
     fn each_line_rests_on_what_was_seen() {
         assert_eq!(advice(&report()), [""; 0]);
         type Change = fn(&mut Report);
-        let cases: [(Change, &str); 17] = [
-            (|r| drop(r.versions.remove(0)), "no TLS 1.3"),
+        let cases: [(Change, &str); 6] = [
             (
                 |r| r.versions[1] = version("1.0", &["TLS_RSA_WITH_AES_128_CBC_SHA"], &[]),
                 "offers old versions",
@@ -245,37 +170,9 @@ pub(crate) mod tests {
                 |r| r.versions[1] = version("1.2", &["TLS_RSA_WITH_RC4_128_SHA"], &[]),
                 "offers broken suites: tls_rsa_with_rc4",
             ),
-            (
-                |r| {
-                    r.versions[0] = version(
-                        "1.3",
-                        &["TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"],
-                        &["x25519"],
-                    );
-                },
-                "prefers chacha20-poly1305",
-            ),
             (|r| r.versions[0].prime_bits = Some(1024), "finite-field key exchange with 1024 bits"),
-            (|r| r.versions[0].groups = vec!["p384".into()], "no x25519"),
-            (|r| r.first_shares[0].retry_to = Some("p256".into()), "a first key share for p256 avoids it"),
-            (
-                |r| r.chains = vec![chain("rsa 2048", 60, 900)],
-                "rsa-2048 certificate: signing costs several times",
-            ),
-            (|r| r.chains = vec![chain("ecdsa p384", 60, 900)], "ecdsa p384 certificate"),
-            (|r| r.chains = vec![chain("ecdsa p256", 3, 900)], "expires in 3 days, on 2026-04-01"),
-            (|r| r.chains = vec![chain("ecdsa p256", 60, 14_001)], "chain of 14001 bytes"),
-            (|r| r.chains[0].root_sent = true, "includes the root, 500 bytes"),
-            (|r| r.tickets_13 = tickets(0, 0), "0 tickets"),
+            (|r| r.chains = vec![chain(3)], "expires in 3 days, on 2026-04-01"),
             (|r| r.tickets_13 = tickets(1, 16384), "accepts early data of 16384 bytes"),
-            (
-                |r| r.resumptions = vec![resumed("resume-1.2-id", 4, 0)],
-                "resume-1.2-id 4 of 10: workers or hosts do not share",
-            ),
-            (
-                |r| r.resumptions = vec![resumed("resume-1.2-id", 0, 0)],
-                "resume-1.2-id 0 of 10: the server does not accept",
-            ),
             (
                 |r| r.resumptions = vec![resumed("resume-1.2-id", 9, 1)],
                 "resume-1.2-id: 1 of 10 connections failed",

@@ -54,7 +54,7 @@ pub struct Report {
     pub resumptions: Vec<Resumed>,
     /// What could not be determined, and why.
     pub notes: Vec<String>,
-    /// Advice, with its evidence.
+    /// Advice on trust and safety, with its evidence; `weir probe` adds that on costs.
     pub advice: Vec<String>,
     /// A command that loads this server with the negotiated parameters.
     pub load: Option<String>,

@@ -63,6 +63,7 @@ fn well() -> Facts {
         ("tls.group", "x25519"),
         ("certificate.kind", "ecdsa"),
         ("certificate.key", "ecdsa-p256"),
+        ("resumption.kind", "resume-1.3-psk"),
     ] {
         facts.add(name, text, "test");
     }

@@ -1,7 +1,7 @@
 //! Facts from a probe: what the server offers and negotiates.
 
 use crate::fact::Facts;
-use weir_probe::{Certificate, Preference, Report, VersionReport};
+use weir_probe::{Certificate, Chain, Preference, Report, Resumed, VersionReport};
 
 const SOURCE: &str = "probe";
 
@@ -28,6 +28,7 @@ impl Facts {
             |name: &str| report.versions.iter().any(|version| version.version == name && version.offered);
         self.add("tls.offers_1_3", is_offered("1.3"), SOURCE);
         if let Some(newest) = report.versions.iter().find(|version| version.offered) {
+            self.add("tls.version", newest.version, SOURCE);
             self.add("tls.suites", newest.suites.len() as f64, SOURCE);
             self.add("tls.prefers_chacha20", prefers_chacha20(newest), SOURCE);
         }
@@ -41,7 +42,9 @@ impl Facts {
     fn chain(&mut self, report: &Report) {
         let leaves = report.chains.iter().filter_map(|chain| chain.certificates.first());
         let keys: Vec<&str> = leaves.map(|leaf| leaf.key.as_str()).collect();
-        let Some(chain) = report.chains.first() else { return };
+        // The first of several, unless another one has a fault.
+        let fault = |chain: &&Chain| (chain.root_sent, chain.over_initial_window);
+        let Some(chain) = report.chains.iter().rev().max_by_key(fault) else { return };
         // A server with several serves the cheapest to clients that can take it.
         let key = keys.iter().find(|key| ["ecdsa p256", "ed25519"].contains(key)).or_else(|| keys.first());
         if let Some(key) = key {
@@ -78,10 +81,18 @@ impl Facts {
         let tried =
             report.resumptions.iter().filter(|one| one.kind.starts_with(&kind) && one.tries > one.failed);
         if let Some(best) = tried.max_by_key(|one| one.resumed * 1000 / one.tries.max(1)) {
-            let tries = f64::from(best.tries - best.failed);
+            self.add_resumption(best);
+        }
+    }
+
+    /// Adds the attempts of one kind, unless all failed to connect.
+    pub(crate) fn add_resumption(&mut self, tried: &Resumed) {
+        let tries = f64::from(tried.tries - tried.failed);
+        if tries > 0.0 {
+            self.add("resumption.kind", tried.kind, SOURCE);
             self.add("resumption.tries", tries, SOURCE);
-            self.add("resumption.resumed", f64::from(best.resumed), SOURCE);
-            self.add("resumption.share", f64::from(best.resumed) / tries, SOURCE);
+            self.add("resumption.resumed", f64::from(tried.resumed), SOURCE);
+            self.add("resumption.share", f64::from(tried.resumed) / tries, SOURCE);
         }
     }
 }

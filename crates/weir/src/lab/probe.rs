@@ -70,7 +70,7 @@ pub(crate) fn run(args: ProbeArgs) -> Outcome {
         tries,
         timeout,
     };
-    let report = weir_probe::probe(&options).map_err(|error| match (&error, &options.sni) {
+    let mut report = weir_probe::probe(&options).map_err(|error| match (&error, &options.sni) {
         (ProbeError::Name(_), Sni::Name(_)) => Failure::usage(format!("--sni: {error}")),
         _ => {
             let files = [("--cacert", &cacert), ("--cert", &cert), ("--key", &key)];
@@ -78,6 +78,7 @@ pub(crate) fn run(args: ProbeArgs) -> Outcome {
             Failure::blame(error.is_usage(), error, &files)
         }
     })?;
+    report.advice.extend(weir_advice::costs(&report));
     outputs::write(text(&report), outputs, [outputs::json(&report)?])
 }
 
