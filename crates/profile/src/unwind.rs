@@ -1,10 +1,9 @@
 //! How the callers of a sampled function are found.
 
-use memchr::memmem;
 use object::read::ReadCache;
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object as _};
-use std::fs::{self, File};
+use std::fs::File;
 
 /// How stacks are unwound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +30,8 @@ impl Unwind {
 
     /// As suits a running process.
     pub(crate) fn of_process(pid: u32) -> Self {
-        let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let keeps = memmem::find(&arguments, b"-XX:+PreserveFramePointer").is_some();
+        let arguments = weir_doctor::proc::text(&format!("{pid}/cmdline")).unwrap_or_default();
+        let keeps = arguments.contains("-XX:+PreserveFramePointer");
         if keeps || is_go(pid) { Self::FramePointers } else { Self::Dwarf }
     }
 }

@@ -4,6 +4,7 @@ use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use weir_doctor::proc::text;
 
 /// Addresses as the kernel prints them: local, remote.
 pub(super) type Pair = (String, String);
@@ -37,7 +38,8 @@ pub(super) fn port(address: &str) -> &str {
 
 /// Those that a process has.
 pub(super) fn sockets(pids: &[u32]) -> Vec<Socket> {
-    // Most lines of a busy machine are of connections that no process has any more.
+    // Most lines of a busy machine are of connections that no process has any more, and the services' requests wait
+    // for a scan that shares their core: no line of the others is parsed.
     table(pids, |line| !line.contains(TIME_WAIT))
 }
 
@@ -90,7 +92,7 @@ fn is_tcp(path: &Path) -> bool {
 
 /// `ActiveOpens` of /proc/PID/net/snmp.
 pub(super) fn opened(pids: &[u32]) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{}/net/snmp", pids.first()?)).ok()?;
+    let text = text(&format!("{}/net/snmp", pids.first()?))?;
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp: "));
     let (names, values) = (lines.next()?, lines.next()?);
     let at = names.split(' ').position(|name| name == "ActiveOpens")?;
