@@ -52,11 +52,11 @@ fn part(
         let message = "routes have no regular expressions, so MORE IS DENIED: all that this could be for; see the routes that name this line";
         context.notes.loss(&directive.at, directive.text(), message);
     }
-    let then = match answers.name.as_str() {
-        "return" => answer(answers, &inner, known, context),
-        _ => super::location::redirect_of_all(answers, &inner, known, context),
+    part.then = match answers.name.as_str() {
+        "return" => answer(answers, &inner, known, context)?,
+        _ => super::location::redirect_of_all(answers, &inner, known, context)
+            .ok_or("only `return` and redirects of all paths are translated; write a [[route]]")?,
     };
-    part.then = then.ok_or("only `return` and redirects of all paths are translated; write a [[route]]")?;
     part.from = directive.at.to_string();
     Ok(part)
 }

@@ -163,15 +163,7 @@ fn handler(
 ) -> Handler {
     for directive in scope.own() {
         match directive.name.as_str() {
-            "return" => match answer(directive, scope, known, context) {
-                Some(handler) => return handler,
-                None => {
-                    let message =
-                        "the answer depends on variables that Weir has not; write a [[route]] for each";
-                    context.notes.loss(&directive.at, directive.text(), message);
-                    return untranslated(directive);
-                }
-            },
+            "return" => return returned(directive, scope, known, context),
             "rewrite" if is_of_all(directive) => {
                 if let Some(handler) = redirect_of_all(directive, scope, known, context) {
                     return handler;
@@ -246,42 +238,56 @@ fn files(scope: &Scope<'_>, prefix: Option<&str>, context: &mut Context<'_>) -> 
     Handler::new(Action::status(404)).noted(format!("nginx serves files here: {}", directive.text()))
 }
 
-/// Translates `return`; `None` if it depends on a variable without a counterpart.
+/// The handler of a `return`, or a placeholder for one without a counterpart.
+pub(super) fn returned(
+    directive: &Directive,
+    scope: &Scope<'_>,
+    known: &Known,
+    context: &mut Context<'_>,
+) -> Handler {
+    answer(directive, scope, known, context).unwrap_or_else(|why| {
+        context.notes.loss(&directive.at, directive.text(), why);
+        untranslated(directive)
+    })
+}
+
+/// Translates `return`. Errors: the reason why it has no counterpart.
 pub(super) fn answer(
     directive: &Directive,
     scope: &Scope<'_>,
     known: &Known,
     context: &mut Context<'_>,
-) -> Option<Handler> {
+) -> Result<Handler, String> {
     let (response, content_type) = headers::response(scope, known, true, context.notes);
     let (status, text) = match (directive.arg().parse::<u64>(), directive.args.get(1)) {
         (Ok(status), text) => (status, text.map(String::as_str)),
         (Err(_), _) => (302, Some(directive.arg())),
     };
     let action = match (status, text) {
-        (301 | 302 | 303 | 307 | 308, Some(text)) => Action::Redirect { to: line(text, known).ok()?, status },
+        (301 | 302 | 303 | 307 | 308, Some(text)) => {
+            let to = line(text, known).map_err(|part| {
+                format!("`redirect` cannot contain {part}; write a [[route]] for each of its values")
+            })?;
+            Action::Redirect { to, status }
+        }
         (444, _) => {
             let message = "Weir does not close connections without an answer; this answers 404";
             context.notes.loss(&directive.at, directive.text(), message);
             Action::status(404)
         }
         (200..=599, text) => {
-            let text = text.map(|text| template(text, known)).transpose();
-            // A response body is no template: it has no variables and does not double braces.
-            let is_constant = text
-                .as_ref()
-                .is_ok_and(|text| text.as_ref().is_none_or(|text| !text.replace("{{", "").contains('{')));
-            let text = match text {
-                Ok(text) if is_constant => text,
-                _ if status >= 400 => {
+            let text = match text.map(|text| constant(text, known)).transpose() {
+                Ok(text) => text,
+                Err(()) if status >= 400 => {
                     let message = "the text depends on variables, and is left out; see `respond`";
                     context.notes.loss(&directive.at, directive.text(), message);
                     None
                 }
-                _ => return None,
+                Err(()) => {
+                    return Err("the text has variables, and that of `respond` is constant; write one, or let a service respond".to_owned());
+                }
             };
-            let body = text.map(|text| text.replace("{{", "{").replace("}}", "}"));
-            let body = body.filter(|body| !(body.is_empty() || matches!(status, 204 | 304)));
+            let body = text.filter(|body| !(body.is_empty() || matches!(status, 204 | 304)));
             let default = scope.arg("default_type");
             let default = (!default.is_empty()
                 && !matches!(default, "text/plain" | "application/octet-stream"))
@@ -290,9 +296,18 @@ pub(super) fn answer(
                 content_type.or(default).filter(|kind| body.is_some() && !kind.contains(char::is_control));
             Action::Respond { status, body, content_type }
         }
-        _ => return None,
+        _ => return Err("expected a status of 200 to 599; see `respond`".to_owned()),
     };
-    Some(Handler { response, ..Handler::new(action) })
+    Ok(Handler { response, ..Handler::new(action) })
+}
+
+/// A response body, which has no variables and does not double braces. Errors: a variable of the request.
+fn constant(text: &str, known: &Known) -> Result<String, ()> {
+    let template = template(text, known).map_err(drop)?;
+    match template.replace("{{", "").contains('{') {
+        true => Err(()),
+        false => Ok(template.replace("{{", "{").replace("}}", "}")),
+    }
 }
 
 fn proxied(

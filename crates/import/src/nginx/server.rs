@@ -6,7 +6,7 @@ use super::guards;
 use super::headers;
 use super::http::Context;
 use super::listen::Place;
-use super::location::{Named, Part, answer, moved, parts, redirect_of_all, untranslated};
+use super::location::{Named, Part, moved, parts, redirect_of_all, returned};
 use super::parser::Directive;
 use super::scope::Scope;
 use super::variables::Known;
@@ -209,24 +209,18 @@ fn routes(server: &Scope<'_>, known: &Known, at: &At, context: &mut Context<'_>)
     first.extend(moved(server, known, context));
     let mut whole: Option<Handler> = None;
     for directive in server.own() {
-        let answers = match directive.name.as_str() {
-            "return" => answer(directive, server, known, context),
+        whole = match directive.name.as_str() {
+            // A `return` leaves the locations unreachable.
+            "return" => Some(returned(directive, server, known, context)),
             "rewrite" => redirect_of_all(directive, server, known, context),
             _ => continue,
         };
-        let is_lost = answers.is_none()
-            && (directive.is("return")
-                || !directive.args.iter().any(|flag| matches!(flag.as_str(), "permanent" | "redirect")));
-        if is_lost {
+        if whole.is_some() {
+            break;
+        }
+        if !directive.args.iter().any(|flag| matches!(flag.as_str(), "permanent" | "redirect")) {
             let message = "routes have no such rewriting; write a [[route]] with `redirect`, strip_prefix or add_prefix";
             context.notes.loss(&directive.at, directive.text(), message);
-        }
-        // A `return` leaves the locations unreachable.
-        let answers = answers.or_else(|| directive.is("return").then(|| untranslated(directive)));
-        if let Some(mut handler) = answers {
-            handler.notes.retain(|_| is_lost);
-            whole = Some(handler);
-            break;
         }
     }
     let mut routes: Parts = Vec::new();

@@ -325,6 +325,29 @@ fn groups_of_nginx() {
     }
 }
 
+/// Regression test: the report of a text with variables called it a rewriting, or called a known variable unknown.
+#[test]
+fn a_return_without_counterpart_is_reported_with_its_reason() {
+    let text = "return 200 \"$host\\n\"";
+    let why = "the text has variables, and that of `respond` is constant";
+    let status = "expected a status of 200 to 599";
+    for (directive, why, part) in [
+        (text, why, "status = 501"),
+        ("return 301 https://$cookie_a/", "`redirect` cannot contain $cookie_a", "status = 501"),
+        ("return 100", status, "status = 501"),
+        ("return 503 $host", "the text depends on variables, and is left out", "respond = { status = 503 }"),
+    ] {
+        let shown = directive.replace('"', "").replace("\\n", " ");
+        let report = format!("#   x.conf:1: {shown}: {why}");
+        for inner in [format!("{directive};"), format!("location / {{ {directive}; }}")] {
+            assert_servers(&[(&inner, &[&report, part], &[&format!("1: {shown}")])]);
+        }
+    }
+    let condition = format!("if ($request_method = PUT) {{ {text}; }}");
+    let report = format!("#   x.conf:1: if ($request_method = PUT): {why}");
+    assert_servers(&[(&condition, &[&report], &["1: if ($request_method = PUT)"])]);
+}
+
 #[test]
 fn includes_are_followed_and_missing_ones_reported() {
     let files = [
