@@ -79,7 +79,10 @@ fn bad_input_names_the_flag_and_what_is_expected() {
         (vec!["weir", "--pid", "1"], vec!["--pid and --config are of a running service"]),
         (vec!["--pid", "4294967295"], vec!["--pid: there is no process 4294967295"]),
         (vec!["--config", "/nothing/here"], vec!["--config: /nothing/here: No such file"]),
-        (vec!["--config", &broken], vec!["--config: ", "nginx.conf:3: `a`: expected `;` or `{`"]),
+        (
+            vec!["--config", &broken],
+            vec!["--config: ", "nginx.conf:3: unexpected `}` after `a b`: expected `;`"],
+        ),
         (vec!["--config", &other], vec!["--config: ", "expected a configuration of nginx"]),
         (vec!["--pid", "1", "--product", "iis"], vec!["--product", "expected one of weir, nginx, haproxy"]),
         (vec!["--pid", "1", "-d", "1ms"], vec!["1ms", "expected 100ms to 1h"]),

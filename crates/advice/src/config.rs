@@ -1,14 +1,11 @@
 //! Configurations of nginx and HAProxy.
 
-pub(crate) mod haproxy;
-pub(crate) mod nginx;
-
 use crate::product::Product;
-use haproxy::Section;
-use nginx::Directive;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use weir_syntax::haproxy::{self, Section};
+use weir_syntax::nginx::{self, Directive};
+use weir_syntax::{At, Files, Kind, Reader as _, SyntaxError};
 
 /// A parsed configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,14 +32,17 @@ pub enum ConfigError {
         source: io::Error,
     },
     /// It is not a configuration.
-    #[error("{}:{line}: {detail}", file.display())]
-    Invalid {
-        /// The file.
-        file: PathBuf,
-        /// The line, counted from 1.
-        line: usize,
-        /// What is wrong, and what was expected.
-        detail: String,
+    #[error(transparent)]
+    Invalid(#[from] SyntaxError),
+    /// It includes a file that cannot be read.
+    #[error(
+        "{at}: `{directive}`: the file cannot be read; advise on the configuration where it is, or copy the file beside it"
+    )]
+    Missing {
+        /// The place of the directive.
+        at: At,
+        /// The directive.
+        directive: String,
     },
     /// It is of neither product.
     #[error("{}: expected a configuration of nginx (`http {{ .. }}`) or HAProxy (`frontend NAME`)", file.display())]
@@ -58,14 +58,21 @@ impl Config {
     /// # Errors
     /// A file is unreadable, or not such a configuration.
     pub fn read(file: &Path) -> Result<Self, ConfigError> {
-        let text = read(file)?;
-        if text.lines().any(haproxy::starts_section) {
-            return Ok(Self(Parsed::Haproxy(haproxy::parse(file)?)));
+        let unreadable = |source| ConfigError::Unreadable { file: file.into(), source };
+        let text = Files.read(file).map_err(unreadable)?;
+        match Kind::of(&text) {
+            None => Err(ConfigError::Unknown { file: file.into() }),
+            Some(Kind::Haproxy) => Ok(Self(Parsed::Haproxy(haproxy::parse(&text, file)?.sections))),
+            Some(Kind::Nginx) => {
+                let parsed = nginx::parse(&text, file, &Files)?;
+                match parsed.missing.first() {
+                    Some(include) => {
+                        Err(ConfigError::Missing { at: include.at.clone(), directive: include.text() })
+                    }
+                    None => Ok(Self(Parsed::Nginx(parsed.directives))),
+                }
+            }
         }
-        if !text.contains([';', '{']) {
-            return Err(ConfigError::Unknown { file: file.into() });
-        }
-        Ok(Self(Parsed::Nginx(nginx::parse(file)?)))
     }
 
     /// The product it configures.
@@ -77,8 +84,9 @@ impl Config {
     }
 }
 
-fn read(file: &Path) -> Result<String, ConfigError> {
-    fs::read_to_string(file).map_err(|source| ConfigError::Unreadable { file: file.into(), source })
+/// A place by the name of its file alone: `nginx.conf:12`.
+pub(crate) fn place(at: &At) -> String {
+    format!("{}:{}", at.file.rsplit('/').next().unwrap_or_default(), at.line)
 }
 
 #[cfg(test)]

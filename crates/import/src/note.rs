@@ -2,15 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::rc::Rc;
-
-/// A place in a file.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct At {
-    pub file: Rc<str>,
-    /// Counted from 1.
-    pub line: usize,
-}
+use weir_syntax::At;
 
 /// A directive that was not translated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,12 +93,6 @@ fn shortened(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}..", &text[..at]),
         None => text,
-    }
-}
-
-impl fmt::Display for At {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
     }
 }
 

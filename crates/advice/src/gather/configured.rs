@@ -48,39 +48,14 @@ impl Facts {
     }
 }
 
-/// The seconds of `75s`, `1m30s`, `500ms` or, in this unit of seconds, `75`.
-fn seconds(text: &str, unit: f64) -> Option<f64> {
-    let mut total = 0.0;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        let (number, after) = rest.split_at(digits);
-        let letters = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
-        let (name, after) = after.split_at(letters);
-        let scale = match name.trim() {
-            "" => unit,
-            "us" => 1e-6,
-            "ms" => 1e-3,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            "d" => 86_400.0,
-            _ => return None,
-        };
-        total += number.parse::<f64>().ok()? * scale;
-        rest = after;
-    }
-    (!text.is_empty()).then_some(total)
+/// The seconds of `75s`, `1m30s`, `500ms` or, in this unit of milliseconds, `75`.
+fn seconds(text: &str, unit_ms: u64) -> Option<f64> {
+    weir_syntax::time(text, unit_ms).map(|ms| ms as f64 / 1000.0)
 }
 
 /// The bytes of `16k`, `1m` or `4096`.
 fn bytes(text: &str) -> Option<f64> {
-    let scale = match text.to_ascii_lowercase().chars().last()? {
-        'k' => 1024.0,
-        'm' => 1024.0 * 1024.0,
-        _ => 1.0,
-    };
-    Some(text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse::<f64>().ok()? * scale)
+    weir_syntax::bytes(text).map(|bytes| bytes as f64)
 }
 
 /// Whether a URL's authority begins with an IP address (RFC 6066 3: no literal addresses).

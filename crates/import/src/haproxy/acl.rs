@@ -1,11 +1,11 @@
 //! Conditions: named and anonymous ACLs as route conditions.
 
 use super::Config;
-use super::parser::{Line, Section};
 use crate::note::Notes;
 use crate::pattern::Pattern;
 use crate::regex::{around_regex, of_regex};
 use crate::values;
+use weir_syntax::haproxy::{Line, Section};
 
 /// A condition that a route can express.
 #[derive(Clone, Debug, PartialEq, Eq)]

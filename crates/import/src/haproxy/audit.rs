@@ -1,8 +1,8 @@
 //! The audit: every keyword is translated, needs no counterpart, or is reported.
 
-use super::parser::{Line, Section};
 use super::{Config, rules};
 use crate::note::Notes;
+use weir_syntax::haproxy::{Line, Section};
 
 /// Whether a section serves only HAProxy's own statistics.
 pub(super) fn is_statistics(section: &Section) -> bool {

@@ -2,12 +2,12 @@
 
 use super::Config;
 use super::audit::ACCEPTS_ANSWERS;
-use super::parser::{Line, Section};
 use crate::model::{Document, Server, Service, Table, Value};
 use crate::nginx::server_url;
 use crate::note::Notes;
 use crate::{tls, values};
 use std::collections::BTreeMap;
+use weir_syntax::haproxy::{Line, Section};
 
 /// Server parameters that take a value.
 const VALUED: [&str; 52] = [
@@ -327,7 +327,7 @@ fn balance(section: &Section, config: &Config<'_>, service: &mut Service, notes:
 
 fn sticky(section: &Section, config: &Config<'_>, service: &mut Service, notes: &mut Notes) {
     if let Some(line) = config.find(section, &["cookie"]) {
-        let inserts = line.words.iter().any(|word| word == "insert");
+        let inserts = line.has("insert");
         match inserts && values::is_token(line.word(1)) {
             true => {
                 service.settings.text("sticky", line.word(1));
@@ -363,12 +363,7 @@ fn health(section: &Section, config: &Config<'_>, first: &Params, service: &mut 
             (method, path) => (method, path),
         };
         let sends = section.lines.iter().find(|line| line.begins(&["http-check", "send"]));
-        let sent = |name: &str| {
-            sends.and_then(|line| {
-                let at = line.words.iter().position(|word| word == name)?;
-                line.words.get(at + 1).map(String::as_str)
-            })
-        };
+        let sent = |name: &str| sends?.after(name);
         let path = sent("uri").unwrap_or(path);
         let method = sent("meth").unwrap_or(method);
         if !matches!(method, "GET" | "HEAD" | "OPTIONS" | "") {

@@ -2,12 +2,12 @@
 
 use super::Config;
 use super::audit::ACCEPTS_REQUESTS;
-use super::parser::{Line, Section};
 use super::region::Entry;
 use crate::model::{Certificate, Document, Listener, Table};
 use crate::note::Notes;
 use crate::{tls, values};
 use std::collections::BTreeMap;
+use weir_syntax::haproxy::{Line, Section};
 
 /// Bind parameters that take a value.
 const VALUED: [&str; 30] = [

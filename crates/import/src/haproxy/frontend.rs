@@ -1,7 +1,6 @@
 //! Frontends as routes: evaluates their rules and those of their backends for each host and path.
 
 use super::acl::Atom;
-use super::parser::Section;
 use super::region::{Entry, Region, host_covers};
 use super::rules::{Then, rules};
 use super::run::{Leaf, Program, Run, Target};
@@ -11,6 +10,7 @@ use crate::note::Notes;
 use crate::pattern::Pattern;
 use crate::values;
 use std::collections::{BTreeMap, BTreeSet};
+use weir_syntax::haproxy::Section;
 
 /// A listener and its frontend.
 pub(super) struct Prepared<'a> {

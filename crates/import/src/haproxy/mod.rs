@@ -6,41 +6,18 @@ mod backend;
 mod bind;
 mod format;
 mod frontend;
-mod parser;
 mod rate;
 mod region;
 mod rules;
 mod run;
 mod tcp;
 
-use crate::ImportError;
 use crate::model::Document;
 use crate::note::Notes;
-use crate::reader::Reader;
 use crate::values;
-use parser::{Line, Section};
 use std::path::{Path, PathBuf};
-
-/// Words that begin a section.
-pub(crate) const SECTIONS: [&str; 17] = [
-    "backend",
-    "cache",
-    "crt-store",
-    "defaults",
-    "fcgi-app",
-    "frontend",
-    "global",
-    "http-errors",
-    "listen",
-    "log-forward",
-    "mailers",
-    "peers",
-    "program",
-    "resolvers",
-    "ring",
-    "traces",
-    "userlist",
-];
+use weir_syntax::haproxy::{self, Line, Section};
+use weir_syntax::{Reader, SyntaxError};
 
 /// The parsed configuration.
 pub(super) struct Config<'a> {
@@ -56,8 +33,14 @@ pub(crate) fn translate(
     path: &Path,
     reader: &dyn Reader,
     notes: &mut Notes,
-) -> Result<Document, ImportError> {
-    let sections = parser::parse(text, path, notes)?;
+) -> Result<Document, SyntaxError> {
+    let parsed = haproxy::parse(text, path)?;
+    for (at, line) in &parsed.expanding {
+        let message =
+            "HAProxy takes a variable of the environment there; write ${NAME} where the result has its name";
+        notes.loss(at, line, message);
+    }
+    let sections = parsed.sections;
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
     let config = Config { sections: &sections, folder, reader };
     audit::audit(&config, notes);

@@ -2,9 +2,9 @@
 
 use super::Config;
 use super::acl::{Condition, Literal};
-use super::parser::Section;
 use crate::model::Rate;
 use crate::values;
+use weir_syntax::haproxy::Section;
 
 /// The rate limit in a rule's condition, and the remaining conditions. `None`: no limit that routes can express.
 pub(super) fn limit(

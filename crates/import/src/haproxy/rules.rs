@@ -2,12 +2,13 @@
 
 use super::acl::{Atom, Condition, Literal, Meaning, condition};
 use super::format::template;
-use super::parser::{Line, Section};
 use super::{Config, rate};
 use crate::model::{Action, Rate};
-use crate::note::{At, Notes};
+use crate::note::Notes;
 use crate::pattern::Pattern;
 use crate::values::{is_framing, is_token};
+use weir_syntax::At;
+use weir_syntax::haproxy::{Line, Section};
 
 /// A rule that has a counterpart.
 #[derive(Clone, Debug)]

@@ -5,8 +5,9 @@ use super::format::PORT;
 use super::region::{Entry, Found, Region};
 use super::rules::{Rule, Then};
 use crate::model::{Action, Conditions, Document, Edits, Handler, Rate, Table as Keys};
-use crate::note::{At, Notes};
+use crate::note::Notes;
 use std::collections::BTreeMap;
+use weir_syntax::At;
 
 /// A frontend's rules and their targets.
 pub(super) struct Program<'a> {

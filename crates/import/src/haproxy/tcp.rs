@@ -1,11 +1,11 @@
 //! `mode tcp`: passthrough connections by server name.
 
 use super::acl::{Atom, condition};
-use super::parser::{Line, Section};
 use super::{Config, backend, bind, rules};
 use crate::model::{Document, Passthrough};
 use crate::note::Notes;
 use crate::values;
+use weir_syntax::haproxy::{Line, Section};
 
 pub(super) fn translate(section: &Section, config: &Config<'_>, document: &mut Document, notes: &mut Notes) {
     let looks_inside = section.lines.iter().any(|line| {
@@ -14,10 +14,7 @@ pub(super) fn translate(section: &Section, config: &Config<'_>, document: &mut D
             .iter()
             .any(|sni| text.contains(sni))
     });
-    let terminates = section
-        .lines
-        .iter()
-        .any(|line| line.word(0) == "bind" && line.words.iter().any(|word| word == "ssl"));
+    let terminates = section.lines.iter().any(|line| line.word(0) == "bind" && line.has("ssl"));
     if !looks_inside || terminates {
         let message =
             "Weir passes on TLS by name (req.ssl_sni) and HTTP, no other TCP; keep HAProxy for this";

@@ -1,7 +1,7 @@
 //! The audit: every directive is translated, needs no counterpart, or is reported.
 
-use super::parser::Directive;
 use crate::note::Notes;
+use weir_syntax::nginx::Directive;
 
 /// Reports directives that no other part of the translation reads.
 pub(super) fn audit(directives: &[Directive], notes: &mut Notes) {
@@ -66,7 +66,7 @@ fn look(directive: &Directive, notes: &mut Notes) {
 }
 
 /// Directives that other parts of the translation read.
-const TRANSLATED: [&str; 86] = [
+const TRANSLATED: [&str; 85] = [
     "access_log",
     "add_header",
     "alias",
@@ -86,7 +86,6 @@ const TRANSLATED: [&str; 86] = [
     "grpc_pass",
     "http",
     "if",
-    "include",
     "index",
     "internal",
     "keepalive_timeout",

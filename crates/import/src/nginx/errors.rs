@@ -1,11 +1,11 @@
 //! `error_page`.
 
 use super::http::Context;
-use super::parser::Directive;
 use super::scope::Scope;
 use crate::pattern::Pattern;
 use crate::regex::of_regex;
 use std::collections::BTreeSet;
+use weir_syntax::nginx::Directive;
 
 /// The error pages of all servers.
 #[derive(Debug, Default)]

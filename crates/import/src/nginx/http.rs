@@ -2,14 +2,15 @@
 
 use super::errors::Pages;
 use super::listen::{self, Place};
-use super::parser::Directive;
 use super::scope::Scope;
 use super::upstream::{Upstreams, upstreams};
 use super::{log, server, time};
 use crate::model::{Document, Value};
-use crate::note::{At, Notes};
+use crate::note::Notes;
 use crate::values;
 use std::collections::BTreeMap;
+use weir_syntax::At;
+use weir_syntax::nginx::Directive;
 
 /// Shared state of all servers.
 pub(super) struct Context<'a> {

@@ -1,13 +1,14 @@
 //! `listen` directives as listeners, with their servers' TLS settings.
 
-use super::parser::Directive;
 use super::scope::Scope;
 use super::settings::switches;
 use super::time;
 use crate::model::{Certificate, Document, Listener, Table};
-use crate::note::{At, Notes};
+use crate::note::Notes;
 use crate::{tls, values};
 use std::collections::BTreeMap;
+use weir_syntax::At;
+use weir_syntax::nginx::Directive;
 
 /// An address and its servers.
 #[derive(Clone, Debug)]

@@ -6,11 +6,9 @@ mod errors;
 mod guards;
 mod headers;
 mod http;
-mod lexer;
 mod listen;
 mod location;
 mod log;
-mod parser;
 mod scope;
 mod server;
 mod settings;
@@ -22,12 +20,11 @@ pub(crate) use location::prefix_edit;
 pub(crate) use server::host_of_regex;
 pub(crate) use upstream::url as server_url;
 
-use crate::ImportError;
 use crate::model::Document;
 use crate::note::Notes;
-use crate::reader::Reader;
-use parser::Directive;
 use std::path::Path;
+use weir_syntax::nginx::{self, Directive};
+use weir_syntax::{Reader, SyntaxError};
 
 /// Translates the text of the file `path`.
 pub(crate) fn translate(
@@ -35,8 +32,15 @@ pub(crate) fn translate(
     path: &Path,
     reader: &dyn Reader,
     notes: &mut Notes,
-) -> Result<Document, ImportError> {
-    let directives = parser::parse(text, path, reader, notes)?;
+) -> Result<Document, SyntaxError> {
+    let nginx::Parsed { directives, skipped, missing } = nginx::parse(text, path, reader)?;
+    if !skipped.is_empty() {
+        notes.quiet("include of types and parameters");
+    }
+    for include in missing {
+        let message = "the file cannot be read; import it where it is, or with a copy beside this file";
+        notes.loss(&include.at, include.text(), message);
+    }
     audit::audit(&directives, notes);
     let mut document = Document::default();
     if let Some(workers) = find(&directives, "worker_processes") {

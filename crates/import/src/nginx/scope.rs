@@ -1,7 +1,7 @@
 //! Scopes: a block's own directives, and those of the enclosing blocks.
 
-use super::parser::Directive;
 use std::collections::BTreeMap;
+use weir_syntax::nginx::Directive;
 
 /// Blocks from the outermost to the innermost.
 #[derive(Clone, Debug, Default)]

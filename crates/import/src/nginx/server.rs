@@ -7,15 +7,16 @@ use super::headers;
 use super::http::Context;
 use super::listen::Place;
 use super::location::{Named, Part, moved, parts, redirect_of_all, returned};
-use super::parser::Directive;
 use super::scope::Scope;
 use super::variables::Known;
 use crate::model::{Action, Handler, Route};
-use crate::note::{At, Notes};
+use crate::note::Notes;
 use crate::pattern::Pattern;
 use crate::regex::{around_regex, of_regex};
 use crate::values;
 use std::collections::BTreeSet;
+use weir_syntax::At;
+use weir_syntax::nginx::Directive;
 
 /// The server's names as hosts of routes.
 pub(super) fn names(server: &Scope<'_>, notes: &mut Notes) -> Vec<String> {

@@ -1,6 +1,5 @@
 //! `upstream` and `proxy_pass` as services.
 
-use super::parser::Directive;
 use super::scope::Scope;
 use super::variables::{Known, resolved};
 use super::{audit, time};
@@ -8,6 +7,7 @@ use crate::model::{Document, Server, Service, Table, Value};
 use crate::note::Notes;
 use crate::{tls, values};
 use std::collections::BTreeMap;
+use weir_syntax::nginx::Directive;
 
 /// Named groups of servers.
 pub(super) type Upstreams<'a> = BTreeMap<&'a str, &'a Directive>;

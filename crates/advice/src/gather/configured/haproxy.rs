@@ -1,8 +1,9 @@
 //! Facts from an HAProxy configuration.
 
 use super::{bytes, is_address, seconds};
-use crate::config::haproxy::{Line, Section};
+use crate::config::place;
 use crate::fact::Facts;
+use weir_syntax::haproxy::{Line, Section};
 
 pub(super) fn add(facts: &mut Facts, sections: &[Section]) {
     for section in sections {
@@ -11,12 +12,11 @@ pub(super) fn add(facts: &mut Facts, sections: &[Section]) {
         }
     }
     server_names(facts, sections);
-    let has_tls_cache = !sections.iter().flat_map(|section| &section.lines).any(|line| {
-        line.words.first().is_some_and(|word| word == "tune.ssl.cachesize") && line.word(1) == "0"
-    });
-    let binds = || sections.iter().flat_map(|section| &section.lines).filter(|line| line.is_tls_bind());
-    if let Some(bind) = binds().find(|line| line.has("no-tls-tickets")).filter(|_| !has_tls_cache) {
-        facts.add_no_sessions(&bind.place);
+    let lines = || sections.iter().flat_map(|section| &section.lines);
+    let has_tls_cache = !lines().any(|line| line.begins(&["tune.ssl.cachesize", "0"]));
+    let mut binds = lines().filter(|line| is_tls_bind(line));
+    if let Some(bind) = binds.find(|line| line.has("no-tls-tickets")).filter(|_| !has_tls_cache) {
+        facts.add_no_sessions(&place(&bind.at));
     }
 }
 
@@ -35,12 +35,12 @@ fn server_names(facts: &mut Facts, sections: &[Section]) {
         nameless.extend(lines().filter(is_nameless));
     }
     if let Some(first) = nameless.first() {
-        facts.add("config.upstreams_without_sni", nameless.len() as f64, &first.place);
+        facts.add("config.upstreams_without_sni", nameless.len() as f64, &place(&first.at));
     }
 }
 
 fn add_line(facts: &mut Facts, line: &Line) {
-    let place = &line.place;
+    let place = &place(&line.at);
     match (line.word(0), line.word(1)) {
         ("option", "httpclose" | "forceclose") => facts.add_keep_alive(0.0, place),
         ("option", "http-server-close") => {
@@ -48,7 +48,7 @@ fn add_line(facts: &mut Facts, line: &Line) {
         }
         ("http-reuse", "never") => facts.add_upstream_closed(&format!("{place}, http-reuse never")),
         ("timeout", "http-keep-alive") => {
-            if let Some(seconds) = seconds(line.word(2), 1e-3) {
+            if let Some(seconds) = seconds(line.word(2), 1) {
                 facts.add_keep_alive(seconds, place);
             }
         }
@@ -56,7 +56,7 @@ fn add_line(facts: &mut Facts, line: &Line) {
         ("tune.ssl.maxrecord", size) => {
             facts.add_known("config.record_bytes", bytes(size).filter(|size| *size > 0.0), place);
         }
-        ("bind", _) if line.is_tls_bind() => {
+        ("bind", _) if is_tls_bind(line) => {
             if let Some(curves) = line.after("curves").or(line.after("ecdhe")) {
                 facts.add_curves(curves, place);
             }
@@ -72,21 +72,6 @@ fn add_line(facts: &mut Facts, line: &Line) {
     }
 }
 
-impl Line {
-    fn word(&self, index: usize) -> &str {
-        self.words.get(index).map_or("", String::as_str)
-    }
-
-    fn has(&self, word: &str) -> bool {
-        self.words.iter().any(|one| one == word)
-    }
-
-    fn after(&self, word: &str) -> Option<&str> {
-        let at = self.words.iter().position(|one| one == word)?;
-        self.words.get(at + 1).map(String::as_str)
-    }
-
-    fn is_tls_bind(&self) -> bool {
-        self.word(0) == "bind" && self.has("ssl")
-    }
+fn is_tls_bind(line: &Line) -> bool {
+    line.word(0) == "bind" && line.has("ssl")
 }

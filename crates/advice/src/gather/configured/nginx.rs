@@ -1,8 +1,9 @@
 //! Facts from an nginx configuration.
 
 use super::{bytes, is_address, seconds};
-use crate::config::nginx::Directive;
+use crate::config::place;
 use crate::fact::Facts;
+use weir_syntax::nginx::Directive;
 
 /// The version whose upstreams are kept alive without a directive, over HTTP/1.1.
 const KEEPS_UPSTREAMS: [u32; 3] = [1, 29, 7];
@@ -31,15 +32,15 @@ pub(super) fn add(facts: &mut Facts, directives: &[Directive]) {
         let places = all.walk().into_iter().map(|found| found.directive);
         let faults: Vec<&Directive> = places.filter(|one| one.name == name && is_fault(&one.args)).collect();
         if let Some(first) = faults.first() {
-            facts.add(fact, faults.len() as f64, &first.place);
+            facts.add(fact, faults.len() as f64, &place(&first.at));
         }
     }
     for scope in all.walk() {
-        let Directive { name, args, place, .. } = scope.directive;
-        let first = args.first().map_or("", String::as_str);
+        let Directive { name, args, at, .. } = scope.directive;
+        let (first, place) = (scope.directive.arg(), &place(at));
         match name.as_str() {
             "keepalive_timeout" => {
-                if let Some(seconds) = seconds(first, 1.0) {
+                if let Some(seconds) = seconds(first, 1000) {
                     facts.add_keep_alive(seconds, place);
                 }
             }
@@ -67,16 +68,15 @@ pub(super) fn add(facts: &mut Facts, directives: &[Directive]) {
 /// Each `proxy_pass` to TLS without a server name: nginx sends one only if asked to. An address has none to send.
 fn server_names(facts: &mut Facts, all: &Scope<'_>) {
     let is_nameless = |scope: &Found<'_>| {
-        let url = scope.directive.args.first().map_or("", String::as_str);
-        let Some(rest) = url.strip_prefix("https://") else { return false };
-        let is_on = |one: &Directive| one.args.first().is_some_and(|first| first == "on");
+        let Some(rest) = scope.directive.arg().strip_prefix("https://") else { return false };
+        let is_on = |one: &Directive| one.arg() == "on";
         scope.directive.name == "proxy_pass"
             && !is_address(rest)
             && !scope.effective("proxy_ssl_server_name").is_some_and(is_on)
     };
     let nameless: Vec<Found<'_>> = all.walk().into_iter().filter(is_nameless).collect();
     if let Some(first) = nameless.first() {
-        facts.add("config.upstreams_without_sni", nameless.len() as f64, &first.directive.place);
+        facts.add("config.upstreams_without_sni", nameless.len() as f64, &place(&first.directive.at));
     }
 }
 
@@ -86,12 +86,12 @@ fn is_off(args: &[String]) -> bool {
 
 /// Each access log that is written with a system call per request. Without a directive nginx writes one.
 fn logs(facts: &mut Facts, http: &Directive) {
-    let root = Scope::root(&http.block);
+    let root = Scope::root(http.block());
     let walked = root.walk();
     let logs: Vec<&Directive> =
         walked.iter().map(|scope| scope.directive).filter(|one| one.name == "access_log").collect();
     if logs.is_empty() {
-        facts.add("config.unbuffered_logs", 1.0, &format!("{}, nginx's default", http.place));
+        facts.add("config.unbuffered_logs", 1.0, &format!("{}, nginx's default", place(&http.at)));
         return;
     }
     let is_plain = |log: &&&Directive| {
@@ -102,7 +102,7 @@ fn logs(facts: &mut Facts, http: &Directive) {
     };
     let plain: Vec<&&Directive> = logs.iter().filter(is_plain).collect();
     if let Some(first) = plain.first() {
-        facts.add("config.unbuffered_logs", plain.len() as f64, &first.place);
+        facts.add("config.unbuffered_logs", plain.len() as f64, &place(&first.at));
     }
 }
 
@@ -116,14 +116,13 @@ fn upstream(facts: &mut Facts, all: &Scope<'_>, scope: &Found<'_>, url: &str, pl
     }
     let is_recent = facts.text("product.version").is_some_and(keeps_upstreams);
     let block = all.walk().into_iter().map(|found| found.directive);
-    let mut blocks =
-        block.filter(|one| one.name == "upstream" && one.args.first().map(String::as_str) == Some(name));
+    let mut blocks = block.filter(|one| one.is("upstream") && one.arg() == name);
     let keepalive = match blocks.next() {
         None if is_recent => return,
         None => return facts.add_upstream_closed(&format!("{place}, not an upstream with keepalive")),
-        Some(block) => block.block.iter().find(|one| one.name == "keepalive"),
+        Some(block) => block.block().iter().find(|one| one.name == "keepalive"),
     };
-    match keepalive.map(|one| one.args.first().map_or("", String::as_str)) {
+    match keepalive.map(Directive::arg) {
         Some("0") => return facts.add_upstream_closed(&format!("{place}, keepalive 0")),
         None if !is_recent => {
             return facts.add_upstream_closed(&format!("{place}, no keepalive in upstream {name}"));
@@ -134,8 +133,7 @@ fn upstream(facts: &mut Facts, all: &Scope<'_>, scope: &Found<'_>, url: &str, pl
     if version.as_deref() == Some("1.0") || version.is_none() && !is_recent {
         return facts.add_upstream_closed(&format!("{place}, HTTP/1.0 to the upstream"));
     }
-    let is_set =
-        |one: &&&Directive| one.args.first().is_some_and(|name| name.eq_ignore_ascii_case("connection"));
+    let is_set = |one: &&&Directive| one.arg().eq_ignore_ascii_case("connection");
     let headers = scope.nearest("proxy_set_header");
     let connection = headers.iter().find(is_set).map(|one| one.args.get(1).map_or("", String::as_str));
     if connection == Some("close") || connection.is_none() && !is_recent {
@@ -198,6 +196,6 @@ fn walk<'a>(directives: &'a [Directive], around: &[&'a [Directive]], all: &mut V
     let around = [around, &[directives]].concat();
     for directive in directives {
         all.push(Found { directive, around: around.clone() });
-        walk(&directive.block, &around, all);
+        walk(directive.block(), &around, all);
     }
 }

@@ -144,12 +144,16 @@ fn each_fault_of_an_haproxy_configuration_is_found_with_its_line() {
 
 #[test]
 fn times_and_sizes() {
-    for (text, unit, expected) in
-        [("75s", 1.0, 75.0), ("75", 1.0, 75.0), ("500", 1e-3, 0.5), ("1m30s", 1.0, 90.0), ("500ms", 1.0, 0.5)]
-    {
+    for (text, unit, expected) in [
+        ("75s", 1000, 75.0),
+        ("75", 1000, 75.0),
+        ("500", 1, 0.5),
+        ("1m30s", 1000, 90.0),
+        ("500ms", 1000, 0.5),
+    ] {
         assert_eq!(seconds(text, unit), Some(expected), "{text}");
     }
-    assert_eq!((seconds("", 1.0), seconds("x", 1.0)), (None, None));
+    assert_eq!((seconds("", 1000), seconds("x", 1000)), (None, None));
     assert_eq!(
         [bytes("16k"), bytes("4096"), bytes("1M"), bytes("x")],
         [Some(16384.0), Some(4096.0), Some(1_048_576.0), None]

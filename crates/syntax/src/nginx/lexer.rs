@@ -1,8 +1,7 @@
 //! nginx's configuration as tokens.
 
-use crate::ImportError;
-use crate::note::At;
-use std::rc::Rc;
+use crate::{At, SyntaxError};
+use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
@@ -13,7 +12,7 @@ pub(super) enum Token {
 }
 
 /// The tokens with their lines. Errors: an unterminated quote or code block.
-pub(super) fn tokens(text: &str, file: &Rc<str>) -> Result<Vec<(Token, At)>, ImportError> {
+pub(super) fn tokens(text: &str, file: &Arc<str>) -> Result<Vec<(Token, At)>, SyntaxError> {
     let mut lexer = Lexer { rest: text, line: 1, file };
     let mut found = Vec::new();
     // The current directive's name, to recognize blocks of Lua or JavaScript.
@@ -38,12 +37,12 @@ pub(super) fn tokens(text: &str, file: &Rc<str>) -> Result<Vec<(Token, At)>, Imp
 struct Lexer<'a> {
     rest: &'a str,
     line: usize,
-    file: &'a Rc<str>,
+    file: &'a Arc<str>,
 }
 
 impl Lexer<'_> {
     fn at(&self) -> At {
-        At { file: Rc::clone(self.file), line: self.line }
+        At { file: Arc::clone(self.file), line: self.line }
     }
 
     fn take(&mut self) -> Option<char> {
@@ -57,7 +56,7 @@ impl Lexer<'_> {
         self.rest.chars().next()
     }
 
-    fn next(&mut self) -> Result<Option<(Token, At)>, ImportError> {
+    fn next(&mut self) -> Result<Option<(Token, At)>, SyntaxError> {
         loop {
             match self.peek() {
                 None => return Ok(None),
@@ -127,7 +126,7 @@ impl Lexer<'_> {
         word
     }
 
-    fn quoted(&mut self, quote: char, at: &At) -> Result<String, ImportError> {
+    fn quoted(&mut self, quote: char, at: &At) -> Result<String, SyntaxError> {
         let mut word = String::new();
         while let Some(c) = self.take() {
             match c {
@@ -143,14 +142,11 @@ impl Lexer<'_> {
                 c => word.push(c),
             }
         }
-        Err(ImportError::syntax(
-            at,
-            format!("unexpected end of the file in a quoted text: expected `{quote}`"),
-        ))
+        Err(SyntaxError::new(at, format!("unexpected end of the file in a quoted text: expected `{quote}`")))
     }
 
     /// Skips code in braces, which may contain braces and quotes.
-    fn skip_code(&mut self, at: &At) -> Result<(), ImportError> {
+    fn skip_code(&mut self, at: &At) -> Result<(), SyntaxError> {
         let mut depth = 1_usize;
         while let Some(c) = self.take() {
             match c {
@@ -162,7 +158,7 @@ impl Lexer<'_> {
                 return Ok(());
             }
         }
-        Err(ImportError::syntax(at, "unexpected end of the file in a block: expected `}`"))
+        Err(SyntaxError::new(at, "unexpected end of the file in a block: expected `}`"))
     }
 }
 

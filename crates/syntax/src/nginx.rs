@@ -1,37 +1,55 @@
-//! nginx's configuration as directives, with included files inlined.
+//! nginx's configuration as directives, with included files in place of their `include`.
 
-use super::lexer::{Token, tokens};
-use crate::ImportError;
-use crate::note::{At, Notes};
+mod lexer;
+
 use crate::reader::{Reader, glob, is_pattern};
+use crate::{At, SyntaxError};
+use lexer::{Token, tokens};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A directive, with its block if it has one.
-#[derive(Clone, Debug)]
-pub(super) struct Directive {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Directive {
+    /// The first word.
     pub name: String,
+    /// The other words, without quotes and escapes.
     pub args: Vec<String>,
+    /// The directives in its braces.
     pub block: Option<Vec<Directive>>,
+    /// The place of its name.
     pub at: At,
+}
+
+/// A file with its included files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parsed {
+    /// The directives outside of all blocks.
+    pub directives: Vec<Directive>,
+    /// Each `include` of MIME types, parameters of other protocols, or modules, whose files are not read.
+    pub skipped: Vec<Directive>,
+    /// Each `include` of a file that cannot be read.
+    pub missing: Vec<Directive>,
 }
 
 impl Directive {
     /// The first argument, or an empty text.
-    pub(super) fn arg(&self) -> &str {
+    pub fn arg(&self) -> &str {
         self.args.first().map_or("", String::as_str)
     }
 
-    pub(super) fn is(&self, name: &str) -> bool {
+    /// Whether it has this name.
+    pub fn is(&self, name: &str) -> bool {
         self.name == name
     }
 
-    pub(super) fn block(&self) -> &[Directive] {
+    /// Its block, or an empty one.
+    pub fn block(&self) -> &[Directive] {
         self.block.as_deref().unwrap_or_default()
     }
 
     /// As written, for messages.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let mut text = self.name.clone();
         for arg in &self.args {
             text.push(' ');
@@ -41,15 +59,14 @@ impl Directive {
     }
 }
 
-/// Parses a file and its includes. Errors: a violation of nginx's syntax.
-pub(super) fn parse(
-    text: &str,
-    path: &Path,
-    reader: &dyn Reader,
-    notes: &mut Notes,
-) -> Result<Vec<Directive>, ImportError> {
-    let mut parser = Parser { folders: folders(path), reader, notes, included: 0 };
-    parser.file(text, path, 0)
+/// Parses the text of the file `path`, and the files that it includes.
+///
+/// # Errors
+/// A violation of nginx's syntax, or files that include each other.
+pub fn parse(text: &str, path: &Path, reader: &dyn Reader) -> Result<Parsed, SyntaxError> {
+    let mut parser = Parser { folders: folders(path), reader, parsed: Parsed::default(), included: 0 };
+    let directives = parser.file(text, path, 0)?;
+    Ok(Parsed { directives, ..parser.parsed })
 }
 
 /// The directories of relative names. nginx resolves them from its prefix: the main file's directory or, for a part of
@@ -70,7 +87,8 @@ fn folders(path: &Path) -> Vec<PathBuf> {
 struct Parser<'a> {
     folders: Vec<PathBuf>,
     reader: &'a dyn Reader,
-    notes: &'a mut Notes,
+    /// Without directives.
+    parsed: Parsed,
     included: usize,
 }
 
@@ -80,8 +98,8 @@ const DEEPEST: usize = 16;
 const MOST_FILES: usize = 10_000;
 
 impl Parser<'_> {
-    fn file(&mut self, text: &str, path: &Path, depth: usize) -> Result<Vec<Directive>, ImportError> {
-        let file: Rc<str> = path.display().to_string().into();
+    fn file(&mut self, text: &str, path: &Path, depth: usize) -> Result<Vec<Directive>, SyntaxError> {
+        let file: Arc<str> = path.display().to_string().into();
         let mut tokens = tokens(text, &file)?.into_iter();
         // Open blocks: their directives so far, and the directive that began each.
         let mut open: Vec<(Vec<Directive>, Directive)> = Vec::new();
@@ -105,7 +123,7 @@ impl Parser<'_> {
                 (Token::Semicolon, Some(directive)) => current.push(directive),
                 (Token::Open, Some(directive)) => {
                     if open.len() >= DEEPEST {
-                        return Err(ImportError::syntax(&at, "blocks are nested too deeply"));
+                        return Err(SyntaxError::new(&at, "blocks are nested too deeply"));
                     }
                     open.push((std::mem::take(&mut current), directive));
                 }
@@ -114,45 +132,44 @@ impl Parser<'_> {
                         let block = std::mem::replace(&mut current, outer);
                         current.push(Directive { block: Some(block), ..directive });
                     }
-                    None => return Err(ImportError::syntax(&at, "unexpected `}`: no block is open")),
+                    None => return Err(SyntaxError::new(&at, "unexpected `}`: no block is open")),
                 },
                 (Token::Close, Some(directive)) => {
                     let message = format!("unexpected `}}` after `{}`: expected `;`", directive.text());
-                    return Err(ImportError::syntax(&at, message));
+                    return Err(SyntaxError::new(&at, message));
                 }
                 (Token::Semicolon, None) => {
-                    return Err(ImportError::syntax(&at, "unexpected `;`: expected a directive"));
+                    return Err(SyntaxError::new(&at, "unexpected `;`: expected a directive"));
                 }
                 (Token::Open, None) => {
-                    return Err(ImportError::syntax(&at, "unexpected `{`: expected a directive"));
+                    return Err(SyntaxError::new(&at, "unexpected `{`: expected a directive"));
                 }
             }
         }
         if let Some(directive) = pending {
             let message =
                 format!("unexpected end of the file after `{}`: expected `;` or `{{`", directive.text());
-            return Err(ImportError::syntax(&last, message));
+            return Err(SyntaxError::new(&last, message));
         }
         match open.pop() {
             Some((_, directive)) => {
                 let message = format!("unexpected end of the file: expected `}}` of `{}`", directive.text());
-                Err(ImportError::syntax(&directive.at, message))
+                Err(SyntaxError::new(&directive.at, message))
             }
             None => Ok(current),
         }
     }
 
-    fn include(&mut self, directive: &Directive, depth: usize) -> Result<Vec<Directive>, ImportError> {
+    fn include(&mut self, directive: &Directive, depth: usize) -> Result<Vec<Directive>, SyntaxError> {
         let name = directive.arg();
-        // MIME types, FastCGI parameters and modules have no counterpart.
-        let quiet =
+        let skipped =
             ["mime.types", "fastcgi_params", "fastcgi.conf", "uwsgi_params", "scgi_params", "proxy_temp"];
-        if quiet.iter().any(|quiet| name.ends_with(quiet)) || name.contains("modules-enabled/") {
-            self.notes.quiet("include of types and parameters");
+        if skipped.iter().any(|skipped| name.ends_with(skipped)) || name.contains("modules-enabled/") {
+            self.parsed.skipped.push(directive.clone());
             return Ok(Vec::new());
         }
         if depth >= DEEPEST {
-            return Err(ImportError::syntax(
+            return Err(SyntaxError::new(
                 &directive.at,
                 format!("`include {name}`: files include each other"),
             ));
@@ -174,17 +191,19 @@ impl Parser<'_> {
             }
         }
         if found.is_empty() && !is_pattern(name) {
-            let message = "the file cannot be read; import it where it is, or with a copy beside this file";
-            self.notes.loss(&directive.at, directive.text(), message);
+            self.parsed.missing.push(directive.clone());
         }
         let mut directives = Vec::new();
         for (path, text) in found {
             self.included += 1;
             if self.included > MOST_FILES {
-                return Err(ImportError::syntax(&directive.at, "too many files are included"));
+                return Err(SyntaxError::new(&directive.at, "too many files are included"));
             }
             directives.extend(self.file(&text, &path, depth + 1)?);
         }
         Ok(directives)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,54 +1,106 @@
 //! HAProxy's configuration as sections of lines of words.
 
-use super::SECTIONS;
-use crate::ImportError;
-use crate::note::{At, Notes};
+use crate::{At, SyntaxError};
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
+
+/// Words that begin a section.
+pub const SECTIONS: [&str; 17] = [
+    "backend",
+    "cache",
+    "crt-store",
+    "defaults",
+    "fcgi-app",
+    "frontend",
+    "global",
+    "http-errors",
+    "listen",
+    "log-forward",
+    "mailers",
+    "peers",
+    "program",
+    "resolvers",
+    "ring",
+    "traces",
+    "userlist",
+];
 
 /// A line of a section.
-#[derive(Clone, Debug)]
-pub(super) struct Line {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Its words, without quotes and escapes.
     pub words: Vec<String>,
+    /// Its place.
     pub at: At,
 }
 
 impl Line {
-    pub(super) fn word(&self, index: usize) -> &str {
+    /// The word at this index, or an empty text.
+    pub fn word(&self, index: usize) -> &str {
         self.words.get(index).map_or("", String::as_str)
     }
 
     /// Whether the line begins with these words.
-    pub(super) fn begins(&self, words: &[&str]) -> bool {
+    pub fn begins(&self, words: &[&str]) -> bool {
         self.words.len() >= words.len() && words.iter().zip(&self.words).all(|(a, b)| *a == b)
     }
 
+    /// Whether the line contains this word.
+    pub fn has(&self, word: &str) -> bool {
+        self.words.iter().any(|one| one == word)
+    }
+
+    /// The word after this one.
+    pub fn after(&self, word: &str) -> Option<&str> {
+        let at = self.words.iter().position(|one| one == word)?;
+        self.words.get(at + 1).map(String::as_str)
+    }
+
     /// As written, for messages.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         self.words.join(" ")
     }
 }
 
 /// A section.
-#[derive(Clone, Debug)]
-pub(super) struct Section {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// One of [`SECTIONS`].
     pub kind: String,
+    /// The name, or an empty text.
     pub name: String,
+    /// The lines below its head.
     pub lines: Vec<Line>,
+    /// The place of its head.
     pub at: At,
     /// The index of the `defaults` section that it inherits.
     pub defaults: Option<usize>,
 }
 
-/// Parses a file. Errors: a line outside of sections, or an unterminated quote.
-pub(super) fn parse(text: &str, path: &Path, notes: &mut Notes) -> Result<Vec<Section>, ImportError> {
-    let file: Rc<str> = path.display().to_string().into();
-    let mut sections: Vec<Section> = Vec::new();
+/// A file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parsed {
+    /// The sections, in their order.
+    pub sections: Vec<Section>,
+    /// The lines, as written, in which HAProxy expands a variable of the environment; their words have it unexpanded.
+    pub expanding: Vec<(At, String)>,
+}
+
+/// Parses the text of the file `path`.
+///
+/// # Errors
+/// A line outside of sections, a section without the name that it needs, or an unterminated quote.
+pub fn parse(text: &str, path: &Path) -> Result<Parsed, SyntaxError> {
+    let file: Arc<str> = path.display().to_string().into();
+    let (mut sections, mut expanding) = (Vec::<Section>::new(), Vec::new());
     let mut defaults = None;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (index, line) in text.lines().enumerate() {
-        let at = At { file: Rc::clone(&file), line: index + 1 };
-        let words = words(line, &at, notes)?;
+        let at = At { file: Arc::clone(&file), line: index + 1 };
+        let (words, expands) = words(line, &at)?;
+        if expands {
+            expanding.push((at.clone(), line.trim().to_owned()));
+        }
         let Some(first) = words.first() else { continue };
         if !SECTIONS.contains(&first.as_str()) {
             match sections.last_mut() {
@@ -57,17 +109,14 @@ pub(super) fn parse(text: &str, path: &Path, notes: &mut Notes) -> Result<Vec<Se
                     let message = format!(
                         "unexpected `{first}`: expected a section such as global, defaults or frontend"
                     );
-                    return Err(ImportError::syntax(&at, message));
+                    return Err(SyntaxError::new(&at, message));
                 }
             }
             continue;
         }
         let name = words.get(1).cloned().unwrap_or_default();
         if matches!(first.as_str(), "frontend" | "backend" | "listen") && name.is_empty() {
-            return Err(ImportError::syntax(
-                &at,
-                format!("`{first}` without a name: expected `{first} NAME`"),
-            ));
+            return Err(SyntaxError::new(&at, format!("`{first}` without a name: expected `{first} NAME`")));
         }
         let named = words.iter().position(|word| word == "from").and_then(|from| words.get(from + 1));
         let is_named = |section: &Section| section.kind == "defaults" && Some(&section.name) == named;
@@ -87,20 +136,17 @@ pub(super) fn parse(text: &str, path: &Path, notes: &mut Notes) -> Result<Vec<Se
             defaults = Some(sections.len() - 1);
         }
     }
-    Ok(sections)
+    Ok(Parsed { sections, expanding })
 }
 
 /// Splits a line into words and drops its comment. Environment variables, which HAProxy expands in double quotes, stay
-/// as written.
-fn words(line: &str, at: &At, notes: &mut Notes) -> Result<Vec<String>, ImportError> {
+/// as written; also returns whether there are any.
+fn words(line: &str, at: &At) -> Result<(Vec<String>, bool), SyntaxError> {
     let (mut words, mut word, mut is_word) = (Vec::new(), String::new(), false);
     let mut chars = line.chars();
-    let mut quote = None;
+    let (mut quote, mut expands) = (None, false);
     while let Some(c) = chars.next() {
-        if (c, quote) == ('$', Some('"')) && is_variable(chars.as_str()) {
-            let message = "HAProxy takes a variable of the environment there; write ${NAME} where the result has its name";
-            notes.loss(at, line.trim(), message);
-        }
+        expands |= (c, quote) == ('$', Some('"')) && is_variable(chars.as_str());
         match (c, quote) {
             ('#', None) => break,
             ('\\', None | Some('"')) => {
@@ -134,7 +180,7 @@ fn words(line: &str, at: &At, notes: &mut Notes) -> Result<Vec<String>, ImportEr
         }
     }
     if let Some(open) = quote {
-        return Err(ImportError::syntax(
+        return Err(SyntaxError::new(
             at,
             format!("unexpected end of the line in a quoted text: expected `{open}`"),
         ));
@@ -142,7 +188,7 @@ fn words(line: &str, at: &At, notes: &mut Notes) -> Result<Vec<String>, ImportEr
     if is_word {
         words.push(word);
     }
-    Ok(words)
+    Ok((words, expands))
 }
 
 /// Whether the text after `$` is a variable name, or one in braces.
@@ -165,11 +211,10 @@ mod tests {
             ("reg ^/a\\.b", vec!["reg", "^/a\\.b"]),
             ("\"\\$A \\${A}\" '\\$A' \\$A", vec!["$A ${A}", "\\$A", "\\$A"]),
         ] {
-            let mut notes = Notes::default();
-            assert_eq!(words(line, &at, &mut notes).expect("is valid"), expected, "{line}");
-            assert!(notes.losses().is_empty(), "{line}");
+            let expected: Vec<_> = expected.into_iter().map(str::to_owned).collect();
+            assert_eq!(words(line, &at), Ok((expected, false)), "{line}");
         }
-        assert!(words("a 'b", &at, &mut Notes::default()).is_err());
+        assert!(words("a 'b", &at).is_err());
     }
 
     #[test]
@@ -184,9 +229,35 @@ mod tests {
             ("a \"\\${B} ^/$ $1\"", false),
             ("# \"${B}\"", false),
         ] {
-            let mut notes = Notes::default();
-            words(line, &at, &mut notes).expect("is valid");
-            assert_eq!(!notes.losses().is_empty(), reported, "{line}");
+            let (_, expands) = words(line, &at).expect("is valid");
+            assert_eq!(expands, reported, "{line}");
         }
+    }
+
+    #[test]
+    fn sections_have_lines_and_inherit_defaults() {
+        let text = "global\n nbthread 2 # two\ndefaults\nlisten f :80\n bind :443 ssl crt 'a b.pem'\n\
+                    defaults d from x\nbackend b from d\n log-format \"%ci ${A}\"\n";
+        let found = parse(text, Path::new("x")).expect("is valid");
+        let lines = |section: &Section| section.lines.iter().map(Line::text).collect::<Vec<_>>().join(", ");
+        let sections: Vec<_> = found
+            .sections
+            .iter()
+            .map(|section| (section.kind.as_str(), section.name.as_str(), lines(section), section.defaults))
+            .collect();
+        assert_eq!(
+            sections,
+            [
+                ("global", "", "nbthread 2".to_owned(), None),
+                ("defaults", "", String::new(), None),
+                ("listen", "f", "bind :80, bind :443 ssl crt a b.pem".to_owned(), Some(1)),
+                ("defaults", "d", String::new(), Some(1)),
+                ("backend", "b", "log-format %ci ${A}".to_owned(), Some(3)),
+            ]
+        );
+        let bind = &found.sections[2].lines[1];
+        assert_eq!((bind.at.line, bind.has("ssl"), bind.after("crt")), (5, true, Some("a b.pem")));
+        let expanding = [(At { file: "x".into(), line: 8 }, "log-format \"%ci ${A}\"".to_owned())];
+        assert_eq!(found.expanding, expanding);
     }
 }
