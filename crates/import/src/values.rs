@@ -1,6 +1,7 @@
 //! Values in Weir's spelling: durations, sizes, names, networks, hosts.
 
 use std::net::IpAddr;
+use weir_http::FieldName;
 pub(crate) use weir_syntax::{bytes, time};
 
 /// Formats a duration; `None` outside Weir's range of 1 ms to a year.
@@ -99,24 +100,13 @@ pub(crate) fn is_host(host: &str) -> bool {
 
 /// Whether this is a valid field name (RFC 9110 section 5.1).
 pub(crate) fn is_token(text: &str) -> bool {
-    !text.is_empty()
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+    weir_http::is_token(text.as_bytes())
 }
 
 /// Framing and hop-by-hop fields, which no route may change.
 pub(crate) fn is_framing(name: &str) -> bool {
-    const FRAMING: [&str; 9] = [
-        "connection",
-        "content-length",
-        "expect",
-        "keep-alive",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    ];
-    FRAMING.iter().any(|framing| name.eq_ignore_ascii_case(framing))
+    let name = FieldName::of(name.as_bytes());
+    name.is_hop_by_hop() || matches!(name, FieldName::ContentLength | FieldName::Expect)
 }
 
 #[cfg(test)]

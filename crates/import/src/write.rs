@@ -4,6 +4,7 @@ use crate::model::{Action, Document, Edits, Handler, Listener, Route, Server, Se
 use crate::note::{Notes, one_line};
 use crate::values;
 use std::fmt::Write as _;
+use toml_writer::{ToTomlKey as _, ToTomlValue as _, TomlKeyBuilder, TomlStringBuilder};
 
 /// Prints the configuration, with the losses as comments at its top.
 pub(crate) fn document(document: &Document, notes: &Notes, file: &str) -> String {
@@ -264,8 +265,8 @@ fn inline(value: &Value) -> String {
 
 /// A key, quoted if necessary.
 fn bare(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    if !name.is_empty() && name.chars().all(is_plain) { name.to_owned() } else { quoted(name) }
+    let key = TomlKeyBuilder::new(name);
+    key.as_unquoted().unwrap_or_else(|| key.as_basic()).to_toml_key()
 }
 
 /// An escaped `${`: in values, `${` begins an environment variable; in keys it does not.
@@ -273,21 +274,7 @@ const LITERAL: &str = "$${";
 
 /// A TOML basic string.
 fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04X}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
+    TomlStringBuilder::new(text).as_basic().to_toml_value()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::note::Notes;
 use crate::{tls, values};
 use std::collections::BTreeMap;
 use weir_syntax::haproxy::{Line, Section};
+use weir_tls::Version;
 
 /// Bind parameters that take a value.
 const VALUED: [&str; 30] = [
@@ -78,10 +79,10 @@ const QUIET: [&str; 27] = [
 type Params = BTreeMap<String, Vec<String>>;
 
 /// The versions from a minimum to a maximum.
-pub(super) fn versions(least: Option<&str>, most: Option<&str>) -> Vec<&'static str> {
+pub(super) fn versions(least: Option<&str>, most: Option<&str>) -> Vec<Version> {
     match (least, most) {
-        (Some("TLSv1.3"), _) => vec!["1.3"],
-        (_, Some("TLSv1.2")) => vec!["1.2"],
+        (Some("TLSv1.3"), _) => vec![Version::Tls13],
+        (_, Some("TLSv1.2")) => vec![Version::Tls12],
         _ => Vec::new(),
     }
 }
@@ -286,7 +287,7 @@ fn listener_tls(
     let least = param("ssl-min-ver").or(option("ssl-min-ver"));
     let most = param("ssl-max-ver").or(option("ssl-max-ver"));
     let mut versions = versions(least, most);
-    for (name, version) in [("force-tlsv12", "1.2"), ("force-tlsv13", "1.3")] {
+    for (name, version) in [("force-tlsv12", Version::Tls12), ("force-tlsv13", Version::Tls13)] {
         if params.contains_key(name) || options.contains(&name) {
             versions = vec![version];
         }

@@ -141,6 +141,7 @@ fn servers_of_haproxy() {
         ("server s a:1 ssl verify none", "servers = \"https://a:1\"\ntls.insecure = true", &[]),
         ("server s a:1 ssl verify required ca-file c.pem", "tls.ca = \"c.pem\"", &[]),
         ("server s a:1 check; option httpchk HEAD /h", "health.path = \"/h\"", &[]),
+        ("server s a:1 check; timeout check 3s", "health.timeout = \"3s\"", &[]),
         (
             "server s a:1 check; option httpchk; http-check send meth GET uri /u hdr Host h.org",
             "health.path = \"/u\"\nhealth.host = \"h.org\"",

@@ -105,6 +105,7 @@ fn tls_of_nginx() {
         ("ssl_protocols TLSv1 TLSv1.2;", &["tls.versions = \"1.2\""], &["1: ssl_protocols TLSv1 TLSv1.2"]),
         ("ssl_ciphers HIGH:!aNULL;", &["tls = {}"], &[]),
         ("ssl_ciphers AES128-SHA;", &["tls = {}"], &["1: ssl_ciphers AES128-SHA"]),
+        ("ssl_prefer_server_ciphers off;", &["tls.suite_order = \"client\""], &[]),
         ("ssl_session_timeout 5s;", &["tls.ticket_lifetime = \"1min\""], &[]),
         ("ssl_reject_handshake on;", &["tls.strict_names = true"], &[]),
         ("ssl_stapling_file a.ocsp;", &["ocsp = \"a.ocsp\""], &[]),
@@ -144,6 +145,11 @@ fn names_and_default_servers_of_nginx() {
                 "server { return 301 /a; }\nserver { return 301 /b; }",
                 &["to = \"/a\"", "!to = \"/b\""],
                 &["2: server"],
+            ),
+            (
+                "worker_processes 4; http { server { return 301 https://$host$request_uri; } server { listen 8443 ssl; ssl_certificate c; ssl_certificate_key k; return 204; } }",
+                &["workers = 4\n", "redirect = { to = \"https\", port = 443, status = 301 }"],
+                &[],
             ),
             (
                 "server { listen 80; server_name a.org; return 301 /a; }\nserver { listen 81; server_name a.org; return 301 /b; }",
@@ -234,6 +240,16 @@ fn addresses_with_paths_of_nginx() {
             &["tls.ca = \"ca.pem\"", "!insecure"],
             &[],
         ),
+        (
+            "proxy_ssl_certificate c; proxy_ssl_certificate_key k; location / { proxy_pass https://h; }",
+            &["tls.certificate = \"c\"\ntls.key = \"k\""],
+            &[],
+        ),
+        (
+            "proxy_ssl_protocols TLSv1.2; proxy_ssl_ciphers ECDHE-RSA-AES128-GCM-SHA256; location / { proxy_pass https://h; }",
+            &["tls.versions = \"1.2\"\ntls.suites = \"ecdhe-rsa-aes128-gcm-sha256\""],
+            &[],
+        ),
     ] {
         assert_servers(&[(inner, parts, losses)]);
     }
@@ -318,6 +334,8 @@ fn groups_of_nginx() {
         ("sticky cookie S; server a:1;", "sticky = \"S\"", &[]),
         ("server a:1 max_conns=7; server b:1 max_conns=7;", "max_connections = 7", &[]),
         ("server a:1; keepalive_time 1h; keepalive_requests 10;", "pool.max_requests = 10", &[]),
+        ("server a:1; keepalive_timeout 30s;", "[timeouts]\npooled = \"30s\"", &[]),
+        ("server a:1 slow_start=20s;", "eject.slow_return = \"20s\"", &[]),
         ("server a:1 down;", "status = 501", &["1: proxy_pass http://g"]),
     ] {
         let text = format!("upstream g {{ {inner} }} server {{ location / {{ proxy_pass http://g; }} }}");
