@@ -1,5 +1,6 @@
 //! Every directive is translated, known to need no counterpart, or reported.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use weir_import::{Files, Kind, import};
@@ -47,6 +48,33 @@ fn what_is_called_translated_is_read() {
             }
         }
         assert!(count >= least, "{language}: only {count} names");
+    }
+}
+
+/// A test expects each key that the importer writes, and the gateway's own types check the results of these tests: a key
+/// that the gateway renames fails here or there.
+#[test]
+fn each_key_is_in_a_checked_result() {
+    let texts = |folders: &[&str]| -> String {
+        let folders = folders.iter().map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
+        let entries =
+            folders.flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.is_file()).map(|path| fs::read_to_string(path).unwrap()).collect()
+    };
+    let (code, tests) = (texts(&["src", "src/nginx", "src/haproxy"]), texts(&["tests", "tests/directives"]));
+    let calls = [".text(\"", ".texts(\"", ".number(\"", ".flag(\"", ".set(\"", " key(\""];
+    let keys =
+        calls.iter().flat_map(|call| code.split(call).skip(1)).filter_map(|text| text.split('"').next());
+    let keys: BTreeSet<_> = keys.collect();
+    assert!(keys.len() >= 60, "only {keys:?}");
+    let tests = tests.replace("\\n", " ");
+    for key in keys {
+        let is_expected = tests.match_indices(key).any(|(at, _)| {
+            // A table within another has dotted keys.
+            let is_whole = [" = ", "."].iter().any(|end| tests[at + key.len()..].starts_with(end));
+            is_whole && tests[..at].ends_with(['"', ' ', '.'])
+        });
+        assert!(is_expected, "no test expects `{key}`");
     }
 }
 

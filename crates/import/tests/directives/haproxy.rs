@@ -15,6 +15,7 @@ pub(crate) fn frontend(lines: &str) -> String {
 fn rules_of_haproxy() {
     for (lines, parts, losses) in [
         ("default_backend a", &["[[route]]\nservice = \"a\""][..], &[][..]),
+        ("bind unix@/run/a mode 600; default_backend a", &["bind = \"unix:/run/a\"\nmode = \"600\""], &[]),
         (
             "use_backend a if { hdr(host) -i A.org }; default_backend b",
             &["host = \"a.org\"\nservice = \"a\""],

@@ -275,6 +275,8 @@ fn fields_of_nginx() {
         ("expires -1;", &["Cache-Control = \"no-cache\""], &[]),
         ("client_max_body_size 0;", &["max_body = \"1024TiB\""], &[]),
         ("proxy_read_timeout 90;", &["timeouts.response = \"90s\""], &[]),
+        ("proxy_send_timeout 7;", &["timeouts.stall = \"7s\""], &[]),
+        ("proxy_connect_timeout 3;", &["[timeouts]\nconnect = \"3s\""], &[]),
     ] {
         let inner = format!("server_name n.org; location / {{ proxy_pass http://h:1; {inner} }}");
         assert_settings(Kind::Nginx, &server(&inner), parts, losses);
@@ -334,6 +336,8 @@ fn groups_of_nginx() {
         ("sticky cookie S; server a:1;", "sticky = \"S\"", &[]),
         ("server a:1 max_conns=7; server b:1 max_conns=7;", "max_connections = 7", &[]),
         ("server a:1; keepalive_time 1h; keepalive_requests 10;", "pool.max_requests = 10", &[]),
+        ("server a:1; keepalive_time 2h;", "pool.max_age = \"2h\"", &[]),
+        ("server a:1 weight=3; server b:1;", "{ url = \"http://a:1\", weight = 3 }", &[]),
         ("server a:1; keepalive_timeout 30s;", "[timeouts]\npooled = \"30s\"", &[]),
         ("server a:1 slow_start=20s;", "eject.slow_return = \"20s\"", &[]),
         ("server a:1 down;", "status = 501", &["1: proxy_pass http://g"]),
