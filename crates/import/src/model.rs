@@ -178,6 +178,24 @@ impl Document {
     }
 }
 
+impl Service {
+    /// Backups without other servers serve as usual.
+    pub(crate) fn promote_backups(&mut self) {
+        if self.servers.iter().all(|server| server.backup) {
+            self.servers.iter_mut().for_each(|server| server.backup = false);
+        }
+    }
+
+    /// Sets the lowest of its servers' limits of connections.
+    pub(crate) fn limit_connections(&mut self, limits: &[u64], notes: &mut Notes) {
+        let Some(least) = limits.iter().min() else { return };
+        if limits.iter().any(|limit| limit != least) || limits.len() < self.servers.len() {
+            notes.remark(format!("service {}: max_connections is one for all servers", self.name));
+        }
+        self.settings.number("max_connections", (*least).min(1_000_000));
+    }
+}
+
 /// Whether this is a number suffix such as `-2` of `app-2`.
 fn is_number(rest: &str) -> bool {
     rest.strip_prefix('-')

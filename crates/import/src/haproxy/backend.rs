@@ -187,17 +187,10 @@ pub(super) fn service(
     if service.servers.is_empty() {
         return None;
     }
-    if service.servers.iter().all(|server| server.backup) {
-        service.servers.iter_mut().for_each(|server| server.backup = false);
-    }
+    service.promote_backups();
     balance(section, config, &mut service, notes);
     sticky(section, config, &mut service, notes);
-    if let Some(least) = most.iter().min() {
-        if most.iter().any(|most| most != least) || most.len() < service.servers.len() {
-            notes.remark(format!("service {}: max_connections is one for all servers", service.name));
-        }
-        service.settings.number("max_connections", (*least).min(1_000_000));
-    }
+    service.limit_connections(&most, notes);
     health(section, config, &first, &mut service, notes);
     let slow = first.get("slowstart").and_then(|time| values::time(time, 1)).and_then(values::duration);
     if let Some(text) = slow {

@@ -179,17 +179,10 @@ pub(super) fn group_service(
     if service.servers.is_empty() {
         return Err(format!("the group `{}` has no server that is up", group.arg()));
     }
-    if service.servers.iter().all(|server| server.backup) {
-        service.servers.iter_mut().for_each(|server| server.backup = false);
-    }
+    service.promote_backups();
     balance(group, &mut service, notes);
     eject(&failures, &mut service);
-    if let Some(most_of_all) = most.iter().min() {
-        if most.iter().any(|most| most != most_of_all) || most.len() < service.servers.len() {
-            notes.remark(format!("service {}: max_connections is one for all servers", service.name));
-        }
-        service.settings.number("max_connections", (*most_of_all).min(1_000_000));
-    }
+    service.limit_connections(&most, notes);
     pool(group, &mut service, document, notes);
     Ok(service)
 }
