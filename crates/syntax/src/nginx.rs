@@ -1,10 +1,12 @@
 //! nginx's configuration as directives, with included files in place of their `include`.
 
 mod lexer;
+mod scope;
 
 use crate::reader::{Reader, glob, is_pattern};
 use crate::{At, SyntaxError};
 use lexer::{Token, tokens};
+pub use scope::Scope;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

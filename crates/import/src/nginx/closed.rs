@@ -4,12 +4,11 @@
 //! and no pattern expresses its paths, the translation denies every route that could match one of them.
 
 use super::location::Part;
-use super::scope::Scope;
 use super::server::{Kind, Location};
 use crate::model::{Action, Handler};
 use crate::pattern::Pattern;
 use crate::regex::around_regex;
-use weir_syntax::nginx::Directive;
+use weir_syntax::nginx::{Directive, Scope};
 
 /// The directive that rejects requests, or may, in the scope's blocks from number `depth` on.
 pub(super) fn closing<'a>(scope: &Scope<'a>, depth: usize) -> Option<&'a Directive> {

@@ -1,11 +1,10 @@
 //! `error_page`.
 
 use super::http::Context;
-use super::scope::Scope;
 use crate::pattern::Pattern;
 use crate::regex::of_regex;
 use std::collections::BTreeSet;
-use weir_syntax::nginx::Directive;
+use weir_syntax::nginx::{Directive, Scope};
 
 /// The error pages of all servers.
 #[derive(Debug, Default)]

@@ -3,13 +3,12 @@
 use super::closed::{self, closed};
 use super::http::Context;
 use super::location::{Part, answer};
-use super::scope::Scope;
 use super::variables::Known;
 use crate::model::{Action, Conditions, Handler};
 use crate::pattern::Pattern;
 use crate::regex::{around_regex, of_regex};
 use crate::values;
-use weir_syntax::nginx::Directive;
+use weir_syntax::nginx::{Directive, Scope};
 
 /// The routes of the block's own `if`s, which precede its others; and the first `if` that has no counterpart and may
 /// reject requests.

@@ -1,12 +1,12 @@
 //! Changes to fields: `proxy_set_header`, `add_header`, `proxy_hide_header`, `expires`.
 
-use super::scope::Scope;
 use super::time;
 use super::upstream::Target;
 use super::variables::{Known, line, resolved};
 use crate::model::{Document, Edits};
 use crate::note::Notes;
 use crate::values::{is_framing, is_token};
+use weir_syntax::nginx::Scope;
 
 /// The edits of the request's fields, and whether the location supports WebSockets.
 pub(super) fn request(

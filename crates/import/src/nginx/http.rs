@@ -2,7 +2,6 @@
 
 use super::errors::Pages;
 use super::listen::{self, Place};
-use super::scope::Scope;
 use super::upstream::{Upstreams, upstreams};
 use super::{log, server, time};
 use crate::model::{Document, Value};
@@ -10,7 +9,7 @@ use crate::note::Notes;
 use crate::values;
 use std::collections::BTreeMap;
 use weir_syntax::At;
-use weir_syntax::nginx::Directive;
+use weir_syntax::nginx::{Directive, Scope};
 
 /// Shared state of all servers.
 pub(super) struct Context<'a> {

@@ -1,6 +1,5 @@
 //! `listen` directives as listeners, with their servers' TLS settings.
 
-use super::scope::Scope;
 use super::settings::switches;
 use super::time;
 use crate::model::{Certificate, Document, Listener, Table};
@@ -8,7 +7,7 @@ use crate::note::Notes;
 use crate::{tls, values};
 use std::collections::BTreeMap;
 use weir_syntax::At;
-use weir_syntax::nginx::Directive;
+use weir_syntax::nginx::{Directive, Scope};
 
 /// An address and its servers.
 #[derive(Clone, Debug)]

@@ -4,7 +4,6 @@ use super::closed::{closed, closing};
 use super::guards;
 use super::headers;
 use super::http::Context;
-use super::scope::Scope;
 use super::time;
 use super::upstream;
 use super::variables::{Known, line, template};
@@ -13,7 +12,7 @@ use crate::pattern::Pattern;
 use crate::regex::of_regex;
 use crate::values;
 use std::collections::BTreeMap;
-use weir_syntax::nginx::Directive;
+use weir_syntax::nginx::{Directive, Scope};
 
 /// A future route, without the server's names and the location's paths.
 #[derive(Clone, Debug, Default)]

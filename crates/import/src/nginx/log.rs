@@ -1,10 +1,9 @@
 //! `access_log` and its format.
 
-use super::scope::Scope;
 use super::variables::{Piece, pieces};
 use crate::model::Document;
 use crate::note::Notes;
-use weir_syntax::nginx::Directive;
+use weir_syntax::nginx::{Directive, Scope};
 
 /// The access log: the first one that is not `off`.
 pub(super) fn access(http: &Scope<'_>, servers: &[Scope<'_>], document: &mut Document, notes: &mut Notes) {

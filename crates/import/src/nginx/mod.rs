@@ -9,7 +9,6 @@ mod http;
 mod listen;
 mod location;
 mod log;
-mod scope;
 mod server;
 mod settings;
 mod stream;

@@ -7,7 +7,6 @@ use super::headers;
 use super::http::Context;
 use super::listen::Place;
 use super::location::{Named, Part, moved, parts, redirect_of_all, returned};
-use super::scope::Scope;
 use super::variables::Known;
 use crate::model::{Action, Handler, Route};
 use crate::note::Notes;
@@ -16,7 +15,7 @@ use crate::regex::{around_regex, of_regex};
 use crate::values;
 use std::collections::BTreeSet;
 use weir_syntax::At;
-use weir_syntax::nginx::Directive;
+use weir_syntax::nginx::{Directive, Scope};
 
 /// The server's names as hosts of routes.
 pub(super) fn names(server: &Scope<'_>, notes: &mut Notes) -> Vec<String> {

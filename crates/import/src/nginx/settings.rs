@@ -1,9 +1,8 @@
 //! Settings that nginx has per server or location, and Weir per listener.
 
-use super::scope::Scope;
 use crate::model::Table;
 use crate::note::Notes;
-use weir_syntax::nginx::Directive;
+use weir_syntax::nginx::{Directive, Scope};
 
 /// Directives that are off by default; the listener's key and its value for `on`.
 const SWITCHES: [(&str, &str, &str); 2] = [

@@ -1,14 +1,13 @@
 //! The `stream` block: passthrough connections by server name.
 
 use super::listen;
-use super::scope::Scope;
 use super::server::host_of_regex;
 use super::time;
 use super::upstream::{Upstreams, group_service, service_name, upstreams, url};
 use crate::model::{Document, Listener, Passthrough, Server, Service, Table};
 use crate::note::Notes;
 use crate::values;
-use weir_syntax::nginx::Directive;
+use weir_syntax::nginx::{Directive, Scope};
 
 pub(super) fn translate(block: &[Directive], document: &mut Document, notes: &mut Notes) {
     let (stream, groups) = (Scope::new(block), upstreams(block));

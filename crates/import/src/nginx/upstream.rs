@@ -1,13 +1,12 @@
 //! `upstream` and `proxy_pass` as services.
 
-use super::scope::Scope;
 use super::variables::{Known, resolved};
 use super::{audit, time};
 use crate::model::{Document, Server, Service, Table, Value};
 use crate::note::Notes;
 use crate::{tls, values};
 use std::collections::BTreeMap;
-use weir_syntax::nginx::Directive;
+use weir_syntax::nginx::{Directive, Scope};
 
 /// Named groups of servers.
 pub(super) type Upstreams<'a> = BTreeMap<&'a str, &'a Directive>;

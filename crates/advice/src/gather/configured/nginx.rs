@@ -3,7 +3,7 @@
 use super::{bytes, is_address, seconds};
 use crate::config::place;
 use crate::fact::Facts;
-use weir_syntax::nginx::Directive;
+use weir_syntax::nginx::{Directive, Scope};
 
 /// The version whose upstreams are kept alive without a directive, over HTTP/1.1.
 const KEEPS_UPSTREAMS: [u32; 3] = [1, 29, 7];
@@ -24,20 +24,21 @@ const COUNTED: [(&str, &str, IsFault); 4] = [
 ];
 
 pub(super) fn add(facts: &mut Facts, directives: &[Directive]) {
-    let all = Scope::root(directives);
+    let all = walk(&Scope::new(directives));
+    let found = |name: &'static str| all.iter().map(|(_, one)| *one).filter(move |one| one.is(name));
+    let is_cache = |cache: &Directive| !cache.args.iter().any(|kind| matches!(kind.as_str(), "off" | "none"));
     if let Some(http) = directives.iter().find(|one| one.name == "http") {
         logs(facts, http);
     }
     for (fact, name, is_fault) in COUNTED {
-        let places = all.walk().into_iter().map(|found| found.directive);
-        let faults: Vec<&Directive> = places.filter(|one| one.name == name && is_fault(&one.args)).collect();
+        let faults: Vec<&Directive> = found(name).filter(|one| is_fault(&one.args)).collect();
         if let Some(first) = faults.first() {
             facts.add(fact, faults.len() as f64, &place(&first.at));
         }
     }
-    for scope in all.walk() {
-        let Directive { name, args, at, .. } = scope.directive;
-        let (first, place) = (scope.directive.arg(), &place(at));
+    for (scope, directive) in &all {
+        let Directive { name, args, at, .. } = directive;
+        let (first, place) = (directive.arg(), &place(at));
         match name.as_str() {
             "keepalive_timeout" => {
                 if let Some(seconds) = seconds(first, 1000) {
@@ -54,11 +55,14 @@ pub(super) fn add(facts: &mut Facts, directives: &[Directive]) {
             }
             "ssl_ecdh_curve" => facts.add_curves(first, place),
             "ssl_buffer_size" => facts.add_known("config.record_bytes", bytes(first), place),
-            "ssl_session_tickets" if first == "off" && !all.has_session_cache() => {
+            "ssl_session_tickets" if first == "off" && !found("ssl_session_cache").any(is_cache) => {
                 facts.add_no_sessions(place);
             }
             "worker_processes" => facts.add_known("process.workers", first.parse::<f64>().ok(), place),
-            "proxy_pass" => upstream(facts, &all, &scope, first, place),
+            "proxy_pass" => {
+                let group = |name: &str| found("upstream").find(|one| one.arg() == name);
+                upstream(facts, group, scope, first, place);
+            }
             _ => {}
         }
     }
@@ -66,17 +70,14 @@ pub(super) fn add(facts: &mut Facts, directives: &[Directive]) {
 }
 
 /// Each `proxy_pass` to TLS without a server name: nginx sends one only if asked to. An address has none to send.
-fn server_names(facts: &mut Facts, all: &Scope<'_>) {
-    let is_nameless = |scope: &Found<'_>| {
-        let Some(rest) = scope.directive.arg().strip_prefix("https://") else { return false };
-        let is_on = |one: &Directive| one.arg() == "on";
-        scope.directive.name == "proxy_pass"
-            && !is_address(rest)
-            && !scope.effective("proxy_ssl_server_name").is_some_and(is_on)
+fn server_names(facts: &mut Facts, all: &[(Scope<'_>, &Directive)]) {
+    let is_nameless = |(scope, directive): &&(Scope<'_>, &Directive)| {
+        let Some(rest) = directive.arg().strip_prefix("https://") else { return false };
+        directive.is("proxy_pass") && !is_address(rest) && scope.arg("proxy_ssl_server_name") != "on"
     };
-    let nameless: Vec<Found<'_>> = all.walk().into_iter().filter(is_nameless).collect();
-    if let Some(first) = nameless.first() {
-        facts.add("config.upstreams_without_sni", nameless.len() as f64, &place(&first.directive.at));
+    let nameless: Vec<_> = all.iter().filter(is_nameless).collect();
+    if let Some((_, first)) = nameless.first() {
+        facts.add("config.upstreams_without_sni", nameless.len() as f64, &place(&first.at));
     }
 }
 
@@ -86,10 +87,9 @@ fn is_off(args: &[String]) -> bool {
 
 /// Each access log that is written with a system call per request. Without a directive nginx writes one.
 fn logs(facts: &mut Facts, http: &Directive) {
-    let root = Scope::root(http.block());
-    let walked = root.walk();
+    let walked = walk(&Scope::new(http.block()));
     let logs: Vec<&Directive> =
-        walked.iter().map(|scope| scope.directive).filter(|one| one.name == "access_log").collect();
+        walked.into_iter().map(|(_, one)| one).filter(|one| one.is("access_log")).collect();
     if logs.is_empty() {
         facts.add("config.unbuffered_logs", 1.0, &format!("{}, nginx's default", place(&http.at)));
         return;
@@ -107,7 +107,13 @@ fn logs(facts: &mut Facts, http: &Directive) {
 }
 
 /// Whether the connections of a `proxy_pass` are kept.
-fn upstream(facts: &mut Facts, all: &Scope<'_>, scope: &Found<'_>, url: &str, place: &str) {
+fn upstream<'a>(
+    facts: &mut Facts,
+    group: impl Fn(&str) -> Option<&'a Directive>,
+    scope: &Scope<'_>,
+    url: &str,
+    place: &str,
+) {
     let Some((_, rest)) = url.split_once("://") else { return };
     let name = rest.split(['/', ':']).next().unwrap_or_default();
     // Variables are resolved per request.
@@ -115,9 +121,7 @@ fn upstream(facts: &mut Facts, all: &Scope<'_>, scope: &Found<'_>, url: &str, pl
         return;
     }
     let is_recent = facts.text("product.version").is_some_and(keeps_upstreams);
-    let block = all.walk().into_iter().map(|found| found.directive);
-    let mut blocks = block.filter(|one| one.is("upstream") && one.arg() == name);
-    let keepalive = match blocks.next() {
+    let keepalive = match group(name) {
         None if is_recent => return,
         None => return facts.add_upstream_closed(&format!("{place}, not an upstream with keepalive")),
         Some(block) => block.block().iter().find(|one| one.name == "keepalive"),
@@ -129,12 +133,12 @@ fn upstream(facts: &mut Facts, all: &Scope<'_>, scope: &Found<'_>, url: &str, pl
         }
         _ => {}
     }
-    let version = scope.effective("proxy_http_version").map(|one| one.args.concat());
+    let version = scope.find("proxy_http_version").map(|one| one.args.concat());
     if version.as_deref() == Some("1.0") || version.is_none() && !is_recent {
         return facts.add_upstream_closed(&format!("{place}, HTTP/1.0 to the upstream"));
     }
     let is_set = |one: &&&Directive| one.arg().eq_ignore_ascii_case("connection");
-    let headers = scope.nearest("proxy_set_header");
+    let headers = scope.all("proxy_set_header");
     let connection = headers.iter().find(is_set).map(|one| one.args.get(1).map_or("", String::as_str));
     if connection == Some("close") || connection.is_none() && !is_recent {
         facts.add_upstream_closed(&format!("{place}, `Connection: close` to the upstream"));
@@ -147,55 +151,12 @@ fn keeps_upstreams(version: &str) -> bool {
     version >= KEEPS_UPSTREAMS
 }
 
-/// The directives of a configuration.
-struct Scope<'a>(&'a [Directive]);
-
-/// A directive, with the blocks around it, outermost first.
-struct Found<'a> {
-    directive: &'a Directive,
-    around: Vec<&'a [Directive]>,
-}
-
-impl<'a> Scope<'a> {
-    fn root(directives: &'a [Directive]) -> Self {
-        Self(directives)
+/// All directives of a scope and its blocks, in the order of the files, with the scope of each.
+fn walk<'a>(scope: &Scope<'a>) -> Vec<(Scope<'a>, &'a Directive)> {
+    let mut all = Vec::new();
+    for directive in scope.own() {
+        all.push((scope.clone(), directive));
+        all.extend(walk(&scope.within(directive.block())));
     }
-
-    /// All directives, in the order of the files.
-    fn walk(&self) -> Vec<Found<'a>> {
-        let mut all = Vec::new();
-        walk(self.0, &[], &mut all);
-        all
-    }
-
-    fn has_session_cache(&self) -> bool {
-        let is_cache = |found: &Found<'_>| {
-            let Directive { name, args, .. } = found.directive;
-            name == "ssl_session_cache" && !args.iter().any(|kind| ["off", "none"].contains(&kind.as_str()))
-        };
-        self.walk().iter().any(is_cache)
-    }
-}
-
-impl<'a> Found<'a> {
-    /// The directive of this name that applies here.
-    fn effective(&self, name: &str) -> Option<&'a Directive> {
-        self.nearest(name).first().copied()
-    }
-
-    /// The directives of this name in the innermost block that has any: they replace those of outer blocks.
-    fn nearest(&self, name: &str) -> Vec<&'a Directive> {
-        let of = |block: &&'a [Directive]| -> Vec<&'a Directive> {
-            block.iter().filter(|one| one.name == name).collect()
-        };
-        self.around.iter().rev().map(of).find(|found| !found.is_empty()).unwrap_or_default()
-    }
-}
-
-fn walk<'a>(directives: &'a [Directive], around: &[&'a [Directive]], all: &mut Vec<Found<'a>>) {
-    let around = [around, &[directives]].concat();
-    for directive in directives {
-        all.push(Found { directive, around: around.clone() });
-        walk(directive.block(), &around, all);
-    }
+    all
 }

@@ -1,23 +1,24 @@
 //! Scopes: a block's own directives, and those of the enclosing blocks.
 
+use super::Directive;
 use std::collections::BTreeMap;
-use weir_syntax::nginx::Directive;
 
 /// Blocks from the outermost to the innermost.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scope<'a> {
+pub struct Scope<'a> {
     blocks: Vec<&'a [Directive]>,
-    /// Variables that `set` defines.
+    /// Variables that `set` defines, without their `$`.
     pub variables: BTreeMap<String, String>,
 }
 
 impl<'a> Scope<'a> {
-    pub(super) fn new(block: &'a [Directive]) -> Self {
+    /// The scope of a block without blocks around it.
+    pub fn new(block: &'a [Directive]) -> Self {
         Self { blocks: vec![block], variables: BTreeMap::new() }.with_variables(block)
     }
 
     /// The scope of a nested block.
-    pub(super) fn within(&self, block: &'a [Directive]) -> Self {
+    pub fn within(&self, block: &'a [Directive]) -> Self {
         let mut inner = self.clone();
         inner.blocks.push(block);
         inner.with_variables(block)
@@ -33,42 +34,42 @@ impl<'a> Scope<'a> {
     }
 
     /// The innermost block.
-    pub(super) fn own(&self) -> &'a [Directive] {
+    pub fn own(&self) -> &'a [Directive] {
         self.blocks.last().copied().unwrap_or_default()
     }
 
     /// The number of blocks.
-    pub(super) fn depth(&self) -> usize {
+    pub fn depth(&self) -> usize {
         self.blocks.len()
     }
 
     /// The directives of the blocks from number `depth` on, outermost first.
-    pub(super) fn from(&self, depth: usize) -> impl Iterator<Item = &'a Directive> {
+    pub fn from(&self, depth: usize) -> impl Iterator<Item = &'a Directive> {
         self.blocks.iter().skip(depth).flat_map(|block| block.iter())
     }
 
     /// A directive of the innermost block.
-    pub(super) fn here(&self, name: &str) -> Option<&'a Directive> {
+    pub fn here(&self, name: &str) -> Option<&'a Directive> {
         self.own().iter().find(|directive| directive.is(name))
     }
 
     /// The directive of the innermost block that has it.
-    pub(super) fn find(&self, name: &str) -> Option<&'a Directive> {
+    pub fn find(&self, name: &str) -> Option<&'a Directive> {
         self.blocks.iter().rev().find_map(|block| block.iter().rfind(|directive| directive.is(name)))
     }
 
     /// The first argument of [`Scope::find`]'s directive, or an empty text.
-    pub(super) fn arg(&self, name: &str) -> &'a str {
+    pub fn arg(&self, name: &str) -> &'a str {
         self.find(name).map_or("", Directive::arg)
     }
 
     /// All directives of the innermost block that has one: nginx does not merge them across blocks.
-    pub(super) fn all(&self, name: &str) -> Vec<&'a Directive> {
+    pub fn all(&self, name: &str) -> Vec<&'a Directive> {
         self.all_of(&[name])
     }
 
     /// Like [`Scope::all`], for several names that nginx inherits together.
-    pub(super) fn all_of(&self, names: &[&str]) -> Vec<&'a Directive> {
+    pub fn all_of(&self, names: &[&str]) -> Vec<&'a Directive> {
         let of = |block: &&'a [Directive]| {
             let found: Vec<_> =
                 block.iter().filter(|directive| names.contains(&directive.name.as_str())).collect();
