@@ -1,7 +1,8 @@
 //! Translation of nginx and HAProxy configurations: text in, Weir's TOML and a list of losses out.
 //!
-//! Each dialect has a translation, from what `weir-syntax` parses; both fill one `model`, which `write` prints as TOML. The translation
-//! never drops a directive silently: it reports each one without a counterpart as a [`Loss`] with file and line.
+//! `weir-syntax` parses both dialects. Each has a translation, which fills the one `model`; `write` prints it as TOML. The
+//! translation never drops a directive silently: it reports each one without a counterpart as a [`Loss`] with file and
+//! line.
 
 mod haproxy;
 mod model;

@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn sections_have_lines_and_inherit_defaults() {
-        let text = "global\n nbthread 2 # two\ndefaults\nlisten f :80\n bind :443 ssl crt 'a b.pem'\n\
+        let text = "global\n nbthread 2 # two\ndefaults\nlisten f :80\nbind :443 ssl crt 'a b.pem'\n\
                     defaults d from x\nbackend b from d\n log-format \"%ci ${A}\"\n";
         let found = parse(text, Path::new("x")).expect("is valid");
         let lines = |section: &Section| section.lines.iter().map(Line::text).collect::<Vec<_>>().join(", ");
