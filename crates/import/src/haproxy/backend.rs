@@ -221,15 +221,8 @@ pub(super) fn service(
 }
 
 fn params(words: &[String]) -> Params {
-    let mut params = Params::new();
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let name = word.as_str();
-        let has_value = VALUED.contains(&name) || VALUED_TOO.contains(&name);
-        let value = if has_value { words.next().cloned().unwrap_or_default() } else { String::new() };
-        params.insert(word.clone(), value);
-    }
-    params
+    let params = super::params(words, &[&VALUED, &VALUED_TOO]).into_iter();
+    params.map(|(name, value)| (name, value.unwrap_or_default())).collect()
 }
 
 fn unknown(params: &Params, line: &Line, notes: &mut Notes) {

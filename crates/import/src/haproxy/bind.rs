@@ -196,14 +196,8 @@ const READ: [&str; 19] = [
 
 fn params(words: &[String]) -> Params {
     let mut params = Params::new();
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let name = word.as_str();
-        let has_value = VALUED.contains(&name) || VALUED_TOO.contains(&name);
-        let values = params.entry(word.clone()).or_default();
-        if has_value {
-            values.extend(words.next().cloned());
-        }
+    for (name, value) in super::params(words, &[&VALUED, &VALUED_TOO]) {
+        params.entry(name).or_default().extend(value);
     }
     params
 }

@@ -129,6 +129,16 @@ fn general(config: &Config<'_>, document: &mut Document, notes: &mut Notes) {
     }
 }
 
+/// The parameters of a line; those in `valued` have the next word as their value.
+fn params(words: &[String], valued: &[&[&str]]) -> Vec<(String, Option<String>)> {
+    let (mut params, mut words) = (Vec::new(), words.iter());
+    while let Some(name) = words.next() {
+        let has_value = valued.iter().any(|names| names.contains(&name.as_str()));
+        params.push((name.clone(), if has_value { words.next().cloned() } else { None }));
+    }
+    params
+}
+
 impl<'a> Config<'a> {
     /// A section by kind and name; a `listen` is also a backend.
     fn section(&self, kind: &str, name: &str) -> Option<&'a Section> {

@@ -207,6 +207,10 @@ fn translated(
 ) -> Result<Option<Then>, String> {
     let word = |index: usize| words.get(index).map_or("", String::as_str);
     let none = "no counterpart; see [[route]] in docs/GATEWAY.md";
+    let mut denied = |why: &str| {
+        notes.loss(&line.at, line.text(), why);
+        Ok(Some(Then::Answer(Action::status(403), Vec::new())))
+    };
     match (word(0), word(1)) {
         ("http-request", "set-header") => field(word(2), word(3), Then::SetRequest),
         ("http-request", "add-header") => field(word(2), word(3), Then::AddRequest),
@@ -232,19 +236,13 @@ fn translated(
         ("tcp-request", _) if !rejects_connections(line) => Ok(None),
         ("tcp-response", said) if said != "content" => Ok(None),
         ("tcp-response", _) | ("http-response" | "http-after-response", "deny") => {
-            let message = "routes know no responses, SO ALL REQUESTS ARE DENIED; let the service answer so";
-            notes.loss(&line.at, line.text(), message);
-            Ok(Some(Then::Answer(Action::status(403), Vec::new())))
+            denied("routes know no responses, SO ALL REQUESTS ARE DENIED; let the service answer so")
         }
         ("reqdeny" | "reqideny" | "reqtarpit" | "reqitarpit", _) => {
-            let message = "routes have no regular expressions, SO MORE IS DENIED; write a [[route]]";
-            notes.loss(&line.at, line.text(), message);
-            Ok(Some(Then::Answer(Action::status(403), Vec::new())))
+            denied("routes have no regular expressions, SO MORE IS DENIED; write a [[route]]")
         }
         ("http-request", script) if script.starts_with("lua.") => {
-            let message = "Weir runs no scripts, and this may deny, SO ALL IS DENIED; let a service do it";
-            notes.loss(&line.at, line.text(), message);
-            Ok(Some(Then::Answer(Action::status(403), Vec::new())))
+            denied("Weir runs no scripts, and this may deny, SO ALL IS DENIED; let a service do it")
         }
         ("block" | "tcp-request", _) | ("http-request", "deny" | "tarpit" | "reject" | "silent-drop") => {
             if !matches!((word(0), word(1)), ("block", _) | (_, "deny")) {
