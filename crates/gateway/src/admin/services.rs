@@ -239,6 +239,8 @@ fn decoded(part: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::config;
+    use crate::observe::State;
+    use std::collections::BTreeSet;
 
     fn snapshot() -> Snapshot {
         let text = "[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\n\
@@ -304,6 +306,40 @@ mod tests {
         ] {
             assert_eq!(Target::of(path.as_bytes()), target, "{path}");
         }
+    }
+
+    /// Regression test: a renamed field changed its key in JSON, so `weir top` showed no requests of servers.
+    #[test]
+    fn a_server_has_the_documented_fields() {
+        let snapshot = snapshot();
+        let service = &snapshot.services[0];
+        let server = &service.servers[0];
+        let report = Report {
+            servers: vec![ServerReport {
+                service: service.name.clone(),
+                server: server.label().into_owned(),
+                state: State::Up,
+                weight: 1,
+                configured_weight: 1,
+                in_flight: 0,
+                idle: 0,
+                responses: [0; 6],
+                ejected: 0,
+                down: false,
+            }],
+            ..Report::default()
+        };
+        let json = serde_json::to_value(shown(service, server, &report)).unwrap();
+        let found: BTreeSet<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
+        let document = include_str!("../../../../docs/gateway/services.md");
+        let (_, table) = document.split_once("each with its `servers`, each with:").unwrap();
+        let (table, _) = table.split_once("\n\nA request").unwrap();
+        let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" | "));
+        let documented: BTreeSet<_> = rows
+            .flat_map(|(fields, _)| fields.split("`, `"))
+            .map(|name| name.trim_end_matches('`'))
+            .collect();
+        assert_eq!(found, documented);
     }
 
     #[test]

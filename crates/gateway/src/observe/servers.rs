@@ -19,6 +19,7 @@ pub(crate) struct ServerReport {
     /// Idle connections.
     pub idle: usize,
     /// Responses by the first digit of their status; index 0 counts requests without a response.
+    #[serde(rename = "answers")]
     pub responses: [u64; 6],
     /// The number of workers that have ejected the server.
     pub ejected: usize,
