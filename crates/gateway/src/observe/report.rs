@@ -346,3 +346,140 @@ impl Report {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+    use crate::limits::{Exhausted, Kind};
+    use crate::mirror::Fate;
+    use crate::reason::Reason;
+    use serde_json::Value;
+    use std::time::Duration;
+    use weir_http1::{Rule, Rules};
+    use weir_tls::{Facts, HandshakeKind};
+
+    fn facts(version: &str, suite: &str, group: Option<&str>, kind: HandshakeKind) -> Facts {
+        Facts {
+            version: version.parse().unwrap(),
+            suite: suite.parse().unwrap(),
+            group: group.map(|group| group.parse().unwrap()),
+            signature: None,
+            kind,
+            hello_retry: false,
+            alpn: None,
+            chain: None,
+        }
+    }
+
+    /// The report of one worker in which each number is another one.
+    fn of_worker() -> Report {
+        let mut counters = Counters::default();
+        counters.connections = 101;
+        counters.upstream_connections = 102;
+        counters.taken_over = 103;
+        counters.requests = 104;
+        counters.underscored = 105;
+        counters.retries = 106;
+        counters.tunnels = 107;
+        counters.ejections = 108;
+        for (count, (status, ms)) in
+            [(0, 0), (101, 1), (200, 2), (302, 20), (404, 300), (500, 4000), (599, 100_000)]
+                .into_iter()
+                .enumerate()
+        {
+            for _ in 0..=count {
+                counters.response(status, Duration::from_millis(ms));
+            }
+        }
+        counters.client_bytes(Bytes { received: 1001, sent: 1002 });
+        counters.server_bytes(Bytes { received: 1003, sent: 1004 });
+        for fate in [Fate::Answered, Fate::Upgrade, Fate::Upgrade] {
+            counters.mirror(fate);
+        }
+        for scarce in [Exhausted::Connections, Exhausted::Memory, Exhausted::Memory] {
+            counters.rested(scarce);
+            counters.evicted(Kind::Client, scarce);
+        }
+        counters.evicted(Kind::Upstream, Exhausted::System);
+        let full = facts("1.3", "aes128-gcm-sha256", Some("x25519"), HandshakeKind::Full);
+        let psk = facts("1.3", "aes256-gcm-sha384", Some("p256"), HandshakeKind::Resume13Psk);
+        let ticket = facts("1.2", "ecdhe-ecdsa-aes128-gcm-sha256", None, HandshakeKind::Resume12Ticket);
+        for client in [&full, &full, &psk, &ticket] {
+            counters.handshake(Some(client));
+        }
+        for server in [&full, &psk, &psk] {
+            counters.upstream_handshake(Some(server));
+        }
+        for reason in [Reason::BodyTooLarge, Reason::UpstreamClosed, Reason::UpstreamClosed] {
+            counters.end(&reason);
+        }
+        let of_requests: Rules = [Rule::EmptyHost, Rule::HttpMinor].into_iter().collect();
+        counters.accept(By::Listener("web".to_owned()), of_requests);
+        counters.accept(By::Service("a \"b\"".to_owned()), Rules::NONE.with(Rule::BareLf));
+        Report {
+            counters,
+            clients: 201,
+            tunnels: 202,
+            waiting: 203,
+            timers: 204,
+            lost_lines: 205,
+            draining: false,
+            memory: 206,
+            is_short: true,
+            handshakes: 207,
+            handshakes_waiting: 208,
+            descriptors: Open {
+                limit: 301,
+                connections: 302,
+                most_clients: 303,
+                clients: 304,
+                upstreams: 305,
+            },
+            tickets: Tickets {
+                issued: 401,
+                redeemed: 402,
+                expired: 403,
+                unknown_key: 404,
+                damaged: 405,
+                mismatched: 406,
+            },
+            servers: [("app", "10.0.0.1:80", State::Up), ("app", "10.0.0.2:80", State::Down)]
+                .map(|(service, server, state)| ServerReport {
+                    service: service.to_owned(),
+                    server: server.to_owned(),
+                    state,
+                    weight: 2,
+                    configured_weight: 3,
+                    in_flight: 501,
+                    idle: 502,
+                    responses: [1, 2, 3, 4, 5, 6],
+                    ejected: 1,
+                    down: state == State::Down,
+                })
+                .into(),
+        }
+    }
+
+    fn of_two_workers() -> Report {
+        let mut report = Report::default();
+        report.add(&of_worker());
+        report.add(&Report { draining: true, ..of_worker() });
+        report
+    }
+
+    /// Monitoring depends on each name and label.
+    #[test]
+    fn metrics_are_as_recorded() {
+        let found = of_two_workers().metrics().finish();
+        let found = found.replace(env!("CARGO_PKG_VERSION"), "VERSION");
+        assert_eq!(found, include_str!("../../testdata/metrics.txt"));
+    }
+
+    #[test]
+    fn the_status_is_as_recorded() {
+        let found: Value = serde_json::from_str(&of_two_workers().json()).unwrap();
+        let recorded: Value = serde_json::from_str(include_str!("../../testdata/status.json")).unwrap();
+        assert_eq!(found, recorded);
+    }
+}
