@@ -224,7 +224,7 @@ impl Run<'_> {
         let mut wrong = Vec::new();
         let counters = self.gateway.counters();
         let ended: u64 = counters.ended().map(|(_, count)| count).sum();
-        let answers: u64 = counters.responses.iter().sum();
+        let answers: u64 = counters.responses.0.iter().sum();
         let requests = counters.requests;
         if !(requests..=requests + ended).contains(&answers) {
             wrong.push((

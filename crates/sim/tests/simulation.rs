@@ -178,7 +178,7 @@ fn errors_eject_their_servers_and_other_servers_are_asked() {
         let rough = well(seed, &Plan { buffers: seed % 2 == 0, mirrors: seed % 5 == 0, ..erring.clone() });
         for Report { counters, .. } in [report, rough] {
             (ejections, retries) = (ejections + counters.ejections, retries + counters.retries);
-            errors += counters.responses[5];
+            errors += counters.responses.0[5];
         }
         let Plan { errors, ejects_errors, retries_errors, .. } = erring;
         let failing = Plan { drains: seed % 2 == 0, ..Plan::failing() };

@@ -95,7 +95,7 @@ impl Facts {
 
 impl HandshakeKind {
     /// The name in reports: `full`, `resume-1.2-id`, `resume-1.2-ticket`, `resume-1.3-psk`.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
             Self::Resume12Id => "resume-1.2-id",

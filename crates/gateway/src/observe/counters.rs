@@ -1,193 +1,122 @@
-//! One worker's counters: plain integers, which are summed over all workers on request.
+//! The events that workers count: plain integers, which are summed over all workers on request.
 
+use super::table::Counters;
+use super::values::Labels;
 use crate::limits::{EXHAUSTED, Exhausted, Kind};
 use crate::mirror::{FATES, Fate};
 use crate::reason::{CODES, Reason};
-use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 use weir_http1::Rules;
 use weir_reactor::Socket;
-use weir_tls::{Facts, Group, HandshakeKind};
+use weir_tls::{Facts, Group, HandshakeKind, TicketCounts};
 use weir_transport::Transport;
 
-/// The upper bounds of the histogram of request durations, in microseconds. A further bucket counts longer durations.
-pub(crate) const BOUNDS: [u64; 16] = {
-    let mut bounds = [500; 16];
-    let mut at = 1;
-    while at < bounds.len() {
-        bounds[at] = bounds[at - 1] * 2;
-        at += 1;
-    }
-    bounds
-};
+/// The classes of a status, by its first digit; index 0 stands for requests without a response.
+pub(super) const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/// The counters of one worker, or the sum for several.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counters {
-    /// Connections from clients.
-    pub connections: u64,
-    /// Connections to upstreams.
-    pub upstream_connections: u64,
-    /// Connections to upstreams that were taken over from another worker.
-    pub taken_over: u64,
-    /// Requests that were forwarded, or to which the gateway responded itself.
-    pub requests: u64,
-    /// Request fields dropped for an underscore in their name.
-    pub underscored: u64,
-    /// Times that a request was sent again, to the same server or another one.
-    pub retries: u64,
-    /// Connections that became tunnels.
-    pub tunnels: u64,
-    /// Ejections of servers.
-    pub ejections: u64,
-    /// Responses by the first digit of their status; index 0 counts requests without a response.
-    pub responses: [u64; 6],
-    /// Requests by the time from their head to the end of their response; see `BOUNDS`.
-    pub took: [u64; BOUNDS.len() + 1],
-    /// The sum of these times.
-    pub took_us: u64,
-    /// Bytes of closed connections, with clients and with servers.
-    bytes: [Bytes; 2],
-    mirrors: [u64; FATES.len()],
-    /// Rests of listeners by what was missing.
-    rests: [u64; EXHAUSTED.len()],
-    /// Idle connections of clients and to servers that were closed, by what was missing.
-    evicted: [[u64; EXHAUSTED.len()]; 2],
-    handshakes: [u64; KINDS.len()],
-    upstream_handshakes: [u64; KINDS.len()],
-    /// Handshakes with clients and with upstreams, by the negotiated parameters.
-    negotiated: [BTreeMap<Negotiated, u64>; 2],
-    /// Heads that broke a rule that the configuration relaxes.
-    accepted: BTreeMap<Accepted, u64>,
-    ended: [u64; CODES.len()],
-}
+/// The peers of connections, in the order of [`Kind`].
+pub(super) const SIDES: [&str; 2] = ["client", "server"];
 
-impl Default for Counters {
-    fn default() -> Self {
-        Self {
-            connections: 0,
-            upstream_connections: 0,
-            taken_over: 0,
-            requests: 0,
-            underscored: 0,
-            retries: 0,
-            tunnels: 0,
-            ejections: 0,
-            responses: [0; 6],
-            took: [0; BOUNDS.len() + 1],
-            took_us: 0,
-            bytes: Default::default(),
-            mirrors: [0; FATES.len()],
-            rests: [0; EXHAUSTED.len()],
-            evicted: [[0; EXHAUSTED.len()]; 2],
-            handshakes: [0; KINDS.len()],
-            upstream_handshakes: [0; KINDS.len()],
-            negotiated: Default::default(),
-            accepted: BTreeMap::new(),
-            ended: [0; CODES.len()],
-        }
-    }
-}
+/// The kinds of handshakes, in the order of [`HandshakeKind`].
+pub(super) const KINDS: [&str; 4] = [
+    HandshakeKind::Full.name(),
+    HandshakeKind::Resume12Id.name(),
+    HandshakeKind::Resume12Ticket.name(),
+    HandshakeKind::Resume13Psk.name(),
+];
+
+/// Why the gateway rejected a client's ticket: its key has expired; its key is unknown, or for other certificates; it was
+/// modified since it was sealed; or the handshake asked for another version, suite or name.
+pub(super) const REFUSALS: [&str; 4] = ["expired", "unknown_key", "damaged", "mismatched"];
 
 impl Counters {
     /// Counts a finished handshake with a client.
     pub(crate) fn handshake(&mut self, facts: Option<&Facts>) {
-        count(&mut self.handshakes, &mut self.negotiated[0], facts);
+        let Some(facts) = facts else { return };
+        self.handshakes.0[facts.kind as usize] += 1;
+        self.negotiate(Kind::Client, facts);
     }
 
     /// Counts a finished handshake with an upstream.
     pub(crate) fn upstream_handshake(&mut self, facts: Option<&Facts>) {
-        count(&mut self.upstream_handshakes, &mut self.negotiated[1], facts);
+        let Some(facts) = facts else { return };
+        self.upstream_handshakes.0[facts.kind as usize] += 1;
+        self.negotiate(Kind::Upstream, facts);
+    }
+
+    fn negotiate(&mut self, with: Kind, facts: &Facts) {
+        let negotiated = Negotiated {
+            with: SIDES[with as usize],
+            version: facts.version.name(),
+            suite: facts.suite.name(),
+            group: facts.group.map_or("none", Group::name),
+        };
+        *self.negotiated.entry(negotiated).or_default() += 1;
     }
 
     /// Counts a response and the duration of its request.
     #[inline]
     pub(crate) fn response(&mut self, status: u16, took: Duration) {
-        self.responses[usize::from(status / 100).min(5)] += 1;
-        let us = took.as_secs() * 1_000_000 + u64::from(took.subsec_micros());
-        self.took_us += us;
-        // The bounds double, beginning with 500 us.
-        let doublings = (us / BOUNDS[0]).checked_ilog2().map_or(0, |log| log as usize + 1);
-        self.took[doublings.min(BOUNDS.len())] += 1;
+        self.responses.0[usize::from(status / 100).min(5)] += 1;
+        self.took.record(took);
     }
 
     /// Counts a mirrored request.
     pub(crate) fn mirror(&mut self, fate: Fate) {
-        self.mirrors[fate as usize] += 1;
+        self.mirrors.0[fate as usize] += 1;
     }
 
     /// Mirrored requests by their fate.
     pub fn mirrors(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        FATES.into_iter().zip(self.mirrors)
+        FATES.into_iter().zip(self.mirrors.0)
     }
 
     /// Adds the bytes of a connection with a client.
     pub(crate) fn client_bytes(&mut self, bytes: Bytes) {
-        self.bytes[0].add(bytes);
+        self.bytes(Kind::Client, bytes);
     }
 
     /// Adds the bytes of a connection with a server.
     pub(crate) fn server_bytes(&mut self, bytes: Bytes) {
-        self.bytes[1].add(bytes);
+        self.bytes(Kind::Upstream, bytes);
     }
 
-    /// Bytes on the wire, with clients and with servers.
-    pub(crate) fn bytes(&self) -> impl Iterator<Item = (&'static str, Bytes)> + '_ {
-        ["client", "server"].into_iter().zip(self.bytes)
+    fn bytes(&mut self, with: Kind, Bytes { received, sent }: Bytes) {
+        self.received.0[with as usize] += received;
+        self.sent.0[with as usize] += sent;
     }
 
     /// Counts a pause of a listener.
     pub(crate) fn rested(&mut self, scarce: Exhausted) {
-        self.rests[scarce as usize] += 1;
-    }
-
-    /// Pauses of listeners, by the exhausted resource.
-    pub(crate) fn rests(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        EXHAUSTED.into_iter().zip(self.rests)
+        self.rests.0[scarce as usize] += 1;
     }
 
     /// Counts an idle connection that was closed to make room.
     pub(crate) fn evicted(&mut self, kind: Kind, scarce: Exhausted) {
-        self.evicted[kind as usize][scarce as usize] += 1;
-    }
-
-    /// Idle connections that were closed to make room, by kind and exhausted resource.
-    pub(crate) fn evictions(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> + '_ {
-        let of = |(kind, counts): (&'static str, &[u64; EXHAUSTED.len()])| {
-            EXHAUSTED.into_iter().zip(*counts).map(move |(scarce, count)| (kind, scarce, count))
-        };
-        ["client", "server"].into_iter().zip(&self.evicted).flat_map(of)
+        self.evicted.0[kind as usize * EXHAUSTED.len() + scarce as usize] += 1;
     }
 
     /// Counts an early end.
     pub(crate) fn end(&mut self, reason: &Reason) {
-        self.ended[reason.code()] += 1;
+        self.ended.0[reason.code()] += 1;
     }
 
-    /// Finished handshakes with clients by kind.
-    pub fn handshakes(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        KINDS.map(HandshakeKind::name).into_iter().zip(self.handshakes)
+    /// Adds the tickets of a TLS acceptor. [`Counters::redeem`] has to follow once all are added.
+    pub(crate) fn tickets(&mut self, counts: TicketCounts) {
+        let TicketCounts { issued, opened, expired, unknown_key, damaged } = counts;
+        self.tickets_issued += issued;
+        for (mine, theirs) in self.tickets_refused.0.iter_mut().zip([expired, unknown_key, damaged, opened]) {
+            *mine += theirs;
+        }
     }
 
-    /// Handshakes in which clients resumed with a ticket.
-    pub(crate) fn redeemed(&self) -> u64 {
+    /// Separates redeemed tickets from those that were opened and then rejected.
+    pub(crate) fn redeem(&mut self) {
         let by_ticket = [HandshakeKind::Resume12Ticket, HandshakeKind::Resume13Psk];
-        let resumed = KINDS.iter().zip(self.handshakes).filter(|(kind, _)| by_ticket.contains(kind));
-        resumed.map(|(_, count)| count).sum()
-    }
-
-    /// Finished handshakes with servers by kind.
-    pub fn upstream_handshakes(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        KINDS.map(HandshakeKind::name).into_iter().zip(self.upstream_handshakes)
-    }
-
-    /// Handshakes by the negotiated parameters, with clients (`false`) and with upstreams (`true`).
-    pub(crate) fn negotiated(&self) -> impl Iterator<Item = (bool, Negotiated, u64)> + '_ {
-        let [clients, upstreams] = &self.negotiated;
-        let with = |upstream| move |(negotiated, count): (&Negotiated, &u64)| (upstream, *negotiated, *count);
-        clients.iter().map(with(false)).chain(upstreams.iter().map(with(true)))
+        self.tickets_redeemed = by_ticket.map(|kind| self.handshakes.0[kind as usize]).iter().sum();
+        let [.., mismatched] = &mut self.tickets_refused.0;
+        *mismatched = mismatched.saturating_sub(self.tickets_redeemed);
     }
 
     /// Counts a head that broke these relaxed rules.
@@ -197,62 +126,22 @@ impl Counters {
         }
     }
 
-    /// Heads that broke a rule that the configuration relaxes.
-    pub(crate) fn accepted(&self) -> impl Iterator<Item = (&Accepted, u64)> {
-        self.accepted.iter().map(|(accepted, count)| (accepted, *count))
-    }
-
     /// Early ends by reason, as named by [`Reason::as_str`]; reasons that did not occur are left out.
     pub fn ended(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        CODES.into_iter().zip(self.ended).filter(|(_, count)| *count > 0)
-    }
-
-    /// Adds the counters of another worker.
-    pub fn add(&mut self, other: &Self) {
-        self.connections += other.connections;
-        self.upstream_connections += other.upstream_connections;
-        self.taken_over += other.taken_over;
-        self.requests += other.requests;
-        self.underscored += other.underscored;
-        self.retries += other.retries;
-        self.tunnels += other.tunnels;
-        self.ejections += other.ejections;
-        add(&mut self.responses, &other.responses);
-        add(&mut self.took, &other.took);
-        self.took_us += other.took_us;
-        for (mine, theirs) in self.bytes.iter_mut().zip(other.bytes) {
-            mine.add(theirs);
-        }
-        add(&mut self.mirrors, &other.mirrors);
-        add(&mut self.rests, &other.rests);
-        for (mine, theirs) in self.evicted.iter_mut().zip(&other.evicted) {
-            add(mine, theirs);
-        }
-        add(&mut self.handshakes, &other.handshakes);
-        add(&mut self.upstream_handshakes, &other.upstream_handshakes);
-        for (mine, theirs) in self.negotiated.iter_mut().zip(&other.negotiated) {
-            for (negotiated, count) in theirs {
-                *mine.entry(*negotiated).or_default() += count;
-            }
-        }
-        for (accepted, count) in &other.accepted {
-            *self.accepted.entry(accepted.clone()).or_default() += count;
-        }
-        add(&mut self.ended, &other.ended);
+        CODES.into_iter().zip(self.ended.0).filter(|(_, count)| *count > 0)
     }
 }
 
 impl fmt::Display for Counters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kinds = KINDS.map(HandshakeKind::name);
         write!(
             f,
             "served {} requests on {} connections (handshakes: {}), {} upstream connections (handshakes: {}); ",
             self.requests,
             self.connections,
-            Listing(kinds.into_iter().zip(self.handshakes)),
+            Listing(KINDS.into_iter().zip(self.handshakes.0)),
             self.upstream_connections,
-            Listing(kinds.into_iter().zip(self.upstream_handshakes)),
+            Listing(KINDS.into_iter().zip(self.upstream_handshakes.0)),
         )?;
         for (count, name) in
             [(self.retries, "retries"), (self.tunnels, "tunnels"), (self.ejections, "ejections")]
@@ -293,66 +182,53 @@ impl Bytes {
     pub(crate) fn of<S: Socket>(transport: &Transport<S>) -> Self {
         Self { received: transport.received(), sent: transport.taken() }
     }
-
-    pub(crate) fn add(&mut self, other: Self) {
-        self.received += other.received;
-        self.sent += other.sent;
-    }
 }
 
 /// The parameters that a handshake negotiated, by their names in the TLS crate. The group is `none` for a resumption
 /// without a key exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Negotiated {
+    /// One of [`SIDES`].
+    pub with: &'static str,
     pub version: &'static str,
     pub suite: &'static str,
     pub group: &'static str,
 }
 
 /// A relaxed rule that a head broke, by its name in metrics.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Accepted {
     pub rule: &'static str,
-    #[serde(flatten)]
     pub by: By,
 }
 
 /// The listener or service whose setting relaxes the rule, by name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum By {
     Listener(String),
     Service(String),
 }
 
-fn count(kinds: &mut [u64; KINDS.len()], negotiated: &mut BTreeMap<Negotiated, u64>, facts: Option<&Facts>) {
-    let Some(facts) = facts else { return };
-    if let Some(at) = KINDS.iter().position(|kind| *kind == facts.kind) {
-        kinds[at] += 1;
-    }
-    let found = Negotiated {
-        version: facts.version.name(),
-        suite: facts.suite.name(),
-        group: facts.group.map_or("none", Group::name),
-    };
-    *negotiated.entry(found).or_default() += 1;
-}
-
-fn add(mine: &mut [u64], theirs: &[u64]) {
-    for (mine, theirs) in mine.iter_mut().zip(theirs) {
-        *mine += theirs;
+impl Labels for Negotiated {
+    fn labels(&self) -> Vec<(&'static str, &str)> {
+        let Self { with, version, suite, group } = self;
+        vec![("with", with), ("version", version), ("suite", suite), ("group", group)]
     }
 }
 
-const KINDS: [HandshakeKind; 4] = [
-    HandshakeKind::Full,
-    HandshakeKind::Resume12Id,
-    HandshakeKind::Resume12Ticket,
-    HandshakeKind::Resume13Psk,
-];
+impl Labels for Accepted {
+    fn labels(&self) -> Vec<(&'static str, &str)> {
+        let by = match &self.by {
+            By::Listener(name) => ("listener", name.as_str()),
+            By::Service(name) => ("service", name.as_str()),
+        };
+        vec![("rule", self.rule), by]
+    }
+}
 
 #[cfg(test)]
 mod tests {
+    use super::super::values::Counts;
     use super::*;
 
     #[test]
@@ -374,5 +250,17 @@ mod tests {
             sum.to_string()
                 .ends_with("retries: 2; ended early: 2 body_too_large, 2 internal_error, 2 upstream_closed")
         );
+    }
+
+    /// TLS counts opened tickets; the handshake that follows may still be full.
+    #[test]
+    fn a_ticket_is_redeemed_or_mismatched() {
+        let mut counters = Counters { handshakes: Counts([9, 9, 2, 3]), ..Counters::default() };
+        let of_acceptor = TicketCounts { issued: 20, opened: 4, expired: 1, unknown_key: 2, damaged: 3 };
+        counters.tickets(of_acceptor);
+        counters.tickets(of_acceptor);
+        counters.redeem();
+        assert_eq!((counters.tickets_issued, counters.tickets_redeemed), (40, 5));
+        assert_eq!(counters.tickets_refused, Counts([2, 4, 6, 3]));
     }
 }

@@ -1,12 +1,17 @@
 //! A snapshot of the servers' state.
 
+use super::counters::CLASSES;
 use super::exposition::Exposition;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 
-/// The state of one server of a service.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct ServerReport {
+/// The state of one server of a service, as the admin address reports it. Missing keys are 0 or empty.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerReport {
+    /// The service's name.
     pub service: String,
+    /// The server's host and port, or its socket.
     pub server: String,
     /// Whether the server gets requests, and if not, why.
     pub state: State,
@@ -28,9 +33,11 @@ pub(crate) struct ServerReport {
 }
 
 /// Whether a server gets requests. If several states apply, the last of these is reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum State {
+pub enum State {
+    /// The server gets requests.
+    #[default]
     Up,
     /// Some workers have ejected the server after failures.
     Ejected,
@@ -53,6 +60,13 @@ impl ServerReport {
         for (mine, theirs) in self.responses.iter_mut().zip(other.responses) {
             *mine += theirs;
         }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = STATES.iter().find(|(state, _)| state == self);
+        f.pad(named.map_or("", |(_, name)| name))
     }
 }
 
@@ -102,6 +116,3 @@ const STATES: [(State, &str); 5] = [
     (State::Off, "off"),
     (State::Drained, "drained"),
 ];
-
-/// The classes of a status, by its first digit.
-pub(super) const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];

@@ -8,9 +8,9 @@ use crate::downstream::{Frontend, Phase};
 use crate::drain::Why;
 use crate::health::Health;
 use crate::keys::{ExchangeId, OfServer, OfService, ServerId, ServiceId, Store};
-use crate::limits::SharedLimits;
+use crate::limits::{Open, SharedLimits};
 use crate::observe::access::Access;
-use crate::observe::{Bytes, Context, Counters, Report, ServerReport};
+use crate::observe::{Bytes, Context, Counters, Process, Report, ServerReport};
 use crate::plan::Plan;
 use crate::reason::Reason;
 use crate::upstream::{Server, Service, Slots, Use};
@@ -148,7 +148,6 @@ impl<N: Net> Worker<N> {
 
     fn report(&mut self) -> Report {
         let now = self.core.net.now();
-        let memory = self.weigh();
         let mut servers = Vec::new();
         for service in self.core.plan.services.iter().filter_map(|id| self.services.get(*id)) {
             for id in &service.servers {
@@ -167,33 +166,11 @@ impl<N: Net> Worker<N> {
                 });
             }
         }
-        let mut tickets = self.retired;
-        for frontend in self.frontends.indexes().filter_map(|index| self.frontends.of(index)) {
-            if let Some(acceptor) = &frontend.tls {
-                tickets.add(acceptor.tickets());
-            }
-        }
-        tickets.redeem(self.core.counters.redeemed());
-        Report {
-            tickets,
-            counters: self.counted(),
-            clients: self.clients.len(),
-            tunnels: self.tunnels.len(),
-            waiting: self.waiting,
-            timers: self.core.net.wheel().len(),
-            lost_lines: self.core.access.as_ref().map_or(0, Access::lost),
-            draining: self.core.drain.is_on(),
-            memory,
-            is_short: self.core.is_short,
-            handshakes: self.handshakes.open(),
-            handshakes_waiting: self.handshakes.waiting(),
-            descriptors: self.peers.descriptors.open(),
-            servers,
-        }
+        Report { counters: self.counted(), draining: self.core.drain.is_on(), servers }
     }
 
-    /// The counters, including the bytes of open connections.
-    fn counted(&self) -> Counters {
+    /// The counters, including those of open connections and of the TLS acceptors in use, and the gauges.
+    fn counted(&mut self) -> Counters {
         let mut counters = self.core.counters.clone();
         for client in self.clients.ids().into_iter().filter_map(|id| self.clients.get(id)) {
             counters.client_bytes(Bytes::of(&client.transport));
@@ -201,6 +178,24 @@ impl<N: Net> Worker<N> {
         for upstream in self.upstreams.ids().into_iter().filter_map(|id| self.upstreams.get(id)) {
             counters.server_bytes(Bytes::of(&upstream.transport));
         }
+        for frontend in self.frontends.indexes().filter_map(|index| self.frontends.of(index)) {
+            if let Some(acceptor) = &frontend.tls {
+                counters.tickets(acceptor.tickets());
+            }
+        }
+        counters.redeem();
+        counters.clients = self.clients.len() as u64;
+        counters.open_tunnels = self.tunnels.len() as u64;
+        counters.waiting = self.waiting as u64;
+        counters.timers = self.core.net.wheel().len() as u64;
+        counters.lost_lines = Process([self.core.access.as_ref().map_or(0, Access::lost)]);
+        counters.memory = self.weigh() as u64;
+        counters.memory_limited = Process([self.core.is_short.into()]);
+        counters.handshakes_unfinished = self.handshakes.open() as u64;
+        counters.handshakes_waiting = self.handshakes.waiting() as u64;
+        let Open { limit, connections, most_clients, clients, upstreams } = self.peers.descriptors.open();
+        counters.descriptors =
+            Process([limit, connections, most_clients, clients, upstreams].map(|count| count as u64));
         counters
     }
 
@@ -286,7 +281,7 @@ impl<N: Net> Worker<N> {
             if let Some(acceptor) = &before.tls
                 && !listener.tls.as_ref().is_some_and(|server| acceptor.is_of(server))
             {
-                self.retired.add(acceptor.tickets());
+                self.core.counters.tickets(acceptor.tickets());
             }
             self.frontends.replace(index, Rc::new(next));
         }

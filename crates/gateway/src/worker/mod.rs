@@ -42,7 +42,7 @@ use crate::keys::{
 use crate::limits::SharedLimits;
 use crate::mirror::Mirror;
 use crate::observe::access::Access;
-use crate::observe::{Context, Log, Tickets};
+use crate::observe::{Context, Log};
 use crate::plan::Plan;
 use crate::proxy::Flow;
 use crate::reason::Reason;
@@ -72,8 +72,6 @@ pub(crate) struct Worker<N: Net> {
     frontends: Frontends<N, Rc<Frontend>>,
     /// For each frontend, the index of its listener in the configuration.
     sites: Vec<usize>,
-    /// Ticket counts of the TLS acceptors that reloads have replaced.
-    retired: Tickets,
     peers: Peers<N::Socket>,
     overload: room::Overload,
     memory: memory::MemoryMeter,
@@ -116,7 +114,6 @@ impl<N: Net> Worker<N> {
             handshakes: handshakes::Handshakes::default(),
             frontends,
             sites,
-            retired: Tickets::default(),
             peers,
             overload: room::Overload::default(),
             memory: memory::MemoryMeter::default(),

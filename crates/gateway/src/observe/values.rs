@@ -1,0 +1,186 @@
+//! The types of the table's fields.
+
+use super::exposition::Exposition;
+use super::row::{Kind, Row};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A field of the table.
+pub(super) trait Field {
+    /// Adds the value of another worker.
+    fn add(&mut self, other: &Self);
+
+    /// The samples, in their order.
+    fn samples(&self, row: &Row) -> Vec<Sample<'_>>;
+
+    /// Appends the metric to Prometheus' text.
+    fn write(&self, row: &Row, text: &mut Exposition) {
+        if row.kind == Kind::Total {
+            return;
+        }
+        text.family(row.name, row.kind.name(), row.help);
+        for Sample { labels, count } in self.samples(row) {
+            text.sample(row.name, &labels, count);
+        }
+    }
+}
+
+/// A count with its labels.
+#[derive(Debug)]
+pub(super) struct Sample<'a> {
+    pub labels: Vec<(&'static str, &'a str)>,
+    pub count: u64,
+}
+
+impl<'a> Sample<'a> {
+    /// The value of the first label.
+    pub(super) fn label(&self) -> &'a str {
+        self.labels.first().map_or("", |(_, value)| value)
+    }
+}
+
+/// Counts by the values of the row's labels. `ZEROS`: whether counts of 0 are shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counts<const N: usize, const ZEROS: bool = true>(
+    /// In the order of the labels' values.
+    pub [u64; N],
+);
+
+/// Values of the whole process, which all workers report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Process<const N: usize>(pub [u64; N]);
+
+/// A histogram of durations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Histogram {
+    /// By [`BOUNDS`]; the last one counts longer durations.
+    buckets: [u64; BOUNDS.len() + 1],
+    sum_us: u64,
+}
+
+/// The upper bounds of the buckets, in microseconds.
+const BOUNDS: [u64; 16] = {
+    let mut bounds = [500; 16];
+    let mut at = 1;
+    while at < bounds.len() {
+        bounds[at] = bounds[at - 1] * 2;
+        at += 1;
+    }
+    bounds
+};
+
+/// The key of a map of counts.
+pub(super) trait Labels {
+    fn labels(&self) -> Vec<(&'static str, &str)>;
+}
+
+impl Field for u64 {
+    fn add(&mut self, other: &Self) {
+        *self += other;
+    }
+
+    fn samples(&self, row: &Row) -> Vec<Sample<'_>> {
+        labelled(row, &[*self])
+    }
+}
+
+impl<const N: usize, const ZEROS: bool> Field for Counts<N, ZEROS> {
+    fn add(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine += theirs;
+        }
+    }
+
+    fn samples(&self, row: &Row) -> Vec<Sample<'_>> {
+        let mut samples = labelled(row, &self.0);
+        samples.retain(|sample| ZEROS || sample.count > 0);
+        samples
+    }
+}
+
+impl<const N: usize> Field for Process<N> {
+    fn add(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine = theirs.max(*mine);
+        }
+    }
+
+    fn samples(&self, row: &Row) -> Vec<Sample<'_>> {
+        labelled(row, &self.0)
+    }
+}
+
+impl<K: Labels + Ord + Clone> Field for BTreeMap<K, u64> {
+    fn add(&mut self, other: &Self) {
+        for (key, count) in other {
+            *self.entry(key.clone()).or_default() += count;
+        }
+    }
+
+    fn samples(&self, _: &Row) -> Vec<Sample<'_>> {
+        self.iter().map(|(key, count)| Sample { labels: key.labels(), count: *count }).collect()
+    }
+}
+
+impl Field for Histogram {
+    fn add(&mut self, other: &Self) {
+        for (mine, theirs) in self.buckets.iter_mut().zip(other.buckets) {
+            *mine += theirs;
+        }
+        self.sum_us += other.sum_us;
+    }
+
+    /// The sum, in microseconds.
+    fn samples(&self, row: &Row) -> Vec<Sample<'_>> {
+        labelled(row, &[self.sum_us])
+    }
+
+    fn write(&self, row: &Row, text: &mut Exposition) {
+        text.family(row.name, row.kind.name(), row.help);
+        let [bucket, sum, count] = ["bucket", "sum", "count"].map(|part| format!("{}_{part}", row.name));
+        let bounds = BOUNDS.iter().map(|bound| (*bound as f64 / 1e6).to_string());
+        let mut all = 0;
+        for (bound, count) in bounds.chain(["+Inf".to_owned()]).zip(self.buckets) {
+            all += count;
+            text.sample(&bucket, &[("le", &bound)], all);
+        }
+        text.sample(&sum, &[], self.sum_us as f64 / 1e6);
+        text.sample(&count, &[], all);
+    }
+}
+
+impl Histogram {
+    #[inline]
+    pub(super) fn record(&mut self, took: Duration) {
+        let us = took.as_secs() * 1_000_000 + u64::from(took.subsec_micros());
+        self.sum_us += us;
+        // The bounds double, beginning with 500 us.
+        let doublings = (us / BOUNDS[0]).checked_ilog2().map_or(0, |log| log as usize + 1);
+        self.buckets[doublings.min(BOUNDS.len())] += 1;
+    }
+}
+
+impl<const N: usize, const ZEROS: bool> Default for Counts<N, ZEROS> {
+    fn default() -> Self {
+        Self([0; N])
+    }
+}
+
+impl<const N: usize> Default for Process<N> {
+    fn default() -> Self {
+        Self([0; N])
+    }
+}
+
+/// One sample for each combination of the labels' values.
+fn labelled(row: &Row, counts: &[u64]) -> Vec<Sample<'static>> {
+    let of = |(mut at, count): (usize, &u64)| {
+        let mut labels = Vec::new();
+        for (label, values) in row.labels.iter().rev() {
+            labels.insert(0, (*label, values[at % values.len()]));
+            at /= values.len();
+        }
+        Sample { labels, count: *count }
+    };
+    counts.iter().enumerate().map(of).collect()
+}
