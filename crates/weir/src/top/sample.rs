@@ -7,6 +7,7 @@ use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
+use weir_gateway::{Row, ServerReport};
 use weir_http::Method;
 use weir_http1::{BodyDecoder, Limits, Parse, ResponseHead};
 use weir_transport::{Address, Place};
@@ -24,6 +25,8 @@ pub(super) struct Gateway<'a> {
 pub(super) struct Sample {
     pub at: Instant,
     pub state: Value,
+    /// The servers, in the configuration's order.
+    pub servers: Vec<ServerReport>,
 }
 
 impl<'a> Gateway<'a> {
@@ -39,7 +42,7 @@ impl<'a> Gateway<'a> {
             None => self.connect().and_then(|stream| self.ask(stream)),
         }?;
         let state = serde_json::from_slice(&body).map_err(|_| STRANGER.to_owned())?;
-        Ok(Sample { at: Instant::now(), state })
+        Sample::new(Instant::now(), state).ok_or_else(|| STRANGER.to_owned())
     }
 
     fn connect(&self) -> Result<Socket, String> {
@@ -70,34 +73,47 @@ impl<'a> Gateway<'a> {
 }
 
 impl Sample {
-    pub(super) fn count(&self, pointer: &str) -> f64 {
-        number(self.state.pointer(pointer))
+    /// `None`: it is not the state of a gateway.
+    pub(super) fn new(at: Instant, mut state: Value) -> Option<Self> {
+        let servers = serde_json::from_value(state.get_mut("servers")?.take()).ok()?;
+        Some(Self { at, state, servers })
     }
 
-    /// The servers, in the configuration's order.
-    pub(super) fn servers(&self) -> &[Value] {
-        self.state["servers"].as_array().map_or(&[], Vec::as_slice)
+    /// A metric without labels; 0 if the gateway does not have it.
+    pub(super) fn count(&self, metric: &Row) -> f64 {
+        number(self.of(metric))
     }
 
-    /// The same server as `other` is one of another sample.
-    pub(super) fn same_server(&self, other: &Value) -> Option<&Value> {
-        let is_same = |server: &&Value| ["service", "server"].iter().all(|name| server[name] == other[name]);
-        self.servers().iter().find(is_same)
+    /// A count of a list, by its index.
+    pub(super) fn at(&self, metric: &Row, index: usize) -> f64 {
+        number(self.of(metric).and_then(|list| list.get(index)))
     }
 
     /// A count of a list of names and counts.
-    pub(super) fn named(&self, list: &str, name: &str) -> f64 {
-        let mut pairs = self.state[list].as_array().into_iter().flatten();
+    pub(super) fn named(&self, metric: &Row, name: &str) -> f64 {
+        let mut pairs = self.of(metric).and_then(Value::as_array).into_iter().flatten();
         number(pairs.find(|pair| pair[0] == name).map(|pair| &pair[1]))
     }
 
     /// The names of such a list.
-    pub(super) fn names(&self, list: &str) -> impl Iterator<Item = &str> {
-        self.state[list].as_array().into_iter().flatten().filter_map(|pair| pair[0].as_str())
+    pub(super) fn names(&self, metric: &Row) -> impl Iterator<Item = &str> {
+        let pairs = self.of(metric).and_then(Value::as_array).into_iter().flatten();
+        pairs.filter_map(|pair| pair[0].as_str())
+    }
+
+    /// The same server as `other` is one of another sample.
+    pub(super) fn same_server(&self, other: &ServerReport) -> Option<&ServerReport> {
+        let is_same =
+            |server: &&ServerReport| (&server.service, &server.server) == (&other.service, &other.server);
+        self.servers.iter().find(is_same)
+    }
+
+    fn of(&self, metric: &Row) -> Option<&Value> {
+        self.state.get(metric.key()?)
     }
 }
 
-pub(super) fn number(value: Option<&Value>) -> f64 {
+fn number(value: Option<&Value>) -> f64 {
     value.and_then(Value::as_f64).unwrap_or_default()
 }
 

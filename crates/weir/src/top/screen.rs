@@ -1,8 +1,9 @@
 //! What `weir top` shows: two samples as rates, on a screen of any size.
 
-use super::sample::{Sample, number};
+use super::sample::Sample;
 use serde_json::Value;
 use std::fmt::Write as _;
+use weir_gateway::{ROWS, Row, ServerReport};
 use weir_http::is_hidden;
 use weir_transport::Place;
 
@@ -45,43 +46,46 @@ impl View<'_> {
     fn head(&self) -> Vec<String> {
         let Self { admin, before, now, lost } = *self;
         let seconds = now.at.duration_since(before.at).as_secs_f64().max(1e-6);
-        let gained = |pointer: &str| (now.count(pointer) - before.count(pointer)).max(0.0);
-        let answers: f64 = (0..6).map(|class| gained(&format!("/answers/{class}"))).sum();
-        let mean_ms = if answers > 0.0 { gained("/took_us") / answers / 1000.0 } else { 0.0 };
+        let gained = |metric: &Row| (now.count(metric) - before.count(metric)).max(0.0);
+        let responses = |class| (now.at(&ROWS.responses, class) - before.at(&ROWS.responses, class)).max(0.0);
+        let classes = ROWS.responses.values();
+        let all: f64 = (0..classes.len()).map(responses).sum();
+        let mean_ms = if all > 0.0 { gained(&ROWS.took) / all / 1000.0 } else { 0.0 };
         let state = match lost {
             Some(why) => format!("  NO RESPONSE: {why}"),
             None if now.state["draining"] == Value::Bool(true) => ", draining".to_owned(),
             // Counts of a process do not fall.
-            None if now.count("/connections") < before.count("/connections") => ", restarted".to_owned(),
+            None if now.count(&ROWS.connections) < before.count(&ROWS.connections) => {
+                ", restarted".to_owned()
+            }
             None => String::new(),
         };
-        let classes = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"].iter().enumerate();
-        let classes = classes
-            .map(|(class, name)| format!("  {name} {:.0}", gained(&format!("/answers/{class}")) / seconds));
+        let classes = (0..).zip(classes);
+        let classes = classes.map(|(class, name)| format!("  {name} {:.0}", responses(class) / seconds));
         vec![
             format!("weir at {admin}{state}"),
             String::new(),
             format!(
                 "requests/s {:>9.0}   mean {mean_ms:>8.2} ms   clients {:>6}   tunnels {:>5}",
-                gained("/requests") / seconds,
-                now.count("/clients"),
-                now.count("/tunnels")
+                gained(&ROWS.requests) / seconds,
+                now.count(&ROWS.clients),
+                now.count(&ROWS.open_tunnels)
             ),
             format!("responses/s{}", classes.collect::<String>()),
             format!(
                 "connections/s {:>6.0}   upstream {:>6.0}   retries {:.0}   ejections {:.0}",
-                gained("/connections") / seconds,
-                gained("/upstream_connections") / seconds,
-                gained("/retries"),
-                gained("/ejections")
+                gained(&ROWS.connections) / seconds,
+                gained(&ROWS.upstream_connections) / seconds,
+                gained(&ROWS.retries),
+                gained(&ROWS.ejections)
             ),
-            format!("handshakes/s   {}", self.rates("handshakes", seconds)),
-            format!("ended early/s  {}", self.rates("ended_early", seconds)),
+            format!("handshakes/s   {}", self.rates(&ROWS.handshakes, seconds)),
+            format!("ended early/s  {}", self.rates(&ROWS.ended, seconds)),
         ]
     }
 
     /// `name rate, name rate` of a list of names and counts, without those that did not change.
-    fn rates(&self, list: &str, seconds: f64) -> String {
+    fn rates(&self, list: &Row, seconds: f64) -> String {
         let Self { before, now, .. } = self;
         let rates =
             now.names(list).map(|name| (name, (now.named(list, name) - before.named(list, name)) / seconds));
@@ -93,11 +97,12 @@ impl View<'_> {
     fn servers(&self, columns: usize) -> Vec<String> {
         // Both names share what numbers leave.
         let names = columns.saturating_sub(NUMBERS).max(20);
-        let widest = |name: &str, least: usize| {
-            let texts = self.now.servers().iter().filter_map(|server| server[name].as_str());
-            texts.map(|text| text.chars().count()).max().unwrap_or_default().max(least)
+        let widest = |name: fn(&ServerReport) -> &String, least: usize| {
+            let names = self.now.servers.iter().map(name);
+            names.map(|name| name.chars().count()).max().unwrap_or_default().max(least)
         };
-        let (mut service, mut server) = (widest("service", 16), widest("server", 28));
+        let mut service = widest(|server| &server.service, 16);
+        let mut server = widest(|server| &server.server, 28);
         if service + server > names {
             service = service.min(names / 3).max(names.saturating_sub(server));
             server = names - service;
@@ -114,30 +119,27 @@ impl View<'_> {
             line
         };
         let Self { before, now, .. } = self;
-        if now.servers().is_empty() {
+        if now.servers.is_empty() {
             return vec!["no servers".to_owned()];
         }
         let seconds = now.at.duration_since(before.at).as_secs_f64().max(1e-6);
         let mut rows =
             vec![row(["SERVICE", "SERVER", "STATE", "WEIGHT", "REQ/S", "5XX/S", "IN FLT", "IDLE"])];
-        for server in now.servers() {
-            let earlier = before.same_server(server);
-            let gained = |class: usize| {
-                let count = |server: &Value| number(server.pointer(&format!("/answers/{class}")));
-                (count(server) - earlier.map_or(count(server), count)).max(0.0)
-            };
-            let text = |name: &str| printable(server[name].as_str().unwrap_or_default());
-            let of = |name: &str| number(server.get(name));
-            let mark = if of("weight") == of("configured_weight") { "" } else { "*" };
+        for server in &now.servers {
+            let earlier = before.same_server(server).unwrap_or(server);
+            let gained =
+                |class: usize| server.responses[class].saturating_sub(earlier.responses[class]) as f64;
+            let ServerReport { weight, configured_weight, in_flight, idle, state, .. } = server;
+            let mark = if weight == configured_weight { "" } else { "*" };
             rows.push(row([
-                &text("service"),
-                &text("server"),
-                &text("state"),
-                &format!("{}{mark}", of("weight")),
-                &format!("{:.0}", (0..6).map(gained).sum::<f64>() / seconds),
+                &printable(&server.service),
+                &printable(&server.server),
+                &state.to_string(),
+                &format!("{weight}{mark}"),
+                &format!("{:.0}", (0..server.responses.len()).map(gained).sum::<f64>() / seconds),
                 &format!("{:.0}", gained(5) / seconds),
-                &of("in_flight").to_string(),
-                &of("idle").to_string(),
+                &in_flight.to_string(),
+                &idle.to_string(),
             ]));
         }
         rows
@@ -200,7 +202,7 @@ mod tests {
                             ["upstream_handshake_timeout", requests]],
             "servers": servers,
         });
-        Sample { at: *START + Duration::from_secs(seconds), state }
+        Sample::new(*START + Duration::from_secs(seconds), state).unwrap()
     }
 
     fn draw(before: &Sample, now: &Sample, lost: Option<&str>, size: Size) -> Vec<String> {
