@@ -177,10 +177,11 @@ fn the_examples_have_no_warnings() {
     }
 }
 
-/// The operators' document lists exactly the gateway's metrics.
+/// One document lists exactly the gateway's metrics, and the operators' document names no other one.
 #[test]
 fn the_metrics_are_those_that_operators_are_told_of() {
-    let document = include_str!("../../docs/OPERATING.md");
+    let list = include_str!("../../docs/gateway/monitoring.md");
+    let alerts = include_str!("../../docs/OPERATING.md");
     let folder = tempfile::tempdir().unwrap();
     let certificates = Certificates::new();
     let secrets = folder.path().join("secrets");
@@ -202,9 +203,20 @@ fn the_metrics_are_those_that_operators_are_told_of() {
         words.filter(|word| word.starts_with("weir_") || word.starts_with("process_"))
     };
     for family in &families {
-        assert!(names(document).any(|name| name == *family), "{family} is not in docs/OPERATING.md");
+        assert!(names(list).any(|name| name == *family), "{family} is not in docs/gateway/monitoring.md");
     }
-    for name in names(document) {
-        assert!(families.contains(&name), "docs/OPERATING.md: there is no {name}");
+    let helps = answer.text().lines().filter_map(|line| line.strip_prefix("# HELP ")?.split_once(' '));
+    for (name, help) in helps {
+        let is_its_row =
+            |row: &str| row.starts_with(&format!("| `{name}` |")) && row.ends_with(&format!("| {help} |"));
+        assert!(
+            list.lines().any(is_its_row),
+            "docs/gateway/monitoring.md does not have the help of {name}: {help}"
+        );
+    }
+    for (path, document) in [("docs/gateway/monitoring.md", list), ("docs/OPERATING.md", alerts)] {
+        for name in names(document) {
+            assert!(families.contains(&name), "{path}: there is no {name}");
+        }
     }
 }
