@@ -1,10 +1,10 @@
 //! The cost of each TLS setting for one side of a connection, as a table: instructions, counted by callgrind,
 //! and time.
 //!
-//! `cargo bench -p weir-tls --bench costs > crates/gateway/src/config/costs.csv` creates the table for
-//! `weir check --explain`. Each line changes one setting of the default: ECDSA P-256, X25519, AES-128-GCM, one
-//! ticket, no client certificate. A connection consists of the hellos, a request of 100 bytes, a response of
-//! 300, and close_notify from both sides; a body is 64 KiB from the server.
+//! `cargo bench -p weir-tls --bench costs > docs/decisions/0022-costs.csv` creates the table of decision 0022. Each
+//! line changes one setting of the default: ECDSA P-256, X25519, AES-128-GCM, one ticket, no client certificate. A
+//! connection consists of the hellos, a request of 100 bytes, a response of 300, and close_notify from both sides; a
+//! body is 64 KiB from the server.
 //!
 //! Instructions are the difference of two counts, without one-time work. The time is the lowest median of
 //! several rounds, which a busy machine disturbs least. Valgrind hides AVX-512 from the instructions; the
@@ -60,7 +60,7 @@ fn main() -> Outcome<()> {
         issue(&["localhost"], kind)?.write_to(&folder)?;
     }
     println!("# What each choice about TLS costs one side of a connection. Made by");
-    println!("#   cargo bench -p weir-tls --bench costs > crates/gateway/src/config/costs.csv");
+    println!("#   cargo bench -p weir-tls --bench costs > docs/decisions/0022-costs.csv");
     println!("# benches/costs.rs says how. cpu: {}", cpu());
     println!("side,version,kind,aspect,value,instructions,us");
     for cell in cells() {

@@ -4,7 +4,6 @@ pub mod document;
 
 mod changes;
 mod compile;
-mod costs;
 mod explain;
 mod file;
 mod files;
@@ -20,7 +19,6 @@ pub(crate) mod restart;
 mod schema;
 mod snapshot;
 mod source;
-mod tls_costs;
 
 pub use crate::route::PathPattern;
 pub(crate) use changes::Changes;

@@ -2,11 +2,11 @@
 
 mod routes;
 mod services;
+mod tls;
 
 use super::document::{HalfClose, MinRate, Underscores};
 use super::file::Checked;
 use super::snapshot::{Names, Snapshot, Via};
-use super::tls_costs;
 use crate::config::policy::InterimLimits;
 
 use std::fmt::Write as _;
@@ -156,7 +156,7 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         let service = services.iter().find(|service| service.name == name)?;
         service.tls.as_ref()?.client.certificate().map(|own| own.key)
     };
-    tls_costs::write(out, &checked.config, presented.map_or(&[], weir_tls::Server::certificates), own)?;
+    tls::write(out, &checked.config, presented.map_or(&[], weir_tls::Server::certificates), own)?;
     writeln!(out)
 }
 
