@@ -59,12 +59,12 @@ impl Entered {
         &self.connection.stream
     }
 
-    /// Runs `answer`. Meanwhile, the connection is not closed to make room for another.
-    pub(super) fn answering<T>(&self, answer: impl FnOnce() -> T) -> T {
+    /// Runs `respond`. Meanwhile, the connection is not closed to make room for another.
+    pub(super) fn responding<T>(&self, respond: impl FnOnce() -> T) -> T {
         self.connection.awaits_client.store(false, Ordering::Relaxed);
-        let answer = answer();
+        let response = respond();
         self.connection.awaits_client.store(true, Ordering::Relaxed);
-        answer
+        response
     }
 }
 
@@ -98,10 +98,10 @@ mod tests {
         let mut entered = servers.into_iter().map(|server| connections.enter(server));
         let first = entered.next().flatten().unwrap();
         let second = entered.next().flatten().unwrap();
-        let third = first.answering(|| entered.next().flatten()).unwrap();
+        let third = first.responding(|| entered.next().flatten()).unwrap();
         let open: Vec<_> = clients.iter_mut().take(3).map(is_open).collect();
-        assert_eq!(open, [true, false, true], "the first one is being answered");
-        assert!(first.answering(|| third.answering(|| entered.next().flatten())).is_none());
+        assert_eq!(open, [true, false, true], "the first one gets its response");
+        assert!(first.responding(|| third.responding(|| entered.next().flatten())).is_none());
         drop(third);
         assert!(entered.next().flatten().is_some() && is_open(&mut clients[0]), "there is room");
         drop((first, second));

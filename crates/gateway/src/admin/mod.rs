@@ -1,10 +1,10 @@
 //! The admin address: metrics, health, state. Separate threads serve it and query the workers by mail, so a slow admin
 //! client delays no request.
 
-mod answer;
 mod change;
 mod connections;
 mod metrics;
+mod response;
 mod services;
 
 use crate::config::document::Rights;
@@ -15,8 +15,8 @@ use crate::process::{
     UpgradeOutcome, Upgrades, gather,
 };
 use crate::worker::Control;
-use answer::Answer;
 use connections::{Connections, Entered};
+use response::Response;
 use services::Target;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::IpAddr;
@@ -115,7 +115,7 @@ impl Admin {
         loop {
             match head.parse(&bytes, &Limits::default()) {
                 Ok(Parse::Complete(len)) => {
-                    let _answering = Counted::answering(&listener);
+                    let _responding = Counted::responding(&listener);
                     let first = owed.take();
                     let _owed = match path_and_query(&head, &bytes).0 {
                         b"/upgrade" => {
@@ -124,12 +124,12 @@ impl Admin {
                         }
                         _ => first.or_else(|| Some(Counted::owed(&listener))),
                     };
-                    let answer = entered.answering(|| self.answer(&head, &bytes));
+                    let response = entered.responding(|| self.response(&head, &bytes));
                     bytes.drain(..len);
                     // A body is not read, and would be parsed as the next request.
                     let persists = head.persistent && head.framing.is_empty();
                     let persists = persists && !listener.is_closed();
-                    stream.write_all(&answer.bytes(head.method == Method::Head, persists))?;
+                    stream.write_all(&response.bytes(head.method == Method::Head, persists))?;
                     if !persists {
                         return Ok(());
                     }
@@ -138,7 +138,7 @@ impl Admin {
                 Ok(Parse::Partial) => {
                     let left = until.saturating_duration_since(Instant::now());
                     if left.is_zero() {
-                        let late = Answer::text(408, "a request takes too long\n").bytes(false, false);
+                        let late = Response::text(408, "a request takes too long\n").bytes(false, false);
                         return if bytes.is_empty() { Ok(()) } else { stream.write_all(&late) };
                     }
                     stream.set_read_timeout(Some(left))?;
@@ -150,17 +150,17 @@ impl Admin {
                     }
                 }
                 Err(error) => {
-                    return stream.write_all(&Answer::text(400, format!("{error}\n")).bytes(false, false));
+                    return stream.write_all(&Response::text(400, format!("{error}\n")).bytes(false, false));
                 }
             }
         }
     }
 
-    fn answer(&self, head: &RequestHead, buf: &[u8]) -> Answer {
+    fn response(&self, head: &RequestHead, buf: &[u8]) -> Response {
         let (path, query) = path_and_query(head, buf);
         let host = head.host.map(|host| host.of(buf));
         if let Some(host) = host.filter(|host| !self.is_own(host)) {
-            return Answer::text(
+            return Response::text(
                 421,
                 format!(
                     "unknown host `{}`: expected an address, `localhost`, or one of `hosts` in the [{}] table\n",
@@ -171,32 +171,32 @@ impl Admin {
         }
         if head.method == Method::Post && head.fields.iter().any(|field| is_of_page(field, buf)) {
             // A browser on this machine can reach the loopback interface, and lets any page send a POST there.
-            return Answer::text(403, "a web page cannot change anything\n");
+            return Response::text(403, "a web page cannot change anything\n");
         }
         if self.rights == Rights::Read {
             return self.read(head.method, path);
         }
         if let Some(target) = Target::of(path) {
             if !head.framing.is_empty() {
-                return Answer::text(400, "expected no body: parameters follow the path and a `?`\n");
+                return Response::text(400, "expected no body: parameters follow the path and a `?`\n");
             }
             return self.services(head.method, &target, query);
         }
         match (head.method, path) {
             (Method::Post, b"/reload") => return self.reload(),
             (Method::Post, b"/upgrade") => return self.upgrade(),
-            (_, b"/reload" | b"/upgrade") => return Answer::text(405, "expected POST\n"),
+            (_, b"/reload" | b"/upgrade") => return Response::text(405, "expected POST\n"),
             (Method::Get | Method::Head, _) => {}
-            _ => return Answer::text(405, "expected GET or HEAD\n"),
+            _ => return Response::text(405, "expected GET or HEAD\n"),
         }
         match path {
-            b"/config" => Answer::text(200, self.status.current().in_words.to_string()),
-            b"/" => Answer::text(
+            b"/config" => Response::text(200, self.status.current().in_words.to_string()),
+            b"/" => Response::text(
                 200,
                 "/metrics  /status  /health  /ready  /config  /services  POST /reload  POST /upgrade\n",
             ),
             _ => self.state(path).unwrap_or_else(|| {
-                Answer::text(
+                Response::text(
                     404,
                     "expected one of /metrics, /status, /health, /ready, /config, /services, \
                      /services/NAME/servers/SERVER, /reload, /upgrade\n",
@@ -206,42 +206,42 @@ impl Admin {
     }
 
     /// Responds on an address without the right to change anything.
-    fn read(&self, method: Method, path: &[u8]) -> Answer {
+    fn read(&self, method: Method, path: &[u8]) -> Response {
         if !matches!(method, Method::Get | Method::Head) {
-            return Answer::text(
+            return Response::text(
                 405,
                 "expected GET or HEAD: nothing can be changed by the [metrics] address\n",
             );
         }
         self.state(path)
-            .unwrap_or_else(|| Answer::text(404, "expected one of /metrics, /status, /health, /ready\n"))
+            .unwrap_or_else(|| Response::text(404, "expected one of /metrics, /status, /health, /ready\n"))
     }
 
     /// Responds to monitoring; `None` for any other path.
-    fn state(&self, path: &[u8]) -> Option<Answer> {
+    fn state(&self, path: &[u8]) -> Option<Response> {
         Some(match path {
             b"/metrics" => {
                 // Read before the workers report, so that their reports are of this configuration or a newer one.
                 let reloads = self.status.reloads();
                 match gather(&self.workers) {
-                    Ok(report) => Answer {
+                    Ok(report) => Response {
                         kind: "text/plain; version=0.0.4; charset=utf-8",
-                        ..Answer::text(200, metrics::page(&report, &self.status, reloads, &self.upgrades))
+                        ..Response::text(200, metrics::page(&report, &self.status, reloads, &self.upgrades))
                     },
                     Err(partial) => partial.into(),
                 }
             }
             b"/status" => match gather(&self.workers) {
-                Ok(report) => Answer { kind: "application/json", ..Answer::text(200, report.json()) },
+                Ok(report) => Response { kind: "application/json", ..Response::text(200, report.json()) },
                 Err(partial) => partial.into(),
             },
             b"/health" => match gather(&self.workers) {
-                Ok(_) => Answer::text(200, "healthy\n"),
+                Ok(_) => Response::text(200, "healthy\n"),
                 Err(partial) => partial.into(),
             },
             b"/ready" => match gather(&self.workers) {
-                Ok(Report { draining: true, .. }) => Answer::text(503, "draining\n"),
-                Ok(_) => Answer::text(200, "ready\n"),
+                Ok(Report { draining: true, .. }) => Response::text(503, "draining\n"),
+                Ok(_) => Response::text(200, "ready\n"),
                 Err(partial) => partial.into(),
             },
             _ => return None,
@@ -262,38 +262,40 @@ impl Admin {
     }
 
     /// Reloads the configuration, and waits for the outcome.
-    fn reload(&self) -> Answer {
+    fn reload(&self) -> Response {
         let (reply, outcome) = mpsc::channel();
         let is_asked =
             self.reload.as_ref().is_some_and(|reload| reload.send(Ask::Reload(Some(reply))).is_ok());
         if !is_asked {
-            return Answer::text(501, "this gateway does not reload\n");
+            return Response::text(501, "this gateway does not reload\n");
         }
         let Ok(outcome) = outcome.recv_timeout(RELOAD) else {
-            return Answer::text(504, "the reload continues; see the log for its outcome\n");
+            return Response::text(504, "the reload continues; see the log for its outcome\n");
         };
         let status = match outcome {
             ReloadOutcome::Taken { .. } => 200,
             ReloadOutcome::Refused { .. } => 409,
         };
-        Answer::json(status, &outcome)
+        Response::json(status, &outcome)
     }
 
     /// Upgrades the program, and waits for the outcome.
-    fn upgrade(&self) -> Answer {
-        let Some(thread) = &self.reload else { return Answer::text(501, "this gateway does not upgrade\n") };
+    fn upgrade(&self) -> Response {
+        let Some(thread) = &self.reload else {
+            return Response::text(501, "this gateway does not upgrade\n");
+        };
         if let Err(error) = self.upgrades.begin() {
-            return Answer::json(409, &UpgradeOutcome::Refused { error });
+            return Response::json(409, &UpgradeOutcome::Refused { error });
         }
         let (reply, outcome) = mpsc::channel();
         if thread.send(Ask::Upgrade(Some(reply))).is_err() {
-            return Answer::text(501, "this gateway does not upgrade\n");
+            return Response::text(501, "this gateway does not upgrade\n");
         }
         // An upgrade has its own timeout.
         match outcome.recv() {
-            Ok(outcome @ UpgradeOutcome::Taken { .. }) => Answer::json(200, &outcome),
-            Ok(outcome @ UpgradeOutcome::Refused { .. }) => Answer::json(409, &outcome),
-            Err(_) => Answer::text(504, "the outcome of the upgrade will be in the log\n"),
+            Ok(outcome @ UpgradeOutcome::Taken { .. }) => Response::json(200, &outcome),
+            Ok(outcome @ UpgradeOutcome::Refused { .. }) => Response::json(409, &outcome),
+            Err(_) => Response::text(504, "the outcome of the upgrade will be in the log\n"),
         }
     }
 }
@@ -312,7 +314,7 @@ fn path_and_query<'a>(head: &RequestHead, buf: &'a [u8]) -> (&'a [u8], Option<&'
     (parts.next().unwrap_or_default(), parts.next())
 }
 
-impl From<Partial> for Answer {
+impl From<Partial> for Response {
     fn from(Partial { answered, workers }: Partial) -> Self {
         Self::text(503, format!("{answered} of {workers} workers answer\n"))
     }

@@ -1,7 +1,7 @@
 //! Services and their servers: state, and changes at run time.
 
 use super::change::Change;
-use super::{Admin, Answer};
+use super::{Admin, Response};
 use crate::config::{Override, Server, Service, Snapshot};
 use crate::observe::{Report, ServerReport};
 use crate::process::gather;
@@ -43,24 +43,24 @@ impl Target {
 
 impl Admin {
     /// Responds to a request about servers, by its method and query.
-    pub(super) fn services(&self, method: Method, target: &Target, query: Option<&[u8]>) -> Answer {
+    pub(super) fn services(&self, method: Method, target: &Target, query: Option<&[u8]>) -> Response {
         match (method, target) {
-            (Method::Get | Method::Head, _) if query.is_some() => Answer::text(405, "expected POST\n"),
+            (Method::Get | Method::Head, _) if query.is_some() => Response::text(405, "expected POST\n"),
             (Method::Get | Method::Head, _) => match gather(&self.workers) {
                 Ok(report) => self.show(target, &report),
                 Err(partial) => partial.into(),
             },
             (Method::Post, Target::Server { service, server }) => self.change(service, server, query),
-            (_, Target::All) => Answer::text(405, "expected GET or HEAD\n"),
-            (_, Target::Server { .. }) => Answer::text(405, "expected GET, HEAD or POST\n"),
+            (_, Target::All) => Response::text(405, "expected GET or HEAD\n"),
+            (_, Target::Server { .. }) => Response::text(405, "expected GET, HEAD or POST\n"),
         }
     }
 
     /// Changes a server, and waits until all workers have the change.
-    fn change(&self, service: &str, server: &str, query: Option<&[u8]>) -> Answer {
+    fn change(&self, service: &str, server: &str, query: Option<&[u8]>) -> Response {
         let change = match Change::parse(query.unwrap_or_default()) {
             Ok(change) => change,
-            Err(why) => return Answer::text(400, format!("{why}\n")),
+            Err(why) => return Response::text(400, format!("{why}\n")),
         };
         let (mut unknown, mut lost) = (None, None);
         self.active.change(|snapshot| match find(snapshot, service, server) {
@@ -88,7 +88,7 @@ impl Admin {
             }
         });
         if let Some(why) = lost {
-            return Answer::text(409, format!("{why}\n"));
+            return Response::text(409, format!("{why}\n"));
         }
         match (unknown, gather(&self.workers)) {
             (Some(unknown), _) => unknown.into(),
@@ -99,7 +99,7 @@ impl Admin {
         }
     }
 
-    fn show(&self, target: &Target, report: &Report) -> Answer {
+    fn show(&self, target: &Target, report: &Report) -> Response {
         let snapshot = self.active.snapshot();
         match target {
             Target::All => {
@@ -115,17 +115,17 @@ impl Admin {
                             .collect(),
                     })
                     .collect();
-                Answer::json(200, &All { services })
+                Response::json(200, &All { services })
             }
             Target::Server { service, server } => match find(&snapshot, service, server) {
-                Ok((service, server)) => Answer::json(200, &shown(service, server, report)),
+                Ok((service, server)) => Response::json(200, &shown(service, server, report)),
                 Err(unknown) => unknown.into(),
             },
         }
     }
 }
 
-impl From<Unknown> for Answer {
+impl From<Unknown> for Response {
     fn from(unknown: Unknown) -> Self {
         let status = match unknown {
             Unknown::Service { .. } | Unknown::Server { .. } => 404,

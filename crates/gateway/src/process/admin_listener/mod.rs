@@ -54,7 +54,7 @@ struct Counts {
     /// Connections without their first response, and later requests in progress; upgrades do not count.
     owed: usize,
     /// Requests in progress.
-    answering: usize,
+    responding: usize,
 }
 
 impl AdminListener {
@@ -83,16 +83,18 @@ impl AdminListener {
     }
 
     /// Closes the door while the workers still run, and waits until all admitted connections have their response, but
-    /// at most [`LAST_ANSWERS`]. It does not wait for the client that asked for an upgrade.
+    /// at most [`LAST_RESPONSES`]. It does not wait for the client that asked for an upgrade.
     pub(crate) fn clear(&self) {
         self.close();
-        drop(self.changed.wait_timeout_while(self.lock(), LAST_ANSWERS, |state| state.counts.owed > 0));
+        drop(self.changed.wait_timeout_while(self.lock(), LAST_RESPONSES, |state| state.counts.owed > 0));
     }
 
-    /// Closes the door, and waits for requests in progress, but at most [`LAST_ANSWERS`].
+    /// Closes the door, and waits for requests in progress, but at most [`LAST_RESPONSES`].
     pub(crate) fn finish(&self) {
         self.close();
-        drop(self.changed.wait_timeout_while(self.lock(), LAST_ANSWERS, |state| state.counts.answering > 0));
+        drop(
+            self.changed.wait_timeout_while(self.lock(), LAST_RESPONSES, |state| state.counts.responding > 0),
+        );
     }
 
     /// Records the thread that accepts connections.
@@ -176,8 +178,8 @@ impl Counted {
     }
 
     /// A request in progress.
-    pub(crate) fn answering(listener: &Arc<AdminListener>) -> Self {
-        Self::new(listener, |counts| &mut counts.answering)
+    pub(crate) fn responding(listener: &Arc<AdminListener>) -> Self {
+        Self::new(listener, |counts| &mut counts.responding)
     }
 
     pub(crate) fn listener(&self) -> &Arc<AdminListener> {
@@ -193,4 +195,4 @@ impl Drop for Counted {
 }
 
 /// The timeout for the last responses. A response takes milliseconds, even to a slow reader.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
+const LAST_RESPONSES: Duration = Duration::from_secs(1);

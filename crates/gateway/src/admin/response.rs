@@ -4,13 +4,13 @@ use serde::Serialize;
 
 /// A response whose body is text or JSON.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct Response {
     pub status: u16,
     pub kind: &'static str,
     pub body: String,
 }
 
-impl Answer {
+impl Response {
     pub(super) fn text(status: u16, body: impl Into<String>) -> Self {
         Self { status, kind: "text/plain; charset=utf-8", body: body.into() }
     }
