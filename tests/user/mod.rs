@@ -1,6 +1,5 @@
 //! The command line as users see it: arguments, exit codes, first lines of output.
 
-mod commands;
 mod cost;
 mod documented;
 mod evidence;

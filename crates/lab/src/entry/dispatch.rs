@@ -4,19 +4,17 @@ use crate::base::error::{ConfigError, LabError};
 use crate::experiment::Grammar as _;
 use crate::experiment::options::RunOptions;
 use crate::found;
-use crate::instrument::commands::Commands;
 use crate::instrument::gateway::Gateway;
 use crate::instrument::stacks::Stacks;
 use crate::store::Store;
 use std::fs;
 use std::path::Path;
 
-// Names in experiments, which patterns of the macro below can use wherever it is called.
+// The name in experiments, which a pattern of the macro below can use wherever it is called.
 pub(crate) const STACKS: &str = Stacks::NAME;
-pub(crate) const COMMANDS: &str = Commands::NAME;
 
 /// All of them; by default gateways.
-const NAMES: [&str; 3] = [Gateway::NAME, STACKS, COMMANDS];
+const NAMES: [&str; 2] = [Gateway::NAME, STACKS];
 
 /// Calls `$call::<I>(..)` for the instrument of this name.
 macro_rules! of_instrument {
@@ -24,9 +22,6 @@ macro_rules! of_instrument {
         match $name {
             $crate::entry::dispatch::STACKS => {
                 $module::$call::<$crate::instrument::stacks::Stacks>($($argument),*)
-            }
-            $crate::entry::dispatch::COMMANDS => {
-                $module::$call::<$crate::instrument::commands::Commands>($($argument),*)
             }
             _ => $module::$call::<$crate::instrument::gateway::Gateway>($($argument),*),
         }

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 /// The factors that name the subject of a measurement; each instrument has one of them.
-pub const SUBJECTS: [&str; 3] = ["target", "engine", "command"];
+pub const SUBJECTS: [&str; 2] = ["target", "engine"];
 
 /// The study's names for two factors.
 const ALIASES: [(&str, &str); 2] = [("users", "connections"), ("size", "bytes")];
 
 /// Tables of conditions; each of their keys is a factor.
-const TABLES: [&str; 6] = ["tls", "cores", "load", "settings", "net", "commands"];
+const TABLES: [&str; 5] = ["tls", "cores", "load", "settings", "net"];
 
 /// A factor and its levels, in the file's order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -78,10 +78,6 @@ pub enum Metric {
     LockNsPerHandshake,
     /// How often a thread waited for another per handshake.
     WaitsPerHandshake,
-    /// For commands: a process's time from start to exit.
-    WallMs,
-    /// Its CPU, children included.
-    ProcessCpuMs,
     /// The server's instructions per handshake, counted by valgrind, which hides AVX-512.
     #[serde(rename = "server_instructions_avx2")]
     ServerInstructions,
@@ -188,8 +184,6 @@ impl Metric {
             Self::CpuUsPerOperation => ("CPU per operation", "us", Less),
             Self::LockNsPerHandshake => ("time in locks per handshake", "ns", Less),
             Self::WaitsPerHandshake => ("waits per handshake", "", Less),
-            Self::WallMs => ("time", "ms", Less),
-            Self::ProcessCpuMs => ("CPU time", "ms", Less),
             Self::ServerInstructions => {
                 ("server's instructions per handshake (AVX2 path)", "instructions", Less)
             }

@@ -2,6 +2,5 @@
 //! an experiment's file to its report is common to all. Each of its rooms states in a trait what it needs of an
 //! instrument: `Grammar`, `Subjects`, `Stored`, `Judge`, `Measure` and `Shown`.
 
-pub mod commands;
 pub mod gateway;
 pub mod stacks;

@@ -151,7 +151,6 @@ fn compared(metric: Metric, subject: &str, figures: &str, object: &str) -> Strin
         Metric::ServerUsPerHandshake => {
             format!("{subject} takes {figures} times the server's time per handshake of {object}")
         }
-        Metric::WallMs => format!("{subject} takes {figures} times as long as {object}"),
         other => format!("{subject} has {figures} times {} {}", genitive(object), other.title()),
     }
 }
