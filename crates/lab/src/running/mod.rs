@@ -6,7 +6,6 @@ pub mod guard;
 pub(crate) mod host;
 pub mod interrupt;
 pub mod measure;
-pub(crate) mod once;
 pub mod process;
 pub(crate) mod profiles;
 pub(crate) mod progress;

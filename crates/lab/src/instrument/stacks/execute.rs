@@ -3,15 +3,15 @@
 use super::engine::{Description, Engine};
 use super::key;
 use super::output::Seen;
+use super::together::{Ended, Staged, to_their_ends};
 use super::values::{Described, Ran};
 use crate::base::error::LabError;
 use crate::experiment::Level;
 use crate::planning::cell::{Cell, Levels};
 use crate::running::guard::Guard;
 use crate::running::interrupt::Interrupt;
-use crate::running::once::{Ended, Start, to_their_ends};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use weir_profile::Unwind;
@@ -59,11 +59,7 @@ impl ProcessRunner {
             staged.push(Staged { ran, words, command, cores, deadline });
         }
         let began = Instant::now();
-        let ended = staged
-            .iter()
-            .map(Staged::start)
-            .collect::<Result<Vec<_>, _>>()
-            .and_then(|starts| to_their_ends(starts, &self.interrupt, &self.guard));
+        let ended = to_their_ends(&staged, &self.interrupt, &self.guard);
         let elapsed_ms = began.elapsed().as_millis() as u64;
         let mut all: Vec<Ran> = staged.into_iter().map(|staged| staged.ran).collect();
         match ended {
@@ -82,7 +78,6 @@ impl ProcessRunner {
         Ok(all)
     }
 
-    /// The parts of a run that are known before it starts.
     /// The tool that samples a runner from start to end.
     pub(super) fn sampler(&self, cell: &Cell, data: &Path) -> Result<Tool, LabError> {
         let Description { language, profiled, .. } = &self.engine(cell)?.description;
@@ -95,6 +90,7 @@ impl ProcessRunner {
         engine.ok_or_else(|| LabError::Nothing(format!("engine {} is no longer present", cell.subject)))
     }
 
+    /// The parts of a run that are known before it starts.
     fn staged(&self, cell: &Cell, lines: &str, tool: &Tool) -> Result<Ran, LabError> {
         let engine = self.engine(cell)?;
         let scenario = lines.to_owned() + &self.files(&cell.levels)?;
@@ -140,28 +136,9 @@ pub(super) struct Tool {
     pub(super) arguments: Vec<String>,
 }
 
-/// A runner that has not started.
-struct Staged<'a> {
-    ran: Ran,
-    words: PathBuf,
-    command: Vec<String>,
-    cores: &'a [usize],
-    deadline: Duration,
-}
-
-impl Staged<'_> {
-    fn start(&self) -> Result<Start<'_>, String> {
-        let Self { ran, words, command, cores, deadline } = self;
-        let file = words.join("scenario");
-        let input = fs::write(&file, &ran.scenario).and_then(|()| File::open(&file));
-        let input = input.map_err(|error| format!("cannot write the scenario: {error}"))?.into();
-        Ok(Start { name: "runner", command, folder: &ran.folder, words, cores, input, deadline: *deadline })
-    }
-}
-
 /// Parses the output of a runner. An error is the reason why the run is invalid.
 fn parsed(ran: &mut Ran, ended: Ended) -> Result<(), String> {
-    let Ended { process, exit, taken, cut_short, .. } = ended;
+    let Ended { process, exit, taken, cut_short } = ended;
     ran.foreign_cpu = taken.map(|taken| taken.foreign);
     ran.stolen_cpu = taken.map(|taken| taken.stolen);
     ran.exit = exit.status.clone();

@@ -16,6 +16,7 @@ pub(crate) mod synthetic;
 #[cfg(test)]
 mod tests;
 mod title;
+mod together;
 mod values;
 mod view;
 
