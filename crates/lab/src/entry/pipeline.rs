@@ -36,11 +36,6 @@ pub struct Outcome {
 /// As [`crate::run`].
 pub(crate) fn run<I: Measure + Shown>(options: &RunOptions) -> Result<Outcome, LabError> {
     let mut setup = Setup::<I>::new(options)?;
-    if options.profile && !I::HAS_PROFILES {
-        let message =
-            format!("an experiment with {}s has no profiles; expected one with targets", I::SUBJECT);
-        return Err(ConfigError::new("--profile", message).into());
-    }
     let interrupt = Interrupt::on_signals()?;
     if I::install(&setup.experiment, &setup.found, &setup.options, &interrupt)? {
         setup = Setup::new(options)?;

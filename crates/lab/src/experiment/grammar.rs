@@ -18,11 +18,9 @@ pub trait Grammar: Copy + Debug + Sized + 'static {
     /// The default directory of the subjects, relative to the experiment's file.
     const DIRECTORY: &'static str;
     /// Keys of its own in the file.
-    const OWN_KEYS: &'static [&'static str] = &[];
+    const OWN_KEYS: &'static [&'static str];
     /// Its metrics, in display order.
     const METRICS: &'static [Metric];
-    /// Whether two runs can be made at the same time, each with a CPU clock of its own.
-    const HAS_DUETS: bool = false;
 
     /// Checks the rules of this instrument for an experiment.
     ///
@@ -39,13 +37,9 @@ pub trait Grammar: Copy + Debug + Sized + 'static {
         experiment.levels(key)
     }
     /// Whether a key takes this value if all others are valid.
-    fn takes(_key: &str, value: &toml::Value) -> bool {
-        !value.is_table()
-    }
+    fn takes(key: &str, value: &toml::Value) -> bool;
     /// Why a key of the conditions has no effect in an experiment, whatever its value, with what was expected.
-    fn ignored(_experiment: &Experiment, _key: &str) -> Option<String> {
-        None
-    }
+    fn ignored(experiment: &Experiment, key: &str) -> Option<String>;
     /// A value of a file in `folder`, with paths made absolute.
     fn placed(_key: &str, value: &toml::Value, _folder: &Path) -> toml::Value {
         value.clone()

@@ -37,11 +37,6 @@ impl Levels {
         self.0.iter().map(|(key, level)| (key.as_str(), level))
     }
 
-    /// `bytes 1000, mode h1`.
-    pub fn words(&self) -> String {
-        self.iter().map(|(key, level)| format!("{key} {level}")).collect::<Vec<_>>().join(", ")
-    }
-
     /// Keeps some of them.
     pub(crate) fn retain(&mut self, keep: impl Fn(&str, &Level) -> bool) {
         self.0.retain(|key, level| keep(key, level));

@@ -17,13 +17,9 @@ pub trait Judge: Stored {
     const SESSIONS: &'static str = "";
 
     /// The compared metrics of a cell; the main one comes first.
-    fn compared(_cell: &Cell) -> Vec<Metric> {
-        Self::METRICS.to_vec()
-    }
-    /// The compared metrics of a cell that shares its cores with another; none without duets.
-    fn compared_in_duets(_cell: &Cell) -> Vec<Metric> {
-        Vec::new()
-    }
+    fn compared(cell: &Cell) -> Vec<Metric>;
+    /// The compared metrics of a cell that shares its cores with another.
+    fn compared_in_duets(cell: &Cell) -> Vec<Metric>;
     /// Whether runs of a cell can have a metric.
     fn has(_metric: Metric, _cell: &Cell) -> bool {
         true
@@ -36,9 +32,7 @@ pub trait Judge: Stored {
     /// A run's value of a metric.
     fn value(metric: Metric, run: &RunOf<Self>) -> Option<f64>;
     /// The short name of a cell's place.
-    fn short(cell: &Cell) -> String {
-        cell.levels.words()
-    }
+    fn short(cell: &Cell) -> String;
     /// The facts that every instrument knows of a run.
     fn facts(seen: &Self::Seen) -> Facts<'_>;
     /// Whether a cell measures only the lab itself, so that it is compared with nothing and shows drift.
@@ -87,14 +81,10 @@ pub trait Judge: Stored {
     ///
     /// # Errors
     /// The cell is not part of the experiment.
-    fn conditions(_plan: &Plan, cell: &Cell) -> Result<BTreeMap<String, String>, ConfigError> {
-        Ok(cell.levels.iter().map(|(key, level)| (key.to_owned(), level.to_string())).collect())
-    }
+    fn conditions(plan: &Plan, cell: &Cell) -> Result<BTreeMap<String, String>, ConfigError>;
     /// Whether the runs show that the subject was another program, whatever its version and sources; `is_other_lab`
     /// says that this program was.
-    fn is_other(_runs: [&[&RunOf<Self>]; 2], _is_other_lab: bool) -> bool {
-        false
-    }
+    fn is_other(runs: [&[&RunOf<Self>]; 2], is_other_lab: bool) -> bool;
 }
 
 /// The facts that every instrument knows of a run.

@@ -1,8 +1,6 @@
 //! A cell's value of one metric.
 
-use crate::experiment::metric::Metric;
 use crate::stats::{self, ErrorRate, hodges_lehmann};
-use weir_report::text::short;
 
 /// A cell's value of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,11 +29,6 @@ impl Value {
     /// A value that does not come from blocks.
     pub(crate) fn exactly(value: f64) -> Self {
         Self { value, low: None, high: None }
-    }
-
-    /// `server's time per handshake 61.2 us`.
-    pub(crate) fn words(&self, metric: Metric) -> String {
-        format!("{metric} {} {}", short(self.value), metric.unit()).trim_end().to_owned()
     }
 
     /// Both bounds; `None` below five blocks.

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 pub trait Subjects: Grammar {
     /// Whether the A/A pair runs beside the subjects that `--only` names.
     const KEEPS_PAIR: bool = true;
-    /// The default overhead of a run beyond its phases in milliseconds; 0 if unknown.
-    const OVERHEAD_MS: u64 = 0;
+    /// The default overhead of a run beyond its phases in milliseconds.
+    const OVERHEAD_MS: u64;
 
     /// The subjects of an experiment, as found on this machine.
     type Found;
@@ -44,9 +44,7 @@ pub trait Subjects: Grammar {
         Ok(Vec::new())
     }
     /// Milliseconds of a run's phases, as far as they are known in advance.
-    fn phases_ms(_experiment: &Experiment, _cell: &Cell, _stage: Stage) -> u64 {
-        0
-    }
+    fn phases_ms(experiment: &Experiment, cell: &Cell, stage: Stage) -> u64;
     /// Overheads of runs beyond their phases in milliseconds, by the subjects that declare them.
     fn overheads_ms(_found: &Self::Found) -> BTreeMap<String, u64> {
         BTreeMap::new()

@@ -109,13 +109,8 @@ fn time(text: &mut String, plan: &Plan) {
         }
     };
     let runs = in_a_block(plan);
-    let all = plan.blocks_ms(blocks);
-    if all == 0 {
-        let _ = writeln!(text, "blocks: {blocks} of {runs}{note}; their duration is unknown in advance");
-        return;
-    }
     let _ = writeln!(text, "blocks: {blocks} of {runs}, about {} each{note}", about(plan.blocks_ms(1)));
-    let _ = writeln!(text, "total: about {}", about(calibration + all));
+    let _ = writeln!(text, "total: about {}", about(calibration + plan.blocks_ms(blocks)));
 }
 
 /// `4 runs`, `3 duets, in 2 blocks each of 4 cells alone too`.

@@ -14,10 +14,8 @@ use crate::store::Store;
 use crate::store::run::RunOf;
 use serde_json::{Value as Json, json};
 use std::path::Path;
-use weir_report::chart::bars::{self, Bar};
 use weir_report::chart::palette::Look;
-use weir_report::model::{About, Figures, Group, Picture};
-use weir_report::text::short;
+use weir_report::model::{About, Figures, Group};
 
 /// The instrument's part of a page.
 #[derive(Debug, Default)]
@@ -37,7 +35,7 @@ pub struct Page {
 /// Gives a subject's index and its look.
 pub type Looks<'a> = dyn Fn(&str) -> (usize, Look) + 'a;
 
-/// The presentation of results, with defaults for any instrument.
+/// The presentation of an instrument's results.
 pub trait Shown: Judge + Subjects {
     /// Loads a directory of results, and the counts outside the blocks.
     ///
@@ -53,9 +51,7 @@ pub trait Shown: Judge + Subjects {
     ///
     /// # Errors
     /// A stored file that cannot be read.
-    fn complete(_results: &mut Results<Self>) -> Result<(), LabError> {
-        Ok(())
-    }
+    fn complete(results: &mut Results<Self>) -> Result<(), LabError>;
 
     /// Facts reported by subjects that differ between two results with these names.
     fn differences(_results: [&Results<Self>; 2], _names: [&str; 2]) -> Vec<String> {
@@ -71,9 +67,7 @@ pub trait Shown: Judge + Subjects {
     }
 
     /// A cell's distinctive levels, but for the compared factor.
-    fn row(_plan: &Plan, cell: &Cell, compared: Option<&str>) -> String {
-        compared.map_or_else(|| cell.levels.words(), |key| cell.levels.without(key).words())
-    }
+    fn row(plan: &Plan, cell: &Cell, compared: Option<&str>) -> String;
 
     /// The circumstances of a comparison, as the first words of a sentence: `with TLS on both sides`; empty if nothing
     /// varies.
@@ -85,9 +79,7 @@ pub trait Shown: Judge + Subjects {
     }
 
     /// A cell's place in full, for lists of single findings.
-    fn place_title(cell: &Cell) -> String {
-        Self::short(cell)
-    }
+    fn place_title(cell: &Cell) -> String;
 
     /// A cell's title.
     fn title(cell: &Cell) -> String {
@@ -95,9 +87,7 @@ pub trait Shown: Judge + Subjects {
     }
 
     /// The key that folds long lists.
-    fn chapter(_cell: &Cell) -> String {
-        String::new()
-    }
+    fn chapter(cell: &Cell) -> String;
 
     /// The heading of a family's comparisons on the page.
     fn family_title(metric: Metric, family: &str) -> String {
@@ -108,52 +98,16 @@ pub trait Shown: Judge + Subjects {
     fn describe(_text: &mut String, _plan: &Plan, _found: &Self::Found) {}
 
     /// What a profile's shares are shares of: CPU microseconds per unit and its name, such as `request`.
-    fn cost(_found: &CellSummary) -> Option<(f64, &'static str)> {
-        None
-    }
+    fn cost(found: &CellSummary) -> Option<(f64, &'static str)>;
 
-    /// The cells on a terminal: their values beside their names, a paragraph for each place.
-    fn tables(text: &mut String, results: &Results<Self>) {
-        let mut place = None;
-        for found in &results.summary.cells {
-            let own = Self::row(&results.plan, &found.cell, None);
-            if place.as_ref() != Some(&own) {
-                text.push('\n');
-                // Nothing to add if nothing varies.
-                if !own.is_empty() {
-                    weir_report::text::wrap(text, &own);
-                }
-                place = Some(own);
-            }
-            let values: Vec<String> =
-                found.values.iter().map(|(metric, value)| value.words(*metric)).collect();
-            let words = match values.is_empty() {
-                true => found.why_invalid.clone().unwrap_or_else(|| "no run".into()),
-                false => values.join(", "),
-            };
-            weir_report::text::flow(text, &format!("{}: {words}", found.cell.name), 2, 6);
-        }
-    }
+    /// The cells on a terminal, a paragraph for each place.
+    fn tables(text: &mut String, results: &Results<Self>);
 
     /// The metrics with a column in the table, and the table's title.
-    fn columns(cell: &Cell) -> (String, Vec<Metric>) {
-        let has = |metric: &&Metric| Self::has(**metric, cell);
-        ("Cells".into(), Self::METRICS.iter().filter(has).copied().collect())
-    }
+    fn columns(cell: &Cell) -> (String, Vec<Metric>);
 
-    /// The instrument's part of the page: a chart for each metric.
-    fn page(results: &Results<Self>, _store: &Store, looks: &Looks<'_>) -> Page {
-        let figures = Self::METRICS.iter().map(|metric| bars::<Self>(results, *metric, looks));
-        let machine = &results.machine;
-        let about = |(name, about): (&String, &String)| About {
-            title: name.clone(),
-            version: machine.versions.get(name).cloned().unwrap_or_default(),
-            about: about.clone(),
-            files: Vec::new(),
-        };
-        let targets = machine.about.iter().map(about).collect();
-        Page { figures: figures.collect(), targets, ..Page::default() }
-    }
+    /// The instrument's part of the page.
+    fn page(results: &Results<Self>, store: &Store, looks: &Looks<'_>) -> Page;
 
     /// How to reproduce the last run of a cell by hand.
     fn reproduction(plan: &Plan, cell: &Cell, runs: &[&RunOf<Self>]) -> Option<String>;
@@ -162,41 +116,6 @@ pub trait Shown: Judge + Subjects {
     fn json(results: &Results<Self>) -> Json {
         json(results)
     }
-}
-
-/// A bar for each cell in each place.
-fn bars<I: Shown>(results: &Results<I>, metric: Metric, looks: &Looks<'_>) -> Figures {
-    let mut places: Vec<(String, Vec<&CellSummary>)> = Vec::new();
-    for found in results.summary.cells.iter().filter(|found| found.values.contains_key(&metric)) {
-        let own = I::row(&results.plan, &found.cell, None);
-        match places.iter_mut().find(|(place, _)| *place == own) {
-            Some((_, cells)) => cells.push(found),
-            None => places.push((own, vec![found])),
-        }
-    }
-    let bar = |found: &&'_ CellSummary| {
-        let value = found.values.get(&metric);
-        let words = value.map_or_else(|| "-".into(), |value| short(value.value));
-        (found.cell.name.clone(), looks(&found.cell.name).1, value.copied(), words)
-    };
-    let pictures = places.into_iter().filter_map(|(caption, cells)| {
-        let all: Vec<(String, Look, Option<Value>, String)> = cells.iter().map(bar).collect();
-        let bars: Vec<Bar<'_>> = all
-            .iter()
-            .map(|(name, look, value, words)| Bar {
-                name,
-                look: *look,
-                value: value.map(|value| value.value),
-                interval: value.and_then(|value| value.interval()),
-                parts: Vec::new(),
-                words: words.clone(),
-            })
-            .collect();
-        let svg = bars::draw(&format!("{metric}: {caption}"), metric.unit(), &bars, bars::reach(&bars))?;
-        Some(Picture { caption, svg })
-    });
-    let note = "Medians over blocks; whiskers are the interval of the location over blocks.".into();
-    Figures { title: metric.title().into(), note, pictures: pictures.collect() }
 }
 
 /// The findings as flat rows: every level and every metric of a cell is a field of its own.

@@ -16,9 +16,6 @@ use std::path::Path;
 
 /// How an instrument prepares its subjects and makes their runs.
 pub trait Measure: Judge + Subjects {
-    /// Whether its executor can sample a subject.
-    const HAS_PROFILES: bool = false;
-
     /// Executes runs.
     type Executor: Executor<Self>;
 

@@ -94,11 +94,6 @@ fn check_numbers<I: Grammar>(experiment: &Experiment, wrong: &Blame<'_>) -> Resu
             );
             return Err(wrong("alone_blocks", message));
         }
-        Layout::Duet if !I::HAS_DUETS => {
-            let message =
-                format!("invalid value `duet`: expected `blocks`, as {}s have no duets", I::SUBJECT);
-            return Err(wrong("layout", message));
-        }
         Layout::Duet if experiment.baseline.is_empty() && experiment.compare.is_empty() => {
             let message =
                 "invalid value `duet`: nothing to compare; set `baseline` or `[[compare]]`, or use `blocks`";

@@ -107,7 +107,6 @@ impl Grammar for Gateway {
         Metric::Utilisation,
         Metric::ErrorRatio,
     ];
-    const HAS_DUETS: bool = true;
 
     fn check(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
         check::check(experiment, wrong)
@@ -284,7 +283,6 @@ impl Judge for Gateway {
 }
 
 impl Measure for Gateway {
-    const HAS_PROFILES: bool = true;
     type Executor = ProcessExecutor;
 
     fn install(

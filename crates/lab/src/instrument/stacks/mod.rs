@@ -149,7 +149,6 @@ impl Grammar for Stacks {
     const SUBJECT: &'static str = "engine";
     const DIRECTORY: &'static str = "../engines";
     const OWN_KEYS: &'static [&'static str] = &["engines", "engines_directory", "scenarios", "instructions"];
-    const HAS_DUETS: bool = true;
     const METRICS: &'static [Metric] = &[
         Metric::ServerUsPerHandshake,
         Metric::ClientUsPerHandshake,
@@ -300,7 +299,6 @@ impl Judge for Stacks {
 }
 
 impl Measure for Stacks {
-    const HAS_PROFILES: bool = true;
     type Executor = ProcessRunner;
 
     /// Builds the engines that are not built yet.
