@@ -1,4 +1,4 @@
-//! `weir load`: green means measured, and errors are reported in words. `weir compare` of its results.
+//! `weir load`: green means measured, and errors are reported in words. `weir compare` rejects its results.
 
 use crate::common::load::{NO_EVIDENCE, OK, load, load_well, url};
 use crate::common::{Certificates, Ended, Upstream, Weir, origin};
@@ -6,7 +6,6 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use tempfile::TempDir;
 
 const MEASURED: i32 = 0;
 const FAILED: i32 = 1;
@@ -237,91 +236,24 @@ fn wrong_json_types_in_a_file_of_requests_are_reported_with_line_key_and_value()
     }
 }
 
-/// Results of `weir load` in files.
-struct Stored(TempDir);
-
-impl Stored {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.path().join(name).to_str().unwrap().to_owned()
-    }
-
-    /// Runs `weir load` and stores its result.
-    fn load(&self, name: &str, args: &[&str]) -> String {
-        let file = self.file(name);
-        let result = load(&[args, &["--allow-invalid"]].concat()).result;
-        fs::write(&file, serde_json::to_string(&result).unwrap()).unwrap();
-        file
-    }
-}
-
 #[test]
-fn two_results_of_load_are_shown_side_by_side_without_a_verdict() {
-    let (certificates, stored) = (Certificates::new(), Stored::new());
+fn results_of_load_are_no_results_to_compare_and_the_error_has_the_experiment_that_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (a, b, directory) = (file("a.json"), file("b.json"), file(""));
+    let certificates = Certificates::new();
     let server = origin(false, &certificates);
-    let url = format!("{}/bytes/10", server.urls[0]);
-    let pid = server.pid().to_string();
-    let run = [&[url.as_str(), "--pid", &pid], &SHORT[..]].concat();
-    let (a, b) = (stored.load("a.json", &run), stored.load("b.json", &run));
-    let ended = Weir::run(&["compare", &a, &b]);
-    assert_eq!((ended.code, ended.stderr.as_str()), (Some(MEASURED), ""), "{}", ended.stdout);
-    for part in [
-        "No verdict",
-        "weir run quickstart",
-        "Both ran with the same options.",
-        "  requests per second ",
-        "  gateway CPU per request, us ",
-        "  load CPU per request, us ",
-        "  response p50, us ",
-        "  errors ",
-    ] {
-        assert!(ended.stdout.contains(part), "no `{part}` in {}", ended.stdout);
+    let result = load(&[&[server.urls[0].as_str(), "--allow-invalid"], &SHORT[..]].concat()).result;
+    for name in [&a, &b] {
+        fs::write(name, serde_json::to_string(&result).unwrap()).unwrap();
     }
-    assert!(
-        ended
-            .stdout
-            .lines()
-            .all(|line| line.chars().count() <= 100 || line.contains(&a) || line.contains(&b))
-    );
+    let parts = ["not a directory", "allow no verdict", "repeat both in one experiment"];
+    let ended = ends(&["compare", &a, &b], USAGE, &[&[a.as_str()][..], &parts].concat());
+    ends(&["compare", &directory, &b], USAGE, &[&[b.as_str()][..], &parts].concat());
 
     // The suggested command is valid.
-    let command = ended.stdout.split_once("  weir run ").unwrap().1.split_once("\n\n").unwrap().0;
-    let command =
-        command.replace("\\\n", " ").replace('\'', "").replace("before", "weir").replace("after", "floor");
-    let plan = Weir::run(&["plan"].into_iter().chain(command.split_whitespace()).collect::<Vec<_>>());
-    assert_eq!(plan.code, Some(MEASURED), "{command}: {}", plan.stderr);
-
-    let failing = Weir::run(&["compare", &a, &b, "--fail-on", "regression"]);
-    assert_eq!(failing.code, Some(NO_EVIDENCE), "{}", failing.stdout);
-    assert!(failing.stderr.contains("two single runs of weir load have no interval"), "{}", failing.stderr);
-    assert_eq!(failing.stdout, ended.stdout, "the figures are still printed");
-
-    let json = Weir::run(&["compare", &a, &b, "--json", "-"]).stdout;
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert!(json["figures"].as_array().unwrap().len() > 5, "{json}");
-    let csv = Weir::run(&["compare", &a, &b, "--csv", "-"]).stdout;
-    assert!(csv.starts_with("figure,a,b,"), "{csv}");
-    ends(&["compare", &a, &b, "--junit", "-"], USAGE, &["--junit", "decide nothing"]);
-
-    let folder = stored.0.path().to_str().unwrap();
-    ends(&["compare", &a, folder], USAGE, &["a.json", "not comparable with the directory"]);
-    ends(&["compare", folder, &a], USAGE, &["a.json", "not comparable with the directory"]);
-}
-
-#[test]
-fn differences_between_two_results_of_load_are_named_after_an_invalid_result() {
-    let stored = Stored::new();
-    let (good, bad) = (Upstream::start(None, |peer| peer.serve(OK)), half_broken());
-    let a = stored.load("a.json", &[&[url(false, &good).as_str()], &SHORT[..]].concat());
-    let b = stored.load("b.json", &[&url(false, &bad), "-c", "3", "-d", "300ms", "--warmup", "0s"]);
-    let ended = Weir::run(&["compare", &a, &b]);
-    assert_eq!(ended.code, Some(MEASURED), "{}", ended.stderr);
-    let first = ended.stdout.lines().next().unwrap();
-    assert!(first.starts_with("B is invalid"), "{}", ended.stdout);
-    for part in ["Differs: connections: 2 in A, 3 in B.", "Differs: url: "] {
-        assert!(ended.stdout.contains(part), "no `{part}` in {}", ended.stdout);
-    }
+    let command = ended.stderr.split_once("then `weir run ").unwrap().1.split_once('`').unwrap().0;
+    let command = command.replace('\'', "").replace("before", "weir").replace("after", "floor");
+    let plan: Vec<&str> = ["plan"].into_iter().chain(command.split_whitespace()).collect();
+    ends(&plan, MEASURED, &[]);
 }

@@ -14,8 +14,6 @@ pub(super) const NO_PLACE: &str = "/dev/null/none";
 /// Results of a tenth of a second have no percentile, and on a busy machine perhaps no valid run.
 pub(super) const NO_VALUE: &str = "none has a value of this metric";
 
-const LOAD: &str = "load.json";
-
 /// The servers for the commands, and results for them to read; created once.
 pub(super) struct Servers {
     certificates: Certificates,
@@ -158,7 +156,7 @@ impl Servers {
         servers
     }
 
-    /// Creates small results of gateways, of stacks and of a load.
+    /// Creates small results of gateways and of stacks.
     fn make_results(&self) {
         let folder = self.results.path();
         write(&folder.join("gateways.toml"), GATEWAYS);
@@ -175,10 +173,6 @@ impl Servers {
             let words = || String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned();
             assert!(matches!(status.code(), Some(0 | 3)), "{name}: {}", words());
         }
-        let load = folder.join(LOAD);
-        let words = ["load", &self.http.urls[0], "-c", "1", "-d", "100ms", "--json", load.to_str().unwrap()];
-        let ended = Weir::run(&words);
-        assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
     }
 }
 
@@ -189,9 +183,6 @@ impl<'a> Sandbox<'a> {
         let Certificates { ca, cert, key, .. } = &servers.certificates;
         for (from, name) in [(ca, "ca.pem"), (cert, "chain.pem"), (key, "key.pem")] {
             fs::copy(from, path(name)).unwrap();
-        }
-        for name in ["before.json", "after.json"] {
-            fs::copy(servers.results.path().join(LOAD), path(name)).unwrap();
         }
         write(&path("nginx.conf"), "http { access_log off; }\n");
         write(&path("etc/nginx/nginx.conf"), "http { server { return 204; } }\n");

@@ -79,6 +79,20 @@ fn beside_the_same<'a, I: Shown>(runs: [Vec<&'a RunOf<I>>; 2]) -> [Vec<&'a RunOf
     runs.map(|runs| runs.into_iter().filter(is_common).collect())
 }
 
+/// Rejects files, such as results of `weir load`.
+pub(crate) fn check_directories(paths: &[&Path]) -> Result<(), ConfigError> {
+    match paths.iter().find(|path| path.exists() && !path.is_dir()) {
+        Some(file) => Err(ConfigError::new(file.display(), NO_DIRECTORY)),
+        None => Ok(()),
+    }
+}
+
+/// Two single runs have no interval, and at different times they differ by the machine's drift.
+const NO_DIRECTORY: &str = "not a directory: expected a result of `weir run` or `weir stacks run`; two single runs of \
+    `weir load` allow no verdict, so repeat both in one experiment: describe each version in targets/NAME/target.toml, \
+    then `weir run quickstart --set 'target=[\"before\",\"after\"]' --set 'baseline=[\"before\"]' --set aa=before \
+    --blocks 12`";
+
 /// Rejects duplicate paths.
 pub(crate) fn check_different(directories: &[&Path]) -> Result<(), ConfigError> {
     // Reading a missing path fails later, with a better message.

@@ -1,12 +1,11 @@
 //! Across results: the changes between two results of one plan and the drift between them, two levels of a factor in one
-//! result, two load results, and a history of many results.
+//! result, and a history of many results.
 
 mod both;
 pub(crate) mod change;
 pub mod export;
 mod findings;
 pub mod history;
-pub(crate) mod load;
 pub(crate) mod matching;
 mod program;
 pub(crate) mod sample;
@@ -15,8 +14,7 @@ mod within;
 
 pub use change::Change;
 pub use findings::{Across, Side};
-pub use load::{Loads, loads};
-pub(crate) use matching::check_different;
+pub(crate) use matching::{check_different, check_directories};
 pub use within::Within;
 pub(crate) use within::compare_levels;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 pub use weir_toml::ConfigError;
-pub(crate) use weir_toml::{in_words, line_at, message_of};
+pub(crate) use weir_toml::{line_at, message_of};
 
 /// Why the lab stopped.
 #[derive(Debug, thiserror::Error)]

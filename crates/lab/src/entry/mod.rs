@@ -41,9 +41,10 @@ pub fn report(directory: &Path) -> Result<Outcome, LabError> {
 /// version is the same in both.
 ///
 /// # Errors
-/// A path that is no result of this program; results of different plans or machines, with the difference; an unknown
-/// name in `changed`.
+/// A path that is no result of this program, such as a file of `weir load`; results of different plans or machines, with
+/// the difference; an unknown name in `changed`.
 pub fn compare(a: &Path, b: &Path, changed: &[String]) -> Result<Across, LabError> {
+    across::check_directories(&[a, b])?;
     across::check_different(&[a, b])?;
     of_instrument!(of_results(&[a, b])?, across::compare(a, b, changed))
 }

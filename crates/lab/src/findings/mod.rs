@@ -6,7 +6,6 @@ pub mod comparison;
 pub mod evidence;
 pub mod foreign;
 pub mod judge;
-pub(crate) mod load_result;
 pub(crate) mod pairing;
 pub mod results;
 pub mod summary;

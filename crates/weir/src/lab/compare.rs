@@ -1,11 +1,11 @@
-//! `weir compare`: two results of the same plan, two levels in one result, or two results of `weir load`.
+//! `weir compare`: two results of the same plan, or two levels in one result.
 
 use super::outputs::{self, Exports, FailPolicy};
 use crate::outcome::{Failure, Outcome};
 use clap::Args;
 use std::path::{Path, PathBuf};
+use weir_lab::across::Within;
 use weir_lab::across::export::Compared;
-use weir_lab::across::{Loads, Within, loads};
 use weir_lab::{compare, compare_levels};
 
 /// Compare two results of the same plan cell by cell, such as two releases or two TLS library versions.
@@ -15,9 +15,6 @@ use weir_lab::{compare, compare_levels};
 ///
 /// With LEVEL, A is one result, and its cells with the levels B and LEVEL are compared. Their runs share the blocks, so
 /// there is no drift between them.
-///
-/// Two weir load --json files are shown side by side. Two single runs decide nothing, so with --fail-on the exit code
-/// is 3.
 #[derive(Args, Debug)]
 #[command(after_help = [EXAMPLES, outputs::RESULT_CODES].concat())]
 pub(crate) struct CompareArgs {
@@ -46,8 +43,7 @@ Examples:
   weir compare out/release-1 out/release-2 --json - --fail-on regression
   weir compare out/tls-before out/tls-after                # two results of weir stacks run
   weir compare out/release-1 out/release-2 --junit junit.xml --markdown summary.md
-  weir compare out/quickstart-1 target=nginx target=weir   # two levels of a factor, in one result
-  weir compare before.json after.json                      # two results of weir load: no verdict";
+  weir compare out/quickstart-1 target=nginx target=weir   # two levels of a factor, in one result";
 
 pub(crate) fn run(args: CompareArgs) -> Outcome {
     if let Some(level) = &args.level {
@@ -58,9 +54,6 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         return Err(Failure::usage(format!(
             "{b}: no such result; to compare two levels of {a}, name both: `weir compare {a} {b} {key}=LEVEL`"
         )));
-    }
-    if let Some(loads) = loads(&args.a, &args.b)? {
-        return side_by_side(&args, &loads);
     }
     let CompareArgs { a, b, changed, json, exports, policy, .. } = &args;
     let [csv, markdown, junit] = exports.outputs();
@@ -94,27 +87,4 @@ fn two_levels(args: &CompareArgs, level: &str) -> Outcome {
     let junit = reported.junit(policy.fail_on.is_some());
     outputs::write(text, outputs, [outputs::json(&json)?, reported.csv(), reported.markdown(), junit])?;
     policy.judge(&reported.regressions())
-}
-
-/// Two results of `weir load`.
-fn side_by_side(args: &CompareArgs, loads: &Loads) -> Outcome {
-    let CompareArgs { changed, json, exports, policy, .. } = args;
-    let of_experiments = [("--changed", !changed.is_empty()), ("--junit", exports.junit.is_some())];
-    if let Some((flag, _)) = of_experiments.iter().find(|(_, is_given)| *is_given) {
-        return Err(Failure::usage(format!(
-            "{flag}: not available for weir load results, which decide nothing; expected --json, --csv or --markdown"
-        )));
-    }
-    let [csv, markdown, _] = exports.outputs();
-    let outputs = [("--json", json.as_deref()), csv, markdown];
-    outputs::check(&outputs)?;
-    outputs::write(loads.text(), outputs, [outputs::json(loads)?, loads.csv(), loads.markdown()])?;
-    match policy.fail_on {
-        Some(_) => policy.need_evidence(
-            "it is undecided whether there is a regression",
-            &[Loads::UNDECIDED.into()],
-            "run the experiment named above",
-        ),
-        None => Ok(()),
-    }
 }

@@ -2,8 +2,7 @@
 
 use super::junit::{Case, Outcome};
 use super::{Table, further, junit, markdown, number, values};
-use crate::across::load::{Figure, Measured, shown};
-use crate::across::{Across, Loads};
+use crate::across::Across;
 use weir_report::text::short;
 
 /// Two results, in formats for other programs.
@@ -12,36 +11,6 @@ pub struct Compared<'a>(pub &'a Across);
 
 const COLUMNS: &str = "cell,target,mode,load,factors,metric,unit,version_a,version_b,unchanged,broken,rate_a,rate_b,a,b,\
     ratio,low,high,coverage,p_value,p_adjusted,blocks_a,blocks_b,weight,verdict,note";
-
-impl Loads {
-    /// One row for each figure.
-    pub fn csv(&self) -> String {
-        let rows = self.figures.iter().map(|Figure { what, a, b, ratio }| {
-            let bound = |side: &Option<Measured>| side.map(|measured| measured.is_lower_bound);
-            let value = |side: &Option<Measured>| side.map(|measured| measured.value);
-            vec![
-                what.clone(),
-                number(value(a)),
-                number(value(b)),
-                number(bound(a)),
-                number(bound(b)),
-                number(*ratio),
-            ]
-        });
-        values("figure,a,b,a_is_lower_bound,b_is_lower_bound,ratio", rows.collect())
-    }
-
-    /// Labels and a table.
-    pub fn markdown(&self) -> String {
-        let rows = self.figures.iter().map(|Figure { what, a, b, ratio }| {
-            let ratio = ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.3}"));
-            vec![what.clone(), shown(*a), shown(*b), ratio]
-        });
-        let table =
-            Table { title: "Figures".into(), columns: vec!["figure", "A", "B", "B/A"], rows: rows.collect() };
-        markdown::render("Two results of weir load", &self.labels, &[table])
-    }
-}
 
 impl Compared<'_> {
     /// One row for each change.

@@ -3,9 +3,9 @@
 
 use super::levels::Place as _;
 use super::run::{Seen, parts};
+use super::values::HANDSHAKE_ONLY;
 use crate::experiment::Level;
 use crate::experiment::metric::Metric;
-use crate::findings::load_result::HANDSHAKE_ONLY;
 use crate::instrument::gateway::{Conditions, OriginKind, Side, Tls, TlsVersion, UpstreamConnections};
 use crate::store::run::Run;
 use weir_load::result::{Handshakes, LoadResult, Negotiated, Pacer, Tickets};

@@ -5,7 +5,6 @@ use super::run::{Parts, Seen, UpstreamHandshakes, parts};
 use super::{Case, Load};
 use crate::experiment::metric::Metric;
 use crate::findings::foreign::FOREIGN_MUCH;
-use crate::findings::load_result::{has_requests, is_lower_bound, p95_us};
 use crate::findings::pairing::joined;
 use crate::findings::value::Value;
 use crate::planning::cell::Cell;
@@ -68,7 +67,7 @@ pub(super) fn of_run(metric: Metric, run: &Run<Seen>) -> Option<f64> {
         Metric::MeanUs => Some(load.response.mean_us),
         Metric::SdUs => Some(load.response.sd_us),
         Metric::P50Us => load.response.p50_us,
-        Metric::P95Us => p95_us(&load.response),
+        Metric::P95Us => load.response.p95_us,
         Metric::LittleRatio => {
             let connections = f64::from(load.asked.connections.max(1));
             Some(load.response.mean_us * load.requests_per_second / (connections * 1e6))
@@ -252,7 +251,7 @@ pub(super) fn without_value(metric: Metric, target: &str, runs: &[&Run<Seen>]) -
     match metric {
         Metric::P99Us => percentile("p99", &|response| response.p99_us),
         Metric::P50Us => percentile("p50", &|response| response.p50_us),
-        Metric::P95Us => percentile("p95", &p95_us),
+        Metric::P95Us => percentile("p95", &|response| response.p95_us),
         Metric::MeanUs | Metric::SdUs | Metric::LittleRatio => {
             count(&has_censored).map(|bounds| bound("mean", bounds))
         }
@@ -262,6 +261,19 @@ pub(super) fn without_value(metric: Metric, target: &str, runs: &[&Run<Seen>]) -
         }
         _ => None,
     }
+}
+
+/// The name of the policy of connections without requests in a result.
+pub(super) const HANDSHAKE_ONLY: &str = "handshake-only";
+
+/// Whether connections carry requests; if not, their rate and cost are those of handshakes.
+fn has_requests(load: &LoadResult) -> bool {
+    load.asked.requests_per_connection != HANDSHAKE_ONLY
+}
+
+/// Whether a percentile falls among censored samples: timeouts, arrivals never sent.
+fn is_lower_bound(latency: &Latency, percentile: Option<f64>) -> bool {
+    latency.censored_from_us.zip(percentile).is_some_and(|(from, percentile)| from <= percentile)
 }
 
 /// Whether some samples are lower bounds: then their mean is one too.
