@@ -25,10 +25,3 @@ pub(super) fn changed<'a, I: Shown>(
     let subjects = matched.both.iter().filter(|pair| !I::is_control(pair.cell));
     subjects.filter(is_other).map(|pair| pair.cell.subject.as_str()).collect()
 }
-
-/// The results that store no hashes of their sources.
-pub(super) fn without_sources<'a, I: Shown>(between: Between<'a, I>) -> Vec<&'a str> {
-    let sides = between.names.into_iter().zip(between.results);
-    let without = sides.filter(|(_, results)| results.machine.sources.is_empty());
-    without.map(|(name, _)| name).collect()
-}

@@ -128,16 +128,6 @@ fn another_build_or_template_is_no_control_though_the_version_is_the_same() {
     assert!(across.labels.iter().any(|one| one == label), "{:?}", across.labels);
 }
 
-#[test]
-fn without_hashes_a_label_says_that_only_versions_are_compared() {
-    let [mut a, b] = built([["x", "s"], ["y", "t"]], Truth::NOTHING);
-    a.machine.sources.clear();
-    let across = of(&a, &b, &["fast".to_owned()]).expect("are of one plan");
-    assert!(change(&across, "slow", Metric::CpuUsPerRequest).unchanged);
-    let label = "Changes are detected by version only: no hashes of builds and templates are stored in A.";
-    assert!(across.labels.iter().any(|one| one == label), "{:?}", across.labels);
-}
-
 /// Regression test: with equal versions, cells without a gateway counted as changed, and their drift as a regression.
 #[test]
 fn cells_without_a_gateway_are_always_a_control() {

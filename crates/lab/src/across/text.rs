@@ -3,7 +3,6 @@
 use super::change::Change;
 use super::findings::Across;
 use super::matching::Between;
-use super::program;
 use crate::base::duration::duration;
 use crate::report::shown::Shown;
 use std::fmt::Write as _;
@@ -39,13 +38,6 @@ pub(super) fn labels<I: Shown>(between: Between<'_, I>, changes: &[Change], is_k
         unchanged => format!("Unchanged, showing the drift: {unchanged}."),
     };
     labels.push(format!("{changed} {drift}"));
-    let without = program::without_sources(between);
-    if !without.is_empty() {
-        labels.push(format!(
-            "Changes are detected by version only: no hashes of builds and templates are stored in {}.",
-            without.join(" and ")
-        ));
-    }
     labels.extend(between.differences().into_iter().map(|difference| format!("Differs: {difference}.")));
     let weakest = changes.iter().map(|one| one.blocks_a.min(one.blocks_b)).max().unwrap_or(0);
     let weight = crate::stats::Weight::of(weakest as usize);

@@ -117,7 +117,7 @@ fn resume<I: Shown>(
     blocks: Option<u32>,
 ) -> Result<(Store, Plan), LabError> {
     let store = Store::open(directory);
-    let (mut stored, before) = (store.plan::<I>()?, store.machine()?);
+    let (mut stored, before) = (store.plan()?, store.machine()?);
     if let Some(blocks) = blocks {
         let runs: Vec<RunOf<I>> = store.runs::<I>()?;
         let measured = runs.iter().map(|run| run.run.stage.block()).max().unwrap_or(0);

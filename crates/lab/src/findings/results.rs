@@ -46,7 +46,7 @@ impl<I: Judge> Results<I> {
     /// its id.
     pub fn read(directory: &Path) -> Result<Self, LabError> {
         let store = Store::open(directory);
-        let (plan, machine) = (store.plan::<I>()?, store.machine()?);
+        let (plan, machine) = (store.plan()?, store.machine()?);
         let mut runs = store.runs::<I>()?;
         let planned: BTreeMap<&str, &PlannedRun> = plan.runs().map(|run| (run.id.as_str(), run)).collect();
         for run in &mut runs {

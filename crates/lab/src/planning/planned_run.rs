@@ -3,7 +3,7 @@
 use super::cell::Cell;
 use serde::{Deserialize, Serialize};
 
-/// The schema's version of stored runs and plans. Version 1 is supported too.
+/// The schema's version of stored runs and plans.
 pub const SCHEMA: u32 = 2;
 
 /// A planned process run.

@@ -43,14 +43,14 @@ fn chosen<I: Stored>(
     let Some(directory) = options.stored() else {
         if let Some(directory) = &options.continue_dir {
             // Fail before anything is built.
-            Store::open(directory).plan::<I>()?;
+            Store::open(directory).plan()?;
         }
         let file = found::experiment(&options.file)?;
         let located = RunOptions { file: file.path.clone(), ..options.clone() };
         let (experiment, text) = reader::load::<I>(&located)?;
         return Ok((options.clone(), file, experiment, text));
     };
-    let Plan { file, only, mut experiment, .. } = Store::open(directory).plan::<I>()?;
+    let Plan { file, only, mut experiment, .. } = Store::open(directory).plan()?;
     if options.instructions && !experiment.instructions {
         let why = "the result was started without it; start a new result";
         return Err(ConfigError::new("--instructions", why).into());

@@ -20,8 +20,7 @@ pub struct Machine {
     pub versions: BTreeMap<String, String>,
     /// Titles of the targets, by name.
     pub titles: BTreeMap<String, String>,
-    /// The directory of each target or engine, by name; empty in older results.
-    #[serde(default)]
+    /// The directory of each target or engine, by name.
     pub folders: BTreeMap<String, String>,
     /// A description of each target, by name.
     pub about: BTreeMap<String, String>,
@@ -30,11 +29,9 @@ pub struct Machine {
     /// The start of the experiment, in seconds since 1970.
     pub started_unix: u64,
     /// SHA-256 of this program ([`Self::THIS_PROGRAM`]), of each target's directory and installed files, by its name,
-    /// and of each file given to the load engine, by `load.FLAG=PATH`. Empty in older results.
-    #[serde(default)]
+    /// and of each file given to the load engine, by `load.FLAG=PATH`.
     pub sources: BTreeMap<String, String>,
-    /// Disturbances that `weir doctor` found before the first run; empty in older results.
-    #[serde(default)]
+    /// Disturbances that `weir doctor` found before the first run.
     pub doctor: Vec<Finding>,
 }
 

@@ -3,7 +3,6 @@
 pub mod machine;
 pub mod profiles;
 pub mod run;
-pub(crate) mod upgrade;
 
 use crate::base::error::LabError;
 use crate::planning::plan::Plan;
@@ -14,7 +13,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use time::OffsetDateTime;
@@ -123,26 +121,23 @@ impl Store {
     /// # Errors
     /// A path that is no result, and a plan that cannot be read.
     pub fn instrument(&self) -> Result<String, LabError> {
-        let (path, value) = self.read("plan.json")?;
-        let name = &value["experiment"]["instrument"];
-        match (name.as_str(), name.is_null()) {
-            (Some(name), _) => Ok(name.to_owned()),
-            // The first results, of gateways, do not name it.
-            (None, true) => Ok("gateway".into()),
-            (None, false) => {
-                Err(stored(&path, format!("experiment.instrument: `{name}`: expected a string")))
-            }
-        }
+        let (path, plan) = self.read_plan()?;
+        let name = &plan["experiment"]["instrument"];
+        let wrong = || stored(&path, format!("experiment.instrument: `{name}`: expected a string"));
+        name.as_str().map(str::to_owned).ok_or_else(wrong)
     }
 
     /// The plan.
     /// Errors: a path that is no result, and a plan that cannot be read or does not fit the schema.
-    pub(crate) fn plan<I: Stored>(&self) -> Result<Plan, LabError> {
-        let (path, mut value) = self.read("plan.json")?;
-        if layout(&path, "schema", &value["schema"], 1..=SCHEMA)? == 1 {
-            upgrade::plan(&mut value, I::SUBJECT);
-        }
-        parse(&path, value)
+    pub(crate) fn plan(&self) -> Result<Plan, LabError> {
+        let (path, plan) = self.read_plan()?;
+        parse(&path, plan)
+    }
+
+    fn read_plan(&self) -> Result<(PathBuf, Value), LabError> {
+        let (path, plan) = self.read("plan.json")?;
+        layout(&path, &plan, SCHEMA)?;
+        Ok((path, plan))
     }
 
     /// A value that the instrument stored, with a schema of its own; `None` if absent.
@@ -156,7 +151,7 @@ impl Store {
             return Ok(None);
         }
         let (path, value) = self.read(name)?;
-        layout(&path, "schema", &value["schema"], schema..=schema)?;
+        layout(&path, &value, schema)?;
         parse(&path, value).map(Some)
     }
 
@@ -202,10 +197,8 @@ impl Store {
 }
 
 fn read_run<I: Stored>(path: &Path) -> Result<RunOf<I>, LabError> {
-    let mut value = read(path)?;
-    if layout(path, "schema", &value["schema"], 1..=SCHEMA)? == 1 {
-        upgrade::run(&mut value, I::SUBJECT);
-    }
+    let value = read(path)?;
+    layout(path, &value, SCHEMA)?;
     I::check_layout(&value).map_err(|message| stored(path, message))?;
     let run: RunOf<I> = parse(path, value)?;
     let id = &run.run.id;
@@ -216,21 +209,17 @@ fn read_run<I: Stored>(path: &Path) -> Result<RunOf<I>, LabError> {
 }
 
 /// The version of a schema, checked before all else: the other fields may mean something else in another version.
-fn layout(path: &Path, key: &str, found: &Value, known: RangeInclusive<u32>) -> Result<u32, LabError> {
-    check_layout(key, found, known).map_err(|message| stored(path, message))
+fn layout(path: &Path, value: &Value, known: u32) -> Result<(), LabError> {
+    check_layout("schema", &value["schema"], known).map_err(|message| stored(path, message))
 }
 
-/// The version of a schema, if this program supports it.
-/// Errors: another version.
-pub(crate) fn check_layout(key: &str, found: &Value, known: RangeInclusive<u32>) -> Result<u32, String> {
-    let version = found.as_u64().and_then(|version| u32::try_from(version).ok());
-    version.filter(|version| known.contains(version)).ok_or_else(|| {
-        let reads = match known.start() == known.end() {
-            true => known.end().to_string(),
-            false => format!("{} to {}", known.start(), known.end()),
-        };
-        format!("{key}: unsupported version {found}; expected {reads}")
-    })
+/// Checks the version of a schema.
+/// Errors: another version than `known`.
+pub(crate) fn check_layout(key: &str, found: &Value, known: u32) -> Result<(), String> {
+    match found.as_u64() == Some(known.into()) {
+        true => Ok(()),
+        false => Err(format!("{key}: unsupported version {found}; expected {known}")),
+    }
 }
 
 fn read(path: &Path) -> Result<Value, LabError> {
@@ -295,7 +284,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let store = Store::create(directory.path()).expect("is made");
         store.write("plan.json", "{\"schema\": 1").expect("is written");
-        let error = store.plan::<Gateway>().expect_err("is rejected").to_string();
+        let error = store.plan().expect_err("is rejected").to_string();
         assert!(error.contains("plan.json: not a result of this program"), "{error}");
     }
 
@@ -304,11 +293,16 @@ mod tests {
     fn another_schema_is_rejected_with_its_file() {
         let directory = tempfile::tempdir().expect("a directory");
         let store = Store::create(directory.path()).expect("is made");
-        store.write("plan.json", "{\"schema\": 3, \"cells\": 7}").expect("is written");
-        let error = store.plan::<Gateway>().expect_err("is rejected").to_string();
-        assert!(error.ends_with(
-            "plan.json: not a result of this program: schema: unsupported version 3; expected 1 to 2"
-        ));
+        for other in [1, 3] {
+            store.write("plan.json", &format!("{{\"schema\": {other}, \"cells\": 7}}")).expect("is written");
+            let why = format!(
+                "plan.json: not a result of this program: schema: unsupported version {other}; expected 2"
+            );
+            for error in [store.plan().map(drop), store.instrument().map(drop)] {
+                let error = error.expect_err("is rejected").to_string();
+                assert!(error.ends_with(&why), "{error}");
+            }
+        }
 
         let good = record(Mode::H1H1, Load::EqualRate);
         let name = format!("runs/{}.json", good.run.id);
@@ -316,7 +310,7 @@ mod tests {
         store.write_run::<Gateway>(&other).expect("is written");
         let error = store.runs::<Gateway>().expect_err("is rejected").to_string();
         assert!(
-            error.contains(&name) && error.ends_with("schema: unsupported version 3; expected 1 to 2"),
+            error.contains(&name) && error.ends_with("schema: unsupported version 3; expected 2"),
             "{error}"
         );
 

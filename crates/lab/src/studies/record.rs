@@ -186,7 +186,7 @@ pub(super) fn in_folder(folder: &Path) -> Result<Vec<Record>, LabError> {
 
 fn parse(path: &Path, text: &str) -> Result<Record, LabError> {
     let value: Value = serde_json::from_str(text).map_err(|error| store::stored(path, error.to_string()))?;
-    store::check_layout("schema", &value["schema"], SCHEMA..=SCHEMA)
+    store::check_layout("schema", &value["schema"], SCHEMA)
         .map_err(|message| store::stored(path, message))?;
     serde_json::from_value(value).map_err(|error| store::stored(path, error.to_string()))
 }

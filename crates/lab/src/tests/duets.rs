@@ -30,7 +30,7 @@ fn in_duets(alone_blocks: u32) -> World {
 fn every_cell_runs_beside_its_counterpart() {
     let world = in_duets(3);
     let store = Store::open(&world.directory.path().join("results"));
-    let plan = store.plan::<Gateway>().expect("is there");
+    let plan = store.plan().expect("is there");
     for (index, block) in plan.blocks.iter().enumerate() {
         let (duets, alone): (Vec<_>, Vec<_>) = block.iter().partition(|turn| turn.0.len() == 2);
         // In two modes under two loads: slow, the baseline, beside fast, and fast beside itself.

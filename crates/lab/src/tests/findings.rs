@@ -371,7 +371,7 @@ fn a_precise_experiment_ends_early() {
         }
     };
     let blocks = |world: &World| {
-        Store::open(&world.directory.path().join("results")).plan::<Gateway>().expect("is read").blocks.len()
+        Store::open(&world.directory.path().join("results")).plan().expect("is read").blocks.len()
     };
     let wide = world_of(MockExecutor::new(&COSTS), rule(0.5));
     assert_eq!(blocks(&wide), 6);

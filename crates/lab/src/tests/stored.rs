@@ -2,6 +2,7 @@
 //! and a comparison drops no block for its value.
 
 use crate::base::error::LabError;
+use crate::experiment::Level;
 use crate::experiment::metric::Metric;
 use crate::findings::comparison::Comparison;
 use crate::findings::judge::Judge;
@@ -10,7 +11,7 @@ use crate::instrument::gateway::Gateway;
 use crate::instrument::gateway::synthetic::{Shape, Synthetic, Truth};
 use crate::instrument::stacks::synthetic::{self, Made};
 use crate::instrument::stacks::{Side, Stacks};
-use crate::planning::planned_run::Stage;
+use crate::planning::planned_run::{PlannedRun, Stage};
 use crate::stats::verdict::Verdict;
 use crate::store::Store;
 use crate::store::run::{Run, RunOf, Validity};
@@ -80,13 +81,18 @@ fn stored_runs_are_judged_by_the_rules_of_today() {
 }
 
 fn is_refused<I: Judge>(results: &Results<I>) {
-    let other = reread(results, |run| {
-        if is_of(run, "fast", 1) {
-            run.run.id = run.run.id.replace("b001", "b099");
-        }
-    });
-    let error = other.expect_err("is rejected").to_string();
+    let refused = |change: fn(&mut PlannedRun)| {
+        let other = reread(results, |run| {
+            if is_of(run, "fast", 1) {
+                change(&mut run.run);
+            }
+        });
+        other.expect_err("is rejected").to_string()
+    };
+    let error = refused(|run| run.id = run.id.replace("b001", "b099"));
     assert!(error.contains("runs/b099-") && error.ends_with("expected a run of plan.json"), "{error}");
+    let error = refused(|run| run.cell.levels = run.cell.levels.with("bytes", Level::new(7)));
+    assert!(error.contains("runs/b001-") && error.ends_with("as planned"), "{error}");
 }
 
 #[test]

@@ -188,9 +188,7 @@ impl Stored for Gateway {
         let load = &run["observation"]["load"];
         match load.is_null() {
             true => Ok(()),
-            false => {
-                check_layout("observation.load.schema", &load["schema"], LOAD_SCHEMA..=LOAD_SCHEMA).map(drop)
-            }
+            false => check_layout("observation.load.schema", &load["schema"], LOAD_SCHEMA),
         }
     }
 }

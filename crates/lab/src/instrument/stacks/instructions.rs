@@ -20,8 +20,8 @@ use std::fs;
 pub(super) struct Counted {
     /// Schema version.
     pub(super) schema: u32,
-    /// The name of the cell; older results have the cell itself.
-    pub(super) cell: serde_json::Value,
+    /// The name of the cell.
+    pub(super) cell: String,
     /// Instructions per handshake on each side.
     pub(super) counts: BTreeMap<Side, f64>,
     /// Why they were not counted.
@@ -66,7 +66,7 @@ pub(super) fn count(plan: &Plan, store: &Store, runner: &mut ProcessRunner) -> R
         uncountable.extend(why.clone().map(|why| (cell.subject.as_str(), why)));
         let counts = counts.unwrap_or_default();
         note(format_args!("instructions {cell}  {}", why.as_deref().unwrap_or("counted")));
-        let counted = Counted { schema: SCHEMA, cell: cell.id.clone().into(), counts, why };
+        let counted = Counted { schema: SCHEMA, cell: cell.id.clone(), counts, why };
         store.write_json(&format!("{INSTRUCTIONS}/{cell}.json"), &counted)?;
     }
     Ok(())

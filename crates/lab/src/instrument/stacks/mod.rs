@@ -46,7 +46,6 @@ use crate::store::Store;
 use crate::store::machine::Machine;
 use crate::store::profiles::Profiled;
 use crate::store::run::{Run, RunOf, Stored, Validity};
-use crate::store::upgrade::SHARED;
 use engine::{Engine, Variant};
 use execute::{ProcessRunner, Tool};
 use key::KEYS;
@@ -58,6 +57,9 @@ use weir_profile::{Frame, Recorded};
 
 /// The shortest window of a profile: start and warm-up are sampled too.
 const PROFILED_MS: u64 = 5000;
+
+/// The remark on a lock that many threads may hold at once.
+const SHARED: &str = "shared by readers: no bound";
 
 /// The instrument for TLS libraries in memory.
 #[derive(Clone, Copy, Debug)]

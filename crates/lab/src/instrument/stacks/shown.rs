@@ -123,11 +123,9 @@ impl Shown for Stacks {
 
     fn reproduction(_: &Plan, _: &Cell, runs: &[&Run<Ran>]) -> Option<String> {
         let Ran { folder, environment, command, scenario, .. } = &runs.last()?.seen;
-        let is_known = !folder.as_os_str().is_empty();
-        let enter =
-            if is_known { format!("cd {} && ", quote(&folder.display().to_string())) } else { String::new() };
+        let folder = quote(&folder.display().to_string());
         let line = command_line(environment.iter().chain(command));
-        Some(format!("{enter}{line} <<'SCENARIO'\n{scenario}SCENARIO"))
+        Some(format!("cd {folder} && {line} <<'SCENARIO'\n{scenario}SCENARIO"))
     }
 
     /// Cells include their scenario, and comparisons are called contrasts.

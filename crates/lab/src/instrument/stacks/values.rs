@@ -13,17 +13,14 @@ use std::path::PathBuf;
 pub struct Ran {
     /// The runner's program and arguments.
     pub command: Vec<String>,
-    /// The engine's directory, in which it ran; empty in older results.
-    #[serde(default)]
+    /// The engine's directory, in which it ran.
     pub folder: PathBuf,
     /// Additions to its environment, as `NAME=VALUE`.
     pub environment: Vec<String>,
     pub scenario: String,
-    /// The versions in its description; `None` in older results.
-    #[serde(default)]
+    /// The versions in its description.
     pub described: Option<Described>,
     /// Why it was killed, or its output is unreadable.
-    #[serde(default)]
     pub failure: Option<String>,
     pub seen: Seen,
     pub exit: String,
@@ -31,8 +28,7 @@ pub struct Ran {
     pub stderr: String,
     /// Milliseconds from start to exit.
     pub elapsed_ms: u64,
-    /// The share of its cores that other processes used meanwhile; `None` if unavailable, and in older results.
-    #[serde(default)]
+    /// The share of its cores that other processes used meanwhile; `None` if unavailable.
     pub foreign_cpu: Option<f64>,
     /// The share that the hypervisor gave to other guests (steal time); `None` as above.
     #[serde(default, skip_serializing_if = "Option::is_none")]

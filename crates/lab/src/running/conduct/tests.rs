@@ -55,7 +55,7 @@ fn calibration_comes_first_and_each_block_runs_each_cell_once() {
         );
     }
     assert_eq!(bench.store.runs::<Gateway>().expect("reads").len(), 5 + 6 * cells);
-    assert_eq!(bench.store.plan::<Gateway>().expect("reads"), plan);
+    assert_eq!(bench.store.plan().expect("reads"), plan);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn an_interrupted_experiment_resumes_where_it_stopped() {
     executor.interrupt_at = Some(30);
     let stopped = conduct::<Gateway>(&mut first, &bench.store, &mut executor, &mut (), Broken::Ends);
     assert!(matches!(stopped, Err(LabError::Interrupted { .. })));
-    let mut again = bench.store.plan::<Gateway>().expect("was stored");
+    let mut again = bench.store.plan().expect("was stored");
     let mut rest = MockExecutor::new(&COSTS);
     conduct::<Gateway>(&mut again, &bench.store, &mut rest, &mut (), Broken::Ends).expect("runs");
     let total = 5 + 6 * first.cells.len();
