@@ -39,10 +39,11 @@ pub(super) fn to_their_ends(
     let cores: BTreeSet<usize> = staged.iter().flat_map(|one| one.cores).copied().collect();
     let cores: Vec<usize> = cores.into_iter().collect();
     let meter = Meter::begin(&cores, &[]);
-    let mut running = Vec::new();
+    let mut running: Vec<(Process, Instant, Duration)> = Vec::new();
     for one in staged {
         let began = Instant::now();
-        let process = one.start()?;
+        let process =
+            one.start().inspect_err(|_| running.drain(..).for_each(|(process, ..)| kill(process, guard)))?;
         guard.watch(process.pid());
         running.push((process, began, one.deadline));
     }
@@ -68,6 +69,12 @@ pub(super) fn to_their_ends(
     Ok(ended)
 }
 
+fn kill(process: Process, guard: &Guard) {
+    let pid = process.pid();
+    drop(process);
+    guard.release(pid);
+}
+
 impl Staged<'_> {
     fn start(&self) -> Result<Process, String> {
         let Self { ran, words, command, cores, .. } = self;
@@ -76,5 +83,34 @@ impl Staged<'_> {
         let input = input.map_err(|error| format!("cannot write the scenario: {error}"))?;
         Process::start_in(&ran.folder, "runner", command, cores, words, input)
             .map_err(|error| format!("{}: {error}", command.first().map_or("", String::as_str)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::running::host::allowed_cores;
+    use crate::testing::guard_input;
+
+    /// Regression test: the guard still had the first runner, and in the end killed any group with its number.
+    #[test]
+    fn the_guard_releases_a_runner_beside_one_that_does_not_start() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let cores = allowed_cores().expect("cores");
+        let staged = ["sleep 1000", "/no/such/program"].map(|command| Staged {
+            ran: Ran { folder: "/".into(), ..Ran::default() },
+            words: directory.path().to_owned(),
+            command: command.split(' ').map(str::to_owned).collect(),
+            cores: &cores[..1],
+            deadline: Duration::ZERO,
+        });
+        let words = guard_input(|guard| {
+            let error =
+                to_their_ends(&staged, &Interrupt::default(), guard).err().expect("one does not start");
+            assert!(error.starts_with("/no/such/program: No such file"), "{error}");
+        });
+        let [started, released] = words.lines().collect::<Vec<_>>()[..] else { panic!("{words}") };
+        assert_eq!(started.strip_prefix('+').expect("is watched"), &released[1..]);
+        assert!(released.starts_with('-'), "{words}");
     }
 }
