@@ -2,6 +2,7 @@ use super::*;
 use crate::testing::no_guard;
 use std::io::{BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Instant;
 
 /// Logs of OpenJDK 17.0.15 under `Churn.java`, which end with `jcmd PID GC.run`; shortened.
 const LOGS: [(&str, &str); 5] = [
@@ -113,8 +114,7 @@ fn starts_of_processes() {
 }
 
 fn since_boot() -> Duration {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+    weir_load::since_boot(Instant::now()).unwrap()
 }
 
 /// A JVM that allocates on request; closing its input ends it.
