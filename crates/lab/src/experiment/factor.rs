@@ -106,21 +106,10 @@ fn inner(key: &str) -> Option<(&str, &str)> {
     key.split_once('.').filter(|(name, _)| TABLES.contains(name))
 }
 
-/// All combinations of levels: the first factor varies slowest.
-pub(crate) fn combinations<'a>(factors: &[&'a Factor]) -> Vec<Vec<(&'a str, &'a Value)>> {
-    let mut all = vec![Vec::new()];
-    for factor in factors {
-        all = all
-            .into_iter()
-            .flat_map(|head: Vec<(&'a str, &'a Value)>| {
-                let with = move |level| {
-                    let mut combination = head.clone();
-                    combination.push((factor.key.as_str(), level));
-                    combination
-                };
-                factor.levels.iter().map(with).collect::<Vec<_>>()
-            })
-            .collect();
-    }
-    all
+/// All combinations of an item of each list, with the list's name; the first list varies slowest.
+pub(crate) fn combinations<N: Copy, T: Clone>(lists: &[(N, Vec<T>)]) -> Vec<Vec<(N, T)>> {
+    lists.iter().fold(vec![Vec::new()], |heads, (name, items)| {
+        let with = |head: &[(N, T)], item: &T| [head, &[(*name, item.clone())]].concat();
+        heads.iter().flat_map(|head| items.iter().map(move |item| with(head, item))).collect()
+    })
 }

@@ -171,8 +171,7 @@ impl Experiment {
 
     /// The combinations of all factors but the subjects and their settings, without those of `leave_out`.
     pub(crate) fn combinations(&self) -> Vec<Vec<(&str, &Value)>> {
-        let varied = self.factors.iter().filter(|factor| !is_of_subjects(&factor.key));
-        let mut combinations = combinations(&varied.collect::<Vec<_>>());
+        let mut combinations = self.combinations_of(|key| !is_of_subjects(key));
         combinations.retain(|combination| !self.is_left_out(combination));
         combinations
     }
@@ -188,7 +187,12 @@ impl Experiment {
 
     /// The combinations of a subject's settings.
     pub(crate) fn settings_of(&self, has: impl Fn(&str) -> bool) -> Vec<Vec<(&str, &Value)>> {
-        let of_subject = |factor: &&Factor| factor.key.strip_prefix("settings.").is_some_and(&has);
-        combinations(&self.factors.iter().filter(of_subject).collect::<Vec<_>>())
+        self.combinations_of(|key| key.strip_prefix("settings.").is_some_and(&has))
+    }
+
+    fn combinations_of(&self, is_varied: impl Fn(&str) -> bool) -> Vec<Vec<(&str, &Value)>> {
+        let varied = self.factors.iter().filter(|factor| is_varied(&factor.key));
+        let varied = varied.map(|factor| (factor.key.as_str(), factor.levels.iter().collect()));
+        combinations(&varied.collect::<Vec<_>>())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::key::{self, HANDSHAKE, KEYS, Key, TASKS};
 use crate::base::error::ConfigError;
-use crate::experiment::{Blame, Experiment, Factor, Level, SUBJECTS};
+use crate::experiment::{Blame, Experiment, Factor, Level, SUBJECTS, combinations};
 use crate::planning::cell::Levels;
 use std::collections::BTreeSet;
 use toml::{Table, Value};
@@ -73,7 +73,9 @@ fn scenarios_of(experiment: &Experiment, wrong: &Blame<'_>) -> Result<Vec<Levels
     for (index, family) in experiment.scenarios.iter().enumerate() {
         let place = format!("scenarios.{index}");
         let levels = levels(experiment, family).map_err(|message| wrong(&place, message))?;
-        for scenario in combinations(&levels) {
+        for levels in combinations(&levels) {
+            let scenario =
+                completed(levels.into_iter().map(|(key, level)| (key.to_owned(), level)).collect());
             impossible(&scenario).map_or(Ok(()), |why| Err(wrong(&place, why)))?;
             if !all.contains(&scenario) {
                 all.push(scenario);
@@ -146,16 +148,6 @@ fn listed(value: &Value) -> Vec<Level> {
         Value::Array(levels) => levels.iter().map(Level::of).collect(),
         one => vec![Level::of(one)],
     }
-}
-
-/// All combinations, without unused keys; the first key varies slowest.
-fn combinations(levels: &[(&'static str, Vec<Level>)]) -> Vec<Levels> {
-    let mut all = vec![Levels::default()];
-    for (key, levels) in levels {
-        let with_each = |head: Levels| levels.iter().map(move |level| head.with(key, level.clone()));
-        all = all.into_iter().flat_map(with_each).collect();
-    }
-    all.into_iter().map(completed).collect()
 }
 
 /// The scenario, without `record` if nothing is sealed or opened, and with the usual number of tickets.
