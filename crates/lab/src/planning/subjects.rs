@@ -1,10 +1,10 @@
 //! The subjects of an experiment on this machine, and the cells that they can run.
 
-use super::cell::{Cell, Levels};
+use super::cell::Cell;
 use super::planned_run::Stage;
 use crate::base::error::{ConfigError, LabError};
 use crate::experiment::options::RunOptions;
-use crate::experiment::{AGAIN, Experiment, Grammar};
+use crate::experiment::{Experiment, Grammar};
 use crate::found::ExperimentFile;
 use std::collections::BTreeMap;
 
@@ -49,17 +49,6 @@ pub trait Subjects: Grammar {
     fn overheads_ms(_found: &Self::Found) -> BTreeMap<String, u64> {
         BTreeMap::new()
     }
-}
-
-/// A subject's cells at these levels, the second of the A/A pair included, with ids that begin with `place`.
-pub(crate) fn with_pair(experiment: &Experiment, subject: &str, levels: &Levels, place: &str) -> Vec<Cell> {
-    let again = (experiment.aa.as_deref() == Some(subject)).then(|| format!("{subject}{AGAIN}"));
-    let names = [Some(subject.to_owned()), again].into_iter().flatten();
-    let cell = |name: String| {
-        let (id, subject) = (format!("{place}{name}"), subject.to_owned());
-        Cell { id, name, subject, levels: levels.clone() }
-    };
-    names.map(cell).collect()
 }
 
 /// A cell that could run.

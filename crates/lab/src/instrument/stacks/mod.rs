@@ -29,14 +29,14 @@ use crate::base::error::{ConfigError, LabError};
 use crate::experiment::metric::Metric;
 use crate::experiment::options::RunOptions;
 use crate::experiment::reader::{blame, directory_key};
-use crate::experiment::{Blame, Experiment, Grammar, Level, Levels};
+use crate::experiment::{AGAIN, Blame, Experiment, Grammar, Level, Levels};
 use crate::findings::foreign::taken;
 use crate::findings::judge::{Facts, Judge};
 use crate::found::{ExperimentFile, Folders};
 use crate::planning::cell::Cell;
 use crate::planning::plan::Plan;
 use crate::planning::planned_run::Stage;
-use crate::planning::subjects::{Candidate, Standing, Subjects, with_pair};
+use crate::planning::subjects::{Candidate, Standing, Subjects};
 use crate::running::guard::Guard;
 use crate::running::host::{allowed_cores, this_program};
 use crate::running::interrupt::Interrupt;
@@ -217,7 +217,10 @@ impl Subjects for Stacks {
                     Some(Some(why)) => Standing::Unable(why),
                 };
                 let is_shared = found.is_some_and(|found| found.description.is_shared(&scenario));
-                for cell in with_pair(experiment, &engine, &scenario, &format!("{}.", scenario.id())) {
+                let again = (experiment.aa.as_ref() == Some(&engine)).then(|| format!("{engine}{AGAIN}"));
+                for name in [Some(engine.clone()), again].into_iter().flatten() {
+                    let (id, levels) = (format!("{}.{name}", scenario.id()), scenario.clone());
+                    let cell = Cell { id, name, subject: engine.clone(), levels };
                     let remark = is_shared.then(|| SHARED.to_owned());
                     candidates.push(Candidate { cell, standing: standing.clone(), remark });
                 }
