@@ -6,7 +6,7 @@ mod words;
 pub use place::{key_at, line_at, offset_of};
 use std::fmt;
 use toml::de::DeTable;
-pub use words::{in_words, message_of, nearest};
+pub use words::{message_of, nearest};
 
 /// An invalid value, where it is and what was expected.
 #[derive(Debug, PartialEq, Eq)]

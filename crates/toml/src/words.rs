@@ -6,7 +6,7 @@ pub fn message_of(error: &toml::de::Error) -> String {
 }
 
 /// The message of a TOML or JSON parser without Rust's type names: `expected a list, found 5`.
-pub fn in_words(message: &str) -> String {
+fn in_words(message: &str) -> String {
     let message = message.replace('\n', ": ");
     if let Some(message) = with_nearest(&message) {
         return message;

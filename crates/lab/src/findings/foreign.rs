@@ -68,7 +68,7 @@ mod tests {
     fn a_machine_is_called_busy_where_more_than_one_run_in_ten_was_disturbed() {
         let label = |shares: &[Option<f64>]| Foreign::of(shares.iter().copied()).label();
         assert_eq!(label(&[]), None);
-        assert_eq!(label(&[None, None]), None, "older results do not report it");
+        assert_eq!(label(&[None, None]), None, "no system reported it");
         let mut runs = vec![Some(0.02); 10];
         runs[0] = Some(0.3);
         assert_eq!(label(&runs), None);
