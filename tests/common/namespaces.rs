@@ -3,7 +3,7 @@
 use super::peer;
 use std::path::Path;
 use std::sync::OnceLock;
-use weir_lab::running::process::allowed_cores;
+use weir_lab::running::host::allowed_cores;
 use weir_netem::{Kind, Net, Network, RelayPlace};
 
 /// Whether this machine supports network namespaces; prints the reason if not.

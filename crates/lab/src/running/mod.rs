@@ -3,7 +3,7 @@
 pub(crate) mod conduct;
 pub(crate) mod disturbance;
 pub mod guard;
-pub(crate) mod host;
+pub mod host;
 pub mod interrupt;
 pub mod measure;
 pub mod process;

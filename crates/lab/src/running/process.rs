@@ -5,7 +5,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open, waitid,
 };
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Deserialize;
 use std::fmt;
 use std::fs::File;
@@ -28,12 +28,6 @@ const TAIL_BYTES: u64 = 2000;
 
 /// The bytes of each log kept if the run failed.
 const KEPT_BYTES: u64 = 1 << 20;
-
-/// The allowed cores of this process.
-pub fn allowed_cores() -> io::Result<Vec<usize>> {
-    let set = sched_getaffinity(None)?;
-    Ok((0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect())
-}
 
 /// How to stop a process.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -340,6 +334,7 @@ fn tail(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::running::host::allowed_cores;
 
     const STOP: Stop = Stop { signal: StopSignal::Term, timeout_ms: 5000 };
     const LONG: Duration = Duration::from_secs(20);

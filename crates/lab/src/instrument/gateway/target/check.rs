@@ -8,9 +8,9 @@ use crate::instrument::gateway::ports::{MOST_SERVERS, Ports, first_look};
 use crate::instrument::gateway::template::Values;
 use crate::instrument::gateway::{Tls, issue_certificate, short_directory};
 use crate::running::guard::Guard;
-use crate::running::host::this_program;
+use crate::running::host::{allowed_cores, this_program};
 use crate::running::interrupt::Interrupt;
-use crate::running::process::{Process, Stop, StopSignal, Waited, allowed_cores};
+use crate::running::process::{Process, Stop, StopSignal, Waited};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -115,7 +115,7 @@ pub(crate) fn run_check(
 ) -> Result<Accepted, String> {
     let program = command.first().map_or("", String::as_str);
     let failed = |error: std::io::Error| format!("{program}: {error}");
-    let cores = allowed_cores().map_err(failed)?;
+    let cores = allowed_cores().map_err(|error| error.to_string())?;
     let mut process = Process::start(name, command, &cores, directory).map_err(failed)?;
     guard.watch(process.pid());
     let waited = process.wait(TIMEOUT, interrupt);
