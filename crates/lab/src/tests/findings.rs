@@ -176,7 +176,9 @@ fn requests_have_no_figures_of_handshakes() {
 /// make a target that hangs look better the shorter the timeout is.
 #[test]
 fn a_p99_that_is_a_lower_bound_is_not_compared() {
-    let censor: Spoil = |load| load.response.censored_from_us = load.response.p99_us;
+    let censor: Spoil = |load| {
+        (load.response.censored, load.response.censored_from_us) = (1, load.response.p99_us);
+    };
     let executor = MockExecutor { spoil: Some(("b002", censor)), ..MockExecutor::new(&COSTS) };
     let world = world_of(executor, |experiment| experiment.stop = Stop::Blocks(12));
     let (found, ratio, note) = verdict(&world, "fast", Mode::H1cH1c, Load::EqualRate, Metric::P99Us);

@@ -11,6 +11,7 @@ use crate::planning::cell::Cell;
 use crate::stats::histogram::Latencies;
 use crate::store::run::Run;
 use std::collections::BTreeMap;
+use weir_load::figures::is_lower_bound;
 use weir_load::plural;
 use weir_load::result::{Cost, Latency, Limit, LoadResult};
 
@@ -120,7 +121,7 @@ pub(super) fn summarise(
     };
     let percentile = |quantile: f64| {
         let value = latencies(valid)?.quantile_us(quantile);
-        value.filter(|_| !results(valid).any(|load| is_lower_bound(&load.response, value)))
+        value.filter(|us| !results(valid).any(|load| is_lower_bound(&load.response, *us)))
     };
     let is_known = || !results(valid).any(|load| has_censored(&load.response));
     match metric {
@@ -243,7 +244,7 @@ pub(super) fn without_value(metric: Metric, target: &str, runs: &[&Run<Seen>]) -
         |what, bounds| format!("the {what} of {target} is only a lower bound in {bounds} of {all} runs");
     let percentile = |name, of: &dyn Fn(&Latency) -> Option<f64>| {
         let few = |few| format!("{few} of {all} runs of {target} have too few samples for a {name}");
-        let bounds = count(&|response| is_lower_bound(response, of(response)));
+        let bounds = count(&|response| of(response).is_some_and(|us| is_lower_bound(response, us)));
         bounds
             .map(|bounds| bound(name, bounds))
             .or_else(|| count(&|response| of(response).is_none()).map(few))
@@ -269,11 +270,6 @@ pub(super) const HANDSHAKE_ONLY: &str = "handshake-only";
 /// Whether connections carry requests; if not, their rate and cost are those of handshakes.
 fn has_requests(load: &LoadResult) -> bool {
     load.asked.requests_per_connection != HANDSHAKE_ONLY
-}
-
-/// Whether a percentile falls among censored samples: timeouts, arrivals never sent.
-fn is_lower_bound(latency: &Latency, percentile: Option<f64>) -> bool {
-    latency.censored_from_us.zip(percentile).is_some_and(|(from, percentile)| from <= percentile)
 }
 
 /// Whether some samples are lower bounds: then their mean is one too.
