@@ -1,4 +1,4 @@
-//! A JSON value as its leaves.
+//! JSON values as text: the leaves of an object, the name of a variant.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,6 +9,12 @@ pub(crate) fn leaves(value: &impl Serialize) -> BTreeMap<String, String> {
     let mut leaves = BTreeMap::new();
     flatten(String::new(), &serde_json::to_value(value).unwrap_or_default(), &mut leaves);
     leaves
+}
+
+/// The name of an enum's variant; empty for another value.
+pub(crate) fn name(variant: impl Serialize) -> String {
+    let value = serde_json::to_value(variant).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
 }
 
 fn flatten(key: String, value: &Value, leaves: &mut BTreeMap<String, String>) {

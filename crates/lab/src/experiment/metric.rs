@@ -1,5 +1,6 @@
 //! The metrics: each run has one value of each.
 
+use crate::base::leaves::name;
 use crate::stats::Better;
 use serde::de::IntoDeserializer as _;
 use serde::{Deserialize, Serialize};
@@ -195,7 +196,7 @@ impl Metric {
 
     /// Its name in files, such as `p99_us`.
     pub fn key(self) -> String {
-        serde_json::to_value(self).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
+        name(self)
     }
 
     /// Whether its value depends on the offered rate.

@@ -1,7 +1,9 @@
 //! Build tools: installers and compilers, which run for seconds or minutes and are killed with all their children.
 
+use crate::base::error::LabError;
 use crate::running::guard::Guard;
 use crate::running::interrupt::Interrupt;
+use crate::running::progress::note;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -9,9 +11,6 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
-
-use crate::base::error::LabError;
-use crate::running::progress::note;
 
 /// The polling interval of a running tool.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -36,6 +35,11 @@ pub(crate) fn run(mut tool: Command, interrupt: &Interrupt, guard: &Guard) -> io
         }
         std::thread::sleep(INTERVAL);
     }
+}
+
+/// The jobs of a tool on all allowed cores.
+pub(crate) fn jobs() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Waits for the lock to make `what` in a directory shared by checkouts; dropping the returned file releases it.

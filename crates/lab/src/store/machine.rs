@@ -4,7 +4,6 @@ use crate::doctor::{Finding, Hardware};
 use crate::planning::placement::Placement;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The machine, the programs and their placement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,11 +40,10 @@ impl Machine {
 
     /// Reads this machine in no time; [`crate::doctor::examine`] takes longer and is left to the caller.
     pub fn read(allowed: &[usize]) -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
             hardware: Hardware::read(),
             cores: allowed.to_vec(),
-            started_unix: now.map_or(0, |since| since.as_secs()),
+            started_unix: super::now(),
             ..Self::default()
         }
     }

@@ -238,8 +238,12 @@ pub(crate) fn stored(path: &Path, message: String) -> LabError {
 
 /// The default directory for results of `name`: `out/NAME-YYYYMMDD-HHMMSS`, in UTC.
 pub fn default_directory(name: &str) -> PathBuf {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    Path::new("out").join(format!("{name}-{}", stamp(seconds)))
+    Path::new("out").join(format!("{name}-{}", stamp(now())))
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// `YYYYMMDD-HHMMSS` of a UNIX time.

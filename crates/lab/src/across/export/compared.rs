@@ -3,6 +3,7 @@
 use super::junit::{Case, Outcome};
 use super::{Table, further, junit, markdown, number, values};
 use crate::across::Across;
+use crate::base::leaves::name;
 use weir_report::text::short;
 
 /// Two results, in formats for other programs.
@@ -16,7 +17,6 @@ impl Compared<'_> {
     /// One row for each change.
     pub fn csv(&self) -> String {
         let rows = self.0.changes.iter().map(|one| {
-            let weight = serde_json::to_value(one.ratio.weight).unwrap_or_default();
             vec![
                 one.cell.clone(),
                 one.target.clone(),
@@ -41,7 +41,7 @@ impl Compared<'_> {
                 number(one.ratio.p_adjusted),
                 one.blocks_a.to_string(),
                 one.blocks_b.to_string(),
-                weight.as_str().unwrap_or_default().into(),
+                name(one.ratio.weight),
                 one.ratio.verdict.to_string(),
                 number(one.ratio.note.as_ref()),
             ]

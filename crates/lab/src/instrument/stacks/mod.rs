@@ -42,6 +42,7 @@ use crate::running::host::{allowed_cores, this_program};
 use crate::running::interrupt::Interrupt;
 use crate::running::measure::{Executor, Measure, Request};
 use crate::running::progress::note;
+use crate::running::tool;
 use crate::store::Store;
 use crate::store::machine::Machine;
 use crate::store::profiles::Profiled;
@@ -309,14 +310,13 @@ impl Measure for Stacks {
     /// Builds the engines that are not built yet.
     fn make_ready(engines: &mut Engines, plan: &Plan, interrupt: &Interrupt) -> Result<(), LabError> {
         let guard = Guard::start(&this_program()?)?;
-        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         let variant = |cell: &Cell| {
             Some((cell.subject.clone(), engines.present.get(&cell.subject)?.variant(&cell.levels)))
         };
         let needed: BTreeSet<(String, Variant)> = plan.cells.iter().filter_map(variant).collect();
         for (name, variant) in &needed {
             let Some(engine) = engines.present.get(name) else { continue };
-            let Err(error) = engine.build(variant, jobs, interrupt, &guard) else { continue };
+            let Err(error) = engine.build(variant, tool::jobs(), interrupt, &guard) else { continue };
             if interrupt.is_set() {
                 return Err(error);
             }

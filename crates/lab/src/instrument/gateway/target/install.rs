@@ -14,7 +14,6 @@ use crate::running::interrupt::Interrupt;
 use crate::running::progress::note;
 use crate::running::tool;
 use std::io;
-use std::num::NonZero;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::Instant;
@@ -72,18 +71,13 @@ pub(crate) fn install_wanted(
             continue;
         };
         let guard = Guard::start(&this_program()?)?;
-        match build(target, install, cores(), interrupt, &guard) {
+        match build(target, install, tool::jobs(), interrupt, &guard) {
             Ok(()) => is_any_here = true,
             Err(error) if interrupt.is_set() => return Err(error),
             Err(error) => note(format_args!("{error}\n{name}: skipped; the others are measured")),
         }
     }
     Ok(is_any_here)
-}
-
-/// The cores for a script.
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// Runs the script of a target, one at a time on this machine.

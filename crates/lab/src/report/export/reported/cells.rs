@@ -1,6 +1,6 @@
 //! The cells and comparisons of a result, in each format.
 
-use super::row::{Cells, Compared, judged, name, row};
+use super::row::{Cells, Compared, judged, row};
 use crate::experiment::metric::Metric;
 use crate::findings::comparison::Comparison;
 use crate::findings::results::Results;
@@ -72,7 +72,7 @@ fn rows(found: &CellSummary) -> Vec<Vec<String>> {
     let with_value = |(metric, value): (&Metric, &Value)| {
         let mut fields = fields();
         fields.extend([
-            ("metric", name(metric)),
+            ("metric", metric.key()),
             ("unit", metric.unit().into()),
             ("value", number(Some(value.value))),
             ("low", number(value.low)),
@@ -135,7 +135,7 @@ pub(super) fn compared<I: Shown>(one: &Comparison, results: &Results<I>) -> Comp
     fields.extend([
         ("name", number(one.factor.as_ref())),
         ("target", one.target.clone()),
-        ("metric", name(one.metric)),
+        ("metric", one.metric.key()),
         ("against", one.baseline.clone()),
     ]);
     fields.extend(judged(&one.ratio, one.blocks, one.remark.as_ref()));

@@ -1,6 +1,7 @@
 //! The export of claims, which are alike in both kinds of results.
 
-use super::row::{name, row};
+use super::row::row;
+use crate::base::leaves::name;
 use crate::findings::claims::{ClaimVerdict, Finding};
 use crate::report::export::junit::{Case, Outcome};
 use crate::report::export::{Table, number};

@@ -1,9 +1,9 @@
 //! The exported parts of cells and comparisons, and the rows of the CSV.
 
+use crate::base::leaves::name;
 use crate::report::export::junit::Case;
 use crate::report::export::{Table, number};
 use crate::stats::verdict::Ratio;
-use serde::Serialize;
 
 /// The cells in each format.
 #[derive(Clone, Debug, Default)]
@@ -72,10 +72,4 @@ pub(super) fn judged(ratio: &Ratio, blocks: u32, remark: Option<&String>) -> [(&
         ("verdict", ratio.verdict.to_string()),
         ("note", number(ratio.note.as_ref().or(remark))),
     ]
-}
-
-/// The JSON name of a metric or a weight.
-pub(super) fn name(of: impl Serialize) -> String {
-    let value = serde_json::to_value(of).unwrap_or_default();
-    value.as_str().unwrap_or_default().to_owned()
 }
