@@ -116,6 +116,11 @@ impl Metric {
         )
     }
 
+    /// Whether duets decide a claim on it: they measure it, or the CPU time that stands for it.
+    pub(crate) fn is_decided_in_duets(self) -> bool {
+        self.is_of_duets() || self.by_cpu().is_some()
+    }
+
     /// The metric by CPU clocks that stands for this one in duets, and whether it is its inverse: the rate of a full
     /// core is 1 s over the CPU time of a request.
     pub(crate) fn by_cpu(self) -> Option<(Self, bool)> {

@@ -1,6 +1,7 @@
 //! The runs of a block, and their order.
 
-use crate::experiment::Layout;
+use crate::experiment::metric::Metric;
+use crate::experiment::{Claim, Layout};
 use crate::planning::cell::{Cell, Levels};
 use crate::planning::counterpart::counterparts;
 use crate::planning::plan::{Plan, Turn};
@@ -50,19 +51,30 @@ pub(crate) fn groups<'a>(plan: &Plan, turns: &'a [Turn]) -> Vec<&'a [Turn]> {
     turns.chunk_by(is_one_group).collect()
 }
 
-/// Each cell with each of its counterparts, no pair twice.
+/// Each cell with each of its counterparts, and with those of the claims on it; no pair twice.
 pub(crate) fn duets(plan: &Plan) -> Vec<Slot<'_>> {
     let cells: Vec<&Cell> = plan.cells.iter().collect();
     let mut seen = BTreeSet::new();
     let mut duets = Vec::new();
     for (index, cell) in cells.iter().enumerate() {
-        for other in counterparts(plan, &cells, cell) {
-            if seen.insert((index.min(other.index), index.max(other.index))) {
-                duets.push(vec![*cell, cells[other.index]]);
+        let compared = counterparts(plan, &cells, cell).into_iter().map(|counterpart| counterpart.index);
+        for other in compared.chain(of_claims(plan, &cells, cell)) {
+            if seen.insert((index.min(other), index.max(other))) {
+                duets.push(vec![*cell, cells[other]]);
             }
         }
     }
     duets
+}
+
+/// The cells that claims compare this one with by a metric that duets measure.
+fn of_claims(plan: &Plan, cells: &[&Cell], cell: &Cell) -> Vec<usize> {
+    let is_of_duets = |claim: &&Claim| claim.metric.is_some_and(Metric::is_decided_in_duets);
+    let claims = plan.experiment.claims.iter().filter(is_of_duets);
+    let is_meant = |claim: &&Claim| !cell.is_again() && claim.not_testable.is_none() && cell.has(&claim.cell);
+    let levels = claims.filter(is_meant).filter_map(|claim| claim.against.as_ref());
+    let other = |levels: &Levels| cells.iter().position(|other| cell.is_but_for(other, levels));
+    levels.filter(|levels| !cell.has(levels)).filter_map(other).collect()
 }
 
 /// Whether cells also run alone in a block, if this many of all blocks have that: spread evenly.
