@@ -12,6 +12,7 @@ pub mod harness;
 
 mod admin;
 mod config;
+mod deadlines;
 mod downstream;
 mod drain;
 mod exchange;

@@ -1,15 +1,12 @@
 //! A client's connection.
 
-mod body_deadlines;
 mod frontend;
-mod rate_meter;
 mod wait;
 
-pub(crate) use crate::config::{LEAST_BUFFER, MAX_PENDING, MinRates};
-pub(crate) use body_deadlines::{BodyDeadlines, BodyProgress, Cause, Slow};
+pub(crate) use crate::config::{LEAST_BUFFER, MAX_PENDING};
 pub(crate) use frontend::{Frontend, Preface};
-pub(crate) use wait::Wait;
 
+use crate::deadlines::{BodyDeadlines, Cause};
 use crate::heads::forwarded::Proxy;
 use crate::heads::rewrite;
 use crate::keys::{ClientId, ExchangeId, TunnelId};
@@ -54,9 +51,9 @@ pub(crate) struct Client<S> {
     /// The client has closed its sending side. It may still be waiting for a response.
     pub ended: bool,
     pub timer: Timer<Cause>,
-    /// The limits on bodies in transit, in either direction.
+    /// The limits on a response whose exchange is over, while the client reads its last bytes.
     pub body_deadlines: Option<Box<BodyDeadlines>>,
-    /// Bytes moved since the deadline was last updated.
+    /// Bytes of a tunnel or of the last response moved since the deadline was last updated.
     pub moved: bool,
     pub handshake: Handshake,
     /// The connection is in the list of those to settle at the turn's end.

@@ -7,6 +7,7 @@ mod held;
 mod interims;
 mod line;
 mod step;
+mod timing;
 
 pub(crate) use crate::observe::Times;
 pub(crate) use body::{Body, Trailers};
@@ -16,8 +17,10 @@ pub(crate) use held::{HeldBody, HeldHead, SentBody};
 pub(crate) use interims::Interims;
 pub(crate) use line::RequestLine;
 pub(crate) use step::{Event, Head, HeadStep, Step};
+pub(crate) use timing::ExchangeTimer;
 
 use crate::config::Policy;
+use crate::deadlines::BodyDeadlines;
 use crate::heads::ids::RequestIds;
 use crate::keys::{ClientId, ServerId, ServiceId, UpstreamId};
 use crate::mirror::Copied;
@@ -25,10 +28,8 @@ use crate::observe::access::Entry;
 use crate::plan::Plan;
 use std::borrow::Cow;
 use std::rc::Rc;
-use std::time::Instant;
 use weir_http::Method;
 use weir_http1::{Limits, Version};
-use weir_reactor::{Timer, Wheel};
 
 /// An exchange, from the request's complete head to the response's last byte.
 #[derive(Debug)]
@@ -62,8 +63,12 @@ pub(crate) struct Exchange {
     /// A server may process the request twice, so the gateway may send it again after bytes of it were sent.
     pub is_repeatable: bool,
     pub times: Times,
-    /// The timer of the exchange's total timeout, if it has one.
-    pub timer: Option<Box<Timer<Overdue>>>,
+    /// The timer, once it has had a deadline.
+    pub timer: Option<Box<ExchangeTimer>>,
+    /// The limits on bodies in transit, in either direction.
+    pub body_deadlines: Option<Box<BodyDeadlines>>,
+    /// Bytes moved since the deadline was last updated.
+    pub moved: bool,
     /// Method and target for the log.
     pub line: RequestLine,
     /// The configuration at the exchange's start, and the index of its route there.
@@ -105,10 +110,6 @@ pub(crate) enum Stage {
     Forwarding,
 }
 
-/// The exchange exceeded its total timeout: the only cause of its timer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Overdue;
-
 /// One attempt of a request, on one upstream connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempt {
@@ -138,31 +139,10 @@ impl Exchange {
         self.plan.policy_of(self.route)
     }
 
-    /// Whether the client should send more of the body: it awaits no `100 Continue`, and the server still takes the
-    /// body.
-    pub(crate) fn wants_body(&self) -> bool {
-        let is_refused = !self.response.is_awaiting() && self.status >= 300;
-        matches!(self.request, RequestHalf::Forwarding(_)) && !self.awaits_continue && !is_refused
-    }
-
-    /// The end of its total timeout, if it has one.
-    #[inline]
-    pub(crate) fn limit(&self) -> Option<Instant> {
-        self.policy().timeouts.exchange.map(|within| self.times.head + within)
-    }
-
     /// Whether the request may be sent a second time.
     #[inline]
     pub(crate) fn is_kept(&self) -> bool {
         self.head.is_some()
-    }
-
-    /// Removes its timer from the wheel.
-    #[inline]
-    pub(crate) fn cancel_timer(&mut self, wheel: &mut Wheel) {
-        if let Some(mut timer) = self.timer.take() {
-            timer.cancel(wheel);
-        }
     }
 
     /// Whether the client's connection persists if this exchange ends early: the gateway has read the whole request,

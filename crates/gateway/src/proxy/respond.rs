@@ -173,7 +173,7 @@ impl<N: Net> Flow<'_, N> {
                 if let Some(seconds) = head.idle_timeout {
                     upstream.life.keep_alive_hint = Some(Duration::from_secs(seconds.into()));
                 }
-                if let Some(body_deadlines) = &mut client.body_deadlines {
+                if let Some(body_deadlines) = &mut exchange.body_deadlines {
                     body_deadlines.response_begins();
                 }
                 let cookie = match exchange.sets_cookie {
@@ -234,6 +234,7 @@ impl<N: Net> Flow<'_, N> {
         client.request_is_over();
         // This exchange's limits apply to the output that the client has not read yet.
         let is_special = exchange.policy().has_own_response_limits || !Rc::ptr_eq(&exchange.plan, &core.plan);
+        client.body_deadlines = exchange.body_deadlines.take();
         if is_special || client.body_deadlines.is_some() {
             let limits_of = Some((Rc::clone(&exchange.plan), Some(exchange.route)));
             client.body_deadlines.get_or_insert_default().limits_of = limits_of;

@@ -71,7 +71,7 @@ impl<N: Net> Flow<'_, N> {
     /// Forwards the part of the request's body in `input[at..]`. Errors: the reason to end the exchange, and the length
     /// of the part.
     pub(crate) fn take_body(mut self, input: &mut [u8], at: usize) -> Result<Taken, (Reason, usize)> {
-        let Self { exchange, client, upstream, core, .. } = &mut self;
+        let Self { exchange, upstream, core, .. } = &mut self;
         let (mut is_direct, mut is_lost) = (false, false);
         let Exchange { request, head, sent_body, copy, .. } = &mut **exchange;
         let taken = match request {
@@ -120,7 +120,7 @@ impl<N: Net> Flow<'_, N> {
             exchange.times.sent = Some(core.net.now());
             upstream.moved = true;
         }
-        client.moved |= bytes > 0;
+        exchange.moved |= bytes > 0;
         let is_complete = is_done && exchange.copy.is_some();
         self.touch_upstream();
         Ok(Taken { bytes, is_complete })

@@ -26,11 +26,11 @@ impl<N: Net> Worker<N> {
         if exchange.awaits_continue {
             client.transport.stage(&mut core.wire).extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
-        client.moved = true;
         let decoder = BodyDecoder::new(framing, &client.frontend.limits);
         let policy = exchange.policy();
         let (most, max_body) = (policy.request_buffer, policy.max_body);
         exchange.awaits_continue = false;
+        exchange.moved = true;
         exchange.stage =
             Stage::Holding(Box::new(HeldBody { body: Vec::new(), decoder, most, max_body, passed: 0 }));
         self.touch_client(client_id);
@@ -44,7 +44,6 @@ impl<N: Net> Worker<N> {
             self.broken(id, "a client without its exchange");
             return 0;
         };
-        let client_id = exchange.client;
         let Stage::Holding(held) = &mut exchange.stage else { return 0 };
         let taken = match held.take(input) {
             Ok(taken) => taken,
@@ -54,10 +53,8 @@ impl<N: Net> Worker<N> {
             }
         };
         exchange.received = held.passed;
+        exchange.moved = true;
         let (is_too_large, is_due) = (held.passed > held.max_body, held.is_due());
-        if let Some(client) = self.clients.get_mut(client_id) {
-            client.moved = true;
-        }
         if is_too_large {
             self.end_exchange(id, Reason::BodyTooLarge);
         } else if is_due {

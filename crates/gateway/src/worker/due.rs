@@ -1,8 +1,9 @@
 //! Timers that are due.
 
 use super::Worker;
-use crate::downstream::{Cause, Phase, Slow, Wait};
-use crate::exchange::{Event, Exchange};
+use crate::deadlines::{Cause, Limit, Wait};
+use crate::downstream::Phase;
+use crate::exchange::Event;
 use crate::keys::{ClientId, ExchangeId, UpstreamId};
 use crate::mirror::Fate;
 use crate::reason::Reason;
@@ -14,18 +15,16 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         let now = self.core.net.now();
         let Some(why) = client.timer.due(now, self.core.net.wheel(), id.key()) else { return };
-        if matches!(why, Cause::Waited(Wait::Response) | Cause::Slow(Slow::ResponseRate)) {
-            // The poller reports a writable socket only once a third of its buffer is free; a slow client may have read
-            // less.
+        if is_for_reading(why) {
             self.push_client(id);
         }
         let why = match why {
             Cause::Waited(why) => why,
-            Cause::Slow(_) => return self.slow_client_due(id),
+            Cause::Limit(_) => return self.slow_client_due(id),
         };
         let Some(client) = self.clients.get(id) else { return };
         let (phase, moved) = (client.phase, client.moved && why.is_refreshed_by_progress());
-        if moved || self.client_wait(id) != Some(why) {
+        if moved || client.wait() != Some(why) {
             // The client has made progress or changed its state; the end of the turn sets the timer anew.
             return self.touch_client(id);
         }
@@ -49,16 +48,6 @@ impl<N: Net> Worker<N> {
                 None => self.cut(id),
             },
             (Wait::Handshake, _) => self.give_up_handshake(id, &Reason::HandshakeTimeout),
-            (Wait::Body, Phase::Exchange(exchange)) => {
-                let upstream = self.exchanges.get(exchange).and_then(Exchange::upstream);
-                let taken = upstream
-                    .and_then(|upstream| self.upstreams.get(upstream))
-                    .is_none_or(|upstream| upstream.transport.pending() == 0);
-                self.end_exchange(
-                    exchange,
-                    if taken { Reason::BodyTimeout } else { Reason::UpstreamTimeout },
-                );
-            }
             (why, _) => match why.reason() {
                 Some(reason) => self.end(id, reason),
                 None => self.cut(id),
@@ -67,13 +56,45 @@ impl<N: Net> Worker<N> {
         self.touch_client(id);
     }
 
-    /// Ends an exchange that has exceeded its time limit.
+    /// Ends an exchange whose timer has fired, unless bytes that extend the deadline have moved meanwhile.
     pub(super) fn exchange_due(&mut self, id: ExchangeId) {
-        let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let now = self.core.net.now();
-        let timer = exchange.timer.as_mut();
-        if timer.and_then(|timer| timer.due(now, self.core.net.wheel(), id.key())).is_some() {
-            self.end_exchange(id, Reason::ExchangeTimeout);
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let client = exchange.client;
+        let timer = exchange.timer.as_mut().map(|timer| &mut timer.timer);
+        let Some(why) = timer.and_then(|timer| timer.due(now, self.core.net.wheel(), id.key())) else {
+            return;
+        };
+        if is_for_reading(why) {
+            self.push_client(client);
+        }
+        if let Some(reason) = self.is_overdue(id, why) {
+            self.end_exchange(id, reason);
+        }
+        self.touch_client(client);
+    }
+
+    /// The reason for ending an exchange whose deadline has passed; `None` if it has another deadline by now.
+    fn is_overdue(&mut self, id: ExchangeId, why: Cause) -> Option<Reason> {
+        let wait = match why {
+            Cause::Waited(wait) => wait,
+            Cause::Limit(_) => {
+                let (at, limit) = self.exchange_limit(id)?;
+                return (at <= self.core.net.now()).then(|| limit.reason());
+            }
+        };
+        let exchange = self.exchanges.get(id)?;
+        let pending = self.clients.get(exchange.client)?.transport.pending() > 0;
+        let has_moved = exchange.moved && wait.is_refreshed_by_progress();
+        if has_moved || exchange.wait(pending) != Some(wait) {
+            return None;
+        }
+        let upstream = exchange.upstream().and_then(|upstream| self.upstreams.get(upstream));
+        match upstream {
+            Some(upstream) if wait == Wait::Body && upstream.transport.pending() > 0 => {
+                Some(Reason::UpstreamTimeout)
+            }
+            _ => wait.reason(),
         }
     }
 
@@ -102,4 +123,10 @@ impl<N: Net> Worker<N> {
             (Use::Closing, _) | (_, None) => self.drop_upstream(id),
         }
     }
+}
+
+/// Whether a client that has read too little is overdue. The poller reports a writable socket only once a third of its
+/// buffer is free, and the client may have read less.
+fn is_for_reading(why: Cause) -> bool {
+    matches!(why, Cause::Waited(Wait::Response) | Cause::Limit(Limit::ResponseRate))
 }

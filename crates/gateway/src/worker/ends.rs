@@ -260,6 +260,7 @@ impl<N: Net> Worker<N> {
         if let Some(client) = self.clients.get_mut(exchange.client) {
             has_given_up = client.ended;
             client.phase = Phase::Head { started: false };
+            client.body_deadlines = exchange.body_deadlines.take();
         }
         exchange.cancel_timer(self.core.net.wheel());
         if exchange.copy.is_some() {

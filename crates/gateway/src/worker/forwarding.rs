@@ -3,7 +3,8 @@
 use super::Worker;
 use super::attempts::Unavailable;
 use crate::config::document::{Retries, Retry};
-use crate::exchange::{Attempt, Overdue};
+use crate::deadlines::Cause;
+use crate::exchange::Attempt;
 use crate::keys::ExchangeId;
 use crate::proxy::{Taken, send_request, upgrade};
 use crate::reason::Reason;
@@ -124,7 +125,7 @@ impl<N: Net> Worker<N> {
             false => core.give_back_head(held),
         }
         exchange.attempt = Some(attempt);
-        client.moved = true;
+        exchange.moved = true;
         client.touch(exchange.client, &mut core.touched.clients);
         upstream.used_for = Use::Exchange(id);
         upstream.moved = true;
@@ -140,10 +141,9 @@ impl<N: Net> Worker<N> {
     #[cold]
     pub(super) fn limit(&mut self, id: ExchangeId) {
         if let Some(exchange) = self.exchanges.get_mut(id)
-            && let Some(at) = exchange.limit()
+            && let Some((at, total)) = exchange.total()
         {
-            let timer = exchange.timer.get_or_insert_default();
-            timer.set(at, Overdue, self.core.net.wheel(), id.key());
+            exchange.set_timer(Some((at, Cause::Limit(total))), self.core.net.wheel(), id.key());
         }
     }
 

@@ -6,9 +6,11 @@ use super::handshakes::{EventSource, Handshakes};
 use super::local::{LocalResponse, stopped};
 use crate::config::document::{HalfClose, Underscores};
 use crate::config::{Action, Route};
+use crate::deadlines::BodyDeadlines;
 use crate::downstream::{Client, Handshake, MAX_PENDING, Phase};
 use crate::exchange::{
-    Body, Event, Exchange, Interims, RequestHalf, RequestLine, ResponseHalf, Stage, Times, Trailers,
+    Body, Event, Exchange, ExchangeTimer, Interims, RequestHalf, RequestLine, ResponseHalf, Stage, Times,
+    Trailers,
 };
 use crate::heads::origin::origin;
 use crate::keys::{ClientId, ServiceId};
@@ -93,11 +95,14 @@ impl<N: Net> Worker<N> {
     fn response_moved(&mut self, id: ClientId) {
         let Some(client) = self.clients.get(id) else { return };
         let (upstream, answering) = match client.phase {
-            Phase::Exchange(exchange) => match self.exchanges.get(exchange) {
-                Some(exchange) => match exchange.upstream() {
-                    Some(upstream) => (upstream, !exchange.response.is_awaiting()),
-                    None => return,
-                },
+            Phase::Exchange(exchange) => match self.exchanges.get_mut(exchange) {
+                Some(exchange) => {
+                    exchange.moved = true;
+                    match exchange.upstream() {
+                        Some(upstream) => (upstream, !exchange.response.is_awaiting()),
+                        None => return,
+                    }
+                }
                 None => return,
             },
             Phase::Tunnel(tunnel) => match self.tunnels.get(tunnel) {
@@ -198,18 +203,13 @@ impl<N: Net> Worker<N> {
 
     /// A request head is complete: begins its exchange, or rejects it. `before`: the request's earlier exchange, if a
     /// reload makes it need another route.
-    pub(super) fn begin(&mut self, id: ClientId, buf: &[u8], before: Option<&Exchange>) {
+    pub(super) fn begin(&mut self, id: ClientId, buf: &[u8], before: Option<&mut Exchange>) {
         let core = &self.core;
         let head = &core.request;
         if head.method == Method::Connect {
             return self.refuse(id, buf, Reason::ConnectMethod, None);
         }
         let Some(client) = self.clients.get_mut(id) else { return };
-        if before.is_none()
-            && let Some(body_deadlines) = &mut client.body_deadlines
-        {
-            body_deadlines.request_begins();
-        }
         if client.is_trusted {
             client.client_address = origin(head, buf, client.peer, &client.frontend);
         }
@@ -257,6 +257,7 @@ impl<N: Net> Worker<N> {
             }
         };
         let Some(service) = service else { return self.broken_client(id, "a route without its service") };
+        let is_again = before.is_some();
         let mut exchange = exchange(id, client, core, buf, (&plan, route, found), service, before);
         let is_held =
             found.policy.request_buffer > 0 && !exchange.was_held && !core.request.framing.is_empty();
@@ -268,7 +269,7 @@ impl<N: Net> Worker<N> {
         }
         match is_held {
             true => self.hold(exchange),
-            false => self.start(exchange, before.is_some()),
+            false => self.start(exchange, is_again),
         }
     }
 
@@ -347,16 +348,22 @@ pub(super) fn input<N: Net>(
 #[inline]
 fn exchange<N: Net>(
     id: ClientId,
-    client: &Client<N::Socket>,
+    client: &mut Client<N::Socket>,
     core: &Core<N>,
     buf: &[u8],
     (plan, route, found): (&Rc<Plan>, usize, &Route),
     service: ServiceId,
-    before: Option<&Exchange>,
+    mut before: Option<&mut Exchange>,
 ) -> Exchange {
     let head = &core.request;
     let now = core.net.now();
-    let was_held = before.is_some_and(|before| before.was_held);
+    let body_deadlines = match &mut before {
+        Some(before) => before.body_deadlines.take(),
+        // The client may still be reading the previous response.
+        None => client.body_deadlines.take().map(BodyDeadlines::for_next_request),
+    };
+    let waits = before.as_mut().and_then(|before| before.timer.take()?.waits);
+    let was_held = before.as_ref().is_some_and(|before| before.was_held);
     let request = match head.framing.is_empty() {
         true => RequestHalf::Done { passed_on: true },
         false => {
@@ -387,8 +394,10 @@ fn exchange<N: Net>(
         sent_body: None,
         is_repeatable: false,
         ids: None,
-        times: Times::new(client.accepted, before.map_or(now, |before| before.times.head), now),
-        timer: None,
+        times: Times::new(client.accepted, before.as_ref().map_or(now, |before| before.times.head), now),
+        timer: waits.map(|waits| Box::new(ExchangeTimer { waits: Some(waits), ..ExchangeTimer::default() })),
+        body_deadlines,
+        moved: false,
         line: RequestLine::of(head, buf),
         plan: Rc::clone(plan),
         route,
@@ -399,7 +408,7 @@ fn exchange<N: Net>(
         asked: None,
         sets_cookie: false,
         status: 0,
-        received: before.map_or(0, |before| before.received),
+        received: before.as_ref().map_or(0, |before| before.received),
         retries: 0,
         copy: None,
         entry: core.access.as_ref().map(|_| Box::new(Entry::of(head, buf))),

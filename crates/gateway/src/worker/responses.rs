@@ -65,7 +65,7 @@ impl<N: Net> Worker<N> {
                 let Some(mut flow) = self.flow(exchange) else {
                     return self.broken(exchange, "a request without its connections");
                 };
-                flow.client.moved = true;
+                flow.exchange.moved = true;
                 flow.touch_client();
                 match (connected, flow.upstream.transport.is_open()) {
                     (false, _) => {}

@@ -1,7 +1,8 @@
 //! Room for new connections: the worker closes idle ones, and pauses its listeners while there is no room.
 
 use super::{Control, Worker};
-use crate::downstream::{Cause, Client, Wait};
+use crate::deadlines::{Cause, Wait};
+use crate::downstream::Client;
 use crate::keys::{ClientId, ServerId, UpstreamId};
 use crate::limits::{Descriptor, EXHAUSTED, Exhausted, Kind};
 use std::io;

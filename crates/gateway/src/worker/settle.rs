@@ -1,7 +1,8 @@
 //! The end of a turn: each touched connection sends its output, and its interest and deadline follow from its state.
 
 use super::{Core, Worker};
-use crate::downstream::{Cause, Client, Handshake, LEAST_BUFFER, MAX_PENDING, Phase, Upward, Wait};
+use crate::deadlines::{Cause, Wait};
+use crate::downstream::{Client, Handshake, LEAST_BUFFER, MAX_PENDING, Phase, Upward};
 use crate::exchange::{Exchange, Stage};
 use crate::keys::{ClientId, TunnelId, UpstreamId};
 use crate::mirror::Fate;
@@ -67,19 +68,25 @@ impl<N: Net> Worker<N> {
             self.lose_client(id, fault);
             return true;
         }
-        let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
+        let (exchange_id, pending) = (client.exchange(), client.transport.pending() > 0);
+        let exchange = exchange_id.and_then(|exchange| self.exchanges.get(exchange));
         if exchange.is_some_and(|exchange| !exchange.request.is_done()) {
             return false;
         }
-        let watched = watch_client(id, client, exchange, None, Upward::Complete, &mut self.core);
+        let is_timed = exchange.is_some_and(|exchange| exchange.is_timed(pending));
+        let watched = watch_client(id, client, None, Upward::Complete, &mut self.core);
         self.watched(id, watched);
+        if let Some(exchange) = exchange_id.filter(|_| is_timed) {
+            self.time_exchange(exchange);
+        }
         true
     }
 
     /// Updates interest and deadline of a client whose server's connection has sent its output.
     fn settle_dependent(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
-        let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
+        let exchange_id = client.exchange();
+        let exchange = exchange_id.and_then(|exchange| self.exchanges.get(exchange));
         let tunnel = match client.phase {
             Phase::Tunnel(tunnel) => self.tunnels.get(tunnel),
             Phase::Preface(_) | Phase::Head { .. } | Phase::Exchange(_) | Phase::Closing => None,
@@ -92,8 +99,11 @@ impl<N: Net> Worker<N> {
             None if is_held => Upward::Flowing { pending: 0 },
             None => Upward::Complete,
         };
-        let watched = watch_client(id, client, exchange, tunnel, upward, &mut self.core);
+        let watched = watch_client(id, client, tunnel, upward, &mut self.core);
         self.watched(id, watched);
+        if let Some(exchange) = exchange_id {
+            self.time_exchange(exchange);
+        }
     }
 
     fn watched(&mut self, id: ClientId, watched: Watched) {
@@ -157,13 +167,6 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The gateway's current wait for the client, if any.
-    pub(super) fn client_wait(&self, id: ClientId) -> Option<Wait> {
-        let client = self.clients.get(id)?;
-        let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
-        client.wait(exchange)
-    }
-
     /// The gateway's current wait for the server, if any.
     pub(super) fn upstream_wait(&self, id: UpstreamId) -> Option<upstream::Wait> {
         let upstream = self.upstreams.get(id)?;
@@ -182,7 +185,7 @@ enum Watched {
     Done,
     /// All its output is sent, and both sides are closed.
     Finished,
-    /// A body is in transit, which may have a minimum rate.
+    /// The client reads the last bytes of a response, which may have a minimum rate.
     Slow {
         want: Option<Wait>,
         moved: bool,
@@ -192,12 +195,11 @@ enum Watched {
     Failed(io::Error),
 }
 
-/// Updates interest and deadline of a client with this exchange or tunnel.
+/// Updates interest and deadline of a client with this tunnel.
 #[inline]
 fn watch_client<N: Net>(
     id: ClientId,
     client: &mut Client<N::Socket>,
-    exchange: Option<&Exchange>,
     tunnel: Option<&Tunnel>,
     upward: Upward,
     core: &mut Core<N>,
@@ -211,13 +213,12 @@ fn watch_client<N: Net>(
         core.resumable.push(id);
     }
     let read = client.wants_read(upward);
-    let want = client.wait(exchange);
+    let want = client.wait();
     let moved = std::mem::take(&mut client.moved);
-    let is_responding = exchange.is_some_and(|exchange| !exchange.response.is_awaiting());
-    let has_body = want == Some(Wait::Body) || is_responding || client.transport.pending() > 0;
-    // Before the connection is open, pending output is part of the handshake.
-    let is_limited = client.transport.is_open() && !matches!(client.phase, Phase::Tunnel(_));
-    if is_limited && (has_body || client.body_deadlines.is_some()) {
+    // Before the connection is open, pending output is part of the handshake; an exchange has limits of its own.
+    let is_limited =
+        client.transport.is_open() && !matches!(client.phase, Phase::Tunnel(_) | Phase::Exchange(_));
+    if is_limited && (client.transport.pending() > 0 || client.body_deadlines.is_some()) {
         return Watched::Slow { want, moved, read };
     }
     match (client.timer.pending(), want) {
@@ -226,7 +227,7 @@ fn watch_client<N: Net>(
         (Some((_, why)), Some(want))
             if why == Cause::Waited(want) && !(moved && want.is_refreshed_by_progress()) => {}
         (_, Some(want)) => {
-            let policy = exchange.map_or_else(|| core.plan.policy(), Exchange::policy);
+            let policy = core.plan.policy();
             let within = match tunnel.filter(|_| want == Wait::Tunnel) {
                 Some(tunnel) => core.drain.silent(tunnel.idle, &policy.timeouts),
                 None => want.timeout(&policy.timeouts, core.drain),

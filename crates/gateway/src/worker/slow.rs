@@ -1,124 +1,137 @@
-//! Slow clients: bodies that take longer than a turn must keep their minimum rate and total timeout.
+//! Timers of exchanges, and of clients that read the last bytes of a response: they follow from what the gateway waits
+//! for, and from the limits on bodies.
 
 use super::Worker;
 use crate::config::document::Timeouts;
-use crate::downstream::{BodyDeadlines, BodyProgress, Cause, Client, MinRates, Slow, Wait};
-use crate::exchange::Stage;
-use crate::keys::ClientId;
+use crate::config::{MinRates, Policy};
+use crate::deadlines::{BodyDeadlines, BodyProgress, Cause, Limit, Wait, deadline_of, nearest};
+use crate::downstream::Client;
+use crate::keys::{ClientId, ExchangeId};
+use crate::upstream::Upstream;
 use std::rc::Rc;
 use std::time::Instant;
-use weir_reactor::Net;
+use weir_reactor::{Net, Socket};
 
 impl<N: Net> Worker<N> {
-    /// Sets the timer of a client that may be slow: to the end of its current wait, or to the instant at which it will
-    /// be too slow, whichever is first. `moved`: bytes moved since the last call.
+    /// Sets the timer of an exchange: to the end of its current wait, or to the instant at which it breaks a limit,
+    /// whichever is first.
+    #[cold]
+    pub(super) fn time_exchange(&mut self, id: ExchangeId) {
+        let limit = self.exchange_limit(id);
+        // The exchange may have ended with its client's connection.
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let pending = self.clients.get(exchange.client).is_some_and(|client| client.transport.pending() > 0);
+        let moved = std::mem::take(&mut exchange.moved);
+        let before = exchange.timer.as_ref().and_then(|timer| timer.waits);
+        let (timeouts, drain, now) = (exchange.policy().timeouts, self.core.drain, self.core.net.now());
+        let waits =
+            deadline_of(before, exchange.wait(pending), moved, |want| now + want.timeout(&timeouts, drain));
+        if waits != before {
+            exchange.timer.get_or_insert_default().waits = waits;
+        }
+        exchange.set_timer(nearest(waits, limit), self.core.net.wheel(), id.key());
+    }
+
+    /// The instant at which an exchange breaks a limit, and which.
+    pub(super) fn exchange_limit(&mut self, id: ExchangeId) -> Option<(Instant, Limit)> {
+        let now = self.core.net.now();
+        let exchange = self.exchanges.get_mut(id)?;
+        let client = self.clients.get(exchange.client)?;
+        let upstream = exchange.upstream().and_then(|id| self.upstreams.get(id));
+        let body = exchange.body_progress(upstream.is_some_and(has_taken));
+        let response = progress(client, !exchange.response.is_awaiting());
+        let Policy { min_rates, timeouts, .. } = *exchange.policy();
+        let bodies = limit_of(&mut exchange.body_deadlines, now, (body, response), min_rates, &timeouts);
+        bodies.into_iter().chain(exchange.total()).min_by_key(|(at, _)| *at)
+    }
+
+    /// As [`Self::time_exchange`], for a client that reads the last bytes of a response. `moved`: bytes moved since the
+    /// last call.
     pub(super) fn time_slow_client(&mut self, id: ClientId, want: Option<Wait>, moved: bool) {
-        let slow = self.slowness(id);
+        let limit = self.client_limit(id);
         let (_, timeouts) = self.terms(id);
-        let drain = self.core.drain;
+        let (drain, now) = (self.core.drain, self.core.net.now());
         let Some(client) = self.clients.get_mut(id) else { return };
         let before = match (&client.body_deadlines, client.timer.pending()) {
             (Some(body_deadlines), _) if body_deadlines.waits.is_some() => body_deadlines.waits,
             (_, Some((at, Cause::Waited(why)))) => Some((at, why)),
-            (_, Some((_, Cause::Slow(_))) | None) => None,
+            (_, Some((_, Cause::Limit(_))) | None) => None,
         };
-        let waits = match (before, want) {
-            (Some((at, why)), Some(want)) if why == want && !(moved && want.is_refreshed_by_progress()) => {
-                Some((at, why))
-            }
-            (_, Some(want)) => Some((self.core.net.now() + want.timeout(&timeouts, drain), want)),
-            (_, None) => None,
-        };
+        let waits = deadline_of(before, want, moved, |want| now + want.timeout(&timeouts, drain));
         if let Some(body_deadlines) = &mut client.body_deadlines {
             body_deadlines.waits = waits;
         }
-        let ends =
-            [waits.map(|(at, why)| (at, Cause::Waited(why))), slow.map(|(at, why)| (at, Cause::Slow(why)))];
-        match ends.into_iter().flatten().min_by_key(|(at, _)| *at) {
+        match nearest(waits, limit) {
             Some((at, why)) => client.timer.set(at, why, self.core.net.wheel(), id.key()),
             None => client.timer.clear(),
         }
     }
 
-    /// The timer of a slow client fired: ends its exchange or connection, unless enough bytes have moved meanwhile.
+    /// The timer of a slow client fired: ends its connection, unless enough bytes have moved meanwhile.
     #[cold]
     pub(super) fn slow_client_due(&mut self, id: ClientId) {
-        if let Some((at, slow)) = self.slowness(id)
+        if let Some((at, limit)) = self.client_limit(id)
             && at <= self.core.net.now()
         {
-            self.end(id, slow.reason());
+            self.end(id, limit.reason());
         }
         self.touch_client(id);
     }
 
-    /// The instant at which a client will be too slow, and the limit that it breaks then.
-    fn slowness(&mut self, id: ClientId) -> Option<(Instant, Slow)> {
-        let (body, response) = self.ways(id);
+    /// The instant at which a client without an exchange breaks a limit, and which.
+    fn client_limit(&mut self, id: ClientId) -> Option<(Instant, Limit)> {
         let (rates, timeouts) = self.terms(id);
         let client = self.clients.get_mut(id)?;
-        if (body, response) == (BodyProgress::Over, BodyProgress::Over) {
-            client.body_deadlines = None;
-            return None;
+        let response = progress(client, false);
+        if response != BodyProgress::Over {
+            // The last bytes of a response keep their limits after a reload.
+            let body_deadlines = client.body_deadlines.get_or_insert_default();
+            body_deadlines.limits_of.get_or_insert_with(|| (Rc::clone(&self.core.plan), None));
         }
-        // The last bytes of a response keep their limits after a reload.
-        let is_rest = client.exchange().is_none() && response != BodyProgress::Over;
-        if client.body_deadlines.is_none()
-            && !is_rest
-            && !BodyDeadlines::is_needed(body, response, rates, &timeouts)
-        {
-            return None;
-        }
-        let body_deadlines = client.body_deadlines.get_or_insert_default();
-        if is_rest && body_deadlines.limits_of.is_none() {
-            body_deadlines.limits_of = Some((Rc::clone(&self.core.plan), None));
-        }
-        body_deadlines.update(self.core.net.now(), (body, response), rates, &timeouts)
+        let now = self.core.net.now();
+        limit_of(&mut client.body_deadlines, now, (BodyProgress::Over, response), rates, &timeouts)
     }
 
-    /// The progress of a client's request body and of its response.
-    fn ways(&self, id: ClientId) -> (BodyProgress, BodyProgress) {
-        let Some(client) = self.clients.get(id).filter(|client| client.transport.is_open()) else {
-            return (BodyProgress::Over, BodyProgress::Over);
-        };
-        let exchange = client.exchange().and_then(|exchange| self.exchanges.get(exchange));
-        let body = match exchange.map(|exchange| (exchange, &exchange.stage)) {
-            Some((_, Stage::Holding(held))) => {
-                BodyProgress::Moving { bytes: held.passed, awaits_client: true }
-            }
-            Some((_, Stage::Queued)) => BodyProgress::Held,
-            Some((exchange, Stage::Forwarding)) if exchange.wants_body() => {
-                let upstream = exchange.upstream().and_then(|id| self.upstreams.get(id));
-                // While the server has bytes to take, or is not connected, the delay is not the client's.
-                let has_taken = |to: &crate::upstream::Upstream<_>| to.transport.pending() == 0;
-                BodyProgress::Moving {
-                    bytes: exchange.received,
-                    awaits_client: upstream.is_some_and(has_taken),
-                }
-            }
-            Some((_, Stage::Forwarding)) | None => BodyProgress::Over,
-        };
-        let awaits_client = client.transport.pending() > 0;
-        let response =
-            match awaits_client || exchange.is_some_and(|exchange| !exchange.response.is_awaiting()) {
-                true => BodyProgress::Moving { bytes: client.transport.taken(), awaits_client },
-                false => BodyProgress::Over,
-            };
-        (body, response)
-    }
-
-    /// The minimum rates and the timeouts that apply to a client.
+    /// The minimum rates and the timeouts that apply to a client without an exchange.
     fn terms(&self, id: ClientId) -> (MinRates, Timeouts) {
-        let client = self.clients.get(id);
-        let exchange = client.and_then(Client::exchange).and_then(|exchange| self.exchanges.get(exchange));
-        let limits_of = client
-            .and_then(|client| client.body_deadlines.as_ref())
-            .and_then(|body_deadlines| body_deadlines.limits_of.as_ref());
-        let policy = match (exchange, limits_of) {
-            (Some(exchange), _) => exchange.policy(),
-            (None, Some((plan, Some(route)))) => plan.policy_of(*route),
-            (None, Some((plan, None))) => plan.policy(),
-            (None, None) => self.core.plan.policy(),
+        let body_deadlines = self.clients.get(id).and_then(|client| client.body_deadlines.as_ref());
+        let policy = match body_deadlines.and_then(|body_deadlines| body_deadlines.limits_of.as_ref()) {
+            Some((plan, Some(route))) => plan.policy_of(*route),
+            Some((plan, None)) => plan.policy(),
+            None => self.core.plan.policy(),
         };
         (policy.min_rates, policy.timeouts)
     }
+}
+
+/// Whether a server's connection has sent all that it was given.
+fn has_taken<S: Socket>(upstream: &Upstream<S>) -> bool {
+    upstream.transport.pending() == 0
+}
+
+/// The progress of a response. `is_responding`: the gateway forwards its body.
+fn progress<S: Socket>(client: &Client<S>, is_responding: bool) -> BodyProgress {
+    let awaits_client = client.transport.pending() > 0;
+    match client.transport.is_open() && (awaits_client || is_responding) {
+        true => BodyProgress::Moving { bytes: client.transport.taken(), awaits_client },
+        false => BodyProgress::Over,
+    }
+}
+
+/// The nearest limit on bodies with this progress. Their accounts begin with the first limit, and end with the bodies.
+fn limit_of(
+    deadlines: &mut Option<Box<BodyDeadlines>>,
+    now: Instant,
+    (body, response): (BodyProgress, BodyProgress),
+    rates: MinRates,
+    timeouts: &Timeouts,
+) -> Option<(Instant, Limit)> {
+    if (body, response) == (BodyProgress::Over, BodyProgress::Over) {
+        *deadlines = None;
+        return None;
+    }
+    if deadlines.is_none() && !BodyDeadlines::is_needed(body, response, rates, timeouts) {
+        return None;
+    }
+    deadlines.get_or_insert_default().update(now, (body, response), rates, timeouts)
 }

@@ -63,7 +63,6 @@ impl<N: Net> Worker<N> {
         }
         let Some(client) = self.clients.get_mut(client_id) else { return };
         client.phase = Phase::Tunnel(tunnel);
-        client.body_deadlines = None;
         client.moved = true;
         let mut held = std::mem::take(&mut client.held);
         self.core.counters.tunnels += 1;

@@ -89,7 +89,9 @@ impl<N: Net> Worker<N> {
         let Some(mut exchange) = self.exchanges.remove(id) else {
             return self.broken(id, "a queue with an exchange that has ended");
         };
-        exchange.cancel_timer(self.core.net.wheel());
+        if let Some(timer) = &mut exchange.timer {
+            timer.timer.cancel(self.core.net.wheel());
+        }
         let client = exchange.client;
         if let Some(client) = self.clients.get_mut(client) {
             client.phase = Phase::Head { started: false };
@@ -99,7 +101,7 @@ impl<N: Net> Worker<N> {
         };
         let HeldHead { bytes, request } = *head;
         self.core.request = request;
-        self.begin(client, &bytes, Some(&exchange));
+        self.begin(client, &bytes, Some(&mut exchange));
     }
 
     /// Removes an exchange from its queue.

@@ -9,18 +9,9 @@ use crate::reason::Reason;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// The cause of a client's deadline.
+/// The limits that hold whatever the gateway waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
-    /// The timeout of the current wait.
-    Waited(Wait),
-    /// A limit on a slow body.
-    Slow(Slow),
-}
-
-/// The limits on slow bodies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Slow {
+pub(crate) enum Limit {
     /// The minimum rate of the request body.
     BodyRate,
     /// The total time of the request body.
@@ -29,9 +20,11 @@ pub(crate) enum Slow {
     ResponseRate,
     /// The total time of the response.
     ResponseTotal,
+    /// The total time of the exchange.
+    ExchangeTotal,
 }
 
-impl Slow {
+impl Limit {
     /// The reason for ending the connection or exchange at the limit.
     pub(crate) fn reason(self) -> Reason {
         match self {
@@ -39,17 +32,19 @@ impl Slow {
             Self::BodyTotal => Reason::BodyOverdue,
             Self::ResponseRate => Reason::ClientTooSlow,
             Self::ResponseTotal => Reason::ResponseOverdue,
+            Self::ExchangeTotal => Reason::ExchangeTimeout,
         }
     }
 }
 
-/// The limits on a client while a body is in transit, in either direction. Messages that take one turn need none.
+/// The limits on bodies in transit, in either direction. Messages that take one turn need none. The exchange owns them,
+/// and then the connection as long as it has bytes of the response to send.
 #[derive(Debug, Default)]
 pub(crate) struct BodyDeadlines {
     /// The configuration, and the route in it (`None`: the general settings), that applies to a response whose last
-    /// bytes are pending when the client has no exchange.
+    /// bytes are pending after its exchange.
     pub limits_of: Option<(Rc<Plan>, Option<usize>)>,
-    /// The deadline of the current wait. The timer is set to the nearest of all deadlines.
+    /// The deadline of a connection's current wait. Its timer is set to the nearest of all deadlines.
     pub waits: Option<(Instant, Wait)>,
     body: Direction,
     response: Direction,
@@ -99,21 +94,22 @@ impl BodyDeadlines {
         (body, response): (BodyProgress, BodyProgress),
         rates: MinRates,
         timeouts: &Timeouts,
-    ) -> Option<(Instant, Slow)> {
+    ) -> Option<(Instant, Limit)> {
         let body = self.body.update(now, body, rates.request, timeouts.body);
         let response = self.response.update(now, response, rates.response, timeouts.answer);
         let all = [
-            (body.0, Slow::BodyRate),
-            (body.1, Slow::BodyTotal),
-            (response.0, Slow::ResponseRate),
-            (response.1, Slow::ResponseTotal),
+            (body.0, Limit::BodyRate),
+            (body.1, Limit::BodyTotal),
+            (response.0, Limit::ResponseRate),
+            (response.1, Limit::ResponseTotal),
         ];
         all.into_iter().filter_map(|(at, why)| Some((at?, why))).min_by_key(|(at, _)| *at)
     }
 
-    /// Resets the limits for the body of the next request.
-    pub(crate) fn request_begins(&mut self) {
-        self.body = Direction::default();
+    /// The limits for the next request, while the client may still be reading the previous response.
+    pub(crate) fn for_next_request(mut self: Box<Self>) -> Box<Self> {
+        (self.body, self.waits, self.limits_of) = (Direction::default(), None, None);
+        self
     }
 
     /// Restarts the total time for the next response. The rate continues, as the client may still be reading the
@@ -183,15 +179,15 @@ mod tests {
         let start = Instant::now();
         // Seconds, the progress of request body and response, and the nearest deadline.
         let table = [
-            (0, moving(0, true), BodyProgress::Over, Some((10, Slow::BodyRate))),
-            (5, moving(0, false), BodyProgress::Over, Some((30, Slow::BodyTotal))),
+            (0, moving(0, true), BodyProgress::Over, Some((10, Limit::BodyRate))),
+            (5, moving(0, false), BodyProgress::Over, Some((30, Limit::BodyTotal))),
             (6, BodyProgress::Held, BodyProgress::Over, None),
-            (25, moving(0, true), BodyProgress::Over, Some((30, Slow::BodyRate))),
-            (25, moving(900, true), BodyProgress::Over, Some((30, Slow::BodyTotal))),
-            (26, BodyProgress::Over, moving(7, false), Some((66, Slow::ResponseTotal))),
-            (40, BodyProgress::Over, moving(7, true), Some((60, Slow::ResponseRate))),
-            (59, BodyProgress::Over, moving(1007, true), Some((66, Slow::ResponseTotal))),
-            (60, moving(5, true), moving(1007, true), Some((66, Slow::ResponseTotal))),
+            (25, moving(0, true), BodyProgress::Over, Some((30, Limit::BodyRate))),
+            (25, moving(900, true), BodyProgress::Over, Some((30, Limit::BodyTotal))),
+            (26, BodyProgress::Over, moving(7, false), Some((66, Limit::ResponseTotal))),
+            (40, BodyProgress::Over, moving(7, true), Some((60, Limit::ResponseRate))),
+            (59, BodyProgress::Over, moving(1007, true), Some((66, Limit::ResponseTotal))),
+            (60, moving(5, true), moving(1007, true), Some((66, Limit::ResponseTotal))),
             (61, BodyProgress::Over, BodyProgress::Over, None),
         ];
         let mut body_deadlines = BodyDeadlines::default();
@@ -209,18 +205,18 @@ mod tests {
         let both = (moving(0, false), moving(0, false));
         assert_eq!(
             body_deadlines.update(start, both, rates, &timeouts),
-            Some((start + seconds(30), Slow::BodyTotal))
+            Some((start + seconds(30), Limit::BodyTotal))
         );
         let later = start + seconds(20);
-        body_deadlines.request_begins();
+        let mut body_deadlines = Box::new(body_deadlines).for_next_request();
         assert_eq!(
             body_deadlines.update(later, both, rates, &timeouts),
-            Some((start + seconds(40), Slow::ResponseTotal))
+            Some((start + seconds(40), Limit::ResponseTotal))
         );
         body_deadlines.response_begins();
         assert_eq!(
             body_deadlines.update(later, both, rates, &timeouts),
-            Some((later + seconds(30), Slow::BodyTotal))
+            Some((later + seconds(30), Limit::BodyTotal))
         );
     }
 

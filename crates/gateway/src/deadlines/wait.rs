@@ -1,0 +1,96 @@
+//! The events that the gateway waits for, and their timeouts.
+
+use super::Limit;
+use crate::config::document::Timeouts;
+use crate::drain::Drain;
+use crate::reason::Reason;
+use std::time::{Duration, Instant};
+
+/// The event of a client that a timer waits for: that of its connection or, for `Queue`, `Body` and `Response`, that
+/// of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// The end of the connection's preface and TLS handshake.
+    Handshake,
+    /// The next request.
+    Idle,
+    /// The rest of a request head.
+    Head,
+    /// A connection to a server, for which the request is queued.
+    Queue,
+    /// Progress of a request body.
+    Body,
+    /// Progress in reading the response. Its last bytes may outlive the exchange; then the connection waits.
+    Response,
+    /// The client's close, after the gateway's.
+    Linger,
+    /// Bytes in a tunnel.
+    Tunnel,
+}
+
+impl Wait {
+    /// The timeout, shortened by a drain.
+    pub(crate) fn timeout(self, timeouts: &Timeouts, drain: Drain) -> Duration {
+        match self {
+            Self::Handshake => timeouts.handshake,
+            Self::Idle => drain.idle(timeouts.idle, timeouts),
+            Self::Head => timeouts.head,
+            Self::Queue => timeouts.queue,
+            Self::Body | Self::Response => timeouts.stall,
+            Self::Linger => timeouts.linger,
+            Self::Tunnel => drain.silent(timeouts.tunnel, timeouts),
+        }
+    }
+
+    /// Whether moving bytes restart the timeout. The others are absolute: a trickle of bytes does not extend them.
+    pub(crate) fn is_refreshed_by_progress(self) -> bool {
+        match self {
+            Self::Body | Self::Response | Self::Tunnel => true,
+            Self::Handshake | Self::Idle | Self::Head | Self::Queue | Self::Linger => false,
+        }
+    }
+
+    /// The reason for ending the connection or its exchange at the timeout; `None` for an orderly close.
+    pub(crate) fn reason(self) -> Option<Reason> {
+        match self {
+            Self::Handshake => Some(Reason::HandshakeTimeout),
+            Self::Head => Some(Reason::HeadTimeout),
+            Self::Queue => Some(Reason::QueueTimeout),
+            Self::Body => Some(Reason::BodyTimeout),
+            Self::Response => Some(Reason::ClientStalled),
+            Self::Tunnel => Some(Reason::TunnelIdle),
+            Self::Idle | Self::Linger => None,
+        }
+    }
+}
+
+/// The cause of a deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The timeout of the current wait.
+    Waited(Wait),
+    /// A limit that holds whatever the gateway waits for.
+    Limit(Limit),
+}
+
+/// The deadline of the current wait. One that continues keeps its deadline, unless bytes that restart it have `moved`.
+pub(crate) fn deadline_of(
+    before: Option<(Instant, Wait)>,
+    want: Option<Wait>,
+    moved: bool,
+    deadline: impl FnOnce(Wait) -> Instant,
+) -> Option<(Instant, Wait)> {
+    let want = want?;
+    let continued = before.filter(|(_, wait)| *wait == want && !(moved && want.is_refreshed_by_progress()));
+    Some(continued.unwrap_or_else(|| (deadline(want), want)))
+}
+
+/// The nearer of two deadlines.
+pub(crate) fn nearest(
+    waits: Option<(Instant, Wait)>,
+    limit: Option<(Instant, Limit)>,
+) -> Option<(Instant, Cause)> {
+    let waits = waits.map(|(at, wait)| (at, Cause::Waited(wait)));
+    let limit = limit.map(|(at, limit)| (at, Cause::Limit(limit)));
+    waits.into_iter().chain(limit).min_by_key(|(at, _)| *at)
+}

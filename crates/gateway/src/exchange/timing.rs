@@ -1,0 +1,79 @@
+//! The timer of an exchange: the nearest of its current wait's timeout and its limits.
+
+use super::{Exchange, RequestHalf, Stage};
+use crate::deadlines::{BodyProgress, Cause, Limit, Wait};
+use std::time::Instant;
+use weir_reactor::{Key, Timer, Wheel};
+
+/// A timer, and the deadline of the wait that it stands for unless a limit is nearer.
+#[derive(Debug, Default)]
+pub(crate) struct ExchangeTimer {
+    pub timer: Timer<Cause>,
+    pub waits: Option<(Instant, Wait)>,
+}
+
+impl Exchange {
+    /// The event of the client that the exchange waits for now. `pending`: whether the client has output to read.
+    pub(crate) fn wait(&self, pending: bool) -> Option<Wait> {
+        match self.stage {
+            Stage::Queued => Some(Wait::Queue),
+            Stage::Holding(_) | Stage::Forwarding if !self.request.is_done() => Some(Wait::Body),
+            Stage::Holding(_) | Stage::Forwarding => pending.then_some(Wait::Response),
+        }
+    }
+
+    /// Whether [`Self::set_timer`] may have something to do. A message that takes one turn needs no timer.
+    #[inline]
+    pub(crate) fn is_timed(&self, pending: bool) -> bool {
+        pending
+            || self.timer.is_some()
+            || self.body_deadlines.is_some()
+            || !self.request.is_done()
+            || !self.response.is_awaiting()
+            || matches!(self.stage, Stage::Queued)
+    }
+
+    /// The end of its total timeout, if it has one.
+    #[inline]
+    pub(crate) fn total(&self) -> Option<(Instant, Limit)> {
+        let within = self.policy().timeouts.exchange?;
+        Some((self.times.head + within, Limit::ExchangeTotal))
+    }
+
+    /// Sets its timer, or clears it.
+    pub(crate) fn set_timer(&mut self, at: Option<(Instant, Cause)>, wheel: &mut Wheel, key: Key) {
+        match (at, &mut self.timer) {
+            (Some((at, cause)), timer) => timer.get_or_insert_default().timer.set(at, cause, wheel, key),
+            (None, Some(timer)) => timer.timer.clear(),
+            (None, None) => {}
+        }
+    }
+
+    /// Removes its timer from the wheel.
+    #[inline]
+    pub(crate) fn cancel_timer(&mut self, wheel: &mut Wheel) {
+        if let Some(mut timer) = self.timer.take() {
+            timer.timer.cancel(wheel);
+        }
+    }
+
+    /// The progress of its request's body. `has_taken`: the server's connection has sent all that it was given.
+    pub(crate) fn body_progress(&self, has_taken: bool) -> BodyProgress {
+        match &self.stage {
+            Stage::Holding(held) => BodyProgress::Moving { bytes: held.passed, awaits_client: true },
+            Stage::Queued => BodyProgress::Held,
+            // While the server has bytes to take, or is not connected, the delay is not the client's.
+            Stage::Forwarding if self.wants_body() => {
+                BodyProgress::Moving { bytes: self.received, awaits_client: has_taken }
+            }
+            Stage::Forwarding => BodyProgress::Over,
+        }
+    }
+
+    /// Whether the client should send more of the body: it awaits no `100 Continue`, and the server still takes the
+    /// body.
+    fn wants_body(&self) -> bool {
+        let is_refused = !self.response.is_awaiting() && self.status >= 300;
+        matches!(self.request, RequestHalf::Forwarding(_)) && !self.awaits_continue && !is_refused
+    }
+}
