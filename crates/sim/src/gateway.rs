@@ -278,14 +278,16 @@ impl Gateway {
 
     fn turn_of(&mut self, worker: usize, ledger: &mut Ledger) {
         let Some(harness) = &mut self.workers[worker] else { return };
-        let LeakCheck { clients, upstreams, .. } = harness.leak_check();
+        let LeakCheck { clients, upstreams, exchanges, .. } = harness.leak_check();
         let turned = harness.turn();
         let timers = self.world.borrow().listeners[worker].timers;
-        // One per connection, one for the listener's pause in accepting, one for the drain.
-        if timers > clients + upstreams + 2 {
+        // One per connection and exchange, one for the listener's pause in accepting, one for the drain.
+        if timers > clients + upstreams + exchanges + 2 {
             ledger.violation(
                 Invariant::Leftovers,
-                format!("{timers} timers for {clients} clients and {upstreams} upstreams"),
+                format!(
+                    "{timers} timers for {clients} clients, {exchanges} exchanges and {upstreams} upstreams"
+                ),
             );
         }
         if let Err(error) = turned {
