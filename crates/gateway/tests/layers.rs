@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A module, and the paths of the crate that it may use.
-const MAY_USE: [(&str, &[&str]); 14] = [
+const MAY_USE: [(&str, &[&str]); 15] = [
     ("hash", &[]),
     ("keys", &[]),
     ("text", &[]),
@@ -16,6 +16,7 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     ("config", &["hash", "heads::imitations", "resolve", "route", "variables"]),
     ("reason", &["config"]),
     ("limits", &["config"]),
+    ("deadlines", &["config", "drain", "plan", "reason"]),
     ("observe", &["config", "limits", "mirror", "reason", "text"]),
     ("health", &["config", "limits", "observe"]),
     ("admin", &["config", "heads::own", "observe", "process", "worker"]),

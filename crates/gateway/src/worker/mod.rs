@@ -22,7 +22,7 @@ mod responses;
 mod retries;
 mod room;
 mod settle;
-mod slow;
+mod timers;
 mod tunnels;
 mod waiting;
 
