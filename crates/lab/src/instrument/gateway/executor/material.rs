@@ -102,7 +102,9 @@ mod tests {
         let (path, _) = echo_body(folder.path(), 100_000).expect("is written");
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                (0..300).for_each(|_| drop(echo_body(folder.path(), 100_000).expect("is written")))
+                for _ in 0..300 {
+                    echo_body(folder.path(), 100_000).expect("is written");
+                }
             });
             for _ in 0..300 {
                 assert_eq!(fs::read(&path).expect("is there").len(), 100_000);
