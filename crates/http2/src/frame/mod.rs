@@ -1,0 +1,18 @@
+//! Frames (RFC 9113, sections 4 and 6).
+//!
+//! A frame is a header of [`HEADER_BYTES`] and a payload. [`FrameHeader::parse`] reads the header,
+//! [`FrameHeader::check`] compares type, length and stream, and [`Frame::parse`] reads the payload in place. A
+//! receiver need not hold a DATA frame as a whole: after the padding's length its bytes may be forwarded as they come.
+
+mod error;
+mod header;
+mod payload;
+mod write;
+
+pub use error::FrameError;
+pub use header::{FrameHeader, HEADER_BYTES, Kind, flag};
+pub use payload::{Frame, Priority};
+pub use write::{
+    write, write_data, write_go_away, write_header, write_ping, write_priority, write_rst_stream,
+    write_settings, write_settings_ack, write_window_update,
+};

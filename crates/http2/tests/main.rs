@@ -1,0 +1,4 @@
+//! HTTP/2 through the crate's public API.
+
+mod frames;
+mod settings;
