@@ -73,6 +73,8 @@ pub struct Field {
     /// Whether the name has an underscore. Servers that map names to variables (such as CGI) take
     /// `X_Forwarded_For` for `X-Forwarded-For`, so a gateway that sets the latter should drop the former.
     pub underscore: bool,
+    /// Whether no hop may index the field in a compression table (RFC 7541, section 6.2.3). Never in HTTP/1.
+    pub never_indexed: bool,
 }
 
 impl FieldName {

@@ -46,6 +46,7 @@ pub(crate) fn read<E: From<HeadError>>(
             known,
             hop_by_hop: known.is_hop_by_hop(),
             underscore,
+            never_indexed: false,
         });
         if known != FieldName::Other {
             note(known, value)?;
