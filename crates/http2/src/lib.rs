@@ -1,14 +1,26 @@
 //! HTTP/2 on the wire (RFC 9113).
 //!
-//! The crate does no I/O and reads no clock. Received bytes are parsed in place.
+//! The crate does no I/O and reads no clock. Received bytes are parsed in place, and a head becomes what a head of
+//! HTTP/1.1 is: lines, and [spans](weir_http::Span) into them.
 //!
 //! * [`frame`]: parses and writes frames.
 //! * [`Settings`]: the parameters of a SETTINGS frame, with their ranges.
+//! * [`hpack`]: decodes field blocks into a [`Head`] within [`Limits`], and encodes them.
 //! * [`ErrorCode`]: the code of RST_STREAM and GOAWAY.
+//!
+//! # Strictness
+//!
+//! A gateway that accepted a malformed head would write it as HTTP/1.1, where it may become two requests. So names are
+//! lower-case tokens, values have no control character but HTAB, methods and paths have the characters of a request line,
+//! and an authority is a host with an optional port. Fields that are specific to a connection are rejected, pseudo-fields
+//! are complete and come first, `host` equals `:authority`, and cookie crumbs are joined.
 
 mod error;
 pub mod frame;
+mod head;
+pub mod hpack;
 mod settings;
 
 pub use error::ErrorCode;
+pub use head::{Head, HeadError, Limits, Scheme, Section};
 pub use settings::{Settings, SettingsError};

@@ -1,4 +1,6 @@
 //! HTTP/2 through the crate's public API.
 
 mod frames;
+mod heads;
+mod hpack;
 mod settings;
