@@ -195,7 +195,7 @@ fn written_frames_are_read_back() {
 #[test]
 #[should_panic = "a frame of 16777216 bytes"]
 fn a_length_beyond_24_bits_is_not_written() {
-    write_header(1 << 24, Kind::Data, 0, 1, &mut Vec::new());
+    let _header = header_bytes(1 << 24, Kind::Data, 0, 1);
 }
 
 proptest! {

@@ -33,7 +33,8 @@ fn examples() {
     let good = ":status: 200\ncache-control: private\ndate: Mon, 21 Oct 2013 20:13:22 GMT\n\
                 location: https://www.example.com\ncontent-encoding: gzip\n\
                 set-cookie: foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1\n";
-    let examples: [(Section, &[(&str, &str, usize)]); 8] = [
+    type Blocks<'a> = &'a [(&'a str, &'a str, usize)];
+    let examples: [(Section, Blocks<'_>); 8] = [
         (
             Section::Trailers,
             &[(

@@ -1,5 +1,6 @@
 //! HTTP/2 through the crate's public API.
 
+mod connection;
 mod frames;
 mod heads;
 mod hpack;

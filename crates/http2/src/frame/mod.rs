@@ -13,6 +13,6 @@ pub use error::FrameError;
 pub use header::{FrameHeader, HEADER_BYTES, Kind, flag};
 pub use payload::{Frame, Priority};
 pub use write::{
-    write, write_data, write_go_away, write_header, write_ping, write_priority, write_rst_stream,
+    header_bytes, write, write_data, write_go_away, write_ping, write_priority, write_rst_stream,
     write_settings, write_settings_ack, write_window_update,
 };

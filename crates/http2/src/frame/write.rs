@@ -1,34 +1,35 @@
-//! Writing frames. Lengths are encoded in [`write_header`] alone.
+//! Writing frames. Lengths are encoded in [`header_bytes`] alone.
 
-use super::{Kind, flag};
+use super::{HEADER_BYTES, Kind, flag};
 use crate::ErrorCode;
 
-/// Appends a frame header.
+/// A frame header.
 ///
 /// # Panics
 /// If `length` does not fit into 24 bits: the bytes after the header would become frames of their own.
 #[inline]
-pub fn write_header(length: usize, kind: Kind, flags: u8, stream: u32, out: &mut Vec<u8>) {
+#[must_use]
+pub fn header_bytes(length: usize, kind: Kind, flags: u8, stream: u32) -> [u8; HEADER_BYTES] {
     assert!(length < 1 << 24, "a frame of {length} bytes");
     let [_, l0, l1, l2] = (length as u32).to_be_bytes();
     let [s0, s1, s2, s3] = stream.to_be_bytes();
-    out.extend_from_slice(&[l0, l1, l2, kind.number(), flags, s0, s1, s2, s3]);
+    [l0, l1, l2, kind.number(), flags, s0, s1, s2, s3]
 }
 
 /// Appends a frame with any payload.
 ///
 /// # Panics
-/// As [`write_header`].
+/// As [`header_bytes`].
 #[inline]
 pub fn write(kind: Kind, flags: u8, stream: u32, payload: &[u8], out: &mut Vec<u8>) {
-    write_header(payload.len(), kind, flags, stream, out);
+    out.extend_from_slice(&header_bytes(payload.len(), kind, flags, stream));
     out.extend_from_slice(payload);
 }
 
 /// Appends a DATA frame without padding (RFC 9113, section 6.1).
 ///
 /// # Panics
-/// As [`write_header`].
+/// As [`header_bytes`].
 #[inline]
 pub fn write_data(stream: u32, data: &[u8], end: bool, out: &mut Vec<u8>) {
     write(Kind::Data, if end { flag::END_STREAM } else { 0 }, stream, data, out);
@@ -48,7 +49,7 @@ pub fn write_rst_stream(stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
 
 /// Appends a SETTINGS frame with these parameters (RFC 9113, section 6.5).
 pub fn write_settings(parameters: impl Iterator<Item = (u16, u32)> + Clone, out: &mut Vec<u8>) {
-    write_header(6 * parameters.clone().count(), Kind::Settings, 0, 0, out);
+    out.extend_from_slice(&header_bytes(6 * parameters.clone().count(), Kind::Settings, 0, 0));
     for (id, value) in parameters {
         out.extend_from_slice(&id.to_be_bytes());
         out.extend_from_slice(&value.to_be_bytes());
@@ -57,7 +58,7 @@ pub fn write_settings(parameters: impl Iterator<Item = (u16, u32)> + Clone, out:
 
 /// Appends the acknowledgement of a SETTINGS frame (RFC 9113, section 6.5.3).
 pub fn write_settings_ack(out: &mut Vec<u8>) {
-    write_header(0, Kind::Settings, flag::ACK, 0, out);
+    write(Kind::Settings, flag::ACK, 0, &[], out);
 }
 
 /// Appends a PING frame or its acknowledgement (RFC 9113, section 6.7).
@@ -67,9 +68,8 @@ pub fn write_ping(payload: [u8; 8], ack: bool, out: &mut Vec<u8>) {
 
 /// Appends a GOAWAY frame without diagnostic data (RFC 9113, section 6.8).
 pub fn write_go_away(last: u32, code: ErrorCode, out: &mut Vec<u8>) {
-    write_header(8, Kind::GoAway, 0, 0, out);
-    out.extend_from_slice(&last.to_be_bytes());
-    out.extend_from_slice(&code.0.to_be_bytes());
+    let ([l0, l1, l2, l3], [c0, c1, c2, c3]) = (last.to_be_bytes(), code.0.to_be_bytes());
+    write(Kind::GoAway, 0, 0, &[l0, l1, l2, l3, c0, c1, c2, c3], out);
 }
 
 /// Appends a WINDOW_UPDATE frame; `increment` is 1 to 2^31-1 (RFC 9113, section 6.9).

@@ -1,0 +1,106 @@
+//! Budgets for frames that cost the receiver more than the sender.
+
+use thiserror::Error;
+
+/// The kind of frame that a peer sent too many of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Abuse {
+    /// Requests that the client reset (CVE-2023-44487).
+    #[error("too many streams reset by the peer")]
+    Reset,
+    /// Streams that we reset or refused because of the peer's frames (CVE-2025-8671).
+    #[error("too many streams reset because of the peer's frames")]
+    ProvokedReset,
+    /// DATA frames of at most one byte that do not end the body (CVE-2019-9518).
+    #[error("too many empty DATA frames")]
+    EmptyData,
+    /// SETTINGS frames, each of which is acknowledged (CVE-2019-9515).
+    #[error("too many SETTINGS frames")]
+    Settings,
+    /// PING frames, each of which is acknowledged (CVE-2019-9512).
+    #[error("too many PING frames")]
+    Ping,
+    /// PRIORITY frames, and frames of unknown types, which have no effect (CVE-2019-9513).
+    #[error("too many frames without effect")]
+    NoEffect,
+    /// WINDOW_UPDATE frames beyond several for each DATA frame that we sent.
+    #[error("too many WINDOW_UPDATE frames")]
+    WindowUpdate,
+}
+
+/// The maximum of each kind of frame at once. A tenth is forgiven with every
+/// [second](crate::Connection::elapse).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budgets {
+    /// [`Abuse::Reset`]. Each stream that ends regularly forgives one.
+    pub resets: u32,
+    /// [`Abuse::ProvokedReset`]. Each stream that ends regularly forgives one.
+    pub provoked_resets: u32,
+    /// [`Abuse::EmptyData`].
+    pub empty_data: u32,
+    /// [`Abuse::Settings`].
+    pub settings: u32,
+    /// [`Abuse::Ping`].
+    pub pings: u32,
+    /// [`Abuse::NoEffect`].
+    pub no_effect: u32,
+    /// [`Abuse::WindowUpdate`]. Each DATA frame that we send forgives [`UPDATES_PER_DATA`].
+    pub window_updates: u32,
+}
+
+/// Peers send at most one update for the stream and one for the connection; rounding adds few.
+pub const UPDATES_PER_DATA: u32 = 3;
+
+impl Default for Budgets {
+    fn default() -> Self {
+        Self {
+            // A browser that leaves a page cancels all streams of the connection, 100 by default.
+            resets: 400,
+            provoked_resets: 200,
+            empty_data: 1000,
+            settings: 200,
+            // gRPC measures the bandwidth with a PING for each round trip, which is short in a data centre.
+            pings: 10_000,
+            no_effect: 1000,
+            window_updates: 10_000,
+        }
+    }
+}
+
+const KINDS: usize = 7;
+
+/// What a peer has spent.
+#[derive(Debug)]
+pub(crate) struct Spent {
+    limits: [u32; KINDS],
+    spent: [u32; KINDS],
+}
+
+impl Spent {
+    pub(crate) fn new(budgets: &Budgets) -> Self {
+        let Budgets { resets, provoked_resets, empty_data, settings, pings, no_effect, window_updates } =
+            *budgets;
+        let limits = [resets, provoked_resets, empty_data, settings, pings, no_effect, window_updates];
+        Self { limits, spent: [0; KINDS] }
+    }
+
+    /// Spends one.
+    #[inline]
+    pub(crate) fn spend(&mut self, kind: Abuse) -> Result<(), Abuse> {
+        let spent = &mut self.spent[kind as usize];
+        *spent += 1;
+        if *spent > self.limits[kind as usize] { Err(kind) } else { Ok(()) }
+    }
+
+    #[inline]
+    pub(crate) fn forgive(&mut self, kind: Abuse, number: u32) {
+        let spent = &mut self.spent[kind as usize];
+        *spent = spent.saturating_sub(number);
+    }
+
+    pub(crate) fn elapse(&mut self, seconds: u32) {
+        for (spent, limit) in self.spent.iter_mut().zip(self.limits) {
+            *spent = spent.saturating_sub((limit / 10).max(1).saturating_mul(seconds));
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! GOAWAY: a drain in two steps, and the end after an error (RFC 9113, section 6.8).
+
+use super::{Connection, ConnectionError, Role};
+use crate::settings::MAX_WINDOW;
+use crate::{ErrorCode, frame};
+
+/// The state of our GOAWAY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Drain {
+    No,
+    /// The first GOAWAY was sent, and a PING whose acknowledgement shows that the peer knows of it.
+    Announced,
+    /// The GOAWAY with the last stream was sent; streams above it are ignored.
+    Final(u32),
+}
+
+/// The payloads of our own PING frames.
+pub(super) const DRAIN_PING: [u8; 8] = *b"\0\0\0drain";
+pub(super) const OWNER_PING: [u8; 8] = *b"\0\0\0alive";
+
+/// The greatest stream number: the last stream of the first GOAWAY.
+const ANY_STREAM: u32 = MAX_WINDOW;
+
+/// Whether the peer opened the stream after our last GOAWAY.
+pub(super) fn is_beyond(drain: Drain, id: u32) -> bool {
+    matches!(drain, Drain::Final(last) if id > last)
+}
+
+impl Connection {
+    /// Begins to drain the connection. A server announces that it will close, goes on accepting the requests that are on
+    /// their way, and closes for more once the client knows. A client opens no more streams. Then the owner closes the
+    /// connection when [`is_drained`](Self::is_drained).
+    pub fn go_away(&mut self) {
+        if self.drain != Drain::No {
+            return;
+        }
+        if self.role == Role::Client {
+            self.finish_drain();
+        } else {
+            self.drain = Drain::Announced;
+            frame::write_go_away(ANY_STREAM, ErrorCode::NO_ERROR, &mut self.control);
+            frame::write_ping(DRAIN_PING, false, &mut self.control);
+        }
+    }
+
+    /// Ends the connection because of the peer's violation. The owner sends what [`settle`](Self::settle) appends, and
+    /// closes. No stream has a result any more.
+    pub fn fail(&mut self, error: ConnectionError) {
+        frame::write_go_away(self.last_peer, error.code(), &mut self.control);
+    }
+
+    /// Whether [`go_away`](Self::go_away) is complete and no stream is left.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        matches!(self.drain, Drain::Final(_)) && self.streams.len() == 0
+    }
+
+    /// Sends a PING; its acknowledgement is [`Event::Pong`](super::Event::Pong). For a connection in doubt: servers
+    /// close connections that ping often.
+    pub fn ping(&mut self) {
+        frame::write_ping(OWNER_PING, false, &mut self.control);
+    }
+
+    /// Sends the GOAWAY that names the last stream.
+    pub(super) fn finish_drain(&mut self) {
+        self.drain = Drain::Final(self.last_peer);
+        frame::write_go_away(self.last_peer, ErrorCode::NO_ERROR, &mut self.control);
+    }
+}

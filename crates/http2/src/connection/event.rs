@@ -1,0 +1,95 @@
+//! Events of a connection.
+
+use super::StreamError;
+use crate::ErrorCode;
+use std::ops::Range;
+
+/// The number of a stream (RFC 9113, section 5.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamNo(pub(super) u32);
+
+impl StreamNo {
+    /// The number: 1 to 2^31-1.
+    #[must_use]
+    pub fn get(self) -> u32 {
+        self.0
+    }
+}
+
+/// One step of [`Connection::feed`](super::Connection::feed).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The number of input bytes consumed.
+    pub consumed: usize,
+    /// The event in them. `None` if the rest of the input is not enough for one.
+    pub event: Option<Event>,
+}
+
+/// What the peer did.
+///
+/// The owner knows a stream from its first [`Event::Head`] as a server, from [`open`](super::Connection::open) as a
+/// client, until it [releases](super::Connection::release) it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A request, or a response, interim or final. The head is valid until the next call.
+    Head {
+        /// The stream; a new one as a server.
+        stream: StreamNo,
+        /// Whether the message has no body.
+        end: bool,
+    },
+    /// Bytes of a body.
+    Data {
+        /// The stream.
+        stream: StreamNo,
+        /// The bytes, as a range of the input.
+        range: Range<usize>,
+        /// The bytes to [credit](super::Connection::credit) once these are forwarded or dropped: padding counts.
+        flow: u32,
+        /// Whether they are the last ones.
+        end: bool,
+    },
+    /// Trailers, which end the message. The head has them, and is valid until the next call.
+    Trailers {
+        /// The stream.
+        stream: StreamNo,
+    },
+    /// The peer reset the stream.
+    Reset {
+        /// The stream.
+        stream: StreamNo,
+        /// The reason. [`ErrorCode::REFUSED_STREAM`]: the request was not processed.
+        code: ErrorCode,
+    },
+    /// The peer violated a rule, and the connection reset the stream.
+    Failed {
+        /// The stream.
+        stream: StreamNo,
+        /// The violated rule.
+        error: StreamError,
+    },
+    /// As [`Event::Failed`], for a request whose stream the owner does not know and need not release.
+    Rejected {
+        /// The stream.
+        stream: StreamNo,
+        /// The violated rule.
+        error: StreamError,
+    },
+    /// A window has room again.
+    Room {
+        /// The stream; `None` for the connection's window and for all streams.
+        stream: Option<StreamNo>,
+    },
+    /// The peer's settings have changed, which may make room on all streams.
+    Settings,
+    /// The peer opens no more streams, or accepts none. Those of ours above `last` are reset and were not processed, so
+    /// that any request may be retried (RFC 9113, section 6.8).
+    GoAway {
+        /// The highest stream that the peer may have processed.
+        last: u32,
+        /// The reason.
+        code: ErrorCode,
+    },
+    /// The response to [`ping`](super::Connection::ping).
+    Pong,
+}

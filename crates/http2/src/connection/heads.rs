@@ -1,0 +1,201 @@
+//! HEADERS and CONTINUATION: field blocks, decoded whole (RFC 9113, sections 4.3, 6.2 and 6.10).
+
+use super::drain::is_beyond;
+use super::event::{Event, StreamNo};
+use super::feed::Next;
+use super::{Connection, ConnectionError, Role, StreamError};
+use crate::frame::{Frame, FrameHeader, HEADER_BYTES, Kind, flag};
+use crate::stream::{Half, Reset, Stream};
+use crate::{Abuse, ErrorCode, Head, HeadError, Section, Settings};
+use std::ops::Range;
+
+/// The meaning of a field block.
+enum Meaning {
+    Request,
+    Response,
+    Trailers,
+    /// HEADERS after END_STREAM: decoded for the sake of the table.
+    AfterEnd,
+    /// A stream that was reset or refused: decoded, and of no effect.
+    Ignored,
+}
+
+impl Connection {
+    /// Handles a whole field block.
+    pub(super) fn field_block(
+        &mut self,
+        header: FrameHeader,
+        input: &mut [u8],
+        head: &mut Head,
+    ) -> Result<Next, ConnectionError> {
+        let Some((block, length)) = self.gather(header, input)? else { return Ok(Next::More) };
+        let meaning = self.meaning(header.stream)?;
+        let section = match meaning {
+            Meaning::Request => {
+                Section::Request { extended_connect: self.config.settings.enable_connect_protocol }
+            }
+            Meaning::Response => Section::Response,
+            Meaning::Trailers | Meaning::AfterEnd | Meaning::Ignored => Section::Trailers,
+        };
+        let decoded = self.decoder.decode(&input[block], section, &self.config.limits, head)?;
+        let (id, end) = (header.stream, header.has(flag::END_STREAM));
+        let event = match meaning {
+            Meaning::Request => self.request(id, end, decoded, head)?,
+            Meaning::Response => Some(self.response(id, end, decoded, head)?),
+            Meaning::Trailers => Some(self.trailers(id, end, decoded)?),
+            Meaning::AfterEnd => Some(self.fail_stream(id, StreamError::AfterEnd)?),
+            Meaning::Ignored => {
+                self.spent.spend(Abuse::NoEffect)?;
+                None
+            }
+        };
+        Ok(Next::of(length, event))
+    }
+
+    /// Joins the fragments of a block behind the first one, once the last has come. Returns the block, and the bytes of
+    /// its frames. Limits apply before, so that the caller need not hold more.
+    fn gather(
+        &self,
+        header: FrameHeader,
+        input: &mut [u8],
+    ) -> Result<Option<(Range<usize>, usize)>, ConnectionError> {
+        let first = HEADER_BYTES + header.length as usize;
+        let (mut at, mut bytes, mut frames) = (first, header.length as usize, 0);
+        let mut is_last = header.has(flag::END_HEADERS);
+        while !is_last {
+            let next = input.get(at..).and_then(|rest| rest.first_chunk::<HEADER_BYTES>());
+            let Some(next) = next.map(FrameHeader::parse) else { break };
+            next.check(Settings::default().max_frame_size)?;
+            if next.kind != Kind::Continuation || next.stream != header.stream {
+                return Err(ConnectionError::Continuation);
+            }
+            frames += 1;
+            bytes += next.length as usize;
+            at += HEADER_BYTES + next.length as usize;
+            is_last = next.has(flag::END_HEADERS);
+            if frames > self.config.continuations {
+                return Err(ConnectionError::BlockTooLong);
+            }
+        }
+        if bytes > self.config.block_bytes {
+            return Err(ConnectionError::BlockTooLong);
+        }
+        if !is_last || input.len() < at {
+            return Ok(None);
+        }
+        let Frame::Headers { fragment } = Frame::parse(header, &input[HEADER_BYTES..first])? else {
+            return Err(ConnectionError::Continuation);
+        };
+        let (start, mut end) = (HEADER_BYTES + fragment.start, HEADER_BYTES + fragment.end);
+        let mut from = first;
+        while let Some(next) = input[from..at].first_chunk::<HEADER_BYTES>().map(FrameHeader::parse) {
+            let payload = from + HEADER_BYTES..from + HEADER_BYTES + next.length as usize;
+            from = payload.end;
+            input.copy_within(payload, end);
+            end += next.length as usize;
+        }
+        Ok(Some((start..end, at)))
+    }
+
+    fn meaning(&mut self, id: u32) -> Result<Meaning, ConnectionError> {
+        if let Some(stream) = self.streams.get(id) {
+            return match (stream.reset, stream.receive) {
+                (Reset::ByUs, _) => Ok(Meaning::Ignored),
+                (Reset::ByPeer, _) => Err(ConnectionError::StreamClosed),
+                (Reset::No, Half::Head) => Ok(Meaning::Response),
+                (Reset::No, Half::Body) => Ok(Meaning::Trailers),
+                (Reset::No, Half::Closed) => Ok(Meaning::AfterEnd),
+            };
+        }
+        match (self.role, self.is_idle(id)) {
+            (Role::Server, true) if id % 2 == 1 => {
+                self.last_peer = id;
+                let is_beyond = is_beyond(self.drain, id);
+                Ok(if is_beyond { Meaning::Ignored } else { Meaning::Request })
+            }
+            (_, true) => Err(ConnectionError::BadStream),
+            (_, false) => self.late_frame(id).map(|()| Meaning::Ignored),
+        }
+    }
+
+    fn request(
+        &mut self,
+        id: u32,
+        end: bool,
+        decoded: Result<(), HeadError>,
+        head: &Head,
+    ) -> Result<Option<Event>, ConnectionError> {
+        if self.config.settings.max_concurrent_streams.is_some_and(|most| self.streams.len() >= most as usize)
+        {
+            self.streams.ignore(id);
+            self.provoked_reset(id, ErrorCode::REFUSED_STREAM)?;
+            return Ok(None);
+        }
+        let mut stream = Stream::new(Half::Body, self.peer.initial_window_size, self.initial_receive_window);
+        stream.missing = head.content_length;
+        let accepted = decoded.map_err(StreamError::Head).and_then(|()| match end {
+            true => stream.end(),
+            false => Ok(()),
+        });
+        let no = StreamNo(id);
+        Ok(Some(match accepted {
+            Ok(()) => {
+                self.streams.insert(id, stream);
+                Event::Head { stream: no, end }
+            }
+            Err(error) => {
+                self.streams.ignore(id);
+                self.provoked_reset(id, error.code())?;
+                Event::Rejected { stream: no, error }
+            }
+        }))
+    }
+
+    fn response(
+        &mut self,
+        id: u32,
+        end: bool,
+        decoded: Result<(), HeadError>,
+        head: &Head,
+    ) -> Result<Event, ConnectionError> {
+        let accepted = decoded.map_err(StreamError::Head).and_then(|()| {
+            let stream = self.streams.get(id).ok_or(StreamError::AfterEnd)?;
+            match head.status {
+                100..=199 if end => return Err(StreamError::InterimEnds),
+                100..=199 => return Ok(()),
+                // RFC 9110, sections 6.4.1 and 8.6: no body, whatever the length says.
+                204 | 304 => stream.missing = Some(0),
+                _ if stream.answers_head => stream.missing = Some(0),
+                _ => stream.missing = head.content_length,
+            }
+            stream.receive = Half::Body;
+            if end { stream.end() } else { Ok(()) }
+        });
+        match accepted {
+            Ok(()) => {
+                self.forgive_if_closed(id);
+                Ok(Event::Head { stream: StreamNo(id), end })
+            }
+            Err(error) => self.fail_stream(id, error),
+        }
+    }
+
+    fn trailers(
+        &mut self,
+        id: u32,
+        end: bool,
+        decoded: Result<(), HeadError>,
+    ) -> Result<Event, ConnectionError> {
+        let ended = decoded.map_err(StreamError::Head).and_then(|()| match end {
+            true => self.streams.get(id).ok_or(StreamError::AfterEnd)?.end(),
+            false => Err(StreamError::TrailersWithoutEnd),
+        });
+        match ended {
+            Ok(()) => {
+                self.forgive_if_closed(id);
+                Ok(Event::Trailers { stream: StreamNo(id) })
+            }
+            Err(error) => self.fail_stream(id, error),
+        }
+    }
+}

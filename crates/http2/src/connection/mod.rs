@@ -1,0 +1,183 @@
+//! A connection: frames in, events out; commands in, frames out.
+
+mod body;
+mod control;
+mod drain;
+mod error;
+mod event;
+mod feed;
+mod heads;
+mod send;
+
+pub use error::{ConnectionError, StreamError};
+pub use event::{Event, Step, StreamNo};
+pub use send::{Closed, Part};
+
+use crate::budget::{Budgets, Spent};
+use crate::frame;
+use crate::hpack::Decoder;
+use crate::settings::MAX_WINDOW;
+use crate::streams::Streams;
+use crate::window::{ReceiveWindow, SendWindow};
+use crate::{Limits, Settings};
+use drain::Drain;
+use feed::Input;
+
+/// The side of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Receives requests.
+    Server,
+    /// Sends requests.
+    Client,
+}
+
+/// Settings and limits of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Our settings, which bind the peer once it has acknowledged them. `enable_push` has no effect: a client never
+    /// allows push. `max_concurrent_streams` also bounds the streams that a client [opens](Connection::open).
+    pub settings: Settings,
+    /// Limits on a field section. `settings.max_header_list_size` should announce `head_bytes`.
+    pub limits: Limits,
+    /// Bytes of a field block. The owner must be able to [hold](Connection::most_held) a whole block.
+    pub block_bytes: usize,
+    /// CONTINUATION frames of a field block.
+    pub continuations: usize,
+    /// Budgets against abuse.
+    pub budgets: Budgets,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let limits = Limits::default();
+        Self {
+            settings: Settings {
+                enable_push: false,
+                max_concurrent_streams: Some(100),
+                initial_window_size: 64 * 1024,
+                max_header_list_size: Some(limits.head_bytes as u32),
+                no_rfc7540_priorities: true,
+                ..Settings::default()
+            },
+            limits,
+            block_bytes: limits.head_bytes,
+            continuations: 8,
+            budgets: Budgets::default(),
+        }
+    }
+}
+
+/// The protocol state of one HTTP/2 connection, in either role.
+///
+/// The owner passes received bytes to [`feed`](Self::feed) and handles one event at a time. It writes with
+/// [`head`](Self::head) and [`data`](Self::data) into a buffer of its own, and calls [`settle`](Self::settle) once per
+/// turn. All frames are written in the order of their causes: no RST_STREAM overtakes the frames before it, and no frame
+/// that needs new settings of the peer's overtakes their acknowledgement. The connection never asks to stop reading for the sake of one stream; a stream whose bytes are not
+/// [credited](Self::credit) stalls alone. The owner stops reading while the peer does not accept its output.
+#[derive(Debug)]
+pub struct Connection {
+    role: Role,
+    config: Config,
+    peer: Settings,
+    input: Input,
+    decoder: Decoder,
+    streams: Streams,
+    /// The highest stream that the peer opened.
+    last_peer: u32,
+    /// The next stream that we open.
+    next_own: u32,
+    send_window: SendWindow,
+    receive_window: ReceiveWindow,
+    /// The initial window of the peer's streams as the peer knows it.
+    initial_receive_window: u32,
+    /// Whether the owner waits for room in the connection's window.
+    blocked: bool,
+    is_acknowledged: bool,
+    has_peer_settings: bool,
+    has_sent_head: bool,
+    drain: Drain,
+    /// Whether the peer sent GOAWAY.
+    peer_drains: bool,
+    spent: Spent,
+    /// Control frames that precede the next output.
+    control: Vec<u8>,
+}
+
+/// The client's connection preface (RFC 9113, section 3.4).
+pub(crate) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+impl Connection {
+    /// A connection whose first output is its preface: SETTINGS, and a WINDOW_UPDATE that opens the connection's window,
+    /// so that streams bound memory, and do not share a bound.
+    #[must_use]
+    pub fn new(role: Role, config: Config) -> Self {
+        let mut settings = config.settings;
+        let mut control = Vec::new();
+        // A server must not send the parameter with any other value than 0, and needs none (section 6.5.2).
+        settings.enable_push = role == Role::Server;
+        if role == Role::Client {
+            control.extend_from_slice(PREFACE);
+        }
+        settings.write(&mut control);
+        let initial = Settings::default().initial_window_size;
+        frame::write_window_update(0, MAX_WINDOW - initial, &mut control);
+        Self {
+            role,
+            config,
+            peer: Settings::default(),
+            input: if role == Role::Server { Input::Preface } else { Input::Frame },
+            decoder: Decoder::new(config.settings.header_table_size),
+            streams: Streams::default(),
+            last_peer: 0,
+            next_own: 1,
+            send_window: SendWindow::new(initial),
+            receive_window: ReceiveWindow::new(MAX_WINDOW),
+            initial_receive_window: initial,
+            blocked: false,
+            is_acknowledged: false,
+            has_peer_settings: false,
+            has_sent_head: false,
+            drain: Drain::No,
+            peer_drains: false,
+            spent: Spent::new(&config.budgets),
+            control,
+        }
+    }
+
+    /// The peer's settings.
+    #[must_use]
+    pub fn peer(&self) -> &Settings {
+        &self.peer
+    }
+
+    /// Whether the peer has acknowledged our settings: it must within the owner's timeout (RFC 9113, section 6.5.3).
+    #[must_use]
+    pub fn is_acknowledged(&self) -> bool {
+        self.is_acknowledged
+    }
+
+    /// The number of streams that the owner has not released.
+    #[must_use]
+    pub fn streams(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Received DATA bytes, with padding, that the owner has not credited.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        self.receive_window.held().unsigned_abs()
+    }
+
+    /// The maximum number of bytes that [`feed`](Self::feed) leaves for the next call.
+    #[must_use]
+    pub fn most_held(&self) -> usize {
+        let frame = Settings::default().max_frame_size as usize + frame::HEADER_BYTES;
+        frame.max(self.config.block_bytes + (1 + self.config.continuations) * frame::HEADER_BYTES)
+    }
+
+    /// Forgives a part of the [`Budgets`]. The owner calls it when it feeds, with the seconds since it last did.
+    pub fn elapse(&mut self, seconds: u32) {
+        self.spent.elapse(seconds);
+    }
+}

@@ -1,0 +1,200 @@
+//! Commands in: heads, bodies, resets and credit.
+
+use super::drain::Drain;
+use super::event::StreamNo;
+use super::{Connection, Role};
+use crate::budget::UPDATES_PER_DATA;
+use crate::frame::{self, HEADER_BYTES, Kind, flag};
+use crate::hpack::Encoder;
+use crate::settings::MAX_WINDOW;
+use crate::stream::{Half, Reset, Stream};
+use crate::{Abuse, ErrorCode};
+use thiserror::Error;
+
+/// The part of a message that a head is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// An interim response.
+    Interim,
+    /// A request, or a final response.
+    Head {
+        /// Whether the message has no body.
+        end: bool,
+    },
+    /// Trailers, which end the message.
+    Trailers,
+}
+
+/// The stream takes no such frame: it was reset, has ended, or has not begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the stream is closed for this part of a message")]
+pub struct Closed;
+
+/// A TLS record has 2^14 bytes: with its header, such a frame fills one.
+const DATA_BYTES: usize = (1 << 14) - HEADER_BYTES;
+
+/// The streams that a client may open before it knows the server's settings (RFC 9113, section 6.5.2 recommends a limit
+/// of at least 100).
+const STREAMS_BEFORE_SETTINGS: u32 = 100;
+
+impl Connection {
+    /// Opens a stream for a request, with its head to follow before another stream is opened. `is_head` says that the
+    /// method is HEAD, so that the response has no body. `None` if the peer or our settings allow no more streams, or
+    /// the connection drains: then the request waits, or takes another connection.
+    #[must_use]
+    pub fn open(&mut self, is_head: bool) -> Option<StreamNo> {
+        let of_peer = match self.has_peer_settings {
+            true => self.peer.max_concurrent_streams.unwrap_or(u32::MAX),
+            false => STREAMS_BEFORE_SETTINGS,
+        };
+        let most = self.config.settings.max_concurrent_streams.unwrap_or(u32::MAX).min(of_peer);
+        let may_open = self.role == Role::Client && !self.peer_drains && self.drain == Drain::No;
+        let id = self.next_own;
+        if !may_open || self.streams.len() >= most as usize || id > MAX_WINDOW {
+            return None;
+        }
+        self.next_own += 2;
+        let stream = Stream::new(Half::Head, self.peer.initial_window_size, self.initial_receive_window);
+        self.streams.insert(id, Stream { answers_head: is_head, ..stream });
+        Some(StreamNo(id))
+    }
+
+    /// Appends a head or trailers to `out`, whose fields `write` encodes: it must append whatever it encodes, in the
+    /// order of the calls, since the peer's decoder keeps state.
+    ///
+    /// # Errors
+    /// The stream takes no such part. Nothing was written.
+    pub fn head(
+        &mut self,
+        stream: StreamNo,
+        part: Part,
+        write: impl FnOnce(&mut Encoder<'_>),
+        out: &mut Vec<u8>,
+    ) -> Result<(), Closed> {
+        let state = self.streams.get(stream.0).ok_or(Closed)?;
+        let end = matches!(part, Part::Head { end: true } | Part::Trailers);
+        state.send = match (part, state.send) {
+            (Part::Interim, Half::Head) => Half::Head,
+            (Part::Head { end: false }, Half::Head) => Half::Body,
+            (Part::Head { end: true }, Half::Head) | (Part::Trailers, Half::Body) => Half::Closed,
+            _ => return Err(Closed),
+        };
+        out.append(&mut self.control);
+        let start = out.len();
+        out.extend_from_slice(&[0; HEADER_BYTES]);
+        let mut encoder = Encoder::new(out);
+        if !std::mem::replace(&mut self.has_sent_head, true) {
+            encoder.without_table();
+        }
+        write(&mut encoder);
+        frame_block(stream.0, end, start, self.peer.max_frame_size as usize, out);
+        self.forgive_if_closed(stream.0);
+        Ok(())
+    }
+
+    /// Appends as much of a body to `out` as the windows allow, and END_STREAM with the last byte if `end`. Returns the
+    /// number of bytes taken. If it is less than all, [`Event::Room`](super::Event::Room) or
+    /// [`Event::Settings`](super::Event::Settings) follows.
+    ///
+    /// # Errors
+    /// The stream takes no body. Nothing was written.
+    pub fn data(
+        &mut self,
+        stream: StreamNo,
+        body: &[u8],
+        end: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, Closed> {
+        let state = self.streams.get(stream.0).filter(|state| state.send == Half::Body).ok_or(Closed)?;
+        let of_stream = state.send_window.available();
+        let of_connection = self.send_window.available();
+        let taken = body.len().min(of_stream).min(of_connection);
+        let is_whole = taken == body.len();
+        if !is_whole {
+            state.blocked |= taken == of_stream;
+            self.blocked |= taken == of_connection;
+        }
+        let end = end && is_whole;
+        state.send_window.take(taken);
+        if end {
+            state.send = Half::Closed;
+        }
+        self.send_window.take(taken);
+        out.append(&mut self.control);
+        let mut rest = &body[..taken];
+        let mut frames = 0;
+        while !rest.is_empty() || (end && frames == 0) {
+            let (piece, behind) = rest.split_at(rest.len().min(DATA_BYTES));
+            frame::write_data(stream.0, piece, end && behind.is_empty(), out);
+            rest = behind;
+            frames += 1;
+        }
+        self.spent.forgive(Abuse::WindowUpdate, UPDATES_PER_DATA * frames);
+        self.forgive_if_closed(stream.0);
+        Ok(taken)
+    }
+
+    /// Gives back the `flow` of a DATA event: once its bytes are forwarded or dropped, on every stream, released ones
+    /// included. The connection's window closes in the end if any are not given back.
+    pub fn credit(&mut self, stream: StreamNo, flow: u32) {
+        self.credit_connection(flow);
+        let open = self.streams.get(stream.0).filter(|state| state.receive != Half::Closed);
+        if let Some(increment) = open.and_then(|state| state.receive_window.consume(flow)) {
+            frame::write_window_update(stream.0, increment, &mut self.control);
+        }
+    }
+
+    pub(super) fn credit_connection(&mut self, flow: u32) {
+        if let Some(increment) = self.receive_window.consume(flow) {
+            frame::write_window_update(0, increment, &mut self.control);
+        }
+    }
+
+    /// Resets a stream, unless it has ended in both directions. The owner still [releases](Self::release) it.
+    pub fn reset(&mut self, stream: StreamNo, code: ErrorCode) {
+        let Some(state) = self.streams.get(stream.0).filter(|state| !state.is_closed()) else { return };
+        let was_opened = self.role == Role::Server || state.send != Half::Head;
+        state.reset(Reset::ByUs);
+        // A stream whose HEADERS were not sent is idle to the peer.
+        if was_opened {
+            frame::write_rst_stream(stream.0, code, &mut self.control);
+        }
+    }
+
+    /// Ends the owner's interest in a stream: once its exchange is over, and no sooner, since the slot of a stream whose
+    /// client has reset it would be taken by the next request while the work goes on (CVE-2023-44487). A stream that has
+    /// not ended is reset: with NO_ERROR by a server whose response is complete (RFC 9113, section 8.1), otherwise with
+    /// CANCEL.
+    pub fn release(&mut self, stream: StreamNo) {
+        let is_answered = self.role == Role::Server
+            && self.streams.get(stream.0).is_some_and(|state| state.send == Half::Closed);
+        self.reset(stream, if is_answered { ErrorCode::NO_ERROR } else { ErrorCode::CANCEL });
+        let released = self.streams.remove(stream.0);
+        if released.is_some_and(|state| state.reset == Reset::ByUs) {
+            self.streams.ignore(stream.0);
+        }
+    }
+
+    /// Appends the control frames that no head or body has taken along. Once per turn, after all other output.
+    pub fn settle(&mut self, out: &mut Vec<u8>) {
+        out.append(&mut self.control);
+    }
+}
+
+/// Writes the headers of the frames of a field block, which starts with room for one at `start`.
+fn frame_block(stream: u32, end: bool, start: usize, most: usize, out: &mut Vec<u8>) {
+    let length = out.len() - start - HEADER_BYTES;
+    let end_stream = if end { flag::END_STREAM } else { 0 };
+    let end_headers = |is_last| if is_last { flag::END_HEADERS } else { 0 };
+    let first = length.min(most);
+    let flags = end_stream | end_headers(first == length);
+    let header = frame::header_bytes(first, Kind::Headers, flags, stream);
+    out[start..start + HEADER_BYTES].copy_from_slice(&header);
+    if first < length {
+        let rest = out.split_off(start + HEADER_BYTES + first);
+        let mut pieces = rest.chunks(most).peekable();
+        while let Some(piece) = pieces.next() {
+            frame::write(Kind::Continuation, end_headers(pieces.peek().is_none()), stream, piece, out);
+        }
+    }
+}

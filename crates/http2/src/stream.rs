@@ -1,0 +1,85 @@
+//! The state of one stream (RFC 9113, section 5.1).
+
+use crate::StreamError;
+use crate::window::{ReceiveWindow, SendWindow};
+
+/// A stream, from its first HEADERS until its owner releases it.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) receive: Half,
+    pub(crate) send: Half,
+    /// Whether RST_STREAM closed both halves.
+    pub(crate) reset: Reset,
+    pub(crate) send_window: SendWindow,
+    pub(crate) receive_window: ReceiveWindow,
+    /// The DATA bytes that `content-length` still announces.
+    pub(crate) missing: Option<u64>,
+    /// Whether a response ends with its head, whatever its `content-length` says.
+    pub(crate) answers_head: bool,
+    /// Whether the owner waits for room in the stream's window.
+    pub(crate) blocked: bool,
+}
+
+/// One direction of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Half {
+    /// Before the final head.
+    Head,
+    /// Before END_STREAM.
+    Body,
+    Closed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reset {
+    No,
+    /// Frames that the peer sent before it knew are ignored (RFC 9113, section 5.4.2).
+    ByUs,
+    ByPeer,
+}
+
+impl Stream {
+    pub(crate) fn new(receive: Half, send_window: u32, receive_window: u32) -> Self {
+        Self {
+            receive,
+            send: Half::Head,
+            reset: Reset::No,
+            send_window: SendWindow::new(send_window),
+            receive_window: ReceiveWindow::new(receive_window),
+            missing: None,
+            answers_head: false,
+            blocked: false,
+        }
+    }
+
+    /// Closes both halves.
+    pub(crate) fn reset(&mut self, by: Reset) {
+        self.receive = Half::Closed;
+        self.send = Half::Closed;
+        self.reset = by;
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.receive == Half::Closed && self.send == Half::Closed
+    }
+
+    /// Counts DATA bytes against `content-length`, before any of them is forwarded (RFC 9113, section 8.1.1).
+    pub(crate) fn count_body(&mut self, bytes: u32, end: bool) -> Result<(), StreamError> {
+        if let Some(missing) = &mut self.missing {
+            *missing = missing.checked_sub(bytes.into()).ok_or(StreamError::BodyTooLong)?;
+        }
+        if end {
+            self.end()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the receiving half.
+    pub(crate) fn end(&mut self) -> Result<(), StreamError> {
+        if self.missing.is_some_and(|missing| missing > 0) {
+            return Err(StreamError::BodyTooShort);
+        }
+        self.receive = Half::Closed;
+        Ok(())
+    }
+}

@@ -1,0 +1,7 @@
+//! Connections: frames in, events and frames out, as lines of text.
+
+mod abuse;
+mod client;
+mod flow;
+mod peer;
+mod server;
