@@ -70,10 +70,12 @@ impl ReceiveWindow {
         Some(std::mem::take(&mut self.consumed) as u32)
     }
 
-    /// Changes the size, as an acknowledged SETTINGS_INITIAL_WINDOW_SIZE or the increment of a WINDOW_UPDATE does.
-    pub(crate) fn resize(&mut self, size: u32) {
+    /// Changes the size, as an acknowledged SETTINGS_INITIAL_WINDOW_SIZE does. Returns the increment of a WINDOW_UPDATE,
+    /// as [`ReceiveWindow::consume`]: consumed bytes may be half of the new size, and no other may be left to consume.
+    pub(crate) fn resize(&mut self, size: u32) -> Option<u32> {
         self.available += i64::from(size) - self.size;
         self.size = size.into();
+        self.consume(0)
     }
 }
 
@@ -112,9 +114,21 @@ mod tests {
     fn a_receive_window_shrinks_below_what_is_held() {
         let mut window = ReceiveWindow::new(100);
         assert_eq!(window.receive(80), Ok(()));
-        window.resize(50);
+        assert_eq!(window.resize(50), None);
         assert_eq!(window.receive(1), Err(Violation));
         assert_eq!(window.consume(80), Some(80));
+        assert_eq!(window.receive(50), Ok(()));
+        assert_eq!(window.receive(1), Err(Violation));
+    }
+
+    /// Regression test: bytes consumed under a larger window were never given back.
+    #[test]
+    fn a_smaller_size_gives_back_what_is_half_of_it() {
+        let mut window = ReceiveWindow::new(100);
+        assert_eq!(window.receive(100), Ok(()));
+        assert_eq!(window.consume(60), Some(60));
+        assert_eq!(window.consume(40), None);
+        assert_eq!(window.resize(50), Some(40));
         assert_eq!(window.receive(50), Ok(()));
         assert_eq!(window.receive(1), Err(Violation));
     }

@@ -4,7 +4,7 @@ use super::drain::{DRAIN_PING, Drain, OWNER_PING};
 use super::event::{Event, StreamNo};
 use super::{Connection, ConnectionError, Role, StreamError};
 use crate::frame::{self, Frame};
-use crate::stream::Reset;
+use crate::stream::{Half, Reset};
 use crate::{Abuse, ErrorCode};
 
 /// Browsers send PRIORITY or PRIORITY_UPDATE frames with a request and after it.
@@ -73,7 +73,12 @@ impl Connection {
         self.is_acknowledged = true;
         self.decoder.acknowledged(settings.header_table_size);
         self.initial_receive_window = settings.initial_window_size;
-        self.streams.for_each(|_, stream| stream.receive_window.resize(settings.initial_window_size));
+        self.streams.for_each(|id, stream| {
+            let increment = stream.receive_window.resize(settings.initial_window_size);
+            if let Some(increment) = increment.filter(|_| stream.receive != Half::Closed) {
+                frame::write_window_update(id, increment, &mut self.control);
+            }
+        });
     }
 
     fn peer_goes_away(&mut self, last: u32, code: ErrorCode) -> Event {
