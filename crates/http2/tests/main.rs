@@ -1,7 +1,14 @@
-//! HTTP/2 through the crate's public API.
+//! HTTP/2 through the crate's public API: frames, heads, connections, and the fuzzers' inputs.
+
+#![allow(clippy::print_stdout)]
 
 mod connection;
+mod corpus;
 mod frames;
 mod heads;
 mod hpack;
 mod settings;
+
+#[expect(unreachable_pub, reason = "a library to the fuzz targets")]
+#[path = "../fuzz/src/lib.rs"]
+mod invariants;
