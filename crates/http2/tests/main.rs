@@ -7,6 +7,7 @@ mod corpus;
 mod frames;
 mod heads;
 mod hpack;
+mod oracle;
 mod settings;
 
 #[expect(unreachable_pub, reason = "a library to the fuzz targets")]
