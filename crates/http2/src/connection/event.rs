@@ -68,7 +68,8 @@ pub enum Event {
         /// The violated rule.
         error: StreamError,
     },
-    /// As [`Event::Failed`], for a request whose stream the owner does not know and need not release.
+    /// As [`Event::Failed`], for a request whose stream the owner does not know and need not release. If its head exceeds
+    /// [`Limits`](crate::Limits), the connection has responded with 431.
     Rejected {
         /// The stream.
         stream: StreamNo,

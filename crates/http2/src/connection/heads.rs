@@ -145,10 +145,24 @@ impl Connection {
             }
             Err(error) => {
                 self.streams.ignore(id);
-                self.provoked_reset(id, error.code())?;
+                self.reject(id, end, error)?;
                 Event::Rejected { stream: no, error }
             }
         }))
+    }
+
+    /// Responds to a request whose head is too large (RFC 9113, section 10.5.1), and resets all other malformed ones.
+    fn reject(&mut self, id: u32, end: bool, error: StreamError) -> Result<(), ConnectionError> {
+        if !matches!(error, StreamError::Head(HeadError::HeadTooLong | HeadError::TooManyFields)) {
+            return self.provoked_reset(id, error.code());
+        }
+        let mut control = std::mem::take(&mut self.control);
+        self.write_block(id, true, |to| to.status(431), &mut control);
+        self.control = control;
+        if end {
+            return Ok(self.spent.spend(Abuse::ProvokedReset)?);
+        }
+        self.provoked_reset(id, ErrorCode::NO_ERROR)
     }
 
     fn response(

@@ -80,6 +80,19 @@ impl Connection {
             _ => return Err(Closed),
         };
         out.append(&mut self.control);
+        self.write_block(stream.0, end, write, out);
+        self.forgive_if_closed(stream.0);
+        Ok(())
+    }
+
+    /// Appends the frames of a field block.
+    pub(super) fn write_block(
+        &mut self,
+        id: u32,
+        end: bool,
+        write: impl FnOnce(&mut Encoder<'_>),
+        out: &mut Vec<u8>,
+    ) {
         let start = out.len();
         out.extend_from_slice(&[0; HEADER_BYTES]);
         let mut encoder = Encoder::new(out);
@@ -87,9 +100,7 @@ impl Connection {
             encoder.without_table();
         }
         write(&mut encoder);
-        frame_block(stream.0, end, start, self.peer.max_frame_size as usize, out);
-        self.forgive_if_closed(stream.0);
-        Ok(())
+        frame_block(id, end, start, self.peer.max_frame_size as usize, out);
     }
 
     /// Appends as much of a body to `out` as the windows allow, and END_STREAM with the last byte if `end`. Returns the

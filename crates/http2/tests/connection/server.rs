@@ -225,6 +225,28 @@ fn malformed_requests_are_rejected() {
     }
 }
 
+/// RFC 9113, section 10.5.1.
+#[test]
+fn too_large_requests_get_a_response() {
+    let many = format!("{GET}{}", "cookie: a\n".repeat(101));
+    let value = "x".repeat(100);
+    let long = format!("{POST}{}", format!("a: {value}\n").repeat(99));
+    let limits = Limits { head_bytes: 10_000, ..Limits::default() };
+    let mut server = Tested::new(Role::Server, Config { limits, ..Config::default() });
+    let input = [headers(1, flag::END_STREAM, &many), headers(3, 0, &long), data_end(3, b"late"), get(5)];
+    let expected = ["rejected 1 Head(TooManyFields)", "rejected 3 Head(HeadTooLong)", "head 5 end: GET /a"];
+    assert_eq!(server.events(&input.concat()), expected);
+    let responses = ["headers 1 end: :status: 431;", "headers 3 end: :status: 431;", "rst 3 no_error"];
+    assert_eq!(server.settle(), responses);
+    assert_eq!((server.connection.streams(), server.connection.held()), (1, 0));
+}
+
+/// The state of an idle connection, besides the decoder's table.
+#[test]
+fn a_connection_is_small() {
+    assert!(size_of::<Connection>() <= 640, "{}", size_of::<Connection>());
+}
+
 #[test]
 fn responses() {
     let mut server = Tested::server();
