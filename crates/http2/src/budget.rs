@@ -69,7 +69,7 @@ impl Default for Budgets {
 
 const KINDS: usize = 7;
 
-/// What a peer has spent.
+/// The frames of each kind that a peer has sent, less those forgiven.
 #[derive(Debug)]
 pub(crate) struct Spent {
     limits: [u32; KINDS],

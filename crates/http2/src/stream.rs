@@ -14,8 +14,8 @@ pub(crate) struct Stream {
     pub(crate) receive_window: ReceiveWindow,
     /// The DATA bytes that `content-length` still announces.
     pub(crate) missing: Option<u64>,
-    /// Whether a response ends with its head, whatever its `content-length` says.
-    pub(crate) answers_head: bool,
+    /// Whether the request's method is HEAD, so that the response has no body, whatever its `content-length` says.
+    pub(crate) is_head: bool,
     /// Whether the owner waits for room in the stream's window.
     pub(crate) blocked: bool,
 }
@@ -47,7 +47,7 @@ impl Stream {
             send_window: SendWindow::new(send_window),
             receive_window: ReceiveWindow::new(receive_window),
             missing: None,
-            answers_head: false,
+            is_head: false,
             blocked: false,
         }
     }

@@ -167,7 +167,7 @@ fn bombs() {
     assert_eq!(HpackError::Bomb.code(), ErrorCode::ENHANCE_YOUR_CALM);
 }
 
-/// What the encoder writes for usual fields, byte by byte.
+/// The encoding of usual fields, byte by byte.
 #[test]
 fn encoded_fields() {
     let encoded = |write: fn(&mut Encoder<'_>)| {

@@ -63,7 +63,7 @@ impl Connection {
         Ok(Some(accepted))
     }
 
-    /// The part of a DATA frame that `input` contains. Padding belongs to the last piece, whether it has come or not.
+    /// The part of a DATA frame that `input` contains. Padding belongs to the last piece, even before it is received.
     pub(super) fn data_piece(&mut self, data: Data, input: &[u8]) -> Next {
         if self.streams.get(data.stream).is_none_or(|stream| stream.reset != Reset::No) {
             // Reset or released within the frame.

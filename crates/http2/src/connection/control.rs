@@ -36,7 +36,7 @@ impl Connection {
             Frame::GoAway { last, code, .. } => Ok(Some(self.peer_goes_away(last, code))),
             Frame::WindowUpdate(increment) => self.window_update(id, increment),
             Frame::RstStream(code) => self.rst_stream(id, code),
-            // Deprecated (section 5.3.2). The other types do not come here.
+            // PRIORITY is deprecated (section 5.3.2); `frame` handles the other types.
             _ => {
                 self.spent.spend(Abuse::NoEffect)?;
                 Ok(None)

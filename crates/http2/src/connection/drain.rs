@@ -29,7 +29,7 @@ pub(super) fn is_beyond(drain: Drain, id: u32) -> bool {
 impl Connection {
     /// Begins to drain the connection. A server announces that it will close, goes on accepting the requests that are on
     /// their way, and closes for more once the client knows. A client opens no more streams. Then the owner closes the
-    /// connection when [`is_drained`](Self::is_drained).
+    /// connection when it [is drained](Self::is_drained), or after a timeout of its own.
     pub fn go_away(&mut self) {
         if self.drain != Drain::No {
             return;

@@ -25,7 +25,7 @@ pub struct Step {
     pub event: Option<Event>,
 }
 
-/// What the peer did.
+/// An action of the peer, or its effect.
 ///
 /// The owner knows a stream from its first [`Event::Head`] as a server, from [`open`](super::Connection::open) as a
 /// client, until it [releases](super::Connection::release) it.
@@ -58,7 +58,8 @@ pub enum Event {
     Reset {
         /// The stream.
         stream: StreamNo,
-        /// The reason. [`ErrorCode::REFUSED_STREAM`]: the request was not processed.
+        /// The reason. [`ErrorCode::REFUSED_STREAM`]: the request was not processed. [`ErrorCode::NO_ERROR`] after a whole
+        /// response: the server does not need the rest of the request (RFC 9113, section 8.1).
         code: ErrorCode,
     },
     /// The peer violated a rule, and the connection reset the stream.

@@ -52,7 +52,7 @@ impl Connection {
         Ok(Next::of(length, event))
     }
 
-    /// Joins the fragments of a block behind the first one, once the last has come. Returns the block, and the bytes of
+    /// Joins the fragments of a block behind the first one, once the last is complete. Returns the block, and the bytes of
     /// its frames. Limits apply before, so that the caller need not hold more.
     fn gather(
         &self,
@@ -179,7 +179,7 @@ impl Connection {
                 100..=199 => return Ok(()),
                 // RFC 9110, sections 6.4.1 and 8.6: no body, whatever the length says.
                 204 | 304 => stream.missing = Some(0),
-                _ if stream.answers_head => stream.missing = Some(0),
+                _ if stream.is_head => stream.missing = Some(0),
                 _ => stream.missing = head.content_length,
             }
             stream.receive = Half::Body;

@@ -55,7 +55,7 @@ impl Connection {
         }
         self.next_own += 2;
         let stream = Stream::new(Half::Head, self.peer.initial_window_size, self.initial_receive_window);
-        self.streams.insert(id, Stream { answers_head: is_head, ..stream });
+        self.streams.insert(id, Stream { is_head, ..stream });
         Some(StreamNo(id))
     }
 
@@ -177,9 +177,9 @@ impl Connection {
     /// not ended is reset: with NO_ERROR by a server whose response is complete (RFC 9113, section 8.1), otherwise with
     /// CANCEL.
     pub fn release(&mut self, stream: StreamNo) {
-        let is_answered = self.role == Role::Server
+        let has_responded = self.role == Role::Server
             && self.streams.get(stream.0).is_some_and(|state| state.send == Half::Closed);
-        self.reset(stream, if is_answered { ErrorCode::NO_ERROR } else { ErrorCode::CANCEL });
+        self.reset(stream, if has_responded { ErrorCode::NO_ERROR } else { ErrorCode::CANCEL });
         let released = self.streams.remove(stream.0);
         if released.is_some_and(|state| state.reset == Reset::ByUs) {
             self.streams.ignore(stream.0);

@@ -149,7 +149,7 @@ impl Side {
         });
     }
 
-    /// Takes up to `bytes` from the peer, and answers each head with a body of the other's choice.
+    /// Takes up to `bytes` from the peer, and responds to each head with `body`.
     fn receive(&mut self, peer: &mut Self, bytes: usize, body: &'static [u8]) {
         self.input.extend(peer.out.drain(..bytes.min(peer.out.len())));
         loop {

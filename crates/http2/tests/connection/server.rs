@@ -56,7 +56,7 @@ fn requests() {
     assert_eq!((server.connection.streams(), server.connection.held()), (3, 15));
 }
 
-/// Any piece that has come is passed on; heads and control frames wait for their last byte.
+/// Any received piece of a body is passed on; heads and control frames wait for their last byte.
 #[test]
 fn pieces() {
     let mut server = Tested::server();

@@ -21,7 +21,7 @@ pub(super) struct Receiving {
 }
 
 impl Receiving {
-    /// Takes what has come. Returns whether the message is complete.
+    /// Takes the received part. Returns whether the message is complete.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> bool {
         while let Poll::Ready(data) = self.stream.poll_data(context) {
             let Some(data) = data else {

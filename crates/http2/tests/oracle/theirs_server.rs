@@ -31,7 +31,7 @@ fn exchange_all(planned: &[Planned]) {
     ours.send();
     let mut handshake = pin!(h2::server::Builder::new().handshake::<_, Bytes>(pipe));
     let Poll::Ready(Ok(mut server)) = handshake.as_mut().poll(&mut context) else {
-        panic!("the client's preface has come")
+        panic!("the client's preface is complete")
     };
     let mut receiving: Vec<Option<Receiving>> = Vec::new();
     let mut done = 0;
