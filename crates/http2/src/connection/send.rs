@@ -59,8 +59,8 @@ impl Connection {
         Some(StreamNo(id))
     }
 
-    /// Appends a head or trailers to `out`, whose fields `write` encodes: it must append whatever it encodes, in the
-    /// order of the calls, since the peer's decoder keeps state.
+    /// Appends a head or trailers to `out`; `write` encodes the fields. The caller sends all bytes that the connection
+    /// appends, in the order of the calls.
     ///
     /// # Errors
     /// The stream takes no such part. Nothing was written.
