@@ -9,9 +9,9 @@ use rustls::client::{ClientConfig, Resumption, Tls12Resumption};
 use rustls::sign::SingleCertAndKey;
 use rustls_pki_types::ServerName;
 
+use crate::checked_parameters::{Parameters, checked_alpn, offered, record_size, refused};
 use crate::client_sessions::{CoreSessions, Lender, Lending};
 use crate::key_log::KeyLogFile;
-use crate::policy::{Parameters, checked_alpn, offered, record_size, refused};
 use crate::resuming::Resuming;
 use crate::verifier::{Roots, Verifier};
 use crate::{

@@ -7,6 +7,7 @@
 //! The crate does not expose rustls's API and types, so that the choice between its buffered and unbuffered
 //! API (docs/decisions/0002-rustls-api.md) stays internal.
 
+mod checked_parameters;
 mod client;
 mod client_certificate;
 mod client_sessions;
@@ -27,7 +28,6 @@ mod ocsp;
 mod offer;
 mod parameters;
 mod pem;
-mod policy;
 mod presented;
 mod resolver;
 mod resuming;

@@ -12,11 +12,11 @@ use rustls::sign::CertifiedKey;
 use rustls::{NoKeyLog, RootCertStore, SignatureAlgorithm};
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer};
 
+use crate::checked_parameters::{Parameters, checked_alpn, record_size, refused};
 use crate::identity::NotingKey;
 use crate::key_log::KeyLogFile;
 use crate::names::joined;
 use crate::pem::File;
-use crate::policy::{Parameters, checked_alpn, record_size, refused};
 use crate::resolver::Resolver;
 use crate::server_sessions::{self, SessionStore};
 use crate::ticket_secrets::TicketSecrets;

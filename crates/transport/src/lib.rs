@@ -6,13 +6,13 @@
 //! back-pressure. The buffers come from the core's [`Wire`], which also owns the read buffer, and exist only
 //! while in use.
 
-mod endpoint;
 mod place;
 mod sending;
+mod url;
 mod wire;
 
-pub use endpoint::{Endpoint, ascii_host};
 pub use place::{Place, UNIX, unix_path};
+pub use url::{Endpoint, ascii_host};
 pub use weir_reactor::Address;
 pub use wire::Wire;
 

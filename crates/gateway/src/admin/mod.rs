@@ -1,10 +1,10 @@
 //! The admin address: metrics, health, state. Separate threads serve it and query the workers by mail, so a slow admin
 //! client delays no request.
 
-mod change;
 mod connections;
-mod metrics;
+mod metrics_page;
 mod response;
+mod server_change;
 mod services;
 
 use crate::config::document::Rights;
@@ -226,7 +226,10 @@ impl Admin {
                 match gather(&self.workers) {
                     Ok(report) => Response {
                         kind: "text/plain; version=0.0.4; charset=utf-8",
-                        ..Response::text(200, metrics::page(&report, &self.status, reloads, &self.upgrades))
+                        ..Response::text(
+                            200,
+                            metrics_page::page(&report, &self.status, reloads, &self.upgrades),
+                        )
                     },
                     Err(partial) => partial.into(),
                 }

@@ -1,6 +1,6 @@
 //! Services and their servers: state, and changes at run time.
 
-use super::change::Change;
+use super::server_change::Change;
 use super::{Admin, Response};
 use crate::config::{Override, Server, Service, Snapshot};
 use crate::observe::{Report, ServerReport};

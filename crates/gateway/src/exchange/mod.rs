@@ -1,20 +1,18 @@
 //! One request and its response: their state, and the decisions about them. No sockets, no clock.
 
 mod body;
-mod budget;
 mod halves;
 mod held;
-mod interims;
+mod interim_limit;
 mod line;
 mod step;
 mod timing;
 
 pub(crate) use crate::observe::Times;
 pub(crate) use body::{Body, Trailers};
-pub(crate) use budget::Budget;
 pub(crate) use halves::{RequestHalf, ResponseHalf};
 pub(crate) use held::{HeldBody, HeldHead, SentBody};
-pub(crate) use interims::Interims;
+pub(crate) use interim_limit::Interims;
 pub(crate) use line::RequestLine;
 pub(crate) use step::{Event, Head, HeadStep, Step};
 pub(crate) use timing::ExchangeTimer;

@@ -3,9 +3,9 @@
 pub(crate) mod date;
 mod elements;
 pub(crate) mod forwarded;
-pub(crate) mod hops;
 pub(crate) mod ids;
 pub(crate) mod imitations;
+pub(crate) mod max_forwards;
 pub(crate) mod origin;
 pub(crate) mod own;
 pub(crate) mod rewrite;

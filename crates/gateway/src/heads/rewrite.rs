@@ -1,8 +1,8 @@
 //! Forwarded heads: unchanged lines are copied verbatim, and only changes are written.
 
 use super::forwarded::{self, Proxy};
-use super::hops::Hops;
 use super::imitations::{is_imitation, is_known_when_folded};
+use super::max_forwards::MaxForwards;
 use crate::config::Forms;
 use crate::config::document::Underscores;
 use crate::route::{Edits, PathEdit, Values};
@@ -74,12 +74,12 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, changes: &RequestEdits<'_>
     if (host_replaced || head.host.is_none()) && !edits.drops_name(b"host") {
         line(b"Host: ", if host.is_empty() { values.upstream } else { host }, out);
     }
-    let hops = Hops::of(head, buf);
+    let max_forwards = MaxForwards::of(head, buf);
     let replaced = Replaced {
         host: host_replaced,
         // An HTTP/1.0 client cannot get the upstream's 100, and a buffered body needs none.
         expect: head.version != Version::Http11 || changes.was_buffered,
-        max_forwards: hops != Hops::Any,
+        max_forwards: max_forwards != MaxForwards::Any,
     };
     let is_trusted = proxy.is_some();
     let mut underscored = 0;
@@ -91,7 +91,7 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, changes: &RequestEdits<'_>
         keep_in_request(buf, field, replaced, is_trusted) && !edits.drops_spelling(buf, field)
     };
     copy_fields(buf, &head.fields, keep, out);
-    if let Hops::AndThen(more) = hops
+    if let MaxForwards::AndThen(more) = max_forwards
         && !edits.drops_name(b"max-forwards")
     {
         out.extend_from_slice(b"Max-Forwards: ");

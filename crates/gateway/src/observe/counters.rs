@@ -1,6 +1,6 @@
 //! The events that workers count: plain integers, which are summed over all workers on request.
 
-use super::table::Counters;
+use super::metrics::Counters;
 use super::values::Labels;
 use crate::limits::{EXHAUSTED, Exhausted, Kind};
 use crate::mirror::{FATES, Fate};

@@ -1,8 +1,8 @@
 //! A snapshot of the gateway's state, for people and programs.
 
 use super::exposition::Exposition;
+use super::metrics::Counters;
 use super::servers::{self, ServerReport};
-use super::table::Counters;
 use serde::Serialize;
 use serde_json::Value;
 

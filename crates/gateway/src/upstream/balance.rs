@@ -5,19 +5,6 @@ use crate::config::document::Balance;
 use crate::keys::{OfServer, ServerId, Store};
 use std::time::Instant;
 
-/// The inputs to the choice of a request's server.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PickContext {
-    /// The hash of the property that selects the server.
-    pub key: u64,
-    /// The value of the request's sticky cookie.
-    pub sticky: Option<u64>,
-    /// The server of a failed attempt, chosen again only if no other is left.
-    pub avoid: Option<ServerId>,
-    /// Servers whose error response led to a retry. Among several, the choice excludes these and all ejected ones.
-    pub asked: [Option<ServerId>; 2],
-}
-
 /// Groups of candidates, in order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tier {

@@ -1,24 +1,27 @@
 //! Upstreams: services, their servers, and the connections to these.
 
 mod balance;
-mod life;
+mod connection_age;
 mod pick_context;
 mod pool;
+mod retry_budget;
 mod server;
 mod service;
 mod wait;
 
 pub(crate) use crate::hash::{hash_of, mix};
 pub(crate) use crate::limits::{Slot, Slots};
-pub(crate) use balance::PickContext;
-pub(crate) use life::Life;
+pub(crate) use connection_age::Life;
+pub(crate) use pick_context::PickContext;
 pub(crate) use pool::{Links, Pool, Pooled, join};
+use retry_budget::Budget;
 pub(crate) use server::{Counted, Server};
 pub(crate) use service::Service;
 pub(crate) use wait::Wait;
 
 use crate::keys::{ExchangeId, MirrorId, ServerId, TunnelId, UpstreamId};
 use crate::limits::Descriptor;
+use retry_budget::Budget;
 use weir_http1::Part;
 use weir_reactor::Timer;
 use weir_transport::Transport;

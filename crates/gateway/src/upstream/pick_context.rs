@@ -1,10 +1,23 @@
 //! The request's part in the choice of its server: hash key, cookie, servers to avoid.
 
-use super::{PickContext, hash_of};
+use super::hash_of;
 use crate::config::Service;
 use crate::config::document::{Balance, HashOn};
 use std::net::IpAddr;
 use weir_http1::RequestHead;
+
+/// The inputs to the choice of a request's server.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PickContext {
+    /// The hash of the property that selects the server.
+    pub key: u64,
+    /// The value of the request's sticky cookie.
+    pub sticky: Option<u64>,
+    /// The server of a failed attempt, chosen again only if no other is left.
+    pub avoid: Option<ServerId>,
+    /// Servers whose error response led to a retry. Among several, the choice excludes these and all ejected ones.
+    pub asked: [Option<ServerId>; 2],
+}
 
 impl PickContext {
     /// The context of a connection without a parsed request: only the client's address is known.

@@ -1,8 +1,8 @@
 //! One worker's view of a service.
 
+use super::Budget;
 use super::Server;
 use crate::config;
-use crate::exchange::Budget;
 use crate::keys::{ExchangeId, OfServer, ServerId, Store};
 use crate::limits::Slots;
 use std::collections::VecDeque;

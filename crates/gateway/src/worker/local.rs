@@ -4,7 +4,7 @@ use super::Worker;
 use super::record::{self, Head};
 use crate::config::{Action, Redirect, Route};
 use crate::exchange::RequestLine;
-use crate::heads::hops::Hops;
+use crate::heads::max_forwards::MaxForwards;
 use crate::heads::own::{self, Own};
 use crate::heads::rewrite::Connection;
 use crate::keys::ClientId;
@@ -126,11 +126,11 @@ pub(super) fn stopped<'a>(
     if is_trace && !route.trace {
         return Ok(Some(LocalResponse::NoTrace(route)));
     }
-    match (Hops::of(head, buf), &route.action) {
-        (Hops::Invalid, _) => Err(Reason::BadMaxForwards),
-        (Hops::None, Action::Pass { .. }) if is_trace => Ok(Some(LocalResponse::Reflected(route))),
-        (Hops::None, Action::Pass { .. }) => Ok(Some(LocalResponse::Allowed(route))),
-        (Hops::None | Hops::Any | Hops::AndThen(_), _) => Ok(None),
+    match (MaxForwards::of(head, buf), &route.action) {
+        (MaxForwards::Invalid, _) => Err(Reason::BadMaxForwards),
+        (MaxForwards::None, Action::Pass { .. }) if is_trace => Ok(Some(LocalResponse::Reflected(route))),
+        (MaxForwards::None, Action::Pass { .. }) => Ok(Some(LocalResponse::Allowed(route))),
+        (MaxForwards::None | MaxForwards::Any | MaxForwards::AndThen(_), _) => Ok(None),
     }
 }
 

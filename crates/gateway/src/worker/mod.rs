@@ -3,8 +3,8 @@
 mod accept;
 mod attempts;
 mod buffering;
+mod control;
 mod core;
-mod drain;
 mod due;
 mod ends;
 mod forwarding;
@@ -15,6 +15,7 @@ mod memory;
 mod mirrors;
 mod overrides;
 mod preface;
+mod queue;
 mod record;
 mod recovery;
 mod requests;
@@ -24,11 +25,10 @@ mod room;
 mod settle;
 mod timers;
 mod tunnels;
-mod waiting;
 
 pub(crate) use self::core::Core;
-pub(crate) use drain::Control;
-use drain::services_of;
+pub(crate) use control::Control;
+use control::services_of;
 use handshakes::EventSource;
 pub(crate) use lending::Peers;
 

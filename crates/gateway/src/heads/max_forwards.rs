@@ -5,7 +5,7 @@ use weir_http1::RequestHead;
 
 /// The number of gateways and proxies that may still forward a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hops {
+pub(crate) enum MaxForwards {
     /// Unlimited: the field is absent, or has no meaning for the method.
     Any,
     /// None: the gateway must respond itself.
@@ -16,7 +16,7 @@ pub(crate) enum Hops {
     Invalid,
 }
 
-impl Hops {
+impl MaxForwards {
     /// The limit for a request whose head was parsed from `buf`. It applies to OPTIONS and TRACE alone.
     #[inline]
     pub(crate) fn of(head: &RequestHead, buf: &[u8]) -> Self {
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
     use weir_http1::{Limits, Parse};
 
-    fn of(method: &str, fields: &str) -> Hops {
+    fn of(method: &str, fields: &str) -> MaxForwards {
         let buf = format!("{method} /x HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
         let mut head = RequestHead::new();
         assert_eq!(
@@ -55,28 +55,28 @@ mod tests {
             Ok(Parse::Complete(buf.len())),
             "{fields}"
         );
-        Hops::of(&head, buf.as_bytes())
+        MaxForwards::of(&head, buf.as_bytes())
     }
 
     #[test]
     fn options_and_trace_are_counted() {
         for (fields, hops) in [
-            ("", Hops::Any),
-            ("Max-Forwards: 0\r\n", Hops::None),
-            ("max-forwards: 1\r\n", Hops::AndThen(0)),
-            ("Max-Forwards:  070 \r\n", Hops::AndThen(69)),
-            ("Max-Forwards: 99999999999999999999999\r\n", Hops::AndThen(u64::MAX - 1)),
+            ("", MaxForwards::Any),
+            ("Max-Forwards: 0\r\n", MaxForwards::None),
+            ("max-forwards: 1\r\n", MaxForwards::AndThen(0)),
+            ("Max-Forwards:  070 \r\n", MaxForwards::AndThen(69)),
+            ("Max-Forwards: 99999999999999999999999\r\n", MaxForwards::AndThen(u64::MAX - 1)),
             // Naming the field in `Connection` does not lift the limit.
-            ("Max-Forwards: 0\r\nConnection: Max-Forwards\r\n", Hops::None),
-            ("Max-Forwards:\r\n", Hops::Invalid),
-            ("Max-Forwards: -1\r\n", Hops::Invalid),
-            ("Max-Forwards: +1\r\n", Hops::Invalid),
-            ("Max-Forwards: 1, 1\r\n", Hops::Invalid),
-            ("Max-Forwards: 1\r\nMax-Forwards: 1\r\n", Hops::Invalid),
+            ("Max-Forwards: 0\r\nConnection: Max-Forwards\r\n", MaxForwards::None),
+            ("Max-Forwards:\r\n", MaxForwards::Invalid),
+            ("Max-Forwards: -1\r\n", MaxForwards::Invalid),
+            ("Max-Forwards: +1\r\n", MaxForwards::Invalid),
+            ("Max-Forwards: 1, 1\r\n", MaxForwards::Invalid),
+            ("Max-Forwards: 1\r\nMax-Forwards: 1\r\n", MaxForwards::Invalid),
         ] {
             assert_eq!(of("OPTIONS", fields), hops, "{fields}");
             assert_eq!(of("TRACE", fields), hops, "{fields}");
-            assert_eq!(of("GET", fields), Hops::Any, "{fields}");
+            assert_eq!(of("GET", fields), MaxForwards::Any, "{fields}");
         }
     }
 }
