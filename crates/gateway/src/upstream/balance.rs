@@ -1,6 +1,6 @@
 //! Load balancing: the choice of a request's server.
 
-use super::{Server, Service, mix};
+use super::{PickContext, Server, Service, mix};
 use crate::config::document::Balance;
 use crate::keys::{OfServer, ServerId, Store};
 use std::time::Instant;

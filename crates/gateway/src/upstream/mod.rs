@@ -14,7 +14,6 @@ pub(crate) use crate::limits::{Slot, Slots};
 pub(crate) use connection_age::Life;
 pub(crate) use pick_context::PickContext;
 pub(crate) use pool::{Links, Pool, Pooled, join};
-use retry_budget::Budget;
 pub(crate) use server::{Counted, Server};
 pub(crate) use service::Service;
 pub(crate) use wait::Wait;

@@ -3,6 +3,7 @@
 use super::hash_of;
 use crate::config::Service;
 use crate::config::document::{Balance, HashOn};
+use crate::keys::ServerId;
 use std::net::IpAddr;
 use weir_http1::RequestHead;
 
