@@ -4,9 +4,10 @@
 //! `socket -> [TLS] -> head -> framing decided once -> pool (or dial) -> [TLS] -> upstream`, and back. Both directions
 //! stream, with back-pressure from the receiving side to the sending side.
 //!
-//! A client's connection (`downstream`), a request with its response (`exchange`) and a connection to a server (`upstream`) refer to
-//! each other by key alone. A `worker` carries out each step that concerns more than one of them. `process` is everything around
-//! the workers: start, reload, upgrade. `config` has values alone, and `limits` the state of what clients and servers may use.
+//! A client's connection (`downstream`), a request with its response (`exchange`) and a connection to a server
+//! (`upstream`) refer to each other by key alone. A `worker` carries out each step that concerns more than one of them.
+//! `process` is everything around the workers: start, reload, upgrade. `config` has values without state, and `limits`
+//! the state of the limits on clients and servers.
 
 pub mod harness;
 

@@ -1,7 +1,7 @@
 //! HTTP semantics that all versions share (RFC 9110): fields, methods, authorities.
 //!
 //! A head is a set of [`Span`]s into the received bytes, so that a gateway can forward unchanged fields verbatim. This
-//! crate knows no version: `weir-http1` parses and writes the text of HTTP/1.1.
+//! crate is independent of the version: `weir-http1` parses and writes the text of HTTP/1.1.
 //!
 //! * [`Field`] and [`FieldName`]: a field line, and the names that the protocol or the gateway acts on.
 //! * [`Authority`] and [`Method`]: parts of a request's target.

@@ -19,7 +19,8 @@ fn all(version: Version) -> impl Iterator<Item = Suite> {
     Suite::ALL.into_iter().filter(move |suite| suite.version() == version)
 }
 
-/// Parses an OpenSSL list. Its names of TLS 1.3 suites are IANA's, and Weir's of TLS 1.2 suites are its own in lower case.
+/// Parses an OpenSSL list. OpenSSL uses IANA's names for TLS 1.3 suites; Weir's names of TLS 1.2 suites are OpenSSL's
+/// in lower case.
 fn suites(list: &str, version: Version) -> Suites {
     let words = list.split([':', ',', ' ']);
     let named = words.filter(|word| !(word.is_empty() || word.starts_with(['!', '-', '@', '+'])));

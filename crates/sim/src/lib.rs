@@ -17,9 +17,9 @@
 //! 8. **Servers.** No request and no connection goes to a server that is drained; none to a server that is down or ejected
 //!    while another one is good.
 //! 9. **Limits.** No server has more connections than its limit, and no request waits while a connection is free.
-//! 10. **Configuration.** A request follows one configuration from its begin to its end, and none that was replaced before.
+//! 10. **Configuration.** A request follows one configuration from beginning to end, and none that was replaced before.
 //! 11. **Leftovers.** At the end no connection, exchange, tunnel, mirror, queue entry or timer remains.
-//! 12. **Progress.** The worker never turns without effect, no client waits without end, a drain ends in time, and the
+//! 12. **Progress.** The worker never turns without effect, no client waits indefinitely, a drain ends in time, and the
 //!     worker never fails or reports an internal error.
 //! 13. **Calm.** Without a fault in the plan, every request gets its response, at once and without a line in the log.
 //! 14. **Counters.** The counters of requests, responses and early ends agree.

@@ -170,7 +170,7 @@ impl<'a> Run<'a> {
             peer.announce(&header.bytes);
             way = Way { source: Some(header.source), preface: header.bytes.len(), ..way };
         }
-        // The gateway cannot report the client of a tunnelled connection to the origin.
+        // A tunnel relays bytes unchanged, so the gateway cannot report the client's address to the origin.
         way.source = way.source.filter(|_| !plan.tunnels);
         drop(world);
         self.clients.push(Client::new(peer, asks, behaviour, way));

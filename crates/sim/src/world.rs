@@ -65,7 +65,7 @@ pub(crate) struct Faults {
     pub(crate) refusals: u64,
     /// Connections without a free descriptor, per thousand.
     pub(crate) shortages: u64,
-    /// Flips bits in transit. No gateway passes this, so it tests the checks.
+    /// Flips bits in transit, so that runs report violations, whatever the gateway does. This tests the checks.
     pub(crate) corrupts: bool,
 }
 

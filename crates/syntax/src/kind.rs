@@ -14,8 +14,9 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Recognizes a configuration; `None`: of neither. HAProxy's begins with a section and its lines have no terminator;
-    /// nginx's end with `;` or a brace. Both know the word `listen`. Comments do not count.
+    /// Recognizes a configuration; `None`: it belongs to neither program. HAProxy's begins with a section, and its
+    /// lines have no terminator; nginx's lines end with `;` or a brace. Both have the word `listen`. Comments do not
+    /// count.
     pub fn of(text: &str) -> Option<Self> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         // HAProxy alone has `.if` and similar lines.

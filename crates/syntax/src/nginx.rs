@@ -96,7 +96,7 @@ struct Parser<'a> {
 
 /// Limit of nested includes, which ends recursion; nginx has none.
 const DEEPEST: usize = 16;
-/// Far more files than a real site includes.
+/// The maximum number of included files, which stops runaway patterns; real sites include far fewer.
 const MOST_FILES: usize = 10_000;
 
 impl Parser<'_> {

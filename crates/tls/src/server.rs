@@ -26,7 +26,7 @@ use crate::{
     TimeProvider, Version, unbuffered,
 };
 
-/// More than any client stores, and few enough for one flight.
+/// The maximum number of tickets: more than any client stores, and few enough for one flight.
 const MAX_TICKETS: u32 = 16;
 
 /// The settings of a server.

@@ -1,4 +1,5 @@
-//! The files that a configuration names, compared by content: date and inode behind a symbolic link say little.
+//! The files that a configuration names, compared by content: with symbolic links, date and inode are poor evidence of
+//! a change.
 
 use super::document::{Certificate, Config, ListenerTls, ServiceTls};
 use super::finding::Findings;

@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Fault {
     /// The key in the document, such as `service.api.servers.0`.
     pub key: String,
-    /// What is wrong, and what was expected.
+    /// The fault, then the expected value.
     pub message: String,
 }
 
@@ -21,8 +21,8 @@ pub enum Severity {
     Warning,
 }
 
-/// Advice to give the gateway's user the right to a file. The author of a configuration is often another user, for whom
-/// the file opens.
+/// Advice to give the gateway's user access to a file. The author of a configuration is often another user, who can
+/// open the file.
 fn right_to_it() -> String {
     let uid = rustix::process::geteuid().as_raw();
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();

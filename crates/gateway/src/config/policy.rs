@@ -60,7 +60,7 @@ pub(crate) struct RateLimit {
 /// The target and the share of copies of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct MirrorTo {
-    /// Its place among the services.
+    /// The index of the service that gets the copies.
     pub service: usize,
     /// The share of requests that are copied.
     pub share: f64,

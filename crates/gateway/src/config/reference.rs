@@ -178,7 +178,7 @@ fn kind(schema: &Value) -> String {
     }
 }
 
-/// What a key means, without its default, and with what its names mean.
+/// The meaning of a key, without its default, and with the meanings of its enum values.
 fn meaning(schema: &Value) -> String {
     let text = schema["description"].as_str().unwrap_or_default();
     let mut meaning = text.split_once(" Default: ").map_or(text, |(meaning, _)| meaning).to_owned();

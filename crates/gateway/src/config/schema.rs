@@ -14,8 +14,8 @@ type Object = Map<String, Value>;
 
 /// The JSON Schema of the configuration file, as JSON.
 ///
-/// It knows what the parser knows: keys, types, names, ranges and patterns, and a default wherever a value stands for it. It
-/// accepts one spelling of names whose case makes no difference, and does not know which keys need or exclude each other.
+/// It has the parser's keys, types, names, ranges and patterns, and those defaults that are values. It accepts one
+/// spelling of case-insensitive names, and does not express which keys require or exclude each other.
 pub fn schema() -> String {
     let mut schema = described();
     each(&mut schema, &mut |schema| {
@@ -109,7 +109,8 @@ fn join_lines(schema: &mut Object) {
     }
 }
 
-/// Writes a default as in the file. What stands for "nothing" there is left out of a file, and so is a table.
+/// Writes a default in the notation of the file. Removes null, empty lists and tables, which a file cannot or need not
+/// contain.
 fn write_default(schema: &mut Object) {
     let Some(default) = schema.remove("default") else { return };
     let is_size = schema.get("type") == Some(&json!(["integer", "string"]));

@@ -17,7 +17,8 @@ use weir_preface::proxy;
 use weir_tls::{Client, PeerName};
 use weir_transport::{Address, Place};
 
-/// One version of the configuration: values alone. Workers get it by mail; an exchange keeps the one that it began with.
+/// One version of the configuration: values without state. Workers receive it as a message; an exchange keeps the
+/// version with which it started.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     /// The limits of heads and chunks for listeners and services without their own.
@@ -48,7 +49,7 @@ pub(crate) struct Snapshot {
     pub memory: Option<usize>,
     /// The maximum number of unfinished handshakes with clients; `None`: the default.
     pub handshakes: Option<u32>,
-    /// Their steps in one turn of a worker.
+    /// The maximum number of expensive handshake steps in one turn of a worker.
     pub handshakes_per_turn: u32,
     /// The maximum number of connections of one client; `None`: no limit.
     pub connections_per_client: Option<u32>,
@@ -58,11 +59,11 @@ pub(crate) struct Snapshot {
     pub policy: Policy,
 }
 
-/// How the names of servers are resolved.
+/// The resolution of server names.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
     pub dns: Dns,
-    /// The TTLs of their addresses, as far as the lookups at the start reported them.
+    /// The TTLs of the addresses, where the lookups at startup reported one.
     pub ttls: BTreeMap<String, Duration>,
 }
 
@@ -112,7 +113,7 @@ pub(crate) struct Listener {
     pub name: Arc<str>,
     /// Its key in the document.
     pub key: String,
-    /// The address as it was set, with the scheme that it speaks.
+    /// The configured address, with its scheme.
     pub place: Place,
     /// Permissions of a socket's file.
     pub mode: u32,
@@ -120,32 +121,32 @@ pub(crate) struct Listener {
     /// Networks of proxies in front.
     pub trusted: Arc<[Network]>,
     pub proxy_field: ProxyField,
-    /// Networks of those in front who begin each connection with a PROXY protocol header; empty: nobody does.
+    /// Networks of load balancers that begin each connection with a PROXY protocol header; empty: there are none.
     pub announced_by: Arc<[Network]>,
-    /// Networks of clients that are let in; empty: all.
+    /// Networks of permitted clients; empty: all.
     pub allow: Arc<[Network]>,
-    /// Networks of those among them that are turned away.
+    /// Networks of rejected clients, even if `allow` permits them.
     pub deny: Arc<[Network]>,
     pub half_close: HalfClose,
     pub underscores: Underscores,
-    /// Rules that its requests need not keep.
+    /// The rules whose violations are repaired in requests.
     pub accept: Rules,
-    /// Of its requests.
+    /// The limits of request heads and chunks.
     pub limits: Limits,
     pub passthrough: Arc<Passthrough>,
     pub tls: Option<weir_tls::Server>,
 }
 
-/// Connections that are passed on without being decrypted.
+/// The services that get connections undecrypted, by SNI name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Passthrough {
     names: Hosts,
-    /// By the numbers that `names` has: places in [`Snapshot::services`].
+    /// Indexes into [`Snapshot::services`], by the numbers in `names`.
     services: Vec<usize>,
 }
 
 impl Passthrough {
-    /// Adds a name as in a route, or all (`None`).
+    /// Adds a name, in the form of a route's host; `None`: all names.
     pub(crate) fn insert(&mut self, name: Option<&str>, service: usize) {
         self.names.insert(name, &PathPattern::all(), self.services.len());
         self.services.push(service);
@@ -155,48 +156,48 @@ impl Passthrough {
         self.services.is_empty()
     }
 
-    /// The service for a name in lower case; empty if the client asks for none.
+    /// The service for an SNI name in lower case, which is empty if the client sent none.
     pub(crate) fn find(&self, name: &[u8]) -> Option<usize> {
         self.services.get(self.names.find(name, b"/", &|_| true)?).copied()
     }
 }
 
-/// What becomes of an accepted connection.
+/// The treatment of an accepted connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// HTTP requests are passed on.
+    /// Forwards HTTP requests.
     Gateway,
-    /// Bytes are passed on, unread, to the first service: the floor.
+    /// Relays bytes to the first service without parsing them: the lower bound of a gateway's cost.
     Tunnel,
 }
 
-/// Which requests, besides those of its hosts and paths, and what becomes of them.
+/// A route: its conditions besides host and path, and the treatment of its requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     pub conditions: Conditions,
-    /// All that it is for are challenges of ACME, which come before a listener's redirect.
+    /// All its paths are ACME challenges, which precede a listener's redirect.
     pub is_for_challenges: bool,
     pub action: Action,
     pub policy: Policy,
     pub path: Option<PathEdit>,
-    /// What becomes of paths that servers may read otherwise.
+    /// The treatment of paths that servers may interpret differently.
     pub ambiguous_paths: AmbiguousPaths,
     /// The limit of requests, which all workers count together.
     pub rate: Option<RateLimit>,
-    /// TRACE requests pass.
+    /// Forwards TRACE requests.
     pub trace: bool,
-    /// Where copies of its requests go.
+    /// The target and the share of copies of its requests.
     pub mirror: Option<MirrorTo>,
     pub request: Edits,
     pub response: Edits,
-    /// The trailers of requests that go along; `None`: none.
+    /// The request trailers to forward; `None`: none.
     pub request_trailers: Option<FieldNames>,
 }
 
 /// Names of fields, in any case.
 pub(crate) type FieldNames = Arc<[Box<[u8]>]>;
 
-/// What a request must be; an empty list leaves it open.
+/// The conditions of a route besides host and path; an empty list matches all requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Conditions {
     pub methods: Vec<Box<[u8]>>,
@@ -209,24 +210,24 @@ pub(crate) struct Conditions {
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub name: Box<[u8]>,
-    /// `None`: any will do.
+    /// `None`: any value matches.
     pub value: Option<Box<[u8]>>,
-    /// A field whose name servers may read as the same is it, too.
+    /// Also matches field names that servers may read as `name`.
     pub in_any_spelling: bool,
 }
 
-/// What becomes of a request.
+/// The treatment of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
-    /// It is passed on to a service, by its place in [`Snapshot::services`].
+    /// Forwards the request to the service with this index in [`Snapshot::services`].
     Pass { service: usize },
-    /// It is sent elsewhere.
+    /// Redirects the client.
     Redirect(Redirect),
-    /// It is answered; without a body, with the status in words.
+    /// Responds; without `body`, with the status in words.
     Respond { status: u16, content_type: Box<str>, body: Option<Box<[u8]>> },
 }
 
-/// Where a request is sent.
+/// A redirect's status and target.
 #[derive(Clone, Debug)]
 pub(crate) struct Redirect {
     pub status: u16,
@@ -236,14 +237,14 @@ pub(crate) struct Redirect {
 }
 
 impl Conditions {
-    /// Whether they leave everything open.
+    /// Whether all requests match.
     pub(crate) fn are_none(&self) -> bool {
         let Self { methods, headers, clients, listeners } = self;
         methods.is_empty() && headers.is_empty() && clients.is_empty() && listeners.is_empty()
     }
 }
 
-/// A named group of servers that answer alike.
+/// A named group of equivalent servers.
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
     pub name: String,
@@ -258,15 +259,15 @@ pub(crate) struct Service {
     pub retry_percent: u32,
     /// Requests that may wait in each worker.
     pub max_waiting: usize,
-    /// Rules that its servers' answers need not keep.
+    /// The rules whose violations are repaired in its servers' responses.
     pub accept: Rules,
-    /// Of its servers' answers.
+    /// The limits of response heads and chunks.
     pub limits: Limits,
     pub tls: Option<Arc<UpstreamTls>>,
 }
 
 impl Service {
-    /// Whether its TLS, or that it has none, is this.
+    /// Whether these are the service's TLS settings; `None`: it has none.
     pub(crate) fn has_tls_of(&self, tls: Option<&Arc<UpstreamTls>>) -> bool {
         match (&self.tls, tls) {
             (Some(own), Some(tls)) => Arc::ptr_eq(own, tls),
@@ -280,17 +281,17 @@ impl Service {
 #[derive(Clone, Debug)]
 pub(crate) struct Sticky {
     pub name: Box<[u8]>,
-    /// Its values for each server, in the order of [`Service::servers`]: the first one is set, all of them count.
+    /// The values of each server, in the order of [`Service::servers`]: the gateway sets the first, and accepts all.
     pub values: Vec<Vec<u64>>,
 }
 
 impl Sticky {
-    /// The place of the server that a value leads to.
+    /// The index of the server that a value names.
     pub(crate) fn server(&self, value: u64) -> Option<usize> {
         self.values.iter().position(|values| values.contains(&value))
     }
 
-    /// The value that leads to the server in this place.
+    /// The value that names the server with this index.
     pub(crate) fn value(&self, server: usize) -> Option<u64> {
         self.values.get(server)?.first().copied()
     }
@@ -305,9 +306,9 @@ pub(crate) struct UpstreamTls {
 /// One server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
-    /// As it was set.
+    /// The place in the configuration.
     pub place: Place,
-    /// Where that is now.
+    /// The current address of `place`.
     pub address: Address,
     /// Host and port as in a `Host` field.
     pub authority: String,
@@ -318,7 +319,7 @@ pub(crate) struct Server {
     pub pool: Pool,
     /// The limit of its connections, which all workers count together; `None`: no limit.
     pub max_connections: Option<usize>,
-    /// The header that each connection begins with.
+    /// The version of the PROXY protocol header that starts each connection; `None`: no header.
     pub announces: Option<proxy::Version>,
     /// The same in every worker and process, for hashes.
     pub id: u64,

@@ -48,7 +48,7 @@ impl RequestHalf {
         };
     }
 
-    /// Ends this half once its body is complete.
+    /// Ends this half if its body is complete.
     pub(crate) fn settle(&mut self) {
         match self {
             Self::Forwarding(body) if body.is_complete() => *self = Self::Done { passed_on: true },

@@ -73,7 +73,7 @@ impl Check {
         self.service == service.name && self.server == *server && service.has_tls_of(self.tls.as_ref())
     }
 
-    /// The same check under another key. A check in progress starts anew. With other settings, the check is due at
+    /// The same check under another key. A check in progress starts over. With other settings, the check is due at
     /// `at`.
     pub(super) fn again(self, service: &config::Service, health: &Health, at: Instant) -> Self {
         let (until, streak) = match self.health == *health {

@@ -1,4 +1,4 @@
-//! What counts as one client.
+//! The identity of a client for limits.
 
 use crate::config::mapped;
 use std::net::IpAddr;

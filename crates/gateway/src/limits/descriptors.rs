@@ -5,7 +5,8 @@ use crate::config::Fault;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The descriptors that all workers share. Opening and closing a connection touches them, a request on an open one does not.
+/// The descriptors that all workers share. Opening and closing a connection updates them, a request on an open one does
+/// not.
 #[derive(Debug)]
 pub(crate) struct Descriptors {
     /// The open-file limit of the process.
@@ -50,8 +51,8 @@ pub(crate) struct Open {
     pub upstreams: usize,
 }
 
-// A worker that frees a descriptor checks `is_wanted` after that; a worker that needs one sets `is_wanted` before it checks again.
-// So one of them sees the other, which needs sequential consistency.
+// A worker that frees a descriptor checks `is_wanted` after that; a worker that needs one sets `is_wanted` before it
+// checks again. So at least one of them observes the other; this requires sequential consistency.
 impl Descriptors {
     /// `limit`: the process's open-file limit; `others`: descriptors in use for other things than connections.
     pub(crate) fn new(limit: usize, others: usize) -> Self {
@@ -192,8 +193,8 @@ impl Drop for Descriptor {
     }
 }
 
-/// The reserve out of `limit` descriptors for the admin address, files of a reload, name servers and the like, beside those in use
-/// at the start.
+/// The reserve out of `limit` descriptors for the admin address, files of a reload, name servers and similar uses,
+/// besides the descriptors in use at startup.
 pub(crate) fn spare(limit: usize) -> usize {
     (limit / 8).clamp(16, 64)
 }

@@ -1,4 +1,4 @@
-//! What clients and the whole process may use: connections, requests over time, descriptors, memory.
+//! Limits of clients and of the whole process: connections, request rates, descriptors, memory.
 
 mod client_key;
 mod clients;

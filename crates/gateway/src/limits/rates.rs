@@ -171,7 +171,7 @@ mod tests {
         };
         let passed =
             |site: u128| (0..1 << 16).filter(|network| rate.take(ipv6(site, *network), now).is_ok()).count();
-        // Those that can be told apart, and two of the site beyond.
+        // The clients with buckets of their own, and two more of their site.
         assert_eq!(passed(1).saturating_sub(MOST), 2);
         // All that are new share their network's; those that are known have a token left.
         for _ in 0..3 {

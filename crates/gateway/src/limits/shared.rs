@@ -23,7 +23,7 @@ impl SharedLimits {
     }
 
     /// The state of a snapshot that replaces another one with `services` and the state `before`. A server whose limit stays keeps
-    /// its slots, so that open connections still count. Token buckets begin anew.
+    /// its slots, so that open connections still count. Token buckets start full.
     pub(crate) fn after(snapshot: &Snapshot, services: &[Service], before: &Self) -> Self {
         let rates = snapshot.routes.iter().map(|route| route.rate.map(Rate::new));
         let slots = snapshot.services.iter().map(|service| {

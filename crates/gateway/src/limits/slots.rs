@@ -130,7 +130,7 @@ mod tests {
         assert_eq!([3, 3, 0, 0].map(|own| slots.wanted(own)), [Some(2), None, Some(3), None]);
     }
 
-    /// No worker waits for a slot that is free: on many threads, each of which takes, frees and wants.
+    /// No worker waits while a slot is free: many threads each take, free and request slots.
     #[test]
     fn no_slot_is_lost() {
         let slots = Arc::new(Slots::new(3));

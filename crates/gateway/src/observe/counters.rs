@@ -26,7 +26,7 @@ pub(super) const KINDS: [&str; 4] = [
     HandshakeKind::Resume13Psk.name(),
 ];
 
-/// Why the gateway rejected a client's ticket: its key has expired; its key is unknown, or for other certificates; it was
+/// Reasons for rejecting a client's ticket: its key has expired; its key is unknown, or for other certificates; it was
 /// modified since it was sealed; or the handshake asked for another version, suite or name.
 pub(super) const REFUSALS: [&str; 4] = ["expired", "unknown_key", "damaged", "mismatched"];
 

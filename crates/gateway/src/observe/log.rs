@@ -25,7 +25,7 @@ pub(crate) struct Context<'a> {
     pub request: Option<&'a str>,
     /// The host that the request names; empty if unknown.
     pub host: &'a str,
-    /// The number of the request's route, from 0.
+    /// The index of the request's route.
     pub route: Option<usize>,
     /// The names of service and server; empty without one.
     pub service: &'a str,

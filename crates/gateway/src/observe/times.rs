@@ -16,11 +16,11 @@ pub(crate) struct Times {
     pub reached: Option<Instant>,
     /// That connection was open, its handshake done.
     pub connected: Option<Instant>,
-    /// The request's last byte was passed on.
+    /// The request's last byte was forwarded.
     pub sent: Option<Instant>,
-    /// The first byte of the response came.
+    /// The first byte of the response arrived.
     pub first_byte: Option<Instant>,
-    /// The last byte of the response came.
+    /// The last byte of the response arrived.
     pub last_byte: Option<Instant>,
 }
 

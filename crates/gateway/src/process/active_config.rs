@@ -9,8 +9,8 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_reactor::mailbox::Sender;
 
-/// The snapshot that all workers have, or will have with their next mail. Changes from different threads reach all workers in one
-/// order.
+/// The snapshot that all workers have, or will have with their next message. Changes from different threads reach all
+/// workers in the same order.
 #[derive(Debug)]
 pub(crate) struct ActiveConfig {
     state: Mutex<State>,

@@ -83,7 +83,7 @@ struct Servers {
 enum Failure {
     /// A name server responded that there are none.
     Nothing(String),
-    /// No name server gave an answer about the name.
+    /// No name server reported whether the name has addresses.
     Trouble(String),
 }
 
@@ -157,7 +157,7 @@ impl Servers {
     }
 }
 
-/// The addresses in an answer. Their TTL is the smallest one, that of the aliases included.
+/// The addresses in a response, with the smallest TTL of the records, aliases included.
 fn addresses(lookup: &Lookup) -> Answer {
     let (mut found, mut ttl) = (Vec::new(), u32::MAX);
     for record in lookup.answers() {

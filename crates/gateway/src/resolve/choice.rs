@@ -31,7 +31,7 @@ pub(crate) fn begin(found: &Found, prefer: Prefer) -> Option<IpAddr> {
     first(None, &found.addresses, prefer, is_routed)
 }
 
-/// The best address: one with a route, then one of the preferred family, then the first in the answer.
+/// The best address: one with a route, then one of the preferred family, then the first in the response.
 fn first(
     now: Option<IpAddr>,
     addresses: &[IpAddr],

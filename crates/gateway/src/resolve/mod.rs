@@ -44,7 +44,7 @@ pub enum Prefer {
 /// The result of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// At least one address, in the order of the answers.
+    /// At least one address, in the order of the responses.
     addresses: Vec<IpAddr>,
     /// The TTL of the addresses.
     pub ttl: Duration,

@@ -122,7 +122,7 @@ impl Template {
         })
     }
 
-    /// Whether it says the same of every request.
+    /// Whether its text is the same for every request.
     pub(crate) fn is_constant(&self) -> bool {
         self.0.iter().all(|piece| matches!(piece, Piece::Text(_)))
     }

@@ -25,7 +25,7 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get(id) else { return };
         let (phase, moved) = (client.phase, client.moved && why.is_refreshed_by_progress());
         if moved || client.wait() != Some(why) {
-            // The client has made progress or changed its state; the end of the turn sets the timer anew.
+            // The client has made progress or changed its state; the end of the turn resets the timer.
             return self.touch_client(id);
         }
         match (why, phase) {

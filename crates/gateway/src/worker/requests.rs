@@ -282,7 +282,7 @@ impl<N: Net> Worker<N> {
         let waits = pipelined || was_pipelined || client.frontend.half_close == HalfClose::Serve;
         match client.phase {
             Phase::Closing | Phase::Tunnel(_) | Phase::Preface(_) => {}
-            // Its requests wait until it reads more of the responses.
+            // Its pipelined requests wait until the client reads more of the pending responses.
             Phase::Head { started: false } if pipelined => {}
             Phase::Head { .. } => self.close(id),
             Phase::Exchange(exchange) => self.on(exchange, Event::ClientEnded { pipelined, waits }),

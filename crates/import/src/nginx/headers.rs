@@ -182,7 +182,7 @@ fn is_constant(template: &str) -> bool {
     !template.replace("{{", "").replace("}}", "").contains('{')
 }
 
-/// As Cache-Control, which takes precedence over Expires (RFC 9111 section 5.3).
+/// Translates `expires` to Cache-Control, which takes precedence over Expires (RFC 9111 section 5.3).
 fn expires(scope: &Scope<'_>, edits: &mut Edits, notes: &mut Notes) {
     let Some(directive) = scope.find("expires") else { return };
     let value = match directive.arg() {

@@ -61,9 +61,9 @@ impl SocketFile {
         (self.device, self.inode)
     }
 
-    /// Checks that the path still leads to this file. A process that starts at the same time removes a bound
-    /// socket as stale if it does not listen yet. Errors: the path leads elsewhere, though this process owns
-    /// the file.
+    /// Checks that the path still names this file. A process that starts at the same time removes a bound
+    /// socket as stale if it does not listen yet. Errors: the path names another file or none, though this
+    /// process owns the file.
     pub(super) fn check(&self) -> io::Result<()> {
         match self.is_left.load(Ordering::Relaxed) {
             true => Ok(()),

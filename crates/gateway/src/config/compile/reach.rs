@@ -143,8 +143,8 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// A route to a service that clients reach by this listener without TLS and by another one with TLS; and the name
-    /// of the other listener.
+    /// The first route to a service that serves this listener without TLS and another one with TLS: its index, and the
+    /// name of the other listener.
     fn in_cleartext(&self, name: &str) -> Option<(usize, &'a str)> {
         let (index, route) = self.config.routes.iter().enumerate().find(|(index, route)| {
             route.service.is_some()

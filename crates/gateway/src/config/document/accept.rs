@@ -1,13 +1,13 @@
-//! Rules that senders need not keep, by their names.
+//! The rules of HTTP whose violations the gateway can repair, by name.
 
 use std::str::FromStr;
 use weir_http1::Rule;
 
-/// A rule of requests that a listener lets pass.
+/// A rule whose violation in a request a listener can repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestRule(pub Rule);
 
-/// A rule of answers that a service's servers need not keep.
+/// A rule whose violation in a response a service can repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerRule(pub Rule);
 

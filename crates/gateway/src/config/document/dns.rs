@@ -1,4 +1,4 @@
-//! How servers' names are resolved.
+//! Resolution of server names.
 
 pub use crate::resolve::Prefer;
 
@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How servers' names are resolved, at the start and again whenever an answer's TTL is over.
+/// Resolution of server names, at startup and whenever the TTL of a response has expired.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dns {

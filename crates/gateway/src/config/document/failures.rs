@@ -61,16 +61,16 @@ impl fmt::Display for ErrorStatuses {
     }
 }
 
-/// How a server has failed.
+/// A failure of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// There was no connection to it.
+    /// The gateway could not connect.
     Connect,
-    /// It did not respond in time, or stopped.
+    /// The server did not respond in time, or stalled.
     Timeout,
-    /// It closed the connection before the end of its response, or sent an invalid one.
+    /// The server closed the connection before the end of its response, or sent an invalid one.
     Invalid,
-    /// It answered with this status.
+    /// The server responded with this status.
     Status(u16),
 }
 
@@ -183,12 +183,12 @@ pub enum Retry {
     Never,
 }
 
-/// Which requests are sent once more, and when.
+/// The conditions for sending a request once more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retries {
-    /// Which requests.
+    /// The requests to send again when a pooled connection closes.
     pub requests: Retry,
-    /// To another server when the response has one of these statuses.
+    /// The statuses of responses after which another server gets the request.
     pub on: ErrorStatuses,
 }
 

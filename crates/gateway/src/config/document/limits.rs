@@ -111,7 +111,7 @@ impl Default for Limits {
             fields: limits.fields,
             line: None,
             chunk_extension: limits.extension_bytes as u64,
-            // A 100 and a few with early hints or progress, of which RFC 9110 knows no bound.
+            // A 100, and a few with early hints or progress; RFC 9110 sets no maximum.
             interim_answers: 8,
             interim_bytes: None,
             body: None,

@@ -18,7 +18,7 @@ use std::time::Duration;
 use weir_tls::{Group, ServerSettings, Suite, Version};
 use weir_transport::{UNIX, unix_path};
 
-/// Where clients connect.
+/// An address for clients, with its settings.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Listener {
@@ -118,7 +118,7 @@ pub enum SecureScheme {
     Https,
 }
 
-/// What becomes of a request whose client closes its sending side while it waits for the response: most that do have given up.
+/// The treatment of a request whose client closes its sending side before the response: most of them have given up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HalfClose {
@@ -131,7 +131,7 @@ pub enum HalfClose {
     Serve,
 }
 
-/// What becomes of fields of requests whose names have an underscore: many servers read it as a hyphen.
+/// The treatment of request fields whose names have an underscore, which many servers read as a hyphen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Underscores {
@@ -145,7 +145,7 @@ pub enum Underscores {
     Reject,
 }
 
-/// Where to listen: `HOST:PORT`, or `unix:PATH`.
+/// An address to listen on: `HOST:PORT`, or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bind {
     /// A port.
@@ -259,7 +259,7 @@ pub enum SuiteOrder {
     Client,
 }
 
-/// What becomes of clients whose CA has an expired revocation list.
+/// The treatment of clients whose CA has an expired revocation list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpiredLists {

@@ -21,7 +21,7 @@ pub struct Log {
     pub when_full: WhenFull,
 }
 
-/// What happens when the disk does not keep up, and 8 MiB wait.
+/// The treatment of lines when the disk does not keep up, and 8 MiB wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenFull {
@@ -32,7 +32,7 @@ pub enum WhenFull {
     Wait,
 }
 
-/// Where metrics, health and state are served, and changed: `[admin]`; or served alone: `[metrics]`.
+/// The address that serves metrics, health and state, and accepts changes (`[admin]`) or none (`[metrics]`).
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Admin {
@@ -57,12 +57,12 @@ impl Log {
 }
 
 impl Admin {
-    /// The address: where it is not set, for this machine alone.
+    /// The address; by default one that only this machine can reach.
     pub(crate) fn bind(&self, rights: Rights) -> Bind {
         self.bind.clone().unwrap_or_else(|| rights.usual_bind())
     }
 
-    /// The names that requests may be for; `None`: any, as no browser reaches a Unix socket.
+    /// The host names that requests may use; `None`: any, as no browser connects to a Unix socket.
     pub(crate) fn own_hosts(&self, rights: Rights) -> Option<Vec<String>> {
         match self.bind(rights) {
             Bind::Unix(_) => None,
@@ -71,7 +71,7 @@ impl Admin {
     }
 }
 
-/// What a client of such an address may do.
+/// The rights of an admin or metrics client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rights {
     /// Read, and change: `[admin]`.

@@ -1,4 +1,4 @@
-//! How fast clients must send and take bodies.
+//! The minimum rates at which clients must send and receive bodies.
 
 use super::schema;
 use super::values::{duration, size};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// How fast clients must send the bodies of their requests and take the answers, as long as they are waited for.
+/// The minimum rates at which clients must send request bodies and receive responses while the gateway waits for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MinRate {
@@ -30,7 +30,7 @@ pub struct MinRate {
     pub window: Duration,
 }
 
-/// What a route sets differently.
+/// A route's own minimum rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RouteMinRate {

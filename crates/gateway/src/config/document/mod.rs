@@ -43,7 +43,7 @@ pub(crate) use values::{duration_text, size_text};
 use values::{size, text, texts};
 use weir_reactor::cores::Cores;
 
-/// All of it.
+/// The configuration file.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
@@ -99,7 +99,7 @@ pub struct Config {
     pub reload: Reload,
 }
 
-/// When files are read again.
+/// The trigger of a reload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reload {
@@ -110,7 +110,7 @@ pub enum Reload {
     Watch,
 }
 
-/// A way to tell servers about the client.
+/// Fields that report the client to servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientField {
@@ -120,7 +120,7 @@ pub enum ClientField {
     Forwarded,
 }
 
-/// The gateway's names in the `Via` of what it forwards (RFC 9110 section 7.6.3).
+/// The gateway's names in the `Via` of forwarded messages (RFC 9110 section 7.6.3).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Via {

@@ -1,4 +1,4 @@
-//! Routes: which requests, and what becomes of them.
+//! Routes: their conditions, and the treatment of their requests.
 
 use super::failures::{Retries, Retry};
 use super::min_rate::RouteMinRate;
@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Which requests, and what becomes of them. A request takes the most specific route that fits: by host, then by path,
-/// then the first in the file.
+/// A route: its conditions, and the treatment of its requests. A request takes the most specific route that matches: by
+/// host, then by path, then the first in the file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Route {
@@ -106,7 +106,7 @@ pub struct Route {
     pub min_rate: RouteMinRate,
 }
 
-/// What becomes of requests whose path servers may read as another one, as where `%2F` is a slash.
+/// The treatment of requests whose path a server may read as another one, for example if it decodes `%2F` to a slash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AmbiguousPaths {
@@ -222,7 +222,7 @@ fn mirrors() -> usize {
     100
 }
 
-/// How many requests a client may make in a time. Those beyond are answered with 429.
+/// The maximum rate of requests; more get 429.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
@@ -242,7 +242,7 @@ pub struct Rate {
     pub by: RateBy,
 }
 
-/// Whose requests are counted together.
+/// The clients whose requests share a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateBy {
@@ -272,7 +272,7 @@ pub struct Redirect {
     pub status: Option<u16>,
 }
 
-/// A fixed answer.
+/// A fixed response.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Respond {

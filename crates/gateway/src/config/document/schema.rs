@@ -122,20 +122,20 @@ pub(super) fn at_least(least: u32) -> impl FnMut(&mut Schema) {
     move |schema| drop(schema.insert("minimum".to_owned(), least.into()))
 }
 
-/// Says the range of a duration, which no keyword of a JSON Schema can express.
+/// States the range of a duration in the title, as no keyword of JSON Schema can express it.
 pub(super) fn lasting(range: RangeInclusive<Duration>) -> impl FnMut(&mut Schema) {
     let [least, most] = [range.start(), range.end()].map(|end| duration_text(*end));
     let title = format!("duration, `\"{least}\"` to `\"{most}\"`");
     move |schema| drop(schema.insert("title".to_owned(), title.clone().into()))
 }
 
-/// Says the longest duration, as [`lasting`].
+/// States the maximum duration, as [`lasting`].
 pub(super) fn at_most(most: Duration) -> impl FnMut(&mut Schema) {
     let title = format!("duration, up to `\"{}\"`", duration_text(most));
     move |schema| drop(schema.insert("title".to_owned(), title.clone().into()))
 }
 
-/// Adds a default in words: what the gateway does without the key, where no value stands for it.
+/// Adds a default in words, for a key whose default is not a value.
 pub(super) fn otherwise(default: String) -> impl FnMut(&mut Schema) {
     move |schema| {
         let text = schema.get("description").and_then(|text| text.as_str()).unwrap_or_default();

@@ -17,7 +17,7 @@ use weir_http::is_token;
 use weir_tls::{Group, Suite, Version};
 use weir_transport::Place;
 
-/// A named group of servers that answer alike.
+/// A named group of equivalent servers.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
@@ -107,7 +107,7 @@ pub struct Server {
     pub backup: bool,
 }
 
-/// How a server is chosen. Each worker counts for itself.
+/// The load-balancing algorithm, which each worker applies to its own requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Balance {
@@ -122,7 +122,7 @@ pub enum Balance {
     Hash,
 }
 
-/// What requests are told apart by.
+/// The part of a request that [`Balance::Hash`] hashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum HashOn {
     /// The client's address.
@@ -167,7 +167,7 @@ pub struct Eject {
     pub slow_return: Duration,
 }
 
-/// How servers are asked whether they are well. One that is not gets no requests.
+/// Health checks. A server whose checks fail gets no requests.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Health {
@@ -206,7 +206,7 @@ pub struct Statuses {
 }
 
 impl Health {
-    /// Whether a server with this answer is well.
+    /// Whether a server that responds with this status is healthy.
     pub(crate) fn accepts(&self, status: u16) -> bool {
         self.status.iter().any(|statuses| (statuses.first..=statuses.last).contains(&status))
     }
@@ -332,7 +332,7 @@ impl Default for Eject {
 
 impl Default for Pool {
     fn default() -> Self {
-        // As many as requests may be in flight in a usual worker; a descriptor and some KiB in the kernel each.
+        // The requests in flight of a busy worker. Each connection takes a descriptor and a few KiB in the kernel.
         Self { max_idle: 1024, max_requests: None, max_age: None }
     }
 }

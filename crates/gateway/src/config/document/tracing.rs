@@ -1,9 +1,9 @@
-//! What makes a request known by other machines.
+//! Fields that connect a request with the logs of other machines.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Fields that a request takes along, so that it is found again in other machines' logs.
+/// Fields by which to find a request in the logs of other machines.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tracing {

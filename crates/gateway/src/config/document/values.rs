@@ -1,11 +1,11 @@
-//! Values as they are written: durations, sizes, and what has a text form.
+//! Parsers of durations, sizes and other values in text form.
 
 use serde::{Deserialize, Deserializer, de::Error};
 use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A value with a text form, which need not be set.
+/// An optional value in text form.
 pub(super) fn text<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -14,7 +14,7 @@ where
     String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
 }
 
-/// A list of values with a text form; one alone needs no brackets.
+/// A list of values in text form; a single value needs no brackets.
 pub(super) fn texts<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -24,7 +24,7 @@ where
     texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
 }
 
-/// `250ms`, `10s`, `5min`, `12h` or `7d`; more than nothing.
+/// `250ms`, `10s`, `5min`, `12h` or `7d`; greater than 0.
 pub(super) fn duration<'de, D, R>(deserializer: D) -> Result<R, D::Error>
 where
     D: Deserializer<'de>,

@@ -91,7 +91,7 @@ impl LogFile {
         }
     }
 
-    /// Reopens the log if its path leads to another file, or to none.
+    /// Reopens the log if its path names another file, or none.
     fn look(&mut self) {
         let Some(file) = &self.file else { return };
         if self.looked.elapsed() < LOOK {

@@ -36,8 +36,8 @@ pub(crate) struct Sockets {
 }
 
 impl Sockets {
-    /// Takes the inherited sockets and binds the rest, without listening yet. Errors: an address is in use, or the configuration has
-    /// no address for a socket of systemd.
+    /// Takes over the inherited sockets and binds the other addresses, without listening yet. Errors: an address is in
+    /// use, or a systemd socket matches no address in the configuration.
     pub(crate) fn new(
         sites: &[Site],
         admins: &[(Rights, &document::Admin)],

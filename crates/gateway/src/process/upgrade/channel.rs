@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(theirs.receive::<String>().unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 
-    /// A message is either heard, or its sender knows that it is not.
+    /// Either the peer receives a message, or its sender gets an error.
     #[test]
     fn after_the_last_word_there_is_none() {
         let (ours, theirs) = Channel::pair().unwrap();

@@ -1,6 +1,6 @@
 //! The messages between the two processes of an upgrade. The old process sends sockets, servers, their end, and the ticket secret if
 //! it has one; then the new one sends `Ready`, the old one `Go`, the new one `Serving`. The new process may send `Failed` instead.
-//! A version rejects fields and messages that it does not know.
+//! Each version rejects unknown fields and messages.
 
 use crate::config::Setting;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The environment variable that makes a process the new one of an upgrade.
 pub(super) const VARIABLE: &str = "WEIR_UPGRADE";
 
-/// Its value, the version of these messages: one more after each change that an older or newer program could misread.
+/// Its value, the version of these messages: incremented at each change that an older or newer program could misread.
 pub(super) const VERSION: &str = "2";
 
 /// Messages from the old process.

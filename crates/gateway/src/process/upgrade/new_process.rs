@@ -19,7 +19,7 @@ pub(super) struct NewProcess {
     child: Child,
     line: Arc<Line>,
     limit: Duration,
-    /// From its start on.
+    /// The end of `limit`, which begins with the start of the process.
     until: Instant,
     is_ready: bool,
 }

@@ -33,8 +33,8 @@ pub(crate) struct SecretsWatch {
 
 impl SecretsWatch {
     /// Watches the files of a configuration, whose servers have read them. Counts continue from `before`. Files are
-    /// compared by content, since date and inode behind a symbolic link say little. Errors: the thread cannot be
-    /// started.
+    /// compared by content: with symbolic links, date and inode are poor evidence of a change. Errors: the thread
+    /// cannot be started.
     pub(crate) fn start(
         snapshot: &Snapshot,
         before: &[Arc<SecretsFile>],
