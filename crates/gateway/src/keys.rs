@@ -9,6 +9,8 @@ use weir_reactor::{Key, Slab};
 pub(crate) trait Kind {
     /// The tag that marks keys of this kind in the poller and the timers.
     const TAG: u8;
+    /// The internal error of a value that must exist and does not.
+    const MISSING: &str;
 }
 
 /// Client connections.
@@ -35,24 +37,31 @@ pub(crate) enum OfServer {}
 
 impl Kind for OfClient {
     const TAG: u8 = 1;
+    const MISSING: &str = "a missing client connection";
 }
 impl Kind for OfUpstream {
     const TAG: u8 = 2;
+    const MISSING: &str = "a missing server connection";
 }
 impl Kind for OfExchange {
     const TAG: u8 = 3;
+    const MISSING: &str = "a missing exchange";
 }
 impl Kind for OfTunnel {
     const TAG: u8 = 4;
+    const MISSING: &str = "a missing tunnel";
 }
 impl Kind for OfMirror {
     const TAG: u8 = 8;
+    const MISSING: &str = "a missing mirrored request";
 }
 impl Kind for OfService {
     const TAG: u8 = 6;
+    const MISSING: &str = "a missing service";
 }
 impl Kind for OfServer {
     const TAG: u8 = 7;
+    const MISSING: &str = "a missing server";
 }
 
 /// The tag of listeners, which have no slab.
@@ -107,6 +116,19 @@ impl<K> fmt::Debug for Id<K> {
 
 thread_local! {
     static LOOK_UPS: Cell<u64> = const { Cell::new(0) };
+    static MISSING: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// The internal error of a value of this thread's stores that was missing since the last call.
+#[inline]
+pub(crate) fn take_missing() -> Option<&'static str> {
+    MISSING.take()
+}
+
+#[cold]
+fn note_missing(what: &'static str) {
+    debug_assert!(false, "{what}");
+    MISSING.set(Some(what));
 }
 
 /// Look-ups of this thread in all stores; 0 in release builds.
@@ -147,8 +169,37 @@ impl<K: Kind, T> Store<K, T> {
         self.0.get_mut(id.0)
     }
 
+    /// As [`Self::get`], for a value that must exist: the worker reports its absence at the end of the turn.
+    #[inline]
+    pub(crate) fn present(&self, id: Id<K>) -> Option<&T> {
+        let found = self.get(id);
+        if found.is_none() {
+            note_missing(K::MISSING);
+        }
+        found
+    }
+
+    /// As [`Self::get_mut`] and [`Self::present`].
+    #[inline]
+    pub(crate) fn present_mut(&mut self, id: Id<K>) -> Option<&mut T> {
+        let found = self.get_mut(id);
+        if found.is_none() {
+            note_missing(K::MISSING);
+        }
+        found
+    }
+
     pub(crate) fn remove(&mut self, id: Id<K>) -> Option<T> {
         self.0.remove(id.0)
+    }
+
+    /// As [`Self::remove`] and [`Self::present`].
+    pub(crate) fn take(&mut self, id: Id<K>) -> Option<T> {
+        let taken = self.remove(id);
+        if taken.is_none() {
+            note_missing(K::MISSING);
+        }
+        taken
     }
 
     /// Drops the value in place, without moving it.

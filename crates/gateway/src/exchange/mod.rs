@@ -34,7 +34,7 @@ use weir_http1::{Limits, Version};
 pub(crate) struct Exchange {
     pub client: ClientId,
     pub stage: Stage,
-    /// The latest attempt; `None` before [`Stage::Forwarding`].
+    /// The latest attempt; `None` before [`Stage::Forwarding`], and if no connection could be had for a further one.
     pub attempt: Option<Attempt>,
     pub method: Method,
     pub version: Version,

@@ -141,7 +141,8 @@ impl<N: Net> Worker<N> {
     /// Puts the connection of a complete exchange into the pool, or closes it. `reusable`: the exchange permits reuse.
     pub(super) fn release(&mut self, id: UpstreamId, service: ServiceId, reusable: bool, status: u16) {
         let has_failed = status >= 400 && self.has_failed(id, service, status);
-        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let Some(upstream) = self.upstreams.present_mut(id) else { return };
+        // A reload may have removed the server.
         let Some(server) = self.servers.get_mut(upstream.server) else { return self.drop_upstream(id) };
         let now = self.core.net.now();
         upstream.life.requests = upstream.life.requests.saturating_add(1);
@@ -182,7 +183,7 @@ impl<N: Net> Worker<N> {
 
     /// Puts an idle connection into its server's pool.
     pub(super) fn put_into_pool(&mut self, id: UpstreamId) {
-        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let Some(upstream) = self.upstreams.present_mut(id) else { return };
         upstream.touch(id, &mut self.core.touched.upstreams);
         if let Some(server) = self.servers.get_mut(upstream.server) {
             let older = server.pool.put(id, upstream, self.core.turn);
@@ -199,7 +200,7 @@ impl<N: Net> Worker<N> {
 
     /// Sets the use of a connection, and updates its server's number of connections in flight.
     pub(super) fn assign(&mut self, id: UpstreamId, used_for: Use) {
-        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let Some(upstream) = self.upstreams.present_mut(id) else { return };
         let before = std::mem::replace(&mut upstream.used_for, used_for);
         if let Some(server) = self.servers.get_mut(upstream.server) {
             server.in_flight =

@@ -12,6 +12,7 @@ use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
     pub(super) fn client_due(&mut self, id: ClientId) {
+        // An event of this turn may have ended it.
         let Some(client) = self.clients.get_mut(id) else { return };
         let now = self.core.net.now();
         let Some(why) = client.timer.due(now, self.core.net.wheel(), id.key()) else { return };
@@ -22,6 +23,7 @@ impl<N: Net> Worker<N> {
             Cause::Waited(why) => why,
             Cause::Limit(_) => return self.slow_client_due(id),
         };
+        // The client may have been lost while the gateway sent its output.
         let Some(client) = self.clients.get(id) else { return };
         let (phase, moved) = (client.phase, client.moved && why.is_refreshed_by_progress());
         if moved || client.wait() != Some(why) {
@@ -59,6 +61,7 @@ impl<N: Net> Worker<N> {
     /// Ends an exchange whose timer has fired, unless bytes that extend the deadline have moved meanwhile.
     pub(super) fn exchange_due(&mut self, id: ExchangeId) {
         let now = self.core.net.now();
+        // An event of this turn may have ended it.
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let client = exchange.client;
         let timer = exchange.timer.as_mut().map(|timer| &mut timer.timer);
@@ -99,6 +102,7 @@ impl<N: Net> Worker<N> {
     }
 
     pub(super) fn upstream_due(&mut self, id: UpstreamId) {
+        // An event of this turn may have ended it.
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         let now = self.core.net.now();
         let Some(why) = upstream.timer.due(now, self.core.net.wheel(), id.key()) else { return };

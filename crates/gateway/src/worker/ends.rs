@@ -24,7 +24,7 @@ use weir_transport::Fault;
 impl<N: Net> Worker<N> {
     /// Passes an event to an exchange, and carries out the step that it returns.
     pub(super) fn on(&mut self, id: ExchangeId, event: Event) {
-        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let Some(exchange) = self.exchanges.present_mut(id) else { return };
         match exchange.on(event) {
             Step::Wait => {}
             Step::Retry => self.retry(id),
@@ -71,7 +71,7 @@ impl<N: Net> Worker<N> {
             // `record` has counted the reason's status among the server's responses.
             self.record_failure(exchange.service, upstream.server, failure, Counted::Yes);
         }
-        let Some(exchange) = self.exchanges.get(id) else { return };
+        let Some(exchange) = self.exchanges.present(id) else { return };
         let (client_id, version) = (exchange.client, exchange.version);
         self.take_exchange(id);
         match responded {
@@ -98,7 +98,7 @@ impl<N: Net> Worker<N> {
     /// reason has a status.
     fn end_client(&mut self, id: ClientId, reason: &Reason) {
         self.note_end_of_client(id, reason);
-        let Some(client) = self.clients.get(id) else { return };
+        let Some(client) = self.clients.present(id) else { return };
         let Phase::Head { started } = client.phase else { return self.cut(id) };
         let head = client.held.clone();
         let status = reason.status();
@@ -139,7 +139,7 @@ impl<N: Net> Worker<N> {
         connection: Connection,
         route: Option<(Rc<Plan>, usize)>,
     ) -> u64 {
-        let Some(client) = self.clients.get_mut(id) else { return 0 };
+        let Some(client) = self.clients.present_mut(id) else { return 0 };
         let edits = route.as_ref().and_then(|(plan, route)| plan.response_edits(*route));
         let core = &mut self.core;
         let date = core.date.line(core.net.now());
@@ -150,7 +150,7 @@ impl<N: Net> Worker<N> {
     /// Rejects the request whose head was parsed from `buf`, before it becomes an exchange. `route`: its route, if one
     /// is known.
     pub(super) fn refuse(&mut self, id: ClientId, buf: &[u8], reason: Reason, route: Option<&Route>) {
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.present_mut(id) else { return };
         let core = &mut self.core;
         let head = &core.request;
         let is_over = head.persistent && head.framing.is_empty() && head.upgrade.is_none();
@@ -191,7 +191,7 @@ impl<N: Net> Worker<N> {
 
     /// Closes our side after pending output, and lingers for the client's remaining input.
     pub(super) fn close(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.present_mut(id) else { return };
         client.phase = Phase::Closing;
         client.held = Vec::new();
         if client.transport.finish(&mut self.core.wire).is_err() {
@@ -202,7 +202,7 @@ impl<N: Net> Worker<N> {
 
     /// Ends a client whose connection has failed.
     pub(super) fn lose_client(&mut self, id: ClientId, fault: Fault) {
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.present_mut(id) else { return };
         match (client.phase, fault) {
             (Phase::Closing, _) => {}
             (phase, fault @ Fault::Tls(_)) => {
@@ -255,7 +255,7 @@ impl<N: Net> Worker<N> {
     /// which a clean close would hide, or if the client has closed its side, as the server could take a FIN for a
     /// half-close.
     fn take_exchange(&mut self, id: ExchangeId) {
-        let Some(mut exchange) = self.exchanges.remove(id) else { return };
+        let Some(mut exchange) = self.exchanges.take(id) else { return };
         let mut has_given_up = false;
         if let Some(client) = self.clients.get_mut(exchange.client) {
             has_given_up = client.ended;

@@ -202,7 +202,7 @@ impl<N: Net> Worker<N> {
         if since.is_some_and(|since| self.core.net.now().saturating_duration_since(since) > limit / 2) {
             return self.give_up_handshake(id, &Reason::TooManyHandshakes);
         }
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.present_mut(id) else { return };
         self.handshakes.wait_for(id, client);
         let key = id.key();
         let ready = Ready { key, readable: true, writable: true, hangup: false };

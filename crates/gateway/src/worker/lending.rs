@@ -65,6 +65,7 @@ impl<N: Net> Worker<N> {
         if self.peers.all.len() < 2 {
             return;
         }
+        // A reload may have removed the service.
         let Some(service) = self.services.get(service) else { return };
         for server in service.servers.iter().filter_map(|id| self.servers.get(*id)) {
             if let Some(slots) = server.slots.as_ref().filter(|_| server.is_open())
@@ -127,7 +128,7 @@ impl<N: Net> Worker<N> {
     /// Gives an idle connection that is not in the pool to the longest-waiting worker; returns whether one waits. Every
     /// other time, this worker's own requests come first.
     pub(super) fn is_wanted_elsewhere(&mut self, id: UpstreamId) -> bool {
-        let Some(upstream) = self.upstreams.get(id) else { return false };
+        let Some(upstream) = self.upstreams.present(id) else { return false };
         if upstream.life.requests % 2 == 0 && self.waits_for(upstream.server) {
             return false;
         }
@@ -149,7 +150,7 @@ impl<N: Net> Worker<N> {
     #[cold]
     fn hand_over(&mut self, id: UpstreamId, worker: usize) {
         self.assign(id, Use::Idle);
-        let Some(mut upstream) = self.upstreams.remove(id) else { return };
+        let Some(mut upstream) = self.upstreams.take(id) else { return };
         let idle = upstream.timer.pending().filter(|(_, why)| *why == Wait::Pooled);
         let idle_until = idle.map(|(until, _)| until);
         upstream.timer.cancel(self.core.net.wheel());

@@ -38,7 +38,7 @@ pub(super) enum LocalResponse<'a> {
 impl<N: Net> Worker<N> {
     /// Responds to the request whose head was parsed from `buf`. The connection closes if a body follows.
     pub(super) fn respond_locally(&mut self, id: ClientId, buf: &[u8], response: LocalResponse<'_>) {
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.present_mut(id) else { return };
         let core = &mut self.core;
         let head = &core.request;
         let persists = head.persistent && head.framing.is_empty() && !core.drain.is_on();

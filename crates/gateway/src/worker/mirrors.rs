@@ -87,7 +87,7 @@ impl<N: Net> Worker<N> {
     /// An exchange's request is complete: sends its copy, or drops it and counts the cause.
     #[cold]
     pub(super) fn settle_copy(&mut self, id: ExchangeId) {
-        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        let Some(exchange) = self.exchanges.present_mut(id) else { return };
         let (client, method) = (exchange.client, exchange.method);
         let Some(copied) = exchange.copy.take() else { return };
         if !exchange.request.is_passed_on() {
@@ -122,7 +122,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn take_mirrored(&mut self, from: UpstreamId, id: MirrorId, inbox: &[u8], end: Option<End>) {
         let mut at = HEADROOM;
         loop {
-            let Some(mirror) = self.mirrors.get_mut(id) else { return };
+            let Some(mirror) = self.mirrors.present_mut(id) else { return };
             let Some(response) = &mut mirror.response else {
                 match self.core.response.parse(&inbox[at..], &mirror.limits) {
                     Ok(Parse::Complete(len)) => at += len,
@@ -141,7 +141,7 @@ impl<N: Net> Worker<N> {
                         }
                     }
                 }
-                let Some(mirror) = self.mirrors.get_mut(id) else { return };
+                let Some(mirror) = self.mirrors.present_mut(id) else { return };
                 let head = &self.core.response;
                 match head.status {
                     101 => return self.drop_mirror(id, Fate::Failed),
@@ -171,7 +171,7 @@ impl<N: Net> Worker<N> {
             if is_complete {
                 let (persists, status) =
                     (response.persists && rest.is_empty() && end.is_none(), response.status);
-                let Some(service) = self.mirrors.remove(id).map(|mirror| mirror.service) else { return };
+                let Some(service) = self.mirrors.take(id).map(|mirror| mirror.service) else { return };
                 self.core.counters.mirror(Fate::Answered);
                 return self.release(from, service, persists, status);
             }
@@ -190,7 +190,7 @@ impl<N: Net> Worker<N> {
     /// Abandons a copy.
     #[cold]
     pub(super) fn drop_mirror(&mut self, id: MirrorId, fate: Fate) {
-        let Some(mirror) = self.mirrors.remove(id) else { return };
+        let Some(mirror) = self.mirrors.take(id) else { return };
         self.core.counters.mirror(fate);
         let failure = match fate {
             Fate::Failed => Some(Failure::Invalid),

@@ -37,7 +37,7 @@ use crate::downstream::{Client, Frontend};
 use crate::exchange::Exchange;
 use crate::keys::{
     ClientId, ExchangeId, FRONTEND, OfClient, OfExchange, OfMirror, OfServer, OfService, OfTunnel,
-    OfUpstream, Store, UpstreamId,
+    OfUpstream, Store, UpstreamId, take_missing,
 };
 use crate::limits::SharedLimits;
 use crate::mirror::Mirror;
@@ -197,6 +197,9 @@ impl<N: Net> Worker<N> {
             self.resume_client(id);
         }
         self.settle_all();
+        if let Some(what) = take_missing() {
+            self.core.note_end(&Reason::Internal(what), Context::default());
+        }
         self.wake_listeners();
         if let Some(access) = &mut self.core.access {
             access.settle(self.core.net.now());

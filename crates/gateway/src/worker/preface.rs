@@ -14,7 +14,7 @@ use weir_tls::Acceptor;
 
 impl<N: Net> Worker<N> {
     pub(super) fn read_preface(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.present_mut(id) else { return };
         let mut inbox = self.core.take_inbox(&mut client.held);
         let read = client.transport.read(&self.core.wire, &mut inbox);
         client.held = inbox[HEADROOM..].to_vec();
@@ -34,7 +34,7 @@ impl<N: Net> Worker<N> {
 
     /// Chooses the next phase by the bytes received so far.
     fn choose_phase(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.present_mut(id) else { return };
         if client.phase == Phase::Preface(Preface::Proxy) {
             match proxy::read(&client.held) {
                 Ok(Look::Partial) => return,
@@ -78,7 +78,7 @@ impl<N: Net> Worker<N> {
 
     /// The preface is complete: requests follow, after a handshake on a TLS listener.
     fn begin_http(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.present_mut(id) else { return };
         client.phase = Phase::Head { started: false };
         if let Some(session) = client.frontend.tls.as_ref().map(Acceptor::accept) {
             client.transport.begin_tls(session);

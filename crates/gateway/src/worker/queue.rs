@@ -106,6 +106,7 @@ impl<N: Net> Worker<N> {
 
     /// Removes an exchange from its queue.
     pub(super) fn stop_waiting(&mut self, id: ExchangeId, from: ServiceId) {
+        // A reload may have removed the service.
         let Some(service) = self.services.get_mut(from) else { return };
         let before = service.waiting.len();
         service.waiting.retain(|waiting| *waiting != id);

@@ -31,7 +31,7 @@ impl<N: Net> Worker<N> {
     /// Records the end of an exchange, with a reason if it is early. Call before releasing its connections. `own`: body
     /// bytes of the gateway's own response.
     pub(super) fn record(&mut self, id: ExchangeId, reason: Option<&Reason>, own: u64) {
-        let Some(exchange) = self.exchanges.get(id) else { return };
+        let Some(exchange) = self.exchanges.present(id) else { return };
         let status = match exchange.status {
             0 => reason.and_then(Reason::status).unwrap_or_default(),
             status => status,
@@ -53,8 +53,10 @@ impl<N: Net> Worker<N> {
     #[cold]
     pub(super) fn log_exchange(&mut self, id: ExchangeId, status: u16, reason: Option<&Reason>, own: u64) {
         let now = self.core.net.now();
-        let (Some(access), Some(exchange)) = (&mut self.core.access, self.exchanges.get(id)) else { return };
-        let Some(client) = self.clients.get(exchange.client) else { return };
+        let (Some(access), Some(exchange)) = (&mut self.core.access, self.exchanges.present(id)) else {
+            return;
+        };
+        let Some(client) = self.clients.present(exchange.client) else { return };
         // Each exchange begins with an entry if there is a log.
         let Some(entry) = exchange.entry.as_deref() else { return };
         let (service, server) = names(exchange, &self.services, &self.upstreams, &self.servers);
@@ -78,7 +80,7 @@ impl<N: Net> Worker<N> {
 
     /// Counts and logs an early end of an exchange.
     pub(super) fn note_end_of_exchange(&mut self, id: ExchangeId, reason: &Reason) {
-        let Some(exchange) = self.exchanges.get(id) else { return };
+        let Some(exchange) = self.exchanges.present(id) else { return };
         let (service, server) = names(exchange, &self.services, &self.upstreams, &self.servers);
         let context = Context {
             client: self.clients.get(exchange.client).and_then(|client| client.peer),
@@ -94,7 +96,7 @@ impl<N: Net> Worker<N> {
 
     /// Counts and logs an early end of a client's connection that has no exchange.
     pub(super) fn note_end_of_client(&mut self, id: ClientId, reason: &Reason) {
-        let Some(client) = self.clients.get(id) else { return };
+        let Some(client) = self.clients.present(id) else { return };
         let entry = Entry::of_fragment(&client.held);
         let line = entry.line();
         let request = Some(&*line).filter(|line| !line.is_empty());
@@ -107,7 +109,7 @@ impl<N: Net> Worker<N> {
         let Own { status, reason, received, sent } = own;
         let now = self.core.net.now();
         self.core.counters.response(status, std::time::Duration::ZERO);
-        let (Some(access), Some(client)) = (&mut self.core.access, self.clients.get(id)) else { return };
+        let (Some(access), Some(client)) = (&mut self.core.access, self.clients.present(id)) else { return };
         let entry = match head {
             Head::Parsed(buf) => Entry::of(&self.core.request, buf),
             Head::Fragment(bytes) => Entry::of_fragment(bytes),

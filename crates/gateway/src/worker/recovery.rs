@@ -14,7 +14,7 @@ impl<N: Net> Worker<N> {
     /// listener's rules allow that. Returns the head's length; 0 if the head is incomplete or rejected.
     #[cold]
     pub(super) fn recover_request(&mut self, id: ClientId, input: &[u8], error: RequestError) -> usize {
-        let Some(client) = self.clients.get_mut(id) else { return 0 };
+        let Some(client) = self.clients.present_mut(id) else { return 0 };
         let (rules, limits) = (client.frontend.accept, client.frontend.limits);
         let mut mended = Vec::new();
         match self.core.request.mend(input, &limits, rules, error, &mut mended) {

@@ -79,7 +79,7 @@ impl<N: Net> Worker<N> {
     /// Sends the client's pending output, as far as its socket takes it.
     #[inline]
     pub(super) fn push_client(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.present_mut(id) else { return };
         let pending = client.transport.pending();
         if let Err(fault) = client.transport.advance(&mut self.core.wire) {
             return self.lose_client(id, fault);
@@ -93,7 +93,7 @@ impl<N: Net> Worker<N> {
     /// The client read more of its response: the upstream may be read again. The timeout of a response in progress
     /// restarts: the upstream may have been silent only because the gateway did not read it.
     fn response_moved(&mut self, id: ClientId) {
-        let Some(client) = self.clients.get(id) else { return };
+        let Some(client) = self.clients.present(id) else { return };
         let (upstream, answering) = match client.phase {
             Phase::Exchange(exchange) => match self.exchanges.get_mut(exchange) {
                 Some(exchange) => {
@@ -118,6 +118,7 @@ impl<N: Net> Worker<N> {
     }
 
     pub(super) fn read_client(&mut self, id: ClientId) {
+        // The client may have been lost while the gateway sent its output.
         let Some(client) = self.clients.get_mut(id) else { return };
         let input = receive(client, &mut self.core, &mut self.handshakes);
         self.take_input(id, input);
@@ -209,7 +210,7 @@ impl<N: Net> Worker<N> {
         if head.method == Method::Connect {
             return self.refuse(id, buf, Reason::ConnectMethod, None);
         }
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.present_mut(id) else { return };
         if client.is_trusted {
             client.client_address = origin(head, buf, client.peer, &client.frontend);
         }
@@ -277,6 +278,7 @@ impl<N: Net> Worker<N> {
     /// the client pipelined requests, which are still held or were held before this call (`was_pipelined`).
     #[cold]
     fn client_ended(&mut self, id: ClientId, was_pipelined: bool) {
+        // One of its requests may have ended its connection.
         let Some(client) = self.clients.get_mut(id) else { return };
         let pipelined = !client.held.is_empty();
         let waits = pipelined || was_pipelined || client.frontend.half_close == HalfClose::Serve;

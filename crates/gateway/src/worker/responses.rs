@@ -33,7 +33,7 @@ impl<N: Net> Worker<N> {
 
     /// A server's connection is established, or takes more of the request.
     fn upstream_writable(&mut self, id: UpstreamId, ready: Ready) {
-        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let Some(upstream) = self.upstreams.present_mut(id) else { return };
         let transport = &mut upstream.transport;
         let connecting = transport.is_connecting();
         let mut asked = true;
@@ -48,6 +48,7 @@ impl<N: Net> Worker<N> {
                 Err(fault) => return self.lose_upstream(id, fault),
             }
         }
+        // The exchange may have ended, and its connection with it.
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         if ready.readable && !upstream.transport.is_connecting() {
             let received = receive(upstream, &self.exchanges, &self.mirrors, &mut self.core);
@@ -57,7 +58,7 @@ impl<N: Net> Worker<N> {
 
     /// The server read more of the request, or its connection was established (`connected`).
     fn request_moved(&mut self, id: UpstreamId, connected: bool) {
-        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let Some(upstream) = self.upstreams.present_mut(id) else { return };
         upstream.moved = true;
         let client = match upstream.used_for {
             Use::Exchange(exchange) => {
@@ -173,7 +174,7 @@ impl<N: Net> Worker<N> {
 
     /// The upstream's connection failed.
     pub(super) fn lose_upstream(&mut self, id: UpstreamId, fault: Fault) {
-        let Some(upstream) = self.upstreams.get(id) else { return };
+        let Some(upstream) = self.upstreams.present(id) else { return };
         match upstream.used_for {
             Use::Idle => self.forget_pooled(id),
             Use::Closing => self.drop_upstream(id),

@@ -19,7 +19,11 @@ impl<N: Net> Worker<N> {
         if !self.spend_retry(service) {
             return self.end_exchange(id, Reason::UpstreamClosed);
         }
+        // The new connection may need the slot of the lost one.
         self.drop_upstream(lost);
+        if let Some(exchange) = self.exchanges.present_mut(id) {
+            exchange.attempt = None;
+        }
         let now = self.core.net.now();
         let server = match self.servers.get_mut(server).is_some_and(|server| server.is_available(now)) {
             true => Ok(server),
@@ -35,7 +39,10 @@ impl<N: Net> Worker<N> {
     /// no server or retry is left: the client gets this response.
     #[cold]
     pub(super) fn ask_another(&mut self, id: ExchangeId, status: u16) -> bool {
-        let Some(flow) = self.flow(id) else { return false };
+        let Some(flow) = self.flow(id) else {
+            self.broken(id, "a response without its connections");
+            return true;
+        };
         let (client, service) = (flow.exchange.client, flow.exchange.service);
         let (lost, server) = (flow.upstream_id, flow.upstream.server);
         let context = PickContext {

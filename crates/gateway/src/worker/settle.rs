@@ -84,6 +84,7 @@ impl<N: Net> Worker<N> {
 
     /// Updates interest and deadline of a client whose server's connection has sent its output.
     fn settle_dependent(&mut self, id: ClientId) {
+        // The end of its server's connection may have ended it.
         let Some(client) = self.clients.get_mut(id) else { return };
         let exchange_id = client.exchange();
         let exchange = exchange_id.and_then(|exchange| self.exchanges.get(exchange));
@@ -112,7 +113,7 @@ impl<N: Net> Worker<N> {
             Watched::Finished => self.drop_client(id),
             Watched::Slow { want, moved, read } => {
                 self.time_slow_client(id, want, moved);
-                let Some(client) = self.clients.get_mut(id) else { return };
+                let Some(client) = self.clients.present_mut(id) else { return };
                 if let Err(error) = client.transport.watch(&self.core.net, id.key(), read) {
                     self.lose_client(id, Fault::Socket(error));
                 }
@@ -123,6 +124,7 @@ impl<N: Net> Worker<N> {
 
     /// Sends the output of a server's connection, and updates its interest and deadline.
     fn settle_upstream(&mut self, id: UpstreamId) {
+        // A touched connection may be closed by now.
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         upstream.touched = false;
         let core = &mut self.core;
@@ -161,7 +163,7 @@ impl<N: Net> Worker<N> {
         let Some(tunnel) = self.tunnels.get(tunnel) else { return };
         let client = self.clients.get(tunnel.client);
         let blocked = client.is_some_and(|client| is_full(client.transport.pending(), None));
-        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let Some(upstream) = self.upstreams.present_mut(id) else { return };
         if let Err(error) = watch_upstream(id, upstream, None, blocked, &mut self.core) {
             self.lose_upstream(id, Fault::Socket(error));
         }

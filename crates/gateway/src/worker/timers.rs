@@ -51,7 +51,7 @@ impl<N: Net> Worker<N> {
         let limit = self.client_limit(id);
         let (_, timeouts) = self.terms(id);
         let (drain, now) = (self.core.drain, self.core.net.now());
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.present_mut(id) else { return };
         let before = match (&client.body_deadlines, client.timer.pending()) {
             (Some(body_deadlines), _) if body_deadlines.waits.is_some() => body_deadlines.waits,
             (_, Some((at, Cause::Waited(why)))) => Some((at, why)),

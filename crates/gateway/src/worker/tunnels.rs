@@ -32,7 +32,7 @@ impl<N: Net> Worker<N> {
         };
         let idle = self.core.plan.policy().timeouts.tunnel;
         let tunnel = self.tunnels.insert(Tunnel { client: id, upstream, service, idle, request: None });
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.present_mut(id) else { return };
         client.phase = Phase::Tunnel(tunnel);
         self.handshakes.end(client);
         let mut held = std::mem::take(&mut client.held);
@@ -61,7 +61,7 @@ impl<N: Net> Worker<N> {
         if let Some(upstream) = self.upstreams.get_mut(upstream_id) {
             upstream.used_for = Use::Tunnel(tunnel);
         }
-        let Some(client) = self.clients.get_mut(client_id) else { return };
+        let Some(client) = self.clients.present_mut(client_id) else { return };
         client.phase = Phase::Tunnel(tunnel);
         client.moved = true;
         let mut held = std::mem::take(&mut client.held);
@@ -72,6 +72,7 @@ impl<N: Net> Worker<N> {
 
     /// Forwards a client's bytes, `inbox[at..]`, to its upstream.
     pub(super) fn pass_up(&mut self, id: TunnelId, inbox: &mut [u8], at: usize) {
+        // The other direction may have ended the tunnel.
         let Some((client, upstream)) = self.tunnels.get(id).map(Tunnel::ends) else { return };
         if let Some(to) = self.upstreams.get_mut(upstream)
             && at < inbox.len()
@@ -84,6 +85,7 @@ impl<N: Net> Worker<N> {
 
     /// Forwards an upstream's bytes, `inbox[at..]`, to its client.
     pub(super) fn pass_down(&mut self, id: TunnelId, inbox: &mut [u8], at: usize) {
+        // The other direction may have ended the tunnel.
         let Some((client, upstream)) = self.tunnels.get(id).map(Tunnel::ends) else { return };
         if let Some(to) = self.clients.get_mut(client)
             && at < inbox.len()
@@ -96,7 +98,7 @@ impl<N: Net> Worker<N> {
 
     /// Sends pending output, forwards the end of a stream, and removes the tunnel once both streams have ended.
     pub(super) fn settle_tunnel(&mut self, id: TunnelId) {
-        let Some((client_id, upstream_id)) = self.tunnels.get(id).map(Tunnel::ends) else { return };
+        let Some((client_id, upstream_id)) = self.tunnels.present(id).map(Tunnel::ends) else { return };
         let (Some(client), Some(upstream)) =
             (self.clients.get_mut(client_id), self.upstreams.get_mut(upstream_id))
         else {
@@ -137,7 +139,7 @@ impl<N: Net> Worker<N> {
 
     /// Ends a tunnel early, by resets: neither side may mistake a part of the stream for all of it.
     pub(super) fn end_tunnel(&mut self, id: TunnelId, reason: Reason) {
-        let Some(tunnel) = self.tunnels.remove(id) else { return };
+        let Some(tunnel) = self.tunnels.take(id) else { return };
         let client = self.clients.get(tunnel.client);
         self.core.note_end(
             &reason,
@@ -156,7 +158,7 @@ impl<N: Net> Worker<N> {
             }
         }
         self.drop_upstream(tunnel.upstream);
-        let Some(client) = self.clients.get_mut(tunnel.client) else { return };
+        let Some(client) = self.clients.present_mut(tunnel.client) else { return };
         client.phase = Phase::Closing;
         if matches!(reason, Reason::ClientTls(_)) {
             // The alert must not be lost to a reset.
