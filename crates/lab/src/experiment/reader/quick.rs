@@ -46,8 +46,10 @@ impl Quick {
         let is_said =
             |key: &str| options.set.iter().any(|(set, _)| canonical(set) == key || is_short(set, key));
         let is_default = self.blocks.is_none() && self.set.is_empty() && self.only.is_empty();
-        check::left_out::<I>(experiment, &self.leave_out, "quick.leave_out", wrong)?;
-        experiment.leave_out.extend(self.leave_out.iter().cloned());
+        let is_unsaid = |levels: &&Levels| !levels.iter().any(|(key, _)| is_said(key));
+        let leave_out: Vec<Levels> = self.leave_out.iter().filter(is_unsaid).cloned().collect();
+        check::left_out::<I>(experiment, &leave_out, "quick.leave_out", wrong)?;
+        experiment.leave_out.extend(leave_out);
         experiment.layout = self.layout.filter(|_| !is_said("layout")).unwrap_or(experiment.layout);
         if !STOPS.into_iter().any(is_said) {
             experiment.stop = Stop::Blocks(self.blocks.unwrap_or(QUICK_BLOCKS));

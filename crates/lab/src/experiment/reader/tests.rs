@@ -310,6 +310,10 @@ fn quick_has_a_layout_and_leaves_out_combinations() {
     let set = vec![("layout".to_owned(), "blocks".to_owned())];
     let said = RunOptions { quick: true, set, ..RunOptions::default() };
     assert_eq!(parse(&with("mode = 'h1c'"), &said).expect("parses").layout, Layout::Blocks);
+    // Levels that the command line replaces cannot be left out.
+    let set = vec![("users".to_owned(), "[3, 5]".to_owned())];
+    let other = RunOptions { quick: true, set, ..RunOptions::default() };
+    assert_eq!(parse(&with("users = 8"), &other).expect("parses").combinations().len(), 12);
     let wrong = parse(&with("mode = 'h1-h1'"), &quick).expect_err("is refused");
     assert!(wrong.contains("quick.leave_out.0: mode: invalid value `h1-h1`"), "{wrong}");
 }
