@@ -170,7 +170,7 @@ fn statuses(text: &str) -> Option<RangeInclusive<u16>> {
     (is_within(first) && is_within(last) && first <= last).then_some(first..=last)
 }
 
-/// Which requests the gateway sends once more when a pooled connection closes before the first byte of the response.
+/// The requests that the gateway retries when a pooled connection closes before the first byte of the response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Retry {

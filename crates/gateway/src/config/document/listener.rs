@@ -198,8 +198,8 @@ pub struct ListenerTls {
     /// handshake each time.
     #[schemars(transform = schema::within(ListenerTls::TICKETS), extend("default" = ServerSettings::TICKETS))]
     pub tickets: Option<u32>,
-    /// How long a key issues tickets. The gateway accepts a ticket for at least that long and less than twice that long, under
-    /// three generations of keys (previous, current, next).
+    /// The time for which a key issues tickets. The gateway accepts a ticket for at least that long and less than twice
+    /// that long, under three generations of keys (previous, current, next).
     #[serde(deserialize_with = "duration")]
     #[schemars(
         schema_with = "schema::time",
@@ -208,8 +208,8 @@ pub struct ListenerTls {
     )]
     pub ticket_lifetime: Option<Duration>,
     /// A file of secrets, one per line, as `openssl rand -hex 32` prints them, for [tickets on several
-    /// machines](tls.md#tickets-on-several-machines). Without it, tickets survive an [upgrade](upgrade.md), but no restart.
-    /// Default: random secrets of this process.
+    /// machines](tls.md#tickets-on-several-machines). Without it, tickets survive an [upgrade](upgrade.md), but not a
+    /// restart. Default: random secrets of this process.
     #[schemars(schema_with = "schema::path")]
     pub ticket_secrets: Option<PathBuf>,
     /// With TLS 1.2: maximum stored sessions, for clients without tickets; about 300 bytes each.

@@ -17,7 +17,7 @@ pub struct Log {
     /// `"json"`, or a string with [variables](monitoring.md#access-log), such as `"{client} {method} {target} {status}"`.
     #[schemars(extend("default" = Log::JSON))]
     pub format: Option<String>,
-    /// What happens when 8 MiB of lines wait for the disk.
+    /// The treatment of lines when 8 MiB wait for the disk.
     pub when_full: WhenFull,
 }
 

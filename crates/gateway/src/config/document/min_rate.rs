@@ -21,10 +21,10 @@ pub struct MinRate {
     #[serde(deserialize_with = "size")]
     #[schemars(schema_with = "schema::bytes", transform = schema::within(MinRate::RATE))]
     pub answer: u64,
-    /// How far a client may fall behind, as in a pause: a laptop that changes networks is silent for up to a minute. Apache's
-    /// grace is 20 s; nginx waits 60 s for each byte and never ends a client that trickles. Lower it where each slow client
-    /// costs a thread. For responses it is at least the time of 64 KiB at the rate (273 s with the default rate): kernels take
-    /// bytes in lumps of that size, however steadily the client reads.
+    /// The credit of a client that falls below the rate, as in a pause: a laptop that changes networks is silent for up
+    /// to a minute. Apache's grace is 20 s; nginx waits 60 s for each byte and never ends a client that trickles. Lower
+    /// it where each slow client costs a thread. For responses it is at least the time of 64 KiB at the rate (273 s
+    /// with the default rate): kernels take bytes in lumps of that size, however steadily the client reads.
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "schema::time", transform = schema::lasting(MinRate::WINDOW))]
     pub window: Duration,
@@ -43,7 +43,7 @@ pub struct RouteMinRate {
     #[serde(deserialize_with = "size")]
     #[schemars(schema_with = "schema::bytes", transform = schema::within(MinRate::RATE))]
     pub answer: Option<u64>,
-    /// How far a client may fall behind. Default: `window` of `[min_rate]`.
+    /// The credit of a client that falls below the rate. Default: `window` of `[min_rate]`.
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "schema::time", transform = schema::lasting(MinRate::WINDOW))]
     pub window: Option<Duration>,

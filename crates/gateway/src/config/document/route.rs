@@ -66,8 +66,8 @@ pub struct Route {
     #[serde(deserialize_with = "texts")]
     #[schemars(schema_with = "schema::one_or_many::<String>")]
     pub request_trailers: Vec<String>,
-    /// Changes to the fields of responses, without variables. They apply to the gateway's own responses on this route, too, such
-    /// as redirects, 429 and 502: so `Strict-Transport-Security` is present in an outage.
+    /// Changes to response fields; values cannot contain variables. They apply to the gateway's own responses on this
+    /// route, too, such as redirects, 429 and 502: so `Strict-Transport-Security` is present in an outage.
     pub response_headers: Edits,
 
     /// Forwards `TRACE`; without it, a `TRACE` gets 405, since its response shows the request as it looks behind the gateway, with
@@ -78,8 +78,8 @@ pub struct Route {
     /// [Request rate](limits.md#request-rates) per client; requests beyond get 429 with `Retry-After`, and reach no server.
     /// Without the table there is no limit.
     pub rate: Option<Rate>,
-    /// Which requests the gateway sends once more when a pooled connection closes before the first byte of the response. Requests
-    /// above 16 KiB are never repeated. A table such as `{ on = [502, 503, 504] }` adds [retries on another
+    /// The requests that the gateway retries when a pooled connection closes before the first byte of the response.
+    /// Requests above 16 KiB are never repeated. A table such as `{ on = [502, 503, 504] }` adds [retries on another
     /// server](services.md#retries).
     #[schemars(extend("default" = Retry::default()))]
     pub retry: Retries,
@@ -91,8 +91,8 @@ pub struct Route {
     #[serde(deserialize_with = "size")]
     #[schemars(schema_with = "schema::bytes", transform = schema::within(Route::BUFFER))]
     pub request_buffer: Option<u64>,
-    /// How much of a response the gateway takes from the server while the client is slow. A response that fits frees its server
-    /// at once.
+    /// The maximum part of a response that the gateway buffers while the client is slow. A response that fits frees its
+    /// server at once.
     #[serde(deserialize_with = "size")]
     #[schemars(
         schema_with = "schema::bytes",
@@ -130,15 +130,15 @@ pub(crate) struct RouteDefaults {
     #[serde(deserialize_with = "texts")]
     #[schemars(schema_with = "schema::one_or_many::<String>")]
     request_trailers: Vec<String>,
-    /// Changes to the fields of responses, without variables. They apply to the gateway's own responses on this route, too, such
-    /// as redirects, 429 and 502: so `Strict-Transport-Security` is present in an outage.
+    /// Changes to response fields; values cannot contain variables. They apply to the gateway's own responses on this
+    /// route, too, such as redirects, 429 and 502: so `Strict-Transport-Security` is present in an outage.
     response_headers: Edits,
     /// Paths that servers may read [as those of another route](routes.md#forms-of-a-path).
     ambiguous_paths: AmbiguousPaths,
     /// [Request rate](limits.md#request-rates) per client; requests beyond get 429 with `Retry-After`, and reach no server.
     /// Without the table there is no limit.
     rate: Option<Rate>,
-    /// Which requests the gateway sends once more when a pooled connection closes before the first byte of the response.
+    /// The requests that the gateway retries when a pooled connection closes before the first byte of the response.
     retry: Retry,
     /// Maximum request body. Default: `limits.body`.
     #[serde(deserialize_with = "size")]
@@ -148,8 +148,8 @@ pub(crate) struct RouteDefaults {
     #[serde(deserialize_with = "size")]
     #[schemars(schema_with = "schema::bytes", transform = schema::within(Route::BUFFER))]
     request_buffer: Option<u64>,
-    /// How much of a response the gateway takes from the server while the client is slow. A response that fits frees its server
-    /// at once.
+    /// The maximum part of a response that the gateway buffers while the client is slow. A response that fits frees its
+    /// server at once.
     #[serde(deserialize_with = "size")]
     #[schemars(
         schema_with = "schema::bytes",

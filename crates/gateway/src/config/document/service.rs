@@ -26,7 +26,7 @@ pub struct Service {
     #[serde(deserialize_with = "servers")]
     #[schemars(schema_with = "schema::servers")]
     pub servers: Vec<Server>,
-    /// How the gateway chooses a server. Each worker counts for itself.
+    /// The load-balancing algorithm, which each worker applies to its own requests.
     #[serde(default)]
     pub balance: Balance,
     /// With `balance = "hash"`: requests with the same address, field or cookie go to the same server. A request without that

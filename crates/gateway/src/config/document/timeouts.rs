@@ -74,7 +74,7 @@ pub struct Timeouts {
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "schema::time")]
     pub linger: Duration,
-    /// How long a drain keeps idle connections.
+    /// The time for which a drain keeps idle connections.
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "schema::time")]
     pub drain_idle: Duration,
