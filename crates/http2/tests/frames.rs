@@ -1,4 +1,4 @@
-//! Frames: bytes in, decision out, and what is written is read back.
+//! Frames: bytes in, decision out; round trips.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

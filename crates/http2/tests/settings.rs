@@ -1,4 +1,4 @@
-//! Settings: ranges, and what is written is read back.
+//! Settings: ranges and round trips.
 
 use weir_http2::frame::{Frame, HEADER_BYTES};
 use weir_http2::{ErrorCode, Settings, SettingsError};

@@ -144,8 +144,8 @@ fn encoded_again(head: &Head, section: Section, pseudo: impl FnOnce(&mut Encoder
     assert_eq!((again.status, again.content_length), (head.status, head.content_length));
 }
 
-/// A connection of either role, after the peer's preface: its events do not depend on the pieces that the bytes come in,
-/// it keeps to its bounds, writes frames alone, and gives back all that it received.
+/// A connection of either role, after the peer's preface. Its events do not depend on how the input is split, its memory
+/// stays within its bounds, its output consists of valid frames, and it credits every received byte.
 pub fn connection(input: &[u8]) {
     let Some((role, input)) = input.split_first() else { return };
     let role = if role % 2 == 0 { Role::Server } else { Role::Client };

@@ -27,8 +27,8 @@ pub(super) fn is_beyond(drain: Drain, id: u32) -> bool {
 }
 
 impl Connection {
-    /// Begins to drain the connection. A server announces that it will close, goes on accepting the requests that are on
-    /// their way, and closes for more once the client knows. A client opens no more streams. Then the owner closes the
+    /// Begins to drain the connection. A server announces the close with GOAWAY(2^31-1), accepts requests in transit for
+    /// one round trip, and then refuses later ones. A client opens no more streams. Then the owner closes the
     /// connection when it [is drained](Self::is_drained), or after a timeout of its own.
     pub fn go_away(&mut self) {
         if self.drain != Drain::No {

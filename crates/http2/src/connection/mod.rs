@@ -73,8 +73,9 @@ impl Default for Config {
 /// The owner passes received bytes to [`feed`](Self::feed) and handles one event at a time. It writes with
 /// [`head`](Self::head) and [`data`](Self::data) into a buffer of its own, and calls [`settle`](Self::settle) once per
 /// turn. All frames are written in the order of their causes: no RST_STREAM overtakes the frames before it, and no frame
-/// that needs new settings of the peer's overtakes their acknowledgement. The connection never asks to stop reading for the sake of one stream; a stream whose bytes are not
-/// [credited](Self::credit) stalls alone. The owner stops reading while the peer does not accept its output.
+/// that needs new settings of the peer's overtakes their acknowledgement. The connection never asks to stop reading for
+/// the sake of one stream; a stream whose bytes are not [credited](Self::credit) stalls alone. The owner stops reading
+/// while the peer does not accept its output.
 #[derive(Debug)]
 pub struct Connection {
     role: Role,

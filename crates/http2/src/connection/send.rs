@@ -172,10 +172,10 @@ impl Connection {
         }
     }
 
-    /// Ends the owner's interest in a stream: once its exchange is over, and no sooner, since the slot of a stream whose
-    /// client has reset it would be taken by the next request while the work goes on (CVE-2023-44487). A stream that has
-    /// not ended is reset: with NO_ERROR by a server whose response is complete (RFC 9113, section 8.1), otherwise with
-    /// CANCEL.
+    /// Frees a stream's slot. Call it when the exchange is over, and no sooner: otherwise the slot of a stream that the
+    /// client has reset is free for the next request while the work for this one continues (CVE-2023-44487). A stream that
+    /// has not ended is reset: with NO_ERROR by a server whose response is complete (RFC 9113, section 8.1), otherwise
+    /// with CANCEL.
     pub fn release(&mut self, stream: StreamNo) {
         let has_responded = self.role == Role::Server
             && self.streams.get(stream.0).is_some_and(|state| state.send == Half::Closed);

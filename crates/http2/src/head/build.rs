@@ -5,8 +5,8 @@ use super::{Head, HeadError, Limits, NameKind, Pseudo, Scheme, Section, Verdict}
 use weir_http::scan::elements;
 use weir_http::{Authority, Field, FieldName, Method, Span};
 
-/// A head under construction. After the first violated rule it takes no more fields, since the decoder goes on for
-/// the sake of its table.
+/// A head under construction. After the first violated rule it ignores further fields: the decoder continues only to
+/// keep its table in sync.
 pub(crate) struct Builder<'a> {
     pub(crate) head: &'a mut Head,
     limits: &'a Limits,

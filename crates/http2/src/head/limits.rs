@@ -18,7 +18,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The sum of all fields' sizes up to which the decoder goes on with a block that exceeds the limit.
+    /// The total size of fields up to which the decoder continues with a block that exceeds the limit.
     pub(crate) fn decoded_bytes(&self) -> usize {
         self.head_bytes.saturating_mul(4)
     }

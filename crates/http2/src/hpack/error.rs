@@ -24,8 +24,8 @@ pub enum HpackError {
     /// A dynamic table size above SETTINGS_HEADER_TABLE_SIZE (RFC 7541, sections 4.2 and 6.3).
     #[error("the dynamic table exceeds SETTINGS_HEADER_TABLE_SIZE")]
     TableTooLarge,
-    /// The fields exceed [`Limits`](crate::Limits) several times over. Up to then the decoder goes on, since it must
-    /// know all entries.
+    /// The fields exceed [`Limits`](crate::Limits) several times over. Below that the decoder continues, to keep its
+    /// table in sync.
     #[error("a field block decompresses to far more than the limit")]
     Bomb,
 }

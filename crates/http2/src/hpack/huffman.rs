@@ -265,7 +265,7 @@ mod tests {
             prop_assert_eq!(decoded(&coded), Ok(text));
         }
 
-        /// A string has one encoding: what is accepted is encoded as it was.
+        /// A string has one encoding: encoding an accepted one again gives the same bytes.
         #[test]
         fn any_bytes(coded in vec(any::<u8>(), 0..40)) {
             if let Ok(text) = decoded(&coded) {

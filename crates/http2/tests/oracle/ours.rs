@@ -60,7 +60,7 @@ impl Half {
     }
 }
 
-/// The stream of an event, if it is of one that goes on.
+/// The stream of an event that leaves the stream open.
 pub(super) fn stream_of(event: &Event) -> Option<StreamNo> {
     match event {
         Event::Head { stream, .. } | Event::Data { stream, .. } | Event::Trailers { stream } => Some(*stream),
