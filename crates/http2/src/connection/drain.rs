@@ -28,7 +28,7 @@ pub(super) fn is_beyond(drain: Drain, id: u32) -> bool {
 
 impl Connection {
     /// Begins to drain the connection. A server announces the close with GOAWAY(2^31-1), accepts requests in transit for
-    /// one round trip, and then refuses later ones. A client opens no more streams. Then the owner closes the
+    /// one round trip, and then ignores later ones. A client opens no more streams. Then the owner closes the
     /// connection when it [is drained](Self::is_drained), or after a timeout of its own.
     pub fn go_away(&mut self) {
         if self.drain != Drain::No {
