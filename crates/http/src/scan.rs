@@ -164,11 +164,42 @@ fn first(bits: u64) -> usize {
     (bits.trailing_zeros() / 8) as usize
 }
 
+/// The number that these bytes are: digits alone, at least one, within 64 bits; otherwise `None`. `Content-Length` has no
+/// sign and no space (RFC 9110, section 8.6).
+#[must_use]
+pub fn decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |number, digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Every byte value, at every offset of a word and after the last whole word.
+    #[test]
+    fn numbers_are_digits_within_64_bits() {
+        for (digits, number) in [
+            ("0", Some(0)),
+            ("007", Some(7)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", None),
+            ("", None),
+            ("+1", None),
+            ("-1", None),
+            (" 1", None),
+            ("1_0", None),
+            ("0x1", None),
+        ] {
+            assert_eq!(decimal(digits.as_bytes()), number, "{digits}");
+        }
+    }
+
     #[test]
     fn words_agree_with_bytes() {
         for byte in 0..=u8::MAX {

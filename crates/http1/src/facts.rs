@@ -1,7 +1,7 @@
 //! Facts from the fields of a head: framing and connection persistence.
 
 use crate::{Framing, HeadError, Version};
-use weir_http::scan::{elements, is_token_byte};
+use weir_http::scan::{decimal, elements, is_token_byte};
 use weir_http::{Field, FieldName};
 
 /// Facts gathered field by field, shared by requests and responses.
@@ -173,15 +173,4 @@ fn mark_nominated(head: &[u8], fields: &mut [Field]) {
             }
         }
     }
-}
-
-/// Parses digits only, at least one, within 64 bits.
-fn decimal(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0u64, |number, digit| {
-        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        number.checked_mul(10)?.checked_add(digit)
-    })
 }

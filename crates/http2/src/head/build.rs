@@ -2,7 +2,7 @@
 
 use super::value::status;
 use super::{Head, HeadError, Limits, NameKind, Pseudo, Scheme, Section, Verdict};
-use weir_http::scan::elements;
+use weir_http::scan::{decimal, elements};
 use weir_http::{Authority, Field, FieldName, Method, Span};
 
 /// A head under construction. After the first violated rule it ignores further fields: the decoder continues only to
@@ -235,15 +235,4 @@ impl<'a> Builder<'a> {
             field.never_indexed = never_indexed;
         }
     }
-}
-
-/// Parses digits only, at least one, within 64 bits.
-fn decimal(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0u64, |number, digit| {
-        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        number.checked_mul(10)?.checked_add(digit)
-    })
 }
