@@ -1,32 +1,19 @@
 //! Replays the fuzzers' committed corpus.
 
 use crate::invariants;
-use std::fs;
-use std::path::Path;
-
-fn replay(target: &str, check: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
-    let mut inputs = 0;
-    for entry in fs::read_dir(&folder).unwrap() {
-        let path = entry.unwrap().path();
-        println!("{}", path.display());
-        check(&fs::read(path).unwrap());
-        inputs += 1;
-    }
-    assert!(inputs >= 20, "{inputs} inputs in {}", folder.display());
-}
+use crate::replay::replay;
 
 #[test]
 fn request_heads() {
-    replay("request_head", invariants::request_head);
+    replay("request_head", 20, invariants::request_head);
 }
 
 #[test]
 fn response_heads() {
-    replay("response_head", invariants::response_head);
+    replay("response_head", 20, invariants::response_head);
 }
 
 #[test]
 fn bodies() {
-    replay("body", invariants::body);
+    replay("body", 20, invariants::body);
 }

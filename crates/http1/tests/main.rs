@@ -12,3 +12,6 @@ mod responses;
 #[expect(unreachable_pub, reason = "a library to the fuzz targets")]
 #[path = "../fuzz/src/lib.rs"]
 mod invariants;
+
+#[path = "../../../tests/replay.rs"]
+mod replay;

@@ -1,36 +1,23 @@
 //! Replays the fuzzers' committed corpus, and generated input.
 
 use crate::invariants;
+use crate::replay::replay;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use std::fs;
-use std::path::Path;
-
-fn replay(target: &str, check: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
-    let mut inputs = 0;
-    for entry in fs::read_dir(&folder).unwrap() {
-        let path = entry.unwrap().path();
-        println!("{}", path.display());
-        check(&fs::read(path).unwrap());
-        inputs += 1;
-    }
-    assert!(inputs >= 20, "{inputs} inputs in {}", folder.display());
-}
 
 #[test]
 fn frames() {
-    replay("frames", invariants::frames);
+    replay("frames", 20, invariants::frames);
 }
 
 #[test]
 fn field_blocks() {
-    replay("hpack", invariants::hpack);
+    replay("hpack", 20, invariants::hpack);
 }
 
 #[test]
 fn connections() {
-    replay("connection", invariants::connection);
+    replay("connection", 20, invariants::connection);
 }
 
 /// Frames with likely types, lengths and streams, and field blocks of likely bytes.

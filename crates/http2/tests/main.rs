@@ -13,3 +13,6 @@ mod settings;
 #[expect(unreachable_pub, reason = "a library to the fuzz targets")]
 #[path = "../fuzz/src/lib.rs"]
 mod invariants;
+
+#[path = "../../../tests/replay.rs"]
+mod replay;

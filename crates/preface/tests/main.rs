@@ -10,3 +10,6 @@ mod proxy;
 #[expect(unreachable_pub, reason = "a library to the fuzz targets")]
 #[path = "../fuzz/src/lib.rs"]
 mod invariants;
+
+#[path = "../../../tests/replay.rs"]
+mod replay;

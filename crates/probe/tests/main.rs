@@ -8,3 +8,6 @@ mod corpus;
 #[expect(unreachable_pub, reason = "a library to the fuzz targets")]
 #[path = "../fuzz/src/lib.rs"]
 mod invariants;
+
+#[path = "../../../tests/replay.rs"]
+mod replay;
