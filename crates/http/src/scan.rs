@@ -167,6 +167,7 @@ fn first(bits: u64) -> usize {
 /// The number that these bytes are: digits alone, at least one, within 64 bits; otherwise `None`. `Content-Length` has no
 /// sign and no space (RFC 9110, section 8.6).
 #[must_use]
+#[inline]
 pub fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;

@@ -122,7 +122,7 @@ impl Template {
         })
     }
 
-    /// Whether its text is the same for every request.
+    /// Whether every request gets the same text.
     pub(crate) fn is_constant(&self) -> bool {
         self.0.iter().all(|piece| matches!(piece, Piece::Text(_)))
     }
