@@ -5,6 +5,7 @@
 mod connection;
 mod corpus;
 mod frames;
+mod generated;
 mod heads;
 mod hpack;
 mod oracle;
