@@ -5,6 +5,7 @@ mod hint;
 use crate::config::document::Failure;
 use std::time::Duration;
 use weir_http1::{BodyError, RequestError, ResponseError, Rule};
+use weir_http2::{ConnectionError, StreamError};
 use weir_preface::hello::HelloError;
 use weir_preface::proxy::ProxyError;
 use weir_transport::Fault;
@@ -62,6 +63,12 @@ pub enum Reason {
     ClientTls(Fault),
     /// The client disconnected during an exchange.
     ClientClosed,
+    /// The client reset the stream of its request.
+    ClientReset,
+    /// The client broke a rule of HTTP/2, or spent a budget against abuse, so that its connection ended.
+    BadHttp2(ConnectionError),
+    /// The client broke a rule of HTTP/2 on one stream.
+    BadStream(StreamError),
     /// The client stopped reading its response.
     ClientStalled,
     /// The client read its response too slowly.
@@ -141,6 +148,9 @@ impl Reason {
             | Self::BadHello(_)
             | Self::ClientTls(_)
             | Self::ClientClosed
+            | Self::ClientReset
+            | Self::BadHttp2(_)
+            | Self::BadStream(_)
             | Self::ClientStalled
             | Self::ClientTooSlow
             | Self::ResponseOverdue
@@ -198,6 +208,10 @@ impl Reason {
             Self::NotTls => "not_tls",
             Self::ClientTls(_) => "client_tls",
             Self::ClientClosed => "client_closed",
+            Self::ClientReset => "client_reset",
+            Self::BadHttp2(ConnectionError::Abuse(_)) => "http2_abuse",
+            Self::BadHttp2(_) => "bad_http2",
+            Self::BadStream(_) => "bad_http2_stream",
             Self::ClientStalled => "client_stalled",
             Self::ClientTooSlow => "client_too_slow",
             Self::ResponseOverdue => "answer_overdue",
@@ -263,6 +277,8 @@ impl Reason {
             Self::UnknownName(name) if name.is_empty() => Some("the client sent no server name".to_owned()),
             Self::UnknownName(name) => Some(name.clone()),
             Self::BadHello(error) => Some(error.to_string()),
+            Self::BadHttp2(error) => Some(error.to_string()),
+            Self::BadStream(error) => Some(error.to_string()),
             Self::BadRequest(error, _) => Some(error.to_string()),
             Self::BadResponse(error, _) => Some(error.to_string()),
             Self::BadRequestBody(error) | Self::BadResponseBody(error) => Some(error.to_string()),
@@ -282,7 +298,7 @@ impl Reason {
 }
 
 /// All codes; the workers count by their index. `internal_error` is the last one.
-pub(crate) const CODES: [&str; 88] = [
+pub(crate) const CODES: [&str; 92] = [
     "body_too_large",
     "no_server",
     "queue_full",
@@ -311,6 +327,10 @@ pub(crate) const CODES: [&str; 88] = [
     "not_tls",
     "client_tls",
     "client_closed",
+    "client_reset",
+    "http2_abuse",
+    "bad_http2",
+    "bad_http2_stream",
     "client_stalled",
     "client_too_slow",
     "answer_overdue",

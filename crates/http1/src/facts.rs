@@ -145,7 +145,7 @@ impl Facts {
 /// Whether credentials or a challenge use a scheme that authenticates the connection rather than a message:
 /// NTLM and Negotiate do, against RFC 9110, section 3.3.
 #[cold]
-fn authenticates_connection(value: &[u8]) -> bool {
+pub fn authenticates_connection(value: &[u8]) -> bool {
     elements(value).any(|element| {
         let scheme = element.split(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
         scheme.eq_ignore_ascii_case(b"NTLM") || scheme.eq_ignore_ascii_case(b"Negotiate")

@@ -52,6 +52,7 @@ mod write;
 pub use body::BodyDecoder;
 pub use decoded::Decoded;
 pub use error::{BodyError, HeadError, RequestError, ResponseError};
+pub use facts::authenticates_connection;
 pub use framing::Framing;
 pub use limits::{Limits, Parse};
 pub use mend::Mended;

@@ -129,6 +129,8 @@ pub(crate) struct Listener {
     pub deny: Arc<[Network]>,
     pub half_close: HalfClose,
     pub underscores: Underscores,
+    /// Whether clients may speak HTTP/2.
+    pub http2: bool,
     /// The rules whose violations are repaired in requests.
     pub accept: Rules,
     /// The limits of request heads and chunks.

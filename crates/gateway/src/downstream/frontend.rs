@@ -29,6 +29,8 @@ pub(crate) struct Frontend {
     pub half_close: HalfClose,
     /// The treatment of fields with an underscore in their names.
     pub underscores: Underscores,
+    /// Whether clients may speak HTTP/2.
+    pub http2: bool,
     /// Rules that requests may violate.
     pub accept: Rules,
     /// The limits on requests.
@@ -67,6 +69,7 @@ impl Frontend {
             deny: Arc::clone(&listener.deny),
             half_close: listener.half_close,
             underscores: listener.underscores,
+            http2: listener.http2,
             accept: listener.accept,
             limits: listener.limits,
             passthrough: Arc::clone(&listener.passthrough),

@@ -1,12 +1,16 @@
 //! A client's connection.
 
 mod frontend;
+pub(crate) mod h2;
+mod respond;
 mod wait;
 
 pub(crate) use crate::config::{LEAST_BUFFER, MAX_PENDING};
 pub(crate) use frontend::{Frontend, Preface};
+pub(crate) use h2::H2;
 
 use crate::deadlines::{BodyDeadlines, Cause};
+use crate::exchange::Leg;
 use crate::heads::forwarded::Proxy;
 use crate::heads::rewrite;
 use crate::keys::{ClientId, ExchangeId, TunnelId};
@@ -16,10 +20,11 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Instant;
 use weir_http1::Part;
+use weir_http2::StreamNo;
 use weir_preface::proxy::Addresses;
 use weir_reactor::{Net, Socket, Timer};
 use weir_tls::ClientCertificate;
-use weir_transport::Transport;
+use weir_transport::{Fault, Transport, Wire};
 
 /// One downstream connection.
 #[derive(Debug)]
@@ -43,11 +48,13 @@ pub(crate) struct Client<S> {
     pub certificate: Option<Box<ClientCertificate>>,
     /// The header lines added to every request of this connection.
     pub forwarded: Box<[u8]>,
-    /// Received but unprocessed bytes: a partial head, or pipelined requests.
+    /// Received but unprocessed bytes: a partial head or frame, or pipelined requests.
     pub held: Vec<u8>,
     /// The parse state of `held`, if that is a partial head.
     pub part: Part,
     pub phase: Phase,
+    /// The streams, in [`Phase::Streams`].
+    pub h2: Option<Box<H2>>,
     /// The client has closed its sending side. It may still be waiting for a response.
     pub ended: bool,
     pub timer: Timer<Cause>,
@@ -69,6 +76,8 @@ pub(crate) enum Phase {
     Head { started: bool },
     /// A request is buffered, queued or being forwarded.
     Exchange(ExchangeId),
+    /// HTTP/2: requests are streams.
+    Streams,
     /// The gateway forwards bytes both ways.
     Tunnel(TunnelId),
     /// The last response is staged; further input is discarded, so that the response is not lost to a
@@ -112,6 +121,7 @@ impl<S: Socket> Client<S> {
             held: Vec::new(),
             part: Part::default(),
             phase,
+            h2: None,
             ended: false,
             timer: Timer::default(),
             body_deadlines: None,
@@ -192,15 +202,67 @@ impl<S: Socket> Client<S> {
 
     /// Whether the connection is idle between requests.
     pub(crate) fn is_idle(&self) -> bool {
-        self.phase == Phase::Head { started: false } && self.transport.is_open()
+        let is_idle = match self.phase {
+            Phase::Head { started } => !started,
+            Phase::Streams => self.h2.as_ref().is_none_or(|h2| h2.is_idle()),
+            Phase::Preface(_) | Phase::Exchange(_) | Phase::Tunnel(_) | Phase::Closing => false,
+        };
+        is_idle && self.transport.is_open()
     }
 
-    /// The exchange in progress.
+    /// The exchange in progress, in HTTP/1.1.
     pub(crate) fn exchange(&self) -> Option<ExchangeId> {
         match self.phase {
             Phase::Exchange(id) => Some(id),
-            Phase::Preface(_) | Phase::Head { .. } | Phase::Tunnel(_) | Phase::Closing => None,
+            Phase::Preface(_) | Phase::Head { .. } | Phase::Streams | Phase::Tunnel(_) | Phase::Closing => {
+                None
+            }
         }
+    }
+
+    /// Bytes of a response that wait for the client: those of its stream, or of the connection.
+    #[inline]
+    pub(crate) fn pending(&self, stream: Option<StreamNo>) -> usize {
+        match stream {
+            None => self.transport.pending(),
+            Some(no) => {
+                let stream = self.h2.as_ref().and_then(|h2| h2.get(no));
+                stream.map_or(0, |stream| stream.pending() + self.transport.pending())
+            }
+        }
+    }
+
+    /// Bytes of responses that the client has taken: from the connection, or for this stream. Rates are derived from
+    /// them.
+    pub(crate) fn taken(&self, stream: Option<StreamNo>) -> u64 {
+        match stream {
+            None => self.transport.taken(),
+            Some(no) => self.h2.as_ref().and_then(|h2| h2.get(no)).map_or(0, |stream| stream.sent),
+        }
+    }
+
+    /// As [`Self::touch`], and marks the stream of this leg.
+    #[inline]
+    pub(crate) fn touch_leg(&mut self, leg: Leg, touched: &mut Vec<ClientId>) {
+        if let (Some(no), Some(h2)) = (leg.stream, &mut self.h2) {
+            h2.touch(no);
+        }
+        self.touch(leg.client, touched);
+    }
+
+    /// Closes our side after all output. Errors: the connection failed.
+    pub(crate) fn finish(&mut self, wire: &mut Wire) -> Result<(), Fault> {
+        if let Some(h2) = &mut self.h2 {
+            h2.connection.close();
+            h2.connection.settle(self.transport.stage(wire));
+        }
+        self.transport.finish(wire)
+    }
+
+    /// Begins to speak HTTP/2.
+    pub(crate) fn begin_h2(&mut self) {
+        self.phase = Phase::Streams;
+        self.h2 = Some(Box::new(H2::new(&self.frontend.limits)));
     }
 
     /// Whether to read. Until the response is complete the client may pipeline further requests, within bounds.
@@ -210,6 +272,8 @@ impl<S: Socket> Client<S> {
                 (Phase::Closing | Phase::Preface(_), _) => true,
                 // The gateway responds to some requests itself, and may be faster than the client reads.
                 (Phase::Head { .. }, _) => self.transport.pending() < MAX_PENDING,
+                // One stream must not stop the others, but the responses to control frames have a bound, too.
+                (Phase::Streams, _) => self.transport.pending() < 2 * MAX_PENDING,
                 (_, Upward::Complete) => self.held.len() < MAX_HELD,
                 (_, Upward::Flowing { pending }) => pending < MAX_PENDING,
             }

@@ -18,6 +18,14 @@ impl<S: Socket> Client<S> {
             Phase::Head { started: false } if pending => Some(Wait::Response),
             Phase::Head { started: false } => Some(Wait::Idle),
             Phase::Exchange(_) => None,
+            // Part of a frame. The others wait for a whole one, and so must not wait for long.
+            Phase::Streams if !self.held.is_empty() => Some(Wait::Head),
+            Phase::Streams => match &self.h2 {
+                Some(h2) if h2.has_last_output() => Some(Wait::Response),
+                Some(h2) if !h2.is_idle() => None,
+                _ if pending => Some(Wait::Response),
+                _ => Some(Wait::Idle),
+            },
             Phase::Tunnel(_) => Some(Wait::Tunnel),
         }
     }

@@ -118,25 +118,20 @@ impl Body {
         Ok(Passed { consumed: from - at, receiver_lost })
     }
 
-    /// Writes the last chunk, with the trailers.
-    fn write_end(&self, out: &mut Vec<u8>) {
-        match self.decoder.trailers() {
-            b"" => last_chunk(out),
-            _ => last_chunk_with(|out| self.write_trailers(out), out),
-        }
-    }
-
-    /// Writes the lines of the trailers to forward.
-    pub(crate) fn write_trailers(&self, out: &mut Vec<u8>) {
-        copy_trailers(self.decoder.trailers(), |name| self.trailers.keeps(name), out);
-    }
-
-    /// Decodes and discards a part of the body; returns its length. Errors: invalid framing from the sender.
-    pub(crate) fn discard(&mut self, input: &[u8]) -> Result<usize, BodyError> {
+    /// Passes the part of the body at the start of `input` to `take`, which also gets whether it is the last one and no
+    /// trailers follow; returns its length. Errors: invalid framing from the sender.
+    pub(crate) fn decode(
+        &mut self,
+        input: &[u8],
+        mut take: impl FnMut(&[u8], bool),
+    ) -> Result<usize, BodyError> {
         let mut at = 0;
         while !self.is_complete() {
             let step = self.decoder.decode(&input[at..])?;
+            let data = &input[at + step.data.start..at + step.data.end];
+            self.passed += data.len() as u64;
             at += step.consumed;
+            take(data, self.is_complete() && self.decoder.trailers().is_empty());
             if step.consumed == 0 {
                 break;
             }
@@ -144,13 +139,39 @@ impl Body {
         Ok(at)
     }
 
-    /// The sender's stream ended: completes a body whose framing is the close. Errors: any other body is incomplete.
-    pub(crate) fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BodyError> {
-        self.decoder.end_of_input()?;
-        if self.chunked {
-            last_chunk(out);
+    /// Writes the last chunk, with the trailers.
+    fn write_end(&self, out: &mut Vec<u8>) {
+        match self.decoder.trailers() {
+            b"" => last_chunk(out),
+            trailers => self.write_last(trailers, out),
         }
-        Ok(())
+    }
+
+    /// The lines of received trailers.
+    pub(crate) fn trailers(&self) -> &[u8] {
+        self.decoder.trailers()
+    }
+
+    /// Writes those of the trailers that are to be forwarded.
+    pub(crate) fn write_trailers(&self, trailers: &[u8], out: &mut Vec<u8>) {
+        copy_trailers(trailers, |name| self.trailers.keeps(name), out);
+    }
+
+    /// Decodes and discards a part of the body; returns its length. Errors: invalid framing from the sender.
+    pub(crate) fn discard(&mut self, input: &[u8]) -> Result<usize, BodyError> {
+        self.decode(input, |_, _| ())
+    }
+
+    /// The sender's stream ended: completes a body whose framing is the close. Errors: any other body is incomplete.
+    pub(crate) fn end(&mut self) -> Result<(), BodyError> {
+        self.decoder.end_of_input()
+    }
+
+    /// Writes the end of a complete body, with those of the trailers that are to be forwarded.
+    pub(crate) fn write_last(&self, trailers: &[u8], out: &mut Vec<u8>) {
+        if self.chunked {
+            last_chunk_with(|out| self.write_trailers(trailers, out), out);
+        }
     }
 }
 

@@ -14,7 +14,15 @@ impl RequestLine {
 
     /// Method and target of the request whose head was parsed from `buf`, separated by one space.
     pub(crate) fn of(head: &RequestHead, buf: &[u8]) -> Self {
-        let line = &buf[head.method_span.range().start..head.target.range().end];
+        let (method, target) = (head.method_span.range(), head.target.range());
+        match method.end + 1 == target.start {
+            true => Self::of_text(&buf[method.start..target.end]),
+            // A field block of HTTP/2 has them in two places.
+            false => Self::of_text(&[&buf[method], &buf[target]].join(&b' ')),
+        }
+    }
+
+    fn of_text(line: &[u8]) -> Self {
         let len = line.len().min(Self::LEN);
         let mut bytes = [0; Self::LEN];
         bytes[..len].copy_from_slice(&line[..len]);

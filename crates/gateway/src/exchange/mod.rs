@@ -27,12 +27,15 @@ use crate::plan::Plan;
 use std::borrow::Cow;
 use std::rc::Rc;
 use weir_http::Method;
-use weir_http1::{Limits, Version};
+use weir_http1::{Framing, Limits, Version};
+use weir_http2::StreamNo;
 
 /// An exchange, from the request's complete head to the response's last byte.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub client: ClientId,
+    /// Its stream, if the client speaks HTTP/2.
+    pub stream: Option<StreamNo>,
     pub stage: Stage,
     /// The latest attempt; `None` before [`Stage::Forwarding`], and if no connection could be had for a further one.
     pub attempt: Option<Attempt>,
@@ -116,7 +119,32 @@ pub(crate) struct Attempt {
     pub reused: bool,
 }
 
+/// The client's side of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Leg {
+    pub client: ClientId,
+    /// `None`: the whole connection, in HTTP/1.1.
+    pub stream: Option<StreamNo>,
+}
+
+impl Leg {
+    /// The framing of received bytes, for a request with the framing `declared` towards servers: DATA frames have been
+    /// taken apart already.
+    pub(crate) fn framing(self, declared: Framing) -> Framing {
+        match (self.stream, declared) {
+            (Some(_), Framing::Chunked) => Framing::UntilClose,
+            _ => declared,
+        }
+    }
+}
+
 impl Exchange {
+    /// The client's side.
+    #[inline]
+    pub(crate) fn leg(&self) -> Leg {
+        Leg { client: self.client, stream: self.stream }
+    }
+
     /// The server's connection, once it has one.
     #[inline]
     pub(crate) fn upstream(&self) -> Option<UpstreamId> {

@@ -115,6 +115,8 @@ impl Exchange {
         }
         let framing = match (head.framing, self.version) {
             (Framing::None | Framing::Length(_), _) => head.framing,
+            // A stream has frames and an end of its own.
+            _ if self.stream.is_some() => Framing::UntilClose,
             (Framing::Chunked | Framing::UntilClose, Version::Http11) => Framing::Chunked,
             (Framing::Chunked | Framing::UntilClose, Version::Http10) => Framing::UntilClose,
         };
@@ -123,7 +125,9 @@ impl Exchange {
         let cut_short = head.status >= 300 && !self.request.is_done();
         self.persistent &= framing != Framing::UntilClose && !cut_short && !draining;
         self.authenticates_connection |= head.authenticates_connection;
-        let mut body = Body::new(head.framing, framing == Framing::Chunked, &self.limits);
+        let is_chunked =
+            framing == Framing::Chunked || (self.stream.is_some() && head.framing == Framing::Chunked);
+        let mut body = Body::new(head.framing, is_chunked, &self.limits);
         if self.accepts_trailers {
             body.pass_trailers(Trailers::All);
         }

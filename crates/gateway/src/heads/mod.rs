@@ -9,3 +9,4 @@ pub(crate) mod max_forwards;
 pub(crate) mod origin;
 pub(crate) mod own;
 pub(crate) mod rewrite;
+pub(crate) mod writer;

@@ -3,6 +3,7 @@
 use super::forwarded::{self, Proxy};
 use super::imitations::{is_imitation, is_known_when_folded};
 use super::max_forwards::MaxForwards;
+use super::writer::HeadWriter;
 use crate::config::Forms;
 use crate::config::document::Underscores;
 use crate::route::{Edits, PathEdit, Values};
@@ -46,6 +47,8 @@ pub(crate) struct RequestEdits<'a> {
     pub edits: &'a Edits,
     /// The values of variables. `upstream` is also the `Host` for an HTTP/1.0 client that sent none.
     pub values: &'a Values<'a>,
+    /// The request came by HTTP/2.
+    pub is_http2: bool,
 }
 
 /// Writes the request head for the upstream. `head` was parsed from `buf`. Returns the number of fields dropped for an
@@ -122,7 +125,15 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, changes: &RequestEdits<'_>
     } else {
         forwarded_and_edits(forwarded, host, edits, values, out);
     }
-    via(changes.via, head.version, Some(edits), out);
+    match changes.is_http2 {
+        false => via(changes.via, head.version, Some(edits), out),
+        true => {
+            if let Some(name) = changes.via {
+                named_via(name, "2", Some(edits), out);
+            }
+        }
+    }
+    out.end();
     underscored
 }
 
@@ -147,12 +158,13 @@ pub(crate) fn interim(
     head: &ResponseHead,
     name: Option<&str>,
     edits: Option<&Edits>,
-    out: &mut Vec<u8>,
+    out: &mut impl HeadWriter,
 ) {
-    status_line(buf, head, out);
+    out.status(head.status, head.reason.of(buf));
     let keep = |field: &Field| !field.hop_by_hop && !is_for_this_hop(field.known);
-    copy_fields(buf, &head.fields, keep, out);
-    via(name, head.version, edits, out);
+    out.fields(buf, &head.fields, keep);
+    out.lines(|out| via(name, head.version, edits, out));
+    out.end();
 }
 
 /// Writes the head of a response that switches protocols (101) for the client.
@@ -163,7 +175,7 @@ pub(crate) fn switching(
     edits: Option<&Edits>,
     out: &mut Vec<u8>,
 ) {
-    status_line(buf, head, out);
+    out.status(head.status, head.reason.of(buf));
     let keep = |field: &Field| match field.known {
         FieldName::Upgrade => true,
         known => !field.hop_by_hop && !is_for_this_hop(known),
@@ -171,6 +183,7 @@ pub(crate) fn switching(
     copy_fields(buf, &head.fields, keep, out);
     out.extend_from_slice(b"Connection: Upgrade\r\n");
     via(name, head.version, edits, out);
+    out.end();
 }
 
 /// A response's signal about the persistence of the client's connection.
@@ -233,9 +246,14 @@ pub(crate) struct ResponseEdits<'a> {
 }
 
 /// Writes the head of a final response for the client.
-pub(crate) fn response(buf: &[u8], head: &ResponseHead, changes: ResponseEdits<'_>, out: &mut Vec<u8>) {
+pub(crate) fn response(
+    buf: &[u8],
+    head: &ResponseHead,
+    changes: ResponseEdits<'_>,
+    out: &mut impl HeadWriter,
+) {
     let ResponseEdits { framing, trailers, connection, edits, cookie, date, via: name } = changes;
-    status_line(buf, head, out);
+    out.status(head.status, head.reason.of(buf));
     let mut is_dated = false;
     let keep = |field: &Field| {
         let keep = (!field.hop_by_hop || (trailers && field.known == FieldName::Trailer))
@@ -244,29 +262,32 @@ pub(crate) fn response(buf: &[u8], head: &ResponseHead, changes: ResponseEdits<'
         is_dated |= keep && field.known == FieldName::Date;
         keep
     };
-    copy_fields(buf, &head.fields, keep, out);
-    // RFC 9110 section 6.6.1: a recipient that forwards a response without `Date` adds the time of receipt.
-    if !is_dated && !edits.is_some_and(|edits| edits.drops_name(b"date")) {
-        out.extend_from_slice(date);
-    }
-    match head.content_length() {
-        // Without a body, the length is that of the response to GET (HEAD, 304), and 204 has none.
-        Some(length) if framing == Framing::None && head.status != 204 => {
-            framing_field(Framing::Length(length), out);
+    out.fields(buf, &head.fields, keep);
+    out.lines(|out| {
+        // RFC 9110 section 6.6.1: a recipient that forwards a response without `Date` adds the time of receipt.
+        if !is_dated && !edits.is_some_and(|edits| edits.drops_name(b"date")) {
+            out.extend_from_slice(date);
         }
-        _ => framing_field(framing, out),
-    }
-    out.extend_from_slice(connection.field());
-    if let Some(edits) = edits {
-        edits.write_fixed(out);
-    }
-    if let Some(Cookie { name, value, secure }) = cookie {
-        out.extend_from_slice(b"Set-Cookie: ");
-        out.extend_from_slice(name);
-        let secure = if secure { "; Secure" } else { "" };
-        line(format!("={value:016x}; Path=/; HttpOnly; SameSite=Lax{secure}").as_bytes(), b"", out);
-    }
-    via(name, head.version, edits, out);
+        match head.content_length() {
+            // Without a body, the length is that of the response to GET (HEAD, 304), and 204 has none.
+            Some(length) if framing == Framing::None && head.status != 204 => {
+                framing_field(Framing::Length(length), out);
+            }
+            _ => framing_field(framing, out),
+        }
+        out.extend_from_slice(connection.field());
+        if let Some(edits) = edits {
+            edits.write_fixed(out);
+        }
+        if let Some(Cookie { name, value, secure }) = cookie {
+            out.extend_from_slice(b"Set-Cookie: ");
+            out.extend_from_slice(name);
+            let secure = if secure { "; Secure" } else { "" };
+            line(format!("={value:016x}; Path=/; HttpOnly; SameSite=Lax{secure}").as_bytes(), b"", out);
+        }
+        via(name, head.version, edits, out);
+    });
+    out.end();
 }
 
 /// Whether a response field is not forwarded: the length, which follows from the framing, and proxy authentication,
@@ -314,32 +335,27 @@ fn drops_underscore(buf: &[u8], field: &Field, underscores: Underscores) -> bool
     underscores != Underscores::Pass || is_known_when_folded(field.name.of(buf))
 }
 
-fn status_line(buf: &[u8], head: &ResponseHead, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"HTTP/1.1 ");
-    decimal(u64::from(head.status), out);
-    line(b" ", head.reason.of(buf), out);
-}
-
-/// Appends `Via` with the received version, if the gateway has a name for it (RFC 9110 section 7.6.3), and ends the
-/// head.
+/// Appends `Via` with the received version, if the gateway has a name for it (RFC 9110 section 7.6.3).
 #[inline]
 fn via(name: Option<&str>, received: Version, edits: Option<&Edits>, out: &mut Vec<u8>) {
     if let Some(name) = name {
+        let received = match received {
+            Version::Http10 => "1.0",
+            Version::Http11 => "1.1",
+        };
         named_via(name, received, edits, out);
     }
-    out.extend_from_slice(b"\r\n");
 }
 
 /// Appends `Via`, unless the route replaces or removes it.
 #[cold]
-fn named_via(name: &str, received: Version, edits: Option<&Edits>, out: &mut Vec<u8>) {
+fn named_via(name: &str, received: &str, edits: Option<&Edits>, out: &mut Vec<u8>) {
     if edits.is_some_and(|edits| edits.drops_name(b"via")) {
         return;
     }
-    out.extend_from_slice(match received {
-        Version::Http10 => b"Via: 1.0 ",
-        Version::Http11 => b"Via: 1.1 ",
-    });
+    for part in ["Via: ", received, " "] {
+        out.extend_from_slice(part.as_bytes());
+    }
     line(name.as_bytes(), b"", out);
 }
 

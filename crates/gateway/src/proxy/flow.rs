@@ -22,7 +22,7 @@ impl<N: Net> Flow<'_, N> {
     /// Marks the client's connection for an update of output, interest and deadline at the turn's end.
     #[inline]
     pub(crate) fn touch_client(&mut self) {
-        self.client.touch(self.exchange.client, &mut self.core.touched.clients);
+        self.client.touch_leg(self.exchange.leg(), &mut self.core.touched.clients);
     }
 
     /// As [`Self::touch_client`], for the server's connection.

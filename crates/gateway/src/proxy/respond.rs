@@ -3,6 +3,7 @@
 use super::Flow;
 use crate::exchange::{Body, Event, Head, HeadStep, Outcome, ResponseHalf};
 use crate::heads::rewrite::{self, Connection, Cookie, ResponseEdits};
+use crate::heads::writer::FieldBlock;
 use crate::keys::{ClientId, OfService, ServiceId, Store};
 use crate::mirror::Fate;
 use crate::observe::By;
@@ -12,7 +13,8 @@ use crate::worker::Core;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
-use weir_http1::{Framing, Mended, Parse, ResponseError, ResponseHead, Rules};
+use weir_http1::{BodyError, Framing, Mended, Parse, ResponseError, ResponseHead, Rules};
+use weir_http2::{ErrorCode, Part};
 use weir_reactor::Net;
 use weir_transport::{End, Fault};
 
@@ -60,6 +62,13 @@ impl<N: Net> Flow<'_, N> {
                     ControlFlow::Continue(None) => break,
                     ControlFlow::Break(next) => return next,
                 },
+                ResponseHalf::Forwarding { .. } if exchange.stream.is_some() => {
+                    match self.pass_to_stream(&inbox[at..]) {
+                        Ok(consumed) => at += consumed,
+                        Err(error) => return Next::End(Reason::BadResponseBody(error)),
+                    }
+                    break;
+                }
                 ResponseHalf::Forwarding { body, .. } => {
                     match body.pass(inbox, at, &mut client.transport, &mut core.wire, |_| ()) {
                         Ok(passed) => {
@@ -161,9 +170,15 @@ impl<N: Net> Flow<'_, N> {
         let edits = exchange.plan.response_edits(exchange.route);
         match step {
             HeadStep::Skip => {}
-            HeadStep::Interim => {
-                rewrite::interim(buf, head, via, edits, client.transport.stage(&mut core.wire));
-            }
+            HeadStep::Interim => match (exchange.stream, &mut client.h2) {
+                (Some(no), Some(h2)) => {
+                    let out = client.transport.stage(&mut core.wire);
+                    let write =
+                        |block: &mut FieldBlock<'_, '_>| rewrite::interim(buf, head, via, edits, block);
+                    h2.head(no, Part::Interim, write, &mut core.lines, out);
+                }
+                _ => rewrite::interim(buf, head, via, edits, client.transport.stage(&mut core.wire)),
+            },
             HeadStep::Switch => {
                 rewrite::switching(buf, head, via, edits, client.transport.stage(&mut core.wire));
                 return ControlFlow::Break(Next::Switch { at: after });
@@ -184,14 +199,49 @@ impl<N: Net> Flow<'_, N> {
                     }),
                     false => None,
                 };
-                let trailers = exchange.accepts_trailers && framing == Framing::Chunked;
+                let has_trailers = framing == Framing::Chunked
+                    || (exchange.stream.is_some() && facts.framing == Framing::Chunked);
+                let trailers = exchange.accepts_trailers && has_trailers;
                 let date = core.date.line(core.net.now());
                 let changes = ResponseEdits { framing, trailers, connection, edits, cookie, date, via };
-                rewrite::response(buf, head, changes, client.transport.stage(&mut core.wire));
+                match (exchange.stream, &mut client.h2) {
+                    (Some(no), Some(h2)) => {
+                        let changes = ResponseEdits { connection: Connection::Persists, ..changes };
+                        let part = Part::Head { end: exchange.response.is_complete() };
+                        let out = client.transport.stage(&mut core.wire);
+                        let write =
+                            |block: &mut FieldBlock<'_, '_>| rewrite::response(buf, head, changes, block);
+                        h2.head(no, part, write, &mut core.lines, out);
+                    }
+                    _ => rewrite::response(buf, head, changes, client.transport.stage(&mut core.wire)),
+                }
             }
             HeadStep::End(reason) => return ControlFlow::Break(Next::End(reason)),
         }
         ControlFlow::Continue(())
+    }
+
+    /// Forwards a part of the body to the client's stream; returns its length. Errors: invalid framing.
+    fn pass_to_stream(&mut self, input: &[u8]) -> Result<usize, BodyError> {
+        let Self { exchange, client, core, .. } = self;
+        let (ResponseHalf::Forwarding { body, .. }, Some(no), Some(h2)) =
+            (&mut exchange.response, exchange.stream, &mut client.h2)
+        else {
+            return Ok(0);
+        };
+        let transport = &mut client.transport;
+        let consumed = body.decode(input, |data, end| {
+            if end || !data.is_empty() {
+                h2.push(no, data, end, transport, &mut core.wire);
+            }
+        })?;
+        if body.is_complete() && !body.trailers().is_empty() {
+            let mut trailers = Vec::new();
+            body.write_trailers(body.trailers(), &mut trailers);
+            h2.finish(no, trailers, transport, &mut core.wire);
+        }
+        exchange.moved = true;
+        Ok(consumed)
     }
 
     /// Decides the next action after input, of which `rest` is left.
@@ -201,7 +251,12 @@ impl<N: Net> Flow<'_, N> {
         if let (ResponseHalf::Forwarding { body, .. }, Some(End::Clean), false) =
             (&mut exchange.response, end, is_complete)
         {
-            is_complete = body.end(client.transport.stage(&mut core.wire)).is_ok();
+            is_complete = body.end().is_ok();
+            match (exchange.stream, &mut client.h2) {
+                _ if !is_complete => {}
+                (Some(no), Some(h2)) => h2.finish(no, Vec::new(), &mut client.transport, &mut core.wire),
+                _ => body.write_last(b"", client.transport.stage(&mut core.wire)),
+            }
         }
         if is_complete {
             let completed = self.complete(rest.len());
@@ -231,6 +286,18 @@ impl<N: Net> Flow<'_, N> {
             core.counters.mirror(Fate::Incomplete);
         }
         exchange.cancel_timer(core.net.wheel());
+        if let (Some(no), Some(h2)) = (exchange.stream, &mut client.h2) {
+            h2.exchange_is_over(no, ErrorCode::NO_ERROR);
+            client.touch(exchange.client, &mut core.touched.clients);
+            return Completed {
+                client: exchange.client,
+                client_persists: true,
+                upstream_persists: exchange.outcome().upstream_persists && stray == 0,
+                service: exchange.service,
+                status: exchange.status,
+                stray,
+            };
+        }
         client.request_is_over();
         // This exchange's limits apply to the output that the client has not read yet.
         let is_special = exchange.policy().has_own_response_limits || !Rc::ptr_eq(&exchange.plan, &core.plan);

@@ -47,6 +47,7 @@ pub(crate) fn send_request<N: Net>(
         underscores: client.frontend.underscores,
         edits: &found.request,
         values: &values,
+        is_http2: exchange.stream.is_some(),
     };
     let out = upstream.transport.stage(&mut core.wire);
     let underscored = rewrite::request(buf, head, &changes, out);
@@ -87,7 +88,7 @@ impl<N: Net> Flow<'_, N> {
                 };
                 let passed = body.pass(input, at, &mut upstream.transport, &mut core.wire, tap);
                 if let Some(sent) = sent_body.as_mut().filter(|_| body.is_complete()) {
-                    body.write_trailers(sent.trailers.get_or_insert_default());
+                    body.write_trailers(body.trailers(), sent.trailers.get_or_insert_default());
                 }
                 passed.map(|passed| {
                     is_direct = body.is_direct();
@@ -114,16 +115,44 @@ impl<N: Net> Flow<'_, N> {
         if is_lost {
             exchange.request.discard();
         }
+        exchange.moved |= bytes > 0;
+        let is_complete = self.body_moved();
+        Ok(Taken { bytes, is_complete })
+    }
+
+    /// Ends the request's body, whose end its bytes do not show, with these lines of trailers. Returns whether the
+    /// request's copy is due. Errors: the body is incomplete.
+    pub(crate) fn end_body(mut self, trailers: &[u8]) -> Result<bool, Reason> {
+        let Self { exchange, upstream, core, .. } = &mut self;
+        let Exchange { request, head, sent_body, .. } = &mut **exchange;
+        match request {
+            RequestHalf::Done { .. } => return Ok(false),
+            RequestHalf::Forwarding(body) => {
+                body.end().map_err(Reason::BadRequestBody)?;
+                body.write_last(trailers, upstream.transport.stage(&mut core.wire));
+                if head.is_some() {
+                    let sent = sent_body.get_or_insert_default();
+                    body.write_trailers(trailers, sent.trailers.get_or_insert_default());
+                }
+            }
+            RequestHalf::Discarding(body) => body.end().map_err(Reason::BadRequestBody)?,
+        }
+        exchange.moved = true;
+        Ok(self.body_moved())
+    }
+
+    /// Notes that a part of the request's body has moved. Returns whether the request's copy is due.
+    fn body_moved(&mut self) -> bool {
+        let Self { exchange, upstream, core, .. } = self;
         exchange.request.settle();
         let is_done = exchange.request.is_done();
         if is_done {
             exchange.times.sent = Some(core.net.now());
             upstream.moved = true;
         }
-        exchange.moved |= bytes > 0;
         let is_complete = is_done && exchange.copy.is_some();
         self.touch_upstream();
-        Ok(Taken { bytes, is_complete })
+        is_complete
     }
 
     /// The server's connection is open, so the server may receive the request: drops the stored copy, unless a retry

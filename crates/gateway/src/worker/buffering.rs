@@ -17,23 +17,23 @@ impl<N: Net> Worker<N> {
         let Some(exchange) = self.exchanges.get_mut(id) else {
             return self.broken(id, "a client without its exchange");
         };
-        let client_id = exchange.client;
-        let (Some(head), Some(client)) = (&exchange.head, self.clients.get_mut(client_id)) else {
+        let leg = exchange.leg();
+        let (Some(head), Some(client)) = (&exchange.head, self.clients.get_mut(leg.client)) else {
             return self.broken(id, "a request without its head or its client");
         };
         let framing = head.request.framing;
         let core = &mut self.core;
         if exchange.awaits_continue {
-            client.transport.stage(&mut core.wire).extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+            client.say_continue(leg.stream, &mut core.wire);
         }
-        let decoder = BodyDecoder::new(framing, &client.frontend.limits);
+        let decoder = BodyDecoder::new(leg.framing(framing), &client.frontend.limits);
         let policy = exchange.policy();
         let (most, max_body) = (policy.request_buffer, policy.max_body);
         exchange.awaits_continue = false;
         exchange.moved = true;
         exchange.stage =
             Stage::Holding(Box::new(HeldBody { body: Vec::new(), decoder, most, max_body, passed: 0 }));
-        self.touch_client(client_id);
+        self.touch_leg(leg);
     }
 
     /// Buffers the part of the body at the start of `input`, and sends the request once its body is complete or the
@@ -63,17 +63,21 @@ impl<N: Net> Worker<N> {
         taken
     }
 
-    fn send_held(&mut self, id: ExchangeId) {
+    pub(super) fn send_held(&mut self, id: ExchangeId) {
         let Some(exchange) = self.exchanges.get_mut(id) else {
             return self.broken(id, "a client without its exchange");
         };
-        let client_id = exchange.client;
+        let leg = exchange.leg();
         let Stage::Holding(held) = std::mem::replace(&mut exchange.stage, Stage::Forwarding) else {
             return self.broken(id, "a request without its buffered body");
         };
         let mut body = held.body;
         exchange.was_held = true;
         self.start(id, false);
+        if leg.stream.is_some() {
+            return self.hold_again(leg, body);
+        }
+        let client_id = leg.client;
         let taken = self.take_some(client_id, &mut body, 0);
         if let Some(client) = self.clients.get_mut(client_id)
             && client.phase != crate::downstream::Phase::Closing

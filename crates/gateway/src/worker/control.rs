@@ -217,7 +217,7 @@ impl<N: Net> Worker<N> {
         self.drop_mirrors();
         for id in self.clients.ids() {
             let Some(client) = self.clients.get_mut(id) else { continue };
-            if client.is_idle() || matches!(client.phase, Phase::Tunnel(_)) {
+            if client.is_idle() || matches!(client.phase, Phase::Tunnel(_) | Phase::Streams) {
                 // The drain changes its timeout.
                 client.timer.clear();
                 self.touch_client(id);
@@ -293,7 +293,7 @@ impl<N: Net> Worker<N> {
         for id in self.clients.ids() {
             let Some(client) = self.clients.get(id) else { continue };
             match client.phase {
-                Phase::Exchange(_) => self.end(id, Reason::DrainTimeout),
+                Phase::Exchange(_) | Phase::Streams => self.end(id, Reason::DrainTimeout),
                 Phase::Tunnel(tunnel) => self.end_tunnel(tunnel, Reason::DrainTimeout),
                 Phase::Preface(_) | Phase::Head { .. } | Phase::Closing if client.transport.pending() > 0 => {
                     self.note_end_of_client(id, &Reason::DrainTimeout);

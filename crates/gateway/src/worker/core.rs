@@ -25,6 +25,10 @@ pub(crate) struct Core<N> {
     /// The heads parsed last, one of a request and one of a response. The next parse reuses their storage.
     pub request: RequestHead,
     pub response: ResponseHead,
+    /// The head decoded last of a stream.
+    pub streamed: weir_http2::Head,
+    /// Room for field lines, empty between uses.
+    pub lines: Vec<u8>,
     /// Heads whose storage is reused.
     #[expect(clippy::vec_box, reason = "exchanges hold them boxed")]
     spare_heads: Vec<Box<HeldHead>>,
@@ -65,6 +69,8 @@ impl<N: Net> Core<N> {
             inbox: Vec::new(),
             request: RequestHead::new(),
             response: ResponseHead::new(),
+            streamed: weir_http2::Head::default(),
+            lines: Vec::new(),
             spare_heads: Vec::new(),
             date: Date::new(),
             ids: Ids::new(),

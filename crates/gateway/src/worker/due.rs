@@ -49,6 +49,7 @@ impl<N: Net> Worker<N> {
                 Some(reason) => self.end_tunnel(tunnel, reason),
                 None => self.cut(id),
             },
+            (Wait::Response, Phase::Streams) if self.abort_last_output(id) => {}
             (Wait::Handshake, _) => self.give_up_handshake(id, &Reason::HandshakeTimeout),
             (why, _) => match why.reason() {
                 Some(reason) => self.end(id, reason),
@@ -63,18 +64,18 @@ impl<N: Net> Worker<N> {
         let now = self.core.net.now();
         // An event of this turn may have ended it.
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
-        let client = exchange.client;
+        let leg = exchange.leg();
         let timer = exchange.timer.as_mut().map(|timer| &mut timer.timer);
         let Some(why) = timer.and_then(|timer| timer.due(now, self.core.net.wheel(), id.key())) else {
             return;
         };
         if is_for_reading(why) {
-            self.push_client(client);
+            self.push_client(leg.client);
         }
         if let Some(reason) = self.is_overdue(id, why) {
             self.end_exchange(id, reason);
         }
-        self.touch_client(client);
+        self.touch_leg(leg);
     }
 
     /// The reason for ending an exchange whose deadline has passed; `None` if it has another deadline by now.
@@ -87,7 +88,7 @@ impl<N: Net> Worker<N> {
             }
         };
         let exchange = self.exchanges.get(id)?;
-        let pending = self.clients.get(exchange.client)?.transport.pending() > 0;
+        let pending = self.clients.get(exchange.client)?.pending(exchange.stream) > 0;
         let has_moved = exchange.moved && wait.is_refreshed_by_progress();
         if has_moved || exchange.wait(pending) != Some(wait) {
             return None;

@@ -1,11 +1,11 @@
 //! The ends of exchanges and of client connections.
 
 use super::Worker;
-use super::record::{Head, Own};
+use super::record::{self, Head};
 use crate::config::Route;
 use crate::downstream::{Client, Phase};
-use crate::exchange::{Event, RequestLine, Stage, Step};
-use crate::heads::own::{self, Terms};
+use crate::exchange::{Event, Leg, RequestLine, Stage, Step};
+use crate::heads::own::{Own, Terms};
 use crate::heads::rewrite::Connection;
 use crate::keys::{ClientId, ExchangeId, UpstreamId};
 use crate::mirror::Fate;
@@ -17,6 +17,7 @@ use crate::upstream::Counted;
 use std::rc::Rc;
 use weir_http::Method;
 use weir_http1::Version;
+use weir_http2::ErrorCode;
 use weir_reactor::Net;
 use weir_tls::TlsError;
 use weir_transport::Fault;
@@ -72,8 +73,12 @@ impl<N: Net> Worker<N> {
             self.record_failure(exchange.service, upstream.server, failure, Counted::Yes);
         }
         let Some(exchange) = self.exchanges.present(id) else { return };
-        let (client_id, version) = (exchange.client, exchange.version);
+        let (leg, version) = (exchange.leg(), exchange.version);
         self.take_exchange(id);
+        if leg.stream.is_some() {
+            return;
+        }
+        let client_id = leg.client;
         match responded {
             Some((Connection::Closes, _)) => return self.close(client_id),
             Some((Connection::Persists | Connection::PersistsByConsent, _)) => {
@@ -97,17 +102,22 @@ impl<N: Net> Worker<N> {
     /// Ends a client connection without an exchange. Before or within a request head, the client gets a response if the
     /// reason has a status.
     fn end_client(&mut self, id: ClientId, reason: &Reason) {
+        let Some(client) = self.clients.present(id) else { return };
+        if client.phase == Phase::Streams {
+            return self.end_streams(id, reason);
+        }
         self.note_end_of_client(id, reason);
         let Some(client) = self.clients.present(id) else { return };
         let Phase::Head { started } = client.phase else { return self.cut(id) };
         let head = client.held.clone();
         let status = reason.status();
+        let leg = Leg { client: id, stream: None };
         let sent = status
-            .map(|_| self.respond_with(id, reason, head.starts_with(b"HEAD "), Connection::Closes, None));
+            .map(|_| self.respond_with(leg, reason, head.starts_with(b"HEAD "), Connection::Closes, None));
         // Between requests there is nothing to record, unless there is a response.
         if started || status.is_some() {
             let (status, sent) = (status.unwrap_or_default(), sent.unwrap_or_default());
-            let own = Own { status, reason: Some(reason), received: 0, sent };
+            let own = record::Own { status, reason: Some(reason), received: 0, sent };
             self.record_own(id, Head::Fragment(&head), own);
         }
         match sent {
@@ -125,32 +135,33 @@ impl<N: Net> Worker<N> {
         let persists = exchange.outlives_its_end() && leaves_client(reason);
         let persists = persists && !client.ended && !self.core.drain.is_on();
         let connection = Connection::of(persists, exchange.version);
-        let (client, is_head) = (exchange.client, exchange.method == Method::Head);
+        let (leg, is_head) = (exchange.leg(), exchange.method == Method::Head);
         let route = Some((Rc::clone(&exchange.plan), exchange.route));
-        Some((connection, self.respond_with(client, reason, is_head, connection, route)))
+        Some((connection, self.respond_with(leg, reason, is_head, connection, route)))
     }
 
     /// Writes the gateway's own response for a reason to a client; returns the body's length.
     fn respond_with(
         &mut self,
-        id: ClientId,
+        leg: Leg,
         reason: &Reason,
         is_head: bool,
         connection: Connection,
         route: Option<(Rc<Plan>, usize)>,
     ) -> u64 {
-        let Some(client) = self.clients.present_mut(id) else { return 0 };
+        let Some(client) = self.clients.present_mut(leg.client) else { return 0 };
         let edits = route.as_ref().and_then(|(plan, route)| plan.response_edits(*route));
         let core = &mut self.core;
         let date = core.date.line(core.net.now());
-        let terms = Terms { is_head, connection, edits, pages: &core.plan.snapshot.pages, date };
-        own::write(reason, &terms, client.transport.stage(&mut core.wire))
+        let Some(own) = Own::of_reason(reason, &core.plan.snapshot.pages) else { return 0 };
+        let terms = Terms { is_head, connection, edits, date };
+        client.respond(leg.stream, &own, &terms, &mut core.wire, &mut core.lines)
     }
 
     /// Rejects the request whose head was parsed from `buf`, before it becomes an exchange. `route`: its route, if one
     /// is known.
-    pub(super) fn refuse(&mut self, id: ClientId, buf: &[u8], reason: Reason, route: Option<&Route>) {
-        let Some(client) = self.clients.present_mut(id) else { return };
+    pub(super) fn refuse(&mut self, leg: Leg, buf: &[u8], reason: Reason, route: Option<&Route>) {
+        let Some(client) = self.clients.present_mut(leg.client) else { return };
         let core = &mut self.core;
         let head = &core.request;
         let is_over = head.persistent && head.framing.is_empty() && head.upgrade.is_none();
@@ -160,21 +171,37 @@ impl<N: Net> Worker<N> {
             is_head: head.method == Method::Head,
             connection: Connection::of(persists, head.version),
             edits: route.map(|route| &route.response),
-            pages: &core.plan.snapshot.pages,
             date,
         };
-        let sent = own::write(&reason, &terms, client.transport.stage(&mut core.wire));
-        client.request_is_over();
+        let own = Own::of_reason(&reason, &core.plan.snapshot.pages);
+        let sent =
+            own.map_or(0, |own| client.respond(leg.stream, &own, &terms, &mut core.wire, &mut core.lines));
         let line = RequestLine::of(head, buf);
         let host = String::from_utf8_lossy(head.host.map_or(&b""[..], |host| host.of(buf)));
         let request = Some(line.as_str());
         let context = Context { client: client.peer, request, host: &host, ..Context::default() };
         self.core.note_end(&reason, context);
         let status = reason.status().unwrap_or_default();
-        self.record_own(id, Head::Parsed(buf), Own { status, reason: Some(&reason), received: 0, sent });
-        match persists {
-            true => self.touch_client(id),
-            false => self.close(id),
+        let own = record::Own { status, reason: Some(&reason), received: 0, sent };
+        self.record_own(leg.client, Head::Parsed(buf), own);
+        self.has_responded(leg, persists);
+    }
+
+    /// The gateway has responded to a request without an exchange: the client's connection `persists`, or closes.
+    pub(super) fn has_responded(&mut self, leg: Leg, persists: bool) {
+        let Some(client) = self.clients.present_mut(leg.client) else { return };
+        match (leg.stream, &mut client.h2) {
+            (Some(no), Some(h2)) => {
+                h2.exchange_is_over(no, ErrorCode::NO_ERROR);
+                client.touch(leg.client, &mut self.core.touched.clients);
+            }
+            _ => {
+                client.request_is_over();
+                match persists {
+                    true => client.touch(leg.client, &mut self.core.touched.clients),
+                    false => self.close(leg.client),
+                }
+            }
         }
     }
 
@@ -194,7 +221,7 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.present_mut(id) else { return };
         client.phase = Phase::Closing;
         client.held = Vec::new();
-        if client.transport.finish(&mut self.core.wire).is_err() {
+        if client.finish(&mut self.core.wire).is_err() {
             return self.drop_client(id);
         }
         self.touch_client(id);
@@ -219,11 +246,13 @@ impl<N: Net> Worker<N> {
                 let reason = Reason::ClientTls(fault);
                 match phase {
                     Phase::Exchange(exchange) => self.lose_exchange(exchange, &reason),
+                    Phase::Streams => return self.end_streams(id, &reason),
                     _ => self.note_end_of_client(id, &reason),
                 }
                 return self.close(id);
             }
             (Phase::Exchange(exchange), _) => self.lose_exchange(exchange, &Reason::ClientClosed),
+            (Phase::Streams, _) => self.end_streams(id, &Reason::ClientClosed),
             (Phase::Tunnel(tunnel), _) => return self.end_tunnel(tunnel, Reason::ClientClosed),
             (Phase::Head { .. } | Phase::Preface(_), _) => {}
         }
@@ -231,7 +260,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// Ends an exchange without a response, since its client's connection has failed.
-    fn lose_exchange(&mut self, id: ExchangeId, reason: &Reason) {
+    pub(super) fn lose_exchange(&mut self, id: ExchangeId, reason: &Reason) {
         self.note_end_of_exchange(id, reason);
         self.record(id, Some(reason), 0);
         self.take_exchange(id);
@@ -239,7 +268,10 @@ impl<N: Net> Worker<N> {
 
     /// Removes the client and its exchange.
     pub(super) fn drop_client(&mut self, id: ClientId) {
-        if let Some(exchange) = self.clients.get(id).and_then(Client::exchange) {
+        let client = self.clients.get(id);
+        let of_streams =
+            client.and_then(|client| client.h2.as_deref()).map(|h2| h2.exchanges().collect::<Vec<_>>());
+        for exchange in of_streams.into_iter().flatten().chain(client.and_then(Client::exchange)) {
             self.take_exchange(exchange);
         }
         if let Some(mut client) = self.clients.remove(id) {
@@ -258,9 +290,18 @@ impl<N: Net> Worker<N> {
         let Some(mut exchange) = self.exchanges.take(id) else { return };
         let mut has_given_up = false;
         if let Some(client) = self.clients.get_mut(exchange.client) {
-            has_given_up = client.ended;
-            client.phase = Phase::Head { started: false };
-            client.body_deadlines = exchange.body_deadlines.take();
+            match (exchange.stream, &mut client.h2) {
+                (Some(no), Some(h2)) => {
+                    has_given_up = true;
+                    h2.exchange_is_over(no, ErrorCode::INTERNAL_ERROR);
+                    client.touch(exchange.client, &mut self.core.touched.clients);
+                }
+                _ => {
+                    has_given_up = client.ended;
+                    client.phase = Phase::Head { started: false };
+                    client.body_deadlines = exchange.body_deadlines.take();
+                }
+            }
         }
         exchange.cancel_timer(self.core.net.wheel());
         if exchange.copy.is_some() {

@@ -126,7 +126,7 @@ impl<N: Net> Worker<N> {
         }
         exchange.attempt = Some(attempt);
         exchange.moved = true;
-        client.touch(exchange.client, &mut core.touched.clients);
+        client.touch_leg(exchange.leg(), &mut core.touched.clients);
         upstream.used_for = Use::Exchange(id);
         upstream.moved = true;
         upstream.touch(attempt.upstream, &mut core.touched.upstreams);

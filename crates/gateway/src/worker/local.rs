@@ -3,17 +3,17 @@
 use super::Worker;
 use super::record::{self, Head};
 use crate::config::{Action, Redirect, Route};
-use crate::exchange::RequestLine;
+use crate::exchange::{Leg, RequestLine};
 use crate::heads::max_forwards::MaxForwards;
-use crate::heads::own::{self, Own};
+use crate::heads::own::{self, Own, Terms};
 use crate::heads::rewrite::Connection;
-use crate::keys::ClientId;
 use crate::observe::Context;
 use crate::proxy::values;
 use crate::reason::Reason;
+use std::borrow::Cow;
 use std::time::Duration;
 use weir_http::{Field, FieldName, Method};
-use weir_http1::{RequestHead, copy_fields};
+use weir_http1::{RequestHead, Version, copy_fields};
 use weir_reactor::Net;
 
 /// The gateway's own responses.
@@ -37,29 +37,32 @@ pub(super) enum LocalResponse<'a> {
 
 impl<N: Net> Worker<N> {
     /// Responds to the request whose head was parsed from `buf`. The connection closes if a body follows.
-    pub(super) fn respond_locally(&mut self, id: ClientId, buf: &[u8], response: LocalResponse<'_>) {
-        let Some(client) = self.clients.present_mut(id) else { return };
+    pub(super) fn respond_locally(&mut self, leg: Leg, buf: &[u8], response: LocalResponse<'_>) {
+        let Some(client) = self.clients.present_mut(leg.client) else { return };
         let core = &mut self.core;
         let head = &core.request;
         let persists = head.persistent && head.framing.is_empty() && !core.drain.is_on();
         let connection = Connection::of(persists, head.version);
         let pages = &core.plan.snapshot.pages;
-        let (methods, body, seconds, words);
+        let (methods, seconds, words);
         let mut location = Vec::new();
         let own = match response {
             LocalResponse::Redirected(Redirect { status, to, .. })
             | LocalResponse::Set(Route { action: Action::Redirect(Redirect { status, to, .. }), .. }) => {
                 if let Err(error) = to.write(&values(client, head, buf, b""), &mut location) {
                     let route = if let LocalResponse::Set(route) = response { Some(route) } else { None };
-                    return self.refuse(id, buf, Reason::BadRequest(error, None), route);
+                    return self.refuse(leg, buf, Reason::BadRequest(error, None), route);
                 }
                 let field = Some(("Location", &location[..]));
                 Own { status: *status, content_type: own::PLAIN, body: None, field }
             }
             LocalResponse::Set(route) => match &route.action {
-                Action::Respond { status, content_type, body } => {
-                    Own { status: *status, content_type, body: body.as_deref(), field: None }
-                }
+                Action::Respond { status, content_type, body } => Own {
+                    status: *status,
+                    content_type,
+                    body: body.as_deref().map(Cow::Borrowed),
+                    field: None,
+                },
                 Action::Pass { .. } | Action::Redirect(_) => Own::error(404, pages, None),
             },
             LocalResponse::NoRoute => Own::error(404, pages, None),
@@ -78,8 +81,8 @@ impl<N: Net> Worker<N> {
                 Own { status: 204, content_type: "", body: None, field: Some(("Allow", &methods)) }
             }
             LocalResponse::Reflected(_) => {
-                body = reflected(head, buf);
-                Own { status: 200, content_type: "message/http", body: Some(&body), field: None }
+                let body = Some(Cow::Owned(reflected(leg, head, buf)));
+                Own { status: 200, content_type: "message/http", body, field: None }
             }
         };
         let (status, is_head) = (own.status, head.method == Method::Head);
@@ -94,10 +97,9 @@ impl<N: Net> Worker<N> {
         };
         let edits = route.map(|route| &route.response);
         let date = core.date.line(core.net.now());
-        let sent =
-            own::respond(&own, is_head, connection, edits, date, client.transport.stage(&mut core.wire));
+        let terms = Terms { is_head, connection, edits, date };
+        let sent = client.respond(leg.stream, &own, &terms, &mut core.wire, &mut core.lines);
         core.counters.requests += 1;
-        client.request_is_over();
         if let Some(reason) = &reason {
             let line = RequestLine::of(head, buf);
             let host = String::from_utf8_lossy(head.host.map_or(&b""[..], |host| host.of(buf)));
@@ -106,11 +108,8 @@ impl<N: Net> Worker<N> {
             core.note_end(reason, context);
         }
         let own = record::Own { status, reason: reason.as_ref(), received: 0, sent };
-        self.record_own(id, Head::Parsed(buf), own);
-        if !persists {
-            return self.close(id);
-        }
-        self.touch_client(id);
+        self.record_own(leg.client, Head::Parsed(buf), own);
+        self.has_responded(leg, persists);
     }
 }
 
@@ -145,9 +144,14 @@ fn allowed(route: &Route) -> Vec<u8> {
 }
 
 /// A request as received, without its credentials and cookies (RFC 9110 section 9.3.8).
-fn reflected(head: &RequestHead, buf: &[u8]) -> Vec<u8> {
-    let first = head.fields.first().map_or(buf.len() - b"\r\n".len(), |field| field.line.range().start);
-    let mut out = buf[head.method_span.range().start..first].to_vec();
+fn reflected(leg: Leg, head: &RequestHead, buf: &[u8]) -> Vec<u8> {
+    let line = [head.method_span.of(buf), head.target.of(buf)].join(&b' ');
+    let version: &[u8] = match (leg.stream, head.version) {
+        (Some(_), _) => b" HTTP/2\r\n",
+        (None, Version::Http10) => b" HTTP/1.0\r\n",
+        (None, Version::Http11) => b" HTTP/1.1\r\n",
+    };
+    let mut out = [&line, version].concat();
     let keep = |field: &Field| match field.known {
         FieldName::Authorization | FieldName::ProxyAuthorization => false,
         _ => !field.name.of(buf).eq_ignore_ascii_case(b"cookie"),

@@ -58,7 +58,8 @@ impl<N: Net> Worker<N> {
 
 fn of_client<S: Socket>(client: &Client<S>) -> usize {
     let own = size_of::<Client<S>>() + client.forwarded.len();
-    own + client.transport.memory() + client.held.capacity()
+    let streams = client.h2.as_ref().map_or(0, |h2| h2.memory());
+    own + client.transport.memory() + client.held.capacity() + streams
 }
 
 fn of_upstream<S: Socket>(upstream: &Upstream<S>) -> usize {

@@ -70,6 +70,7 @@ impl<N: Net> Worker<N> {
             underscores: client.frontend.underscores,
             edits: &found.request,
             values: &values,
+            is_http2: exchange.stream.is_some(),
         };
         let mut written = Vec::new();
         rewrite::request(buf, head, &changes, &mut written);

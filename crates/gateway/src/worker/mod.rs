@@ -23,6 +23,7 @@ mod responses;
 mod retries;
 mod room;
 mod settle;
+mod streams;
 mod timers;
 mod tunnels;
 

@@ -1,7 +1,7 @@
 //! The queues of services: requests that wait because each server has its maximum number of connections in use.
 
 use super::Worker;
-use crate::downstream::{Client, Phase};
+use crate::downstream::Phase;
 use crate::exchange::{Exchange, HeldHead, Stage};
 use crate::keys::{ExchangeId, ServiceId};
 use crate::reason::Reason;
@@ -17,7 +17,7 @@ impl<N: Net> Worker<N> {
         let Some(exchange) = self.exchanges.get_mut(id) else {
             return self.broken(id, "a client without its exchange");
         };
-        let (client, service) = (exchange.client, exchange.service);
+        let (leg, service) = (exchange.leg(), exchange.service);
         let Some(wanted) = self.services.get_mut(service) else {
             return self.broken(id, "a request without its service");
         };
@@ -34,7 +34,7 @@ impl<N: Net> Worker<N> {
             false => wanted.waiting.push_back(id),
         }
         self.waiting += 1;
-        self.touch_client(client);
+        self.touch_leg(leg);
         self.want(service);
     }
 
@@ -68,7 +68,7 @@ impl<N: Net> Worker<N> {
             self.broken(id, "a queue with an exchange that has ended");
             return true;
         };
-        let client = exchange.client;
+        let leg = exchange.leg();
         exchange.stage = Stage::Forwarding;
         match self.services.get(exchange.service) {
             Some(_) => self.start(id, true),
@@ -76,11 +76,11 @@ impl<N: Net> Worker<N> {
             None => self.begin_again(id),
         }
         let is_queued = |exchange: &Exchange| matches!(exchange.stage, Stage::Queued);
-        let exchange = self.clients.get(client).and_then(Client::exchange);
+        let exchange = self.exchange_of(leg);
         if exchange.and_then(|id| self.exchanges.get(id)).is_some_and(is_queued) {
             return false;
         }
-        self.resume_client(client);
+        self.resume_leg(leg);
         true
     }
 
@@ -92,16 +92,18 @@ impl<N: Net> Worker<N> {
         if let Some(timer) = &mut exchange.timer {
             timer.timer.cancel(self.core.net.wheel());
         }
-        let client = exchange.client;
-        if let Some(client) = self.clients.get_mut(client) {
+        let leg = exchange.leg();
+        if let Some(client) = self.clients.get_mut(leg.client)
+            && leg.stream.is_none()
+        {
             client.phase = Phase::Head { started: false };
         }
         let Some(head) = exchange.head.take() else {
-            return self.broken_client(client, "a request in a queue without its head");
+            return self.broken_client(leg.client, "a request in a queue without its head");
         };
         let HeldHead { bytes, request } = *head;
         self.core.request = request;
-        self.begin(client, &bytes, Some(&mut exchange));
+        self.begin(leg, &bytes, Some(&mut exchange));
     }
 
     /// Removes an exchange from its queue.

@@ -97,7 +97,9 @@ impl<N: Net> Worker<N> {
     /// Counts and logs an early end of a client's connection that has no exchange.
     pub(super) fn note_end_of_client(&mut self, id: ClientId, reason: &Reason) {
         let Some(client) = self.clients.present(id) else { return };
-        let entry = Entry::of_fragment(&client.held);
+        // Frames are no text.
+        let held = if client.h2.is_none() { &client.held[..] } else { b"" };
+        let entry = Entry::of_fragment(held);
         let line = entry.line();
         let request = Some(&*line).filter(|line| !line.is_empty());
         let context = Context { client: client.peer, request, host: entry.host(), ..Context::default() };

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::downstream::Phase;
+use crate::exchange::Leg;
 use crate::keys::ClientId;
 use crate::observe::By;
 use crate::observe::access::HEAD_IN_LOG;
@@ -21,7 +22,7 @@ impl<N: Net> Worker<N> {
             Ok(Some(Mended { length, broken })) => {
                 let by = By::Listener(client.frontend.name.to_string());
                 self.core.counters.accept(by, broken);
-                self.begin(id, &mended, None);
+                self.begin(Leg { client: id, stream: None }, &mended, None);
                 length
             }
             Ok(None) => {

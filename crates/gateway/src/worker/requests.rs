@@ -9,8 +9,8 @@ use crate::config::{Action, Route};
 use crate::deadlines::BodyDeadlines;
 use crate::downstream::{Client, Handshake, MAX_PENDING, Phase};
 use crate::exchange::{
-    Body, Event, Exchange, ExchangeTimer, Interims, RequestHalf, RequestLine, ResponseHalf, Stage, Times,
-    Trailers,
+    Body, Event, Exchange, ExchangeTimer, Interims, Leg, RequestHalf, RequestLine, ResponseHalf, Stage,
+    Times, Trailers,
 };
 use crate::heads::origin::origin;
 use crate::keys::{ClientId, ServiceId};
@@ -95,6 +95,7 @@ impl<N: Net> Worker<N> {
     fn response_moved(&mut self, id: ClientId) {
         let Some(client) = self.clients.present(id) else { return };
         let (upstream, answering) = match client.phase {
+            Phase::Streams => return self.responses_moved(id),
             Phase::Exchange(exchange) => match self.exchanges.get_mut(exchange) {
                 Some(exchange) => {
                     exchange.moved = true;
@@ -132,6 +133,7 @@ impl<N: Net> Worker<N> {
             Input::Bytes { phase, ended, mut inbox } => {
                 match phase {
                     Phase::Tunnel(tunnel) => self.pass_up(tunnel, &mut inbox, HEADROOM),
+                    Phase::Streams => self.take_frames(id, &mut inbox, HEADROOM, ended),
                     _ => self.take_requests(id, &mut inbox, HEADROOM, ended, false),
                 }
                 self.core.put_inbox(inbox);
@@ -146,7 +148,10 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         client.touch(id, &mut self.core.touched.clients);
         let (mut held, ended) = (std::mem::take(&mut client.held), client.ended);
-        self.take_requests(id, &mut held, 0, ended, true);
+        match client.phase {
+            Phase::Streams => self.take_frames(id, &mut held, 0, ended),
+            _ => self.take_requests(id, &mut held, 0, ended, true),
+        }
     }
 
     /// Processes a client's input from `at` on, up to the next request that must wait. `ended`: its stream has ended;
@@ -173,20 +178,21 @@ impl<N: Net> Worker<N> {
             && let Some(client) = self.clients.get_mut(id)
         {
             match client.phase {
-                Phase::Closing | Phase::Preface(_) | Phase::Tunnel(_) => break,
+                Phase::Closing | Phase::Preface(_) | Phase::Streams | Phase::Tunnel(_) => break,
                 // The client does not read the responses to its earlier requests.
                 Phase::Head { .. } if client.transport.pending() >= MAX_PENDING => break,
                 Phase::Head { .. } => {
                     let core = &mut self.core;
                     match core.request.parse(&input[at..], &client.frontend.limits) {
                         Ok(Parse::Complete(len)) => {
-                            self.begin(id, &input[at..at + len], None);
+                            self.begin(Leg { client: id, stream: None }, &input[at..at + len], None);
                             at += len;
                         }
                         Ok(Parse::Partial) => {
                             client.phase = Phase::Head { started: true };
                             break;
                         }
+                        Err(_) if self.may_be_h2(id, &input[at..]) => break,
                         Err(error) => match self.recover_request(id, &input[at..], error) {
                             0 => break,
                             taken => at += taken,
@@ -204,20 +210,20 @@ impl<N: Net> Worker<N> {
 
     /// A request head is complete: begins its exchange, or rejects it. `before`: the request's earlier exchange, if a
     /// reload makes it need another route.
-    pub(super) fn begin(&mut self, id: ClientId, buf: &[u8], before: Option<&mut Exchange>) {
+    pub(super) fn begin(&mut self, leg: Leg, buf: &[u8], before: Option<&mut Exchange>) {
         let core = &self.core;
         let head = &core.request;
         if head.method == Method::Connect {
-            return self.refuse(id, buf, Reason::ConnectMethod, None);
+            return self.refuse(leg, buf, Reason::ConnectMethod, None);
         }
-        let Some(client) = self.clients.present_mut(id) else { return };
+        let Some(client) = self.clients.present_mut(leg.client) else { return };
         if client.is_trusted {
             client.client_address = origin(head, buf, client.peer, &client.frontend);
         }
         if client.frontend.underscores == Underscores::Reject
             && head.fields.iter().any(|field| field.underscore)
         {
-            return self.refuse(id, buf, Reason::UnderscoreInName, None);
+            return self.refuse(leg, buf, Reason::UnderscoreInName, None);
         }
         let plan = Rc::clone(&core.plan);
         let listener = &client.frontend.name;
@@ -227,44 +233,49 @@ impl<N: Net> Worker<N> {
             Ok(found) => found,
             Err(Unrouted::NoRoute) => {
                 return self.respond_locally(
-                    id,
+                    leg,
                     buf,
                     redirect.map_or(LocalResponse::NoRoute, LocalResponse::Redirected),
                 );
             }
-            Err(Unrouted::Ambiguous) => return self.refuse(id, buf, Reason::AmbiguousPath, None),
+            Err(Unrouted::Ambiguous) => return self.refuse(leg, buf, Reason::AmbiguousPath, None),
         };
         if let Some(rate) = found.rate.and_then(|_| plan.limits.rate(route))
             && before.is_none()
             && let Err(wait) =
                 rate.take(ClientKey::of(client.client_address.map(|client| client.ip())), core.net.now())
         {
-            return self.respond_locally(id, buf, LocalResponse::TooMany(found, wait));
+            return self.respond_locally(leg, buf, LocalResponse::TooMany(found, wait));
         }
         if matches!(head.method, Method::Options | Method::Trace) {
             match stopped(head, buf, found) {
                 Ok(None) => {}
-                Ok(Some(response)) => return self.respond_locally(id, buf, response),
-                Err(reason) => return self.refuse(id, buf, reason, Some(found)),
+                Ok(Some(response)) => return self.respond_locally(leg, buf, response),
+                Err(reason) => return self.refuse(leg, buf, reason, Some(found)),
             }
         }
         if matches!(head.framing, Framing::Length(length) if length > found.policy.max_body) {
-            return self.refuse(id, buf, Reason::BodyTooLarge, Some(found));
+            return self.refuse(leg, buf, Reason::BodyTooLarge, Some(found));
         }
         let service = match found.action {
             Action::Pass { service } => plan.services.get(service).copied(),
             Action::Redirect(_) | Action::Respond { .. } => {
-                return self.respond_locally(id, buf, LocalResponse::Set(found));
+                return self.respond_locally(leg, buf, LocalResponse::Set(found));
             }
         };
-        let Some(service) = service else { return self.broken_client(id, "a route without its service") };
+        let Some(service) = service else {
+            return self.broken_client(leg.client, "a route without its service");
+        };
         let is_again = before.is_some();
-        let mut exchange = exchange(id, client, core, buf, (&plan, route, found), service, before);
+        let mut exchange = exchange(leg, client, core, buf, (&plan, route, found), service, before);
         let is_held =
             found.policy.request_buffer > 0 && !exchange.was_held && !core.request.framing.is_empty();
         exchange.head = Some(self.core.hold_head(buf));
         let exchange = self.exchanges.insert(exchange);
-        client.phase = Phase::Exchange(exchange);
+        match (leg.stream, &mut client.h2) {
+            (Some(no), Some(h2)) => h2.has_begun(no, exchange),
+            _ => client.phase = Phase::Exchange(exchange),
+        }
         if found.policy.timeouts.exchange.is_some() {
             self.limit(exchange);
         }
@@ -283,7 +294,7 @@ impl<N: Net> Worker<N> {
         let pipelined = !client.held.is_empty();
         let waits = pipelined || was_pipelined || client.frontend.half_close == HalfClose::Serve;
         match client.phase {
-            Phase::Closing | Phase::Tunnel(_) | Phase::Preface(_) => {}
+            Phase::Closing | Phase::Tunnel(_) | Phase::Preface(_) | Phase::Streams => {}
             // Its pipelined requests wait until the client reads more of the pending responses.
             Phase::Head { started: false } if pipelined => {}
             Phase::Head { .. } => self.close(id),
@@ -311,7 +322,11 @@ fn receive<N: Net>(client: &mut Client<N::Socket>, core: &mut Core<N>, handshake
             let Client { transport, held, part, frontend, .. } = client;
             core.receive_more(transport, held, *part, &frontend.limits)
         }
-        Phase::Head { started: false } | Phase::Exchange(_) | Phase::Tunnel(_) | Phase::Closing => {
+        Phase::Head { started: false }
+        | Phase::Exchange(_)
+        | Phase::Streams
+        | Phase::Tunnel(_)
+        | Phase::Closing => {
             let mut inbox = core.take_inbox(&mut client.held);
             let received = client.transport.receive(&mut core.wire, &mut inbox);
             (inbox, received)
@@ -339,7 +354,11 @@ pub(super) fn input<N: Net>(
     client.ended |= received.end.is_some();
     if received.handshake_finished {
         handshakes.end(client);
-        core.counters.handshake(client.transport.facts());
+        let facts = client.transport.facts();
+        core.counters.handshake(facts);
+        if facts.and_then(|facts| facts.alpn.as_deref()) == Some(b"h2") {
+            client.begin_h2();
+        }
         let leaf = client.transport.client_chain().and_then(<[_]>::first);
         client.certificate = leaf.and_then(|leaf| ClientCertificate::read(leaf)).map(Box::new);
     }
@@ -349,7 +368,7 @@ pub(super) fn input<N: Net>(
 /// The exchange of a request that goes to a service; its head was parsed from `buf`.
 #[inline]
 fn exchange<N: Net>(
-    id: ClientId,
+    leg: Leg,
     client: &mut Client<N::Socket>,
     core: &Core<N>,
     buf: &[u8],
@@ -370,7 +389,7 @@ fn exchange<N: Net>(
         true => RequestHalf::Done { passed_on: true },
         false => {
             let is_chunked = head.framing == Framing::Chunked;
-            let mut body = Body::new(head.framing, is_chunked, &client.frontend.limits);
+            let mut body = Body::new(leg.framing(head.framing), is_chunked, &client.frontend.limits);
             if let Some(names) = &found.request_trailers {
                 body.pass_trailers(Trailers::Named(Arc::clone(names)));
             }
@@ -378,7 +397,8 @@ fn exchange<N: Net>(
         }
     };
     Exchange {
-        client: id,
+        client: leg.client,
+        stream: leg.stream,
         stage: Stage::Forwarding,
         attempt: None,
         method: head.method,
@@ -386,7 +406,8 @@ fn exchange<N: Net>(
         persistent: head.persistent,
         authenticates_connection: head.authenticates_connection,
         asks_upgrade: false,
-        accepts_trailers: head.accepts_trailers,
+        // Every client of HTTP/2 can take trailers, and gRPC depends on them.
+        accepts_trailers: head.accepts_trailers || leg.stream.is_some(),
         awaits_continue: head.expect_continue && !was_held,
         was_held,
         request,

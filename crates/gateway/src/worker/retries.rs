@@ -126,7 +126,7 @@ impl<N: Net> Worker<N> {
         send_request(exchange, &head, client, upstream, server, &mut self.core);
         exchange.head = Some(head);
         self.core.counters.retries += 1;
-        client.touch(exchange.client, &mut self.core.touched.clients);
+        client.touch_leg(exchange.leg(), &mut self.core.touched.clients);
         upstream.touch(dialled, &mut self.core.touched.upstreams);
     }
 }

@@ -240,7 +240,7 @@ impl<N: Net> Worker<N> {
             // Its next request may be unread.
             if client.transport.is_quiet() {
                 // Best effort: a clean close.
-                let _ = client.transport.finish(&mut self.core.wire);
+                let _ = client.finish(&mut self.core.wire);
                 self.drop_client(id);
                 self.core.counters.evicted(Kind::Client, scarce);
                 closed += 1;

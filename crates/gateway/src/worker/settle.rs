@@ -3,19 +3,26 @@
 use super::{Core, Worker};
 use crate::deadlines::{Cause, Wait};
 use crate::downstream::{Client, Handshake, LEAST_BUFFER, MAX_PENDING, Phase, Upward};
-use crate::exchange::{Exchange, Stage};
+use crate::exchange::{Exchange, Leg, Stage};
 use crate::keys::{ClientId, TunnelId, UpstreamId};
 use crate::mirror::Fate;
 use crate::tunnel::Tunnel;
 use crate::upstream::{self, Upstream, Use};
 use std::io;
-use weir_reactor::Net;
+use weir_reactor::{Net, Socket};
 use weir_transport::Fault;
 
 impl<N: Net> Worker<N> {
     pub(super) fn touch_client(&mut self, id: ClientId) {
         if let Some(client) = self.clients.get_mut(id) {
             client.touch(id, &mut self.core.touched.clients);
+        }
+    }
+
+    /// As [`Self::touch_client`], and marks the stream of this leg.
+    pub(super) fn touch_leg(&mut self, leg: Leg) {
+        if let Some(client) = self.clients.get_mut(leg.client) {
+            client.touch_leg(leg, &mut self.core.touched.clients);
         }
     }
 
@@ -60,9 +67,13 @@ impl<N: Net> Worker<N> {
         // A touched connection may be closed by now.
         let Some(client) = self.clients.get_mut(id) else { return true };
         client.touched = false;
-        if let Phase::Tunnel(tunnel) = client.phase {
-            self.settle_tunnel(tunnel);
-            return false;
+        match client.phase {
+            Phase::Tunnel(tunnel) => {
+                self.settle_tunnel(tunnel);
+                return false;
+            }
+            Phase::Streams => return self.settle_streams(id),
+            _ => {}
         }
         if let Err(fault) = client.transport.commit(&mut self.core.wire) {
             self.lose_client(id, fault);
@@ -86,10 +97,14 @@ impl<N: Net> Worker<N> {
     fn settle_dependent(&mut self, id: ClientId) {
         // The end of its server's connection may have ended it.
         let Some(client) = self.clients.get_mut(id) else { return };
+        if client.phase == Phase::Streams {
+            return self.settle_held(id);
+        }
         let exchange_id = client.exchange();
         let exchange = exchange_id.and_then(|exchange| self.exchanges.get(exchange));
         let tunnel = match client.phase {
             Phase::Tunnel(tunnel) => self.tunnels.get(tunnel),
+            Phase::Streams => None,
             Phase::Preface(_) | Phase::Head { .. } | Phase::Exchange(_) | Phase::Closing => None,
         };
         let unfinished = exchange.filter(|exchange| !exchange.request.is_done());
@@ -105,6 +120,13 @@ impl<N: Net> Worker<N> {
         if let Some(exchange) = exchange_id {
             self.time_exchange(exchange);
         }
+    }
+
+    /// Updates interest and deadline of a client's connection of streams.
+    pub(super) fn watch_streams(&mut self, id: ClientId) {
+        let Some(client) = self.clients.present_mut(id) else { return };
+        let watched = watch_client(id, client, None, Upward::Complete, &mut self.core);
+        self.watched(id, watched);
     }
 
     fn watched(&mut self, id: ClientId, watched: Watched) {
@@ -150,7 +172,7 @@ impl<N: Net> Worker<N> {
             Use::Idle | Use::Closing => (None, None),
         };
         let client = client.and_then(|client| self.clients.get(client));
-        let blocked = client.is_some_and(|client| is_full(client.transport.pending(), exchange));
+        let blocked = client.is_some_and(|client| is_full(pending(client, exchange), exchange));
         if let Err(error) = watch_upstream(id, upstream, exchange, blocked, core) {
             self.lose_upstream(id, Fault::Socket(error));
         }
@@ -177,7 +199,7 @@ impl<N: Net> Worker<N> {
             Use::Idle | Use::Tunnel(_) | Use::Mirror(_) | Use::Closing => None,
         };
         let client = exchange.and_then(|exchange| self.clients.get(exchange.client));
-        let blocked = client.is_some_and(|client| is_full(client.transport.pending(), exchange));
+        let blocked = client.is_some_and(|client| is_full(pending(client, exchange), exchange));
         upstream.wait(exchange, blocked)
     }
 }
@@ -218,8 +240,8 @@ fn watch_client<N: Net>(
     let want = client.wait();
     let moved = std::mem::take(&mut client.moved);
     // Before the connection is open, pending output is part of the handshake; an exchange has limits of its own.
-    let is_limited =
-        client.transport.is_open() && !matches!(client.phase, Phase::Tunnel(_) | Phase::Exchange(_));
+    let is_limited = client.transport.is_open()
+        && !matches!(client.phase, Phase::Tunnel(_) | Phase::Exchange(_) | Phase::Streams);
     if is_limited && (client.transport.pending() > 0 || client.body_deadlines.is_some()) {
         return Watched::Slow { want, moved, read };
     }
@@ -269,6 +291,12 @@ fn watch_upstream<N: Net>(
     }
     let read = !blocked && !upstream.ended && upstream.used_for != Use::Closing;
     upstream.transport.watch(&core.net, id.key(), read)
+}
+
+/// Bytes of an exchange's response that wait for the client.
+#[inline]
+fn pending<S: Socket>(client: &Client<S>, exchange: Option<&Exchange>) -> usize {
+    client.pending(exchange.and_then(|exchange| exchange.stream))
 }
 
 /// Whether the client's pending output fills its buffer, so that the server is not read.

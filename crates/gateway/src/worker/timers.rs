@@ -10,6 +10,7 @@ use crate::keys::{ClientId, ExchangeId};
 use crate::upstream::Upstream;
 use std::rc::Rc;
 use std::time::Instant;
+use weir_http2::StreamNo;
 use weir_reactor::{Net, Socket};
 
 impl<N: Net> Worker<N> {
@@ -20,7 +21,8 @@ impl<N: Net> Worker<N> {
         let limit = self.exchange_limit(id);
         // The exchange may have ended with its client's connection.
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
-        let pending = self.clients.get(exchange.client).is_some_and(|client| client.transport.pending() > 0);
+        let client = self.clients.get(exchange.client);
+        let pending = client.is_some_and(|client| client.pending(exchange.stream) > 0);
         let moved = std::mem::take(&mut exchange.moved);
         let before = exchange.timer.as_ref().and_then(|timer| timer.waits);
         let (timeouts, drain, now) = (exchange.policy().timeouts, self.core.drain, self.core.net.now());
@@ -39,7 +41,7 @@ impl<N: Net> Worker<N> {
         let client = self.clients.get(exchange.client)?;
         let upstream = exchange.upstream().and_then(|id| self.upstreams.get(id));
         let body = exchange.body_progress(upstream.is_some_and(has_taken));
-        let response = progress(client, !exchange.response.is_awaiting());
+        let response = progress(client, exchange.stream, !exchange.response.is_awaiting());
         let Policy { min_rates, timeouts, .. } = *exchange.policy();
         let bodies = limit_of(&mut exchange.body_deadlines, now, (body, response), min_rates, &timeouts);
         bodies.into_iter().chain(exchange.total()).min_by_key(|(at, _)| *at)
@@ -82,7 +84,7 @@ impl<N: Net> Worker<N> {
     fn client_limit(&mut self, id: ClientId) -> Option<(Instant, Limit)> {
         let (rates, timeouts) = self.terms(id);
         let client = self.clients.get_mut(id)?;
-        let response = progress(client, false);
+        let response = progress(client, None, false);
         if response != BodyProgress::Over {
             // The last bytes of a response keep their limits after a reload.
             let body_deadlines = client.body_deadlines.get_or_insert_default();
@@ -110,10 +112,10 @@ fn has_taken<S: Socket>(upstream: &Upstream<S>) -> bool {
 }
 
 /// The progress of a response. `is_responding`: the gateway forwards its body.
-fn progress<S: Socket>(client: &Client<S>, is_responding: bool) -> BodyProgress {
-    let awaits_client = client.transport.pending() > 0;
+fn progress<S: Socket>(client: &Client<S>, stream: Option<StreamNo>, is_responding: bool) -> BodyProgress {
+    let awaits_client = client.pending(stream) > 0;
     match client.transport.is_open() && (awaits_client || is_responding) {
-        true => BodyProgress::Moving { bytes: client.transport.taken(), awaits_client },
+        true => BodyProgress::Moving { bytes: client.taken(stream), awaits_client },
         false => BodyProgress::Over,
     }
 }

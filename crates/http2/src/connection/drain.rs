@@ -46,7 +46,16 @@ impl Connection {
     /// Ends the connection because of the peer's violation. The owner sends what [`settle`](Self::settle) appends, and
     /// closes. No stream has a result any more.
     pub fn fail(&mut self, error: ConnectionError) {
+        self.drain = Drain::Final(self.last_peer);
         frame::write_go_away(self.last_peer, error.code(), &mut self.control);
+    }
+
+    /// Ends a connection without streams: names the last stream, so that the peer may repeat any later request
+    /// elsewhere. The owner sends what [`settle`](Self::settle) appends, and closes.
+    pub fn close(&mut self) {
+        if !matches!(self.drain, Drain::Final(_)) {
+            self.finish_drain();
+        }
     }
 
     /// Whether [`go_away`](Self::go_away) is complete and no stream is left.

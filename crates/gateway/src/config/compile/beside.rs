@@ -76,6 +76,7 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
         deny,
         half_close,
         underscores_in_headers,
+        http2,
         accept,
         limits,
         redirect: _,
@@ -88,6 +89,7 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
             ("proxy_field", proxy_field.is_some()),
             ("half_close", *half_close != HalfClose::default()),
             ("underscores_in_headers", *underscores_in_headers != Underscores::default()),
+            ("http2", !http2),
             ("accept", !accept.is_empty()),
             ("limits", *limits != OwnLimits::default()),
         ];

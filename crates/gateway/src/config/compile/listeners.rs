@@ -25,7 +25,7 @@ pub(super) fn compile(config: &Config, findings: &mut Findings) -> Vec<Listener>
         check(listener, &key, findings);
         beside::of_listener(listener, &key, findings);
         let tls = match &listener.tls {
-            Some(tls) => findings.keep(server(config, tls, &format!("{key}.tls"))),
+            Some(tls) => findings.keep(server(config, listener.http2, tls, &format!("{key}.tls"))),
             None => None,
         };
         if let Some(server) = &tls {
@@ -59,6 +59,7 @@ pub(super) fn compile(config: &Config, findings: &mut Findings) -> Vec<Listener>
                 deny: listener.deny.as_slice().into(),
                 half_close: listener.half_close,
                 underscores: listener.underscores_in_headers,
+                http2: listener.http2,
                 accept: listener.accept.iter().map(|rule| rule.0).collect(),
                 limits,
                 passthrough: Arc::clone(&passthrough),
@@ -138,7 +139,7 @@ fn passed_name(name: &str, key: &str) -> Result<String, Fault> {
     host_name(name).ok_or_else(|| Fault::new(key, format!("invalid name `{name}`: {HOST}, or `*`")))
 }
 
-fn server(config: &Config, tls: &ListenerTls, key: &str) -> Result<Server, Fault> {
+fn server(config: &Config, http2: bool, tls: &ListenerTls, key: &str) -> Result<Server, Fault> {
     let identity = |certificate: &Certificate| {
         Identity::files(&certificate.chain, &certificate.key).with_ocsp(certificate.ocsp.clone())
     };
@@ -175,7 +176,7 @@ fn server(config: &Config, tls: &ListenerTls, key: &str) -> Result<Server, Fault
         suites,
         clients_order: tls.suite_order == SuiteOrder::Client,
         groups,
-        alpn: vec![HTTP_1_1.to_vec(), HTTP_1_0.to_vec()],
+        alpn: http2.then_some(HTTP_2).into_iter().chain([HTTP_1_1, HTTP_1_0]).map(<[u8]>::to_vec).collect(),
         tickets: tls.tickets.unwrap_or(defaults.tickets),
         ticket_lifetime: tls.ticket_lifetime.unwrap_or(defaults.ticket_lifetime),
         ticket_secrets: tls.ticket_secrets.clone(),
@@ -205,6 +206,8 @@ fn server(config: &Config, tls: &ListenerTls, key: &str) -> Result<Server, Fault
     })
 }
 
+/// The ALPN protocol of HTTP/2 over TLS (RFC 9113 section 3.2).
+const HTTP_2: &[u8] = b"h2";
 /// The ALPN protocol of HTTP/1.1 (RFC 7301 section 6).
 pub(super) const HTTP_1_1: &[u8] = b"http/1.1";
 /// The ALPN protocol of HTTP/1.0. Clients may offer this one alone.

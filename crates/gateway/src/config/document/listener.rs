@@ -62,6 +62,10 @@ pub struct Listener {
     /// Request fields with an underscore in the name, which many servers read as a hyphen.
     #[serde(default)]
     pub underscores_in_headers: Underscores,
+    /// Whether clients may speak HTTP/2: with TLS by ALPN, without TLS by prior knowledge.
+    #[serde(default = "yes")]
+    #[schemars(extend("default" = true))]
+    pub http2: bool,
     /// [Repairs of requests](http.md#repairs-of-requests). Default: none.
     #[serde(default, deserialize_with = "texts")]
     #[schemars(schema_with = "schema::one_or_many::<RequestRule>")]
@@ -81,6 +85,10 @@ pub struct Listener {
     /// Terminates TLS; the table may be empty. Without it, the listener is cleartext.
     #[serde(default)]
     pub tls: Option<ListenerTls>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// The field in which proxies in front say who the client is.
@@ -316,6 +324,7 @@ impl Listener {
             proxy_field: None,
             half_close: HalfClose::default(),
             underscores_in_headers: Underscores::default(),
+            http2: true,
             proxy_protocol: Vec::new(),
             allow: Vec::new(),
             deny: Vec::new(),

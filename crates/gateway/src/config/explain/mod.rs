@@ -66,7 +66,8 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
             Underscores::Pass => Some("passes fields with underscores in their names"),
             Underscores::Reject => Some("rejects fields with underscores in their names"),
         };
-        for what in [half_close, underscores].into_iter().flatten() {
+        let http2 = (!listener.http2).then_some("speaks HTTP/1.1 only");
+        for what in [half_close, underscores, http2].into_iter().flatten() {
             writeln!(out, "  {name:<16} {what}")?;
         }
         if let Some((_, redirect)) = redirects.iter().find(|(of, _)| **of == **name) {

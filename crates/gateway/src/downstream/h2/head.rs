@@ -1,0 +1,46 @@
+//! Request heads of HTTP/2 as those of HTTP/1.1: the same spans, without parsing them again.
+
+use weir_http::{Field, FieldName, Method};
+use weir_http1::{Framing, RequestHead, TargetForm, Version, authenticates_connection};
+use weir_http2::Head;
+
+/// Makes `request` the request in `head`, with spans into its bytes. `ended`: it has no body. Swaps the storage of
+/// fields.
+pub(crate) fn adopt(head: &mut Head, ended: bool, request: &mut RequestHead) {
+    let bytes = &head.bytes;
+    let authenticates = |field: &Field| {
+        matches!(field.known, FieldName::Authorization) && authenticates_connection(field.value.of(bytes))
+    };
+    request.authenticates_connection = head.fields.iter().any(authenticates);
+    request.method = head.method;
+    request.method_span = head.method_span;
+    request.target = head.path;
+    // The authority replaces `Host`, as with a target in absolute form.
+    request.target_form = TargetForm::Absolute;
+    request.path = head.path;
+    request.version = Version::Http11;
+    request.host = head.host;
+    request.framing = match (ended, head.content_length) {
+        (_, Some(length)) => Framing::Length(length),
+        // Servers may insist on a length for these methods, as RFC 9110 section 8.6 recommends.
+        (true, None) if matches!(head.method, Method::Post | Method::Put | Method::Patch) => {
+            Framing::Length(0)
+        }
+        (true, None) => Framing::None,
+        (false, None) => Framing::Chunked,
+    };
+    request.persistent = true;
+    request.expect_continue = head.expect_continue && !ended;
+    request.upgrade = None;
+    request.accepts_trailers = head.accepts_trailers;
+    std::mem::swap(&mut request.fields, &mut head.fields);
+}
+
+/// The field lines of received trailers.
+pub(crate) fn trailer_lines(trailers: &Head) -> Vec<u8> {
+    let mut lines = Vec::with_capacity(trailers.bytes.len());
+    for field in &trailers.fields {
+        lines.extend_from_slice(field.line.of(&trailers.bytes));
+    }
+    lines
+}

@@ -1,0 +1,179 @@
+//! A client's HTTP/2 connection: its streams, and the bytes between them and exchanges.
+
+mod head;
+mod output;
+mod stream;
+
+pub(crate) use head::{adopt, trailer_lines};
+pub(crate) use stream::Stream;
+
+use crate::keys::ExchangeId;
+use weir_http1::Limits;
+use weir_http2::{Config, Connection, ErrorCode, Role, Settings, StreamNo};
+
+/// The protocol state of a connection, and its streams.
+#[derive(Debug)]
+pub(crate) struct H2 {
+    pub connection: Connection,
+    /// In the order of their numbers. A stream leaves the list when its exchange is over and its output has left.
+    streams: Vec<Stream>,
+    /// The stream to which the next turn of output belongs.
+    next: usize,
+    /// Streams whose exchanges may go on, or whose deadlines may have changed, in this turn.
+    touched: Vec<StreamNo>,
+}
+
+impl H2 {
+    /// A connection of a listener with these limits, before its first byte.
+    pub(crate) fn new(limits: &Limits) -> Self {
+        // HTTP/2 counts 32 bytes for each field, and pseudo-fields.
+        let fields = limits.fields.saturating_add(4);
+        let head_bytes = limits.head_bytes.saturating_add(fields.saturating_mul(32));
+        let usual = Config::default();
+        let settings = Settings { max_header_list_size: u32::try_from(head_bytes).ok(), ..usual.settings };
+        let heads = weir_http2::Limits { head_bytes, fields };
+        let config = Config { settings, limits: heads, block_bytes: limits.head_bytes, ..usual };
+        Self {
+            connection: Connection::new(Role::Server, config),
+            streams: Vec::new(),
+            next: 0,
+            touched: Vec::new(),
+        }
+    }
+
+    /// Adds the stream of a request. `ended`: it has no body.
+    pub(crate) fn begin(&mut self, no: StreamNo, ended: bool) {
+        self.streams.push(Stream::new(no, ended));
+    }
+
+    /// The request of a stream has become an exchange.
+    pub(crate) fn has_begun(&mut self, no: StreamNo, exchange: ExchangeId) {
+        if let Some(stream) = self.get_mut(no) {
+            stream.exchange = Some(exchange);
+        }
+        self.touch(no);
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, no: StreamNo) -> Option<&Stream> {
+        self.streams.get(self.index(no)?)
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, no: StreamNo) -> Option<&mut Stream> {
+        let index = self.index(no)?;
+        self.streams.get_mut(index)
+    }
+
+    #[inline]
+    fn index(&self, no: StreamNo) -> Option<usize> {
+        self.streams.binary_search_by_key(&no, |stream| stream.no).ok()
+    }
+
+    /// Whether no stream is left.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.streams.is_empty()
+    }
+
+    /// The exchanges in progress.
+    pub(crate) fn exchanges(&self) -> impl Iterator<Item = ExchangeId> {
+        self.streams.iter().filter_map(|stream| stream.exchange)
+    }
+
+    /// Whether a stream has received bytes that no server's connection has taken.
+    pub(crate) fn holds_input(&self) -> bool {
+        self.streams.iter().any(|stream| !stream.held.is_empty())
+    }
+
+    /// The streams with such bytes.
+    pub(crate) fn holding(&self) -> Vec<StreamNo> {
+        let holding = self.streams.iter().filter(|stream| !stream.held.is_empty());
+        holding.map(|stream| stream.no).collect()
+    }
+
+    /// The number of such bytes.
+    pub(crate) fn held(&self) -> usize {
+        self.streams.iter().map(|stream| stream.held.len()).sum()
+    }
+
+    /// Whether a stream whose exchange is over has output left.
+    pub(crate) fn has_last_output(&self) -> bool {
+        self.streams.iter().any(|stream| stream.exchange.is_none())
+    }
+
+    /// Notes that a stream's exchange may go on, or that its deadline may have changed.
+    #[inline]
+    pub(crate) fn touch(&mut self, no: StreamNo) {
+        if let Some(stream) = self.get_mut(no)
+            && !std::mem::replace(&mut stream.touched, true)
+        {
+            self.touched.push(no);
+        }
+    }
+
+    /// As [`Self::touch`], for all streams.
+    pub(crate) fn touch_all(&mut self) {
+        for index in 0..self.streams.len() {
+            self.touch(self.streams[index].no);
+        }
+    }
+
+    /// Takes the streams that were touched.
+    pub(crate) fn take_touched(&mut self) -> Vec<StreamNo> {
+        let touched = std::mem::take(&mut self.touched);
+        for no in &touched {
+            if let Some(stream) = self.get_mut(*no) {
+                stream.touched = false;
+            }
+        }
+        touched
+    }
+
+    /// Returns the storage of [`Self::take_touched`].
+    pub(crate) fn give_back_touched(&mut self, mut touched: Vec<StreamNo>) {
+        if self.touched.is_empty() {
+            touched.clear();
+            self.touched = touched;
+        }
+    }
+
+    /// The exchange of a stream is over. A stream with a whole response ends once its output has left; another is reset.
+    pub(crate) fn exchange_is_over(&mut self, no: StreamNo, code: ErrorCode) {
+        let Some(index) = self.index(no) else { return };
+        let stream = &mut self.streams[index];
+        stream.exchange = None;
+        let held = stream.uncredited();
+        (stream.held, stream.credited) = (Vec::new(), 0);
+        let is_whole = stream.is_whole();
+        self.connection.credit(no, held);
+        match is_whole {
+            true => self.release_if_sent(index),
+            false => self.abort(no, code),
+        }
+    }
+
+    /// Ends a stream at once. Its output is lost.
+    pub(crate) fn abort(&mut self, no: StreamNo, code: ErrorCode) {
+        let Some(index) = self.index(no) else { return };
+        let stream = self.streams.remove(index);
+        self.connection.credit(no, stream.uncredited());
+        self.connection.reset(no, code);
+        self.connection.release(no);
+    }
+
+    /// Ends the streams without an exchange, whose output the client does not read; returns their number.
+    pub(crate) fn abort_last_output(&mut self) -> usize {
+        let without: Vec<_> =
+            self.streams.iter().filter(|stream| stream.exchange.is_none()).map(|stream| stream.no).collect();
+        for no in &without {
+            self.abort(*no, ErrorCode::CANCEL);
+        }
+        without.len()
+    }
+
+    /// The memory of streams, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let streams = self.streams.iter().map(Stream::memory).sum::<usize>();
+        size_of::<Self>() + streams + (self.streams.capacity() - self.streams.len()) * size_of::<Stream>()
+    }
+}

@@ -1,0 +1,147 @@
+//! Responses: heads, bodies as far as the windows and the connection take them, and the ring of streams that wait.
+
+use super::H2;
+use super::stream::End;
+use crate::config::MAX_PENDING;
+use crate::heads::writer::{FieldBlock, encode_lines};
+use weir_http2::{Part, StreamNo};
+use weir_reactor::Socket;
+use weir_transport::{Transport, Wire};
+
+/// Bytes that a stream sends before it is the next one's turn.
+const TURN: usize = 16 * 1024;
+
+impl H2 {
+    /// Writes a head to `out`. `lines` is room for the writer.
+    pub(crate) fn head(
+        &mut self,
+        no: StreamNo,
+        part: Part,
+        write: impl FnOnce(&mut FieldBlock<'_, '_>),
+        lines: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) {
+        let written =
+            self.connection.head(no, part, |encoder| write(&mut FieldBlock { encoder, lines }), out);
+        // The client may have reset the stream.
+        if written.is_ok()
+            && part == (Part::Head { end: true })
+            && let Some(stream) = self.get_mut(no)
+        {
+            stream.end = End::Sent;
+        }
+    }
+
+    /// Sends a part of a body, or stores what the windows and the connection do not take. `end`: it is the last part.
+    pub(crate) fn push<S: Socket>(
+        &mut self,
+        no: StreamNo,
+        data: &[u8],
+        end: bool,
+        transport: &mut Transport<S>,
+        wire: &mut Wire,
+    ) {
+        let Some(index) = self.index(no) else { return };
+        let stream = &mut self.streams[index];
+        let mut taken = 0;
+        if stream.out.is_empty() && transport.pending() < MAX_PENDING {
+            // A stream that the client has reset takes nothing, and its output is lost.
+            taken = match self.connection.data(no, data, end, transport.stage(wire)) {
+                Ok(taken) => taken,
+                Err(_) => return stream.end = End::Sent,
+            };
+            stream.sent += taken as u64;
+        }
+        if taken < data.len() {
+            stream.out.extend_from_slice(&data[taken..]);
+        }
+        if end {
+            stream.end = if stream.out.is_empty() { End::Sent } else { End::Known(Vec::new()) };
+        }
+    }
+
+    /// The body is complete, and these lines of trailers follow it.
+    pub(crate) fn finish<S: Socket>(
+        &mut self,
+        no: StreamNo,
+        trailers: Vec<u8>,
+        transport: &mut Transport<S>,
+        wire: &mut Wire,
+    ) {
+        let Some(index) = self.index(no) else { return };
+        self.streams[index].end = End::Known(trailers);
+        self.send_end(index, transport.stage(wire));
+    }
+
+    /// Sends the end of a response whose body has left.
+    fn send_end(&mut self, index: usize, out: &mut Vec<u8>) {
+        let stream = &mut self.streams[index];
+        if !stream.out.is_empty() {
+            return;
+        }
+        let End::Known(trailers) = std::mem::replace(&mut stream.end, End::Sent) else { return };
+        // A stream that the client has reset takes no end.
+        let _ = match trailers.is_empty() {
+            true => self.connection.data(stream.no, b"", true, out).map(|_| ()),
+            false => self.connection.head(stream.no, Part::Trailers, |to| encode_lines(&trailers, to), out),
+        };
+    }
+
+    /// Sends stored output, each stream in its turn, as far as the windows and the connection take it. Returns whether a
+    /// stream has sent any.
+    pub(crate) fn flush<S: Socket>(&mut self, transport: &mut Transport<S>, wire: &mut Wire) -> bool {
+        let (mut has_sent, mut idle) = (false, 0);
+        while idle < self.streams.len() && transport.pending() < MAX_PENDING {
+            if self.next >= self.streams.len() {
+                self.next = 0;
+            }
+            let (index, before) = (self.next, self.streams.len());
+            if self.take_turn(index, transport.stage(wire)) {
+                (has_sent, idle) = (true, 0);
+            } else {
+                idle += 1;
+            }
+            self.release_if_sent(index);
+            // The next stream has the index of one that was released.
+            self.next = index + usize::from(self.streams.len() == before);
+        }
+        has_sent
+    }
+
+    /// Sends a stream's output of one turn; returns whether there was any.
+    fn take_turn(&mut self, index: usize, out: &mut Vec<u8>) -> bool {
+        let stream = &mut self.streams[index];
+        if stream.out.is_empty() {
+            return false;
+        }
+        let some = stream.out.len().min(TURN);
+        let end = some == stream.out.len() && stream.end == End::Known(Vec::new());
+        let Ok(taken) = self.connection.data(stream.no, &stream.out[..some], end, out) else {
+            stream.out = Vec::new();
+            stream.end = End::Sent;
+            return true;
+        };
+        stream.sent += taken as u64;
+        stream.moved |= taken > 0;
+        match taken == stream.out.len() {
+            true => stream.out = Vec::new(),
+            false => drop(stream.out.drain(..taken)),
+        }
+        if end && stream.out.is_empty() {
+            stream.end = End::Sent;
+        }
+        let no = stream.no;
+        self.send_end(index, out);
+        self.touch(no);
+        taken > 0
+    }
+
+    /// Frees the slot of a stream whose exchange is over and whose output has left.
+    pub(super) fn release_if_sent(&mut self, index: usize) {
+        let stream = &self.streams[index];
+        if stream.exchange.is_none() && stream.end == End::Sent {
+            self.connection.release(stream.no);
+            self.streams.remove(index);
+        }
+    }
+}

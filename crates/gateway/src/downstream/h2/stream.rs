@@ -1,0 +1,78 @@
+//! One stream of a client's connection.
+
+use crate::keys::ExchangeId;
+use weir_http2::StreamNo;
+
+/// A request and its response, as far as they wait on this side of the exchange.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub no: StreamNo,
+    /// The exchange; `None` before it begins, and after it is over.
+    pub exchange: Option<ExchangeId>,
+    /// Received bytes of the request's body that no server's connection has taken. The client gets credit for them when
+    /// one does.
+    pub held: Vec<u8>,
+    /// The first bytes of `held` for which the client has had credit.
+    pub credited: usize,
+    /// The client has sent the whole request.
+    pub ended: bool,
+    /// The lines of the request's trailers.
+    pub trailers: Vec<u8>,
+    /// Bytes of the response's body that have left for the connection.
+    pub sent: u64,
+    /// Bytes of the response's body that the windows or the connection have not taken.
+    pub(super) out: Vec<u8>,
+    /// The end of the response, once it is known.
+    pub(super) end: End,
+    pub(super) touched: bool,
+    /// Output has left since the exchange's deadline was last updated.
+    pub moved: bool,
+}
+
+/// The end of a response.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// More of the response follows.
+    Open,
+    /// Nothing follows the output, but perhaps these lines of trailers.
+    Known(Vec<u8>),
+    /// The stream has sent END_STREAM.
+    Sent,
+}
+
+impl Stream {
+    pub(super) fn new(no: StreamNo, ended: bool) -> Self {
+        Self {
+            no,
+            exchange: None,
+            held: Vec::new(),
+            credited: 0,
+            ended,
+            trailers: Vec::new(),
+            sent: 0,
+            out: Vec::new(),
+            end: End::Open,
+            touched: false,
+            moved: false,
+        }
+    }
+
+    /// The bytes of `held` for which the client gets credit.
+    pub(super) fn uncredited(&self) -> u32 {
+        self.held.len().saturating_sub(self.credited) as u32
+    }
+
+    /// Bytes of the response that wait for the client.
+    pub(crate) fn pending(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Whether the end of the response is known.
+    pub(super) fn is_whole(&self) -> bool {
+        self.end != End::Open
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>() + self.held.capacity() + self.out.capacity()
+    }
+}

@@ -1,0 +1,45 @@
+//! The gateway's own responses, to a connection or a stream.
+
+use super::Client;
+use crate::heads::own::{Own, Terms};
+use crate::heads::rewrite::Connection;
+use weir_http2::{Part, StreamNo};
+use weir_reactor::Socket;
+use weir_transport::Wire;
+
+impl<S: Socket> Client<S> {
+    /// Writes one of the gateway's own responses; returns the length of its body. `lines` is room for the writer.
+    pub(crate) fn respond(
+        &mut self,
+        stream: Option<StreamNo>,
+        own: &Own<'_>,
+        terms: &Terms<'_>,
+        wire: &mut Wire,
+        lines: &mut Vec<u8>,
+    ) -> u64 {
+        let (Some(no), Some(h2)) = (stream, &mut self.h2) else {
+            return own.write(terms, self.transport.stage(wire));
+        };
+        let terms = Terms { connection: Connection::Persists, ..*terms };
+        let body = own.body();
+        let sent = own.sent(&body, &terms);
+        let part = Part::Head { end: sent.is_empty() };
+        h2.head(no, part, |block| own.head(&body, &terms, block), lines, self.transport.stage(wire));
+        if !sent.is_empty() {
+            h2.push(no, sent, true, &mut self.transport, wire);
+        }
+        sent.len() as u64
+    }
+
+    /// Asks the client to send the body that it announced with `Expect`.
+    pub(crate) fn say_continue(&mut self, stream: Option<StreamNo>, wire: &mut Wire) {
+        let out = self.transport.stage(wire);
+        match (stream, &mut self.h2) {
+            // The client may have reset the stream.
+            (Some(no), Some(h2)) => {
+                let _ = h2.connection.head(no, Part::Interim, |to| to.status(100), out);
+            }
+            _ => out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n"),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The two forms of a head: lines of text in HTTP/1.1, a field block in HTTP/2.
+
+use weir_http::Field;
+use weir_http1::{copy_fields, decimal};
+use weir_http2::hpack::Encoder;
+
+/// Takes the parts of a response head in their order.
+pub(crate) trait HeadWriter {
+    /// The status, with the reason phrase for HTTP/1.1.
+    fn status(&mut self, status: u16, phrase: &[u8]);
+
+    /// The fields that `keep` accepts, from a head with these bytes.
+    fn fields(&mut self, buf: &[u8], fields: &[Field], keep: impl FnMut(&Field) -> bool);
+
+    /// Whole field lines, which `write` appends.
+    fn lines(&mut self, write: impl FnOnce(&mut Vec<u8>));
+
+    /// The end of the head.
+    fn end(&mut self);
+}
+
+/// Text.
+impl HeadWriter for Vec<u8> {
+    #[inline]
+    fn status(&mut self, status: u16, phrase: &[u8]) {
+        self.extend_from_slice(b"HTTP/1.1 ");
+        decimal(u64::from(status), self);
+        self.push(b' ');
+        self.extend_from_slice(phrase);
+        self.extend_from_slice(b"\r\n");
+    }
+
+    #[inline]
+    fn fields(&mut self, buf: &[u8], fields: &[Field], keep: impl FnMut(&Field) -> bool) {
+        copy_fields(buf, fields, keep, self);
+    }
+
+    #[inline]
+    fn lines(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(self);
+    }
+
+    #[inline]
+    fn end(&mut self) {
+        self.extend_from_slice(b"\r\n");
+    }
+}
+
+/// A field block. Its caller leaves out the fields that HTTP/2 does not have (RFC 9113 section 8.2.2).
+#[derive(Debug)]
+pub(crate) struct FieldBlock<'a, 'b> {
+    pub encoder: &'a mut Encoder<'b>,
+    /// Room for lines, empty between calls.
+    pub lines: &'a mut Vec<u8>,
+}
+
+impl HeadWriter for FieldBlock<'_, '_> {
+    fn status(&mut self, status: u16, _: &[u8]) {
+        self.encoder.status(status);
+    }
+
+    fn fields(&mut self, buf: &[u8], fields: &[Field], keep: impl FnMut(&Field) -> bool) {
+        self.encoder.fields(buf, fields, keep);
+    }
+
+    fn lines(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(self.lines);
+        encode_lines(self.lines, self.encoder);
+        self.lines.clear();
+    }
+
+    fn end(&mut self) {}
+}
+
+/// Encodes field lines that the gateway has written or checked.
+pub(crate) fn encode_lines(mut lines: &[u8], to: &mut Encoder<'_>) {
+    while let Some(end) = lines.iter().position(|byte| *byte == b'\r') {
+        let line = &lines[..end];
+        if let Some(colon) = line.iter().position(|byte| *byte == b':') {
+            to.field(&line[..colon], line[colon + 1..].trim_ascii());
+        }
+        lines = lines.get(end + 2..).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_http1::{Limits, Parse, ResponseHead};
+    use weir_http2::{Head, Section, hpack::Decoder};
+
+    fn write(to: &mut impl HeadWriter) {
+        let text = b"HTTP/1.1 200 OK\r\nServer: x\r\nX-Drop: 1\r\nEmpty:\r\n\r\n";
+        let mut head = ResponseHead::new();
+        assert_eq!(head.parse(text, &Limits::default()), Ok(Parse::Complete(text.len())));
+        to.status(204, b"No Content");
+        to.fields(text, &head.fields, |field| field.name.of(text) != b"X-Drop");
+        to.lines(|out| out.extend_from_slice(b"Date: today\r\nVia: 1.1 weir\r\n"));
+        to.end();
+    }
+
+    #[test]
+    fn both_forms_have_the_same_fields() {
+        let mut text = Vec::new();
+        write(&mut text);
+        assert_eq!(
+            String::from_utf8(text).unwrap(),
+            "HTTP/1.1 204 No Content\r\nServer: x\r\nEmpty:\r\nDate: today\r\nVia: 1.1 weir\r\n\r\n"
+        );
+        let (mut block, mut lines) = (Vec::new(), Vec::new());
+        let mut encoder = Encoder::new(&mut block);
+        write(&mut FieldBlock { encoder: &mut encoder, lines: &mut lines });
+        let mut head = Head::new();
+        let limits = weir_http2::Limits::default();
+        Decoder::new(4096).decode(&block, Section::Response, &limits, &mut head).unwrap().unwrap();
+        let fields: Vec<_> = head
+            .fields
+            .iter()
+            .map(|field| {
+                [field.name, field.value]
+                    .map(|span| String::from_utf8_lossy(span.of(&head.bytes)).into_owned())
+            })
+            .collect();
+        let expected = [["server", "x"], ["empty", ""], ["date", "today"], ["via", "1.1 weir"]];
+        assert_eq!((head.status, fields), (204, expected.map(|pair| pair.map(String::from)).to_vec()));
+    }
+}

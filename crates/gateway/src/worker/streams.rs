@@ -1,0 +1,390 @@
+//! HTTP/2 clients: frames in, each stream's part in its exchange, and the end of the turn for all streams.
+
+use super::Worker;
+use crate::config::MAX_PENDING;
+use crate::downstream::{H2, Phase, h2};
+use crate::exchange::{Leg, Stage};
+use crate::keys::{ClientId, ExchangeId};
+use crate::reason::Reason;
+use std::ops::Range;
+use weir_http2::{ErrorCode, Event, StreamNo};
+use weir_reactor::Net;
+
+/// The client's connection preface (RFC 9113 section 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The DATA of one event.
+struct Data {
+    range: Range<usize>,
+    /// Bytes of credit for the client, with padding.
+    flow: u32,
+    end: bool,
+}
+
+impl<N: Net> Worker<N> {
+    /// Whether the first bytes of a cleartext connection, which are no request of HTTP/1.1, are the preface of HTTP/2 or
+    /// the start of it. After a whole preface the client's held bytes are frames.
+    #[cold]
+    pub(super) fn may_be_h2(&mut self, id: ClientId, input: &[u8]) -> bool {
+        let Some(client) = self.clients.get_mut(id) else { return false };
+        let is_allowed =
+            client.frontend.http2 && client.frontend.tls.is_none() && !client.has_been_answered();
+        let length = input.len().min(PREFACE.len());
+        if !is_allowed || input[..length] != PREFACE[..length] {
+            return false;
+        }
+        if length < PREFACE.len() {
+            client.phase = Phase::Head { started: true };
+        } else {
+            client.begin_h2();
+            self.core.resumable.push(id);
+        }
+        true
+    }
+
+    /// Processes the frames in `input[at..]`, and holds the rest of it.
+    pub(super) fn take_frames(&mut self, id: ClientId, input: &mut [u8], mut at: usize, ended: bool) {
+        let from = at;
+        loop {
+            // A frame may have ended the connection.
+            let Some(client) = self.clients.get_mut(id) else { return };
+            let (Phase::Streams, Some(h2)) = (client.phase, &mut client.h2) else { return };
+            let step = match h2.connection.feed(&mut input[at..], &mut self.core.streamed) {
+                Ok(step) => step,
+                Err(error) => {
+                    h2.connection.fail(error);
+                    return self.end_streams(id, &Reason::BadHttp2(error));
+                }
+            };
+            let before = at;
+            at += step.consumed;
+            let Some(event) = step.event else { break };
+            self.take_event(id, event, input, before);
+        }
+        let Some(client) = self.clients.get_mut(id) else { return };
+        if at > from {
+            // The time for a partial frame begins with its first byte.
+            client.timer.clear();
+        }
+        client.held.extend_from_slice(&input[at..]);
+        if ended {
+            self.end_streams(id, &Reason::ClientClosed);
+        }
+    }
+
+    /// `from`: the position of the event's input, to which its ranges refer.
+    fn take_event(&mut self, id: ClientId, event: Event, input: &mut [u8], from: usize) {
+        match event {
+            Event::Head { stream, end } => self.begin_stream(id, stream, end),
+            Event::Data { stream, range, flow, end } => {
+                let range = from + range.start..from + range.end;
+                self.take_data(id, stream, input, &Data { range, flow, end });
+            }
+            Event::Trailers { stream } => {
+                let trailers = h2::trailer_lines(&self.core.streamed);
+                let Some(h2) = self.h2_of(id) else { return };
+                let Some(stream) = h2.get_mut(stream) else { return };
+                (stream.trailers, stream.ended) = (trailers, true);
+                let no = stream.no;
+                self.pass_held(Leg { client: id, stream: Some(no) });
+            }
+            Event::Reset { stream, .. } => self.stream_failed(id, stream, Reason::ClientReset),
+            Event::Failed { stream, error } => self.stream_failed(id, stream, Reason::BadStream(error)),
+            Event::Rejected { error, .. } => self.note_end_of_client(id, &Reason::BadStream(error)),
+            Event::Room { stream: Some(stream) } => {
+                if let Some(h2) = self.h2_of(id) {
+                    h2.touch(stream);
+                }
+            }
+            // Output that waits for room is sent at the end of the turn.
+            Event::Room { stream: None } | Event::Settings => {}
+            // The client closes when it has its responses.
+            Event::GoAway { .. } | Event::Pong => {}
+        }
+    }
+
+    /// A request: its head is the one decoded last.
+    fn begin_stream(&mut self, id: ClientId, no: StreamNo, end: bool) {
+        let Some(h2) = self.h2_of(id) else { return };
+        h2.begin(no, end);
+        let core = &mut self.core;
+        h2::adopt(&mut core.streamed, end, &mut core.request);
+        let bytes = std::mem::take(&mut core.streamed.bytes);
+        self.begin(Leg { client: id, stream: Some(no) }, &bytes, None);
+        self.core.streamed.bytes = bytes;
+    }
+
+    /// Forwards a part of a request's body, as far as it can go now.
+    fn take_data(&mut self, id: ClientId, no: StreamNo, input: &mut [u8], data: &Data) {
+        let leg = Leg { client: id, stream: Some(no) };
+        let is_first = self.h2_of(id).and_then(|h2| h2.get(no)).is_some_and(|stream| stream.held.is_empty());
+        let mut taken = 0;
+        if is_first && self.has_room(leg) {
+            taken = self.pass_data(leg, &mut input[..data.range.end], data.range.start);
+        }
+        let Some(h2) = self.h2_of(id) else { return };
+        let Some(stream) = h2.get_mut(no).filter(|stream| stream.exchange.is_some()) else {
+            // The response is complete, or the exchange has just ended: the rest of the request is dropped.
+            return h2.connection.credit(no, data.flow);
+        };
+        let rest = &input[data.range.start + taken..data.range.end];
+        stream.held.extend_from_slice(rest);
+        stream.ended |= data.end;
+        h2.connection.credit(no, data.flow - rest.len() as u32);
+        h2.touch(no);
+        if data.end {
+            self.pass_held(leg);
+        }
+    }
+
+    /// Forwards the held part of a request's body, as far as it can go now, and its end.
+    pub(super) fn pass_held(&mut self, leg: Leg) {
+        let Some(no) = leg.stream else { return };
+        let Some(stream) = self.h2_of(leg.client).and_then(|h2| h2.get_mut(no)) else { return };
+        let mut held = std::mem::take(&mut stream.held);
+        let credited = std::mem::take(&mut stream.credited);
+        let mut taken = 0;
+        while taken < held.len() && self.has_room(leg) {
+            match self.pass_data(leg, &mut held, taken) {
+                0 => break,
+                bytes => taken += bytes,
+            }
+        }
+        let Some(h2) = self.h2_of(leg.client) else { return };
+        let Some(stream) = h2.get_mut(no).filter(|stream| stream.exchange.is_some()) else {
+            return h2.connection.credit(no, held.len().saturating_sub(credited) as u32);
+        };
+        // A buffered body may have been put back.
+        stream.held.extend_from_slice(&held[taken..]);
+        stream.credited += credited.saturating_sub(taken);
+        h2.connection.credit(no, taken.saturating_sub(credited) as u32);
+        let Some(stream) = h2.get_mut(no) else { return };
+        if let (true, true, Some(exchange)) = (stream.ended, stream.held.is_empty(), stream.exchange) {
+            let trailers = std::mem::take(&mut stream.trailers);
+            let is_whole = self.end_request_body(exchange, &trailers);
+            if !is_whole && let Some(stream) = self.h2_of(leg.client).and_then(|h2| h2.get_mut(no)) {
+                stream.trailers = trailers;
+            }
+        }
+    }
+
+    /// Puts bytes of a request's body back in front of those that a stream holds, and forwards what can go. The client
+    /// has had credit for them.
+    pub(super) fn hold_again(&mut self, leg: Leg, mut body: Vec<u8>) {
+        let mut taken = 0;
+        while taken < body.len() && self.exchange_of(leg).is_some() {
+            match self.pass_data(leg, &mut body, taken) {
+                0 => break,
+                bytes => taken += bytes,
+            }
+        }
+        let Some(stream) = leg.stream.and_then(|no| self.h2_of(leg.client)?.get_mut(no)) else { return };
+        body.drain(..taken);
+        stream.credited += body.len();
+        body.append(&mut stream.held);
+        stream.held = body;
+        self.touch_leg(leg);
+    }
+
+    /// Whether the exchange of a stream takes more of its request's body.
+    fn has_room(&mut self, leg: Leg) -> bool {
+        let Some(exchange) = self.exchange_of(leg).and_then(|id| self.exchanges.get(id)) else {
+            return false;
+        };
+        match (&exchange.stage, exchange.upstream()) {
+            (Stage::Holding(_), _) => true,
+            (Stage::Queued, _) | (Stage::Forwarding, None) => false,
+            (Stage::Forwarding, Some(upstream)) => {
+                let upstream = self.upstreams.get(upstream);
+                upstream.is_some_and(|upstream| upstream.transport.pending() < MAX_PENDING)
+            }
+        }
+    }
+
+    fn pass_data(&mut self, leg: Leg, input: &mut [u8], at: usize) -> usize {
+        self.exchange_of(leg).map_or(0, |exchange| self.pass_request_body(exchange, input, at))
+    }
+
+    /// The client has sent all of a request's body, and the exchange has taken it. Returns `false` if the exchange must
+    /// first have a connection.
+    fn end_request_body(&mut self, id: ExchangeId, trailers: &[u8]) -> bool {
+        let Some(exchange) = self.exchanges.present_mut(id) else { return true };
+        if let Stage::Holding(held) = &mut exchange.stage {
+            match held.decoder.end_of_input() {
+                Ok(()) => self.send_held(id),
+                Err(error) => self.end_exchange(id, Reason::BadRequestBody(error)),
+            }
+            return false;
+        }
+        if exchange.attempt.is_none() {
+            return false;
+        }
+        let Some(flow) = self.flow(id) else {
+            self.broken(id, "a request without its connections");
+            return true;
+        };
+        match flow.end_body(trailers) {
+            Ok(true) => self.settle_copy(id),
+            Ok(false) => {}
+            Err(reason) => self.end_exchange(id, reason),
+        }
+        true
+    }
+
+    /// The client reset a stream, or violated a rule on it: ends its exchange.
+    fn stream_failed(&mut self, id: ClientId, no: StreamNo, reason: Reason) {
+        match self.exchange_of(Leg { client: id, stream: Some(no) }) {
+            Some(exchange) => self.lose_exchange(exchange, &reason),
+            None => {
+                if let Some(h2) = self.h2_of(id) {
+                    h2.abort(no, ErrorCode::CANCEL);
+                }
+            }
+        }
+        self.touch_client(id);
+    }
+
+    /// Ends a connection of streams early. Its exchanges end without a response, and GOAWAY tells the client.
+    pub(super) fn end_streams(&mut self, id: ClientId, reason: &Reason) {
+        let Some(h2) = self.h2_of(id) else { return };
+        let exchanges: Vec<_> = h2.exchanges().collect();
+        if exchanges.is_empty() && !matches!(reason, Reason::ClientClosed) {
+            self.note_end_of_client(id, reason);
+        }
+        for exchange in exchanges {
+            self.lose_exchange(exchange, reason);
+        }
+        self.close(id);
+    }
+
+    /// Resets the streams whose last output the client does not read; returns `false` if there are none.
+    pub(super) fn abort_last_output(&mut self, id: ClientId) -> bool {
+        let aborted = self.h2_of(id).map_or(0, H2::abort_last_output);
+        for _ in 0..aborted {
+            self.note_end_of_client(id, &Reason::ClientStalled);
+        }
+        aborted > 0
+    }
+
+    /// The client has read some of its responses: those that fill its buffers can go on.
+    pub(super) fn responses_moved(&mut self, id: ClientId) {
+        let Some(h2) = self.h2_of(id) else { return };
+        h2.touch_all();
+        let exchanges: Vec<_> = h2.exchanges().collect();
+        for exchange in exchanges {
+            let Some(exchange) = self.exchanges.get_mut(exchange) else { continue };
+            let Some(client) = self.clients.get(id) else { return };
+            // Bytes that wait for a window have not moved.
+            let waits = exchange.stream.and_then(|no| client.h2.as_ref()?.get(no));
+            exchange.moved |= waits.is_some_and(|stream| stream.pending() == 0);
+            let (upstream, is_responding) = (exchange.upstream(), !exchange.response.is_awaiting());
+            if let Some(upstream) = upstream
+                && let Some(connection) = self.upstreams.get_mut(upstream)
+            {
+                connection.moved |= is_responding;
+                self.touch_upstream(upstream);
+            }
+        }
+    }
+
+    /// The end of a turn for a client: sends what its streams have, and updates interest and deadlines. Returns `false`
+    /// if a stream's input waits for its server's connection to take more.
+    pub(super) fn settle_streams(&mut self, id: ClientId) -> bool {
+        let Some(client) = self.clients.get_mut(id) else { return true };
+        let Some(h2) = &mut client.h2 else { return true };
+        h2.flush(&mut client.transport, &mut self.core.wire);
+        let touched = h2.take_touched();
+        for no in &touched {
+            self.settle_stream(Leg { client: id, stream: Some(*no) });
+        }
+        let Some(client) = self.clients.get_mut(id) else { return true };
+        let (Phase::Streams, Some(h2)) = (client.phase, &mut client.h2) else { return true };
+        let drains = self.core.drain.is_on();
+        if drains {
+            h2.connection.go_away();
+        }
+        let is_drained = drains && h2.connection.is_drained();
+        h2.connection.settle(client.transport.stage(&mut self.core.wire));
+        if let Err(fault) = client.transport.commit(&mut self.core.wire) {
+            self.lose_client(id, fault);
+            return true;
+        }
+        if is_drained {
+            self.close(id);
+            return true;
+        }
+        self.watch_streams(id);
+        for no in &touched {
+            self.time_stream(Leg { client: id, stream: Some(*no) });
+        }
+        self.h2_of(id).is_none_or(|h2| {
+            h2.give_back_touched(touched);
+            !h2.holds_input()
+        })
+    }
+
+    /// As [`Self::settle_streams`], after servers' connections have taken what they could.
+    pub(super) fn settle_held(&mut self, id: ClientId) {
+        let Some(h2) = self.h2_of(id) else { return };
+        let before = h2.held();
+        for no in h2.holding() {
+            self.pass_held(Leg { client: id, stream: Some(no) });
+        }
+        if self.h2_of(id).is_some_and(|h2| h2.held() < before) {
+            self.touch_client(id);
+        }
+    }
+
+    /// The part of a turn's end for one stream: its exchange goes on where there is room.
+    fn settle_stream(&mut self, leg: Leg) {
+        let Some(stream) = leg.stream.and_then(|no| self.h2_of(leg.client)?.get_mut(no)) else { return };
+        let moved = std::mem::take(&mut stream.moved);
+        let has_input = !stream.held.is_empty() || stream.ended;
+        let Some(id) = stream.exchange else { return };
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
+        if moved {
+            exchange.moved = true;
+            let (upstream, is_responding) = (exchange.upstream(), !exchange.response.is_awaiting());
+            if let Some(upstream) = upstream
+                && let Some(connection) = self.upstreams.get_mut(upstream)
+            {
+                connection.moved |= is_responding;
+                self.touch_upstream(upstream);
+            }
+        }
+        if has_input && self.exchanges.get(id).is_some_and(|exchange| !exchange.request.is_done()) {
+            self.pass_held(leg);
+        }
+    }
+
+    /// Updates the deadline of a stream's exchange.
+    fn time_stream(&mut self, leg: Leg) {
+        let Some(id) = self.exchange_of(leg) else { return };
+        let pending = self.clients.get(leg.client).is_some_and(|client| client.pending(leg.stream) > 0);
+        if self.exchanges.get(id).is_some_and(|exchange| exchange.is_timed(pending)) {
+            self.time_exchange(id);
+        }
+    }
+
+    /// The exchange on a client's connection or stream.
+    pub(super) fn exchange_of(&self, leg: Leg) -> Option<ExchangeId> {
+        let client = self.clients.get(leg.client)?;
+        match leg.stream {
+            None => client.exchange(),
+            Some(no) => client.h2.as_ref()?.get(no)?.exchange,
+        }
+    }
+
+    /// The streams of a client.
+    fn h2_of(&mut self, id: ClientId) -> Option<&mut H2> {
+        self.clients.get_mut(id)?.h2.as_deref_mut()
+    }
+
+    /// Forwards what an exchange has taken of its request.
+    pub(super) fn resume_leg(&mut self, leg: Leg) {
+        match leg.stream {
+            None => self.resume_client(leg.client),
+            Some(_) => self.pass_held(leg),
+        }
+    }
+}
