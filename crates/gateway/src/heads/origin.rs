@@ -79,6 +79,7 @@ mod tests {
             deny: [].into(),
             half_close: HalfClose::default(),
             underscores: Underscores::default(),
+            http2: true,
             accept: Rules::NONE,
             limits: Limits::default(),
             passthrough: Arc::default(),

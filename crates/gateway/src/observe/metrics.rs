@@ -64,6 +64,18 @@ table! {
     pub(crate) timers: u64, Gauge, "weir_timers", "Active timers: at most a few for each connection.", &[], Number("timers");
     pub requests: u64, Counter, "weir_requests_total",
         "Requests that the gateway forwarded, or responded to itself.", &[], Number("requests");
+    pub(crate) http2_connections: u64, Counter, "weir_http2_connections_total",
+        "Connections from clients that speak HTTP/2.", &[], Member("http2", "connections");
+    pub(crate) http2_requests: u64, Counter, "weir_http2_requests_total",
+        "Requests from clients by HTTP/2.", &[], Member("http2", "requests");
+    pub(crate) http2_reads: u64, Counter, "weir_http2_reads_total",
+        "Reads that began requests by HTTP/2: more requests than reads share the cost of one.",
+        &[], Member("http2", "reads");
+    pub(crate) http2_writes: u64, Counter, "weir_http2_writes_total",
+        "Writes to clients by HTTP/2.", &[], Member("http2", "writes");
+    pub(crate) http2_window_waits: u64, Counter, "weir_http2_window_waits_total",
+        "Parts of responses that had to wait for the client's flow-control window.",
+        &[], Member("http2", "window_waits");
     pub responses: Counts<{ CLASSES.len() }>, Counter, "weir_answers_total",
         "Responses by class of status; none: requests without a response.", &[("class", &CLASSES)], Numbers("answers");
     pub(crate) took: Histogram, Histogram, "weir_request_seconds",

@@ -358,6 +358,7 @@ pub(super) fn input<N: Net>(
         core.counters.handshake(facts);
         if facts.and_then(|facts| facts.alpn.as_deref()) == Some(b"h2") {
             client.begin_h2();
+            core.counters.http2_connections += 1;
         }
         let leaf = client.transport.client_chain().and_then(<[_]>::first);
         client.certificate = leaf.and_then(|leaf| ClientCertificate::read(leaf)).map(Box::new);

@@ -37,6 +37,7 @@ impl<N: Net> Worker<N> {
             client.phase = Phase::Head { started: true };
         } else {
             client.begin_h2();
+            self.core.counters.http2_connections += 1;
             self.core.resumable.push(id);
         }
         true
@@ -44,7 +45,7 @@ impl<N: Net> Worker<N> {
 
     /// Processes the frames in `input[at..]`, and holds the rest of it.
     pub(super) fn take_frames(&mut self, id: ClientId, input: &mut [u8], mut at: usize, ended: bool) {
-        let from = at;
+        let (from, mut requests) = (at, 0);
         loop {
             // A frame may have ended the connection.
             let Some(client) = self.clients.get_mut(id) else { return };
@@ -59,8 +60,11 @@ impl<N: Net> Worker<N> {
             let before = at;
             at += step.consumed;
             let Some(event) = step.event else { break };
+            requests += u64::from(matches!(event, Event::Head { .. }));
             self.take_event(id, event, input, before);
         }
+        self.core.counters.http2_requests += requests;
+        self.core.counters.http2_reads += u64::from(requests > 0);
         let Some(client) = self.clients.get_mut(id) else { return };
         if at > from {
             // The time for a partial frame begins with its first byte.
@@ -305,6 +309,8 @@ impl<N: Net> Worker<N> {
         }
         let is_drained = drains && h2.connection.is_drained();
         h2.connection.settle(client.transport.stage(&mut self.core.wire));
+        self.core.counters.http2_window_waits += h2.take_window_waits();
+        self.core.counters.http2_writes += u64::from(client.transport.staged() > 0);
         if let Err(fault) = client.transport.commit(&mut self.core.wire) {
             self.lose_client(id, fault);
             return true;

@@ -21,6 +21,8 @@ pub(crate) struct H2 {
     next: usize,
     /// Streams whose exchanges may go on, or whose deadlines may have changed, in this turn.
     touched: Vec<StreamNo>,
+    /// Parts of bodies that had to wait for a window, since the last count.
+    window_waits: u64,
 }
 
 impl H2 {
@@ -38,7 +40,13 @@ impl H2 {
             streams: Vec::new(),
             next: 0,
             touched: Vec::new(),
+            window_waits: 0,
         }
+    }
+
+    /// Takes the number of parts of bodies that had to wait for a window.
+    pub(crate) fn take_window_waits(&mut self) -> u64 {
+        std::mem::take(&mut self.window_waits)
     }
 
     /// Adds the stream of a request. `ended`: it has no body.

@@ -51,6 +51,7 @@ impl H2 {
                 Err(_) => return stream.end = End::Sent,
             };
             stream.sent += taken as u64;
+            self.window_waits += u64::from(taken < data.len());
         }
         if taken < data.len() {
             stream.out.extend_from_slice(&data[taken..]);
