@@ -61,7 +61,6 @@ fn a_blog_in_php() {
         "nginx-cms.conf",
         &[
             "7: limit_req_zone $binary_remote_addr zone=login:1m rate=1r/s",
-            "10: listen 443 ssl http2",
             "12: root /srv/blog",
             "16: gzip on",
             "25: location ~ \\.php$",
@@ -174,7 +173,7 @@ fn a_balancer_with_two_backends() {
 fn one_door_for_several_sites() {
     assert_shape(
         "haproxy-hosts.cfg",
-        &["17: bind alpn h2", "45: listen numbers"],
+        &["45: listen numbers"],
         &[
             "chain = \"/etc/haproxy/certs/sites.pem\"",
             "tls.tickets = 0",

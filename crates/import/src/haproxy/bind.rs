@@ -106,13 +106,6 @@ pub(super) fn listeners(
                 );
             }
         }
-        if params
-            .get("alpn")
-            .is_some_and(|alpn| alpn.iter().any(|list| list.split(',').any(|name| name == "h2")))
-        {
-            let message = "Weir speaks HTTP/1.1; clients of HTTP/2 fall back to it, nothing to do";
-            notes.loss_once("http2", &line.at, "bind alpn h2", message);
-        }
         for address in line.word(1).split(',') {
             let binds = addresses(address, &params);
             if binds.is_empty() {
@@ -143,6 +136,9 @@ pub(super) fn listeners(
         {
             listener.settings.text("mode", mode.clone());
         }
+        if !may_be_h2(&params) {
+            listener.settings.flag("http2", false);
+        }
         if params.contains_key("accept-proxy") {
             let unix = listener.bind.iter().all(|bind| bind.starts_with("unix:"));
             match unix {
@@ -170,6 +166,14 @@ pub(super) fn listeners(
         out.push(entry);
     }
     out
+}
+
+/// Whether clients may speak HTTP/2, as HAProxy lets them unless `alpn`, `no-alpn` or `proto` rule it out.
+fn may_be_h2(params: &Params) -> bool {
+    let has = |name: &str, wanted: &str| {
+        params.get(name).is_none_or(|given| given.iter().any(|list| list.split(',').any(|one| one == wanted)))
+    };
+    has("alpn", "h2") && has("proto", "h2") && !params.contains_key("no-alpn")
 }
 
 const READ: [&str; 19] = [

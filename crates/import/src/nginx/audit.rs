@@ -66,7 +66,7 @@ fn look(directive: &Directive, notes: &mut Notes) {
 }
 
 /// Directives that other parts of the translation read.
-const TRANSLATED: [&str; 85] = [
+const TRANSLATED: [&str; 86] = [
     "access_log",
     "add_header",
     "alias",
@@ -85,6 +85,7 @@ const TRANSLATED: [&str; 85] = [
     "fastcgi_pass",
     "grpc_pass",
     "http",
+    "http2",
     "if",
     "index",
     "internal",
@@ -270,9 +271,8 @@ const WITHOUT: [(&str, &str); 4] = [
 ];
 
 /// Directives without a counterpart: the reason, and what to do instead.
-const LOSSES: [(&str, &str); 20] = [
-    ("http2", "Weir speaks HTTP/1.1; clients of HTTP/2 fall back to it, nothing to do"),
-    ("http3", "Weir speaks HTTP/1.1 over TCP; clients of HTTP/3 fall back to it, nothing to do"),
+const LOSSES: [(&str, &str); 19] = [
+    ("http3", "Weir speaks HTTP over TCP; clients of HTTP/3 fall back to it, nothing to do"),
     ("gzip", "Weir does not compress; let the service compress its responses"),
     ("gunzip", "Weir does not decompress; let the service send what the client accepts"),
     ("brotli", "Weir does not compress; let the service compress its responses"),

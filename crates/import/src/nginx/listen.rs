@@ -78,13 +78,9 @@ fn parse(directive: &Directive, scope: &Scope<'_>, number: usize, notes: &mut No
     let params: Vec<_> = directive.args.iter().skip(1).map(String::as_str).collect();
     let has = |name: &str| params.contains(&name);
     if has("quic") {
-        let message = "Weir speaks HTTP/1.1 over TCP; clients of HTTP/3 fall back to it, nothing to do";
+        let message = "Weir speaks HTTP over TCP; clients of HTTP/3 fall back to it, nothing to do";
         notes.loss_once("http3", &directive.at, directive.text(), message);
         return Vec::new();
-    }
-    if has("http2") || has("spdy") {
-        let message = "Weir speaks HTTP/1.1; clients of HTTP/2 fall back to it, nothing to do";
-        notes.loss_once("http2", &directive.at, directive.text(), message);
     }
     let mut binds = addresses(address);
     if binds.is_empty() {
@@ -214,6 +210,10 @@ fn listener(
     }
     let all: Vec<_> = socket.servers.iter().filter_map(|number| servers.get(*number)).collect();
     switches(name, &all, &mut settings, notes);
+    // nginx reads `http2` of the default server; without it, clients may speak what Weir can.
+    if scope.arg("http2").eq_ignore_ascii_case("off") {
+        settings.flag("http2", false);
+    }
     let tls = socket.is_tls.then(|| listener_tls(socket, scope, servers, document, notes));
     Listener {
         name: name.to_owned(),

@@ -35,6 +35,30 @@ fn what_is_accepted_though_it_breaks_rules() {
     ]);
 }
 
+#[test]
+fn http2_is_off_where_the_source_rules_it_out() {
+    for (directives, part) in [
+        ("listen 80; return 200;", "!http2"),
+        ("listen 80; http2 on; return 200;", "!http2"),
+        ("listen 80; http2 off; return 200;", "http2 = false"),
+    ] {
+        assert_servers(&[(directives, &[part], &[])]);
+    }
+    for (bind, part) in [
+        ("", "!http2"),
+        ("alpn h2,http/1.1", "!http2"),
+        ("proto h2", "!http2"),
+        ("alpn http/1.1", "http2 = false"),
+        ("proto h1", "http2 = false"),
+        ("no-alpn", "http2 = false"),
+    ] {
+        let text = format!(
+            "defaults\n mode http\nfrontend a\n bind :80 {bind}\n default_backend b\nbackend b\n server s 127.0.0.1:1\n"
+        );
+        assert_all(Kind::Haproxy, &[(&text, &[part], &[])]);
+    }
+}
+
 /// A listener gets the settings that all its servers turn on; the importer reports a server or location that differs.
 #[test]
 fn switches_of_nginx_are_listeners_keys() {
