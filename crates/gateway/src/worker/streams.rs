@@ -319,6 +319,10 @@ impl<N: Net> Worker<N> {
             self.close(id);
             return true;
         }
+        // The connection has room again for output that it could not take before.
+        if h2.flush(&mut client.transport, &mut self.core.wire) {
+            client.touch(id, &mut self.core.touched.clients);
+        }
         self.watch_streams(id);
         for no in &touched {
             self.time_stream(Leg { client: id, stream: Some(*no) });

@@ -19,6 +19,8 @@ pub(crate) struct H2 {
     streams: Vec<Stream>,
     /// The stream to which the next turn of output belongs.
     next: usize,
+    /// The number of streams with stored output.
+    waiting: usize,
     /// Streams whose exchanges may go on, or whose deadlines may have changed, in this turn.
     touched: Vec<StreamNo>,
     /// Parts of bodies that had to wait for a window, since the last count.
@@ -39,6 +41,7 @@ impl H2 {
             connection: Connection::new(Role::Server, config),
             streams: Vec::new(),
             next: 0,
+            waiting: 0,
             touched: Vec::new(),
             window_waits: 0,
         }
@@ -164,6 +167,7 @@ impl H2 {
     pub(crate) fn abort(&mut self, no: StreamNo, code: ErrorCode) {
         let Some(index) = self.index(no) else { return };
         let stream = self.streams.remove(index);
+        self.waiting -= usize::from(stream.pending() > 0);
         self.connection.credit(no, stream.uncredited());
         self.connection.reset(no, code);
         self.connection.release(no);

@@ -54,6 +54,7 @@ impl H2 {
             self.window_waits += u64::from(taken < data.len());
         }
         if taken < data.len() {
+            self.waiting += usize::from(stream.out.is_empty());
             stream.out.extend_from_slice(&data[taken..]);
         }
         if end {
@@ -92,7 +93,7 @@ impl H2 {
     /// stream has sent any.
     pub(crate) fn flush<S: Socket>(&mut self, transport: &mut Transport<S>, wire: &mut Wire) -> bool {
         let (mut has_sent, mut idle) = (false, 0);
-        while idle < self.streams.len() && transport.pending() < MAX_PENDING {
+        while self.waiting > 0 && idle < self.streams.len() && transport.pending() < MAX_PENDING {
             if self.next >= self.streams.len() {
                 self.next = 0;
             }
@@ -120,12 +121,16 @@ impl H2 {
         let Ok(taken) = self.connection.data(stream.no, &stream.out[..some], end, out) else {
             stream.out = Vec::new();
             stream.end = End::Sent;
+            self.waiting -= 1;
             return true;
         };
         stream.sent += taken as u64;
         stream.moved |= taken > 0;
         match taken == stream.out.len() {
-            true => stream.out = Vec::new(),
+            true => {
+                stream.out = Vec::new();
+                self.waiting -= 1;
+            }
             false => drop(stream.out.drain(..taken)),
         }
         if end && stream.out.is_empty() {
