@@ -50,7 +50,7 @@ fn a_site_and_its_api() {
             "path = \"/api\"\nredirect = { to = \"/api/\", status = 301 }",
             "request_headers.set = { Host = \"{upstream}\" }",
             "eject.failures = 2\neject.for = \"5s\"\npool.max_idle = 16",
-            "format = \"{client} \\\"{method} {target} HTTP/1.1\\\" {status} {total_ms}s\"",
+            "format = \"{client} \\\"{method} {target} {protocol}\\\" {status} {total_ms}s\"",
         ],
     );
 }

@@ -29,6 +29,7 @@ pub(crate) enum LogVariable {
     Method,
     Host,
     Target,
+    Protocol,
     Status,
     Reason,
     Received,
@@ -50,7 +51,7 @@ pub(crate) enum LogVariable {
 }
 
 /// The variables by name, in the order of error messages.
-const VARIABLES: [(&str, LogVariable); 25] = [
+const VARIABLES: [(&str, LogVariable); 26] = [
     ("time", LogVariable::Time),
     ("client", LogVariable::Client),
     ("client_port", LogVariable::ClientPort),
@@ -58,6 +59,7 @@ const VARIABLES: [(&str, LogVariable); 25] = [
     ("method", LogVariable::Method),
     ("host", LogVariable::Host),
     ("target", LogVariable::Target),
+    ("protocol", LogVariable::Protocol),
     ("status", LogVariable::Status),
     ("reason", LogVariable::Reason),
     ("received", LogVariable::Received),

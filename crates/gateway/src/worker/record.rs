@@ -8,6 +8,7 @@ use crate::observe::access::{Entry, Line};
 use crate::reason::Reason;
 use crate::upstream::{Server, Service, Upstream};
 use std::borrow::Cow;
+use weir_http1::Version;
 use weir_reactor::Net;
 
 /// The head of a request without an exchange.
@@ -64,6 +65,7 @@ impl<N: Net> Worker<N> {
             entry,
             client: client.client_address,
             listener: &client.frontend.name,
+            protocol: protocol(exchange.stream.is_some(), exchange.version),
             tls: client.transport.facts(),
             status,
             reason: reason.map(Reason::as_str),
@@ -112,14 +114,16 @@ impl<N: Net> Worker<N> {
         let now = self.core.net.now();
         self.core.counters.response(status, std::time::Duration::ZERO);
         let (Some(access), Some(client)) = (&mut self.core.access, self.clients.present(id)) else { return };
-        let entry = match head {
-            Head::Parsed(buf) => Entry::of(&self.core.request, buf),
-            Head::Fragment(bytes) => Entry::of_fragment(bytes),
+        let request = &self.core.request;
+        let (entry, protocol) = match head {
+            Head::Parsed(buf) => (Entry::of(request, buf), protocol(client.h2.is_some(), request.version)),
+            Head::Fragment(bytes) => (Entry::of_fragment(bytes), ""),
         };
         let line = Line {
             entry: &entry,
             client: client.client_address,
             listener: &client.frontend.name,
+            protocol,
             tls: client.transport.facts(),
             status,
             reason: reason.map(Reason::as_str),
@@ -132,6 +136,15 @@ impl<N: Net> Worker<N> {
             now,
         };
         access.record(&line, now);
+    }
+}
+
+/// The protocol of a request. A request of HTTP/2 has the version whose rules apply to its fields.
+fn protocol(is_http2: bool, version: Version) -> &'static str {
+    match (is_http2, version) {
+        (true, _) => "HTTP/2.0",
+        (false, Version::Http11) => "HTTP/1.1",
+        (false, Version::Http10) => "HTTP/1.0",
     }
 }
 

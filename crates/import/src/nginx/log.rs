@@ -53,7 +53,7 @@ pub(super) fn access(http: &Scope<'_>, servers: &[Scope<'_>], document: &mut Doc
 }
 
 const COMBINED: &str =
-    "{client} - - [{time}] \"{method} {target} HTTP/1.1\" {status} {sent} \"{referer}\" \"{user_agent}\"";
+    "{client} - - [{time}] \"{method} {target} {protocol}\" {status} {sent} \"{referer}\" \"{user_agent}\"";
 
 fn template(text: &str, format: &Directive, notes: &mut Notes) -> String {
     let mut out = String::new();
@@ -89,10 +89,10 @@ fn variable(name: &str) -> Option<&'static str> {
         // Weir authenticates no users, and logs the forwarded client address as the client.
         "remote_user" | "http_x_forwarded_for" => "-",
         "time_local" | "time_iso8601" | "msec" => "{time}",
-        "request" => "{method} {target} HTTP/1.1",
+        "request" => "{method} {target} {protocol}",
         "request_method" => "{method}",
         "request_uri" | "uri" => "{target}",
-        "server_protocol" => "HTTP/1.1",
+        "server_protocol" => "{protocol}",
         "status" | "upstream_status" => "{status}",
         "body_bytes_sent" | "bytes_sent" => "{sent}",
         "request_length" => "{received}",

@@ -25,6 +25,8 @@ pub(crate) struct Line<'a> {
     pub entry: &'a Entry,
     pub client: Option<SocketAddr>,
     pub listener: &'a str,
+    /// `HTTP/1.1`, for example; empty if the request's version is unknown.
+    pub protocol: &'static str,
     /// The result of the client's TLS handshake.
     pub tls: Option<&'a Facts>,
     /// The status of the response; 0 if the client got none.

@@ -21,6 +21,9 @@ pub(super) fn write(line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
             object.text(name, value);
         }
     }
+    if !line.protocol.is_empty() {
+        object.text("protocol", line.protocol);
+    }
     object.number("status", u64::from(line.status));
     if let Some(reason) = line.reason {
         object.text("reason", reason);

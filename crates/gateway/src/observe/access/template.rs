@@ -29,6 +29,7 @@ fn write_variable(variable: LogVariable, line: &Line<'_>, clock: &mut Clock, out
         LogVariable::Method => put(Some(line.entry.method()), out),
         LogVariable::Host => put(Some(line.entry.host()), out),
         LogVariable::Target => put(Some(line.entry.target()), out),
+        LogVariable::Protocol => put(Some(line.protocol), out),
         LogVariable::Status => number(line.status.into(), out),
         LogVariable::Reason => put(line.reason, out),
         LogVariable::Received => number(line.received, out),
