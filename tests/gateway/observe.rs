@@ -221,6 +221,7 @@ fn tls_is_in_the_log() {
     let mut client = Client::connect(weir.address(), Some(certificates.session()));
     assert_eq!(client.ask("GET / HTTP/1.1\r\nHost: h\r\n\r\n").status, 200);
     let line: Value = serde_json::from_str(&lines(&file, 1)[0]).unwrap();
+    assert_eq!(line["protocol"], "HTTP/1.1");
     assert_eq!((&line["tls_version"], &line["tls_handshake"]), (&Value::from("1.3"), &Value::from("full")));
 }
 
