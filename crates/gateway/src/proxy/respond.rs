@@ -1,7 +1,6 @@
 //! Responses, from the server to the client.
 
 use super::Flow;
-use crate::downstream::H2;
 use crate::exchange::{Body, Event, Head, HeadStep, Outcome, ResponseHalf};
 use crate::heads::rewrite::{self, Connection, Cookie, ResponseEdits};
 use crate::heads::writer::FieldBlock;
@@ -15,7 +14,7 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
 use weir_http1::{BodyError, Framing, Mended, Parse, ResponseError, ResponseHead, Rules};
-use weir_http2::{ErrorCode, Part, StreamNo};
+use weir_http2::{ErrorCode, Part};
 use weir_reactor::Net;
 use weir_transport::{End, Fault};
 
@@ -171,15 +170,14 @@ impl<N: Net> Flow<'_, N> {
         let edits = exchange.plan.response_edits(exchange.route);
         match step {
             HeadStep::Skip => {}
-            HeadStep::Interim => match &mut client.h2 {
-                None => rewrite::interim(buf, head, via, edits, client.transport.stage(&mut core.wire)),
-                Some(h2) => {
-                    let to = StreamHead { stream: exchange.stream, part: Part::Interim };
+            HeadStep::Interim => match (exchange.stream, &mut client.h2) {
+                (Some(no), Some(h2)) => {
                     let out = client.transport.stage(&mut core.wire);
-                    to.write(h2, &mut core.lines, out, |block| {
-                        rewrite::interim(buf, head, via, edits, block)
-                    });
+                    let write =
+                        |block: &mut FieldBlock<'_, '_>| rewrite::interim(buf, head, via, edits, block);
+                    h2.head(no, Part::Interim, write, &mut core.lines, out);
                 }
+                _ => rewrite::interim(buf, head, via, edits, client.transport.stage(&mut core.wire)),
             },
             HeadStep::Switch => {
                 rewrite::switching(buf, head, via, edits, client.transport.stage(&mut core.wire));
@@ -206,17 +204,16 @@ impl<N: Net> Flow<'_, N> {
                 let trailers = exchange.accepts_trailers && has_trailers;
                 let date = core.date.line(core.net.now());
                 let changes = ResponseEdits { framing, trailers, connection, edits, cookie, date, via };
-                match &mut client.h2 {
-                    None => rewrite::response(buf, head, changes, client.transport.stage(&mut core.wire)),
-                    Some(h2) => {
+                match (exchange.stream, &mut client.h2) {
+                    (Some(no), Some(h2)) => {
+                        let changes = ResponseEdits { connection: Connection::Persists, ..changes };
                         let part = Part::Head { end: exchange.response.is_complete() };
-                        let to = StreamHead { stream: exchange.stream, part };
                         let out = client.transport.stage(&mut core.wire);
-                        to.write(h2, &mut core.lines, out, |block| {
-                            let changes = ResponseEdits { connection: Connection::Persists, ..changes };
-                            rewrite::response(buf, head, changes, block);
-                        });
+                        let write =
+                            |block: &mut FieldBlock<'_, '_>| rewrite::response(buf, head, changes, block);
+                        h2.head(no, part, write, &mut core.lines, out);
                     }
+                    _ => rewrite::response(buf, head, changes, client.transport.stage(&mut core.wire)),
                 }
             }
             HeadStep::End(reason) => return ControlFlow::Break(Next::End(reason)),
@@ -225,7 +222,6 @@ impl<N: Net> Flow<'_, N> {
     }
 
     /// Forwards a part of the body to the client's stream; returns its length. Errors: invalid framing.
-    #[inline(never)]
     fn pass_to_stream(&mut self, input: &[u8]) -> Result<usize, BodyError> {
         let Self { exchange, client, core, .. } = self;
         let (ResponseHalf::Forwarding { body, .. }, Some(no), Some(h2)) =
@@ -322,28 +318,6 @@ impl<N: Net> Flow<'_, N> {
             service: exchange.service,
             status: exchange.status,
             stray,
-        }
-    }
-}
-
-/// The place of a head among a client's streams.
-struct StreamHead {
-    stream: Option<StreamNo>,
-    part: Part,
-}
-
-impl StreamHead {
-    /// Writes the head. Out of line, so that HTTP/1.1 does not pay for it.
-    #[inline(never)]
-    fn write(
-        self,
-        h2: &mut H2,
-        lines: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-        write: impl FnOnce(&mut FieldBlock<'_, '_>),
-    ) {
-        if let Some(no) = self.stream {
-            h2.head(no, self.part, write, lines, out);
         }
     }
 }
