@@ -225,11 +225,15 @@ impl<S: Socket> Client<S> {
     pub(crate) fn pending(&self, stream: Option<StreamNo>) -> usize {
         match stream {
             None => self.transport.pending(),
-            Some(no) => {
-                let stream = self.h2.as_ref().and_then(|h2| h2.get(no));
-                stream.map_or(0, |stream| stream.pending() + self.transport.pending())
-            }
+            Some(no) => self.pending_of(no),
         }
+    }
+
+    // Out of line, as are the other parts for streams: HTTP/1.1 must not pay for them.
+    #[inline(never)]
+    fn pending_of(&self, no: StreamNo) -> usize {
+        let stream = self.h2.as_ref().and_then(|h2| h2.get(no));
+        stream.map_or(0, |stream| stream.pending() + self.transport.pending())
     }
 
     /// Bytes of responses that the client has taken: from the connection, or for this stream. Rates are derived from
@@ -244,10 +248,17 @@ impl<S: Socket> Client<S> {
     /// As [`Self::touch`], and marks the stream of this leg.
     #[inline]
     pub(crate) fn touch_leg(&mut self, leg: Leg, touched: &mut Vec<ClientId>) {
-        if let (Some(no), Some(h2)) = (leg.stream, &mut self.h2) {
-            h2.touch(no);
+        if let Some(no) = leg.stream {
+            self.touch_stream(no);
         }
         self.touch(leg.client, touched);
+    }
+
+    #[inline(never)]
+    fn touch_stream(&mut self, no: StreamNo) {
+        if let Some(h2) = &mut self.h2 {
+            h2.touch(no);
+        }
     }
 
     /// Closes our side after all output. Errors: the connection failed.

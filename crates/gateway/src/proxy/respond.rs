@@ -222,6 +222,7 @@ impl<N: Net> Flow<'_, N> {
     }
 
     /// Forwards a part of the body to the client's stream; returns its length. Errors: invalid framing.
+    #[inline(never)]
     fn pass_to_stream(&mut self, input: &[u8]) -> Result<usize, BodyError> {
         let Self { exchange, client, core, .. } = self;
         let (ResponseHalf::Forwarding { body, .. }, Some(no), Some(h2)) =

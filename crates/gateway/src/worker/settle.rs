@@ -72,7 +72,10 @@ impl<N: Net> Worker<N> {
                 self.settle_tunnel(tunnel);
                 return false;
             }
-            Phase::Streams => return self.settle_streams(id),
+            Phase::Streams => {
+                self.settle_streams(id);
+                return false;
+            }
             _ => {}
         }
         if let Err(fault) = client.transport.commit(&mut self.core.wire) {
@@ -98,8 +101,9 @@ impl<N: Net> Worker<N> {
         // The end of its server's connection may have ended it.
         let Some(client) = self.clients.get_mut(id) else { return };
         if client.phase == Phase::Streams {
-            return self.settle_held(id);
+            self.settle_held(id);
         }
+        let Some(client) = self.clients.get_mut(id) else { return };
         let exchange_id = client.exchange();
         let exchange = exchange_id.and_then(|exchange| self.exchanges.get(exchange));
         let tunnel = match client.phase {
@@ -117,16 +121,10 @@ impl<N: Net> Worker<N> {
         };
         let watched = watch_client(id, client, tunnel, upward, &mut self.core);
         self.watched(id, watched);
-        if let Some(exchange) = exchange_id {
-            self.time_exchange(exchange);
+        match exchange_id {
+            Some(exchange) => self.time_exchange(exchange),
+            None => self.time_streams(id),
         }
-    }
-
-    /// Updates interest and deadline of a client's connection of streams.
-    pub(super) fn watch_streams(&mut self, id: ClientId) {
-        let Some(client) = self.clients.present_mut(id) else { return };
-        let watched = watch_client(id, client, None, Upward::Complete, &mut self.core);
-        self.watched(id, watched);
     }
 
     fn watched(&mut self, id: ClientId, watched: Watched) {

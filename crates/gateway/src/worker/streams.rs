@@ -291,18 +291,19 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The end of a turn for a client: sends what its streams have, and updates interest and deadlines. Returns `false`
-    /// if a stream's input waits for its server's connection to take more.
-    pub(super) fn settle_streams(&mut self, id: ClientId) -> bool {
-        let Some(client) = self.clients.get_mut(id) else { return true };
-        let Some(h2) = &mut client.h2 else { return true };
+    /// The end of a turn for a client: sends what its streams have.
+    #[inline(never)]
+    pub(super) fn settle_streams(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(h2) = &mut client.h2 else { return };
         h2.flush(&mut client.transport, &mut self.core.wire);
         let touched = h2.take_touched();
         for no in &touched {
             self.settle_stream(Leg { client: id, stream: Some(*no) });
         }
-        let Some(client) = self.clients.get_mut(id) else { return true };
-        let (Phase::Streams, Some(h2)) = (client.phase, &mut client.h2) else { return true };
+        let Some(client) = self.clients.get_mut(id) else { return };
+        let (Phase::Streams, Some(h2)) = (client.phase, &mut client.h2) else { return };
+        h2.settled(touched);
         let drains = self.core.drain.is_on();
         if drains {
             h2.connection.go_away();
@@ -312,36 +313,42 @@ impl<N: Net> Worker<N> {
         self.core.counters.http2_window_waits += h2.take_window_waits();
         self.core.counters.http2_writes += u64::from(client.transport.staged() > 0);
         if let Err(fault) = client.transport.commit(&mut self.core.wire) {
-            self.lose_client(id, fault);
-            return true;
+            return self.lose_client(id, fault);
         }
         if is_drained {
-            self.close(id);
-            return true;
+            return self.close(id);
         }
         // The connection has room again for output that it could not take before.
         if h2.flush(&mut client.transport, &mut self.core.wire) {
             client.touch(id, &mut self.core.touched.clients);
         }
-        self.watch_streams(id);
-        for no in &touched {
-            self.time_stream(Leg { client: id, stream: Some(*no) });
-        }
-        self.h2_of(id).is_none_or(|h2| {
-            h2.give_back_touched(touched);
-            !h2.holds_input()
-        })
     }
 
-    /// As [`Self::settle_streams`], after servers' connections have taken what they could.
+    /// Forwards held input to servers' connections that have sent what they had.
+    #[inline(never)]
     pub(super) fn settle_held(&mut self, id: ClientId) {
         let Some(h2) = self.h2_of(id) else { return };
+        if !h2.holds_input() {
+            return;
+        }
         let before = h2.held();
         for no in h2.holding() {
             self.pass_held(Leg { client: id, stream: Some(no) });
         }
         if self.h2_of(id).is_some_and(|h2| h2.held() < before) {
             self.touch_client(id);
+        }
+    }
+
+    /// Updates the deadlines of exchanges whose streams this turn has touched.
+    #[inline(never)]
+    pub(super) fn time_streams(&mut self, id: ClientId) {
+        let Some(touched) = self.h2_of(id).map(H2::take_settled) else { return };
+        for no in &touched {
+            self.time_stream(Leg { client: id, stream: Some(*no) });
+        }
+        if let Some(h2) = self.h2_of(id) {
+            h2.give_back_touched(touched);
         }
     }
 

@@ -23,6 +23,8 @@ pub(crate) struct H2 {
     waiting: usize,
     /// Streams whose exchanges may go on, or whose deadlines may have changed, in this turn.
     touched: Vec<StreamNo>,
+    /// Those of them whose deadlines are to be updated once the connection has sent its output.
+    settled: Vec<StreamNo>,
     /// Parts of bodies that had to wait for a window, since the last count.
     window_waits: u64,
 }
@@ -43,6 +45,7 @@ impl H2 {
             next: 0,
             waiting: 0,
             touched: Vec::new(),
+            settled: Vec::new(),
             window_waits: 0,
         }
     }
@@ -140,7 +143,20 @@ impl H2 {
         touched
     }
 
-    /// Returns the storage of [`Self::take_touched`].
+    /// Marks streams that were touched: their deadlines are to be updated.
+    pub(crate) fn settled(&mut self, touched: Vec<StreamNo>) {
+        match self.settled.is_empty() {
+            true => self.settled = touched,
+            false => self.settled.extend(touched),
+        }
+    }
+
+    /// Takes the streams whose deadlines are to be updated.
+    pub(crate) fn take_settled(&mut self) -> Vec<StreamNo> {
+        std::mem::take(&mut self.settled)
+    }
+
+    /// Returns the storage of [`Self::take_settled`].
     pub(crate) fn give_back_touched(&mut self, mut touched: Vec<StreamNo>) {
         if self.touched.is_empty() {
             touched.clear();
