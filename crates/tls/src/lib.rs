@@ -36,6 +36,7 @@ mod server;
 mod server_sessions;
 mod session;
 mod signature;
+mod ticket_keys;
 mod ticket_secrets;
 mod tickets;
 mod unbuffered;

@@ -19,8 +19,9 @@ use crate::names::joined;
 use crate::pem::File;
 use crate::resolver::Resolver;
 use crate::server_sessions::{self, SessionStore};
+use crate::ticket_keys::{self, KeySpace};
 use crate::ticket_secrets::TicketSecrets;
-use crate::tickets::{self, CoreTickets, KeySpace, TicketCounts};
+use crate::tickets::{CoreTickets, TicketCounts};
 use crate::{
     Group, Identity, OfferError, Presented, Revocation, Session, SettingsError, Suite, SystemTime,
     TimeProvider, Version, unbuffered,
@@ -109,7 +110,7 @@ impl ServerSettings {
     /// The default of [`ServerSettings::tickets`].
     pub const TICKETS: u32 = 1;
     /// The default of [`ServerSettings::ticket_lifetime`].
-    pub const TICKET_LIFETIME: Duration = tickets::LIFETIME;
+    pub const TICKET_LIFETIME: Duration = ticket_keys::LIFETIME;
     /// The valid values of [`ServerSettings::ticket_lifetime`]. With less than a minute, hardly any client returns in time.
     pub const TICKET_LIFETIMES: RangeInclusive<Duration> =
         Duration::from_secs(60)..=Duration::from_secs(84 * 3600);

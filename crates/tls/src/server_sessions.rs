@@ -127,7 +127,7 @@ mod tests {
     use crate::SystemTime;
 
     fn store() -> SessionStore {
-        SessionStore::new(SESSIONS, crate::tickets::LIFETIME, Arc::new(SystemTime))
+        SessionStore::new(SESSIONS, crate::ticket_keys::LIFETIME, Arc::new(SystemTime))
     }
 
     fn id(number: u32) -> Vec<u8> {
