@@ -11,6 +11,9 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 use weir_tls::issue::{Authority, Issued, KeyKind};
 
+/// The time of each load, unless a test needs more.
+pub(super) const WINDOW: &str = "500ms";
+
 /// The language of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
@@ -87,13 +90,18 @@ impl Service {
 
     /// The advice on it, as JSON.
     pub(super) fn advice(&self, path: &str, flags: &[&str]) -> Value {
-        advice(&format!("{}{path}", self.url), &self.ca, flags)
+        self.advice_within(WINDOW, path, flags)
+    }
+
+    /// The same, with loads of this time.
+    pub(super) fn advice_within(&self, window: &str, path: &str, flags: &[&str]) -> Value {
+        advice(&format!("{}{path}", self.url), &self.ca, window, flags)
     }
 }
 
-/// The advice on a URL, as JSON.
-pub(super) fn advice(url: &str, ca: &Path, flags: &[&str]) -> Value {
-    let own = ["advise", url, "--cacert", ca.to_str().unwrap(), "-d", "500ms", "--json", "-"];
+/// The advice on a URL with loads of this time, as JSON.
+pub(super) fn advice(url: &str, ca: &Path, window: &str, flags: &[&str]) -> Value {
+    let own = ["advise", url, "--cacert", ca.to_str().unwrap(), "-d", window, "--json", "-"];
     // It waits for an idle connection and for `perf`, so it has no deadline here: on a busy machine that takes long.
     let weir = Command::new(env!("CARGO_BIN_EXE_weir")).args(own).args(flags).output().unwrap();
     assert_eq!(weir.status.code(), Some(0), "{url}: {}", String::from_utf8_lossy(&weir.stderr));

@@ -2,9 +2,10 @@
 //! rejected with the reason, and exit codes match the outcome.
 //!
 //! One tiny experiment provides the files; the observations of its runs are then rewritten, so that no test here
-//! depends on the machine's load. That of two levels runs its own.
+//! depends on the machine's load. Those of two levels and of a study are run.
 
 mod commands;
 mod formats;
 mod levels;
 mod stored;
+mod studies;

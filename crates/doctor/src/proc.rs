@@ -73,8 +73,23 @@ fn numbers(directory: &str) -> impl Iterator<Item = u32> + use<> {
 
 /// The CPU time of a thread, to the nanosecond; `None` if it does not exist.
 pub fn thread_cpu(pid: u32, tid: u32) -> Option<Duration> {
-    let times = text(&format!("{pid}/task/{tid}/schedstat"))?;
-    Some(Duration::from_nanos(times.split(' ').next()?.parse().ok()?))
+    thread_times(pid, tid).map(|times| times.cpu)
+}
+
+/// A thread's time on a core and on the queue for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadTimes {
+    /// Its CPU time, to the nanosecond.
+    pub cpu: Duration,
+    /// The time for which it was ready to run and had no core; 0 if the kernel does not count it.
+    pub queued: Duration,
+}
+
+/// Both of a thread; `None` if it does not exist.
+pub fn thread_times(pid: u32, tid: u32) -> Option<ThreadTimes> {
+    let text = text(&format!("{pid}/task/{tid}/schedstat"))?;
+    let mut times = text.split(' ').map(|time| time.parse().map(Duration::from_nanos));
+    Some(ThreadTimes { cpu: times.next()?.ok()?, queued: times.next()?.ok()? })
 }
 
 /// The CPU time of the calling thread.
@@ -129,8 +144,8 @@ mod tests {
         let (before, now) = (own_thread_cpu(), std::hint::black_box(own_thread_cpu()));
         assert!(before <= now && now > Duration::ZERO);
         let tid = text("thread-self/status").and_then(|status| field(&status, "Pid")?.parse().ok()).unwrap();
-        assert!(thread_cpu(pid, tid) > Some(Duration::ZERO));
-        assert_eq!((thread_cpu(pid, u32::MAX), Stat::of(u32::MAX)), (None, None));
+        assert!(thread_times(pid, tid).unwrap().cpu > Duration::ZERO);
+        assert_eq!((thread_times(pid, u32::MAX), Stat::of(u32::MAX)), (None, None));
     }
 
     #[test]

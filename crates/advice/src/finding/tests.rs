@@ -39,6 +39,7 @@ fn well() -> Facts {
         ("http.response_ms", 9.0),
         ("load.slowdown", 6.0),
         ("load.busiest_worker", 0.5),
+        ("load.queued", 0.1),
         ("upstream.open", 8.0),
         ("upstream.connections_per_handshake", 0.0),
         ("accepted.connections", 4.0),
@@ -170,9 +171,15 @@ fn each_fault_is_found_first() {
 }
 
 #[test]
-fn a_small_pool_is_no_fault_of_a_service_that_is_busy_or_quick() {
+fn a_small_pool_is_no_fault_of_a_service_that_is_busy_quick_or_without_a_core() {
     let small = ("upstream.open", Value::from(1.0));
-    for well in [("load.slowdown", 1.2), ("load.busiest_worker", 0.95), ("http.response_ms", 0.2)] {
+    let others = [
+        ("load.slowdown", 1.2),
+        ("load.busiest_worker", 0.95),
+        ("load.queued", 0.6),
+        ("http.response_ms", 0.2),
+    ];
+    for well in others {
         assert_eq!(with(&[small.clone(), (well.0, Value::from(well.1))]), [""; 0], "{well:?}");
     }
 }

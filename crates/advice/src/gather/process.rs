@@ -133,6 +133,7 @@ impl Facts {
             self.add("process.cpu_cores", used.cores(), &source);
         } else {
             self.add("load.busiest_worker", used.busiest_thread(), &source);
+            self.add("load.queued", used.most_queued(), &source);
         }
     }
 

@@ -244,9 +244,11 @@ impl Watched {
 
     /// The processes' new sockets, without the accepted ones.
     fn new_sockets(&self) -> u64 {
-        let Upstream { own, own_before, .. } = &self.upstream;
+        let Upstream { own, own_before, accepted, .. } = &self.upstream;
         let new = own.difference(own_before).count() as u64;
-        if self.has_other_clients { 0 } else { new.saturating_sub(self.accepted) }
+        // Behind a proxy, the process accepts more connections than this program opens.
+        let accepted = accepted.count().unwrap_or(0).max(self.accepted);
+        if self.has_other_clients { 0 } else { new.saturating_sub(accepted) }
     }
 }
 
@@ -398,6 +400,18 @@ mod tests {
         upstream.own.extend(100..117);
         upstream.look_at(&[socket_of("a:1", "0:0", 1), socket_of("a:70", "u:2", 100)], &[1, 100].into());
         assert_eq!(per_request(upstream, 0), Some(1.6));
+    }
+
+    /// Regression test: a service was said to open connections to an upstream that it did not have. A proxy in front
+    /// of it opened them to the service.
+    #[test]
+    fn accepted_sockets_are_not_the_processes_own_connections() {
+        let mut upstream = Upstream::watch(&[]);
+        upstream.own.extend(100..160);
+        upstream.look_at(&[socket_of("a:1", "0:0", 1), socket_of("a:1", "c:9", 100)], &[1, 100].into());
+        let ended = (10..69).map(|port| ("a:1".to_owned(), format!("c:{port}"))).collect();
+        upstream.accepted.end(&ended, &BTreeSet::new());
+        assert_eq!(per_request(upstream, 60), None);
     }
 
     #[test]

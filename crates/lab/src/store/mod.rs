@@ -27,12 +27,18 @@ pub struct Store {
 const DISTURBED: &str = "disturbed";
 
 impl Store {
-    /// Creates one. A directory that is not empty is rejected: results are never mixed.
-    pub fn create(directory: &Path) -> Result<Self, LabError> {
+    /// Rejects a directory that is not empty: results are never mixed.
+    pub fn check_vacant(directory: &Path) -> Result<(), LabError> {
         if fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some()) {
             let full = std::io::Error::new(std::io::ErrorKind::AlreadyExists, "the directory is not empty");
             return Err(LabError::file(directory, "cannot hold new results")(full));
         }
+        Ok(())
+    }
+
+    /// Creates one. Errors: it is not empty, or cannot be written.
+    pub fn create(directory: &Path) -> Result<Self, LabError> {
+        Self::check_vacant(directory)?;
         let store = Self { directory: directory.to_owned() };
         for name in ["runs", "settings"] {
             let path = directory.join(name);

@@ -5,6 +5,7 @@ use crate::outcome::{Failure, Outcome, say};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use weir_http::visible;
+use weir_lab::store::Store;
 use weir_lab::studies::{STUDIES, Study, chosen, keep, markdown, statements, terminal};
 use weir_lab::{LabError, RunOptions};
 use weir_reactor::limits;
@@ -57,6 +58,9 @@ struct RunArgs {
     /// Apply each experiment's [quick] table: indications
     #[arg(long)]
     quick: bool,
+    /// Store each experiment's result in DIR/EXPERIMENT [default: out/EXPERIMENT-YYYYMMDD-HHMMSS]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Install nothing; skip missing targets
     #[arg(long)]
     no_install: bool,
@@ -74,6 +78,7 @@ Examples:
   weir studies run S4 --quick       # outbound TLS in Node.js: some 15 minutes
   weir studies run S3 --quick       # HTTP pass-through: some 15 minutes, with a JDK 17 and Maven
   weir studies run S2               # full handshakes and AVX-512: hours
+  weir studies run S4 --quick --out out/S4    # out/S4/outbound, out/S4/outbound-settings
 
 Exit codes:
   0  measured, whatever the outcome
@@ -105,13 +110,17 @@ fn list(args: &ListArgs) -> Outcome {
 
 /// An experiment that cannot run does not stop the others.
 fn measure(args: &RunArgs) -> Outcome {
-    let RunArgs { study, quick, no_install } = args;
+    let RunArgs { study, quick, out, no_install } = args;
     // As `weir run`.
     limits::raise_open_files().map_err(Failure::run)?;
     let (mut results, mut failed) = (Vec::new(), Vec::new());
-    for name in study.experiments()? {
-        let install = Some(!no_install);
-        let options = RunOptions { file: name.into(), quick: *quick, install, ..RunOptions::default() };
+    let names = study.experiments()?;
+    let place = |name: &str| out.as_ref().map(|out| out.join(name));
+    // Before hours of measuring.
+    names.iter().filter_map(|name| place(name)).try_for_each(|place| Store::check_vacant(&place))?;
+    for name in names {
+        let (out, install) = (place(name), Some(!no_install));
+        let options = RunOptions { file: name.into(), out, quick: *quick, install, ..RunOptions::default() };
         match chosen(study, &options).and_then(|options| weir_lab::run(&options)) {
             Ok(outcome) => {
                 say(format!("== {name}\n{}\n", outcome.text))?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use weir_doctor::proc::{Stat, thread_cpu, threads};
+use weir_doctor::proc::{Stat, thread_times, threads};
 
 /// The CPU time of processes and threads from one instant to another, in seconds.
 #[derive(Clone, Debug)]
@@ -10,6 +10,8 @@ pub(crate) struct Activity {
     /// With threads that have ended.
     processes: BTreeMap<u32, f64>,
     threads: BTreeMap<u32, f64>,
+    /// The time for which threads were ready to run and had no core.
+    queued: BTreeMap<u32, f64>,
     at: Instant,
     time: Duration,
 }
@@ -18,18 +20,24 @@ impl Activity {
     /// The CPU time so far.
     pub(crate) fn begin(pids: &[u32]) -> Self {
         let process = |pid: &u32| Some((*pid, Stat::of(pid)?.cpu()?.as_secs_f64()));
-        let thread = |pid, tid| Some((tid, thread_cpu(pid, tid)?.as_secs_f64()));
         let processes = pids.iter().filter_map(process).collect();
         let all_threads = pids.iter().flat_map(|&pid| threads(pid).map(move |tid| (pid, tid)));
-        let threads = all_threads.filter_map(|(pid, tid)| thread(pid, tid)).collect();
-        Self { processes, threads, at: Instant::now(), time: Duration::ZERO }
+        let times = all_threads.filter_map(|(pid, tid)| Some((tid, thread_times(pid, tid)?)));
+        let both =
+            times.map(|(tid, times)| ((tid, times.cpu.as_secs_f64()), (tid, times.queued.as_secs_f64())));
+        let (threads, queued) = both.unzip();
+        Self { processes, threads, queued, at: Instant::now(), time: Duration::ZERO }
     }
 
     /// What was used since [`Activity::begin`].
     pub(crate) fn end(&self, pids: &[u32]) -> Self {
         let mut now = Self::begin(pids);
         now.time = self.at.elapsed();
-        for (all, before) in [(&mut now.processes, &self.processes), (&mut now.threads, &self.threads)] {
+        for (all, before) in [
+            (&mut now.processes, &self.processes),
+            (&mut now.threads, &self.threads),
+            (&mut now.queued, &self.queued),
+        ] {
             for (id, used) in all {
                 *used = (*used - before.get(id).copied().unwrap_or(0.0)).max(0.0);
             }
@@ -55,6 +63,11 @@ impl Activity {
     /// The busiest thread's share of a core.
     pub(crate) fn busiest_thread(&self) -> f64 {
         most(&self.threads) / self.seconds().max(1e-9)
+    }
+
+    /// The share of the time for which the thread that waited most for a core did so.
+    pub(crate) fn most_queued(&self) -> f64 {
+        most(&self.queued) / self.seconds().max(1e-9)
     }
 
     /// Threads that used at least this part of the busiest one's CPU.
@@ -86,11 +99,13 @@ mod tests {
         let activity = Activity {
             processes: [(1, 0.0), (2, 0.0001), (3, 1.0), (4, 0.9)].into(),
             threads: [(1, 0.0), (2, 0.0001), (3, 1.0), (5, 0.4), (6, 0.5)].into(),
+            queued: [(1, 0.1), (3, 0.5)].into(),
             at: Instant::now(),
             time: Duration::from_secs(2),
         };
         assert_eq!((activity.processes(0.1), activity.threads(0.1)), (2, 3));
         assert!((activity.busiest_thread() - 0.5).abs() < 1e-9, "{activity:?}");
+        assert!((activity.most_queued() - 0.25).abs() < 1e-9, "{activity:?}");
         assert!(activity.cores() > 0.9 && activity.cores() < 1.0, "{activity:?}");
     }
 
