@@ -10,15 +10,17 @@ use weir_report::export::{Table, markdown as tables};
 use weir_report::text::{NONE, flow, short};
 
 const INTRODUCTION: [&str; 4] = [
-    "Each statement of the studies with the claim that checks it, what was measured here, and the verdict. `weir studies \
-     --markdown docs/STUDIES.md` writes this page from the stored results in docs/studies.",
-    "A claim names cells of its experiment and the value expected there; most values are ratios of two cells. A verdict \
-     needs the whole interval: *confirmed* if it lies within the expected values in every cell, *contradicted* if it \
-     lies outside in one, *undecided* otherwise. *Indication* means fewer than ten blocks.",
+    "Weir started from four published studies. This page has each of their statements with the claim that checks it, the \
+     value measured here, and the verdict. `weir studies --markdown docs/STUDIES.md` writes this page from the stored verdicts \
+     in docs/studies.",
+    "A claim names an experiment, some of its cells, and the value expected there; most values are ratios of two cells. A \
+     verdict needs the whole interval: *confirmed* if it is within the expected values in every cell, *contradicted* if \
+     it is outside in one, *undecided* otherwise. *Indication* means fewer than ten blocks. *Reported* has the figures of the \
+     report that the claim was written from, and after *the original* those of the study itself.",
     "A sentence of direction (\"is faster\") has a one-sided claim, and the study's figure has one of its own (\"by a tenth\"). \
      Where subjects ran in duets, CPU time per request stands for rates, as the inverse.",
-    "To measure the statements of a study again: `weir studies run S4 --quick`; to store the verdicts of a result: `weir studies \
-     out/EXPERIMENT-.. --keep`.",
+    "To measure the statements of a study again: `weir studies run S4 --quick --out out/S4`; to store the verdicts of its \
+     results in docs/studies: `weir studies out/S4/outbound out/S4/outbound-settings --keep`.",
 ];
 
 /// The statements with their verdicts, within 100 columns.
