@@ -199,8 +199,9 @@ impl Watched {
     /// miss connections that are opened and closed between two of them, so the most of several counts is closest.
     fn per_request(&self) -> Option<(f64, u64)> {
         let Self { upstream, requests, counted, .. } = self;
-        // Fewer may be a pool that grows.
-        let beyond = |count: u64| if count > GROWTH as u64 { count } else { 0 };
+        // Fewer may be a pool that grows, and a fetch for each of a few client connections.
+        let few = GROWTH as u64 + self.accepted.min(GROWTH as u64);
+        let beyond = |count: u64| if count > few { count } else { 0 };
         // A busy machine may show no short-lived connection in the table, but its socket in the process's files.
         let has_upstream = !upstream.upstreams.is_empty() || beyond(self.new_sockets()) > 0;
         if !has_upstream || *requests == 0 {
@@ -367,7 +368,7 @@ mod tests {
     #[test]
     fn a_growing_pool_opens_no_connection_per_request() {
         let listener = socket_of("a:1", "0:0", 1);
-        for (connections, ratio) in [(1, 0.0), (7, 0.0), (8, 0.0), (9, 0.9), (20, 2.0)] {
+        for (connections, ratio) in [(1, 0.0), (7, 0.0), (8, 0.0), (9, 0.0), (10, 1.0), (20, 2.0)] {
             let mut upstream = Upstream::watch(&[]);
             let mut all = vec![listener.clone()];
             for port in 70..70 + connections {
@@ -375,6 +376,27 @@ mod tests {
                 upstream.look_at(&all, &(1..100).collect());
             }
             assert_eq!(per_request(upstream, 0), Some(ratio), "{connections}");
+        }
+    }
+
+    /// Regression test: a busy machine left 38 requests on eight client connections, and the service fetched an OCSP
+    /// response for each of these. It was advised to keep its connections alive for requests.
+    #[test]
+    fn a_fetch_for_each_client_connection_is_none_for_each_request() {
+        for (connections, accepted, ratio) in [(9, 8, 0.0), (16, 8, 0.0), (17, 8, 0.5), (34, 34, 1.0)] {
+            let mut upstream = Upstream::watch(&[]);
+            let sockets = (70..70 + connections).map(|port| socket_of(&format!("a:{port}"), "u:2", port));
+            let all: Vec<Socket> = [socket_of("a:1", "0:0", 1)].into_iter().chain(sockets).collect();
+            upstream.look_at(&all, &(1..200).collect());
+            let watched = Watched {
+                upstream,
+                requests: 34,
+                accepted,
+                counted: Counted::default(),
+                has_other_clients: false,
+            };
+            let found = watched.per_request().map(|(ratio, _)| ratio);
+            assert_eq!(found, Some(ratio), "{connections}");
         }
     }
 
@@ -391,7 +413,7 @@ mod tests {
 
     #[test]
     fn sockets_between_looks_at_the_table_count() {
-        for (sockets, ratio) in [(0, None), (9, None), (10, Some(0.9)), (17, Some(1.6))] {
+        for (sockets, ratio) in [(0, None), (9, None), (10, None), (11, Some(1.0)), (17, Some(1.6))] {
             let mut upstream = Upstream::watch(&[]);
             upstream.own.extend(100..100 + sockets);
             assert_eq!(per_request(upstream, 0), ratio, "{sockets}");
