@@ -6,8 +6,8 @@
 use super::faults::ALONE;
 use super::services::Language::{Go, GoUnoptimised, Java, Node, Python};
 use super::services::Presents::{Leaf, Nothing, Root, Rsa4096};
-use super::services::{Language, Presents, Service, WINDOW, advice, ids};
-use crate::common::{Certificates, Weir, origin, peer};
+use super::services::{Language, Presents, Service, WINDOW, advice, ids, output};
+use crate::common::{Certificates, origin, peer};
 use crate::servers::Server;
 use serde_json::Value;
 use std::process::{Child, Command, Stdio};
@@ -73,7 +73,7 @@ const OLD_LIBRARY: &str = "openssl-3.0";
 const AT_ONCE: usize = 2;
 
 /// The time of the loads, by attempt: a busy machine completes few requests in a short one.
-const WINDOWS: [&str; 4] = [WINDOW, "1s", "2s", "4s"];
+const WINDOWS: [&str; 5] = [WINDOW, "1s", "3s", "9s", "27s"];
 
 /// A service that waited longer for a core than this share of the time may not show its problem.
 const STARVED: f64 = 0.4;
@@ -99,9 +99,8 @@ fn a_proxy_that_closes_is_seen_under_the_services_own_load() {
     let needs_profile = peer("perf").is_some();
     let load = Load::start(&format!("http://{}/", nginx.address(false)));
     let advice = WINDOWS.into_iter().find_map(|window| {
-        let ended = Weir::run(&["advise", "--pid", &node.pid(), "-d", window, "--json", "-"]);
-        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-        let advice: Value = serde_json::from_str(&ended.stdout).unwrap();
+        let advice = output(&["--pid", &node.pid(), "-d", window, "--json", "-"]);
+        let advice: Value = serde_json::from_str(&advice).unwrap();
         let is_measured = !needs_profile || is_profiled(&advice);
         if !is_measured {
             println!("repeated: loads of {window}: {}", advice["notes"]);
@@ -127,14 +126,13 @@ fn the_text_begins_with_where_the_cpu_time_goes() {
     let _alone = ALONE.write().unwrap_or_else(PoisonError::into_inner);
     let Some(service) = Service::start(Node, "slow-json", Nothing, None) else { return };
     let text = WINDOWS.into_iter().find_map(|window| {
-        let ended = Weir::run(&["advise", &service.url, "--pid", &service.pid(), "-d", window]);
-        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-        assert!(ended.stdout.lines().all(|line| line.chars().count() <= 100), "{}", ended.stdout);
-        let is_measured = !["No profile", "too few samples"].iter().any(|words| ended.stdout.contains(words));
+        let text = output(&[&service.url, "--pid", &service.pid(), "-d", window]);
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        let is_measured = !["No profile", "too few samples"].iter().any(|words| text.contains(words));
         if !is_measured {
-            println!("repeated: loads of {window}: {}", ended.stdout);
+            println!("repeated: loads of {window}: {text}");
         }
-        is_measured.then_some(ended.stdout)
+        is_measured.then_some(text)
     });
     let text = text.expect("a profile with enough samples in one of the attempts");
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");

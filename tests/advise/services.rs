@@ -101,11 +101,16 @@ impl Service {
 
 /// The advice on a URL with loads of this time, as JSON.
 pub(super) fn advice(url: &str, ca: &Path, window: &str, flags: &[&str]) -> Value {
-    let own = ["advise", url, "--cacert", ca.to_str().unwrap(), "-d", window, "--json", "-"];
+    let own = [url, "--cacert", ca.to_str().unwrap(), "-d", window, "--json", "-"];
+    serde_json::from_str(&output(&[&own[..], flags].concat())).unwrap()
+}
+
+/// The output of `weir advise` with these arguments.
+pub(super) fn output(args: &[&str]) -> String {
     // It waits for an idle connection and for `perf`, so it has no deadline here: on a busy machine that takes long.
-    let weir = Command::new(env!("CARGO_BIN_EXE_weir")).args(own).args(flags).output().unwrap();
-    assert_eq!(weir.status.code(), Some(0), "{url}: {}", String::from_utf8_lossy(&weir.stderr));
-    serde_json::from_slice(&weir.stdout).unwrap()
+    let weir = Command::new(env!("CARGO_BIN_EXE_weir")).arg("advise").args(args).output().unwrap();
+    assert_eq!(weir.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&weir.stderr));
+    String::from_utf8(weir.stdout).unwrap()
 }
 
 impl Drop for Service {
