@@ -1,10 +1,17 @@
 //! One worker: its connections, its share of the schedule, its loop.
+//!
+//! The loop is the same for all versions of HTTP. How users take connections is not: see [`Protocol`].
 
+mod http1;
+mod protocol;
 mod users;
+
+pub(crate) use http1::Http1;
+pub(crate) use protocol::{Protocol, Turn};
 
 use crate::accounting::Edges;
 use crate::check::{ErrorClass, Wrong};
-use crate::connection::{Connection, Context};
+use crate::connection::Context;
 use crate::options::{Close, PerConnection};
 use crate::record::recorder::{Recorder, Window};
 use crate::record::seconds::Outbox;
@@ -18,11 +25,11 @@ use std::time::{Duration, Instant};
 use std::vec;
 use weir_reactor::{Events, Key, Reactor, Slab};
 use weir_stats::rng::Rng;
-use weir_tls::{Connector, PeerName};
+use weir_tls::{Connector, PeerName, Session};
 use weir_transport::Address;
 
-const CONNECTION: u8 = 1;
-const RESTING: u8 = 2;
+pub(crate) const CONNECTION: u8 = 1;
+pub(crate) const RESTING: u8 = 2;
 
 pub(crate) struct Policy {
     pub(crate) address: Address,
@@ -30,6 +37,10 @@ pub(crate) struct Policy {
     pub(crate) sources: Cycle<vec::IntoIter<IpAddr>>,
     pub(crate) tls: Option<(Connector, PeerName)>,
     pub(crate) connections: u32,
+    /// HTTP/2: streams per connection.
+    pub(crate) streams: u32,
+    /// HTTP/2: the receive window of a stream, in bytes.
+    pub(crate) stream_window: u32,
     pub(crate) per_connection: PerConnection,
     /// Percentage of new connections that resume.
     pub(crate) resume: f64,
@@ -47,43 +58,37 @@ pub(crate) struct Link<'a> {
     pub(crate) stop: &'a OnceLock<Instant>,
 }
 
-pub(crate) struct Worker<'a> {
-    reactor: Reactor,
-    policy: Policy,
-    context: Context<'a>,
+pub(crate) struct Worker<'a, P: Protocol = Http1> {
+    pub(crate) reactor: Reactor,
+    pub(crate) policy: Policy,
+    pub(crate) context: Context<'a, P>,
     edges: Edges<'a>,
-    link: Link<'a>,
-    connections: Slab<Connection>,
-    resting: Slab<Resting>,
-    /// Idle connections, the longest idle first: so all of them are used at any
-    /// rate, none times out at the server, and the load spreads over all server workers.
-    idle: VecDeque<Key>,
-    /// Connections that may be opened on demand (without keep-alive).
-    spare: u32,
+    pub(crate) link: Link<'a>,
+    pub(crate) connections: Slab<P::Connection>,
+    pub(crate) resting: Slab<Resting>,
+    /// The users of the connections.
+    pub(crate) http: P,
     /// Thinking users of a closed loop, by the instant of their next request: all think equally long,
     /// so they are sorted.
-    thinking: VecDeque<(Instant, User)>,
-    arrivals: Option<Arrivals>,
+    thinking: VecDeque<(Instant, P::User)>,
+    pub(crate) arrivals: Option<Arrivals>,
     window: Option<Window>,
-    stage: Stage,
+    pub(crate) stage: Stage,
     /// The next instant at which there is something to do without an event.
     wake: Instant,
     /// The end of the current second, and its number from the window's start.
     second: (Instant, i64),
     /// Requests in flight.
-    busy: u32,
+    pub(crate) busy: u32,
     /// Open connections, and their maximum so far.
-    standing: u32,
-    most_standing: u32,
-    /// Connections opening to get sessions, and how many more may open.
-    priming: u32,
-    to_prime: u32,
+    pub(crate) standing: u32,
+    pub(crate) most_standing: u32,
     /// Accumulates the share of connections that resume.
     resume_credit: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Stage {
+pub(crate) enum Stage {
     /// Connections open; the only requests are the first on each keep-alive connection.
     Opening,
     WarmUp,
@@ -92,25 +97,16 @@ enum Stage {
     Drain,
 }
 
-/// A user of a closed loop.
-#[derive(Clone, Copy, Debug)]
-enum User {
-    /// On an open connection.
-    Kept(Key),
-    /// On a connection yet to be opened.
-    New,
-}
-
 /// A failed connection, until it is retried.
 #[derive(Clone, Copy, Debug)]
-struct Resting {
-    failures: u32,
+pub(crate) struct Resting {
+    pub(crate) failures: u32,
 }
 
-impl<'a> Worker<'a> {
+impl<'a, P: Protocol> Worker<'a, P> {
     pub(crate) fn new(
         policy: Policy,
-        mut context: Context<'a>,
+        mut context: Context<'a, P>,
         edges: Edges<'a>,
         link: Link<'a>,
     ) -> io::Result<Self> {
@@ -126,8 +122,7 @@ impl<'a> Worker<'a> {
             link,
             connections: Slab::new(CONNECTION),
             resting: Slab::new(RESTING),
-            idle: VecDeque::new(),
-            spare: 0,
+            http: P::default(),
             thinking: VecDeque::new(),
             arrivals: None,
             window: None,
@@ -135,8 +130,6 @@ impl<'a> Worker<'a> {
             busy: 0,
             standing: 0,
             most_standing: 0,
-            priming: 0,
-            to_prime: 0,
             resume_credit: 0.0,
         })
     }
@@ -146,33 +139,16 @@ impl<'a> Worker<'a> {
     /// new connections resume, opens connections to get sessions. Polls `waits` every few
     /// milliseconds: whether the other workers are still opening.
     pub(crate) fn open(&mut self, mut waits: impl FnMut(bool) -> bool) -> io::Result<()> {
-        let keeps = self.policy.per_connection.keeps();
-        if keeps {
-            for _ in 0..self.policy.connections {
-                self.dial_stock(0);
-            }
-        } else {
-            self.spare = self.policy.connections;
-            if self.policy.resume > 0.0 {
-                self.to_prime = self.sessions_wanted();
-            }
-        }
+        P::start_opening(self);
         let mut events = Events::default();
-        // All are open and idle, or have failed once.
-        let settled = |worker: &Self| {
-            worker.idle.len() + worker.resting.len() + worker.spare as usize
-                >= worker.policy.connections as usize
-        };
-        let (mut first_uses, mut all) = (keeps, false);
+        let (mut first_uses, mut all) = (self.policy.per_connection.keeps(), false);
         while waits(all) {
-            if settled(self) && first_uses {
+            if P::is_settled(self) && first_uses {
                 first_uses = false;
-                for _ in 0..self.idle.len() {
-                    self.use_idle(self.context.now);
-                }
+                P::use_each(self);
             }
-            self.prime();
-            all |= settled(self) && !first_uses && self.priming == 0;
+            P::keep_opening(self);
+            all |= P::is_settled(self) && !first_uses && P::is_ready(self);
             self.turn(&mut events, Instant::now() + GLANCE)?;
         }
         Ok(())
@@ -218,20 +194,21 @@ impl<'a> Worker<'a> {
                 self.context.recorder.loop_lag.record(turn);
             }
         }
-        self.end_all();
+        P::end_all(&mut self);
         Ok((self.context.recorder, self.edges))
     }
 
     fn turn(&mut self, events: &mut Events, until: Instant) -> io::Result<()> {
+        P::flush(self);
         self.reactor.turn(events, Some(until))?;
         self.context.now = self.reactor.now();
         self.tick();
         for ready in events.ready() {
-            self.ready(ready);
+            P::ready(self, ready);
             self.tick();
         }
         for key in events.due() {
-            self.due(*key);
+            P::due(self, *key);
         }
         Ok(())
     }
@@ -277,6 +254,7 @@ impl<'a> Worker<'a> {
             self.see_arrivals(now);
             self.wake_users();
         }
+        P::tend(self);
         self.set_wake();
     }
 
@@ -338,15 +316,15 @@ impl<'a> Worker<'a> {
             }
             let Some(planned) = arrivals.see(until) else { return };
             self.context.recorder.arrival(planned, self.context.now);
-            self.send_waiting();
+            self.send_waiting(Turn::Now);
         }
     }
 
     /// Sends waiting arrivals while a connection is free. Called for every arrival and every connection that
     /// becomes free, so nothing waits while a connection is free.
-    fn send_waiting(&mut self) {
+    pub(crate) fn send_waiting(&mut self, turn: Turn) {
         while let Some(planned) = self.arrivals.as_mut().and_then(Arrivals::take) {
-            if !self.send(planned) {
+            if !P::send(self, planned, turn) {
                 if let Some(arrivals) = &mut self.arrivals {
                     arrivals.put_back(planned);
                 }
@@ -358,7 +336,65 @@ impl<'a> Worker<'a> {
             }
         }
     }
+
+    /// Starts every user of a closed loop: at once, or spread over the think time.
+    fn begin_users(&mut self) {
+        let users = P::take_users(self);
+        let step = self.policy.think / users.len().max(1) as u32;
+        for (number, user) in users.into_iter().enumerate() {
+            self.thinking.push_back((self.context.now + step * number as u32, user));
+        }
+        self.wake_users();
+        self.set_wake();
+    }
+
+    /// Starts the requests of users whose think time is over.
+    fn wake_users(&mut self) {
+        while let Some((planned, user)) = self.thinking.front().copied()
+            && planned <= self.context.now
+        {
+            self.thinking.pop_front();
+            P::begin_for(self, user, planned);
+            self.context.now = Instant::now();
+        }
+    }
+
+    /// Lets a user of a closed loop think before the next request.
+    pub(crate) fn think(&mut self, user: P::User) {
+        let planned = self.context.now + self.policy.think;
+        self.thinking.push_back((planned, user));
+        self.wake = self.wake.min(planned);
+    }
+
+    /// The client side of a new connection, and whether it offers a session to resume.
+    pub(crate) fn session(&mut self) -> Option<(Session, bool)> {
+        let (connector, name) = self.policy.tls.as_ref()?;
+        self.resume_credit += self.policy.resume;
+        if self.resume_credit < 100.0 {
+            return Some((connector.connect_full(name), false));
+        }
+        self.resume_credit -= 100.0;
+        Some(match connector.connect_resuming(name) {
+            Some(session) => (session, true),
+            None => {
+                self.context.recorder.counters.had_nothing += 1;
+                (connector.connect_full(name), false)
+            }
+        })
+    }
+
+    /// Retries a failed connection after a delay, which grows with the number of failures.
+    pub(crate) fn back_off(&mut self, failures: u32) {
+        let time = BACK_OFF.saturating_mul(1 << (failures - 1).min(10)).min(MAX_BACK_OFF);
+        let key = self.resting.insert(Resting { failures });
+        self.reactor.arm(self.context.now + time, key);
+    }
 }
+
+/// Retry delay after a failed connection, doubled each time ..
+const BACK_OFF: Duration = Duration::from_millis(10);
+/// .. up to this: a refusing port is not flooded, and its recovery is noticed soon.
+const MAX_BACK_OFF: Duration = Duration::from_secs(1);
 
 /// Polling interval of a worker that waits for the others to open their connections.
 const GLANCE: Duration = Duration::from_millis(2);

@@ -29,6 +29,7 @@ impl Connection {
         head: &mut Head,
     ) -> Result<Next, ConnectionError> {
         let Some((block, length)) = self.gather(header, input)? else { return Ok(Next::More) };
+        self.block_bytes += length as u64;
         let meaning = self.meaning(header.stream)?;
         let section = match meaning {
             Meaning::Request => {

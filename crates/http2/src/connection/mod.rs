@@ -100,6 +100,8 @@ pub struct Connection {
     drain: Drain,
     /// Whether the peer sent GOAWAY.
     peer_drains: bool,
+    /// Received bytes of HEADERS and CONTINUATION.
+    block_bytes: u64,
     spent: Spent,
     /// Control frames that precede the next output.
     control: Vec<u8>,
@@ -141,6 +143,7 @@ impl Connection {
             has_sent_head: false,
             drain: Drain::No,
             peer_drains: false,
+            block_bytes: 0,
             spent: Spent::new(&config.budgets),
             control,
         }
@@ -162,6 +165,12 @@ impl Connection {
     #[must_use]
     pub fn streams(&self) -> usize {
         self.streams.len()
+    }
+
+    /// Received bytes of HEADERS and CONTINUATION frames, with their headers: the cost of all heads on the wire.
+    #[must_use]
+    pub fn block_bytes(&self) -> u64 {
+        self.block_bytes
     }
 
     /// Received DATA bytes, with padding, that the owner has not credited.

@@ -43,20 +43,27 @@ impl Connection {
     /// the connection drains: then the request waits, or takes another connection.
     #[must_use]
     pub fn open(&mut self, is_head: bool) -> Option<StreamNo> {
+        if !self.has_slot() {
+            return None;
+        }
+        let id = self.next_own;
+        self.next_own += 2;
+        let stream = Stream::new(Half::Head, self.peer.initial_window_size, self.initial_receive_window);
+        self.streams.insert(id, Stream { is_head, ..stream });
+        Some(StreamNo(id))
+    }
+
+    /// Whether [`open`](Self::open) opens a stream now. A slot becomes free with [`release`](Self::release), or with
+    /// [`Event::Settings`](super::Event::Settings).
+    #[must_use]
+    pub fn has_slot(&self) -> bool {
         let of_peer = match self.has_peer_settings {
             true => self.peer.max_concurrent_streams.unwrap_or(u32::MAX),
             false => STREAMS_BEFORE_SETTINGS,
         };
         let most = self.config.settings.max_concurrent_streams.unwrap_or(u32::MAX).min(of_peer);
         let may_open = self.role == Role::Client && !self.peer_drains && self.drain == Drain::No;
-        let id = self.next_own;
-        if !may_open || self.streams.len() >= most as usize || id > MAX_WINDOW {
-            return None;
-        }
-        self.next_own += 2;
-        let stream = Stream::new(Half::Head, self.peer.initial_window_size, self.initial_receive_window);
-        self.streams.insert(id, Stream { is_head, ..stream });
-        Some(StreamNo(id))
+        may_open && self.streams.len() < most as usize && self.next_own <= MAX_WINDOW
     }
 
     /// Appends a head or trailers to `out`; `write` encodes the fields. The caller sends all bytes that the connection

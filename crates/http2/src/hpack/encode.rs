@@ -69,6 +69,12 @@ impl<'a> Encoder<'a> {
         }
     }
 
+    /// Fields that another encoder wrote. They stay valid in every later block, as no table changes their meaning.
+    #[inline]
+    pub fn encoded(&mut self, fields: &[u8]) {
+        self.out.extend_from_slice(fields);
+    }
+
     #[inline]
     fn any_field(&mut self, name: &[u8], value: &[u8], never_indexed: bool) {
         match statics::find(name) {

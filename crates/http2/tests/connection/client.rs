@@ -92,6 +92,40 @@ fn malformed_responses() {
     }
 }
 
+/// A request that is sent often is encoded once.
+#[test]
+fn encoded_fields_are_sent_again() {
+    let mut fields = Vec::new();
+    let mut encoder = hpack::Encoder::new(&mut fields);
+    encoder.request(b"GET", Scheme::Https, b"a", b"/");
+    encoder.field(b"X-A", b"b");
+    let mut client = Tested::client();
+    for number in [1, 3] {
+        let stream = client.connection.open(false).unwrap();
+        let mut out = Vec::new();
+        let head = |to: &mut hpack::Encoder<'_>| to.encoded(&fields);
+        client.connection.head(stream, Part::Head { end: true }, head, &mut out).unwrap();
+        let lines = ":method: GET;:scheme: https;:authority: a;:path: /;x-a: b;";
+        assert_eq!(client.written(&out), [format!("headers {number} end: {lines}")]);
+    }
+}
+
+/// Frame headers and CONTINUATION count, DATA does not.
+#[test]
+fn the_bytes_of_heads_are_counted() {
+    let mut client = Tested::client();
+    request(&mut client, false);
+    request(&mut client, false);
+    let whole = headers(1, flag::END_STREAM, ":status: 200\n");
+    let block = crate::heads::block(":status: 404\n");
+    let first = frame(Kind::Headers, 0, 3, &block[..1]);
+    let rest = frame(Kind::Continuation, flag::END_HEADERS, 3, &block[1..]);
+    let bytes = [&whole, &first, &rest].map(|frame| frame.len() as u64);
+    assert_eq!(client.connection.block_bytes(), 0);
+    client.events(&[whole, first, rest, data_end(3, b"body")].concat());
+    assert_eq!(client.connection.block_bytes(), bytes.iter().sum::<u64>());
+}
+
 /// RFC 9113, section 5.1.2. A limit may shrink below what is open.
 #[test]
 fn the_peer_limits_streams() {
@@ -103,8 +137,10 @@ fn the_peer_limits_streams() {
     let second = request(&mut client, false);
     assert_eq!(client.events(&settings(&[(3, 1)])), ["settings"]);
     client.connection.release(first);
+    assert!(!client.connection.has_slot());
     assert_eq!(client.connection.open(false), None);
     client.connection.release(second);
+    assert!(client.connection.has_slot());
     assert!(client.connection.open(false).is_some());
     assert_eq!(client.settle(), ["settings ack", "rst 1 cancel", "rst 3 cancel"]);
 }

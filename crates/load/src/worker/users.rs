@@ -1,63 +1,34 @@
 //! How a worker uses its connections, and what follows when they open, respond or fail.
 
-use super::{CONNECTION, RESTING, Resting, Stage, User, Worker};
+use super::http1::User;
+use super::{CONNECTION, RESTING, Resting, Stage, Turn, Worker};
 use crate::check::{Detail, ErrorClass, Wrong};
 use crate::connection::{Connection, Outcome, Phase, Purpose, Then};
 use crate::options::{Close, PerConnection};
 use crate::record::recorder::Course;
 use std::time::{Duration, Instant};
-use weir_reactor::{Key, Net as _, Ready};
+use weir_reactor::{Key, Ready};
 use weir_tls::Session;
 use weir_transport::Transport;
 
-/// Retry delay after a failed connection, doubled each time ..
-const BACK_OFF: Duration = Duration::from_millis(10);
-/// .. up to this: a refusing port is not flooded, and its recovery is noticed soon.
-const MAX_BACK_OFF: Duration = Duration::from_secs(1);
-
 /// How long a finished connection waits for a session, for confirmation of its handshake, or for the close that the
 /// server announced. All of them arrive within a round trip, if at all.
-const LINGER: Duration = Duration::from_secs(1);
+pub(crate) const LINGER: Duration = Duration::from_secs(1);
 
 /// A server that closes a connection without a request within this time rejected it; later, it was idle.
-const REFUSED_WITHIN: Duration = Duration::from_secs(1);
+pub(crate) const REFUSED_WITHIN: Duration = Duration::from_secs(1);
 
 /// Concurrent connections opened to get sessions, limited so as not to flood the server.
 const PRIMING_AT_ONCE: u32 = 16;
 
 impl Worker<'_> {
-    /// Starts every user of a closed loop: at once, or spread over the think time.
-    pub(super) fn begin_users(&mut self) {
-        let users: Vec<User> = std::iter::repeat_n(User::New, self.spare as usize)
-            .chain(self.idle.drain(..).map(User::Kept))
-            .collect();
-        self.spare = 0;
-        let step = self.policy.think / users.len().max(1) as u32;
-        for (number, user) in users.into_iter().enumerate() {
-            self.thinking.push_back((self.context.now + step * number as u32, user));
-        }
-        self.wake_users();
-        self.set_wake();
-    }
-
-    /// Starts the requests of users whose think time is over.
-    pub(super) fn wake_users(&mut self) {
-        while let Some((planned, user)) = self.thinking.front().copied()
-            && planned <= self.context.now
-        {
-            self.thinking.pop_front();
-            self.use_(user, planned);
-            self.context.now = Instant::now();
-        }
-    }
-
     /// Sends the request planned for `planned`, if a connection is free.
     pub(super) fn send(&mut self, planned: Instant) -> bool {
         if self.use_idle(planned) {
             return true;
         }
-        if self.spare > 0 {
-            self.spare -= 1;
+        if self.http.spare > 0 {
+            self.http.spare -= 1;
             self.dial_for(planned, 0);
             return true;
         }
@@ -65,7 +36,7 @@ impl Worker<'_> {
     }
 
     pub(super) fn use_idle(&mut self, planned: Instant) -> bool {
-        while let Some(key) = self.idle.pop_front() {
+        while let Some(key) = self.http.idle.pop_front() {
             if self.connections.get(key).is_some() {
                 self.begin(key, planned);
                 return true;
@@ -86,14 +57,14 @@ impl Worker<'_> {
 
     /// Opens connections until there are enough sessions.
     pub(super) fn prime(&mut self) {
-        while self.to_prime > 0 && self.priming < PRIMING_AT_ONCE {
+        while self.http.to_prime > 0 && self.http.priming < PRIMING_AT_ONCE {
             let Some((connector, name)) = &self.policy.tls else { return };
-            if connector.sessions(name) + self.priming as usize >= self.sessions_wanted() as usize {
+            if connector.sessions(name) + self.http.priming as usize >= self.sessions_wanted() as usize {
                 return;
             }
             let session = connector.connect_full(name);
-            self.to_prime -= 1;
-            self.priming += 1;
+            self.http.to_prime -= 1;
+            self.http.priming += 1;
             self.dial(Purpose::Session, Some((session, false)), 0);
         }
     }
@@ -116,7 +87,7 @@ impl Worker<'_> {
             match (self.policy.per_connection, self.stage) {
                 (_, Stage::Drain) => {}
                 (PerConnection::Unlimited, _) => self.dial_stock(failures),
-                (_, Stage::Opening) => self.spare += 1,
+                (_, Stage::Opening) => self.http.spare += 1,
                 // A closed loop retries at once; an open one when the next request needs it.
                 _ if self.arrivals.is_none() => self.dial_for(self.context.now, failures),
                 _ => self.free(User::New),
@@ -149,7 +120,7 @@ impl Worker<'_> {
         }
     }
 
-    fn use_(&mut self, user: User, planned: Instant) {
+    pub(super) fn use_(&mut self, user: User, planned: Instant) {
         match user {
             User::Kept(key) if self.connections.get(key).is_some() => self.begin(key, planned),
             // The server may have closed it meanwhile.
@@ -179,23 +150,6 @@ impl Worker<'_> {
             PerConnection::Unlimited | PerConnection::Requests { .. } => Purpose::Request(planned),
         };
         self.dial(purpose, session, failures);
-    }
-
-    /// The client side of a new connection, and whether it offers a session to resume.
-    fn session(&mut self) -> Option<(Session, bool)> {
-        let (connector, name) = self.policy.tls.as_ref()?;
-        self.resume_credit += self.policy.resume;
-        if self.resume_credit < 100.0 {
-            return Some((connector.connect_full(name), false));
-        }
-        self.resume_credit -= 100.0;
-        Some(match connector.connect_resuming(name) {
-            Some(session) => (session, true),
-            None => {
-                self.context.recorder.counters.had_nothing += 1;
-                (connector.connect_full(name), false)
-            }
-        })
     }
 
     fn dial(&mut self, purpose: Purpose, session: Option<(Session, bool)>, failures: u32) {
@@ -298,7 +252,7 @@ impl Worker<'_> {
         let primes = connection.phase == Phase::AwaitingTicket(Purpose::Session);
         self.standing -= 1;
         self.close(key);
-        if primes { self.priming -= 1 } else { self.vacate() }
+        if primes { self.http.priming -= 1 } else { self.vacate() }
     }
 
     fn answered(&mut self, key: Key, wrong: Option<&Wrong>, then: Then) {
@@ -348,12 +302,12 @@ impl Worker<'_> {
         }
         if idle && self.stage == Stage::Opening {
             // Another one takes its place, and needs one user.
-            self.idle.retain(|other| *other != key);
+            self.http.idle.retain(|other| *other != key);
         }
         match connection.phase {
             Phase::Opening(purpose) => self.failed(purpose, connection.failures + 1),
-            Phase::AwaitingTicket(Purpose::Session) => self.priming -= 1,
-            Phase::Busy { .. } if connection.primes => self.priming -= 1,
+            Phase::AwaitingTicket(Purpose::Session) => self.http.priming -= 1,
+            Phase::Busy { .. } if connection.primes => self.http.priming -= 1,
             // The user of an idle connection is thinking, and will find it gone.
             _ if idle && self.stage != Stage::Opening && self.arrivals.is_none() => {}
             _ if useless => self.failed(Purpose::Stock, connection.failures + 1),
@@ -364,12 +318,10 @@ impl Worker<'_> {
     /// A connection failed to open or never got a response: its slot backs off before the retry.
     fn failed(&mut self, purpose: Purpose, failures: u32) {
         if purpose == Purpose::Session {
-            self.priming -= 1;
+            self.http.priming -= 1;
             return;
         }
-        let time = BACK_OFF.saturating_mul(1 << (failures - 1).min(10)).min(MAX_BACK_OFF);
-        let key = self.resting.insert(Resting { failures });
-        self.reactor.arm(self.context.now + time, key);
+        self.back_off(failures);
     }
 
     /// A slot is empty: a keep-alive connection is reopened now, any other on demand.
@@ -389,19 +341,15 @@ impl Worker<'_> {
             (Stage::Drain, _) => {}
             (Stage::Opening, _) | (_, Some(_)) => {
                 match user {
-                    User::Kept(key) => self.idle.push_back(key),
-                    User::New => self.spare += 1,
+                    User::Kept(key) => self.http.idle.push_back(key),
+                    User::New => self.http.spare += 1,
                 }
                 if self.stage != Stage::Opening {
-                    self.send_waiting();
+                    self.send_waiting(Turn::Waited);
                 }
             }
             (_, None) if self.policy.think.is_zero() => self.use_(user, self.context.now),
-            (_, None) => {
-                let planned = self.context.now + self.policy.think;
-                self.thinking.push_back((planned, user));
-                self.wake = self.wake.min(planned);
-            }
+            (_, None) => self.think(user),
         }
     }
 
@@ -428,6 +376,6 @@ impl Worker<'_> {
     }
 }
 
-const TIMED_OUT: Wrong = Wrong::fixed(ErrorClass::Timeout, "nothing complete within the timeout");
-const NEVER_USED: Wrong =
+pub(crate) const TIMED_OUT: Wrong = Wrong::fixed(ErrorClass::Timeout, "nothing complete within the timeout");
+pub(crate) const NEVER_USED: Wrong =
     Wrong::fixed(ErrorClass::Closed, "the server closed a connection before any request");
