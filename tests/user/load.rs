@@ -126,7 +126,7 @@ fn a_run_that_cannot_start_is_a_failure_and_help_has_all_codes() {
 fn an_unsupported_protocol_is_rejected_before_sending() {
     let server = Upstream::start(None, |peer| _ = peer.read_to_end());
     let url = format!("https://{}/", server.address);
-    let expected = ["--alpn", "invalid value `h2`: expected http/1.1, the only protocol supported"];
+    let expected = ["--alpn", "invalid value `h2`: expected http/1.1, the protocol of --http 1.1"];
     ends(&["load", &url, "-k", "--alpn", "h2"], USAGE, &expected);
     ends(&["load", &url, "-k", "--alpn", "http/1.1,h2"], USAGE, &expected);
     assert_eq!(server.connections(), 0);

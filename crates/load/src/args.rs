@@ -2,8 +2,8 @@
 
 use crate::check::sha256;
 use crate::options::{
-    ArrivalKind, CHUNKS_EXPECTED, CONNECTIONS, Close, DEFAULT_CHUNK, Options, PerConnection, Phases, Policy,
-    RateStep, RequestOptions, Route, SCHEDULE, Schedule, Server, TlsOptions,
+    ArrivalKind, CHUNKS_EXPECTED, CONNECTIONS, Close, DEFAULT_CHUNK, HttpVersion, Options, PerConnection,
+    Phases, Policy, RateStep, RequestOptions, Route, SCHEDULE, Schedule, Server, TlsOptions, http,
 };
 use crate::request::file::requests_from_file;
 use crate::request::{field, requests_of};
@@ -84,6 +84,15 @@ pub struct LoadArgs {
     /// Concurrent connections
     #[arg(short, long, value_name = "N", default_value_t = 64, value_parser = whole::<u32>(A_MILLION), help_heading = CONNECTIONS)]
     connections: u32,
+    /// Version of HTTP: 2 is agreed by ALPN over TLS, and by prior knowledge in cleartext
+    #[arg(long, value_name = "1.1|2", default_value = "1.1", hide_possible_values = true, help_heading = CONNECTIONS)]
+    http: HttpVersion,
+    /// Streams per connection, each with one request at a time; needs --http 2 [default: 1]
+    #[arg(short = 'm', long, value_name = "N", value_parser = whole::<u32>("a whole number, 1 to 10000"), help_heading = CONNECTIONS)]
+    streams: Option<u32>,
+    /// Receive window of a stream; needs --http 2 [default: 64KiB]
+    #[arg(long, value_name = "SIZE", help_heading = CONNECTIONS)]
+    stream_window: Option<String>,
     /// Worker threads
     #[arg(short = 't', long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>("a whole number, 1 to 1024"), help_heading = CONNECTIONS)]
     workers: usize,
@@ -191,6 +200,9 @@ impl LoadArgs {
         let mut options = Options::new(first);
         (options.endpoint, options.requests) = self.requests()?;
         options.connections = self.connections;
+        options.http = self.http;
+        options.streams = http::streams(self.http, self.streams)?;
+        options.stream_window = http::stream_window(self.http, self.stream_window.as_deref())?;
         options.phases = Phases { window, ..self.phases };
         options.route = Route { sources: self.source.map_or(Vec::new(), |sources| sources.0), ..self.route };
         options.workers = self.workers;
@@ -338,6 +350,10 @@ mod tests {
         assert_eq!((o.requests[0].weight, o.requests[1].weight, o.route.sources.len()), (3, 1, 3));
         let o = options("http://a/ --resolve a:80:127.0.0.9 --connect-to b:81").unwrap();
         assert_eq!((o.route.resolve.len(), o.route.connect_to), (1, Some(("b".to_owned(), 81))));
+        let o = options("http://a/ --http 2 -m 8 --stream-window 1MiB").unwrap();
+        assert_eq!((o.http, o.streams, o.stream_window), (HttpVersion::Http2, 8, 1 << 20));
+        let o = options("https://a/ --http 2 --alpn h2").unwrap();
+        assert_eq!((o.streams, o.stream_window), (1, 64 * 1024));
         let chunk = |words: &str| {
             let o = options(&format!("http://a/ {words}")).unwrap();
             (o.requests[0].chunk, o.requests[0].body.as_ref().map(Vec::len))
@@ -367,7 +383,35 @@ mod tests {
             ("https://a/ --tls 1.3-1.2", "expected the lower version first"),
             ("https://a/ --tls 1.1", "1.2, 1.3"),
             ("https://a/ --suite aes", "aes128-gcm-sha256"),
-            ("https://a/ --alpn h2", "--alpn: invalid value `h2`: expected http/1.1, the only"),
+            (
+                "https://a/ --alpn h2",
+                "--alpn: invalid value `h2`: expected http/1.1, the protocol of --http 1.1",
+            ),
+            ("https://a/ --http 2 --alpn http/1.1", "expected h2, the protocol of --http 2"),
+            ("http://a/ --http 3", "invalid value '3' for '--http <1.1|2>'"),
+            ("http://a/ -m 1", "--streams: invalid value `1`: expected --http 2 as well"),
+            ("http://a/ --http 2 -m 0", "--streams: invalid value `0`: expected 1 to 10000"),
+            ("http://a/ --http 2 -m x", "expected a whole number, 1 to 10000"),
+            ("http://a/ --http 2 -m 10000 -c 1001", "at most 10000000 requests at once"),
+            ("http://a/ --stream-window 5", "--stream-window: invalid value `5`: expected --http 2 as well"),
+            ("http://a/ --http 2 --stream-window 0", "`0`: expected a size such as 65535 or 1MiB"),
+            (
+                "http://a/ --http 2 --stream-window 2GiB",
+                "`2147483648`: expected a size such as 65535 or 1MiB",
+            ),
+            (
+                "http://a/ --http 2 --new-connection",
+                "--new-connection: invalid value `http://a/`: expected --http 1.1",
+            ),
+            (
+                "http://a/ --http 2 --requests-per-connection 5-9",
+                "--requests-per-connection: invalid value `9`",
+            ),
+            ("https://a/ --http 2 --handshake-only", "--handshake-only"),
+            (
+                "http://a/ --http 2 --data 5 --chunked",
+                "--chunked: invalid value `16384`: expected --http 1.1",
+            ),
             ("https://a/ --alpn http/1.1,h3", "--alpn: invalid value `h3`"),
             ("https://a/ --alpn http/1.0", "--alpn: invalid value `http/1.0`"),
             ("https://a/ --alpn=", "--alpn: missing value"),

@@ -1,6 +1,6 @@
 //! The engine's ceilings on a machine: the file of `weir calibrate`, and which ceiling applies to a run.
 
-use crate::options::{Options, PerConnection};
+use crate::options::{HttpVersion, Options, PerConnection};
 use crate::result::{Ceiling, Limit, LoadResult};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -220,7 +220,7 @@ impl Ceilings {
 const HEAD: f64 = 150.0;
 
 /// The ceiling of a run, from the closest calibrated cell. `None` without a calibration or a similar
-/// cell: there is none for several requests per connection, nor for new connections in cleartext.
+/// cell: there is none for HTTP/2, for several requests per connection, nor for new connections in cleartext.
 /// Errors: a ceilings file that cannot be read, or is from another machine or version.
 pub(crate) fn of(options: &Options, result: &LoadResult) -> Result<Option<Ceiling>, Unfit> {
     let Some(file) = &options.ceilings else { return Ok(None) };
@@ -241,7 +241,7 @@ fn among(ceilings: &Ceilings, options: &Options, result: &LoadResult) -> Option<
         // No similar cell: a handshake alone is cheaper than one with a request.
         PerConnection::Requests { .. } | PerConnection::Handshake => return None,
     };
-    if result.requests == 0 {
+    if result.requests == 0 || options.http == HttpVersion::Http2 {
         return None;
     }
     let tls = options.endpoint.tls.then(|| {
@@ -327,7 +327,7 @@ mod tests {
             |o: &mut Options| o.policy.per_connection = PerConnection::Requests { least: 5, most: 10 };
         let (http, https) = ("http://a/", "https://a/");
         type Row<'a> = (&'a str, &'a str, u64, fn(&mut Options), Option<(&'a str, f64)>);
-        let table: [Row<'_>; 13] = [
+        let table: [Row<'_>; 14] = [
             (http, "", 0, kept, Some(("cleartext-keep-alive-0", 200_000.0))),
             (http, "", 50, kept, Some(("cleartext-keep-alive-0", 200_000.0))),
             (http, "", 500, kept, Some(("cleartext-keep-alive-1024", 180_000.0))),
@@ -341,6 +341,7 @@ mod tests {
             (https, "1.3", 9_000, new, Some(("tls-1.3-new-full", 4_000.0))),
             (https, "1.3", 0, mixed, Some(("75 % tls-1.3-new-full, 25 % tls-1.3-new-resumed", 4210.526))),
             (https, "1.3", 0, several, None),
+            (https, "1.3", 0, |o| o.http = HttpVersion::Http2, None),
         ];
         for (url, version, body, change, expected) in table {
             let found = found(url, version, body, change);

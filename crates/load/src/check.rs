@@ -85,11 +85,13 @@ pub enum ErrorClass {
     Malformed,
     /// A connection not established by the end of the warm-up.
     Missing,
+    /// HTTP/2: the server reset the stream, or refused it again and again.
+    StreamReset,
 }
 
 impl ErrorClass {
     /// All classes in the order of their numbers, with their names in results.
-    pub const ALL: [(Self, &str); 13] = [
+    pub const ALL: [(Self, &str); 14] = [
         (Self::ConnectRefused, "connect_refused"),
         (Self::Connect, "connect"),
         (Self::Ports, "ports"),
@@ -103,6 +105,7 @@ impl ErrorClass {
         (Self::Digest, "digest"),
         (Self::Malformed, "malformed"),
         (Self::Missing, "missing_connections"),
+        (Self::StreamReset, "stream_reset"),
     ];
 
     /// Whether the response was wrong: the server is not doing what we want to measure.

@@ -5,10 +5,11 @@ use crate::record::recorder::{Course, Recorder};
 use crate::request::Request;
 use crate::request::mix::Mix;
 use crate::result::Tickets;
+use crate::worker::{Http1, Protocol};
 use aws_lc_rs::digest;
 use std::time::Instant;
 use weir_http::Method;
-use weir_http1::{BodyDecoder, Framing, Limits, Parse, ResponseHead};
+use weir_http1::{BodyDecoder, Framing, Parse};
 use weir_reactor::Timer;
 use weir_tls::{HandshakeKind, Version};
 use weir_transport::{End, Transport, Wire};
@@ -112,25 +113,25 @@ pub(crate) enum Then {
 }
 
 /// State shared by all connections of a worker.
-pub(crate) struct Context<'a> {
+pub(crate) struct Context<'a, P: Protocol = Http1> {
     pub(crate) wire: Wire,
     pub(crate) recorder: Recorder,
     /// The time of the current event.
     pub(crate) now: Instant,
-    mix: &'a Mix,
+    pub(crate) mix: &'a Mix<P::Request>,
     /// The position of the next request in the mix.
-    place: u64,
-    input: Vec<u8>,
-    head: ResponseHead,
-    limits: Limits,
+    pub(crate) place: u64,
+    pub(crate) input: Vec<u8>,
+    pub(crate) head: P::Head,
+    limits: P::Limits,
 }
 
 /// How much of a large request body is given to the transport at once.
 const PIECE: usize = 256 * 1024;
 
-impl<'a> Context<'a> {
+impl<'a, P: Protocol> Context<'a, P> {
     /// Starts the mix at `place`.
-    pub(crate) fn new(mix: &'a Mix, place: u64, recorder: Recorder, now: Instant) -> Self {
+    pub(crate) fn new(mix: &'a Mix<P::Request>, place: u64, recorder: Recorder, now: Instant) -> Self {
         Self {
             wire: Wire::default(),
             recorder,
@@ -138,8 +139,8 @@ impl<'a> Context<'a> {
             mix,
             place,
             input: Vec::new(),
-            head: ResponseHead::new(),
-            limits: Limits::default(),
+            head: P::Head::default(),
+            limits: P::Limits::default(),
         }
     }
 }

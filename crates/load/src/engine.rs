@@ -4,7 +4,8 @@ use crate::accounting::{Accounts, Edges};
 use crate::conductor::{Conductor, Progress, Shared};
 use crate::connection::Context;
 use crate::error::LoadError;
-use crate::options::{Options, Schedule};
+use crate::h2::Http2;
+use crate::options::{HttpVersion, Options, Schedule};
 use crate::record::recorder::{Recorder, Window};
 use crate::record::seconds::Outbox;
 use crate::record::sum;
@@ -17,7 +18,7 @@ use crate::route::trial::trial;
 use crate::schedule::{Arrivals, Plan};
 use crate::tls_client;
 use crate::usage::Usage;
-use crate::worker::{Link, Policy, Worker};
+use crate::worker::{Http1, Link, Policy, Protocol, Worker};
 use rustix::process::setpriority_process;
 use rustix::thread::set_current_timer_slack;
 use std::io;
@@ -38,10 +39,24 @@ use weir_stats::rng::Rng;
 pub fn run(
     options: &Options,
     stop: &Receiver<()>,
-    mut watch: impl FnMut(&Progress),
+    watch: impl FnMut(&Progress),
 ) -> Result<LoadResult, LoadError> {
     options.check()?;
-    let mix = Mix::new(options)?;
+    match options.http {
+        HttpVersion::Http1 => run_with::<Http1>(options, stop, watch),
+        HttpVersion::Http2 => run_with::<Http2>(options, stop, watch),
+    }
+}
+
+fn run_with<P: Protocol>(
+    options: &Options,
+    stop: &Receiver<()>,
+    mut watch: impl FnMut(&Progress),
+) -> Result<LoadResult, LoadError>
+where
+    P::Request: Sync,
+{
+    let mix = Mix::new(options, P::request)?;
     let addresses = destination::resolve(options)?;
     let budget = ports::budget(options, &addresses[0], &Kernel::read())?;
     let client = tls_client::client(options)?;
@@ -61,6 +76,8 @@ pub fn run(
             sources: source::in_turn(&options.route.sources, index, options.workers),
             tls: client.as_ref().map(|(client, name)| (client.core(), name.clone())),
             connections: share(options.connections, index, options.workers),
+            streams: options.streams,
+            stream_window: options.stream_window,
             per_connection: options.policy.per_connection,
             resume: options.policy.resume,
             close: options.policy.close,
@@ -75,7 +92,7 @@ pub fn run(
         let keeps = options.policy.per_connection.keeps();
         let waits = options.schedule != (Schedule::Closed { think: Duration::ZERO }) || !keeps;
         let place = index as u64 * PLACES_APART;
-        let context = Context::new(&mix, place, Recorder::new(waits), Instant::now());
+        let context = Context::<P>::new(&mix, place, Recorder::new(waits), Instant::now());
         let edges = Edges::new(index, &accounts);
         let link = Link { outbox: &shared.outboxes[index], stop: &shared.stop };
         let outcome = Worker::new(policy, context, edges, link)
@@ -109,7 +126,12 @@ pub fn run(
 const PLACES_APART: u64 = 1_000_003;
 
 /// One worker's run, on its own thread.
-fn work(shared: &Shared, mut worker: Worker<'_>, index: usize, options: &Options) -> io::Result<()> {
+fn work<P: Protocol>(
+    shared: &Shared,
+    mut worker: Worker<'_, P>,
+    index: usize,
+    options: &Options,
+) -> io::Result<()> {
     if options.schedule.rate().is_some() {
         // The default timer slack is 50 us; if this fails, the lag shows it.
         let _ = set_current_timer_slack(NonZeroU64::new(1));

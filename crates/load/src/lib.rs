@@ -18,6 +18,7 @@ mod conductor;
 mod connection;
 mod engine;
 mod error;
+mod h2;
 mod interrupt;
 pub mod limit;
 pub mod meter;
@@ -43,8 +44,8 @@ pub use engine::run;
 pub use error::LoadError;
 pub use interrupt::stop_on_signals;
 pub use options::{
-    ArrivalKind, Close, Meter, Options, PerConnection, Phases, Policy, RateStep, RequestOptions, Route,
-    Schedule, Server, TlsOptions,
+    ArrivalKind, Close, HttpVersion, Meter, Options, PerConnection, Phases, Policy, RateStep, RequestOptions,
+    Route, Schedule, Server, TlsOptions,
 };
 pub use output::assert::{Assertion, check_all};
 pub use output::figures::plural;

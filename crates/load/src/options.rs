@@ -1,7 +1,9 @@
 //! The engine's options.
 
+pub(crate) mod http;
 mod tls;
 
+pub use http::HttpVersion;
 pub use tls::TlsOptions;
 
 use crate::check::Expect;
@@ -28,6 +30,12 @@ pub struct Options {
     pub requests: Vec<RequestOptions>,
     /// Total connections, at least one per worker.
     pub connections: u32,
+    /// The version of HTTP.
+    pub http: HttpVersion,
+    /// Streams per connection: requests at once, 1 to 10000; 1 with HTTP/1.1.
+    pub streams: u32,
+    /// The receive window of a stream in bytes, 1 to 2^31-1; ignored by HTTP/1.1.
+    pub stream_window: u32,
     /// Warm-up, settling and window.
     pub phases: Phases,
     /// Worker threads.
@@ -221,9 +229,6 @@ pub(crate) const CHUNKS_EXPECTED: &str = "1 to 1GiB, such as 4096 or 4KiB";
 /// holds this much (RFC 8446 section 5.1).
 pub(crate) const DEFAULT_CHUNK: u64 = 16 * 1024;
 
-/// The application protocol of the engine, by its name in ALPN (RFC 7301 section 6).
-const SPOKEN: &str = "http/1.1";
-
 impl Options {
     /// The defaults for a URL: GET, 64 keep-alive connections, a window of 10 s after a warm-up of 1 s, 1 worker,
     /// closed loop.
@@ -234,6 +239,9 @@ impl Options {
             route: Route::default(),
             requests: vec![request],
             connections: 64,
+            http: HttpVersion::Http1,
+            streams: 1,
+            stream_window: http::DEFAULT_STREAM_WINDOW,
             phases: Phases {
                 warmup: Duration::from_secs(1),
                 settle: Duration::ZERO,
@@ -319,10 +327,7 @@ impl Options {
                            connections that are kept make no handshakes";
             range("--resume", &resume, !self.policy.per_connection.keeps(), expected)?;
         }
-        for protocol in &self.tls.alpn {
-            let expected = "http/1.1, the only protocol supported";
-            range("--alpn", protocol, protocol == SPOKEN, expected)?;
-        }
+        http::check(self)?;
         let budget = self.error_budget;
         range("--error-budget", &budget, (0.0..=100.0).contains(&budget), "0 to 100 percent")?;
         for request in &self.requests {

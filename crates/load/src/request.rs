@@ -56,7 +56,7 @@ pub(crate) struct Request {
 
 impl Request {
     /// Builds and checks it: some methods and fields cannot be sent.
-    fn new(asked: &RequestOptions, options: &Options) -> Result<Self, Usage> {
+    pub(crate) fn new(asked: &RequestOptions, options: &Options) -> Result<Self, Usage> {
         let name = asked.method.as_deref().unwrap_or(if asked.body.is_some() { "POST" } else { "GET" });
         check_method(name).map_err(|expected| Usage::new("-X", name, expected))?;
         let method = Method::of(name.as_bytes());
@@ -108,7 +108,7 @@ fn chunks(body: &[u8], size: u64) -> Vec<u8> {
 }
 
 /// The expected response, with the length from the path.
-fn expect(asked: &RequestOptions, method: Method) -> Expect {
+pub(crate) fn expect(asked: &RequestOptions, method: Method) -> Expect {
     let good = asked.expect.status.is_none_or(|status| status == 200) && method != Method::Head;
     let length = known_length(&asked.path).filter(|_| good);
     Expect { length: asked.expect.length.or(length), ..asked.expect }
@@ -121,13 +121,13 @@ pub(crate) fn field(text: &str) -> Result<(String, String), String> {
 }
 
 /// The error says what is expected.
-fn check_method(name: &str) -> Result<(), &'static str> {
+pub(crate) fn check_method(name: &str) -> Result<(), &'static str> {
     let good = !name.is_empty() && name.bytes().all(is_token);
     if good { Ok(()) } else { Err("a method: letters, digits and !#$%&'*+-.^_`|~") }
 }
 
 /// The error says what is expected.
-fn check_field(name: &str, value: &str) -> Result<(), &'static str> {
+pub(crate) fn check_field(name: &str, value: &str) -> Result<(), &'static str> {
     if name.is_empty() || !name.bytes().all(is_token) {
         return Err("a name of letters, digits and !#$%&'*+-.^_`|~ before the colon");
     }
@@ -139,7 +139,7 @@ fn check_field(name: &str, value: &str) -> Result<(), &'static str> {
             Err("a field other than Content-Length and Transfer-Encoding, which follow from the body")
         }
         FieldName::Expect => Err("a field other than Expect: the body is sent at once"),
-        FieldName::Upgrade => Err("a field other than Upgrade: only HTTP/1.1 is supported"),
+        FieldName::Upgrade => Err("a field other than Upgrade: a connection keeps its protocol"),
         _ => Ok(()),
     }
 }

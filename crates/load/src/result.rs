@@ -1,8 +1,10 @@
 //! The result of one run of the load engine, as printed by `weir load --json` and read by the lab.
 
 mod cost;
+mod http2;
 
 pub use cost::{BusyThread, Ceiling, Cost, Counters, EngineCost, Limit, Role, ServerCost, WorkerCost};
+pub use http2::{Http2Figures, PeerSettings};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -77,6 +79,9 @@ pub struct LoadResult {
     pub engine: EngineCost,
     /// The cost of each accounted server within the window, in the order given.
     pub servers: Vec<ServerCost>,
+    /// The figures of HTTP/2; `None` with HTTP/1.1.
+    #[serde(default)]
+    pub http2: Option<Http2Figures>,
     /// How well the pacer kept the schedule; `None` in a closed loop.
     pub pacer: Option<Pacer>,
     /// The engine's ceiling for such a run on this machine; `None` if not calibrated.
@@ -97,6 +102,15 @@ pub const SCHEMA: u32 = 2;
 pub struct Asked {
     /// Concurrent connections.
     pub connections: u32,
+    /// The version of HTTP: `1.1` or `2`.
+    #[serde(default = "http1")]
+    pub http: String,
+    /// Streams per connection; 1 with HTTP/1.1.
+    #[serde(default = "one")]
+    pub streams: u32,
+    /// The receive window of a stream in bytes; `None` with HTTP/1.1.
+    #[serde(default)]
+    pub stream_window: Option<u32>,
     /// Worker threads.
     pub workers: u32,
     /// The cores they were pinned to, in the order of the workers; empty if unpinned.
@@ -194,6 +208,15 @@ pub struct Second {
     /// 95th percentile, to 2 digits; `None` with fewer than 200, and in older results.
     #[serde(default)]
     pub p95_us: Option<f64>,
+    /// HTTP/2: GOAWAY frames received in it; 0 in older results, as the next two.
+    #[serde(default)]
+    pub goaways: u64,
+    /// HTTP/2: RST_STREAM frames received in it.
+    #[serde(default)]
+    pub resets: u64,
+    /// HTTP/2: requests in it that the server refused unprocessed.
+    #[serde(default)]
+    pub refused: u64,
 }
 
 /// A distribution of times; percentiles with too few samples are `None`.
@@ -291,6 +314,16 @@ pub struct Negotiated {
     pub chain_bytes: Option<u32>,
     /// Number of handshakes.
     pub count: u64,
+}
+
+/// The only version in older results.
+fn http1() -> String {
+    "1.1".to_string()
+}
+
+/// Streams per connection in older results.
+fn one() -> u32 {
+    1
 }
 
 /// Normalises group names: older results say `p-256` for `p256`.

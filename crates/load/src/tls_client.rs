@@ -1,6 +1,6 @@
 //! The TLS client of a run, from its options.
 
-use crate::options::Options;
+use crate::options::{HttpVersion, Options};
 use weir_tls::{Client, ClientSettings, Group, Identity, PeerName, Roots, SettingsError, Suite, Version};
 
 /// The client and the server name to verify; `None` in cleartext.
@@ -26,7 +26,7 @@ pub(crate) fn settings(options: &Options) -> ClientSettings {
         // As many as a worker primes, and those that arrive before others are used.
         sessions_per_name: (2 * share).max(64),
         signatures: tls.signatures.clone(),
-        alpn: tls.alpn.iter().map(|name| name.clone().into_bytes()).collect(),
+        alpn: alpn(options).into_iter().map(String::into_bytes).collect(),
         key_log: tls.key_log.clone(),
         sni: tls.sni.as_deref() != Some(NO_SNI),
         tickets: !tls.ids_only,
@@ -53,6 +53,14 @@ pub(crate) fn settings(options: &Options) -> ClientSettings {
         settings.groups = tls.groups.clone();
     }
     settings
+}
+
+/// The application protocols offered. HTTP/2 over TLS needs ALPN (RFC 9113, section 3.2).
+pub(crate) fn alpn(options: &Options) -> Vec<String> {
+    match options.http {
+        HttpVersion::Http1 => options.tls.alpn.clone(),
+        HttpVersion::Http2 => vec![options.http.alpn().to_string()],
+    }
 }
 
 fn versions_of(suites: &[Suite]) -> Vec<Version> {

@@ -4,7 +4,7 @@
 
 mod http1;
 mod protocol;
-mod users;
+pub(crate) mod users;
 
 pub(crate) use http1::Http1;
 pub(crate) use protocol::{Protocol, Turn};
@@ -23,7 +23,7 @@ use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use std::vec;
-use weir_reactor::{Events, Key, Reactor, Slab};
+use weir_reactor::{Events, Reactor, Slab};
 use weir_stats::rng::Rng;
 use weir_tls::{Connector, PeerName, Session};
 use weir_transport::Address;

@@ -2,5 +2,6 @@
 
 mod accounts;
 mod engine;
+mod http2;
 mod route;
 mod schema;

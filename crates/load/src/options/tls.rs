@@ -20,7 +20,7 @@ pub struct TlsOptions {
     /// Signature schemes to offer, most preferred first, such as rsa-pss-sha256 [default: all]
     #[arg(long = "signature", value_name = "LIST", value_delimiter = ',')]
     pub signatures: Vec<Signature>,
-    /// ALPN protocols to offer; only http/1.1 is supported [default: none]
+    /// ALPN protocols to offer; only that of --http is supported [default: none, with --http 2 h2]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub alpn: Vec<String>,
     // Sent as SNI (RFC 6066 section 3) and verified; with `none` the URL's host is verified.

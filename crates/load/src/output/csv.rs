@@ -6,15 +6,18 @@ use std::fmt::Write as _;
 /// A header, and one row for each second of the window; a percentile with too few samples is empty. The columns are
 /// the fields of [`Second`], in order; new ones go last, for readers by position.
 pub fn seconds(result: &LoadResult) -> String {
-    let mut out = "at_s,requests,errors,handshakes,connections,waiting,p50_us,p99_us,p95_us\n".to_string();
+    let mut out =
+        "at_s,requests,errors,handshakes,connections,waiting,p50_us,p99_us,p95_us,goaways,resets,refused\n"
+            .to_string();
     for second in &result.seconds {
-        let Second { at_s, requests, errors, handshakes, connections, waiting, p50_us, p99_us, p95_us } =
-            second;
+        let Second { at_s, requests, errors, handshakes, connections, waiting, .. } = second;
+        let Second { p50_us, p99_us, p95_us, goaways, resets, refused, .. } = second;
         let [p50_us, p99_us, p95_us] =
             [p50_us, p99_us, p95_us].map(|us| us.map_or(String::new(), |us| us.to_string()));
         let _ = writeln!(
             out,
-            "{at_s},{requests},{errors},{handshakes},{connections},{waiting},{p50_us},{p99_us},{p95_us}"
+            "{at_s},{requests},{errors},{handshakes},{connections},{waiting},{p50_us},{p99_us},{p95_us},\
+             {goaways},{resets},{refused}"
         );
     }
     out
@@ -39,12 +42,15 @@ mod tests {
             p50_us: Some(61.5),
             p99_us: Some(1200.0),
             p95_us: Some(900.0),
+            goaways: 4,
+            resets: 5,
+            refused: 6,
         };
         result.seconds = vec![full, Second { at_s: 1.0, requests: 19, ..Second::default() }];
         let expected = "\
-at_s,requests,errors,handshakes,connections,waiting,p50_us,p99_us,p95_us
-0,25000,1,2,64,3,61.5,1200,900
-1,19,0,0,0,0,,,
+at_s,requests,errors,handshakes,connections,waiting,p50_us,p99_us,p95_us,goaways,resets,refused
+0,25000,1,2,64,3,61.5,1200,900,4,5,6
+1,19,0,0,0,0,,,,0,0,0
 ";
         assert_eq!(seconds(&result), expected);
     }

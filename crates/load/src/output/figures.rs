@@ -62,7 +62,7 @@ fn scaled(mut value: f64, units: &[&str]) -> String {
 }
 
 /// Three digits, no fraction from 100.
-fn digits(value: f64) -> String {
+pub(crate) fn digits(value: f64) -> String {
     let places = match value {
         value if value < 9.995 => 2,
         value if value < 99.95 => 1,

@@ -2,7 +2,7 @@
 
 use self::Reading::Exactly;
 use crate::output::figures::is_lower_bound;
-use crate::result::{Latency, LoadResult, ServerCost};
+use crate::result::{Http2Figures, Latency, LoadResult, ServerCost};
 use std::fmt;
 
 /// A metric for conditions. Metrics that are also in an experiment's `summary.json` have the same name.
@@ -25,7 +25,7 @@ pub(crate) enum Reading {
 
 impl Metric {
     /// All metrics: shares are 0 to 1, and costs without `load_` are those of the first server given.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 31] = [
         Self::new("requests", |result| Exactly(result.requests as f64)),
         Self::new("requests_per_second", |result| Exactly(result.requests_per_second)),
         Self::new("handshakes_per_second", |result| Exactly(result.handshakes.per_second)),
@@ -66,6 +66,16 @@ impl Metric {
         Self::new("load_cpu_us_per_handshake", |result| {
             or_nothing(result.engine.cost.cpu_us_per_handshake, NOT_TOLD)
         }),
+        Self::new("requests_per_write", |result| http2(result, |figures| figures.requests_per_write)),
+        Self::new("responses_per_read", |result| http2(result, |figures| figures.responses_per_read)),
+        Self::new("header_bytes_per_response", |result| {
+            http2(result, |figures| figures.header_bytes_per_response)
+        }),
+        Self::new("retried", |result| http2(result, |figures| figures.retried as f64)),
+        Self::new("stream_wait_p99_us", |result| match &result.http2 {
+            Some(figures) => percentile(&figures.stream_wait, figures.stream_wait.p99_us),
+            None => Reading::Nothing(NOT_HTTP2.to_string()),
+        }),
         Self::new("valid", |result| Exactly(f64::from(result.validity == "valid"))),
     ];
 
@@ -93,6 +103,12 @@ impl Metric {
         (self.read)(result)
     }
 }
+
+fn http2(result: &LoadResult, read: impl Fn(&Http2Figures) -> f64) -> Reading {
+    or_nothing(result.http2.as_ref().map(read), NOT_HTTP2)
+}
+
+const NOT_HTTP2: &str = "HTTP/1.1 has no streams";
 
 const NOT_TOLD: &str = "not measured in this run";
 
@@ -200,6 +216,14 @@ mod tests {
         result.servers[0].rss_peak_kib = Some(121);
         result.servers.push(ServerCost::default());
         result.engine.cost = cost(123.0, 124.0);
+        result.http2 = Some(Http2Figures {
+            requests_per_write: 12.5,
+            responses_per_read: 12.6,
+            header_bytes_per_response: 12.7,
+            retried: 128,
+            stream_wait: Latency { p99_us: Some(129.0), ..Latency::default() },
+            ..Http2Figures::default()
+        });
         result
     }
 
@@ -234,6 +258,11 @@ rss_kib is 121
 utilisation is 0.122
 load_cpu_us_per_request is 123
 load_cpu_us_per_handshake is 124
+requests_per_write is 12.5
+responses_per_read is 12.6
+header_bytes_per_response is 12.7
+retried is 128
+stream_wait_p99_us is 129
 valid is 1";
         assert_eq!(read.join("\n"), expected);
     }
@@ -254,6 +283,8 @@ valid is 1";
             ("resumed_share", "no handshake finished within the window"),
             ("rss_kib", "no server to account (--pid)"),
             ("load_cpu_us_per_handshake", NOT_TOLD),
+            ("retried", NOT_HTTP2),
+            ("stream_wait_p99_us", NOT_HTTP2),
         ] {
             assert_eq!(read(name, &empty).to_string(), format!("has no value: {why}"), "{name}");
         }

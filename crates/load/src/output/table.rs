@@ -1,7 +1,10 @@
 //! A result on one screen: 100 columns, 24 lines unless there were problems or many steps.
 
-use crate::output::figures::{at_least, bounded, count, percent, plural, rate, size, time};
-use crate::result::{Asked, BusyThread, Cost, Handshakes, Latency, LoadResult, Role, ServerCost};
+use crate::output::figures::{at_least, bounded, count, digits, percent, plural, rate, size, time};
+use crate::result::{
+    Asked, BusyThread, Cost, Handshakes, Http2Figures, Latency, LoadResult, PeerSettings, Role, ServerCost,
+};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The result as text. Shows response time and service time for either loop.
@@ -127,8 +130,10 @@ impl Page {
         }
         time_row("service", &result.service);
         let where_any = [("first byte", &result.first_byte), ("connect", &result.connect)];
+        let where_any =
+            where_any.into_iter().chain(result.http2.iter().map(|h2| ("stream wait", &h2.stream_wait)));
         let kinds = result.handshake.iter().map(|(kind, latency)| (handshake_name(kind), latency));
-        for (name, latency) in where_any.into_iter().chain(kinds).filter(|(_, latency)| latency.count > 0) {
+        for (name, latency) in where_any.chain(kinds).filter(|(_, latency)| latency.count > 0) {
             time_row(name, latency);
         }
         if shown.iter().any(|latency| latency.p50_us.is_none() || latency.p999_us.is_none()) {
@@ -148,6 +153,9 @@ impl Page {
         let (opened, in_window) =
             (count(result.connections_opened), count(result.connections_opened_in_window));
         self.row("connections", &format!("{opened} opened, {in_window} in the window"));
+        if let Some(figures) = &result.http2 {
+            self.http2(figures);
+        }
         let handshakes = &result.handshakes;
         if handshakes.negotiated.is_empty() && handshakes.had_nothing == 0 {
             return;
@@ -164,6 +172,29 @@ impl Page {
             let others: u64 = rest.iter().map(|facts| facts.count).sum();
             let number = plural(rest.len() as u64, "further combination");
             self.row("", &format!("{} x {number}", count(others)));
+        }
+    }
+
+    fn http2(&mut self, figures: &Http2Figures) {
+        let (write, read) = (digits(figures.requests_per_write), digits(figures.responses_per_read));
+        let header = size(figures.header_bytes_per_response);
+        self.row("batches", &format!("{write} requests per write, {read} responses per read"));
+        self.row("heads", &format!("{header} per response"));
+        let codes = |codes: &BTreeMap<String, u64>| {
+            let codes: Vec<String> =
+                codes.iter().map(|(code, number)| format!("{} {code}", count(*number))).collect();
+            if codes.is_empty() { "0".to_string() } else { codes.join(", ") }
+        };
+        if figures.refused > 0 || !figures.resets.is_empty() || !figures.goaways.is_empty() {
+            let (refused, retried) = (count(figures.refused), count(figures.retried));
+            let (goaways, resets) = (codes(&figures.goaways), codes(&figures.resets));
+            self.row(
+                "drained",
+                &format!("GOAWAY {goaways}; RST_STREAM {resets}; {refused} refused, {retried} retried"),
+            );
+        }
+        for (index, settings) in figures.settings.iter().take(MOST_NEGOTIATED).enumerate() {
+            self.row(if index == 0 { "settings" } else { "" }, &peer_settings(settings));
         }
     }
 
@@ -230,6 +261,9 @@ impl Page {
 fn asked(result: &LoadResult) -> String {
     let asked = &result.asked;
     let mut parts = vec![plural(asked.connections.into(), "connection")];
+    if asked.http == "2" {
+        parts.push(format!("HTTP/2 with {} each", plural(asked.streams.into(), "stream")));
+    }
     parts.push(match asked.requests_per_connection.as_str() {
         "keep-alive" => "keep-alive".to_string(),
         "handshake-only" => "handshakes only".to_string(),
@@ -249,6 +283,20 @@ fn asked(result: &LoadResult) -> String {
         parts.push("certificates not verified".to_string());
     }
     parts.join(", ")
+}
+
+fn peer_settings(settings: &PeerSettings) -> String {
+    let no_limit = |limit: Option<u32>| limit.map_or("no limit".to_string(), |limit| count(limit.into()));
+    let PeerSettings { max_concurrent_streams, initial_window_size, max_frame_size, .. } = settings;
+    format!(
+        "{} x {} streams, window {}, frames {}, table {}, heads {}",
+        count(settings.count),
+        no_limit(*max_concurrent_streams),
+        count((*initial_window_size).into()),
+        count((*max_frame_size).into()),
+        count(settings.header_table_size.into()),
+        no_limit(settings.max_header_list_size),
+    )
 }
 
 fn schedule(result: &LoadResult) -> String {

@@ -1,9 +1,10 @@
 //! The recorder of one worker, and merging recorders.
 
 use crate::check::{ErrorClass, Wrong};
+use crate::h2::tally::Tally;
 use crate::record::seconds::{Coarse, Part};
 use crate::record::times::Times;
-use crate::result::{Handshakes, Latency, Negotiated, Second, Tickets, Unsent};
+use crate::result::{Handshakes, Http2Figures, Latency, Negotiated, Second, Tickets, Unsent};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use weir_tls::{Facts, HandshakeKind};
@@ -78,6 +79,8 @@ pub(crate) struct Recorder {
     /// By kind of handshake.
     tickets: BTreeMap<&'static str, Tickets>,
     examples: BTreeMap<&'static str, String>,
+    /// The figures of HTTP/2; `None` with HTTP/1.1.
+    h2: Option<Box<Tally>>,
 }
 
 #[derive(Default)]
@@ -116,10 +119,29 @@ impl Recorder {
 
     pub(crate) fn window_begins(&mut self) {
         self.at_start = self.counters;
+        self.h2.iter_mut().for_each(|tally| tally.window_begins());
     }
 
     pub(crate) fn window_ends(&mut self) {
         self.at_end = self.counters;
+        self.h2.iter_mut().for_each(|tally| tally.window_ends());
+    }
+
+    /// The figures of HTTP/2.
+    pub(crate) fn h2(&mut self) -> &mut Tally {
+        self.h2.get_or_insert_default()
+    }
+
+    /// The figures of HTTP/2, as reported.
+    pub(crate) fn h2_figures(&self) -> Option<Http2Figures> {
+        self.h2.as_ref().map(|tally| tally.figures())
+    }
+
+    /// A request planned for `planned` waited this long for a stream.
+    pub(crate) fn waited_for_stream(&mut self, planned: Instant, time: Duration) {
+        if self.within_window(planned) {
+            self.h2().stream_wait.record(time);
+        }
     }
 
     /// An arrival is due.
@@ -259,12 +281,16 @@ impl Recorder {
     pub(crate) fn second(&mut self, number: i64, connections: u64, waiting: u64) -> Part {
         let since = self.counters.since(&self.at_second);
         self.at_second = self.counters;
+        let (goaways, resets, refused) = self.h2.as_mut().map_or((0, 0, 0), |tally| tally.second());
         let second = Second {
             requests: since.answered,
             errors: since.errors.iter().sum(),
             handshakes: since.handshakes,
             connections,
             waiting,
+            goaways,
+            resets,
+            refused,
             ..Second::default()
         };
         Part { number, second, response: self.second.take() }
@@ -306,6 +332,9 @@ impl Recorder {
         }
         for (kind, given) in &other.tickets {
             self.tickets(kind, *given);
+        }
+        if let Some(others) = &other.h2 {
+            self.h2().merge(others);
         }
         for (class, text) in &other.examples {
             self.examples.entry(class).or_insert_with(|| text.clone());

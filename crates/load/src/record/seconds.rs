@@ -127,6 +127,9 @@ impl Part {
         second.handshakes += others.handshakes;
         second.connections += others.connections;
         second.waiting += others.waiting;
+        second.goaways += others.goaways;
+        second.resets += others.resets;
+        second.refused += others.refused;
         // Histograms with equal bounds can always be merged.
         let _ = self.response.0.add(&other.response.0);
     }
@@ -139,8 +142,17 @@ mod tests {
     fn part(number: i64, us: u64, requests: u64) -> Part {
         let mut response = Coarse::default();
         (0..requests).for_each(|_| response.record(Duration::from_micros(us)));
-        let second =
-            Second { requests, errors: 1, handshakes: 2, connections: 3, waiting: 4, ..Second::default() };
+        let second = Second {
+            requests,
+            errors: 1,
+            handshakes: 2,
+            connections: 3,
+            waiting: 4,
+            goaways: 5,
+            resets: 6,
+            refused: 7,
+            ..Second::default()
+        };
         Part { number, second, response: response.take() }
     }
 
@@ -159,6 +171,7 @@ mod tests {
         let last = seconds.last().unwrap().clone();
         assert_eq!((last.requests, last.errors, last.handshakes), (2000, 2, 4));
         assert_eq!((last.connections, last.waiting), (6, 8));
+        assert_eq!((last.goaways, last.resets, last.refused), (10, 12, 14));
         assert!((last.p50_us.unwrap() / 300.0 - 1.0).abs() < 0.01, "{last:?}");
         let window = seconds.into_window();
         assert_eq!(window.iter().map(|second| second.requests).collect::<Vec<_>>(), [2000, 7]);

@@ -3,12 +3,12 @@
 use crate::accounting::{Accounts, Span, Work};
 use crate::check::ErrorClass;
 use crate::conductor::Conducted;
-use crate::options::{Options, PerConnection, Schedule};
+use crate::options::{HttpVersion, Options, PerConnection, Schedule};
 use crate::output::figures::plural;
 use crate::record::recorder::Recorder;
 use crate::record::{stationarity, validity};
 use crate::result::{Asked, EngineCost, LoadResult, Pacer, SCHEMA, Second, Step};
-use crate::tls_client::settings;
+use crate::tls_client::{alpn, settings};
 use crate::{ceiling, limit};
 use clap::ValueEnum;
 use std::fmt::Display;
@@ -78,6 +78,7 @@ pub(crate) fn up(
         servers: account.servers,
         pacer: options.schedule.rate().map(|_| pacer(&all)),
         limit: account.limit,
+        http2: all.h2_figures(),
         ..LoadResult::default()
     };
     result.warnings = warnings(&result, &all, &seconds);
@@ -132,6 +133,7 @@ fn warnings(result: &LoadResult, all: &Recorder, seconds: &[Second]) -> Vec<Stri
             plural(all.backlog, "arrival")
         ));
     }
+    warnings.extend(result.http2.iter().flat_map(|figures| figures.warnings(result.asked.streams)));
     let closed = result.asked.rate.is_none();
     // A ramp is not meant to be stationary.
     if result.steps.is_empty() {
@@ -145,6 +147,9 @@ fn asked(options: &Options) -> Asked {
     let tls = options.endpoint.tls;
     let mut asked = Asked {
         connections: options.connections,
+        http: options.http.word().to_string(),
+        streams: options.streams,
+        stream_window: (options.http == HttpVersion::Http2).then_some(options.stream_window),
         workers: options.workers as u32,
         cores: options.cores.as_ref().map_or(Vec::new(), |cores| cores.0.clone()),
         rate: options.schedule.rate(),
@@ -171,7 +176,7 @@ fn asked(options: &Options) -> Asked {
         asked.suites = names(&settings.suites);
         asked.groups = names(&settings.groups);
         asked.signatures = names(&settings.signatures);
-        asked.alpn = options.tls.alpn.clone();
+        asked.alpn = alpn(options);
         asked.verified = !options.tls.insecure;
     }
     asked

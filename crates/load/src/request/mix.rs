@@ -1,14 +1,13 @@
 //! A weighted mix of requests.
 
-use super::Request;
-use crate::options::Options;
+use crate::options::{Options, RequestOptions};
 use crate::target::WEIGHTS;
 use crate::usage::Usage;
 
 /// All requests of a run and their order.
 #[derive(Debug)]
-pub(crate) struct Mix {
-    requests: Vec<Request>,
+pub(crate) struct Mix<R> {
+    requests: Vec<R>,
     /// One cycle: each request as often as its weight. Empty for a single request.
     turn: Vec<u32>,
 }
@@ -16,9 +15,12 @@ pub(crate) struct Mix {
 /// The longest cycle, in requests: 16 MB.
 const LONGEST_TURN: u64 = 4_000_000;
 
-impl Mix {
-    /// Builds all requests. The cycle length is the sum of the weights over their greatest common divisor.
-    pub(crate) fn new(options: &Options) -> Result<Self, Usage> {
+impl<R> Mix<R> {
+    /// Builds all requests with `build`. The cycle length is the sum of the weights over their greatest common divisor.
+    pub(crate) fn new(
+        options: &Options,
+        build: impl Fn(&RequestOptions, &Options) -> Result<R, Usage>,
+    ) -> Result<Self, Usage> {
         let asked = &options.requests;
         if asked.is_empty() {
             return Err(Usage::new("URL", "", "at least one request"));
@@ -28,13 +30,13 @@ impl Mix {
         }
         let weights: Vec<u32> = asked.iter().map(|request| request.weight).collect();
         let turn = if let [_] = *weights { Vec::new() } else { turn(weights)? };
-        let requests = asked.iter().map(|asked| Request::new(asked, options)).collect::<Result<_, _>>()?;
+        let requests = asked.iter().map(|asked| build(asked, options)).collect::<Result<_, _>>()?;
         Ok(Self { requests, turn })
     }
 
     /// The request at position `n`. From any position, a whole cycle has each request as often as its weight.
     #[inline]
-    pub(crate) fn nth(&self, n: u64) -> &Request {
+    pub(crate) fn nth(&self, n: u64) -> &R {
         let which = match self.turn.len() as u64 {
             0 => 0,
             length => self.turn[(n % length) as usize] as usize,
@@ -71,20 +73,20 @@ fn greatest_common_divisor(a: u32, b: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::RequestOptions;
+    use crate::request::Request;
 
-    fn mix(weights: &[u32]) -> Result<Mix, Usage> {
+    fn mix(weights: &[u32]) -> Result<Mix<Request>, Usage> {
         let mut options = Options::new("http://a/".parse().unwrap());
         let request = |(n, weight): (usize, &u32)| RequestOptions {
             weight: *weight,
             ..RequestOptions::new(format!("/{n}"))
         };
         options.requests = weights.iter().enumerate().map(request).collect();
-        Mix::new(&options)
+        Mix::new(&options, Request::new)
     }
 
     /// The index of the request at position `n`.
-    fn which(mix: &Mix, n: u64) -> usize {
+    fn which(mix: &Mix<Request>, n: u64) -> usize {
         let line = std::str::from_utf8(mix.nth(n).bytes(false)).unwrap();
         line.split(['/', ' ']).nth(2).unwrap().parse().unwrap()
     }

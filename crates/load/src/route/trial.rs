@@ -1,6 +1,7 @@
 //! One trial connection before the run, so that an unreachable or unexpected server fails at once.
 
-use crate::options::Options;
+use crate::h2::trial::Greeting;
+use crate::options::{HttpVersion, Options};
 use std::io;
 use std::time::{Duration, Instant};
 use weir_reactor::{Events, Key, Reactor};
@@ -75,6 +76,14 @@ pub enum Why {
     Untrusted(TlsError),
     #[error("TLS handshake failed: {0}; check that the server accepts --tls, --suite, --group and --cert")]
     Tls(TlsError),
+    #[error("the server did not agree on h2 by ALPN; enable HTTP/2 on the server, or use --http 1.1")]
+    NoAlpn,
+    #[error("{0}")]
+    NotHttp2(String),
+    #[error("no SETTINGS of HTTP/2 within {0:?}; enable HTTP/2 on the server, or use --http 1.1")]
+    NoSettings(Duration),
+    #[error("the server closed the connection after the preface of HTTP/2; use --http 1.1")]
+    EndedByPreface,
 }
 
 impl Why {
@@ -139,6 +148,9 @@ fn attempt(options: &Options, address: &Address, tls: Option<(&Connector, &PeerN
         }
     }
     let facts = peer.transport.facts().cloned();
+    if options.http == HttpVersion::Http2 {
+        check_http2(options, &mut peer, Instant::now() + patience, patience)?;
+    }
     let mut trial = Trial { address: address.clone(), facts, tickets: 0 };
     if options.policy.resume > 0.0 && trial.is_tls13() {
         // Tickets follow the handshake. If the server fails now, the handshake still succeeded, which is all we check.
@@ -151,11 +163,32 @@ fn attempt(options: &Options, address: &Address, tls: Option<(&Connector, &PeerN
     Ok(trial)
 }
 
+/// Checks the protocol by ALPN, or in cleartext by the exchange of prefaces alone.
+fn check_http2(options: &Options, peer: &mut Peer, deadline: Instant, patience: Duration) -> Result<(), Why> {
+    if peer.transport.facts().is_some_and(|facts| facts.alpn.as_deref() != Some(b"h2")) {
+        return Err(Why::NoAlpn);
+    }
+    let mut greeting = Greeting::new(options);
+    peer.transport.send(&greeting.output(), &mut peer.wire)?;
+    while !greeting.receive(&mut peer.input).map_err(Why::NotHttp2)? {
+        if peer.ended {
+            return Err(Why::EndedByPreface);
+        }
+        if !peer.turn(deadline)? {
+            return Err(Why::NoSettings(patience));
+        }
+    }
+    Ok(())
+}
+
 /// A run's timeout may be part of the measurement; the trial's is not.
 const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 const MOST_PATIENCE: Duration = Duration::from_secs(10);
 /// Timeout for the first ticket.
 const TICKETS: Duration = Duration::from_secs(1);
+
+/// The alert of a server that supports ALPN, but no protocol offered (RFC 7301, section 3.2).
+const NO_APPLICATION_PROTOCOL: u8 = 120;
 
 /// The connection and what drives it.
 struct Peer {
@@ -163,6 +196,8 @@ struct Peer {
     reactor: Reactor,
     events: Events,
     wire: Wire,
+    /// Received bytes.
+    input: Vec<u8>,
     ended: bool,
 }
 
@@ -178,6 +213,7 @@ impl Peer {
             reactor: Reactor::new().map_err(Why::Connect)?,
             events: Events::default(),
             wire: Wire::default(),
+            input: Vec::new(),
             ended: false,
         })
     }
@@ -191,7 +227,7 @@ impl Peer {
             self.transport.advance(&mut self.wire)?;
         }
         if ready.readable && !self.transport.is_connecting() {
-            self.ended |= self.transport.receive(&mut self.wire, &mut Vec::new())?.end.is_some();
+            self.ended |= self.transport.receive(&mut self.wire, &mut self.input)?.end.is_some();
         }
         Ok(true)
     }
@@ -206,6 +242,9 @@ impl From<Fault> for Why {
             Fault::Socket(error) => Self::Ended(error.to_string()),
             Fault::Tls(TlsError::NotTls { http: true }) => Self::Cleartext,
             Fault::Tls(TlsError::NotTls { http: false }) => Self::NotTls,
+            Fault::Tls(TlsError::NoApplicationProtocol | TlsError::PeerAlert(NO_APPLICATION_PROTOCOL)) => {
+                Self::NoAlpn
+            }
             Fault::Tls(error @ TlsError::CertificateNotTrusted { .. }) => Self::Untrusted(error),
             Fault::Tls(error) => Self::Tls(error),
         }

@@ -7,7 +7,7 @@ use crate::connection::{Connection, Outcome, Phase, Purpose, Then};
 use crate::options::{Close, PerConnection};
 use crate::record::recorder::Course;
 use std::time::{Duration, Instant};
-use weir_reactor::{Key, Ready};
+use weir_reactor::{Key, Net as _, Ready};
 use weir_tls::Session;
 use weir_transport::Transport;
 

@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 use weir_load::result::{
-    Asked, BusyThread, Ceiling, Cost, Counters, EngineCost, Handshakes, Latency, LoadResult, Negotiated,
-    Pacer, PhaseTime, SCHEMA, Second, ServerCost, Step, Tickets, Unsent, WorkerCost,
+    Asked, BusyThread, Ceiling, Cost, Counters, EngineCost, Handshakes, Http2Figures, Latency, LoadResult,
+    Negotiated, Pacer, PeerSettings, PhaseTime, SCHEMA, Second, ServerCost, Step, Tickets, Unsent,
+    WorkerCost,
 };
 use weir_load::{ErrorClass, Metric, Options, PerConnection, Schedule, run};
 use weir_origin::{Origin, Settings};
@@ -143,6 +144,9 @@ fn full() -> LoadResult {
         url: text("https://[::1]:8443/"),
         asked: Asked {
             connections: 64,
+            http: text("2"),
+            streams: 8,
+            stream_window: Some(65_536),
             workers: 2,
             cores: vec![1, 3],
             rate: Some(1000.0),
@@ -224,6 +228,19 @@ fn full() -> LoadResult {
             busiest_thread: Some(BusyThread { name: text("node"), utilisation: 0.98 }),
             ..ServerCost::default()
         }],
+        http2: Some(Http2Figures {
+            resets: [(text("cancel"), 1)].into(),
+            goaways: [(text("no_error"), 1)].into(),
+            stream_wait: latency(),
+            settings: vec![PeerSettings {
+                max_concurrent_streams: Some(100),
+                max_frame_size: 16_384,
+                max_header_list_size: Some(65_536),
+                count: 2,
+                ..PeerSettings::default()
+            }],
+            ..Http2Figures::default()
+        }),
         pacer: Some(Pacer { planned: 3, sent: 2, achieved_ratio: 0.9, lag_p99_us: 1.0, lag_max_us: 2.0 }),
         ceiling: Some(Ceiling { cell: text("keep-alive"), per_worker: 90_000.0, share: 0.1 }),
         warnings: vec![text("the rate fell")],
@@ -270,7 +287,15 @@ fn a_result_with_all_its_parts_fits() {
 fn an_extra_or_missing_field_is_rejected_at_any_depth() {
     let validator = validator();
     let result = serde_json::to_value(full()).unwrap();
-    let maps = ["/errors", "/error_examples", "/handshake", "/handshakes/resumed", "/handshakes/tickets"];
+    let maps = [
+        "/errors",
+        "/error_examples",
+        "/handshake",
+        "/handshakes/resumed",
+        "/handshakes/tickets",
+        "/http2/resets",
+        "/http2/goaways",
+    ];
     let mut checked = 0;
     for pointer in all_pointers(&result) {
         let Some(fields) = result.pointer(&pointer).and_then(Value::as_object) else { continue };
@@ -316,6 +341,12 @@ fn impossible_values_are_rejected_with_their_place() {
         ("/handshakes/negotiated/0/kind", json!("psk")),
         ("/handshakes/resumed/resume-1.3-psk", json!(-1)),
         ("/handshakes/tickets/full/least", json!(-1)),
+        ("/asked/http", json!("3")),
+        ("/asked/streams", json!(0)),
+        ("/seconds/0/refused", json!(-1)),
+        ("/http2/resets/cancel", json!(0)),
+        ("/http2/settings/0/max_frame_size", json!(1)),
+        ("/http2/refused", json!(0.5)),
         ("/engine/workers/0/core", json!(-1)),
         ("/servers/0/role", json!("server")),
         ("/servers/0/cpu_us", json!("1")),
@@ -330,7 +361,8 @@ fn impossible_values_are_rejected_with_their_place() {
         *wrong.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value;
         let faults = faults(&validator, &wrong);
         // A nullable part is rejected as a whole.
-        let whole = if pointer.starts_with("/pacer") { "/pacer" } else { pointer };
+        let whole =
+            ["/pacer", "/http2"].into_iter().find(|part| pointer.starts_with(part)).unwrap_or(pointer);
         assert!(faults.iter().any(|fault| fault.starts_with(whole)), "{pointer}: {faults:?}");
     }
 }
@@ -343,6 +375,7 @@ fn a_result_without_its_optional_parts_fits() {
         asked: Asked { rate: None, arrivals: None, ..full().asked },
         response: few,
         pacer: None,
+        http2: None,
         ceiling: None,
         steps: vec![],
         servers: vec![ServerCost { source: "command date".into(), ..ServerCost::default() }],

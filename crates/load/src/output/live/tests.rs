@@ -13,6 +13,7 @@ fn live() -> Progress {
         p50_us: Some(61.5),
         p99_us: Some(1234.5),
         p95_us: Some(900.0),
+        ..Second::default()
     };
     Progress {
         phase: Phase::Window,

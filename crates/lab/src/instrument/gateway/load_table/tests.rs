@@ -69,7 +69,7 @@ fn invalid_flags_name_file_line_key_and_what_was_expected() {
         (
             "seed = 1\nalpn = ['h2']",
             "e.toml:30: load.alpn: ",
-            "invalid value `h2`: expected http/1.1, the only",
+            "invalid value `h2`: expected http/1.1, the protocol of",
         ),
         ("alpn = []", "e.toml:29: load.alpn: ", "empty: expected at least one value"),
         ("think = true", "e.toml:29: load.think: ", "`true`: expected a string or a number: TIME"),

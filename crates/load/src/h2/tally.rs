@@ -1,0 +1,195 @@
+//! The figures of HTTP/2, recorded and merged.
+
+use crate::record::times::Times;
+use crate::result::{Http2Figures, PeerSettings};
+use std::collections::BTreeMap;
+use weir_http2::{ErrorCode, Settings};
+
+/// The figures of one worker.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) counts: Counts,
+    at_start: Counts,
+    at_end: Counts,
+    at_second: Counts,
+    /// For requests planned within the window that waited for a stream: from then to their first byte.
+    pub(crate) stream_wait: Times,
+    /// The servers' first settings, with the number of connections.
+    settings: Vec<(Settings, u64)>,
+}
+
+/// Monotonic counters; the window's values are the difference between its edges.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) requests: u64,
+    pub(crate) responses: u64,
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    /// Bytes of HEADERS and CONTINUATION frames received.
+    pub(crate) block_bytes: u64,
+    pub(crate) refused: u64,
+    pub(crate) retried: u64,
+    resets: [u64; CODES],
+    goaways: [u64; CODES],
+}
+
+/// The codes of RFC 9113, section 7, and one for all others.
+const CODES: usize = 15;
+
+impl Counts {
+    pub(crate) fn reset(&mut self, code: ErrorCode) {
+        self.resets[index(code)] += 1;
+    }
+
+    pub(crate) fn goaway(&mut self, code: ErrorCode) {
+        self.goaways[index(code)] += 1;
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.zip(other, |mine, others| mine + others);
+    }
+
+    fn since(&self, earlier: &Self) -> Self {
+        let mut since = *self;
+        since.zip(earlier, |now, then| now - then);
+        since
+    }
+
+    fn zip(&mut self, other: &Self, of: impl Fn(u64, u64) -> u64) {
+        for (mine, others) in [
+            (&mut self.requests, other.requests),
+            (&mut self.responses, other.responses),
+            (&mut self.reads, other.reads),
+            (&mut self.writes, other.writes),
+            (&mut self.block_bytes, other.block_bytes),
+            (&mut self.refused, other.refused),
+            (&mut self.retried, other.retried),
+        ] {
+            *mine = of(*mine, others);
+        }
+        let codes = self.resets.iter_mut().chain(&mut self.goaways);
+        for (mine, others) in codes.zip(other.resets.iter().chain(&other.goaways)) {
+            *mine = of(*mine, *others);
+        }
+    }
+}
+
+impl Tally {
+    pub(crate) fn window_begins(&mut self) {
+        self.at_start = self.counts;
+    }
+
+    pub(crate) fn window_ends(&mut self) {
+        self.at_end = self.counts;
+    }
+
+    /// GOAWAY and RST_STREAM frames received, and streams refused, since the last second.
+    pub(crate) fn second(&mut self) -> (u64, u64, u64) {
+        let since = self.counts.since(&self.at_second);
+        self.at_second = self.counts;
+        (since.goaways.iter().sum(), since.resets.iter().sum(), since.refused)
+    }
+
+    /// A server's first settings on a connection.
+    pub(crate) fn settings(&mut self, settings: &Settings, count: u64) {
+        match self.settings.iter_mut().find(|(known, _)| known == settings) {
+            Some((_, known)) => *known += count,
+            None => self.settings.push((*settings, count)),
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.counts.add(&other.counts);
+        self.at_start.add(&other.at_start);
+        self.at_end.add(&other.at_end);
+        self.stream_wait.add(&other.stream_wait);
+        for (settings, count) in &other.settings {
+            self.settings(settings, *count);
+        }
+    }
+
+    /// As reported.
+    pub(crate) fn figures(&self) -> Http2Figures {
+        let within = self.at_end.since(&self.at_start);
+        let per = |count: u64, by: u64| if by == 0 { 0.0 } else { count as f64 / by as f64 };
+        Http2Figures {
+            requests_per_write: per(within.requests, within.writes),
+            responses_per_read: per(within.responses, within.reads),
+            header_bytes_per_response: per(within.block_bytes, within.responses),
+            refused: within.refused,
+            retried: within.retried,
+            resets: by_name(&within.resets),
+            goaways: by_name(&within.goaways),
+            stream_wait: self.stream_wait.distribution(),
+            settings: self.settings.iter().map(|(settings, count)| peer_settings(settings, *count)).collect(),
+        }
+    }
+}
+
+fn index(code: ErrorCode) -> usize {
+    (code.0 as usize).min(CODES - 1)
+}
+
+fn by_name(counts: &[u64; CODES]) -> BTreeMap<String, u64> {
+    let named = (0..).map(|code| ErrorCode(code).name().to_string()).zip(counts.iter().copied());
+    named.filter(|(_, count)| *count > 0).collect()
+}
+
+fn peer_settings(settings: &Settings, count: u64) -> PeerSettings {
+    PeerSettings {
+        max_concurrent_streams: settings.max_concurrent_streams,
+        initial_window_size: settings.initial_window_size,
+        max_frame_size: settings.max_frame_size,
+        header_table_size: settings.header_table_size,
+        max_header_list_size: settings.max_header_list_size,
+        count,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_windows_figures_of_two_workers() {
+        let mut tallies = [(); 2].map(|()| {
+            let mut tally = Tally::default();
+            tally.counts.reset(ErrorCode::CANCEL);
+            tally.counts.requests = 5;
+            tally.window_begins();
+            let counts = &mut tally.counts;
+            counts.requests += 40;
+            counts.responses += 30;
+            counts.writes += 4;
+            counts.reads += 10;
+            counts.block_bytes += 600;
+            counts.refused += 2;
+            counts.retried += 1;
+            counts.reset(ErrorCode::REFUSED_STREAM);
+            counts.reset(ErrorCode(99));
+            counts.reset(ErrorCode(1 << 31));
+            counts.goaway(ErrorCode::NO_ERROR);
+            tally.window_ends();
+            tally.counts.requests += 7;
+            tally.settings(&Settings::default(), 3);
+            tally
+        });
+        let [one, other] = &mut tallies;
+        assert_eq!(one.second(), (1, 4, 2));
+        assert_eq!(one.second(), (0, 0, 0));
+        one.merge(other);
+        let figures = one.figures();
+        assert_eq!((figures.requests_per_write, figures.responses_per_read), (10.0, 3.0));
+        assert_eq!((figures.header_bytes_per_response, figures.refused, figures.retried), (20.0, 4, 2));
+        assert_eq!(figures.resets, [("refused_stream".into(), 2), ("unknown".into(), 4)].into());
+        assert_eq!(figures.goaways, [("no_error".into(), 2)].into());
+        assert_eq!(figures.settings.len(), 1);
+        assert_eq!((figures.settings[0].count, figures.settings[0].max_concurrent_streams), (6, None));
+    }
+
+    #[test]
+    fn every_code_has_a_place() {
+        assert_eq!(index(ErrorCode::HTTP_1_1_REQUIRED), CODES - 2);
+        assert_eq!(ErrorCode((CODES - 1) as u32).name(), "unknown");
+    }
+}
