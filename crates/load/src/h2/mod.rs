@@ -5,7 +5,7 @@
 //! * [`stream`]: a request in flight, and the check of its response.
 //! * [`connection`]: a connection with its streams: bytes in and out.
 //! * [`balance`]: the least loaded connection.
-//! * [`users`]: the worker's side: which request goes where, and what follows when connections open, drain or fail.
+//! * [`users`]: the worker's side: which request goes where, and what follows when connections open, respond or end.
 //! * [`trial`]: whether a server speaks HTTP/2.
 //! * [`tally`]: the figures that HTTP/1.1 does not have.
 //!
@@ -79,7 +79,6 @@ impl Protocol for Http2 {
         for _ in 0..worker.http.open * worker.policy.streams {
             worker.ask(worker.context.now);
         }
-        worker.deal();
     }
 
     fn take_users(worker: &mut Worker<'_, Self>) -> Vec<()> {
@@ -89,7 +88,6 @@ impl Protocol for Http2 {
 
     fn begin_for(worker: &mut Worker<'_, Self>, (): (), planned: Instant) {
         worker.ask(planned);
-        worker.deal();
     }
 
     fn send(worker: &mut Worker<'_, Self>, planned: Instant, turn: Turn) -> bool {

@@ -1,10 +1,9 @@
 //! A result on one screen: 100 columns, 24 lines unless there were problems or many steps.
 
-use crate::output::figures::{at_least, bounded, count, digits, percent, plural, rate, size, time};
-use crate::result::{
-    Asked, BusyThread, Cost, Handshakes, Http2Figures, Latency, LoadResult, PeerSettings, Role, ServerCost,
-};
-use std::collections::BTreeMap;
+mod http2;
+
+use crate::output::figures::{at_least, bounded, count, percent, plural, rate, size, time};
+use crate::result::{Asked, BusyThread, Cost, Handshakes, Latency, LoadResult, Role, ServerCost};
 use std::fmt::Write as _;
 
 /// The result as text. Shows response time and service time for either loop.
@@ -175,29 +174,6 @@ impl Page {
         }
     }
 
-    fn http2(&mut self, figures: &Http2Figures) {
-        let (write, read) = (digits(figures.requests_per_write), digits(figures.responses_per_read));
-        let header = size(figures.header_bytes_per_response);
-        self.row("batches", &format!("{write} requests per write, {read} responses per read"));
-        self.row("heads", &format!("{header} per response"));
-        let codes = |codes: &BTreeMap<String, u64>| {
-            let codes: Vec<String> =
-                codes.iter().map(|(code, number)| format!("{} {code}", count(*number))).collect();
-            if codes.is_empty() { "0".to_string() } else { codes.join(", ") }
-        };
-        if figures.refused > 0 || !figures.resets.is_empty() || !figures.goaways.is_empty() {
-            let (refused, retried) = (count(figures.refused), count(figures.retried));
-            let (goaways, resets) = (codes(&figures.goaways), codes(&figures.resets));
-            self.row(
-                "drained",
-                &format!("GOAWAY {goaways}; RST_STREAM {resets}; {refused} refused, {retried} retried"),
-            );
-        }
-        for (index, settings) in figures.settings.iter().take(MOST_NEGOTIATED).enumerate() {
-            self.row(if index == 0 { "settings" } else { "" }, &peer_settings(settings));
-        }
-    }
-
     fn verdict(&mut self, result: &LoadResult) {
         let ceiling = result.ceiling.as_ref().map_or(String::new(), |ceiling| {
             let (share, per_worker) = (percent(ceiling.share), rate(ceiling.per_worker));
@@ -283,20 +259,6 @@ fn asked(result: &LoadResult) -> String {
         parts.push("certificates not verified".to_string());
     }
     parts.join(", ")
-}
-
-fn peer_settings(settings: &PeerSettings) -> String {
-    let no_limit = |limit: Option<u32>| limit.map_or("no limit".to_string(), |limit| count(limit.into()));
-    let PeerSettings { max_concurrent_streams, initial_window_size, max_frame_size, .. } = settings;
-    format!(
-        "{} x {} streams, window {}, frames {}, table {}, heads {}",
-        count(settings.count),
-        no_limit(*max_concurrent_streams),
-        count((*initial_window_size).into()),
-        count((*max_frame_size).into()),
-        count(settings.header_table_size.into()),
-        no_limit(settings.max_header_list_size),
-    )
 }
 
 fn schedule(result: &LoadResult) -> String {

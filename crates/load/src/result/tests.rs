@@ -125,14 +125,15 @@ fn a_result_without_what_was_added_is_read() {
     };
     let counters = serde_json::to_value(Counters::default()).unwrap();
     let counters: Vec<&str> = counters.as_object().unwrap().keys().map(String::as_str).collect();
-    without("", &["window_boot_s"]);
+    without("", &["window_boot_s", "http2"]);
     without("/response", &["p95_us"]);
-    without("/asked", &["error_budget_percent"]);
+    without("/asked", &["error_budget_percent", "http", "streams", "stream_window"]);
     without("/servers/0", &counters);
     without("/servers/0", &["busiest_thread"]);
     without("/engine", &counters);
     without("/engine", &["rss_peak_kib"]);
     let mut expected = sample();
+    (expected.asked.http, expected.asked.streams) = ("1.1".into(), 1);
     expected.response.p95_us = None;
     expected.servers[0].counters = Counters::default();
     expected.servers[0].busiest_thread = None;

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::result::tests::sample;
-use crate::result::{Ceiling, Limit, Negotiated, Pacer, Step, Unsent, WorkerCost};
+use crate::result::{
+    Ceiling, Http2Figures, Limit, Negotiated, Pacer, PeerSettings, Step, Unsent, WorkerCost,
+};
 
 #[track_caller]
 fn shows(result: &LoadResult, expected: &str) {
@@ -38,6 +40,36 @@ fn usual() -> LoadResult {
     result.response = latency(50_000, 61.5);
     result.service = latency(50_000, 60.5);
     result.first_byte = latency(50_000, 58.0);
+    result
+}
+
+/// HTTP/2 with a server that drains and refuses.
+fn http2() -> LoadResult {
+    let mut result = usual();
+    (result.asked.http, result.asked.streams, result.asked.connections) = ("2".into(), 16, 8);
+    result.warnings = vec!["the server allows 10 streams per connection".into()];
+    let settings = |max_concurrent_streams, count| PeerSettings {
+        max_concurrent_streams,
+        initial_window_size: 65_535,
+        max_frame_size: 16_384,
+        header_table_size: 4096,
+        count,
+        ..PeerSettings::default()
+    };
+    result.http2 = Some(Http2Figures {
+        requests_per_write: 9.5,
+        responses_per_read: 7.25,
+        header_bytes_per_response: 82.0,
+        refused: 1200,
+        retried: 1199,
+        resets: [("refused_stream".into(), 1000)].into(),
+        goaways: [("no_error".into(), 40), ("enhance_your_calm".into(), 1)].into(),
+        stream_wait: latency(20_000, 900.0),
+        settings: vec![
+            settings(Some(10), 46),
+            PeerSettings { max_header_list_size: Some(65_536), ..settings(None, 2) },
+        ],
+    });
     result
 }
 
@@ -188,6 +220,11 @@ fn refused() -> LoadResult {
 #[test]
 fn a_closed_loop_over_tls() {
     shows(&usual(), include_str!("usual.txt"));
+}
+
+#[test]
+fn http2_with_a_server_that_drains() {
+    shows(&http2(), include_str!("http2.txt"));
 }
 
 #[test]

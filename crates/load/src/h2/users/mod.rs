@@ -1,13 +1,13 @@
-//! Which request goes to which connection, and what follows when connections open, respond, drain or fail.
+//! Which request goes to which connection, and what follows when connections open and respond.
+
+mod ends;
 
 use super::Http2;
 use super::connection::{Connection, Phase};
 use super::pending::Pending;
 use super::stream::Done;
 use crate::check::{Detail, ErrorClass, Wrong};
-use crate::options::Close;
-use crate::worker::users::{LINGER, NEVER_USED, REFUSED_WITHIN, TIMED_OUT};
-use crate::worker::{RESTING, Resting, Stage, Turn, Worker};
+use crate::worker::{Stage, Turn, Worker};
 use std::time::{Duration, Instant};
 use weir_reactor::{Key, Net as _, Ready};
 use weir_transport::Transport;
@@ -33,10 +33,19 @@ impl Worker<'_, Http2> {
         }
     }
 
-    /// Queues a request planned for `planned`.
+    /// Starts a request planned for `planned`, at once unless it has to wait for a stream.
     pub(super) fn ask(&mut self, planned: Instant) {
         self.busy += 1;
-        self.http.waiting.push_back(Pending::new(planned));
+        let asked = Pending::new(planned);
+        let key = self.http.balance.least().filter(|_| self.http.waiting.is_empty());
+        let is_begun = key.is_some_and(|key| {
+            let begun = self.begin(key, asked);
+            self.rank(key);
+            begun.is_ok()
+        });
+        if !is_begun {
+            self.http.waiting.push_back(asked);
+        }
     }
 
     /// Sends the arrival planned for `planned`, if a connection takes another stream.
@@ -61,7 +70,7 @@ impl Worker<'_, Http2> {
         {
             if self.begin(key, asked).is_ok() {
                 self.http.waiting.pop_front();
-                // One that was planned just now has not waited.
+                // One that was refused just now has not waited.
                 if asked.since < self.context.now {
                     self.waited(asked);
                 }
@@ -86,6 +95,9 @@ impl Worker<'_, Http2> {
             self.limit(key, self.policy.timeout);
         }
         self.mark(key);
+        if self.connections.get(key).is_some_and(|connection| connection.phase == Phase::Draining) {
+            self.drain(key);
+        }
         Ok(())
     }
 
@@ -157,125 +169,12 @@ impl Worker<'_, Http2> {
         }
     }
 
-    /// The server takes no further streams on a connection: another one replaces it.
-    fn drain(&mut self, key: Key) {
-        let Some(connection) = self.connections.get(key) else { return };
-        let (is_useless, failures) = (connection.answered == 0, connection.failures);
-        self.http.open -= 1;
-        self.replace(is_useless, failures);
-    }
-
-    /// Opens another connection, at once unless the last one was of no use.
-    fn replace(&mut self, is_useless: bool, failures: u32) {
-        let is_needed = self.stage != Stage::Drain || !self.http.waiting.is_empty();
-        match is_useless {
-            true => self.back_off(failures + 1),
-            false if is_needed => self.dial(0),
-            false => {}
-        }
-    }
-
-    fn end_if_drained(&mut self, key: Key) {
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        if connection.phase != Phase::Draining || !connection.is_idle() {
-            return;
-        }
-        self.standing -= 1;
-        if self.policy.close == Close::Reset {
-            return self.close(key);
-        }
-        connection.phase = Phase::Ending;
-        self.limit(key, LINGER);
-    }
-
-    pub(super) fn due(&mut self, key: Key) {
-        if key.tag() == RESTING {
-            let Some(Resting { failures }) = self.resting.remove(key) else { return };
-            if self.stage != Stage::Drain || !self.http.waiting.is_empty() {
-                self.dial(failures);
-            }
-            return;
-        }
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        if connection.timer.due(self.context.now, self.reactor.wheel(), key).is_none() {
-            return;
-        }
-        match connection.phase {
-            Phase::Ending => self.close(key),
-            Phase::Opening => {
-                connection.give_up_opening(&mut self.context);
-                self.lose(key, Some(TIMED_OUT));
-            }
-            Phase::Open | Phase::Draining => self.expire(key),
-        }
-        self.deal();
-    }
-
-    /// Gives up the requests of a connection that have timed out.
-    fn expire(&mut self, key: Key) {
-        let timeout = self.policy.timeout;
-        while let Some(connection) = self.connections.get_mut(key)
-            && connection.expire(timeout, &mut self.context)
-        {
-            self.finish(Some(key), Done::Answered(Some(TIMED_OUT)));
-        }
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        if let Some(deadline) = connection.deadline(timeout) {
-            connection.timer.set(deadline, (), self.reactor.wheel(), key);
-        }
-        self.mark(key);
-        self.end_if_drained(key);
-        self.rank(key);
-    }
-
-    /// Gives up the requests that have waited too long for a stream.
-    pub(super) fn expire_waiting(&mut self) {
-        while let Some(asked) = self.http.waiting.front().copied()
-            && asked.since + self.policy.timeout <= self.context.now
-        {
-            self.http.waiting.pop_front();
-            self.context.recorder.given_up(asked.planned, None, self.context.now);
-            self.finish(None, Done::Answered(Some(TIMED_OUT)));
-        }
-    }
-
-    /// A connection failed or was closed, and with it its requests.
-    fn lose(&mut self, key: Key, wrong: Option<Wrong>) {
-        let Some(mut connection) = self.remove(key) else { return };
-        if connection.phase == Phase::Ending {
-            return;
-        }
-        let is_useless = connection.answered == 0;
-        let was_open = connection.phase == Phase::Open;
-        if connection.phase != Phase::Opening {
-            self.standing -= 1;
-        }
-        self.http.open -= u32::from(was_open);
-        let lost = connection.take_streams();
-        match &wrong {
-            _ if !lost.is_empty() => {}
-            Some(wrong) => self.context.recorder.error(wrong),
-            None if connection.phase == Phase::Opening => self.context.recorder.error(&CLOSED_IN_SETUP),
-            // An idle connection may be closed by the server, but not before its first request.
-            None if is_useless && self.context.now < connection.connected + REFUSED_WITHIN => {
-                self.context.recorder.error(&NEVER_USED);
-            }
-            None => {}
-        }
-        let wrong = wrong.unwrap_or(CLOSED);
-        for _ in &lost {
-            self.finish(None, Done::Answered(Some(wrong.clone())));
-        }
-        if connection.phase != Phase::Draining {
-            self.replace(is_useless, connection.failures);
-        }
-        // What GOAWAY says about a violation; the connection is lost anyway.
-        let _ = connection.flush(&mut self.http.control, &mut self.context);
-    }
-
     /// Sends the output of a turn: one write for each connection.
     pub(super) fn flush(&mut self) {
-        while let Some(key) = self.http.dirty.pop() {
+        let mut next = 0;
+        // A lost connection may give its work to others.
+        while let Some(key) = self.http.dirty.get(next).copied() {
+            next += 1;
             let Some(connection) = self.connections.get_mut(key) else { continue };
             connection.is_dirty = false;
             match connection.flush(&mut self.http.control, &mut self.context) {
@@ -286,37 +185,7 @@ impl Worker<'_, Http2> {
                 }
             }
         }
-    }
-
-    /// Closes all connections; requests in flight and waiting have timed out, unless the run was ended early.
-    pub(super) fn end_all(&mut self) {
-        let is_late = self.link.stop.get().is_none();
-        for key in self.connections.keys() {
-            let Some(connection) = self.connections.get_mut(key) else { continue };
-            for stream in connection.take_streams().iter().filter(|_| is_late) {
-                stream.give_up(&mut self.context.recorder, self.context.now);
-                self.context.recorder.error(&TIMED_OUT);
-            }
-            self.close(key);
-        }
-        for asked in self.http.waiting.drain(..).filter(|_| is_late) {
-            self.context.recorder.given_up(asked.planned, None, self.context.now);
-            self.context.recorder.error(&TIMED_OUT);
-        }
-    }
-
-    fn close(&mut self, key: Key) {
-        let Some(mut connection) = self.remove(key) else { return };
-        connection.say_goodbye(&mut self.context);
-        let wire = &mut self.context.wire;
-        match self.policy.close {
-            // A clean close is a courtesy.
-            Close::Graceful => drop(connection.transport.finish(wire)),
-            Close::Fin => {
-                drop(connection.transport.commit(wire).and_then(|()| connection.transport.finish_bare()))
-            }
-            Close::Reset => connection.transport.reset(),
-        }
+        self.http.dirty.clear();
     }
 
     fn remove(&mut self, key: Key) -> Option<Connection> {
@@ -356,8 +225,4 @@ impl Worker<'_, Http2> {
     }
 }
 
-const CLOSED: Wrong =
-    Wrong::fixed(ErrorClass::Closed, "the connection ended before the response was complete");
-const CLOSED_IN_SETUP: Wrong =
-    Wrong::fixed(ErrorClass::Closed, "the server closed the connection during setup");
 const REFUSED: Wrong = Wrong::fixed(ErrorClass::StreamReset, "the server refused a request again and again");
