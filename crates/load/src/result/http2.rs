@@ -69,9 +69,11 @@ mod tests {
     #[test]
     fn a_limit_below_the_streams_is_a_warning() {
         let settings = |limit| PeerSettings { max_concurrent_streams: limit, ..PeerSettings::default() };
-        let mut figures = Http2Figures::default();
-        figures.settings = vec![settings(None), settings(Some(100)), settings(Some(128))];
-        figures.goaways = [("no_error".into(), 5)].into();
+        let mut figures = Http2Figures {
+            settings: vec![settings(None), settings(Some(100)), settings(Some(128))],
+            goaways: [("no_error".into(), 5)].into(),
+            ..Http2Figures::default()
+        };
         assert_eq!(figures.warnings(100), [""; 0]);
         assert!(
             figures.warnings(101)[0].contains("allows 100 streams per connection, fewer than --streams 101")
