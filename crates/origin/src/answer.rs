@@ -55,10 +55,6 @@ impl Terms {
 
 pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-pub(crate) const TEXT: &str = "text/plain";
-pub(crate) const JSON: &str = "application/json";
-pub(crate) const BYTES: &str = "application/octet-stream";
-
 /// The origin's statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
@@ -83,6 +79,19 @@ impl Status {
         }
     }
 
+    /// The number, for a version of HTTP without reason phrases.
+    pub(crate) fn number(self) -> u16 {
+        match self {
+            Self::Ok => 200,
+            Self::BadRequest => 400,
+            Self::NotFound => 404,
+            Self::UriTooLong => 414,
+            Self::FieldsTooLarge => 431,
+            Self::NotImplemented => 501,
+            Self::VersionNotSupported => 505,
+        }
+    }
+
     fn line(self) -> &'static [u8] {
         match self {
             Self::Ok => b"HTTP/1.1 200 OK\r\n",
@@ -99,6 +108,7 @@ impl Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::content::TEXT;
 
     fn head(version: Version, close: bool, chunked: bool) -> String {
         let mut terms = Terms { version, head_only: false, close };
@@ -121,6 +131,16 @@ mod tests {
             (Version::Http10, false, true, "Connection: close\r\n"),
         ] {
             assert_eq!(head(version, close, chunked), format!("{START}{fields}\r\n"));
+        }
+    }
+
+    #[test]
+    fn each_status_line_has_the_statuss_number() {
+        for number in [200, 400, 404, 414, 431, 501, 505] {
+            let status = if number == 200 { Status::Ok } else { Status::of_refusal(number) };
+            let status = if number == 404 { Status::NotFound } else { status };
+            assert_eq!(status.number(), number);
+            assert!(status.line().starts_with(format!("HTTP/1.1 {number} ").as_bytes()));
         }
     }
 

@@ -1,11 +1,11 @@
 //! A connection's responses: immediate, delayed or streamed.
 
-use crate::answer::{BYTES, JSON, Status, TEXT, Terms};
+use crate::answer::{Status, Terms};
 use crate::connection::{Connection, State, Step};
+use crate::content::{BYTES, Content, TEXT};
 use crate::context::Context;
-use crate::counters::Counters;
 use crate::pattern;
-use crate::route::{Resource, Route};
+use crate::route::Route;
 use std::time::Instant;
 use weir_http1::{BodyDecoder, Framing, Version, chunk, last_chunk};
 use weir_transport::Fault;
@@ -43,14 +43,9 @@ impl Connection {
             self.state = State::Echo { decoder, framing, terms, started: false };
             return;
         }
-        let counters = &context.counters;
-        let (status, kind, body) = match route.resource {
-            Resource::Bytes(total) => return self.begin_stream(total, route.chunked, terms, context),
-            Resource::Hello => (Status::Ok, TEXT, "The Weir test server: /bytes/N, /echo, /stats.\n".into()),
-            Resource::Echo => (Status::Ok, BYTES, String::new()),
-            Resource::Stats => (Status::Ok, JSON, Counters::sum(counters).to_json()),
-            Resource::Unknown => (Status::NotFound, TEXT, "Not found.\n".into()),
-            Resource::Invalid(why) => (Status::BadRequest, TEXT, format!("{why}\n")),
+        let (status, kind, body) = match Content::of(route.resource, &context.counters) {
+            Content::Pattern(total) => return self.begin_stream(total, route.chunked, terms, context),
+            Content::Short { status, kind, body } => (status, kind, body),
         };
         let framing = terms.framing(body.len() as u64, route.chunked);
         terms.head(status, kind, framing, context.date.at(context.now), &mut context.out);

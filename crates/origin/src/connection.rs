@@ -1,10 +1,12 @@
-//! One connection: requests in, known answers out.
+//! One connection: requests in, known answers out. This is HTTP/1.1; [`h2`](crate::h2) is HTTP/2.
 
 use crate::answer::{CONTINUE, Terms};
 use crate::context::{Context, Needs};
+use crate::h2::{self, Http2, Turn};
 use crate::null;
 use crate::pattern;
 use crate::route::{Resource, Route};
+use crate::settings::{H2, HttpVersions};
 use std::time::{Duration, Instant};
 use weir_http::Method;
 use weir_http1::{BodyDecoder, Framing, Parse};
@@ -24,6 +26,8 @@ pub(crate) struct Connection {
 }
 
 pub(crate) enum State {
+    /// Before the first request, whose bytes may choose HTTP/2, or within a TLS handshake.
+    First,
     /// Between requests, or within a head.
     Head,
     /// Discarding the request's body; then comes the response.
@@ -34,6 +38,8 @@ pub(crate) enum State {
     Echo { decoder: BodyDecoder, framing: Framing, terms: Terms, started: bool },
     /// Bytes `at..total` of the pattern are still to be sent.
     Stream { at: u64, total: u64, chunked: bool, close: bool },
+    /// Another protocol, from the first bytes on.
+    Http2(Box<Http2>),
     /// Done; waiting for the peer's close, so that ours does not reset unread data.
     Closing { until: Option<Instant> },
 }
@@ -51,8 +57,13 @@ const SHARE: usize = 512 * 1024;
 const LINGER: Duration = Duration::from_secs(2);
 
 impl Connection {
-    pub(crate) fn new(transport: Transport) -> Self {
-        Self { transport, state: State::Head, kept: Vec::new(), ended: false, paused: false }
+    pub(crate) fn new(transport: Transport, context: &Context) -> Self {
+        let state = match context.http {
+            HttpVersions::Http2 if transport.is_open() => State::Http2(Http2::new(context)),
+            HttpVersions::Both | HttpVersions::Http2 => State::First,
+            HttpVersions::Http1 => State::Head,
+        };
+        Self { transport, state, kept: Vec::new(), ended: false, paused: false }
     }
 
     /// Makes as much progress as possible.
@@ -79,7 +90,10 @@ impl Connection {
         if readable {
             self.receive(&mut input, context)?;
         }
-        let needs = self.go_on(&input, context);
+        let needs = match self.state {
+            State::Http2(_) => self.turn(&mut input, context),
+            _ => self.go_on(&input, context),
+        };
         context.input = input;
         needs
     }
@@ -90,7 +104,10 @@ impl Connection {
         if needs.end || self.is_closing() {
             return Ok(needs);
         }
-        if matches!(self.state, State::Head) && self.kept.is_empty() && self.transport.is_open() {
+        if matches!(self.state, State::Http2(_)) {
+            return Ok(needs);
+        }
+        if self.is_between() && self.kept.is_empty() && self.transport.is_open() {
             self.state = State::Closing { until: None };
         }
         self.go_on(&[], context)
@@ -107,6 +124,15 @@ impl Connection {
         matches!(self.state, State::Closing { .. })
     }
 
+    /// Whether the peer may close the connection in any way.
+    pub(crate) fn owes_nothing(&self) -> bool {
+        match &self.state {
+            State::Closing { .. } => true,
+            State::Http2(http2) => http2.is_idle() && self.transport.pending() == 0,
+            _ => false,
+        }
+    }
+
     pub(crate) fn wants_input(&self) -> bool {
         if self.ended {
             return false;
@@ -114,11 +140,17 @@ impl Connection {
         match self.state {
             State::Closing { .. } => true,
             // A peer that does not read responses may not send more requests.
-            State::Head | State::Body { .. } | State::Echo { .. } => {
+            State::First | State::Head | State::Body { .. } | State::Echo { .. } => {
                 !self.transport.is_open() || self.transport.pending() == 0
             }
+            State::Http2(ref http2) => self.transport.pending() == 0 && !http2.has_backlog(),
             State::Delay { .. } | State::Stream { .. } => false,
         }
+    }
+
+    /// Whether no request is in progress, except for its head.
+    fn is_between(&self) -> bool {
+        matches!(self.state, State::First | State::Head)
     }
 
     fn receive(&mut self, input: &mut Vec<u8>, context: &mut Context) -> Result<(), Fault> {
@@ -131,6 +163,10 @@ impl Connection {
             && let Some(facts) = self.transport.facts()
         {
             context.count().handshake(facts);
+            self.state = match facts.alpn.as_deref() == Some(H2) || context.http == HttpVersions::Http2 {
+                true => State::Http2(Http2::new(context)),
+                false => State::Head,
+            };
         }
         if let Some(end) = received.end {
             self.ended = true;
@@ -154,13 +190,18 @@ impl Connection {
             }
         }
         self.flush(context)?;
-        if matches!(self.state, State::Closing { .. }) {
-            return self.close(context);
+        match self.state {
+            State::Closing { .. } => return self.close(context),
+            State::Http2(_) => {
+                self.kept.extend_from_slice(input);
+                return Ok(Needs { again: true, ..Needs::default() });
+            }
+            _ => {}
         }
         self.kept.extend_from_slice(&input[used..]);
         // With pipelined bytes pending, the end of the stream need not be polled.
         if self.ended && self.transport.pending() == 0 && !self.waits_for_itself() {
-            let cut = !self.kept.is_empty() || !matches!(self.state, State::Head);
+            let cut = !self.kept.is_empty() || !self.is_between();
             context.count().failed.add(u64::from(cut));
             return Ok(Needs { end: true, ..Needs::default() });
         }
@@ -192,8 +233,8 @@ impl Connection {
             return Ok(Step::Blocked);
         }
         match &mut self.state {
-            State::Head if input.is_empty() => Ok(Step::Blocked),
-            State::Head => Ok(self.read_head(input, context)),
+            State::First | State::Head if input.is_empty() => Ok(Step::Blocked),
+            State::First | State::Head => Ok(self.read_head(input, context)),
             State::Body { decoder, route, terms } => {
                 let (route, terms) = (*route, *terms);
                 match decoder.decode(input) {
@@ -219,7 +260,7 @@ impl Connection {
             }
             State::Echo { .. } => self.echo(input, context),
             State::Stream { .. } => self.stream(share, context),
-            State::Closing { .. } => Ok(Step::Blocked),
+            State::Http2(_) | State::Closing { .. } => Ok(Step::Blocked),
         }
     }
 
@@ -227,10 +268,14 @@ impl Connection {
         let length = match context.head.parse(input, &context.limits) {
             Ok(Parse::Complete(length)) => length,
             Ok(Parse::Partial) => return Step::Blocked,
+            Err(_) if matches!(self.state, State::First) && h2::is_preface(input) => {
+                self.state = State::Http2(Http2::new(context));
+                return Step::Blocked;
+            }
             Err(error) => return self.refuse(error.status(), &error.to_string(), context),
         };
         let head = &context.head;
-        let route = Route::of(head.path.of(input));
+        let route = Route::of(head.method, head.path.of(input));
         let terms = Terms {
             version: head.version,
             head_only: head.method == Method::Head,
@@ -249,6 +294,21 @@ impl Connection {
             self.state = State::Body { decoder, route, terms };
         }
         Step::Consumed(length)
+    }
+
+    /// As [`Connection::go_on`], in HTTP/2.
+    fn turn(&mut self, input: &mut [u8], context: &mut Context) -> Result<Needs, Fault> {
+        let State::Http2(http2) = &mut self.state else { return Ok(Needs::default()) };
+        match http2.turn(input, self.ended, &mut self.transport, context)? {
+            Turn::Open { used, needs } => {
+                self.kept.extend_from_slice(&input[used..]);
+                Ok(needs)
+            }
+            Turn::Over => {
+                self.state = State::Closing { until: None };
+                self.close(context)
+            }
+        }
     }
 
     fn close(&mut self, context: &mut Context) -> Result<Needs, Fault> {

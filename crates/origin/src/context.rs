@@ -2,6 +2,7 @@
 
 use crate::counters::Counters;
 use crate::date::Date;
+use crate::settings::HttpVersions;
 use std::sync::Arc;
 use std::time::Instant;
 use weir_http1::{Limits, RequestHead};
@@ -21,6 +22,11 @@ pub(crate) struct Context {
     pub(crate) out: Vec<u8>,
     pub(crate) head: RequestHead,
     pub(crate) limits: Limits,
+    pub(crate) http: HttpVersions,
+    /// The head of the current HTTP/2 request.
+    pub(crate) h2_head: weir_http2::Head,
+    /// A number as text.
+    pub(crate) digits: Vec<u8>,
 }
 
 /// What a connection needs after a visit.
@@ -40,6 +46,7 @@ impl Context {
         counters: Arc<[Counters]>,
         worker: usize,
         null: Option<Arc<[u8]>>,
+        http: HttpVersions,
     ) -> Self {
         Self {
             wire: Wire::default(),
@@ -53,6 +60,9 @@ impl Context {
             out: Vec::new(),
             head: RequestHead::new(),
             limits: Limits::default(),
+            http,
+            h2_head: weir_http2::Head::new(),
+            digits: Vec::new(),
         }
     }
 

@@ -38,10 +38,14 @@ counters!(
     requests,
     /// Responses sent completely.
     answers,
-    /// Requests rejected as malformed.
+    /// Requests, and HTTP/2 connections, rejected as malformed.
     refused,
     /// Connections accepted.
     connections,
+    /// Connections that spoke HTTP/2.
+    connections_http2,
+    /// HTTP/2 requests that the client reset before their response was complete.
+    reset,
     /// Connections that failed: reset, no TLS handshake, truncated during a request.
     failed,
     /// Bytes of request bodies.

@@ -1,6 +1,6 @@
-//! The test server: known responses, known delays, known cost.
+//! The test server: known responses, known delays, known cost, over HTTP/1.1 and HTTP/2.
 //!
-//! |  answer|target | response| answer |
+//! | target | response |
 //! | --- | --- |
 //! | `/` | a short text |
 //! | `/bytes/N` | `N` bytes of a known pattern ([`pattern`]), streamed |
@@ -10,16 +10,21 @@
 //! With [`Settings::null`] it is the null server instead, which answers every read with the same bytes, without
 //! parsing.
 //!
-//! `?delay_ms=D` delays the response by at least D milliseconds; `?chunked=1` sends it chunked. Every response is
-//! built anew, `Date` included. The origin never closes idle connections: that is up to
-//! the system under test.
+//! `?delay_ms=D` delays the response by at least D milliseconds; `?chunked=1` sends it without its length, that is,
+//! chunked in HTTP/1.1. CONNECT gets 501. Every response is built anew, `Date` included. The origin never closes idle
+//! connections: that is up to the system under test.
+//!
+//! A connection speaks HTTP/2 after ALPN has selected it, and in cleartext after the client's preface (RFC 9113, section
+//! 3.3), unless [`Settings::http`] says otherwise.
 
 mod answer;
 mod answering;
 mod connection;
+mod content;
 mod context;
 mod counters;
 mod date;
+mod h2;
 mod null;
 pub mod pattern;
 mod route;
@@ -27,7 +32,7 @@ mod settings;
 mod worker;
 
 pub use counters::Totals;
-pub use settings::{OriginError, Settings};
+pub use settings::{HttpVersions, OriginError, Settings};
 
 use counters::Counters;
 use rustix::time::{ClockId, clock_gettime};
@@ -53,6 +58,7 @@ pub struct Origin {
     cores: Option<cores::Cores>,
     mailboxes: Vec<Mailbox<Stop>>,
     null: Option<Arc<[u8]>>,
+    http: HttpVersions,
     handle: Handle,
 }
 
@@ -71,6 +77,9 @@ impl Origin {
         }
         if let Some(length) = settings.null.filter(|length| *length > Settings::MOST_NULL) {
             return Err(OriginError::NullTooLong(length));
+        }
+        if settings.null.is_some() && settings.http == HttpVersions::Http2 {
+            return Err(OriginError::NullHttp2);
         }
         let workers = match settings.workers {
             Some(0) => return Err(OriginError::NoWorkers),
@@ -101,7 +110,16 @@ impl Origin {
         let counters: Vec<Counters> = (0..workers).map(|_| Counters::default()).collect();
         let handle = Handle { senders, counters: counters.into() };
         let null = settings.null.map(|length| null::answer(length).into());
-        Ok(Self { listeners, server, ca, cores: settings.cores.clone(), mailboxes, null, handle })
+        Ok(Self {
+            listeners,
+            server,
+            ca,
+            cores: settings.cores.clone(),
+            mailboxes,
+            null,
+            http: settings.http(),
+            handle,
+        })
     }
 
     /// The URLs for clients, in the order of the settings, with the bound ports.
@@ -134,7 +152,7 @@ impl Origin {
     /// Serves until stopped; returns the totals.
     /// Errors: when a worker cannot be started or its loop fails.
     pub fn run(self) -> Result<Totals, OriginError> {
-        let Self { listeners, server, ca, cores, mailboxes, null, handle } = self;
+        let Self { listeners, server, ca, cores, mailboxes, null, http, handle } = self;
         let workers = mailboxes.len();
         let mut frontends: Vec<Vec<_>> = (0..workers).map(|_| Vec::new()).collect();
         for (endpoint, group) in listeners {
@@ -144,7 +162,8 @@ impl Origin {
             }
         }
         run_workers(frontends.into_iter().zip(mailboxes), cores.as_ref(), |index, (frontends, mailbox)| {
-            Worker::new(index, frontends, mailbox, Arc::clone(&handle.counters), null.clone())?.run()
+            let counters = Arc::clone(&handle.counters);
+            Worker::new(index, frontends, mailbox, counters, null.clone(), http)?.run()
         })?;
         drop(ca);
         Ok(handle.totals())

@@ -1,6 +1,7 @@
 //! Parsing request targets.
 
 use std::time::Duration;
+use weir_http::Method;
 
 /// A parsed request target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,7 +9,7 @@ pub(crate) struct Route {
     pub(crate) resource: Resource,
     /// The delay before the response.
     pub(crate) delay: Duration,
-    /// Whether to send the response chunked.
+    /// Whether to send the response without its length: chunked in HTTP/1.1.
     pub(crate) chunked: bool,
 }
 
@@ -24,6 +25,8 @@ pub(crate) enum Resource {
     Stats,
     /// Unknown path.
     Unknown,
+    /// CONNECT, which has no path.
+    Tunnel,
     /// An invalid path or query: what was expected.
     Invalid(&'static str),
 }
@@ -36,7 +39,10 @@ const MAX_DELAY_MS: u64 = 60_000;
 
 impl Route {
     /// Parses path and query.
-    pub(crate) fn of(target: &[u8]) -> Self {
+    pub(crate) fn of(method: Method, target: &[u8]) -> Self {
+        if method == Method::Connect {
+            return Self { resource: Resource::Tunnel, delay: Duration::ZERO, chunked: false };
+        }
         let mut parts = target.splitn(2, |byte| *byte == b'?');
         let path = parts.next().unwrap_or_default();
         let mut route = Self { resource: resource(path), delay: Duration::ZERO, chunked: false };
@@ -105,7 +111,14 @@ mod tests {
                 Route { delay: Duration::from_millis(20), ..plain(Resource::Echo) },
             ),
         ] {
-            assert_eq!(Route::of(target.as_bytes()), expected, "{target}");
+            assert_eq!(Route::of(Method::Get, target.as_bytes()), expected, "{target}");
+        }
+    }
+
+    #[test]
+    fn connect_is_no_request_for_a_path() {
+        for target in ["", "a:1", "/bytes/1"] {
+            assert_eq!(Route::of(Method::Connect, target.as_bytes()).resource, Resource::Tunnel, "{target}");
         }
     }
 
@@ -122,7 +135,10 @@ mod tests {
             "/?chunked=yes",
             "/?delay=1",
         ] {
-            assert!(matches!(Route::of(target.as_bytes()).resource, Resource::Invalid(_)), "{target}");
+            assert!(
+                matches!(Route::of(Method::Get, target.as_bytes()).resource, Resource::Invalid(_)),
+                "{target}"
+            );
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::str::FromStr;
 use tempfile::TempDir;
 use weir_reactor::cores::Cores;
 use weir_reactor::listener::BindError;
@@ -28,10 +29,52 @@ pub struct Settings {
     pub suites: Vec<Suite>,
     /// The groups accepted, most preferred first; empty is [`Group::CLASSICAL`].
     pub groups: Vec<Group>,
+    /// The versions of HTTP accepted. The null server accepts HTTP/1.1 alone.
+    pub http: HttpVersions,
     /// Run as the null server: answer every read with the same response, with a body of this many bytes, at most
     /// [`Settings::MOST_NULL`], without parsing. Only for measuring clients.
     pub null: Option<u64>,
 }
+
+/// Versions of HTTP. HTTP/1.1 includes HTTP/1.0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HttpVersions {
+    /// HTTP/2 where the client agrees to it, else HTTP/1.1.
+    #[default]
+    Both,
+    /// HTTP/1.1 alone.
+    Http1,
+    /// HTTP/2 alone.
+    Http2,
+}
+
+impl HttpVersions {
+    /// The protocols of ALPN, most preferred first (RFC 7301). Clients may offer `http/1.0` alone.
+    fn alpn(self) -> Vec<Vec<u8>> {
+        let names: &[&[u8]] = match self {
+            Self::Both => &[H2, b"http/1.1", b"http/1.0"],
+            Self::Http1 => &[b"http/1.1", b"http/1.0"],
+            Self::Http2 => &[H2],
+        };
+        names.iter().map(|name| name.to_vec()).collect()
+    }
+}
+
+impl FromStr for HttpVersions {
+    type Err = String;
+
+    /// A single version.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "1.1" => Ok(Self::Http1),
+            "2" => Ok(Self::Http2),
+            _ => Err(format!("invalid version `{text}`: expected 1.1 or 2")),
+        }
+    }
+}
+
+/// The ALPN protocol of HTTP/2 (RFC 9113, section 3.2).
+pub(crate) const H2: &[u8] = b"h2";
 
 /// Why the origin failed.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +88,9 @@ pub enum OriginError {
     /// A null response that is too long.
     #[error("--null: invalid value `{0}`: expected 0 to {most} bytes", most = Settings::MOST_NULL)]
     NullTooLong(u64),
+    /// A null server for HTTP/2.
+    #[error("--null: responds to HTTP/1.1 alone; omit --http 2")]
+    NullHttp2,
     /// No worker.
     #[error("--workers: invalid value `0`: expected at least 1")]
     NoWorkers,
@@ -73,6 +119,7 @@ impl OriginError {
             Self::NoListener
                 | Self::UnusedCertificate
                 | Self::NullTooLong(_)
+                | Self::NullHttp2
                 | Self::NoWorkers
                 | Self::Cores(_)
                 | Self::Tls(_)
@@ -83,6 +130,11 @@ impl OriginError {
 impl Settings {
     /// Maximum body of the null server: each connection that does not read may buffer all of it.
     pub const MOST_NULL: u64 = 16 << 20;
+
+    /// The versions of HTTP in effect.
+    pub(crate) fn http(&self) -> HttpVersions {
+        if self.null.is_some() { HttpVersions::Http1 } else { self.http }
+    }
 
     /// What the TLS listeners present and accept.
     pub(crate) fn tls(&self, identity: Identity) -> ServerSettings {
@@ -96,6 +148,7 @@ impl Settings {
         if !self.suites.is_empty() {
             tls.suites.clone_from(&self.suites);
         }
+        tls.alpn = self.http().alpn();
         // An instrument: results stay comparable with those of before post-quantum groups.
         tls.groups = if self.groups.is_empty() { Group::CLASSICAL.to_vec() } else { self.groups.clone() };
         tls

@@ -3,6 +3,7 @@
 use crate::connection::Connection;
 use crate::context::{Context, Needs};
 use crate::counters::Counters;
+use crate::settings::HttpVersions;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,11 +39,12 @@ impl Worker {
         mailbox: Mailbox<Stop>,
         counters: Arc<[Counters]>,
         null: Option<Arc<[u8]>>,
+        http: HttpVersions,
     ) -> io::Result<Self> {
         let reactor = Reactor::new()?;
         let frontends = Frontends::new(listeners, LISTENER, &reactor)?;
         mailbox.register(&reactor, Key::fixed(MAILBOX, 0))?;
-        let context = Context::new(reactor.now(), counters, index, null);
+        let context = Context::new(reactor.now(), counters, index, null, http);
         let connections = Slab::new(CONNECTION);
         Ok(Self { reactor, frontends, mailbox, connections, context, again: Vec::new(), deadline: None })
     }
@@ -115,7 +117,8 @@ impl Worker {
             }
             Err(_) => {
                 // A peer with its response may close the connection in any way.
-                let failed = self.connections.remove(key).is_some_and(|connection| !connection.is_closing());
+                let failed =
+                    self.connections.remove(key).is_some_and(|connection| !connection.owes_nothing());
                 self.context.count().failed.add(u64::from(failed));
             }
         }
@@ -131,7 +134,8 @@ impl Worker {
             };
             let session = self.frontends.of(index).and_then(Option::as_ref).map(Acceptor::accept);
             self.context.count().connections.add(1);
-            let key = self.connections.insert(Connection::new(Transport::accepted(socket, session)));
+            let transport = Transport::accepted(socket, session);
+            let key = self.connections.insert(Connection::new(transport, &self.context));
             // Data has often already arrived.
             self.visit(key, |connection, context| connection.visit(true, false, context));
         }

@@ -11,7 +11,7 @@ mod send;
 
 pub use error::{ConnectionError, StreamError};
 pub use event::{Event, Step, StreamNo};
-pub use send::{Closed, Part};
+pub use send::{Closed, DATA_BYTES, Part};
 
 use crate::budget::{Budgets, Spent};
 use crate::frame;

@@ -30,8 +30,8 @@ pub enum Part {
 #[error("the stream is closed for this part of a message")]
 pub struct Closed;
 
-/// A TLS record has 2^14 bytes: with its header, such a frame fills one.
-const DATA_BYTES: usize = (1 << 14) - HEADER_BYTES;
+/// The most body bytes in a DATA frame of ours. A TLS record has 2^14 bytes: with its header, such a frame fills one.
+pub const DATA_BYTES: usize = (1 << 14) - HEADER_BYTES;
 
 /// The streams that a client may open before it knows the server's settings (RFC 9113, section 6.5.2 recommends a limit
 /// of at least 100).

@@ -4,14 +4,15 @@ use crate::outcome::{Failure, Outcome, say};
 use crate::parameters::Parameters;
 use clap::Args;
 use std::path::PathBuf;
-use weir_origin::{Origin, OriginError, Settings, cpu_time};
+use weir_origin::{HttpVersions, Origin, OriginError, Settings, cpu_time};
 use weir_reactor::{cores::Cores, limits};
 use weir_transport::Endpoint;
 
 /// Run the test server: known responses, known delays, known cost.
 ///
 /// /bytes/N returns N bytes, /echo returns the request body, /stats returns the counters.
-/// ?delay_ms=D delays the response by D milliseconds, ?chunked=1 sends it chunked.
+/// ?delay_ms=D delays the response by D milliseconds, ?chunked=1 sends it without its length.
+/// Clients speak HTTP/1.1, or HTTP/2: over TLS by ALPN, in cleartext with prior knowledge.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct OriginArgs {
@@ -33,6 +34,9 @@ pub(crate) struct OriginArgs {
     /// Tickets to send after each TLS 1.3 handshake
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=16))]
     tickets: Option<u32>,
+    /// Accept only this version of HTTP: 1.1 or 2 [default: both]
+    #[arg(long, value_name = "VERSION")]
+    http: Option<HttpVersions>,
     #[command(flatten)]
     parameters: Parameters,
     /// Answer everything with a canned 200 of this many bytes, without parsing: weir calibrate's null server
@@ -45,7 +49,9 @@ Examples:
   weir origin --listen http://127.0.0.1:8080
   weir origin --listen http://127.0.0.1:0 --listen https://127.0.0.1:8443 --workers 1 --cores 0
   weir origin --listen https://127.0.0.1:8443 --tls 1.2 --group p256   # accepts nothing else
+  weir origin --listen https://127.0.0.1:8443 --http 1.1                # ALPN without h2
   curl 'http://127.0.0.1:8080/bytes/1000?delay_ms=20'
+  curl --http2-prior-knowledge http://127.0.0.1:8080/bytes/1000
 
 SIGTERM or SIGINT drains, a second one ends it at once. SIGHUP, SIGUSR1 and SIGUSR2 do nothing, and
 say so on stderr.";
@@ -61,6 +67,7 @@ pub(crate) fn run(args: OriginArgs) -> Outcome {
         versions,
         suites,
         groups,
+        http: args.http.unwrap_or_default(),
         null: args.null,
     };
     let (cert, key) = settings.identity.as_ref().map(|(cert, key)| (&**cert, &**key)).unzip();

@@ -1,49 +1,11 @@
-//! The test server through a socket, byte for byte. TLS is tested with the load engine.
+//! HTTP/1.1, byte for byte. TLS is tested with the load engine.
 
+use crate::server::Server;
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::thread::{self, JoinHandle};
+use std::net::{Shutdown, TcpStream};
+use std::thread;
 use std::time::{Duration, Instant};
-use weir_origin::{Handle, Origin, Settings, Totals, pattern};
-
-struct Server {
-    handle: Handle,
-    address: SocketAddr,
-    thread: JoinHandle<Totals>,
-}
-
-impl Server {
-    fn start() -> Self {
-        Self::with(Settings::default())
-    }
-
-    fn with(settings: Settings) -> Self {
-        let listen = vec!["http://127.0.0.1:0".parse().unwrap()];
-        let origin = Origin::bind(&Settings { listen, workers: Some(1), ..settings }).unwrap();
-        let (handle, address) = (origin.handle(), origin.addresses().next().unwrap());
-        Self { handle, address, thread: thread::spawn(move || origin.run().unwrap()) }
-    }
-
-    fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        stream
-    }
-
-    /// Sends `request` and reads to the end of the connection; the `Date` fields are cut out.
-    fn ask(&self, request: &str) -> String {
-        let mut stream = self.connect();
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer.split_inclusive("\r\n").filter(|line| !line.starts_with("Date: ")).collect()
-    }
-
-    fn stop(self) -> Totals {
-        self.handle.drain();
-        self.thread.join().unwrap()
-    }
-}
+use weir_origin::{Origin, Settings, pattern};
 
 fn head(status: &str, kind: &str, rest: &str) -> String {
     format!("HTTP/1.1 {status}\r\nServer: weir-origin\r\nContent-Type: {kind}\r\n{rest}\r\n")

@@ -1,0 +1,47 @@
+//! The delayed responses of a connection.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+use weir_http2::StreamNo;
+
+#[derive(Debug, Default)]
+pub(super) struct Delays {
+    streams: BTreeSet<(Instant, StreamNo)>,
+    /// The earliest visit that the connection has asked for, unless it is over. A visit cannot be cancelled, and each
+    /// asks for at most one more, so that their number stays that of the streams.
+    armed: Option<Instant>,
+}
+
+impl Delays {
+    pub(super) fn add(&mut self, until: Instant, stream: StreamNo) {
+        self.streams.insert((until, stream));
+    }
+
+    pub(super) fn remove(&mut self, until: Instant, stream: StreamNo) {
+        self.streams.remove(&(until, stream));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.streams.is_empty()
+    }
+
+    /// Takes a stream whose delay is over.
+    pub(super) fn next_due(&mut self, now: Instant) -> Option<StreamNo> {
+        let (until, _) = self.streams.first()?;
+        if *until > now {
+            return None;
+        }
+        self.streams.pop_first().map(|(_, stream)| stream)
+    }
+
+    /// The time of the next visit, if it has to be asked for.
+    pub(super) fn wake(&mut self, now: Instant) -> Option<Instant> {
+        self.armed = self.armed.filter(|at| *at > now);
+        let (next, _) = *self.streams.first()?;
+        if self.armed.is_some_and(|armed| armed <= next) {
+            return None;
+        }
+        self.armed = Some(next);
+        self.armed
+    }
+}

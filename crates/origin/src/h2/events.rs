@@ -1,0 +1,109 @@
+//! A connection's events.
+
+use super::Http2;
+use super::echo::Echo;
+use super::stream::{Body, Place, Request, Sent, State, Stream};
+use crate::context::Context;
+use crate::route::Resource;
+use weir_http2::{Event, Part, StreamNo};
+
+impl Http2 {
+    /// Handles an event; `input` is what its range is of.
+    pub(super) fn handle(&mut self, event: Event, input: &[u8], context: &mut Context) {
+        match event {
+            Event::Head { stream, end } => self.begin(stream, end, context),
+            Event::Data { stream, range, flow, end } => {
+                let data = &input[range];
+                // Padding is consumed at once.
+                self.protocol.credit(stream, flow - data.len() as u32);
+                self.body(stream, data, end, context);
+            }
+            Event::Trailers { stream } => self.body(stream, &[], true, context),
+            Event::Reset { stream, .. } => {
+                context.count().reset.add(1);
+                self.abandon(stream);
+            }
+            Event::Failed { stream, .. } => {
+                context.count().refused.add(1);
+                self.abandon(stream);
+            }
+            Event::Rejected { .. } => context.count().refused.add(1),
+            Event::Room { stream: Some(stream) } => self.has_room(stream),
+            Event::Room { stream: None } | Event::Settings => self.all_have_room(),
+            Event::GoAway { .. } | Event::Pong => {}
+        }
+    }
+
+    fn begin(&mut self, no: StreamNo, end: bool, context: &mut Context) {
+        let request = Request::of(&context.h2_head);
+        if end {
+            return self.requested(no, Request { length: Some(0), ..request }, None, context);
+        }
+        if context.h2_head.expect_continue {
+            // The stream is new: it takes an interim response.
+            let _ = self.protocol.head(no, Part::Interim, |to| to.status(100), &mut context.out);
+        }
+        match request.route.resource {
+            _ if request.is_echo() => self.requested(no, request, Some(Echo::default()), context),
+            // DATA would belong to the tunnel.
+            Resource::Tunnel => self.requested(no, request, None, context),
+            _ => self.streams.insert(Stream { no, state: State::Body(request) }),
+        }
+    }
+
+    /// A piece of a request's body, and whether it ends the request.
+    fn body(&mut self, no: StreamNo, data: &[u8], end: bool, context: &mut Context) {
+        context.count().bytes_received.add(data.len() as u64);
+        let Some(stream) = self.streams.get(no) else {
+            self.protocol.credit(no, data.len() as u32);
+            return;
+        };
+        match &mut stream.state {
+            State::Delay { echo: Some(echo), .. } => {
+                echo.take(data, end);
+                context.count().requests.add(u64::from(end));
+            }
+            State::Response { body: Body::Echo(echo), .. } => {
+                context.count().requests.add(u64::from(end));
+                match echo.forward(data, end, no, &mut self.protocol, context) {
+                    Ok(Sent::All) => self.answered(no, context),
+                    // Bytes that wait behind others are in the ring already, or wait for a window.
+                    Ok(Sent::Part | Sent::Waiting) => {}
+                    Err(_) => self.lost(no, context),
+                }
+            }
+            State::Body(request) => {
+                let request = *request;
+                self.protocol.credit(no, data.len() as u32);
+                if end {
+                    self.streams.remove(no);
+                    self.requested(no, request, None, context);
+                }
+            }
+            State::Delay { .. } | State::Response { .. } => self.protocol.credit(no, data.len() as u32),
+        }
+    }
+
+    fn has_room(&mut self, no: StreamNo) {
+        if let Some(stream) = self.streams.get(no)
+            && let State::Response { body, place } = &mut stream.state
+            && *place == Place::Waiting
+            && body.has_frame()
+        {
+            *place = Place::Ring;
+            self.ring.push_back(no);
+        }
+    }
+
+    fn all_have_room(&mut self) {
+        for stream in self.streams.iter_mut() {
+            if let State::Response { body, place } = &mut stream.state
+                && *place == Place::Waiting
+                && body.has_frame()
+            {
+                *place = Place::Ring;
+                self.ring.push_back(stream.no);
+            }
+        }
+    }
+}

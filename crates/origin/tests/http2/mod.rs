@@ -1,0 +1,7 @@
+//! HTTP/2 in cleartext. TLS and other clients are tested with the whole program.
+
+mod abuse;
+mod client;
+mod ends;
+mod flow;
+mod responses;
