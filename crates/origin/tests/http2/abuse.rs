@@ -18,6 +18,7 @@ fn rapid_resets_end_the_connection() {
     client.send();
     client.to_the_end();
     assert_eq!(client.goaways, [(2 * budget + 1, ErrorCode::ENHANCE_YOUR_CALM)]);
+    drop(client);
     let totals = server.stop();
     assert_eq!((totals.refused, totals.answers, totals.failed), (1, 0, 0));
     assert_eq!(totals.reset, u64::from(budget));
@@ -35,6 +36,7 @@ fn a_malformed_request_ends_its_stream() {
     let worse = client.request("GET", "/", &[("connection", "close")], true);
     client.send();
     client.until(|client| client.responses[&worse].reset.is_some());
+    drop(client);
     let totals = server.stop();
     assert_eq!((totals.refused, totals.answers, totals.failed), (2, 1, 0));
 }
@@ -49,6 +51,7 @@ fn a_malformed_frame_ends_the_connection() {
     client.socket.write_all(b"\0\0\x08\x06\0\0\0\0\x0112345678").unwrap();
     client.to_the_end();
     assert_eq!(client.goaways, [(1, ErrorCode::PROTOCOL_ERROR)]);
+    drop(client);
     assert_eq!(server.stop().refused, 1);
 }
 
@@ -81,6 +84,7 @@ fn a_preface_that_is_none_ends_the_connection() {
     stream.read_to_end(&mut response).unwrap();
     // GOAWAY with PROTOCOL_ERROR.
     assert!(response.ends_with(b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01"), "{}", response.escape_ascii());
+    drop(stream);
     server.stop();
 }
 
@@ -113,5 +117,6 @@ fn each_version_can_be_the_only_one() {
         "{}",
         response.escape_ascii()
     );
+    drop((client, stream));
     server.stop();
 }

@@ -46,8 +46,10 @@ impl Client {
 
     /// After the exchange of settings.
     pub(super) fn with(server: &Server, config: Config) -> Self {
+        let socket = server.connect();
+        socket.set_nodelay(true).unwrap();
         let mut client = Self {
-            socket: server.connect(),
+            socket,
             protocol: Connection::new(Role::Client, config),
             head: Head::new(),
             input: Vec::new(),

@@ -25,6 +25,7 @@ fn a_response_larger_than_the_window_continues_when_there_is_room() {
     }
     assert!(client.response(large).body == content(200_000));
     assert_eq!(client.response(short).body, b"01234");
+    drop(client);
     server.stop();
 }
 
@@ -40,6 +41,7 @@ fn windows_of_one_byte_are_enough() {
     assert_eq!(client.response(text).body, b"Not found.\n");
     assert_eq!(client.response(bytes).body, b"0123456789");
     assert_eq!(client.response(echo).body, b"echoed");
+    drop(client);
     server.stop();
 }
 
@@ -73,6 +75,7 @@ fn an_echo_takes_no_more_than_the_client_has_taken() {
         client.send();
     }
     assert!(client.response(no).body == body);
+    drop(client);
     server.stop();
 }
 
@@ -97,6 +100,7 @@ fn streams_take_turns() {
         // One frame each: a piece may be a part of one.
         assert!(most.unwrap() - least.unwrap() <= 2 * 16_384, "{received:?}");
     }
+    drop(client);
     server.stop();
 }
 
@@ -119,6 +123,6 @@ fn a_client_that_does_not_read_costs_no_memory() {
     }
     let sent = server.handle.totals().bytes_sent;
     assert!((1..BUFFERED).contains(&sent), "{sent} bytes sent");
-    drop(greedy);
+    drop((greedy, other));
     server.stop();
 }

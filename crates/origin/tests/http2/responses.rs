@@ -49,6 +49,7 @@ fn every_resource_has_its_response() {
         assert_eq!(response.fields["content-type"], kind, "{method} {path}");
         assert_eq!((response.fields["server"].as_str(), response.fields["date"].len()), ("weir-origin", 29));
     }
+    drop(client);
     let totals = server.stop();
     assert_eq!((totals.requests, totals.answers, totals.refused, totals.failed), (14, 14, 0, 0));
     assert_eq!((totals.connections, totals.connections_http2), (1, 1));
@@ -72,6 +73,7 @@ fn an_echo_is_the_body_with_its_framing() {
             }
         }
     }
+    drop(client);
     let totals = server.stop();
     assert_eq!((totals.requests, totals.answers, totals.failed), (24, 24, 0));
     assert_eq!((totals.bytes_received, totals.bytes_sent), (6 * 1_016_385, 6 * 1_016_385));
@@ -86,6 +88,7 @@ fn other_resources_discard_the_body() {
         client.upload(no, &content(300_000));
         assert_eq!(client.response(no).status, status, "{path}");
     }
+    drop(client);
     let totals = server.stop();
     assert_eq!((totals.requests, totals.answers, totals.bytes_received), (3, 3, 900_000));
 }
@@ -102,6 +105,7 @@ fn a_client_that_expects_100_gets_it_before_it_sends_the_body() {
         let response = client.response(no);
         assert_eq!((response.status, response.body.as_slice()), (200, &b"012"[..]));
     }
+    drop(client);
     server.stop();
 }
 
@@ -122,6 +126,7 @@ fn connect_gets_501_and_the_end_of_its_stream() {
     let response = &client.responses[&no];
     assert_eq!((response.status, response.reset), (501, Some(ErrorCode::NO_ERROR)));
     assert_eq!(response.body, b"CONNECT: the test server opens no tunnels\n");
+    drop(client);
     server.stop();
 }
 
@@ -137,6 +142,7 @@ fn many_streams_share_a_connection() {
         assert_eq!(response.status, 200);
         assert!(response.body == content(size), "{size}");
     }
+    drop(client);
     let totals = server.stop();
     assert_eq!((totals.connections, totals.requests, totals.answers, totals.failed), (1, 200, 200, 0));
 }
@@ -156,6 +162,7 @@ fn delays_are_never_shorter_and_do_not_delay_others() {
     }
     client.reset(never, ErrorCode::CANCEL);
     client.barrier();
+    drop(client);
     let totals = server.stop();
     assert_eq!((totals.requests, totals.answers, totals.reset, totals.failed), (6, 5, 1, 0));
 }
