@@ -21,6 +21,7 @@ mod gateway;
 mod generated;
 mod heads;
 mod heavy;
+mod http2;
 mod kill;
 mod load_agreement;
 mod load_bad_input;

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 pub(crate) const TEXT: &str = "text/plain";
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const BYTES: &str = "application/octet-stream";
+pub(crate) const GRPC: &str = "application/grpc";
 
 /// The content of a response that is no echo.
 pub(crate) enum Content {
@@ -27,6 +28,7 @@ impl Content {
             Resource::Stats => (Status::Ok, JSON, Counters::sum(counters).to_json().into()),
             Resource::Unknown => (Status::NotFound, TEXT, "Not found.\n".into()),
             Resource::Invalid(why) => (Status::BadRequest, TEXT, format!("{why}\n").into()),
+            Resource::Grpc => (Status::BadRequest, TEXT, "/grpc.echo: expected POST in HTTP/2\n".into()),
             Resource::Tunnel => {
                 (Status::NotImplemented, TEXT, "CONNECT: the test server opens no tunnels\n".into())
             }

@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | `/` | a short text |
 //! | `/bytes/N` | `N` bytes of a known pattern ([`pattern`]), streamed |
-//! | `/echo` | the request's body, streamed, framed as the request was |
+//! | `/echo` | the request's body, streamed, framed as the request was; in HTTP/2 with its trailers |
+//! | `/grpc.echo..` | HTTP/2: a gRPC call whose messages are those of the request |
 //! | `/stats` | the counters so far ([`Totals`]), JSON |
 //!
 //! With [`Settings::null`] it is the null server instead, which answers every read with the same bytes, without

@@ -21,6 +21,8 @@ pub(crate) enum Resource {
     Bytes(u64),
     /// `/echo`
     Echo,
+    /// `/grpc.echo..`
+    Grpc,
     /// `/stats`
     Stats,
     /// Unknown path.
@@ -71,6 +73,7 @@ fn resource(path: &[u8]) -> Resource {
         b"/" | b"" => Resource::Hello,
         b"/echo" => Resource::Echo,
         b"/stats" => Resource::Stats,
+        _ if path.starts_with(b"/grpc.echo") => Resource::Grpc,
         _ => match path.strip_prefix(b"/bytes/") {
             None => Resource::Unknown,
             Some(digits) => match number(digits) {
@@ -102,6 +105,7 @@ mod tests {
             ("/", plain(Resource::Hello)),
             ("/echo", plain(Resource::Echo)),
             ("/stats", plain(Resource::Stats)),
+            ("/grpc.echo.Echo/Call", plain(Resource::Grpc)),
             ("/bytes/0", plain(Resource::Bytes(0))),
             ("/bytes/1099511627776?", plain(Resource::Bytes(1 << 40))),
             ("/bytes", plain(Resource::Unknown)),

@@ -2,7 +2,8 @@
 
 use super::stream::Sent;
 use crate::context::Context;
-use weir_http2::{Closed, Connection, DATA_BYTES, StreamNo};
+use weir_http2::hpack::Encoder;
+use weir_http2::{Closed, Connection, DATA_BYTES, Head, Part, StreamNo};
 
 /// Received bytes that are not sent yet. The client gets credit for a byte once it is sent, so the stream's window
 /// bounds them.
@@ -11,13 +12,35 @@ pub(super) struct Echo {
     held: Vec<u8>,
     /// Whether the request is complete.
     ended: bool,
+    trailers: Option<Trailers>,
+}
+
+/// The fields after the body.
+#[derive(Debug)]
+enum Trailers {
+    /// Those of the request.
+    Same(Box<Head>),
+    /// The status of a successful call.
+    Grpc,
 }
 
 impl Echo {
+    /// The response to a gRPC call, whose messages are the request's.
+    pub(super) fn grpc() -> Self {
+        Self { trailers: Some(Trailers::Grpc), ..Self::default() }
+    }
+
     /// Takes a piece of the body.
     pub(super) fn take(&mut self, data: &[u8], end: bool) {
         self.held.extend_from_slice(data);
         self.ended |= end;
+    }
+
+    /// Takes the request's trailers, which end it.
+    pub(super) fn take_trailers(&mut self, trailers: &Head) {
+        if self.trailers.is_none() {
+            self.trailers = Some(Trailers::Same(Box::new(trailers.clone())));
+        }
     }
 
     /// The received bytes that are not sent.
@@ -40,16 +63,14 @@ impl Echo {
             return Ok(Sent::Waiting);
         }
         let length = self.held.len().min(DATA_BYTES);
-        let ends = self.ended && length == self.held.len();
-        let taken = protocol.data(no, &self.held[..length], ends, &mut context.out)?;
+        let is_last = self.ended && length == self.held.len();
+        let taken = self.data(&self.held[..length], is_last, no, protocol, context)?;
         self.held.drain(..taken);
-        credit_sent(no, taken, protocol, context);
-        Ok(match taken == length {
-            true if ends => Sent::All,
-            true if self.held.is_empty() => Sent::Waiting,
-            true => Sent::Part,
-            false => Sent::Waiting,
-        })
+        match taken == length {
+            true if is_last => self.finish(no, protocol, context),
+            true if !self.held.is_empty() => Ok(Sent::Part),
+            _ => Ok(Sent::Waiting),
+        }
     }
 
     /// Sends a received piece of the body, and holds what the windows do not allow.
@@ -65,17 +86,44 @@ impl Echo {
             self.take(data, end);
             return Ok(Sent::Waiting);
         }
-        let taken = protocol.data(no, data, end, &mut context.out)?;
-        credit_sent(no, taken, protocol, context);
-        if taken == data.len() && end {
-            return Ok(Sent::All);
+        let taken = self.data(data, end, no, protocol, context)?;
+        if end && taken == data.len() {
+            return self.finish(no, protocol, context);
         }
         self.take(&data[taken..], end);
         Ok(Sent::Waiting)
     }
+
+    /// Sends bytes as far as the windows allow, and credits them.
+    fn data(
+        &self,
+        data: &[u8],
+        is_last: bool,
+        no: StreamNo,
+        protocol: &mut Connection,
+        context: &mut Context,
+    ) -> Result<usize, Closed> {
+        let ends = is_last && self.trailers.is_none();
+        let taken = protocol.data(no, data, ends, &mut context.out)?;
+        protocol.credit(no, taken as u32);
+        context.count().bytes_sent.add(taken as u64);
+        Ok(taken)
+    }
+
+    /// Sends the trailers, if there are any: all bytes are sent.
+    fn finish(&self, no: StreamNo, protocol: &mut Connection, context: &mut Context) -> Result<Sent, Closed> {
+        if let Some(trailers) = &self.trailers {
+            protocol.head(no, Part::Trailers, |to| trailers.write(to), &mut context.out)?;
+        }
+        Ok(Sent::All)
+    }
 }
 
-fn credit_sent(no: StreamNo, taken: usize, protocol: &mut Connection, context: &Context) {
-    protocol.credit(no, taken as u32);
-    context.count().bytes_sent.add(taken as u64);
+impl Trailers {
+    fn write(&self, to: &mut Encoder<'_>) {
+        match self {
+            Self::Same(head) => to.fields(&head.bytes, &head.fields, |_| true),
+            Self::Grpc => to.field(b"grpc-status", b"0"),
+        }
+    }
 }

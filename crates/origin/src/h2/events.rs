@@ -1,7 +1,6 @@
 //! A connection's events.
 
 use super::Http2;
-use super::echo::Echo;
 use super::stream::{Body, Place, Request, Sent, State, Stream};
 use crate::context::Context;
 use crate::route::Resource;
@@ -18,7 +17,12 @@ impl Http2 {
                 self.protocol.credit(stream, flow - data.len() as u32);
                 self.body(stream, data, end, context);
             }
-            Event::Trailers { stream } => self.body(stream, &[], true, context),
+            Event::Trailers { stream } => {
+                if let Some(echo) = self.streams.get(stream).and_then(Stream::echo) {
+                    echo.take_trailers(&context.h2_head);
+                }
+                self.body(stream, &[], true, context);
+            }
             Event::Reset { stream, .. } => {
                 context.count().reset.add(1);
                 self.abandon(stream);
@@ -35,20 +39,22 @@ impl Http2 {
     }
 
     fn begin(&mut self, no: StreamNo, end: bool, context: &mut Context) {
-        let request = Request::of(&context.h2_head);
+        let mut request = Request::of(&context.h2_head);
+        let echo = request.echo(end);
         if end {
-            return self.requested(no, Request { length: Some(0), ..request }, None, context);
+            context.count().requests.add(1);
+            request.length = Some(0);
+            return self.requested(no, request, echo, context);
         }
         if context.h2_head.expect_continue {
             // The stream is new: it takes an interim response.
             let _ = self.protocol.head(no, Part::Interim, |to| to.status(100), &mut context.out);
         }
-        match request.route.resource {
-            _ if request.is_echo() => self.requested(no, request, Some(Echo::default()), context),
-            // DATA would belong to the tunnel.
-            Resource::Tunnel => self.requested(no, request, None, context),
-            _ => self.streams.insert(Stream { no, state: State::Body(request) }),
+        // DATA after CONNECT would belong to the tunnel.
+        if echo.is_some() || request.route.resource == Resource::Tunnel {
+            return self.requested(no, request, echo, context);
         }
+        self.streams.insert(Stream { no, state: State::Body(request) });
     }
 
     /// A piece of a request's body, and whether it ends the request.
@@ -58,13 +64,10 @@ impl Http2 {
             self.protocol.credit(no, data.len() as u32);
             return;
         };
+        context.count().requests.add(u64::from(end));
         match &mut stream.state {
-            State::Delay { echo: Some(echo), .. } => {
-                echo.take(data, end);
-                context.count().requests.add(u64::from(end));
-            }
+            State::Delay { echo: Some(echo), .. } => echo.take(data, end),
             State::Response { body: Body::Echo(echo), .. } => {
-                context.count().requests.add(u64::from(end));
                 match echo.forward(data, end, no, &mut self.protocol, context) {
                     Ok(Sent::All) => self.answered(no, context),
                     // Bytes that wait behind others are in the ring already, or wait for a window.

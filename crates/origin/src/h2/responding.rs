@@ -4,8 +4,9 @@ use super::Http2;
 use super::echo::Echo;
 use super::stream::{Body, Place, Request, Sent, State, Stream};
 use crate::answer::Status;
-use crate::content::{BYTES, Content};
+use crate::content::{BYTES, Content, GRPC};
 use crate::context::Context;
+use crate::route::Resource;
 use std::time::Instant;
 use weir_http1::decimal;
 use weir_http2::{Part, StreamNo};
@@ -19,7 +20,6 @@ impl Http2 {
         echo: Option<Echo>,
         context: &mut Context,
     ) {
-        context.count().requests.add(u64::from(echo.is_none()));
         if request.route.delay.is_zero() {
             return self.respond(no, request, echo, context);
         }
@@ -38,6 +38,9 @@ impl Http2 {
     /// Sends the head, and the first frame of the body.
     fn respond(&mut self, no: StreamNo, request: Request, echo: Option<Echo>, context: &mut Context) {
         let (status, kind, length, mut body) = match echo {
+            Some(echo) if request.route.resource == Resource::Grpc => {
+                (Status::Ok, GRPC, None, Body::Echo(echo))
+            }
             Some(echo) => (Status::Ok, BYTES, request.length, Body::Echo(echo)),
             None => match Content::of(request.route.resource, &context.counters) {
                 Content::Pattern(total) => (Status::Ok, BYTES, Some(total), Body::Pattern { at: 0, total }),
@@ -121,15 +124,13 @@ impl Http2 {
 
     /// Drops a stream without a complete response.
     pub(super) fn abandon(&mut self, no: StreamNo) {
-        let held = match self.streams.remove(no).map(|stream| stream.state) {
-            Some(State::Delay { until, echo, .. }) => {
+        if let Some(mut stream) = self.streams.remove(no) {
+            if let State::Delay { until, .. } = stream.state {
                 self.delays.remove(until, no);
-                echo.map_or(0, |echo| echo.held())
             }
-            Some(State::Response { body: Body::Echo(echo), .. }) => echo.held(),
-            _ => 0,
-        };
-        self.protocol.credit(no, held);
+            let held = stream.echo().map_or(0, |echo| echo.held());
+            self.protocol.credit(no, held);
+        }
         self.protocol.release(no);
     }
 }

@@ -15,6 +15,17 @@ pub(super) struct Stream {
     pub(super) state: State,
 }
 
+impl Stream {
+    /// The request's body, if it becomes the response's.
+    pub(super) fn echo(&mut self) -> Option<&mut Echo> {
+        match &mut self.state {
+            State::Delay { echo, .. } => echo.as_mut(),
+            State::Response { body: Body::Echo(echo), .. } => Some(echo),
+            State::Body(_) | State::Response { .. } => None,
+        }
+    }
+}
+
 pub(super) enum State {
     /// Discarding the request's body; then comes the response.
     Body(Request),
@@ -37,6 +48,7 @@ pub(super) enum Place {
 #[derive(Clone, Copy)]
 pub(super) struct Request {
     pub(super) route: Route,
+    method: Method,
     /// The request was HEAD: only the head is sent (RFC 9110 section 9.3.2).
     pub(super) head_only: bool,
     /// The length of the request's body, if it was announced.
@@ -47,13 +59,21 @@ impl Request {
     pub(super) fn of(head: &Head) -> Self {
         Self {
             route: Route::of(head.method, head.path.of(&head.bytes)),
+            method: head.method,
             head_only: head.method == Method::Head,
             length: head.content_length,
         }
     }
 
-    pub(super) fn is_echo(&self) -> bool {
-        self.route.resource == Resource::Echo && !self.head_only
+    /// The response's body if it is the request's, which `end` says to be empty.
+    pub(super) fn echo(&self, end: bool) -> Option<Echo> {
+        let mut echo = match self.route.resource {
+            Resource::Echo if !self.head_only && !end => Echo::default(),
+            Resource::Grpc if self.method == Method::Post => Echo::grpc(),
+            _ => return None,
+        };
+        echo.take(&[], end);
+        Some(echo)
     }
 }
 

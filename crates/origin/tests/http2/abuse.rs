@@ -16,7 +16,7 @@ fn rapid_resets_end_the_connection() {
         client.reset(no, ErrorCode::CANCEL);
     }
     client.send();
-    client.to_the_end();
+    client.read_to_end();
     assert_eq!(client.goaways, [(2 * budget + 1, ErrorCode::ENHANCE_YOUR_CALM)]);
     drop(client);
     let totals = server.stop();
@@ -49,7 +49,7 @@ fn a_malformed_frame_ends_the_connection() {
     client.response(served);
     // PING on a stream.
     client.socket.write_all(b"\0\0\x08\x06\0\0\0\0\x0112345678").unwrap();
-    client.to_the_end();
+    client.read_to_end();
     assert_eq!(client.goaways, [(1, ErrorCode::PROTOCOL_ERROR)]);
     drop(client);
     assert_eq!(server.stop().refused, 1);

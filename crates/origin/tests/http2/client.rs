@@ -4,6 +4,7 @@ use crate::server::Server;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use weir_http2::hpack::Encoder;
 use weir_http2::{Config, Connection, ErrorCode, Event, Head, Part, Role, Scheme, Settings, StreamNo};
 
 pub(super) struct Client {
@@ -29,6 +30,7 @@ pub(super) struct Response {
     pub(super) status: u16,
     pub(super) fields: BTreeMap<String, String>,
     pub(super) body: Vec<u8>,
+    pub(super) trailers: BTreeMap<String, String>,
     pub(super) is_complete: bool,
     pub(super) reset: Option<ErrorCode>,
 }
@@ -75,7 +77,7 @@ impl Client {
         end: bool,
     ) -> StreamNo {
         let no = self.protocol.open(method == "HEAD").unwrap();
-        let write = |to: &mut weir_http2::hpack::Encoder<'_>| {
+        let write = |to: &mut Encoder<'_>| {
             to.request(method.as_bytes(), Scheme::Http, b"localhost", path.as_bytes());
             fields.iter().for_each(|(name, value)| to.field(name.as_bytes(), value.as_bytes()));
         };
@@ -91,6 +93,12 @@ impl Client {
     /// Writes as much of a body as the windows allow; returns the number of bytes.
     pub(super) fn data(&mut self, no: StreamNo, body: &[u8], end: bool) -> usize {
         self.protocol.data(no, body, end, &mut self.out).unwrap()
+    }
+
+    /// Writes the trailers that end a request.
+    pub(super) fn trailers(&mut self, no: StreamNo, name: &str, value: &str) {
+        let write = |to: &mut Encoder<'_>| to.field(name.as_bytes(), value.as_bytes());
+        self.protocol.head(no, Part::Trailers, write, &mut self.out).unwrap();
     }
 
     /// Sends a whole body, while the server takes it.
@@ -158,7 +166,7 @@ impl Client {
     }
 
     /// Receives until the server closes the connection.
-    pub(super) fn to_the_end(&mut self) {
+    pub(super) fn read_to_end(&mut self) {
         while self.step() {}
     }
 
@@ -187,15 +195,19 @@ impl Client {
         length > 0
     }
 
+    /// The fields of the current head or trailers.
+    fn fields(&self) -> BTreeMap<String, String> {
+        let text = |span: weir_http::Span| String::from_utf8_lossy(span.of(&self.head.bytes)).into_owned();
+        self.head.fields.iter().map(|field| (text(field.name), text(field.value))).collect()
+    }
+
     fn handle(&mut self, event: Event, at: usize) {
         match event {
             Event::Head { stream, end } => {
-                let head = &self.head;
-                let text = |span: weir_http::Span| String::from_utf8_lossy(span.of(&head.bytes)).into_owned();
-                let fields = head.fields.iter().map(|field| (text(field.name), text(field.value))).collect();
+                let (status, fields) = (self.head.status, self.fields());
                 let response = self.responses.get_mut(&stream).unwrap();
-                match head.status {
-                    100..=199 => response.interim.push(head.status),
+                match status {
+                    100..=199 => response.interim.push(status),
                     status => (response.status, response.fields) = (status, fields),
                 }
                 response.is_complete = end;
@@ -209,6 +221,11 @@ impl Client {
                 if self.credits {
                     self.protocol.credit(stream, flow);
                 }
+            }
+            Event::Trailers { stream } => {
+                let trailers = self.fields();
+                let response = self.responses.get_mut(&stream).unwrap();
+                (response.trailers, response.is_complete) = (trailers, true);
             }
             Event::Reset { stream, code } => {
                 self.responses.get_mut(&stream).unwrap().reset = Some(code);

@@ -25,8 +25,8 @@ fn a_drain_finishes_requests_in_flight() {
     busy.send();
     wait_for_requests(&server, 2);
     server.handle.drain();
-    idle.to_the_end();
-    busy.to_the_end();
+    idle.read_to_end();
+    busy.read_to_end();
     // The first GOAWAY allows requests in transit, the second has the last stream.
     assert_eq!(idle.goaways, [((1 << 31) - 1, ErrorCode::NO_ERROR), (0, ErrorCode::NO_ERROR)]);
     assert_eq!(busy.goaways, [((1 << 31) - 1, ErrorCode::NO_ERROR), (3, ErrorCode::NO_ERROR)]);
@@ -44,7 +44,7 @@ fn a_client_that_has_said_all_still_gets_its_responses() {
     let (delayed, large) = (client.get("/bytes/5?delay_ms=20"), client.get("/bytes/3000000"));
     client.send();
     client.socket.shutdown(Shutdown::Write).unwrap();
-    client.to_the_end();
+    client.read_to_end();
     assert_eq!(client.responses[&delayed].body, b"01234");
     assert_eq!(client.responses[&large].body.len(), 3_000_000);
     let totals = server.stop();
@@ -60,7 +60,7 @@ fn a_client_that_leaves_a_request_has_failed() {
     assert_eq!(client.data(upload, b"a part", false), 6);
     client.send();
     client.socket.shutdown(Shutdown::Write).unwrap();
-    client.to_the_end();
+    client.read_to_end();
     let totals = server.stop();
     assert_eq!((totals.answers, totals.failed), (0, 1));
 }

@@ -3,7 +3,7 @@
 use super::client::{Client, Response, large_windows};
 use crate::server::Server;
 use std::time::{Duration, Instant};
-use weir_http2::ErrorCode;
+use weir_http2::{Config, ErrorCode, Settings};
 use weir_origin::pattern;
 
 const BYTES: &str = "application/octet-stream";
@@ -77,6 +77,60 @@ fn an_echo_is_the_body_with_its_framing() {
     let totals = server.stop();
     assert_eq!((totals.requests, totals.answers, totals.failed), (24, 24, 0));
     assert_eq!((totals.bytes_received, totals.bytes_sent), (6 * 1_016_385, 6 * 1_016_385));
+}
+
+#[test]
+fn an_echo_ends_with_the_requests_trailers() {
+    let server = Server::start();
+    // The trailers follow a body that waits for the window, too.
+    for window in [1, 65_535] {
+        let settings = Settings { initial_window_size: window, ..Config::default().settings };
+        let mut client = Client::with(&server, Config { settings, ..Config::default() });
+        for (path, trailers) in [("/echo", 1), ("/echo?delay_ms=5", 1), ("/bytes/4", 0)] {
+            for body in [&b"0123"[..], b""] {
+                let no = client.request("POST", path, &[], false);
+                assert_eq!(client.data(no, body, false), body.len());
+                client.trailers(no, "x-sum", "17");
+                let response = client.response(no);
+                let expected = if trailers == 0 { b"0123" } else { body };
+                assert_eq!((response.status, response.body.as_slice()), (200, expected));
+                assert_eq!(response.trailers.len(), trailers, "{path}");
+                assert!(response.trailers.get("x-sum").is_none_or(|sum| sum == "17"));
+            }
+        }
+    }
+    let totals = server.stop();
+    assert_eq!((totals.requests, totals.answers, totals.refused), (12, 12, 0));
+}
+
+#[test]
+fn a_grpc_call_gets_its_messages_and_a_status() {
+    let server = Server::start();
+    let mut client = Client::new(&server);
+    let fields = [("content-type", "application/grpc"), ("te", "trailers")];
+    let message = b"\0\0\0\0\x02hi";
+    for messages in 0..3 {
+        let no = client.request("POST", "/grpc.echo.Echo/Call", &fields, messages == 0);
+        for at in 1..=messages {
+            // The call may be bidirectional: a message returns before the next one.
+            assert_eq!(client.data(no, message, at == messages), message.len());
+            client.send();
+            client.until(|client| client.responses[&no].body.len() == at * message.len());
+        }
+        let response = client.response(no);
+        assert_eq!((response.status, response.body), (200, message.repeat(messages)));
+        assert_eq!(response.fields["content-type"], "application/grpc");
+        assert_eq!(response.trailers.into_iter().collect::<Vec<_>>(), [("grpc-status".into(), "0".into())]);
+    }
+    let get = client.get("/grpc.echo.Echo/Call");
+    assert_eq!(client.response(get).status, 400);
+    drop(client);
+    assert!(
+        server.ask("POST /grpc.echo.Echo/Call HTTP/1.0\r\n\r\n").starts_with("HTTP/1.1 400 "),
+        "gRPC needs HTTP/2"
+    );
+    let totals = server.stop();
+    assert_eq!((totals.requests, totals.answers, totals.refused), (5, 5, 0));
 }
 
 #[test]

@@ -60,6 +60,8 @@ impl Places {
             // Whatever the target offers: other parameters are rejected.
             command.extend(negotiated(&conditions.tls));
         }
+        // Otherwise a target that offers HTTP/2 would choose another mode.
+        command.extend(["--http".into(), "1.1".into()]);
         let cores = &conditions.cores.origin;
         command.extend(["--workers".into(), cores.len().to_string(), "--cores".into(), list(cores)]);
         Ok(command)
@@ -216,11 +218,11 @@ mod tests {
                 .expect("is a command of `weir origin`")
                 .join(" ")
         };
-        let (one, cores) = (["127.0.0.1:1".to_owned()], "--workers 1 --cores 1");
+        let (one, cores) = (["127.0.0.1:1".to_owned()], "--http 1.1 --workers 1 --cores 1");
         let clear = format!("weir origin --listen http://127.0.0.1:2 --listen http://127.0.0.1:1 {cores}");
         assert_eq!(origin(Mode::H1H1c, &one), clear);
         let two = [one.clone(), ["127.0.0.1:3".to_owned()]].concat();
-        let clear = clear.replace(" --workers", " --listen http://127.0.0.1:3 --workers");
+        let clear = clear.replace(" --http", " --listen http://127.0.0.1:3 --http");
         assert_eq!(origin(Mode::H1H1c, &two), clear);
         let parameters = "--tls 1.3 --suite chacha20-poly1305-sha256 --group x25519";
         let tls = format!(

@@ -1,0 +1,4 @@
+//! HTTP/2 with other programs as clients.
+
+mod clients;
+mod h2spec;
