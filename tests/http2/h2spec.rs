@@ -39,6 +39,24 @@ fn the_origin() {
     }
 }
 
+#[test]
+fn the_gateway() {
+    let certificates = Certificates::new();
+    let [cert, key] = [&certificates.cert, &certificates.key].map(|path| path.to_str().unwrap());
+    let origin =
+        Weir::start(&["origin", "--listen", "http://127.0.0.1:0", "--workers", "1", "--http", "1.1"]);
+    let listen = ["--listen", "http://127.0.0.1:0", "--listen", "https://127.0.0.1:0", "--workers", "1"];
+    let flags = ["--cert", cert, "--key", key, "--to", &origin.urls[0]];
+    let weir = Weir::start(&[&["serve"], &listen[..], &flags].concat());
+    check(&[
+        Subject { name: "gateway, cleartext", url: weir.urls[0].clone(), failing: &[OTHER_PROTOCOL] },
+        Subject { name: "gateway, TLS", url: weir.urls[1].clone(), failing: &[] },
+    ]);
+    let ended = weir.stop();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+}
+
 /// Runs all cases against all subjects.
 fn check(subjects: &[Subject]) {
     let Some(program) = installed_peer("h2spec") else { return };

@@ -1,4 +1,4 @@
-//! The delayed responses of a connection.
+//! A connection's delayed responses.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -7,8 +7,8 @@ use weir_http2::StreamNo;
 #[derive(Debug, Default)]
 pub(super) struct Delays {
     streams: BTreeSet<(Instant, StreamNo)>,
-    /// The earliest visit that the connection has asked for, unless it is over. A visit cannot be cancelled, and each
-    /// asks for at most one more, so that their number stays that of the streams.
+    /// The earliest future visit that the connection has asked for. Visits cannot be cancelled: asking in every turn would
+    /// pile them up.
     armed: Option<Instant>,
 }
 

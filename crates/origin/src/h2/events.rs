@@ -4,6 +4,7 @@ use super::Http2;
 use super::stream::{Body, Place, Request, Sent, State, Stream};
 use crate::context::Context;
 use crate::route::Resource;
+use std::collections::VecDeque;
 use weir_http2::{Event, Part, StreamNo};
 
 impl Http2 {
@@ -88,25 +89,23 @@ impl Http2 {
     }
 
     fn has_room(&mut self, no: StreamNo) {
-        if let Some(stream) = self.streams.get(no)
-            && let State::Response { body, place } = &mut stream.state
-            && *place == Place::Waiting
-            && body.has_frame()
-        {
-            *place = Place::Ring;
-            self.ring.push_back(no);
+        if let Some(stream) = self.streams.get(no) {
+            queue(stream, &mut self.ring);
         }
     }
 
     fn all_have_room(&mut self) {
-        for stream in self.streams.iter_mut() {
-            if let State::Response { body, place } = &mut stream.state
-                && *place == Place::Waiting
-                && body.has_frame()
-            {
-                *place = Place::Ring;
-                self.ring.push_back(stream.no);
-            }
-        }
+        self.streams.iter_mut().for_each(|stream| queue(stream, &mut self.ring));
+    }
+}
+
+/// Adds a stream to the ring, if it waits and has bytes to send.
+fn queue(stream: &mut Stream, ring: &mut VecDeque<StreamNo>) {
+    if let State::Response { body, place } = &mut stream.state
+        && *place == Place::Waiting
+        && body.has_frame()
+    {
+        *place = Place::Ring;
+        ring.push_back(stream.no);
     }
 }

@@ -1,8 +1,9 @@
-//! HTTP/2: many requests of one connection, the same responses.
+//! HTTP/2: many requests per connection, with the responses of HTTP/1.1.
 //!
-//! A visit is a turn: due delays end, input becomes events, and then each stream with bytes to send gives one DATA frame
-//! after the other to the turn's output, which leaves in one write. While the client does not take it, the connection
-//! neither reads nor writes, so its output is bounded by a turn's, and what waits for a window by the streams' own.
+//! A visit is a turn. It responds to requests whose delays have expired, handles the events of the input, and appends a
+//! DATA frame of each stream in a ring, again and again, until none has more or the turn is full. The output leaves in
+//! one write. While the socket does not accept all of it, the connection neither reads nor produces more, so it buffers
+//! the output of one turn. Bytes to echo that wait for a window are bounded by the window in which the client sent them.
 
 mod delays;
 mod echo;
@@ -23,12 +24,12 @@ use weir_transport::{Fault, Transport};
 pub(crate) struct Http2 {
     protocol: weir_http2::Connection,
     streams: Streams,
-    /// Streams with bytes to send, in their order.
+    /// Streams with bytes to send. Those that were reset may still be in it.
     ring: VecDeque<StreamNo>,
     delays: Delays,
     /// The time up to which the protocol's budgets have been forgiven.
     forgiven: Instant,
-    /// Whether input remains that needs no more bytes, only room in the output.
+    /// Whether input remains because the turn's output was full.
     has_backlog: bool,
 }
 
@@ -40,13 +41,13 @@ pub(crate) enum Turn {
     Over,
 }
 
-/// Output of a turn, except for what a last frame, echoes and acknowledgements add.
+/// The output of a turn, in bytes. A last frame, echoes and acknowledgements may add to it.
 const TURN: usize = 256 * 1024;
 
 /// The part of it for new responses and echoes; the rest belongs to the ring.
 const NEW: usize = TURN / 2;
 
-/// Streams of a connection: more than any client opens unless told to, and 16 MiB of their bodies at most.
+/// The maximum number of streams per connection. Each may hold 64 KiB to echo.
 const STREAMS: u32 = 256;
 
 /// Whether `input` starts with, or may become, the part of the client's preface that HTTP/1.1 may take for a request
@@ -73,7 +74,7 @@ impl Http2 {
         })
     }
 
-    /// Whether input remains from the last turn, which must not become more.
+    /// Whether the last turn left input that must be parsed before more is read.
     pub(crate) fn has_backlog(&self) -> bool {
         self.has_backlog
     }

@@ -1,4 +1,4 @@
-//! The streams of a connection whose responses are not complete.
+//! A connection's streams without a complete response.
 
 use super::stream::Stream;
 use weir_http2::StreamNo;
