@@ -1,4 +1,37 @@
-//! HTTP/2 with other programs as clients.
+//! HTTP/2. Other programs as clients of gateway and test server; and clients of the gateway in raw frames: what becomes of
+//! their requests as HTTP/1.1, what hostile ones cost, and what their streams share.
 
+mod client;
 mod clients;
+mod downgrade;
+mod drain;
+mod floods;
 mod h2spec;
+mod peers;
+mod responses;
+mod stalls;
+
+use crate::common::{Peer, Upstream, Weir};
+use client::Client;
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// A gateway with one service, with further lines of its route and of the configuration.
+fn gateway(upstream: &Upstream, route: &str, rest: &str) -> Weir {
+    listening("", upstream, route, rest)
+}
+
+/// As [`gateway`], with further lines of the listener.
+fn listening(listener: &str, upstream: &Upstream, route: &str, rest: &str) -> Weir {
+    let config = format!(
+        "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\n{listener}\n[service.app]\nservers = 'http://{}'\n\
+         [[route]]\nservice = 'app'\n{route}\n{rest}",
+        upstream.address
+    );
+    Weir::configured(&config, 1)
+}
+
+/// An upstream that responds with [`OK`].
+fn upstream() -> Upstream {
+    Upstream::start(None, |peer: &mut Peer| peer.serve(OK))
+}

@@ -1,0 +1,97 @@
+//! A drain: GOAWAY in two steps (RFC 9113 section 6.8), so that no request is lost.
+
+use super::{Client, gateway};
+use crate::common::{Peer, Switch, Upstream};
+use weir_http2::ErrorCode;
+use weir_http2::frame;
+
+const ANY: (u32, ErrorCode) = (u32::MAX >> 1, ErrorCode::NO_ERROR);
+
+/// Responds to `/held` once the switch is thrown, and to others at once.
+fn holding(switch: &Switch) -> Upstream {
+    let switch = switch.clone();
+    Upstream::start(None, move |peer: &mut Peer| {
+        while let Some(request) = peer.request() {
+            if request.head.contains(" /held ") {
+                switch.wait();
+            }
+            peer.answer(super::OK);
+        }
+    })
+}
+
+#[test]
+fn requests_in_flight_and_in_transit_are_served() {
+    let switch = Switch::default();
+    let upstream = holding(&switch);
+    let mut weir = gateway(&upstream, "", "");
+    let mut client = Client::connect(weir.address());
+    client.acknowledges = false;
+    client.get(1, "/held").post(3, "/held").data(3, b"hel", false).get(5, "/").response(5);
+    upstream.wait_for_requests(2);
+    weir.terminate();
+    client.read_until(|client| !client.pings.is_empty());
+    assert_eq!(client.go_aways, [ANY]);
+    // The client did not know of the drain.
+    assert_eq!(client.get(7, "/").response(7).text(), "ok");
+    client.get(9, "/held").data(3, b"lo", true).flush();
+    upstream.wait_for_requests(5);
+    // Now it does, and has sent its last request.
+    let ping = client.pings[0];
+    frame::write_ping(ping, true, &mut client.out);
+    client.read_until(|client| client.go_aways.len() == 2);
+    assert_eq!(client.go_aways[1], (9, ErrorCode::NO_ERROR));
+    // A later one is ignored: the client repeats it elsewhere.
+    client.get(11, "/").post(13, "/").data(13, b"hello", true).sync();
+    switch.throw();
+    for stream in [1, 3, 9] {
+        assert_eq!(client.response(stream).text(), "ok", "{stream}");
+    }
+    assert_eq!(client.end(), Some((9, ErrorCode::NO_ERROR)));
+    assert_eq!(client.streams().map(|(stream, _)| stream).collect::<Vec<_>>(), [1, 3, 5, 7, 9]);
+    assert_eq!(weir.exit_code(), Some(0));
+    assert_eq!(upstream.requests().len(), 5);
+    assert!(upstream.requests().iter().any(|request| request.body == b"hello"));
+}
+
+#[test]
+fn idle_and_silent_clients_do_not_hold_up_a_drain() {
+    let switch = Switch::default();
+    let upstream = holding(&switch);
+    let mut weir = gateway(&upstream, "", "");
+    let mut idle = Client::connect(weir.address());
+    assert_eq!(idle.get(1, "/").response(1).text(), "ok");
+    // It does not acknowledge the PING of the drain, neither idle nor with a request.
+    let mut silent: Vec<_> = (0..2).map(|_| Client::connect(weir.address())).collect();
+    silent[0].get(1, "/").response(1);
+    silent[1].get(1, "/held").flush();
+    upstream.wait_for_requests(3);
+    weir.terminate();
+    assert_eq!(idle.end(), Some((1, ErrorCode::NO_ERROR)));
+    assert_eq!(idle.go_aways[0], ANY);
+    for client in &mut silent {
+        client.acknowledges = false;
+    }
+    silent[1].read_until(|client| !client.go_aways.is_empty());
+    switch.throw();
+    assert_eq!(silent[1].response(1).text(), "ok");
+    for client in &mut silent {
+        assert_eq!(client.end(), Some((1, ErrorCode::NO_ERROR)));
+    }
+    assert_eq!(weir.exit_code(), Some(0));
+}
+
+/// A client that goes away first has its responses.
+#[test]
+fn a_client_that_drains_has_its_responses() {
+    let switch = Switch::default();
+    let upstream = holding(&switch);
+    let weir = gateway(&upstream, "", "");
+    let mut client = Client::connect(weir.address());
+    client.get(1, "/held").flush();
+    upstream.wait_for_requests(1);
+    frame::write_go_away(0, ErrorCode::NO_ERROR, &mut client.out);
+    client.sync();
+    switch.throw();
+    assert_eq!(client.response(1).text(), "ok");
+}

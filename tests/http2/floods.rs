@@ -1,0 +1,299 @@
+//! Frames that cost the gateway more than the client: each kind has a budget, and GOAWAY ends a connection that exceeds
+//! one. Other connections are served, and the gateway's memory does not grow.
+
+use super::client::{block, literal, request};
+use super::{Client, gateway, upstream};
+use crate::common::{DEADLINE, Switch, Upstream, Weir, poll_until};
+use weir_http2::ErrorCode;
+use weir_http2::frame::{Kind, flag};
+
+/// An upstream that responds to `/held` once the switch is thrown, and to others at once.
+fn holding(switch: &Switch) -> Upstream {
+    let switch = switch.clone();
+    Upstream::start(None, move |peer| {
+        while let Some(request) = peer.request() {
+            if request.head.contains(" /held ") {
+                switch.wait();
+            }
+            peer.answer(super::OK);
+        }
+    })
+}
+
+/// Checks that the connection ended with GOAWAY, this code, reason and detail, and that others are served.
+fn ended(weir: &Weir, mut client: Client, code: ErrorCode, reason: &str, detail: &str) -> Client {
+    client.flush();
+    assert_eq!(client.end().map(|(_, code)| code), Some(code), "{detail}");
+    weir.wait_for_stderr(&[&format!(" {reason} "), &format!("detail=\"{detail}\"")]);
+    serves_others(weir, detail);
+    client
+}
+
+/// Another client is served, and memory is bounded.
+fn serves_others(weir: &Weir, detail: &str) {
+    assert_eq!(Client::connect(weir.address()).get(1, "/other").response(1).text(), "ok", "{detail}");
+    // A debug build with all its threads has about 30 MiB.
+    let resident = weir.memory_kib("VmRSS");
+    assert!(resident < 150 * 1024, "{detail}: {resident} KiB");
+}
+
+fn flooded(weir: &Weir, client: Client, detail: &str) -> Client {
+    ended(weir, client, ErrorCode::ENHANCE_YOUR_CALM, "http2_abuse", detail)
+}
+
+/// As [`flooded`], where the lines about streams use up the lines of a second on stderr.
+fn flooded_by_streams(weir: &Weir, mut client: Client) {
+    let before = count(weir, "http2_abuse");
+    client.flush();
+    assert_eq!(client.end().map(|(_, code)| code), Some(ErrorCode::ENHANCE_YOUR_CALM));
+    poll_until(DEADLINE, "it is counted", || count(weir, "http2_abuse") > before);
+    serves_others(weir, "streams");
+}
+
+/// The number of early ends for this reason.
+fn count(weir: &Weir, reason: &str) -> u64 {
+    let metrics = weir.ask_admin("GET /metrics");
+    let name = format!("weir_ended_early_total{{reason=\"{reason}\"}} ");
+    let value = metrics.text().lines().find_map(|line| line.strip_prefix(&name));
+    value.map_or(0, |value| value.parse().unwrap())
+}
+
+const ADMIN: &str = "[admin]\nbind = '127.0.0.1:0'\n";
+
+#[test]
+fn requests_that_are_reset_at_once() {
+    let upstream = upstream();
+    let weir = gateway(&upstream, "", ADMIN);
+    let mut client = Client::connect(weir.address());
+    for stream in (1..4000).step_by(2) {
+        client.get(stream, "/").reset(stream, ErrorCode::CANCEL);
+    }
+    flooded_by_streams(&weir, client);
+    // One for each that the budget allows, and for the one that exceeds it.
+    assert!(count(&weir, "client_reset") <= 401);
+    assert!(upstream.connections() <= 402, "{}", upstream.connections());
+}
+
+/// The client makes the gateway reset its streams.
+#[test]
+fn streams_that_are_reset_by_provocation() {
+    let switch = Switch::default();
+    let upstream = holding(&switch);
+    let weir = gateway(&upstream, "", ADMIN);
+    type Provocation = fn(&mut Client, u32) -> &mut Client;
+    let provocations: [(&str, Provocation); 7] = [
+        ("increments of 0", |client, stream| {
+            client.get(stream, "/held").frame(Kind::WindowUpdate, 0, stream, &[0; 4])
+        }),
+        ("windows that overflow", |client, stream| {
+            client.get(stream, "/held").window_update(stream, u32::MAX >> 1)
+        }),
+        ("a priority of 4 bytes", |client, stream| {
+            client.get(stream, "/held").frame(Kind::Priority, 0, stream, &[0; 4])
+        }),
+        ("a priority on itself", |client, stream| {
+            let [a, b, c, d] = stream.to_be_bytes();
+            client.get(stream, "/held").frame(Kind::Priority, 0, stream, &[a, b, c, d, 16])
+        }),
+        ("DATA after the end", |client, stream| client.get(stream, "/held").data(stream, b"a", false)),
+        ("malformed heads", |client, stream| client.headers(stream, &[(b"A", b"")], true)),
+        ("heads that are too large", |client, stream| {
+            client.headers(
+                stream,
+                &[[(&b"a"[..], &b""[..])].repeat(200), request("GET", "/").to_vec()].concat(),
+                true,
+            )
+        }),
+    ];
+    for (label, provoke) in provocations {
+        println!("{label}");
+        let mut client = Client::connect(weir.address());
+        for stream in (1..800).step_by(2) {
+            provoke(&mut client, stream);
+        }
+        flooded_by_streams(&weir, client);
+    }
+    assert!(count(&weir, "bad_http2_stream") <= 7 * 201);
+    switch.throw();
+}
+
+#[test]
+fn field_blocks_without_an_end() {
+    let upstream = upstream();
+    let weir = gateway(&upstream, "", "");
+    let start = block(&request("GET", "/"));
+    let long = "a field block is too long";
+    for (piece, count) in [(&[0; 0][..], 100), (b"\0", 100), (&[0; 16 * 1024], 100), (&[0; 1000], 9)] {
+        let mut client = Client::connect(weir.address());
+        client.frame(Kind::Headers, flag::END_STREAM, 1, &start);
+        for _ in 0..count {
+            client.frame(Kind::Continuation, 0, 1, piece);
+        }
+        ended(&weir, client, ErrorCode::ENHANCE_YOUR_CALM, "bad_http2", long);
+    }
+    assert!(upstream.requests().iter().all(|request| request.head.starts_with("GET /other ")));
+}
+
+/// One byte refers to an entry of the table: a long one (CVE-2016-6581), or a short one whose fields cost more than
+/// their bytes.
+#[test]
+fn fields_that_are_references() {
+    let upstream = upstream();
+    let weir = gateway(&upstream, "", "");
+    let whole = flag::END_HEADERS | flag::END_STREAM;
+    for length in [0, 1, 100, 4000] {
+        let (mut first, mut bomb) = (block(&request("GET", "/")), block(&request("GET", "/")));
+        literal(0x40, b"a", &vec![b'a'; length], &mut first);
+        bomb.extend_from_slice(&[0x80 | 62; 16_000]);
+        let mut client = Client::connect(weir.address());
+        client.frame(Kind::Headers, whole, 1, &first);
+        assert_eq!(client.response(1).text(), "ok");
+        client.frame(Kind::Headers, whole, 3, &bomb);
+        let detail = "a field block decompresses to far more than the limit";
+        ended(&weir, client, ErrorCode::ENHANCE_YOUR_CALM, "bad_http2", detail);
+        // Within the bound the table remains in use.
+        let mut client = Client::connect(weir.address());
+        let (after, at) = (bomb.len() - 16_000, if length == 4000 { 20 } else { 300 });
+        let mut large = bomb[..after + at].to_vec();
+        large.extend_from_slice(&[]);
+        client.frame(Kind::Headers, whole, 1, &first);
+        client.frame(Kind::Headers, whole, 3, &large);
+        assert_eq!(client.response(1).text(), "ok");
+        let refused = client.response(3);
+        assert_eq!((refused.status(), refused.reset), (431, None), "{length}");
+        client.frame(Kind::Headers, whole, 5, &bomb[..after + 1]);
+        assert_eq!(client.response(5).text(), "ok");
+    }
+}
+
+#[test]
+fn frames_that_need_a_response_or_have_no_effect() {
+    let switch = Switch::default();
+    let upstream = holding(&switch);
+    let weir = gateway(&upstream, "", "");
+    let no_effect = "too many frames without effect";
+    let empty = "too many empty DATA frames";
+    type Frame = fn(&mut Client) -> &mut Client;
+    let floods: [(&str, u32, Frame); 9] = [
+        ("too many SETTINGS frames", 1000, |client| client.frame(Kind::Settings, 0, 0, b"")),
+        ("too many PING frames", 20_000, |client| client.ping([0; 8])),
+        (no_effect, 3000, |client| client.frame(Kind::Priority, 0, 1, &[0, 0, 0, 3, 16])),
+        (no_effect, 3000, |client| client.frame(Kind::Priority, 0, 99, &[0, 0, 0, 3, 16])),
+        (no_effect, 3000, |client| client.frame(Kind::Unknown(0x10), 0, 0, b"u=1")),
+        ("too many WINDOW_UPDATE frames", 20_000, |client| client.window_update(0, 1)),
+        ("too many WINDOW_UPDATE frames", 20_000, |client| client.window_update(1, 1)),
+        (empty, 3000, |client| client.data(1, b"", false)),
+        (empty, 3000, |client| client.frame(Kind::Data, flag::PADDED, 1, &[3, 0, 0, 0])),
+    ];
+    for (detail, count, send) in floods {
+        let mut client = Client::connect(weir.address());
+        client.post(1, "/held");
+        for _ in 0..count {
+            send(&mut client);
+        }
+        flooded(&weir, client, detail);
+    }
+    switch.throw();
+}
+
+#[test]
+fn a_late_frame_is_ignored_only_as_long_as_the_client_may_not_know() {
+    let upstream = upstream();
+    let weir = gateway(&upstream, "max_body = '1KiB'", "");
+    let mut client = Client::connect(weir.address());
+    // The gateway responds early and resets the stream.
+    client.post(1, "/").data(1, &[0; 2000], false);
+    let refused = client.response(1);
+    assert_eq!(refused.status(), 413);
+    // What the client sent before it knew counts for the connection's window, and is given back.
+    for _ in 0..200 {
+        client.data(1, &[0; 16_000], false);
+    }
+    client.headers(1, &[(b"x-sum", b"7")], true);
+    assert_eq!(client.get(3, "/").response(3).text(), "ok");
+    // Its own reset it knows.
+    client.post(5, "/").reset(5, ErrorCode::CANCEL).data(5, b"a", false);
+    assert_eq!(client.end().map(|(_, code)| code), Some(ErrorCode::STREAM_CLOSED));
+    weir.wait_for_stderr(&[" bad_http2 ", "a frame on a closed stream"]);
+}
+
+/// Violations that end the connection (RFC 9113 sections 4 to 6).
+#[test]
+fn violations_of_the_connection() {
+    let upstream = upstream();
+    let weir = gateway(&upstream, "", "");
+    let (protocol, size, flow) =
+        (ErrorCode::PROTOCOL_ERROR, ErrorCode::FRAME_SIZE_ERROR, ErrorCode::FLOW_CONTROL_ERROR);
+    type Violation = fn(&mut Client) -> &mut Client;
+    let rows: &[(&str, ErrorCode, Violation)] = &[
+        ("a frame on an idle stream", protocol, |client| client.data(1, b"a", true)),
+        ("a frame on an idle stream", protocol, |client| client.reset(1, ErrorCode::CANCEL)),
+        ("a frame on an idle stream", protocol, |client| client.window_update(1, 1)),
+        ("a stream that the peer may not open", protocol, |client| client.get(2, "/")),
+        ("a frame on a closed stream", ErrorCode::STREAM_CLOSED, |client| client.get(5, "/").get(3, "/")),
+        ("a field block is interrupted, or continued without a start", protocol, |client| {
+            client.frame(Kind::Headers, 0, 1, b"").ping([0; 8])
+        }),
+        ("a field block is interrupted, or continued without a start", protocol, |client| {
+            client.frame(Kind::Headers, 0, 1, b"").frame(Kind::Continuation, 0, 3, b"")
+        }),
+        ("a field block is interrupted, or continued without a start", protocol, |client| {
+            client.frame(Kind::Continuation, flag::END_HEADERS, 1, b"")
+        }),
+        ("server push is not enabled", protocol, |client| {
+            client.frame(Kind::PushPromise, flag::END_HEADERS, 1, &[0; 8])
+        }),
+        ("a frame of a stream on stream 0", protocol, |client| client.data(0, b"a", true)),
+        ("a frame of a stream on stream 0", protocol, |client| client.get(0, "/")),
+        ("a frame of the connection on a stream", protocol, |client| client.frame(Kind::Ping, 0, 1, &[0; 8])),
+        ("a frame of the connection on a stream", protocol, |client| client.frame(Kind::Settings, 0, 1, &[])),
+        ("the frame is larger than SETTINGS_MAX_FRAME_SIZE", size, |client| {
+            client.frame(Kind::Data, 0, 1, &[0; 16_385])
+        }),
+        ("the frame's length does not fit its type", size, |client| client.frame(Kind::Ping, 0, 0, &[0; 7])),
+        ("the frame's length does not fit its type", size, |client| {
+            client.frame(Kind::Settings, 0, 0, &[0; 5])
+        }),
+        ("the frame's length does not fit its type", size, |client| {
+            client.frame(Kind::Settings, flag::ACK, 0, &[0; 6])
+        }),
+        ("the frame's length does not fit its type", size, |client| {
+            client.frame(Kind::WindowUpdate, 0, 0, &[0; 3])
+        }),
+        ("the frame's length does not fit its type", size, |client| {
+            client.frame(Kind::GoAway, 0, 0, &[0; 7])
+        }),
+        ("the padding is longer than the frame", protocol, |client| {
+            client.post(1, "/").frame(Kind::Data, flag::PADDED, 1, &[9, 0])
+        }),
+        ("a window increment of 0", protocol, |client| client.frame(Kind::WindowUpdate, 0, 0, &[0; 4])),
+        ("a flow-control window exceeds 2^31-1", flow, |client| client.window_update(0, u32::MAX >> 1)),
+        ("SETTINGS_ENABLE_PUSH is neither 0 nor 1", protocol, |client| {
+            client.frame(Kind::Settings, 0, 0, &[0, 2, 0, 0, 0, 2])
+        }),
+        ("SETTINGS_INITIAL_WINDOW_SIZE exceeds 2^31-1", flow, |client| {
+            client.frame(Kind::Settings, 0, 0, &[0, 4, 128, 0, 0, 0])
+        }),
+        ("SETTINGS_MAX_FRAME_SIZE is outside 2^14 to 2^24-1", protocol, |client| {
+            client.frame(Kind::Settings, 0, 0, &[0, 5, 0, 0, 0, 1])
+        }),
+        ("an index without an entry", ErrorCode::COMPRESSION_ERROR, |client| {
+            client.frame(Kind::Headers, flag::END_HEADERS, 1, &[0xc0])
+        }),
+        ("an index without an entry", ErrorCode::COMPRESSION_ERROR, |client| {
+            client.frame(Kind::Headers, flag::END_HEADERS, 1, &[0x80])
+        }),
+        ("a field block ends within a field", ErrorCode::COMPRESSION_ERROR, |client| {
+            client.frame(Kind::Headers, flag::END_HEADERS, 1, &[0, 5, b'a'])
+        }),
+        ("the dynamic table exceeds SETTINGS_HEADER_TABLE_SIZE", ErrorCode::COMPRESSION_ERROR, |client| {
+            client.frame(Kind::Headers, flag::END_HEADERS, 1, &[0x3f, 0xe2, 0x1f])
+        }),
+    ];
+    for (index, (detail, code, violate)) in rows.iter().enumerate() {
+        println!("{index}: {detail}");
+        let mut client = Client::connect(weir.address());
+        violate(&mut client);
+        ended(&weir, client, *code, "bad_http2", detail);
+    }
+}
