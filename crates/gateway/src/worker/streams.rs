@@ -46,6 +46,10 @@ impl<N: Net> Worker<N> {
     /// Processes the frames in `input[at..]`, and holds the rest of it.
     pub(super) fn take_frames(&mut self, id: ClientId, input: &mut [u8], mut at: usize, ended: bool) {
         let (from, mut requests) = (at, 0);
+        let now = self.core.net.now();
+        if let Some(h2) = self.h2_of(id) {
+            h2.elapse(now);
+        }
         loop {
             // A frame may have ended the connection.
             let Some(client) = self.clients.get_mut(id) else { return };

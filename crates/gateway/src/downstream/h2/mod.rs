@@ -8,6 +8,7 @@ pub(crate) use head::{adopt, trailer_lines};
 pub(crate) use stream::Stream;
 
 use crate::keys::ExchangeId;
+use std::time::{Duration, Instant};
 use weir_http1::Limits;
 use weir_http2::{Config, Connection, ErrorCode, Role, Settings, StreamNo};
 
@@ -27,6 +28,8 @@ pub(crate) struct H2 {
     settled: Vec<StreamNo>,
     /// Parts of bodies that had to wait for a window, since the last count.
     window_waits: u64,
+    /// The time up to which the budgets against abuse have forgiven frames.
+    forgiven: Option<Instant>,
 }
 
 impl H2 {
@@ -47,6 +50,18 @@ impl H2 {
             touched: Vec::new(),
             settled: Vec::new(),
             window_waits: 0,
+            forgiven: None,
+        }
+    }
+
+    /// Forgives frames for the time since the last call: budgets bound a rate, not what a connection sends in its life.
+    #[inline]
+    pub(crate) fn elapse(&mut self, now: Instant) {
+        let since = self.forgiven.get_or_insert(now);
+        let seconds = now.saturating_duration_since(*since).as_secs();
+        if seconds > 0 {
+            *since += Duration::from_secs(seconds);
+            self.connection.elapse(u32::try_from(seconds).unwrap_or(u32::MAX));
         }
     }
 
@@ -203,5 +218,31 @@ impl H2 {
     pub(crate) fn memory(&self) -> usize {
         let streams = self.streams.iter().map(Stream::memory).sum::<usize>();
         size_of::<Self>() + streams + (self.streams.capacity() - self.streams.len()) * size_of::<Stream>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_http2::{Abuse, ConnectionError, Head, frame};
+
+    /// Regression test: a client that kept its connection alive with a PING every few seconds lost it in the end.
+    #[test]
+    fn budgets_bound_a_rate() {
+        let (start, mut h2, mut head) = (Instant::now(), H2::new(&Limits::default()), Head::new());
+        let mut preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+        frame::write_settings([].into_iter(), &mut preface);
+        h2.connection.feed(&mut preface, &mut head).unwrap();
+        let mut ping = Vec::new();
+        frame::write_ping([0; 8], false, &mut ping);
+        let mut ping = |at_ms: u64| {
+            h2.elapse(start + Duration::from_millis(at_ms));
+            h2.connection.feed(&mut ping, &mut head)
+        };
+        for n in 0..50_000 {
+            assert!(ping(n * 10).is_ok(), "{n}");
+        }
+        let end = (0..50_000).find_map(|_| ping(500_000).err());
+        assert_eq!(end, Some(ConnectionError::Abuse(Abuse::Ping)));
     }
 }
