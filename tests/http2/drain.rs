@@ -81,6 +81,23 @@ fn idle_and_silent_clients_do_not_hold_up_a_drain() {
     assert_eq!(weir.exit_code(), Some(0));
 }
 
+/// Regression test: requests without a response were reset at the end of a drain.
+#[test]
+fn a_drain_ends_in_time() {
+    let switch = Switch::default();
+    let upstream = holding(&switch);
+    let mut weir = gateway(&upstream, "", "[timeouts]\ndrain = '300ms'");
+    let mut client = Client::connect(weir.address());
+    client.get(1, "/held").flush();
+    upstream.wait_for_requests(1);
+    weir.terminate();
+    let late = client.response(1);
+    assert!(late.status() == 503 && late.text().contains("drain_timeout"), "{late:?}");
+    assert!(client.end().is_some());
+    assert_eq!(weir.exit_code(), Some(0));
+    switch.throw();
+}
+
 /// A client that goes away first has its responses.
 #[test]
 fn a_client_that_drains_has_its_responses() {

@@ -252,7 +252,7 @@ impl<N: Net> Worker<N> {
         self.touch_client(id);
     }
 
-    /// Ends a connection of streams early. Its exchanges end without a response, and GOAWAY tells the client.
+    /// Ends a connection of streams early, with GOAWAY. Its exchanges end without a response, except at the end of a drain.
     pub(super) fn end_streams(&mut self, id: ClientId, reason: &Reason) {
         let Some(h2) = self.h2_of(id) else { return };
         let exchanges: Vec<_> = h2.exchanges().collect();
@@ -260,7 +260,11 @@ impl<N: Net> Worker<N> {
             self.note_end_of_client(id, reason);
         }
         for exchange in exchanges {
-            self.lose_exchange(exchange, reason);
+            match reason {
+                // The client still reads.
+                Reason::DrainTimeout => self.end_exchange(exchange, Reason::DrainTimeout),
+                _ => self.lose_exchange(exchange, reason),
+            }
         }
         self.close(id);
     }
