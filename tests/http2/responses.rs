@@ -207,6 +207,27 @@ fn servers_that_fail() {
     }
 }
 
+/// Regression test: once a part of a body had waited for a window, its truncated response was taken for a whole one, and
+/// the stream ended with the code of a client's own wish.
+#[test]
+fn a_server_that_fails_after_a_wait_for_a_window() {
+    let switch = Switch::default();
+    let held = switch.clone();
+    let upstream = Upstream::start(None, move |peer: &mut Peer| {
+        peer.request();
+        peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok");
+        held.wait();
+    });
+    let weir = gateway(&upstream, "", "");
+    let mut client = Client::with_settings(weir.address(), &[(4, 0)]);
+    client.get(1, "/").read_until(|client| client.get_stream(1).status() == 200);
+    client.sync().window_update(1, 9).read_until(|client| client.get_stream(1).text() == "ok");
+    switch.throw();
+    let received = client.response(1);
+    assert_eq!((received.ended, received.reset), (false, Some(ErrorCode::INTERNAL_ERROR)));
+    weir.wait_for_stderr(&[" upstream_truncated "]);
+}
+
 /// The client keeps a whole response, and learns that the rest of its request is not needed (RFC 9113 section 8.1).
 #[test]
 fn a_response_that_precedes_the_end_of_its_request() {

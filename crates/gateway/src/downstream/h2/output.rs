@@ -81,7 +81,9 @@ impl H2 {
         if !stream.out.is_empty() {
             return;
         }
-        let End::Known(trailers) = std::mem::replace(&mut stream.end, End::Sent) else { return };
+        let End::Known(trailers) = &mut stream.end else { return };
+        let trailers = std::mem::take(trailers);
+        stream.end = End::Sent;
         // A stream that the client has reset takes no end.
         let _ = match trailers.is_empty() {
             true => self.connection.data(stream.no, b"", true, out).map(|_| ()),
