@@ -112,6 +112,29 @@ fn a_stream_that_is_never_read_ends_with_a_reason() {
     assert_eq!(client.response(7).text(), "0");
 }
 
+/// Regression test: any frame gave a client that does not read its last response another timeout.
+#[test]
+fn frames_do_not_extend_the_time_of_a_stalled_response() {
+    let upstream = upstream();
+    let weir = gateway(&upstream, "", "[timeouts]\nstall = '500ms'");
+    let mut client = Client::with_settings(weir.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
+    client.get(1, "/small");
+    poll_until(DEADLINE, "the stream is reset", || client.sync().get_stream(1).reset.is_some());
+    assert_eq!(client.get_stream(1).reset, Some(ErrorCode::CANCEL));
+    weir.wait_for_stderr(&[" client_stalled "]);
+}
+
+/// Regression test: each PING gave an idle client another timeout.
+#[test]
+fn frames_that_are_no_requests_do_not_extend_the_time_of_an_idle_client() {
+    let upstream = upstream();
+    let weir = gateway(&upstream, "", "[timeouts]\nidle = '500ms'");
+    let mut client = Client::connect(weir.address());
+    assert_eq!(client.get(1, "/small").response(1).text(), "0");
+    poll_until(DEADLINE, "the connection ends", || client.sync().ending.is_some());
+    assert_eq!(client.go_aways, [(1, ErrorCode::NO_ERROR)]);
+}
+
 /// Regression test: what the connection had no room for was not sent once the socket had taken all at once.
 #[test]
 fn output_goes_on_without_an_event() {

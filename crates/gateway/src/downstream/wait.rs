@@ -1,7 +1,7 @@
 //! The current wait of a client connection, which follows from its state.
 
 use super::{Client, Phase};
-use crate::deadlines::Wait;
+use crate::deadlines::{Cause, Wait};
 use weir_reactor::Socket;
 
 impl<S: Socket> Client<S> {
@@ -18,15 +18,23 @@ impl<S: Socket> Client<S> {
             Phase::Head { started: false } if pending => Some(Wait::Response),
             Phase::Head { started: false } => Some(Wait::Idle),
             Phase::Exchange(_) => None,
-            // Part of a frame. The others wait for a whole one, and so must not wait for long.
-            Phase::Streams if !self.held.is_empty() => Some(Wait::Head),
             Phase::Streams => match &self.h2 {
+                // No input moves this deadline.
                 Some(h2) if h2.has_last_output() => Some(Wait::Response),
+                // Part of a frame. The others wait for a whole one, and so must not wait for long.
+                _ if !self.held.is_empty() => Some(Wait::Head),
                 Some(h2) if !h2.is_idle() => None,
                 _ if pending => Some(Wait::Response),
                 _ => Some(Wait::Idle),
             },
             Phase::Tunnel(_) => Some(Wait::Tunnel),
+        }
+    }
+
+    /// Clears the deadline if it is one of `wait`. Other deadlines are not the business of the input at hand.
+    pub(crate) fn stop_waiting_for(&mut self, wait: Wait) {
+        if self.timer.pending().is_some_and(|(_, why)| why == Cause::Waited(wait)) {
+            self.timer.clear();
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::config::MAX_PENDING;
+use crate::deadlines::Wait;
 use crate::downstream::{H2, Phase, h2};
 use crate::exchange::{Leg, Stage};
 use crate::keys::{ClientId, ExchangeId};
@@ -72,7 +73,7 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         if at > from {
             // The time for a partial frame begins with its first byte.
-            client.timer.clear();
+            client.stop_waiting_for(Wait::Head);
         }
         client.held.extend_from_slice(&input[at..]);
         if ended {
@@ -113,7 +114,10 @@ impl<N: Net> Worker<N> {
 
     /// A request: its head is the one decoded last.
     fn begin_stream(&mut self, id: ClientId, no: StreamNo, end: bool) {
-        let Some(h2) = self.h2_of(id) else { return };
+        let Some(client) = self.clients.get_mut(id) else { return };
+        // The request may be over at the end of the turn, and then the connection is idle anew.
+        client.stop_waiting_for(Wait::Idle);
+        let Some(h2) = &mut client.h2 else { return };
         h2.begin(no, end);
         let core = &mut self.core;
         h2::adopt(&mut core.streamed, end, &mut core.request);
@@ -327,7 +331,9 @@ impl<N: Net> Worker<N> {
             return self.close(id);
         }
         // The connection has room again for output that it could not take before.
-        if h2.flush(&mut client.transport, &mut self.core.wire) {
+        let has_sent = h2.flush(&mut client.transport, &mut self.core.wire);
+        client.moved |= h2.take_last_output_moved();
+        if has_sent {
             client.touch(id, &mut self.core.touched.clients);
         }
     }

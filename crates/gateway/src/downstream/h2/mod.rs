@@ -28,6 +28,8 @@ pub(crate) struct H2 {
     settled: Vec<StreamNo>,
     /// Parts of bodies that had to wait for a window, since the last count.
     window_waits: u64,
+    /// Whether a stream without an exchange has sent output, since the last call for it.
+    last_output_moved: bool,
     /// The time up to which the budgets against abuse have forgiven frames.
     forgiven: Option<Instant>,
 }
@@ -50,6 +52,7 @@ impl H2 {
             touched: Vec::new(),
             settled: Vec::new(),
             window_waits: 0,
+            last_output_moved: false,
             forgiven: None,
         }
     }
@@ -118,6 +121,11 @@ impl H2 {
     pub(crate) fn holding(&self) -> Vec<StreamNo> {
         let holding = self.streams.iter().filter(|stream| !stream.held.is_empty());
         holding.map(|stream| stream.no).collect()
+    }
+
+    /// Takes whether streams whose exchanges are over have made progress: others have deadlines of their own.
+    pub(crate) fn take_last_output_moved(&mut self) -> bool {
+        std::mem::take(&mut self.last_output_moved)
     }
 
     /// The number of such bytes.

@@ -118,6 +118,7 @@ impl H2 {
         if stream.out.is_empty() {
             return false;
         }
+        let is_last = stream.exchange.is_none();
         let some = stream.out.len().min(TURN);
         let end = some == stream.out.len() && stream.end == End::Known(Vec::new());
         let Ok(taken) = self.connection.data(stream.no, &stream.out[..some], end, out) else {
@@ -128,6 +129,7 @@ impl H2 {
         };
         stream.sent += taken as u64;
         stream.moved |= taken > 0;
+        self.last_output_moved |= is_last && taken > 0;
         match taken == stream.out.len() {
             true => {
                 stream.out = Vec::new();
