@@ -268,11 +268,10 @@ impl<N: Net> Worker<N> {
 
     /// Removes the client and its exchange.
     pub(super) fn drop_client(&mut self, id: ClientId) {
-        let client = self.clients.get(id);
-        let of_streams =
-            client.and_then(|client| client.h2.as_deref()).map(|h2| h2.exchanges().collect::<Vec<_>>());
-        for exchange in of_streams.into_iter().flatten().chain(client.and_then(Client::exchange)) {
-            self.take_exchange(exchange);
+        match self.clients.get(id).map(|client| (client.h2.is_some(), client.exchange())) {
+            Some((true, _)) => self.take_exchanges(id),
+            Some((false, Some(exchange))) => self.take_exchange(exchange),
+            Some((false, None)) | None => {}
         }
         if let Some(mut client) = self.clients.remove(id) {
             self.core.counters.client_bytes(Bytes::of(&client.transport));
@@ -286,7 +285,7 @@ impl<N: Net> Worker<N> {
     /// Removes an unfinished exchange and closes its server connection: with a reset if the request is incomplete,
     /// which a clean close would hide, or if the client has closed its side, as the server could take a FIN for a
     /// half-close.
-    fn take_exchange(&mut self, id: ExchangeId) {
+    pub(super) fn take_exchange(&mut self, id: ExchangeId) {
         let Some(mut exchange) = self.exchanges.take(id) else { return };
         let mut has_given_up = false;
         if let Some(client) = self.clients.get_mut(exchange.client) {

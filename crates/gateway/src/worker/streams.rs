@@ -282,6 +282,15 @@ impl<N: Net> Worker<N> {
         aborted > 0
     }
 
+    /// Removes the exchanges of a client's streams.
+    #[cold]
+    pub(super) fn take_exchanges(&mut self, id: ClientId) {
+        let exchanges: Vec<_> = self.h2_of(id).map(|h2| h2.exchanges().collect()).unwrap_or_default();
+        for exchange in exchanges {
+            self.take_exchange(exchange);
+        }
+    }
+
     /// The client has read some of its responses: those that fill its buffers can go on.
     pub(super) fn responses_moved(&mut self, id: ClientId) {
         let Some(h2) = self.h2_of(id) else { return };
