@@ -509,7 +509,7 @@ fn requests_on_stale_connections_are_repeated_with_their_bodies() {
 #[test]
 fn a_retry_on_another_server_has_the_body() {
     let failing = Upstream::start(None, |peer: &mut Peer| {
-        peer.serve("HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy")
+        peer.serve("HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy");
     });
     let working = super::upstream();
     let config = format!(
