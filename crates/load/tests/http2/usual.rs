@@ -1,10 +1,10 @@
 //! Runs without faults: loops, bodies and windows, TLS.
 
 use super::*;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
 use weir_load::{Expect, RequestOptions, Schedule, sha256};
-use weir_origin::Origin;
 use weir_tls::issue::{Authority, KeyKind};
 use weir_tls::{Acceptor, ServerSettings};
 
@@ -47,17 +47,20 @@ fn a_limit_below_the_streams_is_obeyed_and_reported() {
 #[test]
 fn an_open_loop_counts_from_the_planned_instant() {
     let server = Server::start(Script::Respond, usual());
-    let mut options = options(&server.url("http", "/bytes/10"));
+    let mut options = options(&server.url("http", "/bytes/20000"));
+    // A stream for each arrival: none waits, however late the responses are.
+    options.streams = 100;
     options.schedule = Schedule::constant(500.0, options.phases.window);
     let result = load(&options);
     let pacer = result.pacer.clone().unwrap();
     assert_good(&result);
     assert_eq!((pacer.planned, pacer.sent, result.response.count), (100, 100, 100));
 
-    // More than one stream can carry, from the window's start on.
+    // More than one stream can carry from the window's start on: a response takes tens of round trips.
     options.phases.warmup = Duration::ZERO;
-    (options.connections, options.streams) = (1, 1);
-    options.schedule = Schedule::constant(1e6, options.phases.window);
+    options.phases.window = Duration::from_secs(1);
+    (options.connections, options.streams, options.stream_window) = (1, 1, 1000);
+    options.schedule = Schedule::constant(5000.0, options.phases.window);
     let result = load(&options);
     server.stop();
     assert!(result.unsent.count > 0 && figures(&result).stream_wait.count > 0);
@@ -138,20 +141,20 @@ fn over_tls_the_protocol_is_agreed_by_alpn() {
 
 #[test]
 fn a_server_without_http2_is_named_before_the_run() {
-    let listen = vec!["http://127.0.0.1:0".parse().unwrap()];
-    let origin =
-        Origin::bind(&weir_origin::Settings { listen, workers: Some(1), ..Default::default() }).unwrap();
-    let options_of = |url: String| options(&url);
-    let options = options_of(origin.endpoints().next().unwrap().to_string());
-    let handle = origin.handle();
-    let thread = thread::spawn(move || origin.run().unwrap());
-    let error = run(&options, &mpsc::channel().1, |_| {}).unwrap_err().to_string();
-    handle.drain();
-    thread.join().unwrap();
-    assert!(error.contains("use --http 1.1"), "{error}");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let plain = options(&format!("http://{}", listener.local_addr().unwrap()));
+    let server = thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+        // Without unread bytes the close sends no RST; the client may have closed first.
+        let _ = socket.read_to_end(&mut Vec::new());
+    });
+    let error = run(&plain, &mpsc::channel().1, |_| {}).unwrap_err().to_string();
+    server.join().unwrap();
+    assert!(error.contains("responded with HTTP/1.1 to the preface of HTTP/2; use --http 1.1"), "{error}");
 
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut silent = options_of(format!("http://{}", listener.local_addr().unwrap()));
+    let mut silent = options(&format!("http://{}", listener.local_addr().unwrap()));
     silent.timeout = Duration::from_millis(1);
     let error = run(&silent, &mpsc::channel().1, |_| {}).unwrap_err().to_string();
     assert!(error.contains("no SETTINGS of HTTP/2 within 1s; enable HTTP/2"), "{error}");
