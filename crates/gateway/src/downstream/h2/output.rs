@@ -44,7 +44,8 @@ impl H2 {
         let Some(index) = self.index(no) else { return };
         let stream = &mut self.streams[index];
         let mut taken = 0;
-        if stream.out.is_empty() && transport.pending() < MAX_PENDING {
+        // An end without data needs no room, and nothing would send it later.
+        if stream.out.is_empty() && (transport.pending() < MAX_PENDING || data.is_empty()) {
             // A stream that the client has reset takes nothing, and its output is lost.
             taken = match self.connection.data(no, data, end, transport.stage(wire)) {
                 Ok(taken) => taken,
