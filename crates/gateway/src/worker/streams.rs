@@ -298,10 +298,10 @@ impl<N: Net> Worker<N> {
         let exchanges: Vec<_> = h2.exchanges().collect();
         for exchange in exchanges {
             let Some(exchange) = self.exchanges.get_mut(exchange) else { continue };
-            let Some(client) = self.clients.get(id) else { return };
-            // Bytes that wait for a window have not moved.
-            let waits = exchange.stream.and_then(|no| client.h2.as_ref()?.get(no));
-            exchange.moved |= waits.is_some_and(|stream| stream.pending() == 0);
+            let h2 = self.clients.get_mut(id).and_then(|client| client.h2.as_deref_mut());
+            let (Some(h2), Some(no)) = (h2, exchange.stream) else { return };
+            // Bytes that wait for a window have not moved. Those that wait for their turn have: it may come late.
+            exchange.moved |= !h2.waits_for_window(no);
             let (upstream, is_responding) = (exchange.upstream(), !exchange.response.is_awaiting());
             if let Some(upstream) = upstream
                 && let Some(connection) = self.upstreams.get_mut(upstream)

@@ -152,6 +152,12 @@ impl Connection {
         Ok(taken)
     }
 
+    /// Whether the window of a stream has room, whatever that of the connection has.
+    #[must_use]
+    pub fn has_window(&mut self, stream: StreamNo) -> bool {
+        self.streams.get(stream.0).is_some_and(|state| state.send_window.available() > 0)
+    }
+
     /// Gives back the `flow` of a DATA event: once its bytes are forwarded or dropped, on every stream, released ones
     /// included. The connection's window closes in the end if any are not given back.
     pub fn credit(&mut self, stream: StreamNo, flow: u32) {

@@ -155,6 +155,12 @@ impl H2 {
         }
     }
 
+    /// Whether output of a stream waits for the client's credit, not for its turn on a slow connection.
+    pub(crate) fn waits_for_window(&mut self, no: StreamNo) -> bool {
+        let has_output = self.get(no).is_some_and(|stream| stream.pending() > 0);
+        has_output && !self.connection.has_window(no)
+    }
+
     /// Takes the streams that were touched.
     pub(crate) fn take_touched(&mut self) -> Vec<StreamNo> {
         let touched = std::mem::take(&mut self.touched);
