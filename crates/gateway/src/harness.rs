@@ -11,6 +11,7 @@ use crate::observe::journal::{Entry, Journal};
 use crate::observe::{Counters, Log};
 use crate::worker::{Control, Peers, Worker};
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use weir_reactor::mailbox::{Mailbox, mailbox};
@@ -57,6 +58,15 @@ pub struct LeakCheck {
     pub in_flight: usize,
     /// Connections that count against server limits, over all workers.
     pub slots: usize,
+}
+
+/// The streams of a client's HTTP/2 connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamCheck {
+    /// Streams that are not released.
+    pub streams: usize,
+    /// Received bytes for which the client has had no credit.
+    pub held: u64,
 }
 
 /// A configuration with TLS from memory, for a worker.
@@ -254,6 +264,15 @@ impl<N: Net> WorkerHarness<N> {
     /// Bytes of incomplete heads, counted at each parse.
     pub fn parsed_in_vain(&self) -> u64 {
         self.worker.core.in_vain
+    }
+
+    /// The streams of the client at this address, or at this address according to a PROXY protocol header. `None`: it
+    /// has no HTTP/2 connection.
+    pub fn streams_of(&self, client: SocketAddr) -> Option<StreamCheck> {
+        let clients = &self.worker.clients;
+        let mut all = clients.ids().into_iter().filter_map(|id| clients.get(id));
+        let h2 = all.find(|found| found.peer == Some(client))?.h2.as_ref()?;
+        Some(StreamCheck { streams: h2.connection.streams(), held: h2.connection.held() })
     }
 
     /// The numbers of live objects.

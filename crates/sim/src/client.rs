@@ -2,9 +2,9 @@
 
 use crate::Invariant;
 use crate::ledger::{Entry, Ledger, Outcome};
-use crate::message::{ANSWER, ATTEMPT, Ask, COPY, name, pattern};
+use crate::message::{ANSWER, Ask, name, pattern};
 use crate::peer::{End, Peer};
-use crate::setting::VERSION;
+use crate::response::{self, Begun};
 use crate::world::World;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -63,8 +63,7 @@ pub(crate) struct Way {
 
 #[derive(Debug)]
 struct Body {
-    status: u16,
-    is_own: bool,
+    begun: Begun,
     framing: Framing,
     decoder: BodyDecoder,
     bytes: Vec<u8>,
@@ -250,69 +249,22 @@ impl Client {
     }
 
     fn begin(&mut self, id: usize, head: &ResponseHead, bytes: &[u8], ledger: &mut Ledger) {
-        let Some(entry) = ledger.entries.get_mut(id) else { return };
-        let method = entry.ask.method;
+        let Some(entry) = ledger.entries.get(id) else { return };
+        let framing = head.framing(entry.ask.method);
         let field = |name: &str| {
             let mut fields = head.fields.iter();
             let found = fields.find(|field| field.name.of(bytes).eq_ignore_ascii_case(name.as_bytes()));
             found.map(|field| String::from_utf8_lossy(field.value.of(bytes)).into_owned())
         };
-        let named = field("x-id");
-        entry.has_begun |= named.is_some();
-        let (arrivals, attempt) = (entry.arrivals.len(), field(ATTEMPT).and_then(|text| text.parse().ok()));
-        let is_replaced = attempt.is_some_and(|attempt: usize| attempt + 1 != arrivals);
-        let wrong = match entry.arrivals.last() {
-            _ if field(COPY).is_some() => Some(format!("#{id} got the answer to a copy")),
-            _ if is_replaced => Some(format!("#{id} got the answer to attempt {attempt:?} of {arrivals}")),
-            Some(arrival) if named.is_some() && !entry.is_passed => {
-                field(VERSION).filter(|version| *version != arrival.version.to_string()).map(|version| {
-                    format!("#{id} began by configuration {}, ended by {version}", arrival.version)
-                })
-            }
-            _ => None,
-        };
-        if let Some(wrong) = wrong {
-            ledger.violation(Invariant::Owner, wrong);
-        }
-        if let Some(named) = &named
-            && *named != id.to_string()
-        {
-            ledger.violation(Invariant::Owner, format!("the answer to #{named} went to the client of #{id}"));
-        }
-        if named.is_none() && head.status < 400 {
-            ledger.violation(Invariant::Owner, format!("#{id} got {} from nobody", head.status));
-        }
-        let framing = head.framing(method);
+        let begun = response::begin(id, head.status, field, ledger);
         self.told_close |= !head.persistent || framing == Framing::UntilClose;
-        self.body = Some(Body {
-            status: head.status,
-            is_own: named.is_some(),
-            framing,
-            decoder: BodyDecoder::new(framing, &Limits::default()),
-            bytes: Vec::new(),
-        });
+        let decoder = BodyDecoder::new(framing, &Limits::default());
+        self.body = Some(Body { begun, framing, decoder, bytes: Vec::new() });
     }
 
     fn complete(&mut self, ledger: &mut Ledger) {
         let (Some(body), Some(id)) = (self.body.take(), self.waiting.pop_front()) else { return };
-        let Some(entry) = ledger.entries.get(id) else { return };
-        if !body.is_own {
-            return ledger.outcome(id, Outcome::Refused(body.status));
-        }
-        let ask = &entry.ask;
-        let error = entry.arrivals.last().and_then(|arrival| arrival.error);
-        let (status, wanted) = match error {
-            Some(error) => (error.status, ask.error_body(error, entry.arrivals.len() - 1)),
-            None => (ask.answer.status(), ask.answer_body()),
-        };
-        if body.status != status || body.bytes != wanted {
-            let (wanted, got) = (wanted.len(), body.bytes.len());
-            ledger.violation(
-                Invariant::Bytes,
-                format!("#{id} got {} with {got} bytes, not its {wanted}", body.status),
-            );
-        }
-        ledger.outcome(id, Outcome::Answered);
+        response::complete(id, body.begun, &body.bytes, ledger);
     }
 
     fn vanishes(&mut self, world: &mut World, ledger: &mut Ledger) -> bool {

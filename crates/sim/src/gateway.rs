@@ -9,9 +9,10 @@ use crate::standing::Standing;
 use crate::world::World;
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
-use weir_gateway::harness::{Bound, LeakCheck, Message, WorkerHarness};
+use weir_gateway::harness::{Bound, LeakCheck, Message, StreamCheck, WorkerHarness};
 use weir_gateway::{Counters, Timeouts};
 use weir_reactor::stop::Stop;
 
@@ -125,6 +126,11 @@ impl Gateway {
             all.slots = all.slots.max(leak_check.slots);
         }
         all
+    }
+
+    /// The streams of a client's connection.
+    pub(crate) fn streams_of(&self, client: SocketAddr) -> Option<StreamCheck> {
+        self.workers.iter().flatten().find_map(|worker| worker.streams_of(client))
     }
 
     /// Timer wheel entries of all running workers.

@@ -37,7 +37,23 @@ impl Host {
     /// Starts workers that respond 200 to each request; `over_tls`: clients begin with a handshake.
     #[must_use]
     pub fn new(workers: usize, limits: Limits, timeouts: Timeouts, over_tls: bool) -> Self {
-        let respond = Some(Respond { status: 200, body: None, content_type: None });
+        Self::responding(workers, None, limits, timeouts, over_tls)
+    }
+
+    /// As [`Self::new`], with this body in each response.
+    #[must_use]
+    pub fn with_body(body: String) -> Self {
+        Self::responding(1, Some(body), Limits::default(), Timeouts::default(), false)
+    }
+
+    fn responding(
+        workers: usize,
+        body: Option<String>,
+        limits: Limits,
+        timeouts: Timeouts,
+        over_tls: bool,
+    ) -> Self {
+        let respond = Some(Respond { status: 200, body, content_type: None });
         let route = Route { respond, ..Route::default() };
         let config = Config { routes: vec![route], limits, timeouts, ..Config::default() };
         Self::of(workers, config, over_tls)

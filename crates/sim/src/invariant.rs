@@ -19,6 +19,9 @@ pub(crate) enum Invariant {
     Progress = 12,
     Calm = 13,
     Counters = 14,
+    Windows = 15,
+    Neighbours = 16,
+    GoAway = 17,
 }
 
 impl fmt::Display for Invariant {

@@ -1,12 +1,13 @@
 //! The checks of a run as a whole, during the run and at its end.
 
 use crate::Invariant;
-use crate::ledger::{Entry, Outcome};
+use crate::clients::AnyClient;
+use crate::ledger::{Entry, Outcome, Unprocessed};
 use crate::net::peer_address;
 use crate::run::Run;
 use std::collections::HashMap;
 use std::time::Duration;
-use weir_gateway::harness::LeakCheck;
+use weir_gateway::harness::{LeakCheck, StreamCheck};
 
 impl Run<'_> {
     /// No request arrives at a server that must not receive it.
@@ -19,6 +20,18 @@ impl Run<'_> {
             let wrong = self.gateway.standing().wrong_request(link.worker, to, entry.at, &world);
             if let Some(why) = wrong.filter(|_| !is_limited) {
                 self.ledger.violation(Invariant::Servers, format!("#{id} came to {to:?}: {why}"));
+            }
+        }
+    }
+
+    /// The gateway holds no stream and no byte of a connection whose streams have all ended.
+    pub(crate) fn judge_idle(&mut self) {
+        for client in self.clients.iter_mut().filter_map(AnyClient::take_idle) {
+            let Some(StreamCheck { streams, held }) = self.gateway.streams_of(client) else { continue };
+            if streams > 0 || held > 0 {
+                let what =
+                    format!("{streams} streams and {held} bytes of {client} are left, and all have ended");
+                self.ledger.violation(Invariant::Windows, what);
             }
         }
     }
@@ -93,6 +106,10 @@ impl Run<'_> {
             if reasons > 1 {
                 wrong.push((Invariant::Outcome, format!("#{id} has ended for {reasons} reasons")));
             }
+            if entry.unprocessed.is_some() && !entry.arrivals.is_empty() {
+                let what = format!("#{id} arrived, and the gateway told its client that it would not");
+                wrong.push((Invariant::GoAway, what));
+            }
             match entry.outcome {
                 None => wrong.push((Invariant::Outcome, format!("#{id} has no outcome"))),
                 Some(Outcome::Answered) => {
@@ -124,6 +141,8 @@ impl Run<'_> {
                         ));
                     }
                 }
+                // The client has sent it again, on another connection.
+                Some(Outcome::Forgone) if entry.unprocessed == Some(Unprocessed::GoAway) => {}
                 Some(Outcome::Forgone) => self.outcomes[3] += 1,
             }
         }
@@ -181,6 +200,9 @@ impl Run<'_> {
     /// Whether the client may lose this request without a reason in the log. Either the gateway ended an idle
     /// connection while the request was in transit, or the client read so late that a reset discarded the response.
     fn came_too_late(&self, entry: &Entry) -> bool {
+        if entry.is_accepted {
+            return false;
+        }
         let link = &self.world.borrow().links[entry.link];
         let was_slow = link.is_finished && !self.plan.is_faultless();
         // The worker may never have accepted the connection.

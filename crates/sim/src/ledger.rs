@@ -42,6 +42,10 @@ pub(crate) struct Entry {
     pub(crate) arrivals: Vec<Arrival>,
     /// The client has received the head of an origin's response.
     pub(crate) has_begun: bool,
+    /// A GOAWAY that names the last stream includes this request's.
+    pub(crate) is_accepted: bool,
+    /// The gateway told the client that it has not processed the request, and how.
+    pub(crate) unprocessed: Option<Unprocessed>,
     /// Number of mirrored copies.
     pub(crate) copies: u32,
     /// Whether an origin received all bytes after an upgrade.
@@ -91,6 +95,15 @@ pub(crate) enum Outcome {
     Forgone,
 }
 
+/// The way in which a client learns that it may send a request again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unprocessed {
+    /// A GOAWAY names an earlier stream as the last one.
+    GoAway,
+    /// RST_STREAM with REFUSED_STREAM.
+    Refused,
+}
+
 impl Ledger {
     /// Notes a violation.
     pub(crate) fn violation(&mut self, invariant: Invariant, what: String) {
@@ -111,6 +124,8 @@ impl Ledger {
             is_passed: false,
             arrivals: Vec::new(),
             has_begun: false,
+            is_accepted: false,
+            unprocessed: None,
             copies: 0,
             is_passed_on: None,
             outcome: None,

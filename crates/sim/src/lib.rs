@@ -11,7 +11,8 @@
 //!    belongs to one client serves no other.
 //! 4. **Once.** A request arrives once. It arrives again only if its method and size allow that, after a reused connection
 //!    closed without a byte of a response, or at another server after an error, and retries stay within their budget.
-//! 5. **Outcome.** Each request ends once: with its response, with an error from the gateway, or with a closed connection.
+//! 5. **Outcome.** Each request ends once: with its response, with an error from the gateway, with a reset stream, or with
+//!    a closed connection.
 //! 6. **Reason.** Each request that ends early has a reason in the log.
 //! 7. **Access line.** Each request that an origin received has one line in the access log, and the line is complete.
 //! 8. **Servers.** No request and no connection goes to a server that is drained; none to a server that is down or ejected
@@ -23,12 +24,19 @@
 //!     worker never fails or reports an internal error.
 //! 13. **Calm.** Without a fault in the plan, every request gets its response, at once and without a line in the log.
 //! 14. **Counters.** The counters of requests, responses and early ends agree.
+//! 15. **Windows.** No DATA exceeds a window, no stream gets more credit than its client has sent, and a connection whose
+//!     streams have all ended holds no stream and no byte without credit.
+//! 16. **Neighbours.** A stream whose response the client does not read delays no other stream.
+//! 17. **GOAWAY.** A drain announces itself before it names the last stream, which never grows. A request up to that
+//!     stream gets its outcome, and a later or refused one never reaches an origin.
 //!
 //! A violation begins with the number and name of its invariant. [`shrink`] reduces a failing run.
 
 mod arrivals;
 mod client;
+mod clients;
 mod gateway;
+mod h2;
 mod host;
 mod invariant;
 mod judge;
@@ -39,6 +47,7 @@ mod origin;
 mod peer;
 mod plan;
 mod raw;
+mod response;
 mod run;
 mod setting;
 mod standing;

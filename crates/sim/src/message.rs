@@ -18,6 +18,8 @@ pub(crate) struct Ask {
     pub(crate) answer: Answer,
     /// The upgrade that it asks for.
     pub(crate) switch: Option<Switch>,
+    /// Both messages have trailers, if they may; in HTTP/2 alone.
+    pub(crate) has_trailers: bool,
     /// The prefix of its path.
     pub(crate) below: &'static str,
 }
@@ -110,6 +112,7 @@ impl Ask {
             body,
             answer,
             switch: None,
+            has_trailers: false,
             below: "",
         }
     }
@@ -132,6 +135,7 @@ impl Ask {
             body: None,
             answer,
             switch: None,
+            has_trailers: false,
             below: "",
         }
     }
@@ -165,7 +169,7 @@ impl Ask {
         }
         out.extend_from_slice(b"\r\n");
         if let Some(body) = self.body {
-            write_body(&pattern(self.id, body.length), body.chunked, world, &mut out);
+            write_body(&pattern(self.id, body.length), body.chunked, "", world, &mut out);
         }
         out
     }
@@ -214,7 +218,8 @@ impl Answer {
         }
     }
 
-    fn text(self) -> String {
+    /// The value of the field that asks for this response.
+    pub(crate) fn text(self) -> String {
         match self {
             Self::Length(length) => format!("length {length}"),
             Self::Chunked(length) => format!("chunked {length}"),
@@ -241,8 +246,8 @@ impl Answer {
     }
 }
 
-/// Appends a body, in random chunks if `chunked`.
-pub(crate) fn write_body(body: &[u8], chunked: bool, world: &mut World, out: &mut Vec<u8>) {
+/// Appends a body; if `chunked`, in random chunks, with these lines of trailers.
+pub(crate) fn write_body(body: &[u8], chunked: bool, trailers: &str, world: &mut World, out: &mut Vec<u8>) {
     if !chunked {
         out.extend_from_slice(body);
         return;
@@ -255,7 +260,7 @@ pub(crate) fn write_body(body: &[u8], chunked: bool, world: &mut World, out: &mu
         out.extend_from_slice(b"\r\n");
         rest = &rest[size..];
     }
-    out.extend_from_slice(b"0\r\n\r\n");
+    out.extend_from_slice(format!("0\r\n{trailers}\r\n").as_bytes());
 }
 
 /// A body's bytes. They depend on the ID and on the position, so that misplaced bytes show.
@@ -303,6 +308,9 @@ pub(crate) const ATTEMPT: &str = "X-Attempt";
 
 /// The field that marks a response to a mirrored copy.
 pub(crate) const COPY: &str = "X-Copy";
+
+/// The field of a request that asks for trailers, and the trailer of both messages, with the request's ID.
+pub(crate) const TRAILER: &str = "X-End";
 
 /// The upgrade's protocol name.
 pub(crate) const PROTOCOL: &str = "sim";

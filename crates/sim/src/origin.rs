@@ -3,7 +3,7 @@
 use crate::Invariant;
 use crate::ledger::{Arrival, Ledger, Repeats};
 use crate::message::{
-    ANSWER, ATTEMPT, Answer, COPY, Failure, PROTOCOL, Switch, error, name, pattern, write_body,
+    ANSWER, ATTEMPT, Answer, COPY, Failure, PROTOCOL, Switch, TRAILER, error, name, pattern, write_body,
 };
 use crate::peer::{End, Peer};
 use crate::setting::VERSION;
@@ -68,6 +68,8 @@ struct Request {
     attempt: usize,
     is_answered: bool,
     switch: Option<Switch>,
+    /// A chunked response ends with a trailer.
+    has_trailers: bool,
     decoder: BodyDecoder,
     body: Vec<u8>,
 }
@@ -417,10 +419,15 @@ impl Origin {
             is_answered: false,
             attempt,
             switch,
+            has_trailers: !field(TRAILER).is_empty(),
             decoder,
             body: Vec::new(),
         };
         self.request = Some(request);
+        // A client that waits for 100 sends the body in the end without it, too.
+        if head.expect_continue && world.below(4) > 0 {
+            self.peer.say(b"HTTP/1.1 100 Continue\r\n\r\n");
+        }
         true
     }
 
@@ -564,7 +571,9 @@ fn answer(request: &Request, announced: bool, to_copy: bool, numbered: bool, wor
             Some(_) => error(request.id, request.attempt),
             None => request.id ^ ANSWER,
         };
-        write_body(&pattern(id, length), chunked, world, &mut out);
+        let trailers =
+            if request.has_trailers { format!("{TRAILER}: {}\r\n", request.id) } else { String::new() };
+        write_body(&pattern(id, length), chunked, &trailers, world, &mut out);
     }
     out
 }

@@ -22,6 +22,12 @@ pub struct Plan {
     pub rough: bool,
     /// Some clients pipeline requests.
     pub pipelines: bool,
+    /// Clients that speak HTTP/2, per thousand.
+    pub http2: u64,
+    /// Streams that their clients reset, per thousand.
+    pub resets: u64,
+    /// Streams whose responses their clients do not read, per thousand.
+    pub stalls: u64,
     /// Clients that disconnect early, per thousand.
     pub vanishes: u64,
     /// Clients that end their stream after their last request, per thousand.
@@ -104,6 +110,9 @@ impl Plan {
             upstream_tls: false,
             rough: false,
             pipelines: true,
+            http2: 0,
+            resets: 0,
+            stalls: 0,
             vanishes: 0,
             half_closes: 0,
             half_close: HalfClose::Abort,
@@ -179,6 +188,12 @@ impl Plan {
         Self { workers: 2, most_connections, clients: 8, adopts: false, switches: false, ..Self::rough() }
     }
 
+    /// This plan with HTTP/2 clients only, which reset and stall some streams if the plan has other faults.
+    pub fn over_http2(self) -> Self {
+        let (resets, stalls) = if self.is_faultless() { (0, 0) } else { (60, 30) };
+        Self { http2: 1000, resets, stalls, switches: false, ..self }
+    }
+
     /// Whether the plan has neither faults nor a drain.
     pub fn is_plain(&self) -> bool {
         self.is_faultless() && !self.drains
@@ -187,7 +202,7 @@ impl Plan {
     /// Whether only the gateway may end connections early.
     pub fn is_faultless(&self) -> bool {
         let faults = self.vanishes + self.garbage + self.bad_answers + self.refusals + self.speaks_first;
-        let faults = faults + self.errors;
+        let faults = faults + self.errors + self.resets + self.stalls;
         let has_given_up = self.half_closes > 0 && self.half_close == HalfClose::Abort;
         faults + self.shortages + self.outages == 0
             && !has_given_up
@@ -205,6 +220,10 @@ impl Plan {
         for requests in [1, self.requests / 2, self.requests.saturating_sub(1)] {
             plans.push(Self { requests, ..self.clone() });
         }
+        plans.push(Self { http2: 0, ..self.clone() });
+        plans.push(Self { http2: 1000, ..self.clone() });
+        plans.push(Self { resets: 0, ..self.clone() });
+        plans.push(Self { stalls: 0, ..self.clone() });
         plans.push(Self { workers: 1, ..self.clone() });
         plans.push(Self { servers: 1, ..self.clone() });
         plans.push(Self { outages: 0, ..self.clone() });

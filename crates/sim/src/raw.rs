@@ -10,6 +10,7 @@ use std::time::Duration;
 use weir_gateway::Timeouts;
 use weir_gateway::harness::LeakCheck;
 use weir_http1::{BodyDecoder, Limits, Parse, RequestHead, ResponseHead};
+use weir_http2::frame::{Frame, FrameHeader, HEADER_BYTES, Kind};
 
 /// Plays one connection by a script and panics if a rule is broken. Whatever the peers send, origins receive valid
 /// requests, the client receives what begins as a valid response, no head is parsed more often than it has lines, and
@@ -73,6 +74,8 @@ struct Replay {
     /// Bytes that the origin has yet to send.
     unsent: Vec<u8>,
     sent: Sent,
+    /// The client's first bytes, as many as the preface of HTTP/2 has.
+    first: Vec<u8>,
 }
 
 /// Totals of what both peers sent.
@@ -107,6 +110,7 @@ impl Replay {
             responding: None,
             unsent: Vec::new(),
             sent: Sent::default(),
+            first: Vec::new(),
         }
     }
 
@@ -114,6 +118,7 @@ impl Replay {
         let mut world = self.world.borrow_mut();
         if !world.pipe(self.client, true).is_ended() {
             self.sent.note(bytes);
+            self.first.extend_from_slice(&bytes[..bytes.len().min(PREFACE.len() - self.first.len())]);
             world.send(self.client, true, bytes);
         }
     }
@@ -200,7 +205,7 @@ impl Replay {
             self.world.borrow().links.iter().all(|link| link.gateway_gone),
             "a connection is left behind"
         );
-        is_answer(&self.got);
+        is_answer(&self.got, self.first == PREFACE);
         for (_, got) in &self.origins {
             are_requests(got);
         }
@@ -216,10 +221,26 @@ fn take(world: &mut World, link: usize, into: &mut Vec<u8>) {
     }
 }
 
-/// The client's bytes begin as a response.
-fn is_answer(got: &[u8]) {
+/// The client's bytes begin as a response, or are the frames of an HTTP/2 server.
+fn is_answer(got: &[u8], is_h2: bool) {
+    if is_h2 {
+        return are_frames(got);
+    }
     let head = ResponseHead::new().parse(got, &Limits::default());
     assert!(got.is_empty() || head.is_ok(), "{head:?}: {}", got.escape_ascii());
+}
+
+/// Whole frames, all but the last one, which may be cut off; the first one is SETTINGS.
+fn are_frames(got: &[u8]) {
+    let (mut rest, mut is_first) = (got, true);
+    while let Some(header) = rest.first_chunk::<HEADER_BYTES>().map(FrameHeader::parse) {
+        assert!(!is_first || header.kind == Kind::Settings, "{header:?}");
+        is_first = false;
+        let Some(payload) = rest.get(HEADER_BYTES..HEADER_BYTES + header.length as usize) else { return };
+        let checked = header.check(1 << 14).and_then(|()| Frame::parse(header, payload));
+        assert!(checked.is_ok(), "{checked:?}: {}", got.escape_ascii());
+        rest = &rest[HEADER_BYTES + payload.len()..];
+    }
 }
 
 /// An origin's bytes are requests, up to one that is cut off or an upgrade.
@@ -246,6 +267,9 @@ fn are_requests(got: &[u8]) {
         }
     }
 }
+
+/// The client's connection preface of HTTP/2 (RFC 9113, section 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Limit of steps per script; more reach no new cases.
 const LONGEST: usize = 16 * 1024;

@@ -2,7 +2,9 @@
 
 use crate::Invariant;
 use crate::client::{Behaviour, Client, Way};
+use crate::clients::AnyClient;
 use crate::gateway::Gateway;
+use crate::h2::{self, H2Client};
 use crate::ledger::{Ledger, Repeats};
 use crate::message::Ask;
 use crate::net::{LISTENER, peer_address};
@@ -94,7 +96,7 @@ pub(crate) struct Run<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) world: Rc<RefCell<World>>,
     pub(crate) gateway: Gateway,
-    pub(crate) clients: Vec<Client>,
+    pub(crate) clients: Vec<AnyClient>,
     origins: Vec<Origin>,
     pub(crate) ledger: Ledger,
     steps: u64,
@@ -162,8 +164,11 @@ impl<'a> Run<'a> {
             disconnects_after: (world.below(1000) < plan.vanishes).then(|| world.below(200)),
             is_malformed: world.below(1000) < plan.garbage && !is_passed,
         };
+        let speaks_h2 = plan.http2 > 0 && world.below(1000) < plan.http2 && !is_passed && !plan.tunnels;
+        let of_streams = speaks_h2.then(|| h2::Behaviour::by_chance(plan, &mut world));
         let Some(link) = world.connect() else { return };
-        let mut peer = Peer::new(link, plan.client_tls.then(|| tls::client_session(is_passed)));
+        let session = || if speaks_h2 { tls::h2_session() } else { tls::client_session(is_passed) };
+        let mut peer = Peer::new(link, plan.client_tls.then(session));
         let mut way = Way { source: Some(peer_address(link)), is_passed, preface: 0 };
         if plan.announced {
             let header = announcement(link, &mut world);
@@ -173,14 +178,17 @@ impl<'a> Run<'a> {
         // A tunnel relays bytes unchanged, so the gateway cannot report the client's address to the origin.
         way.source = way.source.filter(|_| !plan.tunnels);
         drop(world);
-        self.clients.push(Client::new(peer, asks, behaviour, way));
+        self.clients.push(match of_streams {
+            Some(behaviour) => AnyClient::H2(Box::new(H2Client::new(peer, asks, behaviour, way))),
+            None => AnyClient::H1(Client::new(peer, asks, behaviour, way)),
+        });
     }
 
     /// Runs until all clients are done.
     fn play(&mut self) {
         let drain_at = self.plan.drains.then(|| self.world.borrow_mut().below(600));
         let chance = |run: &Self, of: u64| run.world.borrow_mut().below(1000) < of;
-        while self.clients.iter().any(|client| !client.is_done) {
+        while self.clients.iter().any(|client| !client.is_done()) {
             if !self.step() || self.steps > self.plan.most_steps {
                 return;
             }
@@ -233,7 +241,8 @@ impl<'a> Run<'a> {
         for client in &mut self.clients {
             client.poll(&mut self.world.borrow_mut(), &mut self.ledger);
         }
-        for client in self.clients.extract_if(.., |client| client.is_done) {
+        self.judge_idle();
+        for client in self.clients.extract_if(.., |client| client.is_done()) {
             rest.push(client.into_rest());
         }
         for origin in &mut self.origins {
@@ -304,7 +313,7 @@ impl<'a> Run<'a> {
         let timer = self.gateway.next();
         let mut world = self.world.borrow_mut();
         let now = world.now;
-        let clients = self.clients.iter().map(|client| client.wake);
+        let clients = self.clients.iter().flat_map(AnyClient::wakes);
         let origins = self.origins.iter().flat_map(Origin::wakes);
         let by_themselves = clients.chain(origins).filter(|at| *at > now).min();
         let Some(next) = [by_themselves, world.next_arrival(), timer].into_iter().flatten().min() else {

@@ -2,7 +2,7 @@
 
 use crate::message::HOST;
 use crate::plan::Plan;
-use crate::tls::{PASSED, client, name, server, server_of_many};
+use crate::tls::{PASSED, client, h2_server, name, server, server_of_many};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -80,6 +80,7 @@ impl Setting {
         };
         let role = if plan.tunnels { Role::Tunnel } else { Role::Gateway };
         let server = plan.client_tls.then(|| match plan.certificates {
+            0 | 1 if plan.http2 > 0 => h2_server().clone(),
             0 | 1 => server().clone(),
             count => server_of_many(count),
         });

@@ -10,6 +10,12 @@ pub(crate) fn client_session(passes: bool) -> Session {
     client().core().connect(&name)
 }
 
+/// The session of a client that offers HTTP/2 alone.
+pub(crate) fn h2_session() -> Session {
+    static CLIENT: OnceLock<Client> = OnceLock::new();
+    CLIENT.get_or_init(|| client_with(&[H2])).core().connect(&name())
+}
+
 /// An origin's session with the gateway.
 pub(crate) fn server_session() -> Session {
     server().core().accept()
@@ -23,12 +29,20 @@ pub(crate) fn name() -> PeerName {
 /// The server settings of the gateway and of origins.
 pub(crate) fn server() -> &'static weir_tls::Server {
     static SERVER: OnceLock<weir_tls::Server> = OnceLock::new();
-    SERVER.get_or_init(|| {
-        let issued = issue(&[NAME], KeyKind::EcdsaP256).expect("a certificate");
-        let groups = Group::CLASSICAL.to_vec();
-        let settings = ServerSettings { groups, ..ServerSettings::new(issued.identity()) };
-        weir_tls::Server::new(&settings).expect("valid settings")
-    })
+    SERVER.get_or_init(|| server_with(&[]))
+}
+
+/// As [`server`], for clients that may offer HTTP/2.
+pub(crate) fn h2_server() -> &'static weir_tls::Server {
+    static SERVER: OnceLock<weir_tls::Server> = OnceLock::new();
+    SERVER.get_or_init(|| server_with(&[H2, b"http/1.1"]))
+}
+
+fn server_with(alpn: &[&[u8]]) -> weir_tls::Server {
+    let issued = issue(&[NAME], KeyKind::EcdsaP256).expect("a certificate");
+    let (groups, alpn) = (Group::CLASSICAL.to_vec(), alpn.iter().map(|name| name.to_vec()).collect());
+    let settings = ServerSettings { groups, alpn, ..ServerSettings::new(issued.identity()) };
+    weir_tls::Server::new(&settings).expect("valid settings")
 }
 
 /// Server settings with `count` certificates, all but one for other names.
@@ -55,10 +69,16 @@ pub(crate) const PASSED: &str = "passed.example";
 /// The client settings of clients and of the gateway.
 pub(crate) fn client() -> &'static Client {
     static CLIENT: OnceLock<Client> = OnceLock::new();
-    CLIENT.get_or_init(|| {
-        // The certificates are the simulation's own; verifying them is not its subject.
-        let (roots, groups) = (Roots::DangerouslyNone, Group::CLASSICAL.to_vec());
-        let settings = ClientSettings { roots, groups, ..ClientSettings::default() };
-        Client::new(&settings).expect("valid settings")
-    })
+    CLIENT.get_or_init(|| client_with(&[]))
 }
+
+fn client_with(alpn: &[&[u8]]) -> Client {
+    // The certificates are the simulation's own; verifying them is not its subject.
+    let (roots, groups) = (Roots::DangerouslyNone, Group::CLASSICAL.to_vec());
+    let alpn = alpn.iter().map(|name| name.to_vec()).collect();
+    let settings = ClientSettings { roots, groups, alpn, ..ClientSettings::default() };
+    Client::new(&settings).expect("valid settings")
+}
+
+/// The ALPN name of HTTP/2.
+const H2: &[u8] = b"h2";

@@ -142,3 +142,25 @@ fn a_lent_connection_is_idle_for_no_longer_than_one_that_stayed() {
     host.pass(Duration::from_secs(2));
     assert_eq!(host.leak_check(1).upstreams, 0);
 }
+
+/// The client's preface and an empty SETTINGS frame.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+/// Regression test: after a turn that had filled the connection's buffer, the socket took all of it at once, and nothing
+/// sent what other streams had left until the client sent another frame. Clients with large windows waited for ever.
+#[test]
+fn output_beyond_a_turn_follows_although_the_client_is_silent() {
+    const BODY: usize = 100_000;
+    let mut host = Host::with_body("x".repeat(BODY));
+    let client = host.connect(0, false);
+    host.say(client, PREFACE);
+    // SETTINGS_INITIAL_WINDOW_SIZE and WINDOW_UPDATE of the connection: 16 MiB more.
+    host.say(client, b"\0\0\x06\x04\0\0\0\0\0\0\x04\x01\0\0\0\0\0\x04\x08\0\0\0\0\0\x01\0\0\0");
+    for stream in [1, 3, 5, 7] {
+        // GET, http, /, and the authority h.
+        host.say(client, &[0, 0, 6, 1, 5, 0, 0, 0, stream, 0x82, 0x86, 0x84, 0x41, 1, b'h']);
+    }
+    host.settle();
+    let got = host.take(client);
+    assert_eq!(got.iter().filter(|byte| **byte == b'x').count(), 4 * BODY);
+}

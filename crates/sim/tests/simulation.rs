@@ -1,10 +1,10 @@
 //! Many runs of the gateway's worker over the simulated network.
 
-use weir_gateway::document::{HalfClose, ProxyProtocol, Retry};
-use weir_sim::{Plan, Report, run, shrink};
+mod support;
 
-/// Steps that the tests with shares take in total, unless `WEIR_SIM_STEPS` sets another number.
-const STEPS: u64 = 2_000_000;
+use support::{seeds, share, well};
+use weir_gateway::document::{HalfClose, ProxyProtocol, Retry};
+use weir_sim::{Plan, Report, run};
 
 #[test]
 fn what_nothing_disturbs_is_answered() {
@@ -364,40 +364,4 @@ fn a_network_that_changes_bytes_is_noticed() {
     let plan = Plan { corrupts: true, ..Plan::rough() };
     let noticed = (0..10).filter(|seed| !run(*seed, &plan).violations.is_empty()).count();
     assert!(noticed >= 8, "{noticed} of 10");
-}
-
-/// The seeds to run: only `WEIR_SIM_SEED` if it is set.
-fn seeds(count: u64) -> std::ops::Range<u64> {
-    match std::env::var("WEIR_SIM_SEED").ok().and_then(|seed| seed.parse().ok()) {
-        Some(seed) => seed..seed + 1,
-        None => 0..count,
-    }
-}
-
-/// This many tenths of all steps.
-fn share(tenths: u64) -> u64 {
-    let steps = std::env::var("WEIR_SIM_STEPS").ok().and_then(|steps| steps.parse().ok());
-    steps.unwrap_or(STEPS) / 10 * tenths
-}
-
-/// Runs a plan that must violate no rule; otherwise prints the smallest failing run found.
-#[expect(clippy::print_stdout, reason = "to run it again")]
-fn well(seed: u64, plan: &Plan) -> Report {
-    let report = run(seed, plan);
-    if report.violations.is_empty() {
-        return report;
-    }
-    let first = report.violations[0].clone();
-    // Printed first, since shrinking is slow.
-    println!("seed {seed}: {}\n  run({seed}, &{plan:?})", report.violations.join("\n  "));
-    if std::env::var_os("WEIR_SIM_TRACE").is_some() {
-        println!("{}", report.trace.join("\n"));
-    }
-    let (small_seed, small, report) = shrink(seed, plan);
-    let from = report.trace.len().saturating_sub(60);
-    panic!(
-        "seed {seed}: {first}\n  smallest: run({small_seed}, &{small:?})\n  {}\n  the last events:\n    {}",
-        report.violations.join("\n  "),
-        report.trace[from..].join("\n    ")
-    );
 }

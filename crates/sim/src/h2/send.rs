@@ -1,0 +1,239 @@
+//! Requests: heads, bodies and trailers, and credit for responses.
+
+use super::behaviour::{Behaviour, Malformed};
+use super::stream::{Stall, Stream, Upload, write_head};
+use super::{Credit, H2Client, Phase};
+use crate::ledger::{Entry, Ledger};
+use crate::message::{Answer, Ask, BodyOf, TRAILER, name};
+use crate::world::World;
+use std::time::Duration;
+use weir_http::Method;
+use weir_http2::frame::{self, FrameHeader, HEADER_BYTES, Kind, flag};
+use weir_http2::{Part, StreamNo};
+
+impl H2Client {
+    /// Sends the heads of requests, up to the most at once.
+    pub(super) fn ask(&mut self, world: &mut World, ledger: &mut Ledger) {
+        if self.behaviour.naps && self.streams.is_empty() && self.asked > 0 && world.below(40) == 0 {
+            self.asks_again = world.now + Duration::from_secs(world.below(100));
+        }
+        while self.phase == Phase::Asking && !self.is_closing && self.asks_again <= world.now {
+            // A stalled stream must not keep the client from asking.
+            let active = self.streams.iter().filter(|stream| stream.stall == Stall::No).count();
+            if active >= self.behaviour.concurrency || self.asks.is_empty() {
+                return;
+            }
+            if self.behaviour.goes_away_after.is_some_and(|most| self.asked >= most) {
+                ledger.note(|| format!("client {} goes away", self.peer.link));
+                self.connection.go_away();
+                self.is_closing = true;
+                return;
+            }
+            let Some(mut ask) = self.asks.pop_front() else { return };
+            let Some(no) = self.connection.open(ask.method == Method::Head) else {
+                return self.asks.push_front(ask);
+            };
+            self.asked += 1;
+            let malformed = self.behaviour.malformed.take();
+            ask.id = ledger.entries.len();
+            suit(&mut ask, malformed, world);
+            let stall = self.stall(&mut ask, world);
+            ledger.note(|| {
+                let (link, no) = (self.peer.link, no.get());
+                format!("client {link} asks #{} {} on stream {no}", ask.id, name(ask.method))
+            });
+            self.connection.settle(&mut self.out);
+            let from = self.said + self.out.len();
+            let stream = self.begin(no, &ask, malformed, world);
+            self.streams.push(Stream { stall, ..stream });
+            let link = self.peer.link;
+            let oldest = world.listeners[world.links[link].worker].version;
+            let entry = Ledger::entry(ask, link, world.now);
+            ledger.entries.push(Entry { from, oldest, source: self.way.source, ..entry });
+        }
+    }
+
+    /// Whether the client stalls the response of a request, which then is a long one.
+    fn stall(&self, ask: &mut Ask, world: &mut World) -> Stall {
+        if world.below(1000) >= self.behaviour.stalls {
+            return Stall::No;
+        }
+        let length = 2000 + world.below(300_000) as usize;
+        ask.answer = if world.below(2) == 0 { Answer::Length(length) } else { Answer::Chunked(length) };
+        if world.below(2) == 0 { Stall::WhileOthersAsk } else { Stall::Always }
+    }
+
+    /// Sends a request's head.
+    fn begin(&mut self, no: StreamNo, ask: &Ask, malformed: Option<Malformed>, world: &mut World) -> Stream {
+        let mut stream = Stream::new(no, ask);
+        let behaviour = self.behaviour;
+        // Padding counts, and the connection does not know of it: all of this body must fit the initial window.
+        if behaviour.pads && stream.body.len() < 40_000 {
+            stream.paddings = world.below(20) as u32;
+        }
+        stream.resets_after = (world.below(1000) < behaviour.resets).then(|| world.below(60));
+        let expects = ask.body.is_some() && world.below(4) == 0;
+        if expects {
+            let most = if world.faults.rough { 3000 } else { 10 };
+            stream.upload = Upload::Waiting(world.now + Duration::from_millis(world.below(most)));
+        }
+        let length = ask.body.filter(|body| !body.chunked).map(|body| body.length);
+        let part = Part::Head { end: ask.body.is_none() };
+        let head = self.connection.head(
+            no,
+            part,
+            |to| {
+                write_head(ask, length, expects, behaviour.is_over_tls, to);
+                match malformed {
+                    Some(Malformed::Name) => to.field(b"a name", b""),
+                    Some(Malformed::Size) => (0..1000).for_each(|_| to.field(b"a", b"")),
+                    Some(Malformed::Length | Malformed::Frame) | None => {}
+                }
+            },
+            &mut self.out,
+        );
+        debug_assert!(head.is_ok(), "a stream that was just opened");
+        match malformed {
+            Some(Malformed::Length) => drop(stream.body.pop()),
+            // A client may push nothing.
+            Some(Malformed::Frame) => {
+                frame::write(Kind::PushPromise, 0, no.get(), &[0, 0, 0, 2], &mut self.out)
+            }
+            Some(Malformed::Name | Malformed::Size) | None => {}
+        }
+        stream
+    }
+
+    /// Sends parts of bodies once the network has taken the earlier ones.
+    pub(super) fn send_bodies(&mut self, world: &mut World) {
+        let has_room = self.peer.is_flushed();
+        for stream in &mut self.streams {
+            if matches!(stream.upload, Upload::Waiting(until) if until <= world.now) {
+                stream.upload = Upload::Sending;
+            }
+            if stream.upload != Upload::Sending || !has_room {
+                continue;
+            }
+            let rest = &stream.body[stream.sent..];
+            let most = match self.behaviour.trickles && !rest.is_empty() {
+                true => 1 + world.below(rest.len().min(2000) as u64) as usize,
+                false => world.piece(rest.len()),
+            };
+            let end = most == rest.len() && !stream.has_trailers;
+            self.connection.settle(&mut self.out);
+            let mut frames = Vec::new();
+            let Ok(taken) = self.connection.data(stream.no, &rest[..most], end, &mut frames) else {
+                // The gateway has reset the stream.
+                stream.upload = Upload::Sent;
+                continue;
+            };
+            let is_padded = stream.paddings > 0 && !frames.is_empty();
+            stream.paddings -= u32::from(is_padded);
+            let padding = if is_padded { world.below(256) as u8 } else { 0 };
+            let added = if is_padded { pad(&mut frames, padding) } else { 0 };
+            self.out.append(&mut frames);
+            self.wire.sends(stream.no.get(), taken + added);
+            stream.sent += taken;
+            world.moves += u64::from(taken > 0);
+            if taken < most || stream.sent < stream.body.len() {
+                continue;
+            }
+            stream.upload = Upload::Sent;
+            if stream.has_trailers {
+                let id = stream.id.to_string();
+                let write =
+                    |to: &mut weir_http2::hpack::Encoder<'_>| to.field(TRAILER.as_bytes(), id.as_bytes());
+                let trailers = self.connection.head(stream.no, Part::Trailers, write, &mut self.out);
+                debug_assert!(trailers.is_ok(), "a body that was just sent");
+            }
+        }
+        self.release_ended();
+    }
+
+    /// Gives credit that is due, and ends stalls for which nothing else is left to do.
+    pub(super) fn give_credit(&mut self, world: &mut World) {
+        let is_asking = !self.asks.is_empty() && !self.is_closing;
+        if !is_asking && self.streams.iter().all(|stream| stream.stall != Stall::No) {
+            for stream in self.streams.iter_mut().filter(|stream| stream.stall == Stall::WhileOthersAsk) {
+                stream.stall = Stall::No;
+                let bytes = std::mem::take(&mut stream.owed);
+                self.credits.push(Credit { at: world.now, stream: stream.no.get(), bytes });
+            }
+        }
+        self.connection.settle(&mut self.out);
+        for credit in self.credits.extract_if(.., |credit| credit.at <= world.now) {
+            if credit.bytes > 0 {
+                frame::write_window_update(credit.stream, credit.bytes, &mut self.out);
+                self.wire.gives(credit.stream, credit.bytes);
+            }
+        }
+    }
+
+    /// Sends a frame at random that changes nothing, or only the windows.
+    pub(super) fn say_without_effect(&mut self, world: &mut World) {
+        if !self.behaviour.fidgets || self.phase != Phase::Asking || world.now < self.fidgets_again {
+            return;
+        }
+        // The gateway tolerates any number of such frames, if there are few at once.
+        self.fidgets_again = world.now + Duration::from_millis(100 + world.below(2000));
+        self.connection.settle(&mut self.out);
+        match world.below(4) {
+            0 => frame::write_ping([7; 8], false, &mut self.out),
+            1 => frame::write(
+                Kind::Priority,
+                0,
+                1 + 2 * world.below(20) as u32,
+                &[0, 0, 0, 0, 9],
+                &mut self.out,
+            ),
+            2 => frame::write(Kind::Unknown(0xfa), 0, 0, &[0; 7], &mut self.out),
+            _ => {
+                let size = Behaviour::window(world);
+                frame::write_settings([(INITIAL_WINDOW_SIZE, size)].into_iter(), &mut self.out);
+                self.wire.resizes(size);
+            }
+        }
+    }
+
+    /// Forgets streams that have ended in both directions.
+    pub(super) fn release_ended(&mut self) {
+        for stream in self.streams.extract_if(.., |stream| stream.is_over()) {
+            self.connection.release(stream.no);
+        }
+    }
+}
+
+/// Pads the first frame, which is DATA, if it stays within the limit; returns the number of bytes added.
+fn pad(frames: &mut Vec<u8>, padding: u8) -> usize {
+    let first = frames.first_chunk::<HEADER_BYTES>().map(FrameHeader::parse);
+    let Some(header) = first.filter(|header| header.length < 16_000) else { return 0 };
+    let rest = frames.split_off(HEADER_BYTES + header.length as usize);
+    let data = frames.split_off(HEADER_BYTES);
+    frames.clear();
+    let payload = [&[padding], &data[..], &vec![0; padding.into()]].concat();
+    frame::write(Kind::Data, header.flags | flag::PADDED, header.stream, &payload, frames);
+    frames.extend_from_slice(&rest);
+    1 + usize::from(padding)
+}
+
+/// The identifier of the setting.
+const INITIAL_WINDOW_SIZE: u16 = 4;
+
+/// Makes a request one of HTTP/2, and malformed.
+fn suit(ask: &mut Ask, malformed: Option<Malformed>, world: &mut World) {
+    (ask.is_old, ask.closes, ask.switch) = (false, false, None);
+    if ask.answer == Answer::Switch {
+        ask.answer = Answer::NoContent;
+    }
+    ask.has_trailers = world.below(4) == 0;
+    match malformed {
+        None => {}
+        Some(Malformed::Length) => {
+            ask.method = Method::Post;
+            ask.body = Some(BodyOf { length: 1 + world.below(2000) as usize, chunked: false });
+        }
+        Some(Malformed::Name | Malformed::Size | Malformed::Frame) => {
+            (ask.method, ask.body) = (Method::Get, None);
+        }
+    }
+}
