@@ -19,7 +19,7 @@ fn options(url: &str) -> Options {
     options.http = HttpVersion::Http2;
     options.connections = 4;
     options.streams = 8;
-    options.phases.window = Duration::from_millis(200);
+    options.phases.window = Duration::from_millis(500);
     options.phases.warmup = Duration::from_millis(50);
     options
 }

@@ -50,7 +50,7 @@ fn an_open_loop_counts_from_the_planned_instant() {
     let mut options = options(&server.url("http", "/bytes/20000"));
     // A stream for each arrival: none waits, however late the responses are.
     options.streams = 100;
-    options.schedule = Schedule::constant(500.0, options.phases.window);
+    options.schedule = Schedule::constant(200.0, options.phases.window);
     let result = load(&options);
     let pacer = result.pacer.clone().unwrap();
     assert_good(&result);
@@ -86,11 +86,11 @@ fn bodies_pass_small_windows() {
     let server =
         Server::start(Script::Respond, config(Settings { initial_window_size: 100, ..Settings::default() }));
     let mut options = options(&server.url("http", "/echo"));
-    options.stream_window = 1000;
+    (options.connections, options.stream_window) = (1, 1000);
     let digest = "f0e4c2f76c58916ec258f246851bea091d14d4247a2fc3e18694461b1816e13b";
     let request = &mut options.requests[0];
-    request.body = Some(b"0123456789".repeat(2000));
-    request.expect = Expect { length: Some(20_000), ..Expect::default() };
+    request.body = Some(b"0123456789".repeat(300));
+    request.expect = Expect { length: Some(3000), ..Expect::default() };
     let mut hashed = RequestOptions { path: "/hash".into(), body: Some(b"asdf".to_vec()), ..request.clone() };
     hashed.expect = Expect { sha256: Some(sha256(digest).unwrap()), ..Expect::default() };
     options.requests.push(hashed);
