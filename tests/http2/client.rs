@@ -1,5 +1,6 @@
 //! An HTTP/2 client that sends any frames and header blocks, valid or not, and collects what it receives by stream.
 
+use super::fields::{Field, block, request};
 use crate::common::{Ending, Stream};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,9 +9,6 @@ use weir_http2::hpack::Decoder;
 use weir_http2::{ErrorCode, Head, Limits, Section};
 
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-/// A field of a header block: its name and its value, as they are sent.
-pub(super) type Field<'a> = (&'a [u8], &'a [u8]);
 
 /// One connection.
 pub(super) struct Client {
@@ -371,50 +369,6 @@ impl Received {
     pub(super) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
-}
-
-/// A header block of literals without indexing and without Huffman codes, so that the bytes are those of the fields.
-pub(super) fn block(fields: &[Field<'_>]) -> Vec<u8> {
-    let mut block = Vec::new();
-    for (name, value) in fields {
-        literal(0, name, value, &mut block);
-    }
-    block
-}
-
-/// Appends a literal: `pattern` is 0 for one without indexing, 0x10 for one that is never indexed, 0x40 for one that
-/// enters the table.
-pub(super) fn literal(pattern: u8, name: &[u8], value: &[u8], block: &mut Vec<u8>) {
-    block.push(pattern);
-    for text in [name, value] {
-        integer(text.len(), 7, block);
-        block.extend_from_slice(text);
-    }
-}
-
-/// Appends an integer with a prefix of this many bits.
-fn integer(mut value: usize, bits: u32, block: &mut Vec<u8>) {
-    let most = (1 << bits) - 1;
-    if value < most {
-        return block.push(value as u8);
-    }
-    block.push(most as u8);
-    value -= most;
-    while value >= 128 {
-        block.push((value % 128) as u8 | 128);
-        value /= 128;
-    }
-    block.push(value as u8);
-}
-
-/// The pseudo-fields of a request to `h`.
-pub(super) fn request<'a>(method: &'a str, path: &'a str) -> [Field<'a>; 4] {
-    [
-        (b":method", method.as_bytes()),
-        (b":scheme", b"http"),
-        (b":authority", b"h"),
-        (b":path", path.as_bytes()),
-    ]
 }
 
 fn number(payload: &[u8]) -> u32 {

@@ -1,24 +1,11 @@
 //! A drain: GOAWAY in two steps (RFC 9113 section 6.8), so that no request is lost.
 
-use super::{Client, gateway};
-use crate::common::{Peer, Switch, Upstream};
+use super::{Client, gateway, holding};
+use crate::common::Switch;
 use weir_http2::ErrorCode;
 use weir_http2::frame;
 
 const ANY: (u32, ErrorCode) = (u32::MAX >> 1, ErrorCode::NO_ERROR);
-
-/// Responds to `/held` once the switch is thrown, and to others at once.
-fn holding(switch: &Switch) -> Upstream {
-    let switch = switch.clone();
-    Upstream::start(None, move |peer: &mut Peer| {
-        while let Some(request) = peer.request() {
-            if request.head.contains(" /held ") {
-                switch.wait();
-            }
-            peer.answer(super::OK);
-        }
-    })
-}
 
 #[test]
 fn requests_in_flight_and_in_transit_are_served() {

@@ -1,17 +1,23 @@
 //! HTTP/2. Other programs as clients of gateway and test server; and clients of the gateway in raw frames: what becomes of
 //! their requests as HTTP/1.1, what hostile ones cost, and what their streams share.
 
+mod bodies;
 mod client;
 mod clients;
 mod downgrade;
 mod drain;
+mod fields;
 mod floods;
 mod h2spec;
+mod negotiation;
+mod own;
 mod peers;
 mod responses;
 mod stalls;
+mod violations;
+mod windows;
 
-use crate::common::{Peer, Upstream, Weir};
+use crate::common::{Peer, Switch, Upstream, Weir};
 use client::Client;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -34,4 +40,17 @@ fn listening(listener: &str, upstream: &Upstream, route: &str, rest: &str) -> We
 /// An upstream that responds with [`OK`].
 fn upstream() -> Upstream {
     Upstream::start(None, |peer: &mut Peer| peer.serve(OK))
+}
+
+/// An upstream that responds to `/held` once the switch is thrown, and to others at once.
+fn holding(switch: &Switch) -> Upstream {
+    let switch = switch.clone();
+    Upstream::start(None, move |peer: &mut Peer| {
+        while let Some(request) = peer.request() {
+            if request.head.contains(" /held ") {
+                switch.wait();
+            }
+            peer.answer(OK);
+        }
+    })
 }

@@ -1,97 +1,11 @@
-//! Windows, clients that do not read or do not send, and their neighbours, which must not notice.
+//! Clients that stop reading or sending: their deadlines, and their neighbours, which must not notice.
 
-use super::client::{Upload, block, request};
+use super::fields::{block, request};
+use super::windows::{BIG, INITIAL_WINDOW_SIZE, LARGEST, upstream};
 use super::{Client, gateway};
-use crate::common::{DEADLINE, Peer, Stream, Switch, Upstream, pattern, poll_until};
+use crate::common::{DEADLINE, Peer, Stream, Switch, Upstream, poll_until};
 use weir_http2::ErrorCode;
 use weir_http2::frame::{Kind, flag};
-
-const INITIAL_WINDOW_SIZE: u16 = 4;
-const LARGEST: u32 = u32::MAX >> 1;
-const BIG: usize = 1 << 20;
-
-/// Responds to `/big` with [`BIG`] bytes, and to others with the length of the request's body.
-fn serve(peer: &mut Peer) {
-    while let Some(request) = peer.request() {
-        let body = match request.head.contains(" /big ") {
-            true => pattern(BIG),
-            false => request.body.len().to_string().into_bytes(),
-        };
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
-        peer.answer([head.as_bytes(), &body].concat());
-    }
-}
-
-fn upstream() -> Upstream {
-    Upstream::start(None, serve)
-}
-
-#[test]
-fn a_stream_without_a_window_stalls_alone() {
-    let upstream = upstream();
-    let weir = gateway(&upstream, "", "");
-    let mut client = Client::with_settings(weir.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
-    client.get(1, "/big").get(3, "/big").window_update(3, LARGEST);
-    assert_eq!(client.response(3).body, pattern(BIG));
-    let stalled = client.sync().get_stream(1);
-    assert_eq!((stalled.status(), stalled.frames, stalled.ended), (200, 0, false));
-    client.window_update(1, LARGEST);
-    assert_eq!(client.response(1).body, pattern(BIG));
-}
-
-/// A window may become negative (RFC 9113 section 6.9.2).
-#[test]
-fn settings_change_the_windows_of_open_streams() {
-    let upstream = upstream();
-    let weir = gateway(&upstream, "", "");
-    let mut client = Client::with_settings(weir.address(), &[(INITIAL_WINDOW_SIZE, 1000)]);
-    client.credits = false;
-    client.get(1, "/big").read_until(|client| client.get_stream(1).body.len() == 1000);
-    let set = |client: &mut Client, size: u32| {
-        let [a, b, c, d] = size.to_be_bytes();
-        client.frame(Kind::Settings, 0, 0, &[0, 4, a, b, c, d]);
-    };
-    set(&mut client, 0);
-    client.window_update(1, 1000).sync();
-    assert_eq!(client.get_stream(1).body.len(), 1000, "the window is 0");
-    client.window_update(1, 1).read_until(|client| client.get_stream(1).body.len() == 1001);
-    set(&mut client, 10);
-    client.read_until(|client| client.get_stream(1).body.len() == 1011);
-    client.credits = true;
-    set(&mut client, LARGEST - 2000);
-    assert_eq!(client.response(1).body, pattern(BIG));
-}
-
-#[test]
-fn windows_of_one_byte_lose_nothing() {
-    let upstream = upstream();
-    let weir = gateway(&upstream, "", "");
-    let mut client = Client::with_settings(weir.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
-    client.credits = false;
-    client.get(1, "/big");
-    for length in 1..=500 {
-        client.window_update(1, 1).read_until(|client| client.get_stream(1).body.len() == length);
-    }
-    client.credits = true;
-    client.window_update(1, LARGEST - 10);
-    assert_eq!(client.response(1).body, pattern(BIG));
-}
-
-#[test]
-fn the_window_of_the_connection_holds_all_streams() {
-    let upstream = upstream();
-    let weir = gateway(&upstream, "", "");
-    let mut client = Client::with_settings(weir.address(), &[(INITIAL_WINDOW_SIZE, LARGEST)]);
-    client.credits = false;
-    client.get(1, "/big").get(3, "/big").get(5, "/small");
-    let sum = |client: &Client| client.streams().map(|(_, stream)| stream.body.len()).sum::<usize>();
-    client.read_until(|client| sum(client) == 65_535).sync();
-    assert_eq!(sum(&client), 65_535);
-    client.window_update(0, LARGEST - 65_535);
-    assert_eq!(client.response(1).body, pattern(BIG));
-    assert_eq!(client.response(3).body, pattern(BIG));
-    assert_eq!(client.response(5).text(), "0");
-}
 
 #[test]
 fn a_stream_that_is_never_read_ends_with_a_reason() {
@@ -135,22 +49,6 @@ fn frames_that_are_no_requests_do_not_extend_the_time_of_an_idle_client() {
     assert_eq!(client.go_aways, [(1, ErrorCode::NO_ERROR)]);
 }
 
-/// Regression test: what the connection had no room for was not sent once the socket had taken all at once.
-#[test]
-fn output_goes_on_without_an_event() {
-    let upstream = upstream();
-    let weir = gateway(&upstream, "response_buffer = '1MiB'", "");
-    let mut client = Client::with_settings(weir.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
-    client.credits = false;
-    client.get(1, "/big").get(3, "/big").window_update(0, LARGEST - 65_535);
-    client
-        .read_until(|client| client.get_stream(1).status() == 200 && client.get_stream(3).status() == 200)
-        .sync();
-    client.window_update(1, LARGEST).window_update(3, LARGEST);
-    assert_eq!(client.response(1).body, pattern(BIG));
-    assert_eq!(client.response(3).body, pattern(BIG));
-}
-
 /// All windows are open, and the client does not read its socket.
 #[test]
 fn a_client_that_never_reads_costs_bounded_memory_and_ends() {
@@ -173,73 +71,6 @@ fn a_client_that_never_reads_costs_bounded_memory_and_ends() {
         !deaf.try_flush()
     });
     assert_eq!(other.get(3, "/small").response(3).text(), "0");
-}
-
-#[test]
-fn an_upload_that_the_server_does_not_take_stalls_alone() {
-    let switch = Switch::default();
-    let held = switch.clone();
-    let upstream = Upstream::start(None, move |peer: &mut Peer| {
-        let Some((head, _)) = peer.head() else { return };
-        if head.contains(" /held ") {
-            held.wait();
-        }
-        // The head was read, so only its body is left.
-        let mut body = Vec::new();
-        while body.len() < BIG {
-            if peer.stream.receive(&mut body).is_some() {
-                return;
-            }
-        }
-        assert_eq!(body, pattern(BIG));
-        peer.answer(super::OK);
-    });
-    let weir = gateway(&upstream, "", "");
-    let mut client = Client::connect(weir.address());
-    let length = BIG.to_string();
-    for (stream, path) in [(1, "/held"), (3, "/free")] {
-        client.headers(
-            stream,
-            &[&request("POST", path)[..], &[(b"content-length", length.as_bytes())]].concat(),
-            false,
-        );
-    }
-    let body = pattern(BIG);
-    let (mut held, mut free) = (Upload::default(), Upload::default());
-    // The client acknowledges the gateway's settings, and has their window.
-    client.sync();
-    while free.body < BIG {
-        client.upload_some(1, &body, &mut held).upload_some(3, &body, &mut free);
-        if free.body < BIG {
-            let before = client.updates.clone();
-            client.read_until(|client| client.updates != before);
-        }
-    }
-    assert_eq!(client.response(3).text(), "ok");
-    assert!(!client.get_stream(1).is_over());
-    switch.throw();
-    assert_eq!(client.upload(1, &body, &mut held).response(1).text(), "ok");
-}
-
-#[test]
-fn data_beyond_a_window_ends_the_stream() {
-    let switch = Switch::default();
-    let held = switch.clone();
-    let upstream = Upstream::start(None, move |peer: &mut Peer| {
-        peer.head();
-        held.wait();
-    });
-    let weir = gateway(&upstream, "", "[service.other]\nservers = 'http://127.0.0.1:9'");
-    let mut client = Client::connect(weir.address());
-    client.post(1, "/");
-    // More than the windows, the kernel's buffers and those of the gateway.
-    for _ in 0..2000 {
-        client.data(1, &[0; 16 * 1024], false);
-    }
-    let ended = client.response(1);
-    assert_eq!(ended.reset, Some(ErrorCode::FLOW_CONTROL_ERROR));
-    weir.wait_for_stderr(&[" bad_http2_stream ", "the peer exceeds the stream's window"]);
-    switch.throw();
 }
 
 #[test]
