@@ -244,7 +244,17 @@ impl Curl {
     /// curl with these arguments, without input.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut curl = Command::new(&self.program);
-        curl.args(["--disable", "--silent", "--show-error", "--noproxy", "*", "--max-time", "120"]);
+        // Its HTTP/2 has tests of its own.
+        curl.args([
+            "--disable",
+            "--silent",
+            "--show-error",
+            "--noproxy",
+            "*",
+            "--max-time",
+            "120",
+            "--http1.1",
+        ]);
         curl.arg("--cacert").arg(&self.ca).args(args).stdin(Stdio::null());
         curl
     }
