@@ -6,7 +6,7 @@ use weir_sim::{Plan, Report, run, shrink};
 const STEPS: u64 = 2_000_000;
 
 /// The seeds to run: only `WEIR_SIM_SEED` if it is set.
-pub fn seeds(count: u64) -> std::ops::Range<u64> {
+pub(crate) fn seeds(count: u64) -> std::ops::Range<u64> {
     match std::env::var("WEIR_SIM_SEED").ok().and_then(|seed| seed.parse().ok()) {
         Some(seed) => seed..seed + 1,
         None => 0..count,
@@ -14,14 +14,14 @@ pub fn seeds(count: u64) -> std::ops::Range<u64> {
 }
 
 /// This many tenths of all steps.
-pub fn share(tenths: u64) -> u64 {
+pub(crate) fn share(tenths: u64) -> u64 {
     let steps = std::env::var("WEIR_SIM_STEPS").ok().and_then(|steps| steps.parse().ok());
     steps.unwrap_or(STEPS) / 10 * tenths
 }
 
 /// Runs a plan that must violate no rule; otherwise prints the smallest failing run found.
 #[expect(clippy::print_stdout, reason = "to run it again")]
-pub fn well(seed: u64, plan: &Plan) -> Report {
+pub(crate) fn well(seed: u64, plan: &Plan) -> Report {
     let report = run(seed, plan);
     if report.violations.is_empty() {
         return report;
