@@ -298,10 +298,12 @@ impl<N: Net> Worker<N> {
         let exchanges: Vec<_> = h2.exchanges().collect();
         for exchange in exchanges {
             let Some(exchange) = self.exchanges.get_mut(exchange) else { continue };
-            let h2 = self.clients.get_mut(id).and_then(|client| client.h2.as_deref_mut());
-            let (Some(h2), Some(no)) = (h2, exchange.stream) else { return };
-            // Bytes that wait for a window have not moved. Those that wait for their turn have: it may come late.
-            exchange.moved |= !h2.waits_for_window(no);
+            let Some(client) = self.clients.get_mut(id) else { return };
+            let has_unsent = client.transport.pending() > 0;
+            let (Some(h2), Some(no)) = (&mut client.h2, exchange.stream) else { return };
+            // The client may be reading bytes of any stream, and opens windows once it has read them. A stream that waits
+            // for its turn moves with the others. A stream stalls if only its window is missing.
+            exchange.moved |= has_unsent || !h2.waits_for_window(no);
             let (upstream, is_responding) = (exchange.upstream(), !exchange.response.is_awaiting());
             if let Some(upstream) = upstream
                 && let Some(connection) = self.upstreams.get_mut(upstream)
