@@ -12,7 +12,7 @@ use std::time::Duration;
 /// One client on one connection.
 #[derive(Debug)]
 pub(crate) enum AnyClient {
-    H1(Client),
+    H1(Box<Client>),
     H2(Box<H2Client>),
 }
 

@@ -180,7 +180,7 @@ impl<'a> Run<'a> {
         drop(world);
         self.clients.push(match of_streams {
             Some(behaviour) => AnyClient::H2(Box::new(H2Client::new(peer, asks, behaviour, way))),
-            None => AnyClient::H1(Client::new(peer, asks, behaviour, way)),
+            None => AnyClient::H1(Box::new(Client::new(peer, asks, behaviour, way))),
         });
     }
 

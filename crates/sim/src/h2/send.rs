@@ -97,7 +97,7 @@ impl H2Client {
             Some(Malformed::Length) => drop(stream.body.pop()),
             // A client may push nothing.
             Some(Malformed::Frame) => {
-                frame::write(Kind::PushPromise, 0, no.get(), &[0, 0, 0, 2], &mut self.out)
+                frame::write(Kind::PushPromise, 0, no.get(), &[0, 0, 0, 2], &mut self.out);
             }
             Some(Malformed::Name | Malformed::Size) | None => {}
         }
