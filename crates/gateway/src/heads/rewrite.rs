@@ -7,6 +7,7 @@ use super::writer::HeadWriter;
 use crate::config::Forms;
 use crate::config::document::Underscores;
 use crate::route::{Edits, PathEdit, Values};
+use crate::text;
 use std::net::SocketAddr;
 use weir_http::{Field, FieldName, Method, Span};
 use weir_http1::{
@@ -17,12 +18,15 @@ use weir_http1::{
 ///
 /// They replace the client's own `X-Forwarded-*`, which cannot be trusted.
 pub(crate) fn forwarded(peer: Option<SocketAddr>, tls: bool) -> Box<[u8]> {
-    let scheme = if tls { "https" } else { "http" };
-    let lines = match peer.map(|peer| peer.ip().to_canonical()) {
-        Some(ip) => format!("X-Forwarded-For: {ip}\r\nX-Forwarded-Proto: {scheme}\r\n"),
-        None => format!("X-Forwarded-Proto: {scheme}\r\n"),
-    };
-    lines.into_bytes().into_boxed_slice()
+    let scheme: &[u8] = if tls { b"https" } else { b"http" };
+    let mut lines = Vec::with_capacity(64);
+    if let Some(peer) = peer {
+        lines.extend_from_slice(b"X-Forwarded-For: ");
+        text::ip(peer.ip(), &mut lines);
+        lines.extend_from_slice(b"\r\n");
+    }
+    line(b"X-Forwarded-Proto: ", scheme, &mut lines);
+    lines.into_boxed_slice()
 }
 
 /// The gateway's changes to a request head.
