@@ -123,7 +123,6 @@ const REQUESTS: [(&str, u16, &str); 49] = [
     ("GET / HTTP/1.1\r\nHost: a@b\r\n\r\n", 400, "bad_host"),
     ("GET / HTTP1.1\r\nHost: h\r\n\r\n", 400, "bad_version"),
     ("GET / HTTP/2.0\r\nHost: h\r\n\r\n", 505, "unsupported_version"),
-    ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, "unsupported_version"),
     ("CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n\r\n", 501, "connect_not_supported"),
 ];
 

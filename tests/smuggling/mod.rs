@@ -31,7 +31,7 @@ fn gateway_before(server: SocketAddr) -> Weir {
     let sets = of(&Rule::OF_REQUESTS).into_iter().zip(of(&Rule::OF_ANSWERS));
     for (name, (requests, answers)) in sets.enumerate() {
         config.push_str(&format!(
-            "[listener.{name}]\nbind = '127.0.0.1:0'\nhalf_close = 'serve'\naccept = {requests}\n\
+            "[listener.{name}]\nbind = '127.0.0.1:0'\nhalf_close = 'serve'\nhttp2 = false\naccept = {requests}\n\
              [service.{name}]\nservers = 'http://{server}'\naccept = {answers}\n\
              [[route]]\nlistener = '{name}'\npath = '/trailers'\nservice = '{name}'\nretry = 'never'\n\
              request_trailers = 'X-Sum'\n\
