@@ -7,7 +7,7 @@ use weir_http::Method;
 
 /// (request, status, reason): requests that this gateway and the server behind it could parse differently, and requests
 /// that cannot be parsed at all.
-const REQUESTS: [(&str, u16, &str); 49] = [
+const REQUESTS: [(&str, u16, &str); 48] = [
     // Ambiguous framing.
     (
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",

@@ -34,7 +34,7 @@ Examples:
   weir load https://127.0.0.1:8443/ -c 256 -d 30s --cacert ca.pem --pid \"$(pidof -s nginx)\"
   weir load http://127.0.0.1:8080/ --rate 5000       # open loop, latency from the planned instant
   weir load https://127.0.0.1:8443/ --new-connection --group x25519 -k     # full handshakes
-  weir load https://127.0.0.1:8443/ --http 2 -c 8 -m 16 -k                 # HTTP/2, 8 x 16 requests at once
+  weir load https://127.0.0.1:8443/ --http 2 -c 8 -m 16 -k                 # HTTP/2, 8 x 16 streams
   weir load http://127.0.0.1:8080/echo --data 64KiB -H 'X-Run: 1' --json result.json
 
 Exit codes:
