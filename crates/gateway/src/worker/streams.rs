@@ -377,7 +377,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The part of a turn's end for one stream: its exchange goes on where there is room.
+    /// Settles one stream: its exchange continues if there is room.
     fn settle_stream(&mut self, leg: Leg) {
         let Some(stream) = leg.stream.and_then(|no| self.h2_of(leg.client)?.get_mut(no)) else { return };
         let moved = std::mem::take(&mut stream.moved);

@@ -43,7 +43,7 @@ impl H2 {
         let usual = Config::default();
         let settings = Settings { max_header_list_size: u32::try_from(head_bytes).ok(), ..usual.settings };
         let heads = weir_http2::Limits { head_bytes, fields };
-        // Up to here the decoder goes on with a head that is too large, which then gets 431.
+        // The decoder continues up to this size, so that a client with too large a head gets 431.
         let block_bytes = limits.head_bytes.saturating_mul(4);
         let config = Config { settings, limits: heads, block_bytes, ..usual };
         Self {
