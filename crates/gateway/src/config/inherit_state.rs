@@ -48,6 +48,7 @@ impl Checked {
         };
         let is_tls = |servers: &[super::document::Server]| servers.first().map(|server| server.url.tls());
         now.tls == old.tls
+            && now.http2 == old.http2
             && is_tls(&now.servers) == is_tls(&old.servers)
             && self.files.are_same(&before.files, of_service(&now.tls))
     }

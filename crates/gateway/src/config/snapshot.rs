@@ -323,6 +323,8 @@ pub(crate) struct Server {
     pub max_connections: Option<usize>,
     /// The version of the PROXY protocol header that starts each connection; `None`: no header.
     pub announces: Option<proxy::Version>,
+    /// Whether it speaks HTTP/2.
+    pub http2: bool,
     /// The same in every worker and process, for hashes.
     pub id: u64,
 }

@@ -291,6 +291,7 @@ mod tests {
             pool: config::document::Pool::default(),
             max_connections: None,
             announces: None,
+            http2: false,
             id: 0,
         };
         Server::new(config, None, None)

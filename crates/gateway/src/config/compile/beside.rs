@@ -154,6 +154,18 @@ pub(super) fn of_service(service: &Service, key: &str, findings: &mut Findings) 
         let why = "beside `proxy_protocol`: each request has its own connection";
         without_effect(key, &set, why, findings);
     }
+    match service.http2 {
+        true => {
+            let set = [("accept", !service.accept.is_empty())];
+            let why = "beside `http2`: its responses are not text";
+            without_effect(key, &set, why, findings);
+        }
+        false => {
+            let set = [("max_streams", service.pool.max_streams.is_some())];
+            let why = "without `http2`: a connection has one request at a time";
+            without_effect(&format!("{key}.pool"), &set, why, findings);
+        }
+    }
     let Eject { on, failures, percent, window, min_requests, .. } = service.eject;
     if percent.is_none() {
         let key = format!("{key}.eject");

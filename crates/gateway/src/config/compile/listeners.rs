@@ -207,7 +207,7 @@ fn server(config: &Config, http2: bool, tls: &ListenerTls, key: &str) -> Result<
 }
 
 /// The ALPN protocol of HTTP/2 over TLS (RFC 9113 section 3.2).
-const HTTP_2: &[u8] = b"h2";
+pub(super) const HTTP_2: &[u8] = b"h2";
 /// The ALPN protocol of HTTP/1.1 (RFC 7301 section 6).
 pub(super) const HTTP_1_1: &[u8] = b"http/1.1";
 /// The ALPN protocol of HTTP/1.0. Clients may offer this one alone.

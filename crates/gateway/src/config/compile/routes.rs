@@ -234,12 +234,15 @@ fn mirror(config: &Config, route: &document::Route, key: &str) -> Result<Option<
     if *max_in_flight == 0 {
         return Err(Fault::new(format!("{key}.max_in_flight"), "invalid value `0`: expected at least 1"));
     }
-    Ok(Some(MirrorTo {
-        service: service_named(config, service, &format!("{key}.service"))?,
-        share: percent / 100.0,
-        max_body,
-        most: *max_in_flight,
-    }))
+    let of_service = format!("{key}.service");
+    let index = service_named(config, service, &of_service)?;
+    if config.services.get(service).is_some_and(|service| service.http2) {
+        let why = format!(
+            "invalid service `{service}`: expected one without `http2`, as copies are sent by HTTP/1.1"
+        );
+        return Err(Fault::new(of_service, why));
+    }
+    Ok(Some(MirrorTo { service: index, share: percent / 100.0, max_body, most: *max_in_flight }))
 }
 
 fn rate(written: Option<document::Rate>, key: &str) -> Result<Option<RateLimit>, Fault> {

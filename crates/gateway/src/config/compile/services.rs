@@ -1,9 +1,11 @@
 //! Compilation of services and their servers.
 
-use super::listeners::HTTP_1_1;
+use super::listeners::{HTTP_1_1, HTTP_2};
 use super::names::Finder;
 use super::{Fault, Findings, beside, check_name, key_of_file, limits, record_size, size};
-use crate::config::document::{self, Balance, Config, Eject, HashOn, Health, ProxyProtocol, ServiceTls};
+use crate::config::document::{
+    self, Balance, Config, Eject, HashOn, Health, Pool, ProxyProtocol, ServiceTls,
+};
 use crate::config::snapshot::{Names, Server, Service, UpstreamTls};
 use crate::hash::hash_of;
 use std::sync::Arc;
@@ -41,7 +43,7 @@ fn compile_one(
     let tls = match first.tls() {
         true => {
             warn_insecure(service, &key, findings);
-            let client = findings.keep(client(&service.tls, &format!("{key}.tls")));
+            let client = findings.keep(client(&service.tls, service.http2, &format!("{key}.tls")));
             client.map(|client| Arc::new(UpstreamTls { client }))
         }
         false => None,
@@ -103,6 +105,12 @@ fn check(service: &document::Service, key: &str, findings: &mut Findings) {
     }
     let percent = u64::from(service.retry_percent);
     findings.keep(size(format!("{key}.retry_percent"), percent, document::Service::RETRY_PERCENT));
+    findings.keep(size(format!("{key}.pool.max_streams"), service.pool.max_streams().into(), Pool::STREAMS));
+    if service.http2 && service.proxy_protocol.is_some() {
+        let why =
+            "conflicts with `proxy_protocol`: its header is about one client, and clients share a connection";
+        findings.fault(Fault::new(format!("{key}.http2"), why));
+    }
     findings.keep(check_eject(&service.eject, &format!("{key}.eject")));
     if let Some(health) = &service.health {
         findings.keep(check_health(health, &format!("{key}.health")));
@@ -178,11 +186,12 @@ fn server(
             ProxyProtocol::V1 => proxy::Version::V1,
             ProxyProtocol::V2 => proxy::Version::V2,
         }),
+        http2: service.http2,
         id: hash_of(place.to_string().as_bytes()),
     })
 }
 
-fn client(tls: &ServiceTls, key: &str) -> Result<Client, Fault> {
+fn client(tls: &ServiceTls, http2: bool, key: &str) -> Result<Client, Fault> {
     let roots = match (&tls.ca, tls.insecure) {
         (Some(_), true) => {
             return Err(Fault::new(format!("{key}.insecure"), "conflicts with `ca`: expected one of both"));
@@ -207,7 +216,7 @@ fn client(tls: &ServiceTls, key: &str) -> Result<Client, Fault> {
         versions,
         suites,
         groups,
-        alpn: vec![HTTP_1_1.to_vec()],
+        alpn: vec![if http2 { HTTP_2 } else { HTTP_1_1 }.to_vec()],
         record_size: record_size(key, tls.record_size, defaults.record_size)?,
         ..defaults
     };

@@ -65,7 +65,11 @@ pub struct Service {
     /// only, so there is no pool. Default: none.
     #[serde(default)]
     pub proxy_protocol: Option<ProxyProtocol>,
-    /// [Repairs of responses](http.md#repairs-of-responses). Default: none.
+    /// Speaks [HTTP/2](http.md#http2-to-servers) to the servers, with many requests on one connection: with `https` by ALPN, else by
+    /// prior knowledge. Not with `proxy_protocol`.
+    #[serde(default)]
+    pub http2: bool,
+    /// [Repairs of responses](http.md#repairs-of-responses), not with `http2`. Default: none.
     #[serde(default, deserialize_with = "texts")]
     #[schemars(schema_with = "schema::one_or_many::<AnswerRule>")]
     pub accept: Vec<AnswerRule>,
@@ -261,6 +265,18 @@ pub struct Pool {
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "schema::time")]
     pub max_age: Option<Duration>,
+    /// With `http2`: requests in flight on one connection; the server may allow fewer. Near the limit, the worker opens another
+    /// connection.
+    #[schemars(transform = schema::within(Pool::STREAMS), extend("default" = Pool::default().max_streams()))]
+    pub max_streams: Option<u32>,
+}
+
+impl Pool {
+    pub(crate) const STREAMS: RangeInclusive<u64> = 1..=1000;
+
+    pub(crate) fn max_streams(&self) -> u32 {
+        self.max_streams.unwrap_or(100)
+    }
 }
 
 impl Server {
@@ -297,6 +313,7 @@ impl Service {
             max_waiting: None,
             retry_percent: retry_percent(),
             proxy_protocol: None,
+            http2: false,
             accept: Vec::new(),
             limits: OwnLimits::default(),
             pool: Pool::default(),
@@ -333,7 +350,7 @@ impl Default for Eject {
 impl Default for Pool {
     fn default() -> Self {
         // The requests in flight of a busy worker. Each connection takes a descriptor and a few KiB in the kernel.
-        Self { max_idle: 1024, max_requests: None, max_age: None }
+        Self { max_idle: 1024, max_requests: None, max_age: None, max_streams: None }
     }
 }
 

@@ -75,7 +75,10 @@ fn lines(service: &Written) -> Vec<String> {
             "health by {check}{host} every {every:?} within {timeout:?}, up after {rise}, down after {fall}"
         ));
     }
-    let Pool { max_idle, max_requests, max_age } = service.pool;
+    if service.http2 {
+        lines.push(format!("HTTP/2, with {} requests on each connection", service.pool.max_streams()));
+    }
+    let Pool { max_idle, max_requests, max_age, max_streams: _ } = service.pool;
     let mut line = format!("pool of {max_idle} idle connections in each worker");
     if let Some(most) = max_requests {
         line.push_str(&format!(", {most} requests on each"));
