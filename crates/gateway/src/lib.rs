@@ -17,6 +17,7 @@ mod deadlines;
 mod downstream;
 mod drain;
 mod exchange;
+mod h2;
 mod hash;
 mod heads;
 mod health;

@@ -5,7 +5,7 @@ mod hint;
 use crate::config::document::Failure;
 use std::time::Duration;
 use weir_http1::{BodyError, RequestError, ResponseError, Rule};
-use weir_http2::{ConnectionError, StreamError};
+use weir_http2::{ConnectionError, ErrorCode, StreamError};
 use weir_preface::hello::HelloError;
 use weir_preface::proxy::ProxyError;
 use weir_transport::Fault;
@@ -97,6 +97,16 @@ pub enum Reason {
     UpstreamClosed,
     /// The upstream closed or reset the connection during its response.
     UpstreamTruncated,
+    /// The upstream reset the request's stream.
+    UpstreamReset(ErrorCode),
+    /// The upstream began to close the connection before it processed the request.
+    UpstreamGoAway,
+    /// The upstream broke a rule of HTTP/2, so that its connection ended.
+    BadUpstreamHttp2(ConnectionError),
+    /// The upstream broke a rule of HTTP/2 in its response.
+    BadUpstreamStream(StreamError),
+    /// The upstream did not agree to speak HTTP/2.
+    NotHttp2,
     /// The upstream's response is invalid. The rule, if any, is the one that a service could relax to accept the
     /// response.
     BadResponse(ResponseError, Option<Rule>),
@@ -164,6 +174,11 @@ impl Reason {
             | Self::UpstreamTls(_)
             | Self::UpstreamClosed
             | Self::UpstreamTruncated
+            | Self::UpstreamReset(_)
+            | Self::UpstreamGoAway
+            | Self::BadUpstreamHttp2(_)
+            | Self::BadUpstreamStream(_)
+            | Self::NotHttp2
             | Self::BadResponse(..)
             | Self::BadResponseBody(_)
             | Self::TooManyInterims
@@ -227,6 +242,10 @@ impl Reason {
             Self::ExchangeTimeout => "exchange_timeout",
             Self::UpstreamClosed => "upstream_closed",
             Self::UpstreamTruncated => "upstream_truncated",
+            Self::UpstreamReset(_) => "upstream_reset",
+            Self::UpstreamGoAway => "upstream_go_away",
+            Self::BadUpstreamHttp2(_) | Self::BadUpstreamStream(_) => "bad_upstream_http2",
+            Self::NotHttp2 => "upstream_not_http2",
             Self::BadResponse(..) => "bad_response",
             Self::BadResponseBody(_) => "bad_response_body",
             Self::UpstreamStray(_) => "upstream_stray_bytes",
@@ -247,10 +266,14 @@ impl Reason {
             Self::UpstreamConnect(_)
             | Self::UpstreamTls(_)
             | Self::UpstreamConnectTimeout
-            | Self::UpstreamHandshakeTimeout => Some(Failure::Connect),
+            | Self::UpstreamHandshakeTimeout
+            | Self::NotHttp2 => Some(Failure::Connect),
             Self::UpstreamTimeout | Self::UpstreamStalled => Some(Failure::Timeout),
             Self::UpstreamClosed
             | Self::UpstreamTruncated
+            | Self::UpstreamReset(_)
+            | Self::BadUpstreamHttp2(_)
+            | Self::BadUpstreamStream(_)
             | Self::BadResponse(..)
             | Self::BadResponseBody(_)
             | Self::TooManyInterims
@@ -277,8 +300,9 @@ impl Reason {
             Self::UnknownName(name) if name.is_empty() => Some("the client sent no server name".to_owned()),
             Self::UnknownName(name) => Some(name.clone()),
             Self::BadHello(error) => Some(error.to_string()),
-            Self::BadHttp2(error) => Some(error.to_string()),
-            Self::BadStream(error) => Some(error.to_string()),
+            Self::BadHttp2(error) | Self::BadUpstreamHttp2(error) => Some(error.to_string()),
+            Self::BadStream(error) | Self::BadUpstreamStream(error) => Some(error.to_string()),
+            Self::UpstreamReset(code) => Some(code.name().to_owned()),
             Self::BadRequest(error, _) => Some(error.to_string()),
             Self::BadResponse(error, _) => Some(error.to_string()),
             Self::BadRequestBody(error) | Self::BadResponseBody(error) => Some(error.to_string()),
@@ -298,7 +322,7 @@ impl Reason {
 }
 
 /// All codes; the workers count by their index. `internal_error` is the last one.
-pub(crate) const CODES: [&str; 92] = [
+pub(crate) const CODES: [&str; 96] = [
     "body_too_large",
     "no_server",
     "queue_full",
@@ -341,6 +365,10 @@ pub(crate) const CODES: [&str; 92] = [
     "exchange_timeout",
     "upstream_closed",
     "upstream_truncated",
+    "upstream_reset",
+    "upstream_go_away",
+    "bad_upstream_http2",
+    "upstream_not_http2",
     "bad_response",
     "bad_response_body",
     "upstream_stray_bytes",

@@ -57,6 +57,18 @@ impl ResponseHead {
         Ok(Parse::Complete(end))
     }
 
+    /// Makes this the head of a response that was not parsed from text: the caller sets its fields. `declared` is what the
+    /// message says about its body; the connection persists after it.
+    pub fn adopt(&mut self, status: u16, declared: Framing) {
+        self.version = Version::Http11;
+        self.status = status;
+        self.reason = Span::default();
+        self.persistent = true;
+        self.authenticates_connection = false;
+        self.idle_timeout = None;
+        self.declared = declared;
+    }
+
     /// The end of the body of this response to a request with method `request` (RFC 9112, section 6.3).
     ///
     /// [`Framing::None`] for HEAD, 1xx, 204, 304 and 2xx to CONNECT, whatever the fields declare. The bytes

@@ -4,6 +4,7 @@ use super::Limit;
 use crate::config::document::Timeouts;
 use crate::drain::Drain;
 use crate::reason::Reason;
+use crate::upstream;
 use std::time::{Duration, Instant};
 
 /// The event of a client that a timer waits for: that of its connection or, for `Queue`, `Body` and `Response`, that
@@ -69,6 +70,8 @@ impl Wait {
 pub(crate) enum Cause {
     /// The timeout of the current wait.
     Waited(Wait),
+    /// The timeout of the current wait for the server, on a stream.
+    Server(upstream::Wait),
     /// A limit that holds whatever the gateway waits for.
     Limit(Limit),
 }
@@ -85,12 +88,14 @@ pub(crate) fn deadline_of(
     Some(continued.unwrap_or_else(|| (deadline(want), want)))
 }
 
-/// The nearer of two deadlines.
+/// The nearest of three deadlines.
 pub(crate) fn nearest(
     waits: Option<(Instant, Wait)>,
+    server: Option<(Instant, upstream::Wait)>,
     limit: Option<(Instant, Limit)>,
 ) -> Option<(Instant, Cause)> {
     let waits = waits.map(|(at, wait)| (at, Cause::Waited(wait)));
+    let server = server.map(|(at, wait)| (at, Cause::Server(wait)));
     let limit = limit.map(|(at, limit)| (at, Cause::Limit(limit)));
-    waits.into_iter().chain(limit).min_by_key(|(at, _)| *at)
+    waits.into_iter().chain(server).chain(limit).min_by_key(|(at, _)| *at)
 }

@@ -1,16 +1,15 @@
 //! A client's connection.
 
 mod frontend;
-pub(crate) mod h2;
 mod respond;
 mod wait;
 
 pub(crate) use crate::config::{LEAST_BUFFER, MAX_PENDING};
 pub(crate) use frontend::{Frontend, Preface};
-pub(crate) use h2::H2;
 
 use crate::deadlines::{BodyDeadlines, Cause};
 use crate::exchange::Leg;
+use crate::h2::H2;
 use crate::heads::forwarded::Proxy;
 use crate::heads::rewrite;
 use crate::keys::{ClientId, ExchangeId, TunnelId};
@@ -273,7 +272,7 @@ impl<S: Socket> Client<S> {
     /// Begins to speak HTTP/2.
     pub(crate) fn begin_h2(&mut self) {
         self.phase = Phase::Streams;
-        self.h2 = Some(Box::new(H2::new(&self.frontend.limits)));
+        self.h2 = Some(Box::new(H2::of_client(&self.frontend.limits)));
     }
 
     /// Whether to read. Until the response is complete the client may pipeline further requests, within bounds.

@@ -9,7 +9,7 @@ mod step;
 mod timing;
 
 pub(crate) use crate::observe::Times;
-pub(crate) use body::{Body, Trailers};
+pub(crate) use body::{Body, Passed, Trailers};
 pub(crate) use halves::{RequestHalf, ResponseHalf};
 pub(crate) use held::{HeldBody, HeldHead, SentBody};
 pub(crate) use interim_limit::Interims;
@@ -70,6 +70,8 @@ pub(crate) struct Exchange {
     pub body_deadlines: Option<Box<BodyDeadlines>>,
     /// Bytes moved since the deadline was last updated.
     pub moved: bool,
+    /// As `moved`, for bytes to or from a server's stream.
+    pub server_moved: bool,
     /// Method and target for the log.
     pub line: RequestLine,
     /// The configuration at the exchange's start, and the index of its route there.
@@ -115,6 +117,8 @@ pub(crate) enum Stage {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempt {
     pub upstream: UpstreamId,
+    /// Its stream, if the server speaks HTTP/2.
+    pub stream: Option<StreamNo>,
     /// The connection has served other requests: its server may close it at any moment.
     pub reused: bool,
 }
@@ -149,6 +153,12 @@ impl Exchange {
     #[inline]
     pub(crate) fn upstream(&self) -> Option<UpstreamId> {
         self.attempt.map(|attempt| attempt.upstream)
+    }
+
+    /// Its stream on the server's connection, if it has one.
+    #[inline]
+    pub(crate) fn upstream_stream(&self) -> Option<StreamNo> {
+        self.attempt.and_then(|attempt| attempt.stream)
     }
 
     /// The request's host, from the stored head or the log entry; empty without them.

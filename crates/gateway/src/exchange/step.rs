@@ -3,6 +3,7 @@
 use super::{Body, Exchange, ResponseHalf, Trailers};
 use crate::reason::Reason;
 use weir_http1::{Framing, Version};
+use weir_http2::ErrorCode;
 use weir_transport::Fault;
 
 /// An event that can end an exchange before its response is complete.
@@ -14,6 +15,10 @@ pub(crate) enum Event {
     UpstreamFailed { fault: Fault, partial: bool },
     /// The upstream's stream ended. `partial`: the gateway had received part of a response head.
     UpstreamEnded { partial: bool },
+    /// The server reset the request's stream.
+    UpstreamReset(ErrorCode),
+    /// The server did not process the request: it refused the stream, or began to close the connection before it.
+    Unprocessed(Reason),
     /// The client ended its stream. `pipelined`: further requests of it are held. `waits`: it still reads the response.
     ClientEnded { pipelined: bool, waits: bool },
 }
@@ -25,6 +30,8 @@ pub(crate) enum Step {
     Wait,
     /// Sends the request again, on a new connection.
     Retry,
+    /// Sends the request again, on any connection: the server has not processed it.
+    SendElsewhere(Reason),
     /// Sends it to another server.
     FailOver(Reason),
     /// Ends the exchange.
@@ -37,7 +44,10 @@ pub(crate) struct Head {
     /// In bytes.
     pub length: usize,
     pub status: u16,
+    /// The framing of the body, as the server declares it.
     pub framing: Framing,
+    /// The framing of the bytes that the gateway receives. The frames of a stream are taken apart already.
+    pub received: Framing,
     pub persistent: bool,
     pub authenticates_connection: bool,
     pub announces_absent_body: bool,
@@ -52,8 +62,8 @@ pub(crate) enum HeadStep {
     Interim,
     /// The protocol is switched: the bytes that follow are not HTTP.
     Switch,
-    /// The final response: its body's framing towards the client.
-    Final { framing: Framing },
+    /// The final response: its body's framing towards the client, and whether trailers are forwarded.
+    Final { framing: Framing, trailers: bool },
     /// It ends the exchange.
     End(Reason),
 }
@@ -86,6 +96,11 @@ impl Exchange {
             (Event::UpstreamFailed { .. } | Event::UpstreamEnded { .. }, _) => {
                 Step::End(Reason::UpstreamTruncated)
             }
+            (Event::UpstreamReset(code), _) => Step::End(Reason::UpstreamReset(code)),
+            (Event::Unprocessed(reason), ResponseHalf::Awaiting) if self.can_go_elsewhere() => {
+                Step::SendElsewhere(reason)
+            }
+            (Event::Unprocessed(reason), _) => Step::End(reason),
             (Event::ClientEnded { pipelined, waits: true }, _) if self.request.is_done() => {
                 self.persistent &= pipelined;
                 Step::Wait
@@ -125,10 +140,11 @@ impl Exchange {
         let cut_short = head.status >= 300 && !self.request.is_done();
         self.persistent &= framing != Framing::UntilClose && !cut_short && !draining;
         self.authenticates_connection |= head.authenticates_connection;
-        let is_chunked =
-            framing == Framing::Chunked || (self.stream.is_some() && head.framing == Framing::Chunked);
-        let mut body = Body::new(head.framing, is_chunked, &self.limits);
-        if self.accepts_trailers {
+        let may_have_trailers = head.framing == Framing::Chunked || self.upstream_stream().is_some();
+        let is_chunked = framing == Framing::Chunked || (self.stream.is_some() && may_have_trailers);
+        let mut body = Body::new(head.received, is_chunked, &self.limits);
+        let trailers = self.accepts_trailers && is_chunked;
+        if trailers {
             body.pass_trailers(Trailers::All);
         }
         self.response = ResponseHalf::Forwarding {
@@ -137,7 +153,7 @@ impl Exchange {
                 && !self.authenticates_connection
                 && !head.announces_absent_body,
         };
-        HeadStep::Final { framing }
+        HeadStep::Final { framing, trailers }
     }
 
     /// Counts an interim response; returns whether it is within the limits.
@@ -154,6 +170,11 @@ impl Exchange {
             && self.times.first_byte.is_none()
             && self.is_repeatable
             && self.is_kept()
+    }
+
+    /// Whether to send a request again that its server has not processed (RFC 9113 section 8.7).
+    fn can_go_elsewhere(&self) -> bool {
+        self.times.first_byte.is_none() && self.is_kept() && self.retries < MOST_UNPROCESSED
     }
 
     /// Whether another server may still replace the response: no final head is forwarded yet.
@@ -173,3 +194,6 @@ impl Exchange {
             && !self.asks_upgrade
     }
 }
+
+/// The maximum number of attempts of a request that servers do not process, before the gateway gives up.
+const MOST_UNPROCESSED: u8 = 3;

@@ -2,6 +2,7 @@
 
 use super::{Exchange, RequestHalf, Stage};
 use crate::deadlines::{BodyProgress, Cause, Limit, Wait};
+use crate::upstream;
 use std::time::Instant;
 use weir_reactor::{Key, Timer, Wheel};
 
@@ -10,6 +11,8 @@ use weir_reactor::{Key, Timer, Wheel};
 pub(crate) struct ExchangeTimer {
     pub timer: Timer<Cause>,
     pub waits: Option<(Instant, Wait)>,
+    /// The deadline of the wait for the server, on a stream.
+    pub server: Option<(Instant, upstream::Wait)>,
 }
 
 impl Exchange {
@@ -31,6 +34,7 @@ impl Exchange {
             || !self.request.is_done()
             || !self.response.is_awaiting()
             || matches!(self.stage, Stage::Queued)
+            || self.upstream_stream().is_some()
     }
 
     /// The end of its total timeout, if it has one.

@@ -8,11 +8,13 @@ use crate::config::Forms;
 use crate::config::document::Underscores;
 use crate::route::{Edits, PathEdit, Values};
 use crate::text;
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use weir_http::{Field, FieldName, Method, Span};
 use weir_http1::{
     Framing, RequestHead, ResponseHead, TargetForm, Version, copy_fields, decimal, framing_field,
 };
+use weir_http2::Scheme;
 
 /// The field lines about the client's connection, the same for all of its requests.
 ///
@@ -41,6 +43,8 @@ pub(crate) struct RequestEdits<'a> {
     /// The protocol to switch to, if the client asks for one.
     pub upgrade: Option<Span>,
     pub path: Option<&'a PathEdit>,
+    /// The scheme of the connection to the server.
+    pub scheme: Scheme,
     /// Whether the gateway has buffered the body: `Expect` then has no purpose left.
     pub was_buffered: bool,
     /// Whether trailers are forwarded, and with them the `Trailer` field that announces them.
@@ -57,33 +61,31 @@ pub(crate) struct RequestEdits<'a> {
 
 /// Writes the request head for the upstream. `head` was parsed from `buf`. Returns the number of fields dropped for an
 /// underscore in their name.
-pub(crate) fn request(buf: &[u8], head: &RequestHead, changes: &RequestEdits<'_>, out: &mut Vec<u8>) -> u64 {
+pub(crate) fn request<W: HeadWriter>(
+    buf: &[u8],
+    head: &RequestHead,
+    changes: &RequestEdits<'_>,
+    out: &mut W,
+) -> u64 {
     let RequestEdits { forwarded, proxy, upgrade, edits, values, .. } = *changes;
-    out.extend_from_slice(head.method_span.of(buf));
-    out.push(b' ');
-    let path = head.path.of(buf);
-    match (changes.path, path.first()) {
-        (Some(edit), Some(b'/' | b'?')) => edit.write(path, out),
-        // RFC 9112 section 3.2.4: OPTIONS for a whole server in absolute form.
-        (_, None) if head.method == Method::Options => out.push(b'*'),
-        (Some(edit), None) => edit.write(path, out),
-        (None, None) => out.push(b'/'),
-        (None, Some(b'?')) => {
-            out.push(b'/');
-            out.extend_from_slice(path);
-        }
-        (_, Some(_)) => out.extend_from_slice(path),
-    }
-    out.extend_from_slice(b" HTTP/1.1\r\n");
+    let host = head.host.map_or(&b""[..], |host| host.of(buf));
+    let host_or_own = if host.is_empty() { values.upstream } else { host };
+    let authority: Cow<'_, [u8]> = match () {
+        () if W::IS_TEXT => Cow::Borrowed(b""),
+        () if edits.drops_name(b"host") => edits.host(values).unwrap_or_default().into(),
+        () => host_or_own.into(),
+    };
+    out.request(head.method_span.of(buf), changes.scheme, &authority, |out| {
+        path(buf, head, changes.path, out)
+    });
     // In absolute form the target's authority overrides Host (RFC 9112 section 3.2.2).
     let host_replaced = head.target_form == TargetForm::Absolute;
-    let host = head.host.map_or(&b""[..], |host| host.of(buf));
-    if (host_replaced || head.host.is_none()) && !edits.drops_name(b"host") {
-        line(b"Host: ", if host.is_empty() { values.upstream } else { host }, out);
+    if W::IS_TEXT && (host_replaced || head.host.is_none()) && !edits.drops_name(b"host") {
+        out.lines(|out| line(b"Host: ", host_or_own, out));
     }
     let max_forwards = MaxForwards::of(head, buf);
     let replaced = Replaced {
-        host: host_replaced,
+        host: host_replaced || !W::IS_TEXT,
         // An HTTP/1.0 client cannot get the upstream's 100, and a buffered body needs none.
         expect: head.version != Version::Http11 || changes.was_buffered,
         max_forwards: max_forwards != MaxForwards::Any,
@@ -97,53 +99,82 @@ pub(crate) fn request(buf: &[u8], head: &RequestHead, changes: &RequestEdits<'_>
         }
         keep_in_request(buf, field, replaced, is_trusted) && !edits.drops_spelling(buf, field)
     };
-    copy_fields(buf, &head.fields, keep, out);
-    if let MaxForwards::AndThen(more) = max_forwards
-        && !edits.drops_name(b"max-forwards")
-    {
-        out.extend_from_slice(b"Max-Forwards: ");
-        decimal(more, out);
-        out.extend_from_slice(b"\r\n");
-    }
-    framing_field(head.framing, out);
+    out.fields(buf, &head.fields, keep);
     if changes.announces_trailers {
-        copy_fields(buf, &head.fields, |field| field.known == FieldName::Trailer, out);
+        out.fields(buf, &head.fields, |field| field.known == FieldName::Trailer);
     }
-    match (upgrade, head.accepts_trailers) {
-        (None, false) => {}
-        (None, true) => out.extend_from_slice(b"Connection: TE\r\nTE: trailers\r\n"),
-        (Some(protocol), false) => line(b"Connection: Upgrade\r\nUpgrade: ", protocol.of(buf), out),
-        (Some(protocol), true) => {
-            line(b"Connection: Upgrade, TE\r\nTE: trailers\r\nUpgrade: ", protocol.of(buf), out);
+    out.lines(|out| {
+        if let MaxForwards::AndThen(more) = max_forwards
+            && !edits.drops_name(b"max-forwards")
+        {
+            out.extend_from_slice(b"Max-Forwards: ");
+            decimal(more, out);
+            out.extend_from_slice(b"\r\n");
         }
-    }
-    if proxy.is_some() || changes.forms != Forms::USUAL {
-        let client = values.client.map(SocketAddr::ip);
-        let lines = forwarded::lines((head, buf), changes.forms, proxy, client, (values.scheme, host));
-        forwarded_and_edits(&lines, b"", edits, values, out);
-    } else if edits.is_empty() {
-        out.extend_from_slice(forwarded);
-        if !host.is_empty() {
-            line(b"X-Forwarded-Host: ", host, out);
+        if W::IS_TEXT || head.framing != Framing::Chunked {
+            framing_field(head.framing, out);
         }
-    } else {
-        forwarded_and_edits(forwarded, host, edits, values, out);
-    }
-    match changes.is_http2 {
-        false => via(changes.via, head.version, Some(edits), out),
-        true => {
-            if let Some(name) = changes.via {
-                named_via(name, "2", Some(edits), out);
+        match (upgrade, head.accepts_trailers) {
+            (None, false) => {}
+            (_, true) if !W::IS_TEXT => out.extend_from_slice(b"TE: trailers\r\n"),
+            (None, true) => out.extend_from_slice(b"Connection: TE\r\nTE: trailers\r\n"),
+            (Some(protocol), false) => line(b"Connection: Upgrade\r\nUpgrade: ", protocol.of(buf), out),
+            (Some(protocol), true) => {
+                line(b"Connection: Upgrade, TE\r\nTE: trailers\r\nUpgrade: ", protocol.of(buf), out);
             }
         }
-    }
+        if proxy.is_some() || changes.forms != Forms::USUAL {
+            let client = values.client.map(SocketAddr::ip);
+            let lines = forwarded::lines((head, buf), changes.forms, proxy, client, (values.scheme, host));
+            forwarded_and_edits::<W>(&lines, b"", edits, values, out);
+        } else if edits.is_empty() {
+            out.extend_from_slice(forwarded);
+            if !host.is_empty() {
+                line(b"X-Forwarded-Host: ", host, out);
+            }
+        } else {
+            forwarded_and_edits::<W>(forwarded, host, edits, values, out);
+        }
+        match changes.is_http2 {
+            false => via(changes.via, head.version, Some(edits), out),
+            true => {
+                if let Some(name) = changes.via {
+                    named_via(name, "2", Some(edits), out);
+                }
+            }
+        }
+    });
     out.end();
     underscored
 }
 
+/// Appends the path for the upstream.
+#[inline]
+fn path(buf: &[u8], head: &RequestHead, edit: Option<&PathEdit>, out: &mut Vec<u8>) {
+    let path = head.path.of(buf);
+    match (edit, path.first()) {
+        (Some(edit), Some(b'/' | b'?')) => edit.write(path, out),
+        // RFC 9112 section 3.2.4: OPTIONS for a whole server in absolute form.
+        (_, None) if head.method == Method::Options => out.push(b'*'),
+        (Some(edit), None) => edit.write(path, out),
+        (None, None) => out.push(b'/'),
+        (None, Some(b'?')) => {
+            out.push(b'/');
+            out.extend_from_slice(path);
+        }
+        (_, Some(_)) => out.extend_from_slice(path),
+    }
+}
+
 /// Appends the gateway's fields and those of the route, which replace the gateway's of the same name.
 #[cold]
-fn forwarded_and_edits(forwarded: &[u8], host: &[u8], edits: &Edits, values: &Values<'_>, out: &mut Vec<u8>) {
+fn forwarded_and_edits<W: HeadWriter>(
+    forwarded: &[u8],
+    host: &[u8],
+    edits: &Edits,
+    values: &Values<'_>,
+    out: &mut Vec<u8>,
+) {
     for own in forwarded.split_inclusive(|byte| *byte == b'\n') {
         let name = own.split(|byte| *byte == b':').next().unwrap_or_default();
         if !edits.drops_name(name) {
@@ -153,7 +184,10 @@ fn forwarded_and_edits(forwarded: &[u8], host: &[u8], edits: &Edits, values: &Va
     if !host.is_empty() && !edits.drops_name(b"x-forwarded-host") {
         line(b"X-Forwarded-Host: ", host, out);
     }
-    edits.write(values, out);
+    match W::IS_TEXT {
+        true => edits.write(values, out),
+        false => edits.write_without_host(values, out),
+    }
 }
 
 /// Writes the head of an interim response (1xx) for the client.

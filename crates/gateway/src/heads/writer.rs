@@ -2,10 +2,23 @@
 
 use weir_http::Field;
 use weir_http1::{copy_fields, decimal};
+use weir_http2::Scheme;
 use weir_http2::hpack::Encoder;
 
-/// Takes the parts of a response head in their order.
+/// Takes the parts of a head in their order.
 pub(crate) trait HeadWriter {
+    /// Whether the head is text: then a chunked body has a field, and fields are about one connection.
+    const IS_TEXT: bool;
+
+    /// The method, and the path that `write_path` appends. HTTP/2 also has scheme and authority here.
+    fn request(
+        &mut self,
+        method: &[u8],
+        scheme: Scheme,
+        authority: &[u8],
+        write_path: impl FnOnce(&mut Vec<u8>),
+    );
+
     /// The status, with the reason phrase for HTTP/1.1.
     fn status(&mut self, status: u16, phrase: &[u8]);
 
@@ -21,6 +34,16 @@ pub(crate) trait HeadWriter {
 
 /// Text.
 impl HeadWriter for Vec<u8> {
+    const IS_TEXT: bool = true;
+
+    #[inline]
+    fn request(&mut self, method: &[u8], _: Scheme, _: &[u8], write_path: impl FnOnce(&mut Vec<u8>)) {
+        self.extend_from_slice(method);
+        self.push(b' ');
+        write_path(self);
+        self.extend_from_slice(b" HTTP/1.1\r\n");
+    }
+
     #[inline]
     fn status(&mut self, status: u16, phrase: &[u8]) {
         self.extend_from_slice(b"HTTP/1.1 ");
@@ -55,6 +78,20 @@ pub(crate) struct FieldBlock<'a, 'b> {
 }
 
 impl HeadWriter for FieldBlock<'_, '_> {
+    const IS_TEXT: bool = false;
+
+    fn request(
+        &mut self,
+        method: &[u8],
+        scheme: Scheme,
+        authority: &[u8],
+        write_path: impl FnOnce(&mut Vec<u8>),
+    ) {
+        write_path(self.lines);
+        self.encoder.request(method, scheme, authority, self.lines);
+        self.lines.clear();
+    }
+
     fn status(&mut self, status: u16, _: &[u8]) {
         self.encoder.status(status);
     }

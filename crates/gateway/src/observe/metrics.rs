@@ -73,6 +73,18 @@ table! {
         &[], Member("http2", "reads");
     pub(crate) http2_writes: u64, Counter, "weir_http2_writes_total",
         "Writes to clients by HTTP/2.", &[], Member("http2", "writes");
+    pub(crate) upstream_http2_connections: u64, Counter, "weir_upstream_http2_connections_total",
+        "Connections to servers that speak HTTP/2.", &[], Member("upstream_http2", "connections");
+    pub(crate) upstream_http2_requests: u64, Counter, "weir_upstream_http2_requests_total",
+        "Requests to servers by HTTP/2.", &[], Member("upstream_http2", "requests");
+    pub(crate) upstream_http2_reads: u64, Counter, "weir_upstream_http2_reads_total",
+        "Reads that brought responses by HTTP/2: more requests than reads share the cost of one.",
+        &[], Member("upstream_http2", "reads");
+    pub(crate) upstream_http2_writes: u64, Counter, "weir_upstream_http2_writes_total",
+        "Writes to servers by HTTP/2.", &[], Member("upstream_http2", "writes");
+    pub(crate) unprocessed_retries: u64, Counter, "weir_retries_unprocessed_total",
+        "Requests that were sent again because their server did not process them.",
+        &[], Member("upstream_http2", "retries");
     pub(crate) http2_window_waits: u64, Counter, "weir_http2_window_waits_total",
         "Parts of responses that had to wait for the client's flow-control window.",
         &[], Member("http2", "window_waits");

@@ -28,6 +28,7 @@ impl<N: Net> Flow<'_, N> {
     /// As [`Self::touch_client`], for the server's connection.
     #[inline]
     pub(crate) fn touch_upstream(&mut self) {
-        self.upstream.touch(self.upstream_id, &mut self.core.touched.upstreams);
+        let stream = self.exchange.upstream_stream();
+        self.upstream.touch_leg(self.upstream_id, stream, &mut self.core.touched.upstreams);
     }
 }

@@ -1,7 +1,8 @@
 //! Responses, from the server to the client.
 
 use super::Flow;
-use crate::exchange::{Body, Event, Head, HeadStep, Outcome, ResponseHalf};
+use super::send::{ToStream, pass_to_stream};
+use crate::exchange::{Body, Event, Head, HeadStep, Outcome, Passed, ResponseHalf};
 use crate::heads::rewrite::{self, Connection, Cookie, ResponseEdits};
 use crate::heads::writer::FieldBlock;
 use crate::keys::{ClientId, OfService, ServiceId, Store};
@@ -13,8 +14,8 @@ use crate::worker::Core;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::Duration;
-use weir_http1::{BodyError, Framing, Mended, Parse, ResponseError, ResponseHead, Rules};
-use weir_http2::{ErrorCode, Part};
+use weir_http1::{Framing, Mended, Parse, ResponseError, ResponseHead, Rules};
+use weir_http2::{ErrorCode, Part, StreamNo};
 use weir_reactor::Net;
 use weir_transport::{End, Fault};
 
@@ -43,10 +44,21 @@ pub(crate) struct Completed {
     pub client: ClientId,
     pub client_persists: bool,
     pub upstream_persists: bool,
+    /// The stream on the server's connection.
+    pub upstream_stream: Option<StreamNo>,
     pub service: ServiceId,
     pub status: u16,
     /// Bytes that followed the response.
     pub stray: usize,
+}
+
+/// The form in which a response arrives.
+#[derive(Clone, Copy, Debug)]
+enum Source<'a> {
+    /// Text. `rest`: the input behind the head.
+    Text { rest: &'a [u8] },
+    /// Frames. `end`: no body follows.
+    Stream { end: bool },
 }
 
 impl<N: Net> Flow<'_, N> {
@@ -54,36 +66,66 @@ impl<N: Net> Flow<'_, N> {
     pub(crate) fn take_response(&mut self, inbox: &mut [u8], mut at: usize, end: Option<End>) -> Next {
         self.response_begins(inbox.len() > at);
         loop {
-            let Self { exchange, client, core, .. } = self;
-            match &mut exchange.response {
+            match &mut self.exchange.response {
                 ResponseHalf::Awaiting if at == inbox.len() => break,
                 ResponseHalf::Awaiting => match self.take_head(inbox, at) {
                     ControlFlow::Continue(Some(after)) => at = after,
                     ControlFlow::Continue(None) => break,
                     ControlFlow::Break(next) => return next,
                 },
-                ResponseHalf::Forwarding { .. } if exchange.stream.is_some() => {
-                    match self.pass_to_stream(&inbox[at..]) {
-                        Ok(consumed) => at += consumed,
-                        Err(error) => return Next::End(Reason::BadResponseBody(error)),
+                ResponseHalf::Forwarding { .. } => match self.pass_response_body(inbox, at) {
+                    Ok(consumed) => {
+                        at += consumed;
+                        break;
                     }
-                    break;
-                }
-                ResponseHalf::Forwarding { body, .. } => {
-                    match body.pass(inbox, at, &mut client.transport, &mut core.wire, |_| ()) {
-                        Ok(passed) => {
-                            at += passed.consumed;
-                            if let Some(fault) = passed.receiver_lost {
-                                return Next::LoseClient(fault);
-                            }
-                        }
-                        Err(error) => return Next::End(Reason::BadResponseBody(error)),
-                    }
-                    break;
-                }
+                    Err(next) => return next,
+                },
             }
         }
-        self.response_taken(&inbox[at..], end)
+        self.response_taken(&inbox[at..], end, b"")
+    }
+
+    /// Forwards the part of the body in `inbox[at..]`; returns its length.
+    #[inline]
+    fn pass_response_body(&mut self, inbox: &mut [u8], at: usize) -> Result<usize, Next> {
+        let Self { exchange, client, core, .. } = self;
+        let ResponseHalf::Forwarding { body, .. } = &mut exchange.response else { return Ok(0) };
+        let passed = match (exchange.stream, &mut client.h2) {
+            (Some(no), Some(h2)) => {
+                exchange.moved = true;
+                let to = ToStream { no, h2, transport: &mut client.transport };
+                pass_to_stream(body, &inbox[at..], to, &mut core.wire, |_| ())
+            }
+            _ => body.pass(inbox, at, &mut client.transport, &mut core.wire, |_| ()),
+        };
+        match passed {
+            Ok(Passed { receiver_lost: Some(fault), .. }) => Err(Next::LoseClient(fault)),
+            Ok(Passed { consumed, receiver_lost: None }) => Ok(consumed),
+            Err(error) => Err(Next::End(Reason::BadResponseBody(error))),
+        }
+    }
+
+    /// Forwards the head of a response on a server's stream, whose lines are `bytes` and which was decoded last. `end`:
+    /// no body follows.
+    pub(crate) fn take_stream_head(&mut self, bytes: &[u8], end: bool) -> Next {
+        self.response_begins(true);
+        match self.pass_head(bytes, 0, 0, Source::Stream { end }) {
+            ControlFlow::Continue(()) => self.response_taken(b"", None, b""),
+            ControlFlow::Break(next) => next,
+        }
+    }
+
+    /// Forwards DATA of a server's stream, at the end of `input` from `at` on. `end`: the response is complete.
+    pub(crate) fn take_stream_data(&mut self, input: &mut [u8], at: usize, end: bool) -> Next {
+        match self.pass_response_body(input, at) {
+            Ok(_) => self.response_taken(b"", end.then_some(End::Clean), b""),
+            Err(next) => next,
+        }
+    }
+
+    /// Ends the response on a server's stream with these lines of trailers.
+    pub(crate) fn take_stream_trailers(&mut self, trailers: &[u8]) -> Next {
+        self.response_taken(b"", Some(End::Clean), trailers)
     }
 
     /// Notes the first bytes of a response. They rule out another attempt, unless another server may replace the
@@ -104,7 +146,7 @@ impl<N: Net> Flow<'_, N> {
         match self.core.response.parse(&inbox[at..], &self.exchange.limits) {
             Ok(Parse::Complete(length)) => {
                 let after = at + length;
-                self.pass_head(&inbox[at..after], inbox, at, after)?;
+                self.pass_head(&inbox[at..after], at, after, Source::Text { rest: &inbox[after..] })?;
                 ControlFlow::Continue(Some(after))
             }
             Ok(Parse::Partial) => ControlFlow::Continue(None),
@@ -126,7 +168,7 @@ impl<N: Net> Flow<'_, N> {
         match core.response.mend(&inbox[at..], &exchange.limits, rules, error, &mut head) {
             Ok(Some(Mended { length, broken })) => {
                 let after = at + length;
-                let passed = self.pass_head(&head, inbox, at, after);
+                let passed = self.pass_head(&head, at, after, Source::Text { rest: &inbox[after..] });
                 if !matches!(passed, ControlFlow::Break(Next::AskAnother { .. })) {
                     note_recovered(self.core, self.services, self.exchange.service, broken);
                 }
@@ -141,27 +183,38 @@ impl<N: Net> Flow<'_, N> {
         }
     }
 
-    /// Forwards the head that was parsed last, from `buf`; the server sent it as `inbox[at..after]`.
-    fn pass_head(&mut self, buf: &[u8], inbox: &[u8], at: usize, after: usize) -> ControlFlow<Next> {
+    /// Forwards the head that was parsed last, from `buf`; the server sent it in the input from `at` to `after`.
+    fn pass_head(&mut self, buf: &[u8], at: usize, after: usize, source: Source<'_>) -> ControlFlow<Next> {
         let Self { exchange, client, upstream, services, core, .. } = self;
         let head = &core.response;
         let status = head.status;
         if status >= 400 && exchange.is_to_ask_another(status) {
             return ControlFlow::Break(Next::AskAnother { at, status });
         }
+        let framing = head.framing(exchange.method);
+        let (framing, received) = match source {
+            Source::Text { .. } => (framing, framing),
+            Source::Stream { end: true } if framing == Framing::UntilClose => {
+                (Framing::Length(0), Framing::None)
+            }
+            Source::Stream { end: true } => (framing, Framing::None),
+            Source::Stream { end: false } => (framing, Framing::UntilClose),
+        };
         let facts = Head {
             length: buf.len(),
             status,
-            framing: head.framing(exchange.method),
+            framing,
+            received,
             persistent: head.persistent,
             authenticates_connection: head.authenticates_connection,
             announces_absent_body: head.announces_absent_body(exchange.method),
         };
         if facts.framing == Framing::Chunked
             && status >= 200
+            && let Source::Text { rest } = source
             // If the part of the body received with the head is invalid, the client gets the gateway's error response
             // instead of half of the server's response.
-            && let Err(error) = Body::new(Framing::Chunked, true, &exchange.limits).discard(&inbox[after..])
+            && let Err(error) = Body::new(Framing::Chunked, true, &exchange.limits).discard(rest)
         {
             return ControlFlow::Break(Next::End(Reason::BadResponseBody(error)));
         }
@@ -183,7 +236,7 @@ impl<N: Net> Flow<'_, N> {
                 rewrite::switching(buf, head, via, edits, client.transport.stage(&mut core.wire));
                 return ControlFlow::Break(Next::Switch { at: after });
             }
-            HeadStep::Final { framing } => {
+            HeadStep::Final { framing, trailers } => {
                 let connection = Connection::of(exchange.persistent, exchange.version);
                 if let Some(seconds) = head.idle_timeout {
                     upstream.life.keep_alive_hint = Some(Duration::from_secs(seconds.into()));
@@ -199,9 +252,6 @@ impl<N: Net> Flow<'_, N> {
                     }),
                     false => None,
                 };
-                let has_trailers = framing == Framing::Chunked
-                    || (exchange.stream.is_some() && facts.framing == Framing::Chunked);
-                let trailers = exchange.accepts_trailers && has_trailers;
                 let date = core.date.line(core.net.now());
                 let changes = ResponseEdits { framing, trailers, connection, edits, cookie, date, via };
                 match (exchange.stream, &mut client.h2) {
@@ -221,32 +271,8 @@ impl<N: Net> Flow<'_, N> {
         ControlFlow::Continue(())
     }
 
-    /// Forwards a part of the body to the client's stream; returns its length. Errors: invalid framing.
-    #[inline(never)]
-    fn pass_to_stream(&mut self, input: &[u8]) -> Result<usize, BodyError> {
-        let Self { exchange, client, core, .. } = self;
-        let (ResponseHalf::Forwarding { body, .. }, Some(no), Some(h2)) =
-            (&mut exchange.response, exchange.stream, &mut client.h2)
-        else {
-            return Ok(0);
-        };
-        let transport = &mut client.transport;
-        let consumed = body.decode(input, |data, end| {
-            if end || !data.is_empty() {
-                h2.push(no, data, end, transport, &mut core.wire);
-            }
-        })?;
-        if body.is_complete() && !body.trailers().is_empty() {
-            let mut trailers = Vec::new();
-            body.write_trailers(body.trailers(), &mut trailers);
-            h2.finish(no, trailers, transport, &mut core.wire);
-        }
-        exchange.moved = true;
-        Ok(consumed)
-    }
-
-    /// Decides the next action after input, of which `rest` is left.
-    fn response_taken(&mut self, rest: &[u8], end: Option<End>) -> Next {
+    /// Decides the next action after input, of which `rest` is left. `trailers`: lines that a stream ended with.
+    fn response_taken(&mut self, rest: &[u8], end: Option<End>, trailers: &[u8]) -> Next {
         let Self { exchange, client, upstream, core, .. } = self;
         let mut is_complete = exchange.response.is_complete();
         if let (ResponseHalf::Forwarding { body, .. }, Some(End::Clean), false) =
@@ -255,8 +281,12 @@ impl<N: Net> Flow<'_, N> {
             is_complete = body.end().is_ok();
             match (exchange.stream, &mut client.h2) {
                 _ if !is_complete => {}
-                (Some(no), Some(h2)) => h2.finish(no, Vec::new(), &mut client.transport, &mut core.wire),
-                _ => body.write_last(b"", client.transport.stage(&mut core.wire)),
+                (Some(no), Some(h2)) => {
+                    let mut lines = Vec::new();
+                    body.write_trailers(trailers, &mut lines);
+                    h2.finish(no, lines, &mut client.transport, &mut core.wire);
+                }
+                _ => body.write_last(trailers, client.transport.stage(&mut core.wire)),
             }
         }
         if is_complete {
@@ -267,6 +297,7 @@ impl<N: Net> Flow<'_, N> {
         if end.is_some() {
             return Next::On(Event::UpstreamEnded { partial: !rest.is_empty() });
         }
+        exchange.server_moved = true;
         upstream.moved |= !exchange.response.is_awaiting();
         if !rest.is_empty() {
             upstream.part = core.note_part(rest);
@@ -294,6 +325,7 @@ impl<N: Net> Flow<'_, N> {
                 client: exchange.client,
                 client_persists: true,
                 upstream_persists: exchange.outcome().upstream_persists && stray == 0,
+                upstream_stream: exchange.upstream_stream(),
                 service: exchange.service,
                 status: exchange.status,
                 stray,
@@ -316,6 +348,7 @@ impl<N: Net> Flow<'_, N> {
             client: exchange.client,
             client_persists,
             upstream_persists: upstream_persists && stray == 0,
+            upstream_stream: exchange.upstream_stream(),
             service: exchange.service,
             status: exchange.status,
             stray,

@@ -2,15 +2,19 @@
 
 use super::{Flow, values};
 use crate::downstream::Client;
-use crate::exchange::{Exchange, HeldHead, RequestHalf};
+use crate::exchange::{Body, Exchange, HeldHead, Passed, RequestHalf, SentBody};
+use crate::h2::H2;
 use crate::heads::rewrite::{self, RequestEdits};
+use crate::heads::writer::FieldBlock;
 use crate::reason::Reason;
 use crate::upstream::{Server, Upstream};
 use crate::worker::Core;
 use std::rc::Rc;
 use weir_http::Span;
-use weir_http1::{Framing, RequestHead};
-use weir_reactor::Net;
+use weir_http1::{BodyError, Framing, RequestHead};
+use weir_http2::{Part, Scheme, StreamNo};
+use weir_reactor::{Net, Socket};
+use weir_transport::{Transport, Wire};
 
 /// Stages the head of a request, and the part of its body that was sent before, for a server's connection.
 pub(crate) fn send_request<N: Net>(
@@ -39,7 +43,7 @@ pub(crate) fn send_request<N: Net>(
         forwarded: &client.forwarded,
         proxy: client.proxy(),
         forms: plan.snapshot.forms,
-        upgrade: upgrade(head, buf),
+        upgrade: if upstream.h2.is_none() { upgrade(head, buf) } else { None },
         path: found.path.as_ref(),
         was_buffered: exchange.was_held,
         announces_trailers: found.request_trailers.is_some() && head.framing == Framing::Chunked,
@@ -47,15 +51,48 @@ pub(crate) fn send_request<N: Net>(
         underscores: client.frontend.underscores,
         edits: &found.request,
         values: &values,
+        scheme: if server.tls.is_some() { Scheme::Https } else { Scheme::Http },
         is_http2: exchange.stream.is_some(),
     };
-    let out = upstream.transport.stage(&mut core.wire);
-    let underscored = rewrite::request(buf, head, &changes, out);
+    let underscored = match (exchange.upstream_stream(), &mut upstream.h2) {
+        (Some(no), Some(h2)) => {
+            let end = head.framing.is_empty();
+            let mut underscored = 0;
+            let write =
+                |block: &mut FieldBlock<'_, '_>| underscored = rewrite::request(buf, head, &changes, block);
+            let transport = &mut upstream.transport;
+            h2.head(no, Part::Head { end }, write, &mut core.lines, transport.stage(&mut core.wire));
+            if let Some(body) = &exchange.sent_body {
+                send_again(body, no, h2, transport, &mut core.wire);
+            }
+            underscored
+        }
+        _ => {
+            let out = upstream.transport.stage(&mut core.wire);
+            let underscored = rewrite::request(buf, head, &changes, out);
+            if let Some(body) = &exchange.sent_body {
+                body.write(head.framing, out);
+            }
+            underscored
+        }
+    };
     if exchange.retries == 0 {
         core.counters.underscored += underscored;
     }
-    if let Some(body) = &exchange.sent_body {
-        body.write(head.framing, out);
+}
+
+/// Sends the part of a body that an earlier attempt has sent, on a stream.
+#[cold]
+fn send_again<S: Socket>(
+    body: &SentBody,
+    no: StreamNo,
+    h2: &mut H2,
+    transport: &mut Transport<S>,
+    wire: &mut Wire,
+) {
+    h2.push(no, &body.bytes, body.trailers.as_ref().is_some_and(Vec::is_empty), transport, wire);
+    if let Some(trailers) = body.trailers.as_ref().filter(|trailers| !trailers.is_empty()) {
+        h2.finish(no, trailers.clone(), transport, wire);
     }
 }
 
@@ -74,6 +111,7 @@ impl<N: Net> Flow<'_, N> {
     pub(crate) fn take_body(mut self, input: &mut [u8], at: usize) -> Result<Taken, (Reason, usize)> {
         let Self { exchange, upstream, core, .. } = &mut self;
         let (mut is_direct, mut is_lost) = (false, false);
+        let stream = exchange.upstream_stream();
         let Exchange { request, head, sent_body, copy, .. } = &mut **exchange;
         let taken = match request {
             RequestHalf::Done { .. } => return Ok(Taken { bytes: 0, is_complete: false }),
@@ -86,7 +124,13 @@ impl<N: Net> Flow<'_, N> {
                         sent_body.get_or_insert_default().push(data, head.request.framing);
                     }
                 };
-                let passed = body.pass(input, at, &mut upstream.transport, &mut core.wire, tap);
+                let passed = match (stream, &mut upstream.h2) {
+                    (Some(no), Some(h2)) => {
+                        let to = ToStream { no, h2, transport: &mut upstream.transport };
+                        pass_to_stream(body, &input[at..], to, &mut core.wire, tap)
+                    }
+                    _ => body.pass(input, at, &mut upstream.transport, &mut core.wire, tap),
+                };
                 if let Some(sent) = sent_body.as_mut().filter(|_| body.is_complete()) {
                     body.write_trailers(body.trailers(), sent.trailers.get_or_insert_default());
                 }
@@ -124,12 +168,20 @@ impl<N: Net> Flow<'_, N> {
     /// request's copy is due. Errors: the body is incomplete.
     pub(crate) fn end_body(mut self, trailers: &[u8]) -> Result<bool, Reason> {
         let Self { exchange, upstream, core, .. } = &mut self;
+        let stream = exchange.upstream_stream();
         let Exchange { request, head, sent_body, .. } = &mut **exchange;
         match request {
             RequestHalf::Done { .. } => return Ok(false),
             RequestHalf::Forwarding(body) => {
                 body.end().map_err(Reason::BadRequestBody)?;
-                body.write_last(trailers, upstream.transport.stage(&mut core.wire));
+                match (stream, &mut upstream.h2) {
+                    (Some(no), Some(h2)) => {
+                        let mut lines = Vec::new();
+                        body.write_trailers(trailers, &mut lines);
+                        h2.finish(no, lines, &mut upstream.transport, &mut core.wire);
+                    }
+                    _ => body.write_last(trailers, upstream.transport.stage(&mut core.wire)),
+                }
                 if head.is_some() {
                     let sent = sent_body.get_or_insert_default();
                     body.write_trailers(trailers, sent.trailers.get_or_insert_default());
@@ -138,6 +190,7 @@ impl<N: Net> Flow<'_, N> {
             RequestHalf::Discarding(body) => body.end().map_err(Reason::BadRequestBody)?,
         }
         exchange.moved = true;
+        exchange.server_moved = true;
         Ok(self.body_moved())
     }
 
@@ -161,10 +214,44 @@ impl<N: Net> Flow<'_, N> {
     pub(crate) fn opened(self) {
         let Self { exchange, core, .. } = self;
         let is_too_long = exchange.sent_body.as_ref().is_some_and(|sent| sent.is_too_long());
-        if !exchange.is_repeatable || exchange.policy().retry.on.is_empty() || is_too_long {
+        // A server of HTTP/2 may refuse any request unprocessed.
+        let may_be_sent_again = exchange.upstream_stream().is_some()
+            || (exchange.is_repeatable && !exchange.policy().retry.on.is_empty());
+        if !may_be_sent_again || is_too_long {
             core.forget_request(exchange);
         }
     }
+}
+
+/// The stream that takes a body.
+pub(super) struct ToStream<'a, S> {
+    pub no: StreamNo,
+    pub h2: &'a mut H2,
+    pub transport: &'a mut Transport<S>,
+}
+
+/// As [`Body::pass`], to a stream.
+#[inline(never)]
+pub(super) fn pass_to_stream<S: Socket>(
+    body: &mut Body,
+    input: &[u8],
+    to: ToStream<'_, S>,
+    wire: &mut Wire,
+    mut tap: impl FnMut(&[u8]),
+) -> Result<Passed, BodyError> {
+    let ToStream { no, h2, transport } = to;
+    let consumed = body.decode(input, |data, end| {
+        tap(data);
+        if end || !data.is_empty() {
+            h2.push(no, data, end, transport, wire);
+        }
+    })?;
+    if body.is_complete() && !body.trailers().is_empty() {
+        let mut trailers = Vec::new();
+        body.write_trailers(body.trailers(), &mut trailers);
+        h2.finish(no, trailers, transport, wire);
+    }
+    Ok(Passed { consumed, receiver_lost: None })
 }
 
 /// The protocols that the client may switch to. `None` for a request with a body: the client sends it without waiting

@@ -50,7 +50,25 @@ impl Edits {
 
     /// Appends the fields to add.
     pub(crate) fn write(&self, values: &Values<'_>, out: &mut Vec<u8>) {
-        for (name, value) in &self.add {
+        self.write_if(|_| true, values, out);
+    }
+
+    /// As [`Self::write`], without `Host`, which is no field in HTTP/2.
+    pub(crate) fn write_without_host(&self, values: &Values<'_>, out: &mut Vec<u8>) {
+        self.write_if(|name| !name.eq_ignore_ascii_case(b"host"), values, out);
+    }
+
+    /// The host that the changes set, if they do.
+    pub(crate) fn host(&self, values: &Values<'_>) -> Option<Vec<u8>> {
+        let (_, value) = self.add.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"host"))?;
+        let mut host = Vec::new();
+        value.write(values, &mut host);
+        Some(host)
+    }
+
+    #[inline]
+    fn write_if(&self, keeps: impl Fn(&[u8]) -> bool, values: &Values<'_>, out: &mut Vec<u8>) {
+        for (name, value) in self.add.iter().filter(|(name, _)| keeps(name)) {
             out.extend_from_slice(name);
             out.extend_from_slice(b": ");
             value.write(values, out);

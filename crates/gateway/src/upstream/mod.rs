@@ -18,11 +18,13 @@ pub(crate) use server::{Counted, Server};
 pub(crate) use service::Service;
 pub(crate) use wait::Wait;
 
+use crate::h2::H2;
 use crate::keys::{ExchangeId, MirrorId, ServerId, TunnelId, UpstreamId};
 use crate::limits::Descriptor;
 use retry_budget::Budget;
 use weir_http1::Part;
-use weir_reactor::Timer;
+use weir_http2::StreamNo;
+use weir_reactor::{Socket, Timer};
 use weir_transport::Transport;
 
 /// One connection to a server.
@@ -30,6 +32,10 @@ use weir_transport::Transport;
 pub(crate) struct Upstream<S> {
     pub transport: Transport<S>,
     pub used_for: Use,
+    /// The streams, in [`Use::Streams`].
+    pub h2: Option<Box<H2>>,
+    /// Whether new requests may open streams.
+    pub intake: Intake,
     /// A partial response head.
     pub held: Vec<u8>,
     /// The parse state of `held`.
@@ -58,11 +64,23 @@ pub(crate) enum Use {
     /// None yet: the connection is in the pool, or just dialled.
     Idle,
     Exchange(ExchangeId),
+    /// HTTP/2: requests are streams.
+    Streams,
     Tunnel(TunnelId),
     /// A mirrored request.
     Mirror(MirrorId),
     /// None left: the gateway sends the pending bytes, then closes the connection.
     Closing,
+}
+
+/// Whether a connection with streams takes further requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Intake {
+    Open,
+    /// A request has timed out, and the server has not responded to a PING since.
+    Doubtful,
+    /// The connection closes after its last response.
+    Closed,
 }
 
 impl<S> Upstream<S> {
@@ -74,11 +92,36 @@ impl<S> Upstream<S> {
         }
     }
 
+    /// Whether it serves no request.
+    pub(crate) fn is_idle(&self) -> bool {
+        match self.used_for {
+            Use::Idle => true,
+            Use::Streams => self.h2.as_ref().is_none_or(|h2| h2.is_idle()),
+            Use::Exchange(_) | Use::Tunnel(_) | Use::Mirror(_) | Use::Closing => false,
+        }
+    }
+
+    /// As [`Self::touch`], and marks the stream, if there is one.
+    #[inline]
+    pub(crate) fn touch_leg(
+        &mut self,
+        id: UpstreamId,
+        stream: Option<StreamNo>,
+        touched: &mut Vec<UpstreamId>,
+    ) {
+        if let (Some(no), Some(h2)) = (stream, &mut self.h2) {
+            h2.touch(no);
+        }
+        self.touch(id, touched);
+    }
+
     /// A connection without a purpose yet.
     pub(crate) fn new(transport: Transport<S>, server: ServerId, life: Life) -> Self {
         Self {
             transport,
             used_for: Use::Idle,
+            h2: None,
+            intake: Intake::Open,
             held: Vec::new(),
             part: Part::default(),
             may_have_more: false,
@@ -92,5 +135,22 @@ impl<S> Upstream<S> {
             moved: false,
             touched: false,
         }
+    }
+}
+
+impl<S: Socket> Upstream<S> {
+    /// Bytes of a request that wait for the server: those of its stream, or of the connection.
+    #[inline]
+    pub(crate) fn pending(&self, stream: Option<StreamNo>) -> usize {
+        match stream {
+            None => self.transport.pending(),
+            Some(no) => self.pending_of(no),
+        }
+    }
+
+    #[inline(never)]
+    fn pending_of(&self, no: StreamNo) -> usize {
+        let stream = self.h2.as_ref().and_then(|h2| h2.get(no));
+        stream.map_or(0, |stream| stream.pending() + self.transport.pending())
     }
 }

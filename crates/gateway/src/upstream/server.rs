@@ -3,6 +3,7 @@
 use super::Pool;
 use crate::config::document::Eject;
 use crate::config::{self, Override};
+use crate::keys::UpstreamId;
 use crate::limits::Slots;
 use crate::observe::State;
 use std::sync::Arc;
@@ -18,7 +19,11 @@ pub(crate) struct Server {
     pub tls: Option<(Connector, PeerName)>,
     /// Its idle connections.
     pub pool: Pool,
-    /// Connections that are not idle.
+    /// Its connections with streams.
+    pub multiplexed: Vec<UpstreamId>,
+    /// One of them takes another stream. Kept only if the server has a connection limit.
+    pub has_free_stream: bool,
+    /// Requests in flight, and tunnels.
     pub in_flight: usize,
     /// Responses by the first digit of their status; index 0 counts those without a status.
     pub responses: [u64; 6],
@@ -99,6 +104,8 @@ impl Server {
             slots,
             tls,
             pool: Pool::default(),
+            multiplexed: Vec::new(),
+            has_free_stream: false,
             in_flight: 0,
             responses: [0; 6],
             turn: 0,
@@ -179,7 +186,8 @@ impl Server {
     /// Whether another request can have a connection, idle or new.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        self.slots.as_ref().is_none_or(|slots| self.pool.len() > 0 || slots.has_room())
+        let has_room = |slots: &Arc<Slots>| self.pool.len() > 0 || self.has_free_stream || slots.has_room();
+        self.slots.as_ref().is_none_or(has_room)
     }
 
     /// Whether the server is open and not ejected.

@@ -1,6 +1,6 @@
 //! The timeouts of a server connection, which follow from its state.
 
-use super::{Upstream, Use};
+use super::{Intake, Upstream, Use};
 use crate::config::document::Timeouts;
 use crate::exchange::{Exchange, ResponseHalf};
 use crate::reason::Reason;
@@ -22,6 +22,8 @@ pub(crate) enum Wait {
     Mirror,
     /// The next request, while the connection is idle.
     Pooled,
+    /// The response to a PING, on a connection with streams whose server has not responded to a request.
+    Pong,
 }
 
 impl Wait {
@@ -31,6 +33,7 @@ impl Wait {
             Self::Connect => timeouts.connect,
             Self::Handshake => timeouts.upstream_handshake,
             Self::Response | Self::Mirror => timeouts.response,
+            Self::Pong => timeouts.connect,
             Self::Body => timeouts.stall,
             Self::Pooled => timeouts.pooled,
         }
@@ -40,7 +43,7 @@ impl Wait {
     pub(crate) fn is_refreshed_by_progress(self) -> bool {
         match self {
             Self::Response | Self::Body => true,
-            Self::Connect | Self::Handshake | Self::Mirror | Self::Pooled => false,
+            Self::Connect | Self::Handshake | Self::Mirror | Self::Pooled | Self::Pong => false,
         }
     }
 
@@ -51,6 +54,7 @@ impl Wait {
             Self::Handshake => Some(Reason::UpstreamHandshakeTimeout),
             Self::Response => Some(Reason::UpstreamTimeout),
             Self::Body => Some(Reason::UpstreamStalled),
+            Self::Pong => Some(Reason::UpstreamTimeout),
             Self::Mirror | Self::Pooled => None,
         }
     }
@@ -74,13 +78,24 @@ impl<S: Socket> Upstream<S> {
             _ if self.transport.is_connecting() => Some(Wait::Connect),
             _ if !self.transport.is_open() => Some(Wait::Handshake),
             (Use::Mirror(_), _) => Some(Wait::Mirror),
+            (Use::Streams, None) => self.wait_for_streams(),
             (Use::Tunnel(_), _) | (Use::Exchange(_), None) => None,
-            (Use::Exchange(_), Some(_)) if blocked => None,
-            (Use::Exchange(_), Some(exchange)) => match exchange.response {
+            (Use::Exchange(_) | Use::Streams, Some(_)) if blocked => None,
+            (Use::Exchange(_) | Use::Streams, Some(exchange)) => match exchange.response {
                 ResponseHalf::Awaiting if exchange.request.is_done() => Some(Wait::Response),
                 ResponseHalf::Awaiting => None,
                 ResponseHalf::Forwarding { .. } => Some(Wait::Body),
             },
+        }
+    }
+
+    /// As [`Self::wait`], for a connection with streams: its exchanges have timers of their own.
+    fn wait_for_streams(&self) -> Option<Wait> {
+        match self.intake {
+            Intake::Doubtful => Some(Wait::Pong),
+            Intake::Open | Intake::Closed => {
+                self.h2.as_ref().is_none_or(|h2| h2.is_idle()).then_some(Wait::Pooled)
+            }
         }
     }
 }

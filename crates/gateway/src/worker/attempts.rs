@@ -16,8 +16,12 @@ use weir_reactor::Net;
 use weir_transport::{Fault, Transport};
 
 impl<N: Net> Worker<N> {
-    /// A connection for a request: a pooled one without pending input, or a new one.
+    /// A connection for a request: a pooled one without pending input, or a new one; to a server of HTTP/2, one that takes
+    /// another stream.
     pub(super) fn attempt(&mut self, server: ServerId, client: ClientId) -> Result<Attempt, Unavailable> {
+        if self.servers.get(server).is_some_and(|server| server.config.http2) {
+            return self.attempt_on_stream(server, client);
+        }
         while let Some(Pooled { id: upstream, is_settled }) = self.take_idle(server) {
             // The poller reported all events of this turn, and those of server connections are handled before requests:
             // a connection that is still in the pool is quiet.
@@ -25,11 +29,35 @@ impl<N: Net> Worker<N> {
             if is_known
                 || self.upstreams.get_mut(upstream).is_some_and(|upstream| is_quiet(upstream, &mut self.core))
             {
-                return Ok(Attempt { upstream, reused: true });
+                return Ok(Attempt { upstream, stream: None, reused: true });
             }
             self.drop_upstream(upstream);
         }
-        Ok(Attempt { upstream: self.dial(server, client)?, reused: false })
+        self.fresh_attempt(server, client)
+    }
+
+    /// A connection for a further attempt: a new one, except to a server of HTTP/2.
+    pub(super) fn further_attempt(
+        &mut self,
+        server: ServerId,
+        client: ClientId,
+    ) -> Result<Attempt, Unavailable> {
+        match self.servers.get(server).is_some_and(|server| server.config.http2) {
+            true => self.attempt_on_stream(server, client),
+            false => self.fresh_attempt(server, client),
+        }
+    }
+
+    fn fresh_attempt(&mut self, server: ServerId, client: ClientId) -> Result<Attempt, Unavailable> {
+        Ok(Attempt { upstream: self.dial(server, client)?, stream: None, reused: false })
+    }
+
+    /// Ends the use of a connection by an exchange whose attempt has failed: closes the connection, or its stream.
+    pub(super) fn abandon(&mut self, attempt: Attempt) {
+        match attempt.stream {
+            Some(no) => self.abort_stream(attempt.upstream, no),
+            None => self.drop_upstream(attempt.upstream),
+        }
     }
 
     /// Takes an idle connection out of a server's pool.
@@ -181,6 +209,19 @@ impl<N: Net> Worker<N> {
         self.put_into_pool(id);
     }
 
+    /// Counts the response on a connection: as a success of its server, or as a failure.
+    pub(super) fn note_response(&mut self, id: UpstreamId, service: ServiceId, status: u16) {
+        if status >= 400 && self.has_failed(id, service, status) {
+            return;
+        }
+        let server = self.upstreams.get(id).map(|upstream| upstream.server);
+        // A reload may have removed the server.
+        if let Some(server) = server.and_then(|server| self.servers.get_mut(server)) {
+            server.succeeded();
+            server.count(status);
+        }
+    }
+
     /// Puts an idle connection into its server's pool.
     pub(super) fn put_into_pool(&mut self, id: UpstreamId) {
         let Some(upstream) = self.upstreams.present_mut(id) else { return };
@@ -228,7 +269,10 @@ impl<N: Net> Worker<N> {
 
     /// Closes a connection that is not in the pool. Its descriptor and its slot become available to other workers.
     pub(super) fn drop_upstream(&mut self, id: UpstreamId) {
-        self.assign(id, Use::Idle);
+        match self.upstreams.get(id).map(|upstream| upstream.used_for) {
+            Some(Use::Streams) => self.forget_multiplexed(id),
+            _ => self.assign(id, Use::Idle),
+        }
         if let Some(mut upstream) = self.upstreams.remove(id) {
             self.core.counters.server_bytes(Bytes::of(&upstream.transport));
             upstream.timer.cancel(self.core.net.wheel());

@@ -7,13 +7,13 @@ use crate::config::Snapshot;
 use crate::downstream::{Frontend, Phase};
 use crate::drain::Why;
 use crate::health::Health;
-use crate::keys::{ExchangeId, OfServer, OfService, ServerId, ServiceId, Store};
+use crate::keys::{ExchangeId, OfServer, OfService, ServerId, ServiceId, Store, UpstreamId};
 use crate::limits::{Open, SharedLimits};
 use crate::observe::access::Access;
 use crate::observe::{Bytes, Context, Counters, Process, Report, ServerReport};
 use crate::plan::Plan;
 use crate::reason::Reason;
-use crate::upstream::{Server, Service, Slots, Use};
+use crate::upstream::{Server, Service, Slots, Upstream, Use};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -115,7 +115,7 @@ impl<N: Net> Worker<N> {
     fn upstreams_have_all(&self) -> bool {
         let ids = self.upstreams.ids().into_iter();
         let mut upstreams = ids.filter_map(|id| self.upstreams.get(id));
-        upstreams.all(|upstream| matches!(upstream.used_for, Use::Idle | Use::Mirror(_)))
+        upstreams.all(|upstream| upstream.is_idle() || matches!(upstream.used_for, Use::Mirror(_)))
     }
 
     /// Applies a server's health. Closes the idle connections to a server that is down.
@@ -139,10 +139,14 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Closes the idle connections to a server.
+    /// Closes the idle connections to a server; the others close after their exchanges.
     pub(super) fn close_idle(&mut self, id: ServerId) {
         while let Some(idle) = self.take_idle(id) {
             self.drop_upstream(idle.id);
+        }
+        let multiplexed = self.servers.get(id).map(|server| server.multiplexed.clone());
+        for id in multiplexed.unwrap_or_default() {
+            self.retire_multiplexed(id);
         }
     }
 
@@ -152,11 +156,13 @@ impl<N: Net> Worker<N> {
         for service in self.core.plan.services.iter().filter_map(|id| self.services.get(*id)) {
             for id in &service.servers {
                 let Some(server) = self.servers.get_mut(*id) else { continue };
+                let is_idle = |id: &&UpstreamId| self.upstreams.get(**id).is_some_and(Upstream::is_idle);
+                let idle = server.pool.len() + server.multiplexed.iter().filter(is_idle).count();
                 servers.push(ServerReport {
                     service: service.config.name.clone(),
                     server: server.config.label().into_owned(),
                     in_flight: server.in_flight,
-                    idle: server.pool.len(),
+                    idle,
                     responses: server.responses,
                     ejected: usize::from(!server.is_down() && server.is_ejected(now)),
                     down: server.is_down(),

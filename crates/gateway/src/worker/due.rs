@@ -21,7 +21,7 @@ impl<N: Net> Worker<N> {
         }
         let why = match why {
             Cause::Waited(why) => why,
-            Cause::Limit(_) => return self.slow_client_due(id),
+            Cause::Limit(_) | Cause::Server(_) => return self.slow_client_due(id),
         };
         // The client may have been lost while the gateway sent its output.
         let Some(client) = self.clients.get(id) else { return };
@@ -72,16 +72,33 @@ impl<N: Net> Worker<N> {
         if is_for_reading(why) {
             self.push_client(leg.client);
         }
-        if let Some(reason) = self.is_overdue(id, why) {
-            self.end_exchange(id, reason);
+        match (why, self.is_overdue(id, why)) {
+            (_, None) => {}
+            (Cause::Server(upstream::Wait::Connect | upstream::Wait::Handshake), Some(reason)) => {
+                self.on(id, Event::NotConnected(reason));
+            }
+            (Cause::Server(_), Some(reason)) => {
+                self.doubt_connection_of(id);
+                self.end_exchange(id, reason);
+            }
+            (Cause::Waited(_) | Cause::Limit(_), Some(reason)) => self.end_exchange(id, reason),
         }
         self.touch_leg(leg);
+    }
+
+    /// As [`Self::is_overdue`], for a wait for the server's stream.
+    fn is_server_overdue(&mut self, id: ExchangeId, why: upstream::Wait) -> Option<Reason> {
+        let wait = self.exchange_upstream_wait(id);
+        let exchange = self.exchanges.get(id)?;
+        let has_moved = exchange.server_moved && why.is_refreshed_by_progress();
+        if has_moved || wait != Some(why) { None } else { why.reason() }
     }
 
     /// The reason for ending an exchange whose deadline has passed; `None` if it has another deadline by now.
     fn is_overdue(&mut self, id: ExchangeId, why: Cause) -> Option<Reason> {
         let wait = match why {
             Cause::Waited(wait) => wait,
+            Cause::Server(wait) => return self.is_server_overdue(id, wait),
             Cause::Limit(_) => {
                 let (at, limit) = self.exchange_limit(id)?;
                 return (at <= self.core.net.now()).then(|| limit.reason());
@@ -95,7 +112,7 @@ impl<N: Net> Worker<N> {
         }
         let upstream = exchange.upstream().and_then(|upstream| self.upstreams.get(upstream));
         match upstream {
-            Some(upstream) if wait == Wait::Body && upstream.transport.pending() > 0 => {
+            Some(upstream) if wait == Wait::Body && upstream.pending(exchange.upstream_stream()) > 0 => {
                 Some(Reason::UpstreamTimeout)
             }
             _ => wait.reason(),
@@ -119,6 +136,7 @@ impl<N: Net> Worker<N> {
                 self.on(exchange, Event::NotConnected(reason));
             }
             (Use::Exchange(exchange), Some(reason)) => self.end_exchange(exchange, reason),
+            (Use::Streams, _) => self.streams_due(id, why),
             (Use::Tunnel(tunnel), Some(reason)) => self.end_tunnel(tunnel, reason),
             (Use::Mirror(mirror), _) => self.drop_mirror(mirror, Fate::Late),
             (Use::Idle, _) => {

@@ -29,6 +29,7 @@ impl<N: Net> Worker<N> {
         match exchange.on(event) {
             Step::Wait => {}
             Step::Retry => self.retry(id),
+            Step::SendElsewhere(reason) => self.send_elsewhere(id, reason),
             Step::FailOver(reason) => self.fail_over(id, reason),
             Step::End(reason) => self.end_exchange(id, reason),
         }
@@ -36,7 +37,8 @@ impl<N: Net> Worker<N> {
 
     /// Ends an exchange with a complete response. Each of its connections continues with its next exchange, or closes.
     pub(super) fn complete(&mut self, upstream: UpstreamId, id: ExchangeId, completed: Completed) {
-        let Completed { client, client_persists, upstream_persists, service, status, stray } = completed;
+        let Completed { client, client_persists, upstream_persists, upstream_stream, service, status, stray } =
+            completed;
         if stray > 0 {
             self.note_end_of_exchange(id, &Reason::UpstreamStray(stray));
         }
@@ -44,7 +46,10 @@ impl<N: Net> Worker<N> {
             self.log_exchange(id, status, None, 0);
         }
         self.exchanges.discard(id);
-        self.release(upstream, service, upstream_persists, status);
+        match upstream_stream {
+            None => self.release(upstream, service, upstream_persists, status),
+            Some(no) => self.release_stream(upstream, no, service, status),
+        }
         if !client_persists {
             self.close(client);
         }
@@ -310,13 +315,14 @@ impl<N: Net> Worker<N> {
         if matches!(exchange.stage, Stage::Queued) {
             self.stop_waiting(id, exchange.service);
         }
-        let Some(upstream) = exchange.upstream() else { return };
-        if (has_given_up || !exchange.request.is_done())
-            && let Some(upstream) = self.upstreams.get(upstream)
+        let Some(attempt) = exchange.attempt else { return };
+        if attempt.stream.is_none()
+            && (has_given_up || !exchange.request.is_done())
+            && let Some(upstream) = self.upstreams.get(attempt.upstream)
         {
             upstream.transport.reset();
         }
-        self.drop_upstream(upstream);
+        self.abandon(attempt);
     }
 }
 

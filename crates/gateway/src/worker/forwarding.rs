@@ -9,6 +9,7 @@ use crate::keys::ExchangeId;
 use crate::proxy::{Taken, send_request, upgrade};
 use crate::reason::Reason;
 use crate::upstream::{PickContext, Use};
+use weir_http::Method;
 use weir_reactor::Net;
 
 /// The outcome for a request without a connection.
@@ -68,7 +69,9 @@ impl<N: Net> Worker<N> {
             && chosen.config.sticky.is_some()
             && (context.sticky.is_none() || context.sticky != chosen.cookie_of(server));
         let client = exchange.client;
-        if let Some(to) = found.mirror {
+        if let Some(to) = found.mirror
+            && exchange.retries == 0
+        {
             self.copy(id, to);
         }
         self.attempt(server, client).map_err(|unavailable| {
@@ -86,7 +89,7 @@ impl<N: Net> Worker<N> {
 
     /// Sends the head of a request on the connection of its first attempt.
     #[inline]
-    fn send(&mut self, id: ExchangeId, attempt: Attempt) {
+    fn send(&mut self, id: ExchangeId, mut attempt: Attempt) {
         let Some(exchange) = self.exchanges.get_mut(id) else {
             return self.broken(id, "a client without its exchange");
         };
@@ -101,7 +104,13 @@ impl<N: Net> Worker<N> {
             return self.broken(id, "a connection without its server");
         };
         let core = &mut self.core;
-        exchange.asks_upgrade = upgrade(&held.request, &held.bytes).is_some();
+        if let Some(h2) = &mut upstream.h2 {
+            attempt.stream = h2.open(id, exchange.method == Method::Head);
+            core.counters.upstream_http2_requests += 1;
+        }
+        exchange.attempt = Some(attempt);
+        let is_stream = attempt.stream.is_some();
+        exchange.asks_upgrade = !is_stream && upgrade(&held.request, &held.bytes).is_some();
         send_request(exchange, &held, client, upstream, server, core);
         let now = core.net.now();
         exchange.times.attempt = now;
@@ -120,19 +129,25 @@ impl<N: Net> Worker<N> {
         };
         let may_repeat = exchange.is_repeatable && (attempt.reused || !on.is_empty());
         let may_fail_over = !attempt.reused && exchange.others > 0;
-        match may_repeat || may_fail_over {
+        // A server of HTTP/2 may refuse any request unprocessed.
+        match may_repeat || may_fail_over || is_stream {
             true => exchange.head = Some(held),
             false => core.give_back_head(held),
         }
-        exchange.attempt = Some(attempt);
         exchange.moved = true;
         client.touch_leg(exchange.leg(), &mut core.touched.clients);
-        upstream.used_for = Use::Exchange(id);
+        if !is_stream {
+            upstream.used_for = Use::Exchange(id);
+        }
         upstream.moved = true;
-        upstream.touch(attempt.upstream, &mut core.touched.upstreams);
+        upstream.touch_leg(attempt.upstream, attempt.stream, &mut core.touched.upstreams);
         server.in_flight += 1;
         core.counters.requests += 1;
-        if is_complete && exchange.copy.is_some() {
+        let (server, is_copy_due) = (upstream.server, is_complete && exchange.copy.is_some());
+        if is_stream {
+            self.note_room(server);
+        }
+        if is_copy_due {
             self.settle_copy(id);
         }
     }

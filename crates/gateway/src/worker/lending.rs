@@ -97,6 +97,10 @@ impl<N: Net> Worker<N> {
         if let Some(idle) = self.take_idle(id) {
             slots.serve(to);
             self.hand_over(idle.id, to);
+        } else if let Some(last) = self.servers.get(id).and_then(|server| server.multiplexed.last().copied())
+        {
+            // A connection with streams stays with its worker: the other one gets its place.
+            self.retire_multiplexed(last);
         }
     }
 

@@ -63,7 +63,8 @@ fn of_client<S: Socket>(client: &Client<S>) -> usize {
 }
 
 fn of_upstream<S: Socket>(upstream: &Upstream<S>) -> usize {
-    size_of::<Upstream<S>>() + upstream.transport.memory() + upstream.held.capacity()
+    let streams = upstream.h2.as_ref().map_or(0, |h2| h2.memory());
+    size_of::<Upstream<S>>() + upstream.transport.memory() + upstream.held.capacity() + streams
 }
 
 fn of_exchange(exchange: &Exchange) -> usize {

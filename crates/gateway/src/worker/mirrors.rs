@@ -11,6 +11,7 @@ use crate::mirror::{Copied, Fate, Mirror, MirrorResponse};
 use crate::proxy::{note_recovered, rules_of, upgrade, values};
 use crate::upstream::{Counted, PickContext, Use, mix};
 use weir_http1::{BodyDecoder, Framing, Mended, Parse};
+use weir_http2::Scheme;
 use weir_reactor::Net;
 use weir_transport::End;
 
@@ -63,6 +64,7 @@ impl<N: Net> Worker<N> {
             forms: self.core.plan.snapshot.forms,
             upgrade: None,
             path: found.path.as_ref(),
+            scheme: Scheme::Http,
             // The copy is sent once its body is complete.
             was_buffered: true,
             announces_trailers: false,

@@ -9,11 +9,11 @@ use crate::config::{Action, Route};
 use crate::deadlines::BodyDeadlines;
 use crate::downstream::{Client, Handshake, MAX_PENDING, Phase};
 use crate::exchange::{
-    Body, Event, Exchange, ExchangeTimer, Interims, Leg, RequestHalf, RequestLine, ResponseHalf, Stage,
-    Times, Trailers,
+    Attempt, Body, Event, Exchange, ExchangeTimer, Interims, Leg, RequestHalf, RequestLine, ResponseHalf,
+    Stage, Times, Trailers,
 };
 use crate::heads::origin::origin;
-use crate::keys::{ClientId, ServiceId};
+use crate::keys::{ClientId, ExchangeId, ServiceId};
 use crate::limits::ClientKey;
 use crate::observe::access::Entry;
 use crate::plan::{Among, Plan, Unrouted};
@@ -94,28 +94,33 @@ impl<N: Net> Worker<N> {
     /// restarts: the upstream may have been silent only because the gateway did not read it.
     fn response_moved(&mut self, id: ClientId) {
         let Some(client) = self.clients.present(id) else { return };
-        let (upstream, answering) = match client.phase {
-            Phase::Streams => return self.responses_moved(id),
-            Phase::Exchange(exchange) => match self.exchanges.get_mut(exchange) {
-                Some(exchange) => {
-                    exchange.moved = true;
-                    match exchange.upstream() {
-                        Some(upstream) => (upstream, !exchange.response.is_awaiting()),
-                        None => return,
-                    }
+        match client.phase {
+            Phase::Streams => self.responses_moved(id),
+            Phase::Exchange(exchange) => self.client_has_read(exchange, true),
+            Phase::Tunnel(tunnel) => {
+                if let Some(upstream) = self.tunnels.get(tunnel).map(|tunnel| tunnel.upstream)
+                    && let Some(connection) = self.upstreams.get_mut(upstream)
+                {
+                    connection.moved = true;
+                    connection.touch(upstream, &mut self.core.touched.upstreams);
                 }
-                None => return,
-            },
-            Phase::Tunnel(tunnel) => match self.tunnels.get(tunnel) {
-                Some(tunnel) => (tunnel.upstream, true),
-                None => return,
-            },
-            Phase::Preface(_) | Phase::Head { .. } | Phase::Closing => return,
-        };
-        if let Some(upstream) = self.upstreams.get_mut(upstream) {
-            upstream.moved |= answering;
+            }
+            Phase::Preface(_) | Phase::Head { .. } | Phase::Closing => {}
         }
-        self.touch_upstream(upstream);
+    }
+
+    /// The client has read more: the server of this exchange may be read again. `has_moved`: some of it was, or may have
+    /// been, of this response.
+    pub(super) fn client_has_read(&mut self, id: ExchangeId, has_moved: bool) {
+        let Some(exchange) = self.exchanges.present_mut(id) else { return };
+        exchange.moved |= has_moved;
+        let is_responding = !exchange.response.is_awaiting();
+        exchange.server_moved |= is_responding;
+        let Some(Attempt { upstream: id, stream, .. }) = exchange.attempt else { return };
+        if let Some(upstream) = self.upstreams.get_mut(id) {
+            upstream.moved |= is_responding;
+            upstream.touch_leg(id, stream, &mut self.core.touched.upstreams);
+        }
     }
 
     pub(super) fn read_client(&mut self, id: ClientId) {
@@ -422,6 +427,7 @@ fn exchange<N: Net>(
         timer: waits.map(|waits| Box::new(ExchangeTimer { waits: Some(waits), ..ExchangeTimer::default() })),
         body_deadlines,
         moved: false,
+        server_moved: false,
         line: RequestLine::of(head, buf),
         plan: Rc::clone(plan),
         route,

@@ -79,6 +79,7 @@ impl<N: Net> Worker<N> {
                 }
                 return;
             }
+            Use::Streams => return self.requests_moved(id, connected),
             Use::Tunnel(tunnel) => self.tunnels.get(tunnel).map(|tunnel| tunnel.client),
             Use::Idle | Use::Mirror(_) | Use::Closing => None,
         };
@@ -124,6 +125,9 @@ impl<N: Net> Worker<N> {
                     }
                     Use::Exchange(exchange) => {
                         self.end_exchange(exchange, Reason::UpstreamUnasked);
+                    }
+                    Use::Streams => {
+                        self.take_server_frames(id, &mut inbox, HEADROOM, received.end.is_some());
                     }
                     Use::Tunnel(tunnel) => self.pass_down(tunnel, &mut inbox, HEADROOM),
                     Use::Mirror(mirror) => self.take_mirrored(id, mirror, &inbox, received.end),
@@ -179,6 +183,7 @@ impl<N: Net> Worker<N> {
             Use::Idle => self.forget_pooled(id),
             Use::Closing => self.drop_upstream(id),
             Use::Mirror(mirror) => self.drop_mirror(mirror, Fate::Failed),
+            Use::Streams => self.lose_streams(id, &fault),
             Use::Exchange(exchange) => {
                 let event = match (upstream.transport.is_open(), fault) {
                     (false, fault @ Fault::Connect(_)) => Event::NotConnected(Reason::UpstreamConnect(fault)),
@@ -242,6 +247,6 @@ fn limits_of_part(
         Use::Mirror(id) => {
             mirrors.get(id).filter(|mirror| mirror.response.is_none()).map(|mirror| mirror.limits)
         }
-        Use::Idle | Use::Tunnel(_) | Use::Closing => None,
+        Use::Idle | Use::Streams | Use::Tunnel(_) | Use::Closing => None,
     }
 }

@@ -3,10 +3,11 @@
 use super::Worker;
 use super::attempts::Unavailable;
 use crate::exchange::Attempt;
-use crate::keys::{ExchangeId, ServiceId, UpstreamId};
+use crate::keys::{ExchangeId, ServerId, ServiceId};
 use crate::proxy::send_request;
 use crate::reason::Reason;
-use crate::upstream::{Counted, PickContext, Use};
+use crate::upstream::{Counted, PickContext};
+use weir_http::Method;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
@@ -15,23 +16,67 @@ impl<N: Net> Worker<N> {
     pub(super) fn retry(&mut self, id: ExchangeId) {
         let Some(flow) = self.flow(id) else { return self.broken(id, "a retry without its connections") };
         let (client, service, key) = (flow.exchange.client, flow.exchange.service, flow.exchange.key);
-        let (lost, server) = (flow.upstream_id, flow.upstream.server);
+        let (lost, server) = (flow.exchange.attempt, flow.upstream.server);
         if !self.spend_retry(service) {
             return self.end_exchange(id, Reason::UpstreamClosed);
         }
-        // The new connection may need the slot of the lost one.
-        self.drop_upstream(lost);
+        self.leave(id, lost);
+        let again = self.server_again(service, server, key);
+        match again.and_then(|server| self.further_attempt(server, client)) {
+            Ok(attempt) => self.resend(id, attempt),
+            Err(unavailable) => self.end_exchange(id, unavailable.into()),
+        }
+    }
+
+    /// Sends a request again that its server has not processed: this is no failure, so it costs no retry of the budget.
+    /// The request waits in the queue if no connection is free.
+    #[cold]
+    pub(super) fn send_elsewhere(&mut self, id: ExchangeId, reason: Reason) {
+        let Some(flow) = self.flow(id) else { return self.broken(id, "a retry without its connections") };
+        let (client, service, key) = (flow.exchange.client, flow.exchange.service, flow.exchange.key);
+        let (lost, server) = (flow.exchange.attempt, flow.upstream.server);
+        self.leave(id, lost);
+        let again = self.server_again(service, server, key);
+        match again.and_then(|server| self.further_attempt(server, client)) {
+            Ok(attempt) => {
+                self.core.counters.unprocessed_retries += 1;
+                self.resend(id, attempt);
+            }
+            Err(Unavailable::Full) => {
+                let Some(exchange) = self.exchanges.present_mut(id) else { return };
+                exchange.retries += 1;
+                exchange.request.resume();
+                self.core.counters.retries += 1;
+                self.core.counters.unprocessed_retries += 1;
+                self.queue(id, true);
+            }
+            Err(Unavailable::NoDescriptors | Unavailable::Failed(_)) => self.end_exchange(id, reason),
+        }
+    }
+
+    /// Leaves the connection of an attempt: the next one may need its slot.
+    fn leave(&mut self, id: ExchangeId, lost: Option<Attempt>) {
         if let Some(exchange) = self.exchanges.present_mut(id) {
             exchange.attempt = None;
         }
+        if let Some(lost) = lost {
+            self.abandon(lost);
+        }
+    }
+
+    /// The server of an attempt, or another one if that is unavailable by now.
+    fn server_again(
+        &mut self,
+        service: ServiceId,
+        server: ServerId,
+        key: u64,
+    ) -> Result<ServerId, Unavailable> {
         let now = self.core.net.now();
-        let server = match self.servers.get_mut(server).is_some_and(|server| server.is_available(now)) {
+        match self.servers.get_mut(server).is_some_and(|server| server.is_available(now)) {
             true => Ok(server),
-            false => self.choose(service, PickContext { key, avoid: Some(server), ..PickContext::default() }),
-        };
-        match server.map_err(Unavailable::Failed).and_then(|server| self.dial(server, client)) {
-            Ok(dialled) => self.resend(id, dialled),
-            Err(unavailable) => self.end_exchange(id, unavailable.into()),
+            false => {
+                Ok(self.choose(service, PickContext { key, avoid: Some(server), ..PickContext::default() })?)
+            }
         }
     }
 
@@ -44,7 +89,7 @@ impl<N: Net> Worker<N> {
             return true;
         };
         let (client, service) = (flow.exchange.client, flow.exchange.service);
-        let (lost, server) = (flow.upstream_id, flow.upstream.server);
+        let (lost, server) = (flow.exchange.attempt, flow.upstream.server);
         let context = PickContext {
             key: flow.exchange.key,
             asked: [Some(server), flow.exchange.asked],
@@ -56,7 +101,7 @@ impl<N: Net> Worker<N> {
         if !self.spend_retry(service) {
             return false;
         }
-        let Ok(dialled) = self.dial(chosen, client) else { return false };
+        let Ok(attempt) = self.further_attempt(chosen, client) else { return false };
         if let Some(exchange) = self.exchanges.get_mut(id) {
             exchange.asked = Some(server);
             exchange.others = others;
@@ -68,8 +113,8 @@ impl<N: Net> Worker<N> {
             server.succeeded();
             server.count(status);
         }
-        self.drop_upstream(lost);
-        self.resend(id, dialled);
+        self.leave(id, lost);
+        self.resend(id, attempt);
         true
     }
 
@@ -79,7 +124,7 @@ impl<N: Net> Worker<N> {
             return self.broken(id, "an attempt that failed without its connections");
         };
         let (client, service) = (flow.exchange.client, flow.exchange.service);
-        let (lost, server) = (flow.upstream_id, flow.upstream.server);
+        let (lost, server) = (flow.exchange.attempt, flow.upstream.server);
         let context = PickContext {
             key: flow.exchange.key,
             avoid: Some(server),
@@ -90,15 +135,15 @@ impl<N: Net> Worker<N> {
             return self.end_exchange(id, reason);
         }
         let chosen = self.choose_other(service, context).map_err(Unavailable::Failed);
-        let Ok(dialled) = chosen.and_then(|server| self.dial(server, client)) else {
+        let Ok(attempt) = chosen.and_then(|server| self.further_attempt(server, client)) else {
             // This records the server's failure, too.
             return self.end_exchange(id, reason);
         };
-        self.drop_upstream(lost);
+        self.leave(id, lost);
         if let Some(failure) = reason.failure() {
             self.record_failure(service, server, failure, Counted::No);
         }
-        self.resend(id, dialled);
+        self.resend(id, attempt);
     }
 
     /// Spends one retry of a service's budget; returns `false` if none is left.
@@ -106,14 +151,24 @@ impl<N: Net> Worker<N> {
         self.services.get_mut(service).is_some_and(|service| service.retries.spend())
     }
 
-    /// Sends the request of an exchange again, on a connection that was just dialled.
-    fn resend(&mut self, id: ExchangeId, dialled: UpstreamId) {
-        self.assign(dialled, Use::Exchange(id));
-        let (Some(exchange), Some(upstream)) = (self.exchanges.get_mut(id), self.upstreams.get_mut(dialled))
+    /// Sends the request of an exchange again, on the connection of a further attempt.
+    fn resend(&mut self, id: ExchangeId, mut attempt: Attempt) {
+        let Some(exchange) = self.exchanges.get_mut(id) else {
+            return self.broken(id, "a further attempt without its connection");
+        };
+        let is_head = exchange.method == Method::Head;
+        if let Some(upstream) = self.upstreams.get_mut(attempt.upstream)
+            && let Some(h2) = &mut upstream.h2
+        {
+            attempt.stream = h2.open(id, is_head);
+        }
+        exchange.attempt = Some(attempt);
+        self.enter(attempt, id);
+        let (Some(exchange), Some(upstream)) =
+            (self.exchanges.get_mut(id), self.upstreams.get_mut(attempt.upstream))
         else {
             return self.broken(id, "a further attempt without its connection");
         };
-        exchange.attempt = Some(Attempt { upstream: dialled, reused: false });
         let (Some(client), Some(server), Some(head)) =
             (self.clients.get_mut(exchange.client), self.servers.get(upstream.server), exchange.head.take())
         else {
@@ -122,11 +177,11 @@ impl<N: Net> Worker<N> {
         exchange.retries += 1;
         exchange.request.resume();
         exchange.times.attempt = self.core.net.now();
-        exchange.times.connected = None;
+        exchange.times.connected = attempt.reused.then_some(exchange.times.attempt);
         send_request(exchange, &head, client, upstream, server, &mut self.core);
         exchange.head = Some(head);
         self.core.counters.retries += 1;
         client.touch_leg(exchange.leg(), &mut self.core.touched.clients);
-        upstream.touch(dialled, &mut self.core.touched.upstreams);
+        upstream.touch_leg(attempt.upstream, attempt.stream, &mut self.core.touched.upstreams);
     }
 }

@@ -3,8 +3,9 @@
 use super::{Control, Worker};
 use crate::deadlines::{Cause, Wait};
 use crate::downstream::Client;
-use crate::keys::{ClientId, ServerId, UpstreamId};
+use crate::keys::{ClientId, UpstreamId};
 use crate::limits::{Descriptor, EXHAUSTED, Exhausted, Kind};
+use crate::upstream::{Upstream, Use};
 use std::io;
 use std::time::{Duration, Instant};
 use weir_reactor::{Net, Socket, frontends};
@@ -153,10 +154,17 @@ impl<N: Net> Worker<N> {
     /// Closes the connection to a server that has been idle longest; returns whether there was one.
     pub(super) fn evict_upstream(&mut self, scarce: Exhausted) -> bool {
         let since = |id: UpstreamId| Some((self.upstreams.get(id)?.timer.pending()?.0, id));
-        let oldest = |id: &ServerId| since(self.servers.get(*id)?.pool.oldest()?);
-        let oldest = self.servers.ids().iter().filter_map(oldest).min_by_key(|(at, _)| *at);
-        let Some((_, id)) = oldest else { return false };
-        self.retire_pooled(id);
+        let ids = self.servers.ids();
+        let servers = ids.iter().filter_map(|id| self.servers.get(*id));
+        let idle = |id: &&UpstreamId| self.upstreams.get(**id).is_some_and(Upstream::is_idle);
+        let candidates = servers.flat_map(|server| {
+            server.pool.oldest().into_iter().chain(server.multiplexed.iter().filter(idle).copied())
+        });
+        let Some((_, id)) = candidates.filter_map(since).min_by_key(|(at, _)| *at) else { return false };
+        match self.upstreams.get(id).is_some_and(|upstream| upstream.used_for == Use::Streams) {
+            true => self.finish_multiplexed(id),
+            false => self.retire_pooled(id),
+        }
         self.core.counters.evicted(Kind::Upstream, scarce);
         true
     }

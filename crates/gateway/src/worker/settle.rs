@@ -115,7 +115,10 @@ impl<N: Net> Worker<N> {
         let upstream = tunnel.map(|tunnel| tunnel.upstream).or(unfinished.and_then(Exchange::upstream));
         let is_held = exchange.is_some_and(|exchange| matches!(exchange.stage, Stage::Holding(_)));
         let upward = match upstream.and_then(|upstream| self.upstreams.get(upstream)) {
-            Some(upstream) => Upward::Flowing { pending: upstream.transport.pending() },
+            Some(upstream) => {
+                let stream = exchange.and_then(Exchange::upstream_stream);
+                Upward::Flowing { pending: upstream.pending(stream) }
+            }
             None if is_held => Upward::Flowing { pending: 0 },
             None => Upward::Complete,
         };
@@ -160,6 +163,7 @@ impl<N: Net> Worker<N> {
                 (Some(&*exchange), Some(exchange.client))
             }
             Use::Tunnel(tunnel) => return self.settle_tunnelled(id, tunnel),
+            Use::Streams => return self.settle_server_streams(id),
             Use::Mirror(mirror) => {
                 if upstream.transport.commit(&mut core.wire).is_err() {
                     return self.drop_mirror(mirror, Fate::Failed);
@@ -194,7 +198,7 @@ impl<N: Net> Worker<N> {
         let upstream = self.upstreams.get(id)?;
         let exchange = match upstream.used_for {
             Use::Exchange(exchange) => self.exchanges.get(exchange),
-            Use::Idle | Use::Tunnel(_) | Use::Mirror(_) | Use::Closing => None,
+            Use::Idle | Use::Streams | Use::Tunnel(_) | Use::Mirror(_) | Use::Closing => None,
         };
         let client = exchange.and_then(|exchange| self.clients.get(exchange.client));
         let blocked = client.is_some_and(|client| is_full(pending(client, exchange), exchange));
@@ -268,7 +272,7 @@ fn watch_client<N: Net>(
 /// Updates interest and deadline of a server's connection. `blocked`: the client's pending output fills its buffer, so
 /// the server is not read. Errors: as epoll_ctl(2).
 #[inline]
-fn watch_upstream<N: Net>(
+pub(super) fn watch_upstream<N: Net>(
     id: UpstreamId,
     upstream: &mut Upstream<N::Socket>,
     exchange: Option<&Exchange>,
@@ -293,13 +297,13 @@ fn watch_upstream<N: Net>(
 
 /// Bytes of an exchange's response that wait for the client.
 #[inline]
-fn pending<S: Socket>(client: &Client<S>, exchange: Option<&Exchange>) -> usize {
+pub(super) fn pending<S: Socket>(client: &Client<S>, exchange: Option<&Exchange>) -> usize {
     client.pending(exchange.and_then(|exchange| exchange.stream))
 }
 
 /// Whether the client's pending output fills its buffer, so that the server is not read.
 #[inline]
-fn is_full(pending: usize, exchange: Option<&Exchange>) -> bool {
+pub(super) fn is_full(pending: usize, exchange: Option<&Exchange>) -> bool {
     let most = || exchange.map_or(MAX_PENDING, |exchange| exchange.policy().response_buffer);
     pending >= LEAST_BUFFER && pending >= most()
 }

@@ -3,8 +3,9 @@
 use super::Worker;
 use crate::config::MAX_PENDING;
 use crate::deadlines::Wait;
-use crate::downstream::{H2, Phase, h2};
+use crate::downstream::Phase;
 use crate::exchange::{Leg, Stage};
+use crate::h2::{self, H2};
 use crate::keys::{ClientId, ExchangeId};
 use crate::reason::Reason;
 use std::ops::Range;
@@ -208,7 +209,7 @@ impl<N: Net> Worker<N> {
             (Stage::Queued, _) | (Stage::Forwarding, None) => false,
             (Stage::Forwarding, Some(upstream)) => {
                 let upstream = self.upstreams.get(upstream);
-                upstream.is_some_and(|upstream| upstream.transport.pending() < MAX_PENDING)
+                upstream.is_some_and(|upstream| upstream.pending(exchange.upstream_stream()) < MAX_PENDING)
             }
         }
     }
@@ -297,20 +298,15 @@ impl<N: Net> Worker<N> {
         h2.touch_all();
         let exchanges: Vec<_> = h2.exchanges().collect();
         for exchange in exchanges {
-            let Some(exchange) = self.exchanges.get_mut(exchange) else { continue };
+            let Some(no) = self.exchanges.get(exchange).and_then(|exchange| exchange.stream) else {
+                continue;
+            };
             let Some(client) = self.clients.get_mut(id) else { return };
             let has_unsent = client.transport.pending() > 0;
-            let (Some(h2), Some(no)) = (&mut client.h2, exchange.stream) else { return };
             // The client may be reading bytes of any stream, and opens windows once it has read them. A stream that waits
             // for its turn moves with the others. A stream stalls if only its window is missing.
-            exchange.moved |= has_unsent || !h2.waits_for_window(no);
-            let (upstream, is_responding) = (exchange.upstream(), !exchange.response.is_awaiting());
-            if let Some(upstream) = upstream
-                && let Some(connection) = self.upstreams.get_mut(upstream)
-            {
-                connection.moved |= is_responding;
-                self.touch_upstream(upstream);
-            }
+            let has_moved = has_unsent || !client.h2.as_mut().is_some_and(|h2| h2.waits_for_window(no));
+            self.client_has_read(exchange, has_moved);
         }
     }
 
@@ -383,16 +379,8 @@ impl<N: Net> Worker<N> {
         let moved = std::mem::take(&mut stream.moved);
         let has_input = !stream.held.is_empty() || stream.ended;
         let Some(id) = stream.exchange else { return };
-        let Some(exchange) = self.exchanges.get_mut(id) else { return };
         if moved {
-            exchange.moved = true;
-            let (upstream, is_responding) = (exchange.upstream(), !exchange.response.is_awaiting());
-            if let Some(upstream) = upstream
-                && let Some(connection) = self.upstreams.get_mut(upstream)
-            {
-                connection.moved |= is_responding;
-                self.touch_upstream(upstream);
-            }
+            self.client_has_read(id, true);
         }
         if has_input && self.exchanges.get(id).is_some_and(|exchange| !exchange.request.is_done()) {
             self.pass_held(leg);

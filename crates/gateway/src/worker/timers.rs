@@ -2,12 +2,13 @@
 //! for, and from the limits on bodies.
 
 use super::Worker;
+use super::settle::{is_full, pending};
 use crate::config::document::Timeouts;
 use crate::config::{MinRates, Policy};
 use crate::deadlines::{BodyDeadlines, BodyProgress, Cause, Limit, Wait, deadline_of, nearest};
 use crate::downstream::Client;
 use crate::keys::{ClientId, ExchangeId};
-use crate::upstream::Upstream;
+use crate::upstream;
 use std::rc::Rc;
 use std::time::Instant;
 use weir_http2::StreamNo;
@@ -23,15 +24,45 @@ impl<N: Net> Worker<N> {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let client = self.clients.get(exchange.client);
         let pending = client.is_some_and(|client| client.pending(exchange.stream) > 0);
+        let server = match exchange.upstream_stream() {
+            None => None,
+            Some(_) => self.server_deadline(id),
+        };
+        let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let moved = std::mem::take(&mut exchange.moved);
         let before = exchange.timer.as_ref().and_then(|timer| timer.waits);
         let (timeouts, drain, now) = (exchange.policy().timeouts, self.core.drain, self.core.net.now());
         let waits =
             deadline_of(before, exchange.wait(pending), moved, |want| now + want.timeout(&timeouts, drain));
-        if waits != before {
-            exchange.timer.get_or_insert_default().waits = waits;
+        if waits != before || server.is_some() {
+            let timer = exchange.timer.get_or_insert_default();
+            (timer.waits, timer.server) = (waits, server);
         }
-        exchange.set_timer(nearest(waits, limit), self.core.net.wheel(), id.key());
+        exchange.set_timer(nearest(waits, server, limit), self.core.net.wheel(), id.key());
+    }
+
+    /// The deadline of an exchange's wait for its server's stream. One that continues keeps its deadline, unless bytes
+    /// that restart it have moved.
+    fn server_deadline(&mut self, id: ExchangeId) -> Option<(Instant, upstream::Wait)> {
+        let want = self.exchange_upstream_wait(id);
+        let exchange = self.exchanges.get_mut(id)?;
+        let moved = std::mem::take(&mut exchange.server_moved);
+        let before = exchange.timer.as_ref().and_then(|timer| timer.server);
+        let want = want?;
+        let continued =
+            before.filter(|(_, wait)| *wait == want && !(moved && want.is_refreshed_by_progress()));
+        Some(
+            continued
+                .unwrap_or_else(|| (self.core.net.now() + want.timeout(&exchange.policy().timeouts), want)),
+        )
+    }
+
+    /// The wait of an exchange for its server's stream, if any.
+    pub(super) fn exchange_upstream_wait(&self, id: ExchangeId) -> Option<upstream::Wait> {
+        let exchange = self.exchanges.get(id)?;
+        let upstream = self.upstreams.get(exchange.upstream()?)?;
+        let client = self.clients.get(exchange.client)?;
+        upstream.wait(Some(exchange), is_full(pending(client, Some(exchange)), Some(exchange)))
     }
 
     /// The instant at which an exchange breaks a limit, and which.
@@ -40,7 +71,8 @@ impl<N: Net> Worker<N> {
         let exchange = self.exchanges.get_mut(id)?;
         let client = self.clients.get(exchange.client)?;
         let upstream = exchange.upstream().and_then(|id| self.upstreams.get(id));
-        let body = exchange.body_progress(upstream.is_some_and(has_taken));
+        let stream = exchange.upstream_stream();
+        let body = exchange.body_progress(upstream.is_some_and(|upstream| upstream.pending(stream) == 0));
         let response = progress(client, exchange.stream, !exchange.response.is_awaiting());
         let Policy { min_rates, timeouts, .. } = *exchange.policy();
         let bodies = limit_of(&mut exchange.body_deadlines, now, (body, response), min_rates, &timeouts);
@@ -57,13 +89,13 @@ impl<N: Net> Worker<N> {
         let before = match (&client.body_deadlines, client.timer.pending()) {
             (Some(body_deadlines), _) if body_deadlines.waits.is_some() => body_deadlines.waits,
             (_, Some((at, Cause::Waited(why)))) => Some((at, why)),
-            (_, Some((_, Cause::Limit(_))) | None) => None,
+            (_, Some((_, Cause::Limit(_) | Cause::Server(_))) | None) => None,
         };
         let waits = deadline_of(before, want, moved, |want| now + want.timeout(&timeouts, drain));
         if let Some(body_deadlines) = &mut client.body_deadlines {
             body_deadlines.waits = waits;
         }
-        match nearest(waits, limit) {
+        match nearest(waits, None, limit) {
             Some((at, why)) => client.timer.set(at, why, self.core.net.wheel(), id.key()),
             None => client.timer.clear(),
         }
@@ -104,11 +136,6 @@ impl<N: Net> Worker<N> {
         };
         (policy.min_rates, policy.timeouts)
     }
-}
-
-/// Whether a server's connection has sent all that it was given.
-fn has_taken<S: Socket>(upstream: &Upstream<S>) -> bool {
-    upstream.transport.pending() == 0
 }
 
 /// The progress of a response. `is_responding`: the gateway forwards its body.

@@ -57,13 +57,18 @@ impl Connection {
     /// [`Event::Settings`](super::Event::Settings).
     #[must_use]
     pub fn has_slot(&self) -> bool {
+        let may_open = self.role == Role::Client && !self.peer_drains && self.drain == Drain::No;
+        may_open && self.streams.len() < self.most_streams() && self.next_own <= MAX_WINDOW
+    }
+
+    /// The number of streams that a client may have open: the lower of the peer's limit and our own.
+    #[must_use]
+    pub fn most_streams(&self) -> usize {
         let of_peer = match self.has_peer_settings {
             true => self.peer.max_concurrent_streams.unwrap_or(u32::MAX),
             false => STREAMS_BEFORE_SETTINGS,
         };
-        let most = self.config.settings.max_concurrent_streams.unwrap_or(u32::MAX).min(of_peer);
-        let may_open = self.role == Role::Client && !self.peer_drains && self.drain == Drain::No;
-        may_open && self.streams.len() < most as usize && self.next_own <= MAX_WINDOW
+        self.config.settings.max_concurrent_streams.unwrap_or(u32::MAX).min(of_peer) as usize
     }
 
     /// Appends a head or trailers to `out`; `write` encodes the fields. The caller sends all bytes that the connection

@@ -37,14 +37,17 @@ impl<'a> Encoder<'a> {
         self.out.push(0x20);
     }
 
-    /// The pseudo-fields of a request other than CONNECT. They precede all fields (RFC 9113, section 8.3.1).
+    /// The pseudo-fields of a request other than CONNECT. They precede all fields (RFC 9113, section 8.3.1). An empty
+    /// authority is left out.
     pub fn request(&mut self, method: &[u8], scheme: crate::Scheme, authority: &[u8], path: &[u8]) {
         self.named(index::METHOD, method, false);
         self.indexed(match scheme {
             crate::Scheme::Http => index::SCHEME_HTTP,
             crate::Scheme::Https => index::SCHEME_HTTPS,
         });
-        self.named(index::AUTHORITY, authority, false);
+        if !authority.is_empty() {
+            self.named(index::AUTHORITY, authority, false);
+        }
         self.named(index::PATH, path, false);
     }
 

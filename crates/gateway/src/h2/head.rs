@@ -1,7 +1,7 @@
-//! Request heads of HTTP/2 as those of HTTP/1.1: the same spans, without parsing them again.
+//! Heads of HTTP/2 as those of HTTP/1.1: the same spans, without parsing them again.
 
 use weir_http::{Field, FieldName, Method};
-use weir_http1::{Framing, RequestHead, TargetForm, Version, authenticates_connection};
+use weir_http1::{Framing, RequestHead, ResponseHead, TargetForm, Version, authenticates_connection};
 use weir_http2::Head;
 
 /// Makes `request` the request in `head`, with spans into its bytes. `ended`: it has no body. Swaps the storage of
@@ -34,6 +34,18 @@ pub(crate) fn adopt(head: &mut Head, ended: bool, request: &mut RequestHead) {
     request.upgrade = None;
     request.accepts_trailers = head.accepts_trailers;
     std::mem::swap(&mut request.fields, &mut head.fields);
+}
+
+/// Makes `response` the response in `head`, with spans into its bytes. `ended`: it has no body. Swaps the storage of
+/// fields.
+pub(crate) fn adopt_response(head: &mut Head, ended: bool, response: &mut ResponseHead) {
+    let declared = match (ended, head.content_length) {
+        (_, Some(length)) => Framing::Length(length),
+        (true, None) => Framing::None,
+        (false, None) => Framing::UntilClose,
+    };
+    response.adopt(head.status, declared);
+    std::mem::swap(&mut response.fields, &mut head.fields);
 }
 
 /// The field lines of received trailers.

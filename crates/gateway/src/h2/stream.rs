@@ -1,38 +1,41 @@
-//! One stream of a client's connection.
+//! One stream of a connection.
 
 use crate::keys::ExchangeId;
 use weir_http2::StreamNo;
 
-/// A request and its response, as far as they wait on this side of the exchange.
+/// A request and its response, as far as they wait on this side of the exchange. Input is the request on a client's
+/// connection, and the response on one to a server; output is the other message.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub no: StreamNo,
     /// The exchange; `None` before it begins, and after it is over.
     pub exchange: Option<ExchangeId>,
     /// Received bytes of the request's body that no server's connection has taken. The client gets credit for them when
-    /// one does.
+    /// one does. Parts of responses go to the client at once.
     pub held: Vec<u8>,
     /// The first bytes of `held` for which the client has had credit.
     pub credited: usize,
+    /// Bytes of a response's DATA for which the server gets credit once the client has read some of its output.
+    pub owed: u32,
     /// The client has sent the whole request.
     pub ended: bool,
     /// The lines of the request's trailers.
     pub trailers: Vec<u8>,
-    /// Bytes of the response's body that have left for the connection.
+    /// Bytes of the output's body that have left for the connection.
     pub sent: u64,
-    /// Bytes of the response's body that the windows or the connection have not taken.
+    /// Bytes of the output's body that the windows or the connection have not taken.
     pub(super) out: Vec<u8>,
-    /// The end of the response, once it is known.
+    /// The end of the output, once it is known.
     pub(super) end: End,
     pub(super) touched: bool,
     /// Output has left since the exchange's deadline was last updated.
     pub moved: bool,
 }
 
-/// The end of a response.
+/// The end of a message that is sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// More of the response follows.
+    /// More of the message follows.
     Open,
     /// Nothing follows the output, but perhaps these lines of trailers.
     Known(Vec<u8>),
@@ -47,6 +50,7 @@ impl Stream {
             exchange: None,
             held: Vec::new(),
             credited: 0,
+            owed: 0,
             ended,
             trailers: Vec::new(),
             sent: 0,
@@ -57,17 +61,17 @@ impl Stream {
         }
     }
 
-    /// The bytes of `held` for which the client gets credit.
+    /// The received bytes for which the peer gets credit.
     pub(super) fn uncredited(&self) -> u32 {
-        self.held.len().saturating_sub(self.credited) as u32
+        self.owed + self.held.len().saturating_sub(self.credited) as u32
     }
 
-    /// Bytes of the response that wait for the client.
+    /// Bytes of output that wait for the peer.
     pub(crate) fn pending(&self) -> usize {
         self.out.len()
     }
 
-    /// Whether the end of the response is known.
+    /// Whether the end of the output is known.
     pub(super) fn is_whole(&self) -> bool {
         self.end != End::Open
     }

@@ -1,10 +1,10 @@
-//! A client's HTTP/2 connection: its streams, and the bytes between them and exchanges.
+//! An HTTP/2 connection, of a client or to a server: its streams, and the bytes between them and exchanges.
 
 mod head;
 mod output;
 mod stream;
 
-pub(crate) use head::{adopt, trailer_lines};
+pub(crate) use head::{adopt, adopt_response, trailer_lines};
 pub(crate) use stream::Stream;
 
 use crate::keys::ExchangeId;
@@ -35,19 +35,21 @@ pub(crate) struct H2 {
 }
 
 impl H2 {
-    /// A connection of a listener with these limits, before its first byte.
-    pub(crate) fn new(limits: &Limits) -> Self {
-        // HTTP/2 counts 32 bytes for each field, and pseudo-fields.
-        let fields = limits.fields.saturating_add(4);
-        let head_bytes = limits.head_bytes.saturating_add(fields.saturating_mul(32));
-        let usual = Config::default();
-        let settings = Settings { max_header_list_size: u32::try_from(head_bytes).ok(), ..usual.settings };
-        let heads = weir_http2::Limits { head_bytes, fields };
-        // The decoder continues up to this size, so that a client with too large a head gets 431.
-        let block_bytes = limits.head_bytes.saturating_mul(4);
-        let config = Config { settings, limits: heads, block_bytes, ..usual };
+    /// A connection of a client to a listener with these limits, before its first byte.
+    pub(crate) fn of_client(limits: &Limits) -> Self {
+        Self::new(Role::Server, config(limits))
+    }
+
+    /// A connection to a server of a service with these limits, for at most `streams` requests at a time.
+    pub(crate) fn to_server(limits: &Limits, streams: u32) -> Self {
+        let mut config = config(limits);
+        config.settings.max_concurrent_streams = Some(streams);
+        Self::new(Role::Client, config)
+    }
+
+    fn new(role: Role, config: Config) -> Self {
         Self {
-            connection: Connection::new(Role::Server, config),
+            connection: Connection::new(role, config),
             streams: Vec::new(),
             next: 0,
             waiting: 0,
@@ -75,7 +77,14 @@ impl H2 {
         std::mem::take(&mut self.window_waits)
     }
 
-    /// Adds the stream of a request. `ended`: it has no body.
+    /// Opens a stream to a server for the request of an exchange. `None` if the connection takes no further one now.
+    pub(crate) fn open(&mut self, exchange: ExchangeId, is_head: bool) -> Option<StreamNo> {
+        let no = self.connection.open(is_head)?;
+        self.streams.push(Stream { exchange: Some(exchange), ..Stream::new(no, false) });
+        Some(no)
+    }
+
+    /// Adds the stream of a client's request. `ended`: it has no body.
     pub(crate) fn begin(&mut self, no: StreamNo, ended: bool) {
         self.streams.push(Stream::new(no, ended));
     }
@@ -109,6 +118,11 @@ impl H2 {
         self.streams.is_empty()
     }
 
+    /// The number of streams.
+    pub(crate) fn len(&self) -> usize {
+        self.streams.len()
+    }
+
     /// The exchanges in progress.
     pub(crate) fn exchanges(&self) -> impl Iterator<Item = ExchangeId> {
         self.streams.iter().filter_map(|stream| stream.exchange)
@@ -125,14 +139,14 @@ impl H2 {
         holding.map(|stream| stream.no).collect()
     }
 
-    /// Takes whether streams whose exchanges are over have made progress: others have deadlines of their own.
-    pub(crate) fn take_last_output_moved(&mut self) -> bool {
-        std::mem::take(&mut self.last_output_moved)
-    }
-
     /// The number of such bytes.
     pub(crate) fn held(&self) -> usize {
         self.streams.iter().map(|stream| stream.held.len()).sum()
+    }
+
+    /// Takes whether streams whose exchanges are over have made progress: others have deadlines of their own.
+    pub(crate) fn take_last_output_moved(&mut self) -> bool {
+        std::mem::take(&mut self.last_output_moved)
     }
 
     /// Whether a stream whose exchange is over has output left.
@@ -157,7 +171,13 @@ impl H2 {
         }
     }
 
-    /// Whether output of a stream waits for the client's credit, not for its turn on a slow connection.
+    /// The exchanges on streams above `last`.
+    pub(crate) fn exchanges_above(&self, last: u32) -> Vec<ExchangeId> {
+        let above = self.streams.iter().filter(|stream| stream.no.get() > last);
+        above.filter_map(|stream| stream.exchange).collect()
+    }
+
+    /// Whether output of a stream waits for the peer's credit, not for its turn on a slow connection.
     pub(crate) fn waits_for_window(&mut self, no: StreamNo) -> bool {
         let has_output = self.get(no).is_some_and(|stream| stream.pending() > 0);
         has_output && !self.connection.has_window(no)
@@ -201,13 +221,25 @@ impl H2 {
         let stream = &mut self.streams[index];
         stream.exchange = None;
         let held = stream.uncredited();
-        (stream.held, stream.credited) = (Vec::new(), 0);
+        (stream.held, stream.credited, stream.owed) = (Vec::new(), 0, 0);
         let is_whole = stream.is_whole();
         self.connection.credit(no, held);
         match is_whole {
             true => self.release_if_sent(index),
             false => self.abort(no, code),
         }
+    }
+
+    /// The response of a stream to a server is complete: releases the stream. The rest of an unfinished request is lost.
+    pub(crate) fn response_is_over(&mut self, no: StreamNo) {
+        self.abort(no, ErrorCode::CANCEL);
+    }
+
+    /// Passes on the credit for the DATA of a stream that was withheld while its receiver had no room.
+    pub(crate) fn pay(&mut self, no: StreamNo) {
+        let Some(stream) = self.get_mut(no) else { return };
+        let owed = std::mem::take(&mut stream.owed);
+        self.connection.credit(no, owed);
     }
 
     /// Ends a stream at once. Its output is lost.
@@ -237,6 +269,19 @@ impl H2 {
     }
 }
 
+/// The settings and limits of a connection with heads of these limits.
+fn config(limits: &Limits) -> Config {
+    // HTTP/2 counts 32 bytes for each field, and pseudo-fields.
+    let fields = limits.fields.saturating_add(4);
+    let head_bytes = limits.head_bytes.saturating_add(fields.saturating_mul(32));
+    let usual = Config::default();
+    let settings = Settings { max_header_list_size: u32::try_from(head_bytes).ok(), ..usual.settings };
+    let heads = weir_http2::Limits { head_bytes, fields };
+    // The decoder continues up to this size, so that a client with too large a head gets 431.
+    let block_bytes = limits.head_bytes.saturating_mul(4);
+    Config { settings, limits: heads, block_bytes, ..usual }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,7 +290,7 @@ mod tests {
     /// Regression test: a client that kept its connection alive with a PING every few seconds lost it in the end.
     #[test]
     fn budgets_bound_a_rate() {
-        let (start, mut h2, mut head) = (Instant::now(), H2::new(&Limits::default()), Head::new());
+        let (start, mut h2, mut head) = (Instant::now(), H2::of_client(&Limits::default()), Head::new());
         let mut preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
         frame::write_settings([].into_iter(), &mut preface);
         h2.connection.feed(&mut preface, &mut head).unwrap();

@@ -1,4 +1,4 @@
-//! Responses: heads, bodies as far as the windows and the connection take them, and the ring of streams that wait.
+//! Output: heads, bodies as far as the windows and the connection take them, and the ring of streams that wait.
 
 use super::H2;
 use super::stream::End;
@@ -23,7 +23,7 @@ impl H2 {
     ) {
         let written =
             self.connection.head(no, part, |encoder| write(&mut FieldBlock { encoder, lines }), out);
-        // The client may have reset the stream.
+        // The peer may have reset the stream.
         if written.is_ok()
             && part == (Part::Head { end: true })
             && let Some(stream) = self.get_mut(no)
@@ -46,7 +46,7 @@ impl H2 {
         let mut taken = 0;
         // An end without data needs no room, and nothing would send it later.
         if stream.out.is_empty() && (transport.pending() < MAX_PENDING || data.is_empty()) {
-            // A stream that the client has reset takes nothing, and its output is lost.
+            // A stream that the peer has reset takes nothing, and its output is lost.
             taken = match self.connection.data(no, data, end, transport.stage(wire)) {
                 Ok(taken) => taken,
                 Err(_) => return stream.end = End::Sent,
@@ -76,7 +76,7 @@ impl H2 {
         self.send_end(index, transport.stage(wire));
     }
 
-    /// Sends the end of a response whose body has left.
+    /// Sends the end of a message whose body has left.
     fn send_end(&mut self, index: usize, out: &mut Vec<u8>) {
         let stream = &mut self.streams[index];
         if !stream.out.is_empty() {
@@ -85,7 +85,7 @@ impl H2 {
         let End::Known(trailers) = &mut stream.end else { return };
         let trailers = std::mem::take(trailers);
         stream.end = End::Sent;
-        // A stream that the client has reset takes no end.
+        // A stream that the peer has reset takes no end.
         let _ = match trailers.is_empty() {
             true => self.connection.data(stream.no, b"", true, out).map(|_| ()),
             false => self.connection.head(stream.no, Part::Trailers, |to| encode_lines(&trailers, to), out),

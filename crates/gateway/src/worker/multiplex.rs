@@ -1,0 +1,158 @@
+//! Connections to servers of HTTP/2: each request is a stream on one that takes it, or on a new one.
+
+use super::Worker;
+use super::attempts::Unavailable;
+use crate::config::document::Pool;
+use crate::exchange::Attempt;
+use crate::h2::H2;
+use crate::keys::{ClientId, ExchangeId, ServerId, ServiceId, UpstreamId};
+use crate::upstream::{Intake, Upstream, Use, Wait};
+use std::time::Instant;
+use weir_http2::{ErrorCode, StreamNo};
+use weir_reactor::Net;
+
+impl<N: Net> Worker<N> {
+    /// A connection for another stream: the fullest that takes one, so that the others become idle and close, or a new one.
+    /// When the connections are nearly full, opens another one for the requests to come.
+    #[cold]
+    pub(super) fn attempt_on_stream(
+        &mut self,
+        id: ServerId,
+        client: ClientId,
+    ) -> Result<Attempt, Unavailable> {
+        let now = self.core.net.now();
+        let Some(server) = self.servers.get(id) else { return self.dial_multiplexed(id, client) };
+        let (mut fullest, mut used, mut most, mut is_dialling) = (None, 0, 0, false);
+        for id in &server.multiplexed {
+            let Some(upstream) = self.upstreams.get(*id) else { continue };
+            let Some(streams) = streams_of(upstream, &server.config.pool, now) else { continue };
+            used += streams.open;
+            most += streams.most;
+            is_dialling |= !upstream.transport.is_open();
+            if streams.open < streams.most && fullest.is_none_or(|(open, _)| open < streams.open) {
+                fullest = Some((streams.open, *id));
+            }
+        }
+        let Some((_, upstream)) = fullest else { return self.dial_multiplexed(id, client) };
+        if used >= most / 4 * 3 && most >= AHEAD && !is_dialling {
+            // Best effort: a request that needs the connection dials it.
+            let _ = self.dial_multiplexed(id, client);
+        }
+        let is_used = self.upstreams.get(upstream).is_some_and(|upstream| upstream.life.requests > 0);
+        Ok(Attempt { upstream, stream: None, reused: is_used })
+    }
+
+    fn dial_multiplexed(&mut self, id: ServerId, client: ClientId) -> Result<Attempt, Unavailable> {
+        let upstream = self.dial(id, client)?;
+        let limits = self.limits_of(id);
+        if let (Some(server), Some(dialled)) = (self.servers.get_mut(id), self.upstreams.get_mut(upstream)) {
+            dialled.used_for = Use::Streams;
+            dialled.h2 = Some(Box::new(H2::to_server(&limits, server.config.pool.max_streams())));
+            dialled.touch(upstream, &mut self.core.touched.upstreams);
+            server.multiplexed.push(upstream);
+        }
+        self.core.counters.upstream_http2_connections += 1;
+        Ok(Attempt { upstream, stream: None, reused: false })
+    }
+
+    /// The limits on responses of a server's service.
+    fn limits_of(&self, id: ServerId) -> weir_http1::Limits {
+        let mut services = self.core.plan.services.iter().filter_map(|id| self.services.get(*id));
+        let service = services.find(|service| service.servers.contains(&id));
+        service.map(|service| service.config.limits).unwrap_or_default()
+    }
+
+    /// An exchange begins to use the connection of an attempt.
+    pub(super) fn enter(&mut self, attempt: Attempt, id: ExchangeId) {
+        if attempt.stream.is_none() {
+            return self.assign(attempt.upstream, Use::Exchange(id));
+        }
+        let Some(upstream) = self.upstreams.get(attempt.upstream) else { return };
+        let server = upstream.server;
+        if let Some(server) = self.servers.get_mut(server) {
+            server.in_flight += 1;
+        }
+        self.note_room(server);
+    }
+
+    /// Ends a stream whose response is complete, with this status.
+    pub(super) fn release_stream(&mut self, id: UpstreamId, no: StreamNo, service: ServiceId, status: u16) {
+        self.note_response(id, service, status);
+        if let Some(h2) = self.upstreams.get_mut(id).and_then(|upstream| upstream.h2.as_mut()) {
+            h2.response_is_over(no);
+        }
+        self.stream_is_over(id);
+    }
+
+    /// Resets a stream whose exchange has ended early or goes on elsewhere.
+    pub(super) fn abort_stream(&mut self, id: UpstreamId, no: StreamNo) {
+        if let Some(h2) = self.upstreams.get_mut(id).and_then(|upstream| upstream.h2.as_mut()) {
+            h2.abort(no, ErrorCode::CANCEL);
+        }
+        self.stream_is_over(id);
+    }
+
+    fn stream_is_over(&mut self, id: UpstreamId) {
+        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let server = upstream.server;
+        upstream.life.requests = upstream.life.requests.saturating_add(1);
+        if upstream.timer.pending().is_some_and(|(_, why)| why == Wait::Pooled) {
+            // The connection is idle anew.
+            upstream.timer.clear();
+        }
+        upstream.touch(id, &mut self.core.touched.upstreams);
+        // A reload may have removed the server.
+        if let Some(server) = self.servers.get_mut(server) {
+            server.in_flight -= 1;
+        }
+        self.note_room(server);
+    }
+
+    /// Updates whether a request may open a stream to a server that has all its connections.
+    pub(super) fn note_room(&mut self, id: ServerId) {
+        let now = self.core.net.now();
+        let Some(server) = self.servers.get_mut(id).filter(|server| server.slots.is_some()) else { return };
+        let pool = server.config.pool;
+        let has_room = |id: &UpstreamId| {
+            let streams = self.upstreams.get(*id).and_then(|upstream| streams_of(upstream, &pool, now));
+            streams.is_some_and(|streams| streams.open < streams.most)
+        };
+        server.has_free_stream = server.multiplexed.iter().any(has_room);
+    }
+
+    /// Sends no further requests on a connection, which closes once its streams are over.
+    pub(super) fn retire_multiplexed(&mut self, id: UpstreamId) {
+        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let server = upstream.server;
+        upstream.intake = Intake::Closed;
+        upstream.touch(id, &mut self.core.touched.upstreams);
+        self.note_room(server);
+    }
+
+    /// Removes a connection from those of its server. Its exchanges are over.
+    pub(super) fn forget_multiplexed(&mut self, id: UpstreamId) {
+        let Some(upstream) = self.upstreams.get(id) else { return };
+        let server = upstream.server;
+        if let Some(server) = self.servers.get_mut(server) {
+            server.multiplexed.retain(|known| *known != id);
+        }
+        self.note_room(server);
+    }
+}
+
+/// The streams of a connection.
+struct Streams {
+    open: usize,
+    /// The maximum number.
+    most: usize,
+}
+
+/// The streams of a connection that takes further requests.
+fn streams_of<S>(upstream: &Upstream<S>, pool: &Pool, now: Instant) -> Option<Streams> {
+    let h2 = upstream.h2.as_ref()?;
+    let takes = upstream.intake == Intake::Open && !upstream.ended && !upstream.life.is_used_up(pool, now);
+    takes.then(|| Streams { open: h2.len(), most: h2.connection.most_streams() })
+}
+
+/// From this number of streams in all, another connection is opened ahead of its use.
+const AHEAD: usize = 8;

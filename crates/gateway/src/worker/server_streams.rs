@@ -1,0 +1,366 @@
+//! Servers of HTTP/2: frames in, each stream's part in its exchange, and the end of the turn for all streams.
+
+use super::Worker;
+use super::settle::{is_full, pending, watch_upstream};
+use crate::downstream::MAX_PENDING;
+use crate::exchange::Event as Happened;
+use crate::h2::{self, H2};
+use crate::keys::{ExchangeId, UpstreamId};
+use crate::observe::Context;
+use crate::proxy::Next;
+use crate::reason::Reason;
+use crate::upstream::{Intake, Upstream, Wait};
+use std::io::{self, ErrorKind};
+use weir_http2::{ConnectionError, ErrorCode, Event, StreamNo};
+use weir_reactor::Net;
+use weir_transport::Fault;
+
+impl<N: Net> Worker<N> {
+    /// Processes the frames in `input[at..]`, and holds the rest of it. `ended`: the server's stream has ended.
+    pub(super) fn take_server_frames(
+        &mut self,
+        id: UpstreamId,
+        input: &mut [u8],
+        mut at: usize,
+        ended: bool,
+    ) {
+        let mut heads = 0;
+        let now = self.core.net.now();
+        if let Some(h2) = self.h2_to(id) {
+            h2.elapse(now);
+        }
+        loop {
+            // A frame may have ended the connection.
+            let Some(h2) = self.upstreams.get_mut(id).and_then(|upstream| upstream.h2.as_mut()) else {
+                return;
+            };
+            let step = match h2.connection.feed(&mut input[at..], &mut self.core.streamed) {
+                Ok(step) => step,
+                Err(error) => return self.fail_multiplexed(id, error),
+            };
+            let before = at;
+            at += step.consumed;
+            let Some(event) = step.event else { break };
+            heads += u64::from(matches!(event, Event::Head { .. }));
+            self.take_server_event(id, event, input, before);
+        }
+        self.core.counters.upstream_http2_reads += u64::from(heads > 0);
+        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        upstream.held.extend_from_slice(&input[at..]);
+        if ended {
+            self.end_multiplexed(id, |_| Happened::UpstreamEnded { partial: false });
+        }
+    }
+
+    /// `from`: the position of the event's input, to which its ranges refer.
+    fn take_server_event(&mut self, id: UpstreamId, event: Event, input: &mut [u8], from: usize) {
+        match event {
+            Event::Head { stream, end } => self.take_stream_head(id, stream, end),
+            Event::Data { stream, range, flow, end } => {
+                if let Some(exchange) = self.exchange_on(id, stream) {
+                    let input = &mut input[..from + range.end];
+                    let next =
+                        self.flow(exchange).map(|mut to| to.take_stream_data(input, from + range.start, end));
+                    self.take_next(id, exchange, next);
+                }
+                self.credit(id, stream, flow);
+            }
+            Event::Trailers { stream } => {
+                let trailers = h2::trailer_lines(&self.core.streamed);
+                if let Some(exchange) = self.exchange_on(id, stream) {
+                    let next = self.flow(exchange).map(|mut to| to.take_stream_trailers(&trailers));
+                    self.take_next(id, exchange, next);
+                }
+            }
+            Event::Reset { stream, code } => {
+                if let Some(exchange) = self.exchange_on(id, stream) {
+                    self.on(
+                        exchange,
+                        match code {
+                            ErrorCode::REFUSED_STREAM => Happened::Unprocessed(Reason::UpstreamReset(code)),
+                            _ => Happened::UpstreamReset(code),
+                        },
+                    );
+                }
+            }
+            Event::Failed { stream, error } => {
+                if let Some(exchange) = self.exchange_on(id, stream) {
+                    self.end_exchange(exchange, Reason::BadUpstreamStream(error));
+                }
+            }
+            Event::Room { stream: Some(stream) } => {
+                if let Some(h2) = self.h2_to(id) {
+                    h2.touch(stream);
+                }
+            }
+            // Output that waits for room is sent at the end of the turn.
+            Event::Room { stream: None } => {}
+            Event::Settings => {
+                if let Some(server) = self.upstreams.get(id).map(|upstream| upstream.server) {
+                    self.note_room(server);
+                }
+            }
+            Event::GoAway { last, code: _ } => {
+                self.retire_multiplexed(id);
+                let above = self.h2_to(id).map(|h2| h2.exchanges_above(last)).unwrap_or_default();
+                for exchange in above {
+                    self.on(exchange, Happened::Unprocessed(Reason::UpstreamGoAway));
+                }
+            }
+            Event::Pong => {
+                if let Some(upstream) = self.upstreams.get_mut(id)
+                    && upstream.intake == Intake::Doubtful
+                {
+                    upstream.intake = Intake::Open;
+                    let server = upstream.server;
+                    self.note_room(server);
+                }
+            }
+            // Servers alone reject requests.
+            Event::Rejected { .. } => {}
+        }
+    }
+
+    /// A response head, interim or final: the one decoded last.
+    fn take_stream_head(&mut self, id: UpstreamId, no: StreamNo, end: bool) {
+        let Some(exchange) = self.exchange_on(id, no) else { return };
+        let core = &mut self.core;
+        h2::adopt_response(&mut core.streamed, end, &mut core.response);
+        let bytes = std::mem::take(&mut core.streamed.bytes);
+        let mut next = self.flow(exchange).map(|mut to| to.take_stream_head(&bytes, end));
+        if let Some(Next::AskAnother { status, .. }) = next
+            && !self.ask_another(exchange, status)
+        {
+            next = self.flow(exchange).map(|mut to| to.take_stream_head(&bytes, end));
+        }
+        self.core.streamed.bytes = bytes;
+        self.take_next(id, exchange, next);
+    }
+
+    /// The worker's action after a piece of a response.
+    fn take_next(&mut self, from: UpstreamId, id: ExchangeId, next: Option<Next>) {
+        match next {
+            None => self.broken(id, "a response without its connections"),
+            Some(Next::Wait | Next::AskAnother { .. }) => {}
+            Some(Next::Complete(completed)) => self.complete(from, id, completed),
+            Some(Next::On(event)) => self.on(id, event),
+            Some(Next::End(reason)) => self.end_exchange(id, reason),
+            Some(Next::Switch { .. }) => self.end_exchange(id, Reason::UpstreamSwitched),
+            Some(Next::LoseClient(fault)) => {
+                if let Some(client) = self.exchanges.get(id).map(|exchange| exchange.client) {
+                    self.lose_client(client, fault);
+                }
+            }
+        }
+    }
+
+    /// Gives the server credit for DATA that the client's connection has taken, now or once the client has read some.
+    fn credit(&mut self, id: UpstreamId, no: StreamNo, flow: u32) {
+        let is_blocked = self.exchange_on(id, no).is_some_and(|exchange| self.is_blocked(exchange));
+        let Some(h2) = self.h2_to(id) else { return };
+        match h2.get_mut(no) {
+            Some(stream) if is_blocked => stream.owed += flow,
+            _ => h2.connection.credit(no, flow),
+        }
+    }
+
+    /// Whether the client's pending output fills its buffer.
+    fn is_blocked(&self, id: ExchangeId) -> bool {
+        let Some(exchange) = self.exchanges.get(id) else { return false };
+        let client = self.clients.get(exchange.client);
+        client.is_some_and(|client| is_full(pending(client, Some(exchange)), Some(exchange)))
+    }
+
+    /// The server read more of the requests, or its connection was established (`connected`).
+    pub(super) fn requests_moved(&mut self, id: UpstreamId, connected: bool) {
+        let Some(upstream) = self.upstreams.get(id) else { return };
+        let is_open = upstream.transport.is_open();
+        if connected && is_open && is_not_http2(upstream) {
+            return self.end_multiplexed(id, |_| Happened::NotConnected(Reason::NotHttp2));
+        }
+        let now = self.core.net.now();
+        for exchange in self.exchanges_on(id) {
+            let Some(mut flow) = self.flow(exchange) else { continue };
+            flow.exchange.moved = true;
+            flow.exchange.server_moved = true;
+            flow.touch_client();
+            match (connected, is_open) {
+                (false, _) => {}
+                (true, true) => {
+                    flow.exchange.times.connected = Some(now);
+                    flow.opened();
+                }
+                // A handshake follows.
+                (true, false) => flow.exchange.times.reached = Some(now),
+            }
+        }
+    }
+
+    /// The connection has failed.
+    pub(super) fn lose_streams(&mut self, id: UpstreamId, fault: &Fault) {
+        let is_open = self.upstreams.get(id).is_some_and(|upstream| upstream.transport.is_open());
+        self.end_multiplexed(id, |_| match (is_open, fault) {
+            (false, Fault::Connect(error)) => {
+                Happened::NotConnected(Reason::UpstreamConnect(Fault::Connect(same(error))))
+            }
+            (false, Fault::Tls(error)) => {
+                Happened::NotConnected(Reason::UpstreamTls(Fault::Tls(error.clone())))
+            }
+            (_, Fault::Tls(error)) => {
+                Happened::UpstreamFailed { fault: Fault::Tls(error.clone()), partial: false }
+            }
+            (_, Fault::Connect(error) | Fault::Socket(error)) => {
+                Happened::UpstreamFailed { fault: Fault::Socket(same(error)), partial: false }
+            }
+        });
+    }
+
+    /// Ends a connection without further output. `event`: what it means for each exchange.
+    fn end_multiplexed(&mut self, id: UpstreamId, event: impl Fn(ExchangeId) -> Happened) {
+        self.retire_multiplexed(id);
+        for exchange in self.exchanges_on(id) {
+            self.on(exchange, event(exchange));
+        }
+        self.drop_upstream(id);
+    }
+
+    /// The server broke a rule of the connection: ends it with GOAWAY.
+    fn fail_multiplexed(&mut self, id: UpstreamId, error: ConnectionError) {
+        self.retire_multiplexed(id);
+        let exchanges = self.exchanges_on(id);
+        if exchanges.is_empty() {
+            self.core.note_end(&Reason::BadUpstreamHttp2(error), Context::default());
+        }
+        for exchange in exchanges {
+            self.end_exchange(exchange, Reason::BadUpstreamHttp2(error));
+        }
+        if let Some(h2) = self.h2_to(id) {
+            h2.connection.fail(error);
+        }
+        self.finish_multiplexed(id);
+    }
+
+    /// Closes a connection without streams, after its pending output.
+    pub(super) fn finish_multiplexed(&mut self, id: UpstreamId) {
+        if let Some(upstream) = self.upstreams.get_mut(id) {
+            if let Some(h2) = &mut upstream.h2 {
+                h2.connection.close();
+                h2.connection.settle(upstream.transport.stage(&mut self.core.wire));
+            }
+            // Best effort: the connection closes either way.
+            let _ = upstream.transport.finish(&mut self.core.wire);
+        }
+        self.drop_upstream(id);
+    }
+
+    /// A request on a stream has timed out: asks its server for a sign of life. Meanwhile other requests take other
+    /// connections.
+    pub(super) fn doubt_connection_of(&mut self, id: ExchangeId) {
+        let Some(upstream_id) = self.exchanges.get(id).and_then(|exchange| exchange.upstream()) else {
+            return;
+        };
+        let Some(upstream) = self.upstreams.get_mut(upstream_id) else { return };
+        if upstream.intake != Intake::Open {
+            return;
+        }
+        upstream.intake = Intake::Doubtful;
+        let server = upstream.server;
+        if let Some(h2) = &mut upstream.h2 {
+            h2.connection.ping();
+        }
+        self.touch_upstream(upstream_id);
+        self.note_room(server);
+    }
+
+    /// The timer of a connection has fired.
+    pub(super) fn streams_due(&mut self, id: UpstreamId, why: Wait) {
+        match why {
+            Wait::Pooled => self.finish_multiplexed(id),
+            Wait::Pong => self.lose_streams(id, &Fault::Socket(ErrorKind::TimedOut.into())),
+            Wait::Connect | Wait::Handshake | Wait::Response | Wait::Body | Wait::Mirror => {
+                self.end_multiplexed(id, |_| {
+                    Happened::NotConnected(why.reason().unwrap_or(Reason::UpstreamTimeout))
+                });
+            }
+        }
+    }
+
+    /// The end of a turn for a connection: sends what its streams have.
+    #[inline(never)]
+    pub(super) fn settle_server_streams(&mut self, id: UpstreamId) {
+        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let Some(h2) = &mut upstream.h2 else { return };
+        h2.flush(&mut upstream.transport, &mut self.core.wire);
+        let touched = h2.take_touched();
+        for no in &touched {
+            self.settle_server_stream(id, *no);
+        }
+        let Some(upstream) = self.upstreams.get_mut(id) else { return };
+        let Some(h2) = &mut upstream.h2 else { return };
+        h2.give_back_touched(touched);
+        let server = self.servers.get(upstream.server);
+        let may_stay = server.is_some_and(|server| {
+            upstream.intake != Intake::Closed
+                && server.is_open()
+                && !upstream.life.is_used_up(&server.config.pool, self.core.net.now())
+        });
+        if h2.is_idle() && (!may_stay || upstream.ended) {
+            return self.finish_multiplexed(id);
+        }
+        h2.connection.settle(upstream.transport.stage(&mut self.core.wire));
+        self.core.counters.upstream_http2_writes += u64::from(upstream.transport.staged() > 0);
+        if let Err(fault) = upstream.transport.commit(&mut self.core.wire) {
+            return self.lose_streams(id, &fault);
+        }
+        // The connection has room again for output that it could not take before.
+        if h2.flush(&mut upstream.transport, &mut self.core.wire) {
+            upstream.touch(id, &mut self.core.touched.upstreams);
+        }
+        let blocked = upstream.transport.pending() >= 2 * MAX_PENDING;
+        if let Err(error) = watch_upstream(id, upstream, None, blocked, &mut self.core) {
+            self.lose_streams(id, &Fault::Socket(error));
+        }
+    }
+
+    /// Settles one stream: its exchange continues if there is room.
+    fn settle_server_stream(&mut self, id: UpstreamId, no: StreamNo) {
+        let Some(stream) = self.h2_to(id).and_then(|h2| h2.get_mut(no)) else { return };
+        let (moved, is_owed) = (std::mem::take(&mut stream.moved), stream.owed > 0);
+        let Some(exchange_id) = stream.exchange else { return };
+        if moved && let Some(exchange) = self.exchanges.get_mut(exchange_id) {
+            (exchange.moved, exchange.server_moved) = (true, true);
+            let leg = exchange.leg();
+            self.touch_leg(leg);
+        }
+        if is_owed
+            && !self.is_blocked(exchange_id)
+            && let Some(h2) = self.h2_to(id)
+        {
+            h2.pay(no);
+        }
+    }
+
+    fn exchange_on(&self, id: UpstreamId, no: StreamNo) -> Option<ExchangeId> {
+        self.upstreams.get(id)?.h2.as_ref()?.get(no)?.exchange
+    }
+
+    fn exchanges_on(&self, id: UpstreamId) -> Vec<ExchangeId> {
+        let h2 = self.upstreams.get(id).and_then(|upstream| upstream.h2.as_ref());
+        h2.map(|h2| h2.exchanges().collect()).unwrap_or_default()
+    }
+
+    /// The streams to a server.
+    fn h2_to(&mut self, id: UpstreamId) -> Option<&mut H2> {
+        self.upstreams.get_mut(id)?.h2.as_deref_mut()
+    }
+}
+
+/// Whether a server with TLS has not agreed to speak HTTP/2.
+fn is_not_http2<S: weir_reactor::Socket>(upstream: &Upstream<S>) -> bool {
+    upstream.transport.facts().is_some_and(|facts| facts.alpn.as_deref() != Some(b"h2"))
+}
+
+/// The same error for another exchange.
+fn same(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), error.to_string())
+}
