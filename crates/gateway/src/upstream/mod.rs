@@ -18,7 +18,7 @@ pub(crate) use server::{Counted, Server};
 pub(crate) use service::Service;
 pub(crate) use wait::Wait;
 
-use crate::h2::H2;
+use crate::h2::{H2, Stream};
 use crate::keys::{ExchangeId, MirrorId, ServerId, TunnelId, UpstreamId};
 use crate::limits::Descriptor;
 use retry_budget::Budget;
@@ -139,7 +139,8 @@ impl<S> Upstream<S> {
 }
 
 impl<S: Socket> Upstream<S> {
-    /// Bytes of a request that wait for the server: those of its stream, or of the connection.
+    /// Bytes of a request that wait for the server: those of its stream, or of the connection. A stream does not count what
+    /// others have in the connection's buffer: otherwise it would have to know when they are sent.
     #[inline]
     pub(crate) fn pending(&self, stream: Option<StreamNo>) -> usize {
         match stream {
@@ -150,7 +151,6 @@ impl<S: Socket> Upstream<S> {
 
     #[inline(never)]
     fn pending_of(&self, no: StreamNo) -> usize {
-        let stream = self.h2.as_ref().and_then(|h2| h2.get(no));
-        stream.map_or(0, |stream| stream.pending() + self.transport.pending())
+        self.h2.as_ref().and_then(|h2| h2.get(no)).map_or(0, Stream::pending)
     }
 }

@@ -1,10 +1,10 @@
 //! Servers of HTTP/2: frames in, each stream's part in its exchange, and the end of the turn for all streams.
 
 use super::Worker;
-use super::settle::{is_full, pending, watch_upstream};
+use super::settle::{is_full, watch_upstream};
 use crate::downstream::MAX_PENDING;
 use crate::exchange::Event as Happened;
-use crate::h2::{self, H2};
+use crate::h2::{self, H2, Stream};
 use crate::keys::{ExchangeId, UpstreamId};
 use crate::observe::Context;
 use crate::proxy::Next;
@@ -63,7 +63,7 @@ impl<N: Net> Worker<N> {
                         self.flow(exchange).map(|mut to| to.take_stream_data(input, from + range.start, end));
                     self.take_next(id, exchange, next);
                 }
-                self.credit(id, stream, flow);
+                self.owe(id, stream, flow);
             }
             Event::Trailers { stream } => {
                 let trailers = h2::trailer_lines(&self.core.streamed);
@@ -154,21 +154,28 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Gives the server credit for DATA that the client's connection has taken, now or once the client has read some.
-    fn credit(&mut self, id: UpstreamId, no: StreamNo, flow: u32) {
-        let is_blocked = self.exchange_on(id, no).is_some_and(|exchange| self.is_blocked(exchange));
+    /// Owes the server credit for DATA until the end of the turn, when the client's connection may have taken it.
+    fn owe(&mut self, id: UpstreamId, no: StreamNo, flow: u32) {
         let Some(h2) = self.h2_to(id) else { return };
         match h2.get_mut(no) {
-            Some(stream) if is_blocked => stream.owed += flow,
-            _ => h2.connection.credit(no, flow),
+            Some(stream) => {
+                stream.owed += flow;
+                h2.touch(no);
+            }
+            None => h2.connection.credit(no, flow),
         }
     }
 
-    /// Whether the client's pending output fills its buffer.
-    fn is_blocked(&self, id: ExchangeId) -> bool {
+    /// Whether the client's pending output of this exchange fills its buffer, so that the server gets no more credit. A
+    /// client's stream does not count what others have in the connection's buffer.
+    pub(super) fn is_blocked(&self, id: ExchangeId) -> bool {
         let Some(exchange) = self.exchanges.get(id) else { return false };
-        let client = self.clients.get(exchange.client);
-        client.is_some_and(|client| is_full(pending(client, Some(exchange)), Some(exchange)))
+        let Some(client) = self.clients.get(exchange.client) else { return false };
+        let pending = match (exchange.stream, &client.h2) {
+            (Some(no), Some(h2)) => h2.get(no).map_or(0, Stream::pending),
+            _ => client.transport.pending(),
+        };
+        is_full(pending, Some(exchange))
     }
 
     /// The server read more of the requests, or its connection was established (`connected`).

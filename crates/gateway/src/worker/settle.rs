@@ -297,7 +297,7 @@ pub(super) fn watch_upstream<N: Net>(
 
 /// Bytes of an exchange's response that wait for the client.
 #[inline]
-pub(super) fn pending<S: Socket>(client: &Client<S>, exchange: Option<&Exchange>) -> usize {
+fn pending<S: Socket>(client: &Client<S>, exchange: Option<&Exchange>) -> usize {
     client.pending(exchange.and_then(|exchange| exchange.stream))
 }
 

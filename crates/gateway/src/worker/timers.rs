@@ -2,7 +2,6 @@
 //! for, and from the limits on bodies.
 
 use super::Worker;
-use super::settle::{is_full, pending};
 use crate::config::document::Timeouts;
 use crate::config::{MinRates, Policy};
 use crate::deadlines::{BodyDeadlines, BodyProgress, Cause, Limit, Wait, deadline_of, nearest};
@@ -61,8 +60,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn exchange_upstream_wait(&self, id: ExchangeId) -> Option<upstream::Wait> {
         let exchange = self.exchanges.get(id)?;
         let upstream = self.upstreams.get(exchange.upstream()?)?;
-        let client = self.clients.get(exchange.client)?;
-        upstream.wait(Some(exchange), is_full(pending(client, Some(exchange)), Some(exchange)))
+        upstream.wait(Some(exchange), self.is_blocked(id))
     }
 
     /// The instant at which an exchange breaks a limit, and which.
