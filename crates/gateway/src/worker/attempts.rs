@@ -19,9 +19,6 @@ impl<N: Net> Worker<N> {
     /// A connection for a request: a pooled one without pending input, or a new one; to a server of HTTP/2, one that takes
     /// another stream.
     pub(super) fn attempt(&mut self, server: ServerId, client: ClientId) -> Result<Attempt, Unavailable> {
-        if self.servers.get(server).is_some_and(|server| server.config.http2) {
-            return self.attempt_on_stream(server, client);
-        }
         while let Some(Pooled { id: upstream, is_settled }) = self.take_idle(server) {
             // The poller reported all events of this turn, and those of server connections are handled before requests:
             // a connection that is still in the pool is quiet.
@@ -33,7 +30,7 @@ impl<N: Net> Worker<N> {
             }
             self.drop_upstream(upstream);
         }
-        self.fresh_attempt(server, client)
+        self.further_attempt(server, client)
     }
 
     /// A connection for a further attempt: a new one, except to a server of HTTP/2.
@@ -44,12 +41,8 @@ impl<N: Net> Worker<N> {
     ) -> Result<Attempt, Unavailable> {
         match self.servers.get(server).is_some_and(|server| server.config.http2) {
             true => self.attempt_on_stream(server, client),
-            false => self.fresh_attempt(server, client),
+            false => Ok(Attempt { upstream: self.dial(server, client)?, stream: None, reused: false }),
         }
-    }
-
-    fn fresh_attempt(&mut self, server: ServerId, client: ClientId) -> Result<Attempt, Unavailable> {
-        Ok(Attempt { upstream: self.dial(server, client)?, stream: None, reused: false })
     }
 
     /// Ends the use of a connection by an exchange whose attempt has failed: closes the connection, or its stream.
