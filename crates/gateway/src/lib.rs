@@ -17,6 +17,7 @@ mod deadlines;
 mod downstream;
 mod drain;
 mod exchange;
+mod grpc;
 mod h2;
 mod hash;
 mod heads;

@@ -17,7 +17,7 @@ const MAY_USE: [(&str, &[&str]); 15] = [
     ("reason", &["config"]),
     ("limits", &["config"]),
     ("deadlines", &["config", "drain", "plan", "reason"]),
-    ("observe", &["config", "limits", "mirror", "reason", "text"]),
+    ("observe", &["config", "grpc", "limits", "mirror", "reason", "text"]),
     ("health", &["config", "limits", "observe"]),
     ("admin", &["config", "heads::own", "observe", "process", "worker"]),
     // Of `admin`, the start of its threads alone.

@@ -31,6 +31,7 @@ pub(crate) enum LogVariable {
     Target,
     Protocol,
     Status,
+    GrpcStatus,
     Reason,
     Received,
     Sent,
@@ -51,7 +52,7 @@ pub(crate) enum LogVariable {
 }
 
 /// The variables by name, in the order of error messages.
-const VARIABLES: [(&str, LogVariable); 26] = [
+const VARIABLES: [(&str, LogVariable); 27] = [
     ("time", LogVariable::Time),
     ("client", LogVariable::Client),
     ("client_port", LogVariable::ClientPort),
@@ -61,6 +62,7 @@ const VARIABLES: [(&str, LogVariable); 26] = [
     ("target", LogVariable::Target),
     ("protocol", LogVariable::Protocol),
     ("status", LogVariable::Status),
+    ("grpc_status", LogVariable::GrpcStatus),
     ("reason", LogVariable::Reason),
     ("received", LogVariable::Received),
     ("sent", LogVariable::Sent),

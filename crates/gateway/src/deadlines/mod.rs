@@ -1,8 +1,10 @@
-//! The deadlines for clients: timeouts of waits, and limits on bodies. Exchanges and client connections own them.
+//! Deadlines: timeouts of waits, and limits on bodies. Exchanges and connections own them.
 
 mod bodies;
 mod rate_meter;
+mod server_wait;
 mod wait;
 
 pub(crate) use bodies::{BodyDeadlines, BodyProgress, Limit};
+pub(crate) use server_wait::ServerWait;
 pub(crate) use wait::{Cause, Wait, deadline_of, nearest};

@@ -1,10 +1,9 @@
 //! The events that the gateway waits for, and their timeouts.
 
-use super::Limit;
+use super::{Limit, ServerWait};
 use crate::config::document::Timeouts;
 use crate::drain::Drain;
 use crate::reason::Reason;
-use crate::upstream;
 use std::time::{Duration, Instant};
 
 /// The event of a client that a timer waits for: that of its connection or, for `Queue`, `Body` and `Response`, that
@@ -71,7 +70,7 @@ pub(crate) enum Cause {
     /// The timeout of the current wait.
     Waited(Wait),
     /// The timeout of the current wait for the server, on a stream.
-    Server(upstream::Wait),
+    Server(ServerWait),
     /// A limit that holds whatever the gateway waits for.
     Limit(Limit),
 }
@@ -91,7 +90,7 @@ pub(crate) fn deadline_of(
 /// The nearest of three deadlines.
 pub(crate) fn nearest(
     waits: Option<(Instant, Wait)>,
-    server: Option<(Instant, upstream::Wait)>,
+    server: Option<(Instant, ServerWait)>,
     limit: Option<(Instant, Limit)>,
 ) -> Option<(Instant, Cause)> {
     let waits = waits.map(|(at, wait)| (at, Cause::Waited(wait)));

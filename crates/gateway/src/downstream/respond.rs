@@ -1,8 +1,10 @@
 //! The gateway's own responses, to a connection or a stream.
 
 use super::Client;
+use crate::grpc::Status;
 use crate::heads::own::{Own, Terms};
 use crate::heads::rewrite::Connection;
+use crate::heads::writer::FieldBlock;
 use weir_http2::{Part, StreamNo};
 use weir_reactor::Socket;
 use weir_transport::Wire;
@@ -17,11 +19,17 @@ impl<S: Socket> Client<S> {
         wire: &mut Wire,
         lines: &mut Vec<u8>,
     ) -> u64 {
+        let grpc = self.grpc_status(stream, own.status);
         let (Some(no), Some(h2)) = (stream, &mut self.h2) else {
             return own.write(terms, self.transport.stage(wire));
         };
         let terms = Terms { connection: Connection::Persists, ..*terms };
         let body = own.body();
+        if let Some(status) = grpc {
+            let write = |block: &mut FieldBlock<'_, '_>| own.grpc_head(&body, status, &terms, block);
+            h2.head(no, Part::Head { end: true }, write, lines, self.transport.stage(wire));
+            return 0;
+        }
         let sent = own.sent(&body, &terms);
         let part = Part::Head { end: sent.is_empty() };
         h2.head(no, part, |block| own.head(&body, &terms, block), lines, self.transport.stage(wire));
@@ -29,6 +37,18 @@ impl<S: Socket> Client<S> {
             h2.push(no, sent, true, &mut self.transport, wire);
         }
         sent.len() as u64
+    }
+
+    /// Whether the request of a stream is a call of gRPC.
+    #[inline]
+    pub(crate) fn is_grpc(&self, stream: Option<StreamNo>) -> bool {
+        stream
+            .is_some_and(|no| self.h2.as_ref().and_then(|h2| h2.get(no)).is_some_and(|stream| stream.is_grpc))
+    }
+
+    /// The status of gRPC in place of an HTTP status of an error, if the request is a call.
+    pub(crate) fn grpc_status(&self, stream: Option<StreamNo>, status: u16) -> Option<Status> {
+        (status >= 400 && self.is_grpc(stream)).then(|| Status::of_http(status))
     }
 
     /// Asks the client to send the body that it announced with `Expect`.

@@ -19,6 +19,7 @@ pub(crate) use timing::ExchangeTimer;
 
 use crate::config::Policy;
 use crate::deadlines::BodyDeadlines;
+use crate::grpc::Call;
 use crate::heads::ids::RequestIds;
 use crate::keys::{ClientId, ServerId, ServiceId, UpstreamId};
 use crate::mirror::Copied;
@@ -96,6 +97,8 @@ pub(crate) struct Exchange {
     pub retries: u8,
     /// The ids that the gateway assigned to the request, if it assigns any.
     pub ids: Option<Box<RequestIds>>,
+    /// The call, if the request is one of gRPC.
+    pub grpc: Option<Box<Call>>,
     /// A copy for another service, while the request is incomplete.
     pub copy: Option<Box<Copied>>,
     /// The request's part of its access log line, if there is a log.

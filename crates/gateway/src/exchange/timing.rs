@@ -1,8 +1,7 @@
 //! The timer of an exchange: the nearest of its current wait's timeout and its limits.
 
 use super::{Exchange, RequestHalf, Stage};
-use crate::deadlines::{BodyProgress, Cause, Limit, Wait};
-use crate::upstream;
+use crate::deadlines::{BodyProgress, Cause, Limit, ServerWait, Wait};
 use std::time::Instant;
 use weir_reactor::{Key, Timer, Wheel};
 
@@ -12,7 +11,7 @@ pub(crate) struct ExchangeTimer {
     pub timer: Timer<Cause>,
     pub waits: Option<(Instant, Wait)>,
     /// The deadline of the wait for the server, on a stream.
-    pub server: Option<(Instant, upstream::Wait)>,
+    pub server: Option<(Instant, ServerWait)>,
 }
 
 impl Exchange {
@@ -40,8 +39,9 @@ impl Exchange {
     /// The end of its total timeout, if it has one.
     #[inline]
     pub(crate) fn total(&self) -> Option<(Instant, Limit)> {
-        let within = self.policy().timeouts.exchange?;
-        Some((self.times.head + within, Limit::ExchangeTotal))
+        let of_call = self.grpc.as_ref().and_then(|call| call.within);
+        let within = self.policy().timeouts.exchange.into_iter().chain(of_call).min()?;
+        Some((self.times.head.checked_add(within)?, Limit::ExchangeTotal))
     }
 
     /// Sets its timer, or clears it.

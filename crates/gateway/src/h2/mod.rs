@@ -84,9 +84,9 @@ impl H2 {
         Some(no)
     }
 
-    /// Adds the stream of a client's request. `ended`: it has no body.
-    pub(crate) fn begin(&mut self, no: StreamNo, ended: bool) {
-        self.streams.push(Stream::new(no, ended));
+    /// Adds the stream of a client's request. `ended`: it has no body; `is_grpc`: it is a call of gRPC.
+    pub(crate) fn begin(&mut self, no: StreamNo, ended: bool, is_grpc: bool) {
+        self.streams.push(Stream { is_grpc, ..Stream::new(no, ended) });
     }
 
     /// The request of a stream has become an exchange.

@@ -19,6 +19,8 @@ pub(crate) struct Stream {
     pub owed: u32,
     /// The client has sent the whole request.
     pub ended: bool,
+    /// The request is a call of gRPC, so the gateway's own errors are responses of gRPC.
+    pub is_grpc: bool,
     /// The lines of the request's trailers.
     pub trailers: Vec<u8>,
     /// Bytes of the output's body that have left for the connection.
@@ -52,6 +54,7 @@ impl Stream {
             credited: 0,
             owed: 0,
             ended,
+            is_grpc: false,
             trailers: Vec::new(),
             sent: 0,
             out: Vec::new(),

@@ -4,9 +4,10 @@ use super::rewrite::Connection;
 use super::writer::HeadWriter;
 use crate::Reason;
 use crate::config::Pages;
+use crate::grpc::{self, Status};
 use crate::route::Edits;
 use std::borrow::Cow;
-use weir_http1::{Framing, framing_field};
+use weir_http1::{Framing, decimal, framing_field};
 
 /// The circumstances of a response.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +104,33 @@ impl<'a> Own<'a> {
             }
             out.extend_from_slice(connection.field());
             if let Some(edits) = edits {
+                edits.write_fixed(out);
+            }
+        });
+        out.end();
+    }
+
+    /// Writes the response as one of gRPC, with this status: its body becomes the message.
+    pub(crate) fn grpc_head(
+        &self,
+        body: &[u8],
+        status: Status,
+        terms: &Terms<'_>,
+        out: &mut impl HeadWriter,
+    ) {
+        out.status(200, b"OK");
+        out.lines(|out| {
+            out.extend_from_slice(terms.date);
+            out.extend_from_slice(b"Content-Type: application/grpc\r\nGrpc-Status: ");
+            decimal(status.number().into(), out);
+            out.extend_from_slice(b"\r\nGrpc-Message: ");
+            match self.content_type.starts_with("text/plain") {
+                true => grpc::write_message(body, out),
+                // A page for browsers.
+                false => grpc::write_message(phrase(self.status).as_bytes(), out),
+            }
+            out.extend_from_slice(b"\r\n");
+            if let Some(edits) = terms.edits {
                 edits.write_fixed(out);
             }
         });

@@ -8,6 +8,7 @@ use super::exposition::Exposition;
 use super::row::Json::{Hidden, Member, Members, Number, Numbers, Objects, Pairs};
 use super::row::{Kind, Row};
 use super::values::{Counts, Field, Histogram, Process};
+use crate::grpc::STATUSES;
 use crate::limits::EXHAUSTED;
 use crate::mirror::FATES;
 use crate::reason::CODES;
@@ -90,6 +91,8 @@ table! {
         &[], Member("http2", "window_waits");
     pub responses: Counts<{ CLASSES.len() }>, Counter, "weir_answers_total",
         "Responses by class of status; none: requests without a response.", &[("class", &CLASSES)], Numbers("answers");
+    pub(crate) grpc: Counts<{ STATUSES.len() }, false>, Counter, "weir_grpc_responses_total",
+        "Responses of gRPC by status.", &[("status", &STATUSES)], Pairs("grpc");
     pub(crate) took: Histogram, Histogram, "weir_request_seconds",
         "From a request's head to the end of its response.", &[], Number("took_us");
     pub(crate) received: Counts<{ SIDES.len() }>, Counter, "weir_received_bytes_total",

@@ -88,6 +88,7 @@ mod tests {
             requests: 104,
             underscored: 105,
             retries: 106,
+            grpc: Counts([1; 17]),
             tunnels: 107,
             ejections: 108,
             clients: 201,

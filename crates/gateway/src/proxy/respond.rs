@@ -109,6 +109,9 @@ impl<N: Net> Flow<'_, N> {
     /// no body follows.
     pub(crate) fn take_stream_head(&mut self, bytes: &[u8], end: bool) -> Next {
         self.response_begins(true);
+        if let (true, Some(call)) = (end, &mut self.exchange.grpc) {
+            call.note_fields(&self.core.response.fields, bytes);
+        }
         match self.pass_head(bytes, 0, 0, Source::Stream { end }) {
             ControlFlow::Continue(()) => self.response_taken(b"", None, b""),
             ControlFlow::Break(next) => next,
@@ -125,6 +128,9 @@ impl<N: Net> Flow<'_, N> {
 
     /// Ends the response on a server's stream with these lines of trailers.
     pub(crate) fn take_stream_trailers(&mut self, trailers: &[u8]) -> Next {
+        if let Some(call) = &mut self.exchange.grpc {
+            call.note_trailers(trailers);
+        }
         self.response_taken(b"", Some(End::Clean), trailers)
     }
 
@@ -314,6 +320,9 @@ impl<N: Net> Flow<'_, N> {
         let now = core.net.now();
         exchange.times.last_byte = Some(now);
         core.counters.response(exchange.status, now.saturating_duration_since(exchange.times.head));
+        if let Some(status) = exchange.grpc.as_ref().and_then(|call| call.status) {
+            core.counters.grpc.0[status.index()] += 1;
+        }
         if exchange.copy.is_some() {
             core.counters.mirror(Fate::Incomplete);
         }

@@ -16,8 +16,8 @@ pub(crate) use pick_context::PickContext;
 pub(crate) use pool::{Links, Pool, Pooled, join};
 pub(crate) use server::{Counted, Server};
 pub(crate) use service::Service;
-pub(crate) use wait::Wait;
 
+use crate::deadlines::ServerWait;
 use crate::h2::{H2, Stream};
 use crate::keys::{ExchangeId, MirrorId, ServerId, TunnelId, UpstreamId};
 use crate::limits::Descriptor;
@@ -51,7 +51,7 @@ pub(crate) struct Upstream<S> {
     pub descriptor: Option<Descriptor>,
     /// The connection's neighbours in its pool.
     pub links: Links,
-    pub timer: Timer<Wait>,
+    pub timer: Timer<ServerWait>,
     /// Bytes moved since the deadline was last updated.
     pub moved: bool,
     /// The connection is in the list of those to settle at the turn's end.

@@ -1,13 +1,13 @@
 //! Timers that are due.
 
 use super::Worker;
-use crate::deadlines::{Cause, Limit, Wait};
+use crate::deadlines::{Cause, Limit, ServerWait, Wait};
 use crate::downstream::Phase;
 use crate::exchange::Event;
 use crate::keys::{ClientId, ExchangeId, UpstreamId};
 use crate::mirror::Fate;
 use crate::reason::Reason;
-use crate::upstream::{self, Use};
+use crate::upstream::Use;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
@@ -74,7 +74,7 @@ impl<N: Net> Worker<N> {
         }
         match (why, self.is_overdue(id, why)) {
             (_, None) => {}
-            (Cause::Server(upstream::Wait::Connect | upstream::Wait::Handshake), Some(reason)) => {
+            (Cause::Server(ServerWait::Connect | ServerWait::Handshake), Some(reason)) => {
                 self.on(id, Event::NotConnected(reason));
             }
             (Cause::Server(_), Some(reason)) => {
@@ -87,7 +87,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// As [`Self::is_overdue`], for a wait for the server's stream.
-    fn is_server_overdue(&mut self, id: ExchangeId, why: upstream::Wait) -> Option<Reason> {
+    fn is_server_overdue(&mut self, id: ExchangeId, why: ServerWait) -> Option<Reason> {
         let wait = self.exchange_upstream_wait(id);
         let exchange = self.exchanges.get(id)?;
         let has_moved = exchange.server_moved && why.is_refreshed_by_progress();
@@ -131,7 +131,7 @@ impl<N: Net> Worker<N> {
         }
         match (used_for, why.reason()) {
             (Use::Exchange(exchange), Some(reason))
-                if matches!(why, upstream::Wait::Connect | upstream::Wait::Handshake) =>
+                if matches!(why, ServerWait::Connect | ServerWait::Handshake) =>
             {
                 self.on(exchange, Event::NotConnected(reason));
             }
@@ -140,7 +140,7 @@ impl<N: Net> Worker<N> {
             (Use::Tunnel(tunnel), Some(reason)) => self.end_tunnel(tunnel, reason),
             (Use::Mirror(mirror), _) => self.drop_mirror(mirror, Fate::Late),
             (Use::Idle, _) => {
-                debug_assert_eq!(why, upstream::Wait::Pooled);
+                debug_assert_eq!(why, ServerWait::Pooled);
                 self.retire_pooled(id);
             }
             (Use::Closing, _) | (_, None) => self.drop_upstream(id),

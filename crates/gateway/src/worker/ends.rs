@@ -5,6 +5,7 @@ use super::record::{self, Head};
 use crate::config::Route;
 use crate::downstream::{Client, Phase};
 use crate::exchange::{Event, Leg, RequestLine, Stage, Step};
+use crate::grpc::Status;
 use crate::heads::own::{Own, Terms};
 use crate::heads::rewrite::Connection;
 use crate::keys::{ClientId, ExchangeId, UpstreamId};
@@ -45,10 +46,16 @@ impl<N: Net> Worker<N> {
         if self.core.access.is_some() {
             self.log_exchange(id, status, None, 0);
         }
-        self.exchanges.discard(id);
         match upstream_stream {
-            None => self.release(upstream, service, upstream_persists, status),
-            Some(no) => self.release_stream(upstream, no, service, status),
+            None => {
+                self.exchanges.discard(id);
+                self.release(upstream, service, upstream_persists, status);
+            }
+            Some(no) => {
+                let call = self.exchanges.take(id).and_then(|exchange| exchange.grpc);
+                let of_call = call.and_then(|call| call.status).map(Status::as_http);
+                self.release_stream(upstream, no, service, of_call.unwrap_or(status));
+            }
         }
         if !client_persists {
             self.close(client);
@@ -122,7 +129,7 @@ impl<N: Net> Worker<N> {
         // Between requests there is nothing to record, unless there is a response.
         if started || status.is_some() {
             let (status, sent) = (status.unwrap_or_default(), sent.unwrap_or_default());
-            let own = record::Own { status, reason: Some(reason), received: 0, sent };
+            let own = record::Own { status, grpc: None, reason: Some(reason), received: 0, sent };
             self.record_own(id, Head::Fragment(&head), own);
         }
         match sent {
@@ -187,7 +194,8 @@ impl<N: Net> Worker<N> {
         let context = Context { client: client.peer, request, host: &host, ..Context::default() };
         self.core.note_end(&reason, context);
         let status = reason.status().unwrap_or_default();
-        let own = record::Own { status, reason: Some(&reason), received: 0, sent };
+        let grpc = client.grpc_status(leg.stream, status);
+        let own = record::Own { status, grpc, reason: Some(&reason), received: 0, sent };
         self.record_own(leg.client, Head::Parsed(buf), own);
         self.has_responded(leg, persists);
     }

@@ -1,9 +1,10 @@
 //! Servers with one connection limit for all workers: an idle connection goes to the worker whose requests wait.
 
 use super::{Control, Worker};
+use crate::deadlines::ServerWait;
 use crate::keys::{ServerId, ServiceId, UpstreamId};
 use crate::limits::{ConnectionLimiter, Descriptor, Descriptors, Memory};
-use crate::upstream::{Life, Server, Slot, Slots, Upstream, Use, Wait};
+use crate::upstream::{Life, Server, Slot, Slots, Upstream, Use};
 use std::sync::Arc;
 use std::time::Instant;
 use weir_reactor::Net;
@@ -115,7 +116,7 @@ impl<N: Net> Worker<N> {
         if let Some(until) = idle_until
             && let Some(upstream) = self.upstreams.get_mut(id)
         {
-            upstream.timer.set(until, Wait::Pooled, self.core.net.wheel(), id.key());
+            upstream.timer.set(until, ServerWait::Pooled, self.core.net.wheel(), id.key());
         }
         self.core.counters.taken_over += 1;
         if !self.servers.get(server).is_some_and(Server::is_open) {
@@ -155,7 +156,7 @@ impl<N: Net> Worker<N> {
     fn hand_over(&mut self, id: UpstreamId, worker: usize) {
         self.assign(id, Use::Idle);
         let Some(mut upstream) = self.upstreams.take(id) else { return };
-        let idle = upstream.timer.pending().filter(|(_, why)| *why == Wait::Pooled);
+        let idle = upstream.timer.pending().filter(|(_, why)| *why == ServerWait::Pooled);
         let idle_until = idle.map(|(until, _)| until);
         upstream.timer.cancel(self.core.net.wheel());
         let (Some(worker), Some(slot)) = (self.peers.all.get(worker), upstream.slot) else { return };

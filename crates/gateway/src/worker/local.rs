@@ -107,7 +107,8 @@ impl<N: Net> Worker<N> {
             let context = Context { client: client.peer, request, host: &host, ..Context::default() };
             core.note_end(reason, context);
         }
-        let own = record::Own { status, reason: reason.as_ref(), received: 0, sent };
+        let grpc = client.grpc_status(leg.stream, status);
+        let own = record::Own { status, grpc, reason: reason.as_ref(), received: 0, sent };
         self.record_own(leg.client, Head::Parsed(buf), own);
         self.has_responded(leg, persists);
     }

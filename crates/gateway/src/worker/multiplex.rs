@@ -3,10 +3,11 @@
 use super::Worker;
 use super::attempts::Unavailable;
 use crate::config::document::Pool;
+use crate::deadlines::ServerWait;
 use crate::exchange::Attempt;
 use crate::h2::H2;
 use crate::keys::{ClientId, ExchangeId, ServerId, ServiceId, UpstreamId};
-use crate::upstream::{Intake, Upstream, Use, Wait};
+use crate::upstream::{Intake, Upstream, Use};
 use std::time::Instant;
 use weir_http2::{ErrorCode, StreamNo};
 use weir_reactor::Net;
@@ -96,7 +97,7 @@ impl<N: Net> Worker<N> {
         let Some(upstream) = self.upstreams.get_mut(id) else { return };
         let server = upstream.server;
         upstream.life.requests = upstream.life.requests.saturating_add(1);
-        if upstream.timer.pending().is_some_and(|(_, why)| why == Wait::Pooled) {
+        if upstream.timer.pending().is_some_and(|(_, why)| why == ServerWait::Pooled) {
             // The connection is idle anew.
             upstream.timer.clear();
         }

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use crate::exchange::Exchange;
+use crate::grpc::Status;
 use crate::keys::{ClientId, ExchangeId, OfServer, OfService, OfUpstream, Store};
 use crate::observe::Context;
 use crate::observe::access::{Entry, Line};
@@ -22,6 +23,8 @@ pub(super) enum Head<'a> {
 /// The gateway's own response to a request.
 pub(super) struct Own<'a> {
     pub status: u16,
+    /// The status of gRPC in its place.
+    pub grpc: Option<Status>,
     pub reason: Option<&'a Reason>,
     /// Body bytes.
     pub received: u64,
@@ -32,11 +35,17 @@ impl<N: Net> Worker<N> {
     /// Records the end of an exchange, with a reason if it is early. Call before releasing its connections. `own`: body
     /// bytes of the gateway's own response.
     pub(super) fn record(&mut self, id: ExchangeId, reason: Option<&Reason>, own: u64) {
-        let Some(exchange) = self.exchanges.present(id) else { return };
+        let Some(exchange) = self.exchanges.present_mut(id) else { return };
         let status = match exchange.status {
             0 => reason.and_then(Reason::status).unwrap_or_default(),
             status => status,
         };
+        let client = self.clients.get(exchange.client);
+        let grpc = client.and_then(|client| client.grpc_status(exchange.stream, status));
+        if let (Some(call), Some(grpc)) = (&mut exchange.grpc, grpc) {
+            call.status = Some(grpc);
+            self.core.counters.grpc.0[grpc.index()] += 1;
+        }
         let now = self.core.net.now();
         self.core.counters.response(status, now.saturating_duration_since(exchange.times.head));
         // After a complete response, `release` counts the status.
@@ -68,6 +77,7 @@ impl<N: Net> Worker<N> {
             protocol: protocol(exchange.stream.is_some(), exchange.version),
             tls: client.transport.facts(),
             status,
+            grpc: exchange.grpc.as_ref().and_then(|call| call.status),
             reason: reason.map(Reason::as_str),
             received: exchange.received,
             sent: exchange.response.passed() + own,
@@ -110,7 +120,10 @@ impl<N: Net> Worker<N> {
 
     /// Records a request that the gateway responded to before it became an exchange.
     pub(super) fn record_own(&mut self, id: ClientId, head: Head<'_>, own: Own<'_>) {
-        let Own { status, reason, received, sent } = own;
+        let Own { status, grpc, reason, received, sent } = own;
+        if let Some(grpc) = grpc {
+            self.core.counters.grpc.0[grpc.index()] += 1;
+        }
         let now = self.core.net.now();
         self.core.counters.response(status, std::time::Duration::ZERO);
         let (Some(access), Some(client)) = (&mut self.core.access, self.clients.present(id)) else { return };
@@ -126,6 +139,7 @@ impl<N: Net> Worker<N> {
             protocol,
             tls: client.transport.facts(),
             status,
+            grpc,
             reason: reason.map(Reason::as_str),
             received,
             sent,

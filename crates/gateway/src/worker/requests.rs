@@ -12,6 +12,7 @@ use crate::exchange::{
     Attempt, Body, Event, Exchange, ExchangeTimer, Interims, Leg, RequestHalf, RequestLine, ResponseHalf,
     Stage, Times, Trailers,
 };
+use crate::grpc::Call;
 use crate::heads::origin::origin;
 use crate::keys::{ClientId, ExchangeId, ServiceId};
 use crate::limits::ClientKey;
@@ -276,12 +277,13 @@ impl<N: Net> Worker<N> {
         let is_held =
             found.policy.request_buffer > 0 && !exchange.was_held && !core.request.framing.is_empty();
         exchange.head = Some(self.core.hold_head(buf));
+        let is_limited = found.policy.timeouts.exchange.is_some() || exchange.grpc.is_some();
         let exchange = self.exchanges.insert(exchange);
         match (leg.stream, &mut client.h2) {
             (Some(no), Some(h2)) => h2.has_begun(no, exchange),
             _ => client.phase = Phase::Exchange(exchange),
         }
-        if found.policy.timeouts.exchange.is_some() {
+        if is_limited {
             self.limit(exchange);
         }
         match is_held {
@@ -440,6 +442,7 @@ fn exchange<N: Net>(
         status: 0,
         received: before.as_ref().map_or(0, |before| before.received),
         retries: 0,
+        grpc: if client.is_grpc(leg.stream) { Some(Box::new(Call::of(head, buf))) } else { None },
         copy: None,
         entry: core.access.as_ref().map(|_| Box::new(Entry::of(head, buf))),
     }

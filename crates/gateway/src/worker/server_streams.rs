@@ -2,6 +2,7 @@
 
 use super::Worker;
 use super::settle::{is_full, watch_upstream};
+use crate::deadlines::ServerWait;
 use crate::downstream::MAX_PENDING;
 use crate::exchange::Event as Happened;
 use crate::h2::{self, H2, Stream};
@@ -9,7 +10,7 @@ use crate::keys::{ExchangeId, UpstreamId};
 use crate::observe::Context;
 use crate::proxy::Next;
 use crate::reason::Reason;
-use crate::upstream::{Intake, Upstream, Wait};
+use crate::upstream::{Intake, Upstream};
 use std::io::{self, ErrorKind};
 use weir_http2::{ConnectionError, ErrorCode, Event, StreamNo};
 use weir_reactor::Net;
@@ -280,11 +281,15 @@ impl<N: Net> Worker<N> {
     }
 
     /// The timer of a connection has fired.
-    pub(super) fn streams_due(&mut self, id: UpstreamId, why: Wait) {
+    pub(super) fn streams_due(&mut self, id: UpstreamId, why: ServerWait) {
         match why {
-            Wait::Pooled => self.finish_multiplexed(id),
-            Wait::Pong => self.lose_streams(id, &Fault::Socket(ErrorKind::TimedOut.into())),
-            Wait::Connect | Wait::Handshake | Wait::Response | Wait::Body | Wait::Mirror => {
+            ServerWait::Pooled => self.finish_multiplexed(id),
+            ServerWait::Pong => self.lose_streams(id, &Fault::Socket(ErrorKind::TimedOut.into())),
+            ServerWait::Connect
+            | ServerWait::Handshake
+            | ServerWait::Response
+            | ServerWait::Body
+            | ServerWait::Mirror => {
                 self.end_multiplexed(id, |_| {
                     Happened::NotConnected(why.reason().unwrap_or(Reason::UpstreamTimeout))
                 });

@@ -1,13 +1,13 @@
 //! The end of a turn: each touched connection sends its output, and its interest and deadline follow from its state.
 
 use super::{Core, Worker};
-use crate::deadlines::{Cause, Wait};
+use crate::deadlines::{Cause, ServerWait, Wait};
 use crate::downstream::{Client, Handshake, LEAST_BUFFER, MAX_PENDING, Phase, Upward};
 use crate::exchange::{Exchange, Leg, Stage};
 use crate::keys::{ClientId, TunnelId, UpstreamId};
 use crate::mirror::Fate;
 use crate::tunnel::Tunnel;
-use crate::upstream::{self, Upstream, Use};
+use crate::upstream::{Upstream, Use};
 use std::io;
 use weir_reactor::{Net, Socket};
 use weir_transport::Fault;
@@ -194,7 +194,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// The gateway's current wait for the server, if any.
-    pub(super) fn upstream_wait(&self, id: UpstreamId) -> Option<upstream::Wait> {
+    pub(super) fn upstream_wait(&self, id: UpstreamId) -> Option<ServerWait> {
         let upstream = self.upstreams.get(id)?;
         let exchange = match upstream.used_for {
             Use::Exchange(exchange) => self.exchanges.get(exchange),

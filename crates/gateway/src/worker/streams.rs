@@ -5,6 +5,7 @@ use crate::config::MAX_PENDING;
 use crate::deadlines::Wait;
 use crate::downstream::Phase;
 use crate::exchange::{Leg, Stage};
+use crate::grpc;
 use crate::h2::{self, H2};
 use crate::keys::{ClientId, ExchangeId};
 use crate::reason::Reason;
@@ -119,9 +120,9 @@ impl<N: Net> Worker<N> {
         // The request may be over at the end of the turn, and then the connection is idle anew.
         client.stop_waiting_for(Wait::Idle);
         let Some(h2) = &mut client.h2 else { return };
-        h2.begin(no, end);
         let core = &mut self.core;
         h2::adopt(&mut core.streamed, end, &mut core.request);
+        h2.begin(no, end, grpc::is_call(&core.request, &core.streamed.bytes));
         let bytes = std::mem::take(&mut core.streamed.bytes);
         self.begin(Leg { client: id, stream: Some(no) }, &bytes, None);
         self.core.streamed.bytes = bytes;

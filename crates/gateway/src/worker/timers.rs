@@ -4,10 +4,9 @@
 use super::Worker;
 use crate::config::document::Timeouts;
 use crate::config::{MinRates, Policy};
-use crate::deadlines::{BodyDeadlines, BodyProgress, Cause, Limit, Wait, deadline_of, nearest};
+use crate::deadlines::{BodyDeadlines, BodyProgress, Cause, Limit, ServerWait, Wait, deadline_of, nearest};
 use crate::downstream::Client;
 use crate::keys::{ClientId, ExchangeId};
-use crate::upstream;
 use std::rc::Rc;
 use std::time::Instant;
 use weir_http2::StreamNo;
@@ -42,7 +41,7 @@ impl<N: Net> Worker<N> {
 
     /// The deadline of an exchange's wait for its server's stream. One that continues keeps its deadline, unless bytes
     /// that restart it have moved.
-    fn server_deadline(&mut self, id: ExchangeId) -> Option<(Instant, upstream::Wait)> {
+    fn server_deadline(&mut self, id: ExchangeId) -> Option<(Instant, ServerWait)> {
         let want = self.exchange_upstream_wait(id);
         let exchange = self.exchanges.get_mut(id)?;
         let moved = std::mem::take(&mut exchange.server_moved);
@@ -57,7 +56,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// The wait of an exchange for its server's stream, if any.
-    pub(super) fn exchange_upstream_wait(&self, id: ExchangeId) -> Option<upstream::Wait> {
+    pub(super) fn exchange_upstream_wait(&self, id: ExchangeId) -> Option<ServerWait> {
         let exchange = self.exchanges.get(id)?;
         let upstream = self.upstreams.get(exchange.upstream()?)?;
         upstream.wait(Some(exchange), self.is_blocked(id))

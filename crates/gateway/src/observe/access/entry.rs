@@ -1,5 +1,6 @@
 //! The facts of one request.
 
+use crate::grpc::Status;
 use crate::observe::Times;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime};
@@ -31,6 +32,9 @@ pub(crate) struct Line<'a> {
     pub tls: Option<&'a Facts>,
     /// The status of the response; 0 if the client got none.
     pub status: u16,
+    /// The status of a call of gRPC, if the gateway has it: then that of HTTP is what an error of the gateway would have
+    /// been without gRPC.
+    pub grpc: Option<Status>,
     /// The reason of an early end.
     pub reason: Option<&'static str>,
     /// Bytes of the request body.

@@ -25,6 +25,9 @@ pub(super) fn write(line: &Line<'_>, clock: &mut Clock, out: &mut Vec<u8>) {
         object.text("protocol", line.protocol);
     }
     object.number("status", u64::from(line.status));
+    if let Some(grpc) = line.grpc {
+        object.number("grpc_status", u64::from(grpc.number()));
+    }
     if let Some(reason) = line.reason {
         object.text("reason", reason);
     }

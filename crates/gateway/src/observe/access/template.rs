@@ -31,6 +31,10 @@ fn write_variable(variable: LogVariable, line: &Line<'_>, clock: &mut Clock, out
         LogVariable::Target => put(Some(line.entry.target()), out),
         LogVariable::Protocol => put(Some(line.protocol), out),
         LogVariable::Status => number(line.status.into(), out),
+        LogVariable::GrpcStatus => match line.grpc {
+            Some(grpc) => number(grpc.number().into(), out),
+            None => put(None, out),
+        },
         LogVariable::Reason => put(line.reason, out),
         LogVariable::Received => number(line.received, out),
         LogVariable::Sent => number(line.sent, out),

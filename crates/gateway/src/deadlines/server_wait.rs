@@ -1,0 +1,58 @@
+//! The events of servers that the gateway waits for, and their timeouts.
+
+use crate::config::document::Timeouts;
+use crate::reason::Reason;
+use std::time::Duration;
+
+/// The event of a server that a timer waits for: that of its connection or, on a stream, that of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ServerWait {
+    /// The end of the connection attempt.
+    Connect,
+    /// The end of the TLS handshake.
+    Handshake,
+    /// The response head.
+    Response,
+    /// Progress of the response body, or of a closing connection's output.
+    Body,
+    /// The whole response to a mirrored request.
+    Mirror,
+    /// The next request, while the connection is idle.
+    Pooled,
+    /// The response to a PING, on a connection with streams whose server has not responded to a request.
+    Pong,
+}
+
+impl ServerWait {
+    /// The configured timeout.
+    pub(crate) fn timeout(self, timeouts: &Timeouts) -> Duration {
+        match self {
+            Self::Connect => timeouts.connect,
+            Self::Handshake => timeouts.upstream_handshake,
+            Self::Response | Self::Mirror => timeouts.response,
+            Self::Pong => timeouts.connect,
+            Self::Body => timeouts.stall,
+            Self::Pooled => timeouts.pooled,
+        }
+    }
+
+    /// Whether moving bytes restart the timeout. For `Response` these are bytes of the request.
+    pub(crate) fn is_refreshed_by_progress(self) -> bool {
+        match self {
+            Self::Response | Self::Body => true,
+            Self::Connect | Self::Handshake | Self::Mirror | Self::Pooled | Self::Pong => false,
+        }
+    }
+
+    /// The reason for ending the exchange at the timeout; `None` if the connection has no exchange.
+    pub(crate) fn reason(self) -> Option<Reason> {
+        match self {
+            Self::Connect => Some(Reason::UpstreamConnectTimeout),
+            Self::Handshake => Some(Reason::UpstreamHandshakeTimeout),
+            Self::Response => Some(Reason::UpstreamTimeout),
+            Self::Body => Some(Reason::UpstreamStalled),
+            Self::Pong => Some(Reason::UpstreamTimeout),
+            Self::Mirror | Self::Pooled => None,
+        }
+    }
+}
