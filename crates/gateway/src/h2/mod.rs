@@ -44,6 +44,8 @@ impl H2 {
     pub(crate) fn to_server(limits: &Limits, streams: u32) -> Self {
         let mut config = config(limits);
         config.settings.max_concurrent_streams = Some(streams);
+        // Servers may stream events of a byte each.
+        config.budgets.empty_data = 100_000;
         Self::new(Role::Client, config)
     }
 

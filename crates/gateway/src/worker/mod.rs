@@ -3,6 +3,7 @@
 mod accept;
 mod attempts;
 mod buffering;
+mod client_streams;
 mod control;
 mod core;
 mod due;
@@ -25,7 +26,6 @@ mod retries;
 mod room;
 mod server_streams;
 mod settle;
-mod streams;
 mod timers;
 mod tunnels;
 
