@@ -159,7 +159,12 @@ impl Server {
     /// Whether the pool has room for another idle connection.
     #[inline]
     pub(crate) fn has_place_in_pool(&self) -> bool {
-        self.pool.len() < self.max_idle
+        self.may_have_more_idle(self.pool.len())
+    }
+
+    /// Whether the server may have another idle connection besides `connections`.
+    pub(crate) fn may_have_more_idle(&self, connections: usize) -> bool {
+        connections < self.max_idle
     }
 
     /// Whether its health checks fail.

@@ -106,7 +106,11 @@ impl<N: Net> Worker<N> {
         let core = &mut self.core;
         if let Some(h2) = &mut upstream.h2 {
             attempt.stream = h2.open(id, exchange.method == Method::Head);
-            core.counters.upstream_http2_requests += 1;
+            if attempt.stream.is_none() {
+                exchange.head = Some(held);
+                return self.broken(id, "a connection without a free stream");
+            }
+            core.counters.upstream_http2_requests += u64::from(exchange.retries == 0);
         }
         exchange.attempt = Some(attempt);
         let is_stream = attempt.stream.is_some();
@@ -142,7 +146,8 @@ impl<N: Net> Worker<N> {
         upstream.moved = true;
         upstream.touch_leg(attempt.upstream, attempt.stream, &mut core.touched.upstreams);
         server.in_flight += 1;
-        core.counters.requests += 1;
+        // A request that a server has refused may have waited in the queue.
+        core.counters.requests += u64::from(!is_stream || exchange.retries == 0);
         let (server, is_copy_due) = (upstream.server, is_complete && exchange.copy.is_some());
         if is_stream {
             self.note_room(server);

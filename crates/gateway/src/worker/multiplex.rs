@@ -35,7 +35,8 @@ impl<N: Net> Worker<N> {
             }
         }
         let Some((_, upstream)) = fullest else { return self.dial_multiplexed(id, client) };
-        if used >= most / 4 * 3 && most >= AHEAD && !is_dialling {
+        let is_nearly_full = used >= most / 4 * 3 && most >= AHEAD;
+        if is_nearly_full && !is_dialling && server.may_have_more_idle(server.multiplexed.len()) {
             // Best effort: a request that needs the connection dials it.
             let _ = self.dial_multiplexed(id, client);
         }
@@ -152,7 +153,10 @@ struct Streams {
 fn streams_of<S>(upstream: &Upstream<S>, pool: &Pool, now: Instant) -> Option<Streams> {
     let h2 = upstream.h2.as_ref()?;
     let takes = upstream.intake == Intake::Open && !upstream.ended && !upstream.life.is_used_up(pool, now);
-    takes.then(|| Streams { open: h2.len(), most: h2.connection.most_streams() })
+    // The server may have announced its end, and the numbers of streams may be used up.
+    let open = h2.len();
+    let most = if h2.connection.has_slot() { h2.connection.most_streams() } else { open };
+    takes.then_some(Streams { open, most })
 }
 
 /// From this number of streams in all, another connection is opened ahead of its use.

@@ -161,6 +161,9 @@ impl<N: Net> Worker<N> {
             && let Some(h2) = &mut upstream.h2
         {
             attempt.stream = h2.open(id, is_head);
+            if attempt.stream.is_none() {
+                return self.broken(id, "a connection without a free stream");
+            }
         }
         exchange.attempt = Some(attempt);
         self.enter(attempt, id);

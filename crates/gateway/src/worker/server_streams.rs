@@ -313,7 +313,7 @@ impl<N: Net> Worker<N> {
         let server = self.servers.get(upstream.server);
         let may_stay = server.is_some_and(|server| {
             upstream.intake != Intake::Closed
-                && server.is_open()
+                && server.may_have_more_idle(server.multiplexed.len().saturating_sub(1))
                 && !upstream.life.is_used_up(&server.config.pool, self.core.net.now())
         });
         if h2.is_idle() && (!may_stay || upstream.ended) {
