@@ -32,7 +32,8 @@ impl<N: Net> Worker<N> {
         let (timeouts, drain, now) = (exchange.policy().timeouts, self.core.drain, self.core.net.now());
         let waits =
             deadline_of(before, exchange.wait(pending), moved, |want| now + want.timeout(&timeouts, drain));
-        if waits != before || server.is_some() {
+        let server_before = exchange.timer.as_ref().and_then(|timer| timer.server);
+        if (waits, server) != (before, server_before) {
             let timer = exchange.timer.get_or_insert_default();
             (timer.waits, timer.server) = (waits, server);
         }
