@@ -57,12 +57,12 @@ impl ResponseHead {
         Ok(Parse::Complete(end))
     }
 
-    /// Makes this the head of a response that was not parsed from text: the caller sets its fields. `declared` is what the
-    /// message says about its body; the connection persists after it.
-    pub fn adopt(&mut self, status: u16, declared: Framing) {
+    /// Makes this the head of a response that was not parsed from text: the caller sets its fields. `reason` is the
+    /// span of a phrase, `declared` what the message says about its body; the connection persists after it.
+    pub fn adopt(&mut self, status: u16, reason: Span, declared: Framing) {
         self.version = Version::Http11;
         self.status = status;
-        self.reason = Span::default();
+        self.reason = reason;
         self.persistent = true;
         self.authenticates_connection = false;
         self.idle_timeout = None;

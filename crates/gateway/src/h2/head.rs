@@ -1,6 +1,7 @@
 //! Heads of HTTP/2 as those of HTTP/1.1: the same spans, without parsing them again.
 
-use weir_http::{Field, FieldName, Method};
+use crate::heads::own::phrase;
+use weir_http::{Field, FieldName, Method, Span};
 use weir_http1::{Framing, RequestHead, ResponseHead, TargetForm, Version, authenticates_connection};
 use weir_http2::Head;
 
@@ -37,14 +38,16 @@ pub(crate) fn adopt(head: &mut Head, ended: bool, request: &mut RequestHead) {
 }
 
 /// Makes `response` the response in `head`, with spans into its bytes. `ended`: it has no body. Swaps the storage of
-/// fields.
+/// fields. Some clients of HTTP/1.1 insist on a reason phrase, so the bytes get one.
 pub(crate) fn adopt_response(head: &mut Head, ended: bool, response: &mut ResponseHead) {
     let declared = match (ended, head.content_length) {
         (_, Some(length)) => Framing::Length(length),
         (true, None) => Framing::None,
         (false, None) => Framing::UntilClose,
     };
-    response.adopt(head.status, declared);
+    let from = head.bytes.len();
+    head.bytes.extend_from_slice(phrase(head.status).as_bytes());
+    response.adopt(head.status, Span::new(from, head.bytes.len()), declared);
     std::mem::swap(&mut response.fields, &mut head.fields);
 }
 
