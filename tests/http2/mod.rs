@@ -15,6 +15,7 @@ mod peers;
 mod responses;
 mod stalls;
 mod violations;
+mod websocket;
 mod windows;
 
 use crate::common::{Peer, Switch, Upstream, Weir};

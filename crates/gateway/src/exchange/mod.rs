@@ -99,6 +99,8 @@ pub(crate) struct Exchange {
     pub ids: Option<Box<RequestIds>>,
     /// The call, if the request is one of gRPC.
     pub grpc: Option<Box<Call>>,
+    /// The stream is a tunnel: its bytes are no HTTP.
+    pub is_tunnel: bool,
     /// A copy for another service, while the request is incomplete.
     pub copy: Option<Box<Copied>>,
     /// The request's part of its access log line, if there is a log.
@@ -182,6 +184,14 @@ impl Exchange {
     #[inline]
     pub(crate) fn is_kept(&self) -> bool {
         self.head.is_some()
+    }
+
+    /// The server has switched protocols for a client's stream: all further bytes pass in both directions.
+    pub(crate) fn become_tunnel(&mut self) {
+        let bytes = || Body::new(Framing::UntilClose, false, &self.limits);
+        let response = ResponseHalf::Forwarding { body: bytes(), upstream_persists: false };
+        (self.request, self.response) = (RequestHalf::Forwarding(bytes()), response);
+        (self.is_tunnel, self.status) = (true, 200);
     }
 
     /// Whether the client's connection persists if this exchange ends early: the gateway has read the whole request,

@@ -18,6 +18,7 @@ impl Exchange {
     /// The event of the client that the exchange waits for now. `pending`: whether the client has output to read.
     pub(crate) fn wait(&self, pending: bool) -> Option<Wait> {
         match self.stage {
+            _ if self.is_tunnel => Some(Wait::Tunnel),
             Stage::Queued => Some(Wait::Queue),
             Stage::Holding(_) | Stage::Forwarding if !self.request.is_done() => Some(Wait::Body),
             Stage::Holding(_) | Stage::Forwarding => pending.then_some(Wait::Response),
@@ -39,6 +40,9 @@ impl Exchange {
     /// The end of its total timeout, if it has one.
     #[inline]
     pub(crate) fn total(&self) -> Option<(Instant, Limit)> {
+        if self.is_tunnel {
+            return None;
+        }
         let of_call = self.grpc.as_ref().and_then(|call| call.within);
         let within = self.policy().timeouts.exchange.into_iter().chain(of_call).min()?;
         Some((self.times.head.checked_add(within)?, Limit::ExchangeTotal))
@@ -78,6 +82,7 @@ impl Exchange {
     /// body.
     fn wants_body(&self) -> bool {
         let is_refused = !self.response.is_awaiting() && self.status >= 300;
-        matches!(self.request, RequestHalf::Forwarding(_)) && !self.awaits_continue && !is_refused
+        let is_forwarding = matches!(self.request, RequestHalf::Forwarding(_));
+        is_forwarding && !self.awaits_continue && !is_refused && !self.is_tunnel
     }
 }

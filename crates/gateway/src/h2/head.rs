@@ -1,6 +1,10 @@
 //! Heads of HTTP/2 as those of HTTP/1.1: the same spans, without parsing them again.
 
 use crate::heads::own::phrase;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
 use weir_http::{Field, FieldName, Method, Span};
 use weir_http1::{Framing, RequestHead, ResponseHead, TargetForm, Version, authenticates_connection};
 use weir_http2::Head;
@@ -33,8 +37,46 @@ pub(crate) fn adopt(head: &mut Head, ended: bool, request: &mut RequestHead) {
     request.persistent = true;
     request.expect_continue = head.expect_continue && !ended;
     request.upgrade = None;
+    if head.protocol.is_some_and(|protocol| protocol.of(&head.bytes) == b"websocket") {
+        adopt_websocket(head, request);
+    }
     request.accepts_trailers = head.accepts_trailers;
     std::mem::swap(&mut request.fields, &mut head.fields);
+}
+
+/// Makes a request for a WebSocket by extended CONNECT (RFC 8441) what it is in HTTP/1.1: a GET that asks for a switch of
+/// protocols, with a key. The key only proves that the server understood (RFC 6455 section 1.3).
+#[cold]
+fn adopt_websocket(head: &mut Head, request: &mut RequestHead) {
+    const KEY: &[u8] = b"sec-websocket-key";
+    let bytes = &mut head.bytes;
+    head.fields.retain(|field| field.name.of(bytes) != KEY);
+    let mut append = |text: &[u8]| {
+        let from = bytes.len();
+        bytes.extend_from_slice(text);
+        Span::new(from, bytes.len())
+    };
+    request.method = Method::Get;
+    request.method_span = append(b"GET");
+    request.upgrade = head.protocol;
+    request.framing = Framing::None;
+    request.expect_continue = false;
+    let random = || RandomState::new().build_hasher().finish().to_le_bytes();
+    let (name, value) = (append(KEY), STANDARD.encode([random(), random()].concat()));
+    append(b": ");
+    let value = append(value.as_bytes());
+    append(b"\r\n");
+    let line = Span::new(name.range().start, value.range().end + 2);
+    let known = FieldName::Other;
+    head.fields.push(Field {
+        name,
+        value,
+        line,
+        known,
+        hop_by_hop: false,
+        underscore: false,
+        never_indexed: false,
+    });
 }
 
 /// Makes `response` the response in `head`, with spans into its bytes. `ended`: it has no body. Swaps the storage of

@@ -37,7 +37,9 @@ pub(crate) struct H2 {
 impl H2 {
     /// A connection of a client to a listener with these limits, before its first byte.
     pub(crate) fn of_client(limits: &Limits) -> Self {
-        Self::new(Role::Server, config(limits))
+        let mut config = config(limits);
+        config.settings.enable_connect_protocol = true;
+        Self::new(Role::Server, config)
     }
 
     /// A connection to a server of a service with these limits, for at most `streams` requests at a time.

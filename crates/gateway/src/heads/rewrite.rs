@@ -149,7 +149,7 @@ pub(crate) fn request<W: HeadWriter>(
 }
 
 /// Appends the path for the upstream.
-#[inline]
+#[inline(always)]
 fn path(buf: &[u8], head: &RequestHead, edit: Option<&PathEdit>, out: &mut Vec<u8>) {
     let path = head.path.of(buf);
     match (edit, path.first()) {
@@ -200,6 +200,25 @@ pub(crate) fn interim(
 ) {
     out.status(head.status, head.reason.of(buf));
     let keep = |field: &Field| !field.hop_by_hop && !is_for_this_hop(field.known);
+    out.fields(buf, &head.fields, keep);
+    out.lines(|out| via(name, head.version, edits, out));
+    out.end();
+}
+
+/// Writes the head of a response that opens a tunnel on a stream (RFC 8441 section 5), in place of one that switches
+/// protocols.
+pub(crate) fn tunnel(
+    buf: &[u8],
+    head: &ResponseHead,
+    name: Option<&str>,
+    edits: Option<&Edits>,
+    out: &mut impl HeadWriter,
+) {
+    out.status(200, b"OK");
+    let keep = |field: &Field| {
+        let is_proof = field.name.of(buf).eq_ignore_ascii_case(b"sec-websocket-accept");
+        !field.hop_by_hop && !is_for_this_hop(field.known) && !is_proof
+    };
     out.fields(buf, &head.fields, keep);
     out.lines(|out| via(name, head.version, edits, out));
     out.end();
@@ -346,6 +365,8 @@ struct Replaced {
     max_forwards: bool,
 }
 
+// Each head of HTTP/1.1 pays for a call per field, which two instances of `request` would make of it.
+#[inline(always)]
 fn keep_in_request(buf: &[u8], field: &Field, by: Replaced, is_trusted: bool) -> bool {
     let replaced = match field.known {
         FieldName::XForwardedFor

@@ -86,7 +86,7 @@ impl<N: Net> Flow<'_, N> {
     }
 
     /// Forwards the part of the body in `inbox[at..]`; returns its length.
-    #[inline]
+    #[inline(always)]
     fn pass_response_body(&mut self, inbox: &mut [u8], at: usize) -> Result<usize, Next> {
         let Self { exchange, client, core, .. } = self;
         let ResponseHalf::Forwarding { body, .. } = &mut exchange.response else { return Ok(0) };
@@ -113,7 +113,7 @@ impl<N: Net> Flow<'_, N> {
             call.note_fields(&self.core.response.fields, bytes);
         }
         match self.pass_head(bytes, 0, 0, Source::Stream { end }) {
-            ControlFlow::Continue(()) => self.response_taken(b"", None, b""),
+            ControlFlow::Continue(()) => self.stream_moved(None, b""),
             ControlFlow::Break(next) => next,
         }
     }
@@ -121,7 +121,7 @@ impl<N: Net> Flow<'_, N> {
     /// Forwards DATA of a server's stream, at the end of `input` from `at` on. `end`: the response is complete.
     pub(crate) fn take_stream_data(&mut self, input: &mut [u8], at: usize, end: bool) -> Next {
         match self.pass_response_body(input, at) {
-            Ok(_) => self.response_taken(b"", end.then_some(End::Clean), b""),
+            Ok(_) => self.stream_moved(end.then_some(End::Clean), b""),
             Err(next) => next,
         }
     }
@@ -131,11 +131,17 @@ impl<N: Net> Flow<'_, N> {
         if let Some(call) = &mut self.exchange.grpc {
             call.note_trailers(trailers);
         }
-        self.response_taken(b"", Some(End::Clean), trailers)
+        self.stream_moved(Some(End::Clean), trailers)
+    }
+
+    #[inline(never)]
+    fn stream_moved(&mut self, end: Option<End>, trailers: &[u8]) -> Next {
+        self.response_taken(b"", end, trailers)
     }
 
     /// Notes the first bytes of a response. They rule out another attempt, unless another server may replace the
     /// response.
+    #[inline(always)]
     fn response_begins(&mut self, has_input: bool) {
         if !has_input {
             return;
@@ -238,10 +244,21 @@ impl<N: Net> Flow<'_, N> {
                 }
                 _ => rewrite::interim(buf, head, via, edits, client.transport.stage(&mut core.wire)),
             },
-            HeadStep::Switch => {
-                rewrite::switching(buf, head, via, edits, client.transport.stage(&mut core.wire));
-                return ControlFlow::Break(Next::Switch { at: after });
-            }
+            HeadStep::Switch => match (exchange.stream, &mut client.h2) {
+                (Some(no), Some(h2)) => {
+                    let out = client.transport.stage(&mut core.wire);
+                    let write =
+                        |block: &mut FieldBlock<'_, '_>| rewrite::tunnel(buf, head, via, edits, block);
+                    h2.head(no, Part::Head { end: false }, write, &mut core.lines, out);
+                    exchange.become_tunnel();
+                    core.forget_request(exchange);
+                    core.counters.tunnels += 1;
+                }
+                _ => {
+                    rewrite::switching(buf, head, via, edits, client.transport.stage(&mut core.wire));
+                    return ControlFlow::Break(Next::Switch { at: after });
+                }
+            },
             HeadStep::Final { framing, trailers } => {
                 let connection = Connection::of(exchange.persistent, exchange.version);
                 if let Some(seconds) = head.idle_timeout {
@@ -278,6 +295,8 @@ impl<N: Net> Flow<'_, N> {
     }
 
     /// Decides the next action after input, of which `rest` is left. `trailers`: lines that a stream ended with.
+    // Inlined into the path of HTTP/1.1; streams share an instance.
+    #[inline(always)]
     fn response_taken(&mut self, rest: &[u8], end: Option<End>, trailers: &[u8]) -> Next {
         let Self { exchange, client, upstream, core, .. } = self;
         let mut is_complete = exchange.response.is_complete();

@@ -148,7 +148,7 @@ impl<N: Net> Flow<'_, N> {
         let (bytes, passed) = taken.map_err(|error| (Reason::BadRequestBody(error), 0))?;
         exchange.awaits_continue &= bytes == 0;
         exchange.received = exchange.received.max(passed);
-        if passed > exchange.policy().max_body {
+        if passed > exchange.policy().max_body && !exchange.is_tunnel {
             return Err((Reason::BodyTooLarge, bytes));
         }
         // Until the connection opens, no byte is sent, and back-pressure limits the stored part.
@@ -191,6 +191,11 @@ impl<N: Net> Flow<'_, N> {
         }
         exchange.moved = true;
         exchange.server_moved = true;
+        if exchange.is_tunnel {
+            // A failure shows when the server is read.
+            let _ =
+                upstream.transport.commit(&mut core.wire).and_then(|()| upstream.transport.finish_sending());
+        }
         Ok(self.body_moved())
     }
 

@@ -27,7 +27,7 @@ impl<S: Socket> Upstream<S> {
             (Use::Mirror(_), _) => Some(ServerWait::Mirror),
             (Use::Streams, None) => self.wait_for_streams(),
             (Use::Tunnel(_), _) | (Use::Exchange(_), None) => None,
-            (Use::Exchange(_) | Use::Streams, Some(_)) if blocked => None,
+            (Use::Exchange(_) | Use::Streams, Some(exchange)) if blocked || exchange.is_tunnel => None,
             (Use::Exchange(_) | Use::Streams, Some(exchange)) => match exchange.response {
                 ResponseHalf::Awaiting if exchange.request.is_done() => Some(ServerWait::Response),
                 ResponseHalf::Awaiting => None,

@@ -14,11 +14,12 @@ use crate::exchange::{
 };
 use crate::grpc::Call;
 use crate::heads::origin::origin;
-use crate::keys::{ClientId, ExchangeId, ServiceId};
+use crate::keys::{ClientId, ExchangeId, OfService, ServiceId, Store};
 use crate::limits::ClientKey;
 use crate::observe::access::Entry;
 use crate::plan::{Among, Plan, Unrouted};
 use crate::reason::Reason;
+use crate::upstream::Service;
 use std::io::ErrorKind;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -272,6 +273,9 @@ impl<N: Net> Worker<N> {
         let Some(service) = service else {
             return self.broken_client(leg.client, "a route without its service");
         };
+        if leg.stream.is_some() && core.request.upgrade.is_some() && speaks_http2(service, &self.services) {
+            return self.refuse(leg, buf, Reason::ConnectMethod, Some(found));
+        }
         let is_again = before.is_some();
         let mut exchange = exchange(leg, client, core, buf, (&plan, route, found), service, before);
         let is_held =
@@ -308,6 +312,13 @@ impl<N: Net> Worker<N> {
             Phase::Exchange(exchange) => self.on(exchange, Event::ClientEnded { pipelined, waits }),
         }
     }
+}
+
+/// Whether a service speaks HTTP/2 to its servers.
+#[cold]
+fn speaks_http2(id: ServiceId, services: &Store<OfService, Service>) -> bool {
+    let first = services.get(id).and_then(|service| service.config.servers.first());
+    first.is_some_and(|server| server.http2)
 }
 
 /// A client's input.
@@ -443,6 +454,7 @@ fn exchange<N: Net>(
         received: before.as_ref().map_or(0, |before| before.received),
         retries: 0,
         grpc: if client.is_grpc(leg.stream) { Some(Box::new(Call::of(head, buf))) } else { None },
+        is_tunnel: false,
         copy: None,
         entry: core.access.as_ref().map(|_| Box::new(Entry::of(head, buf))),
     }

@@ -271,7 +271,8 @@ fn watch_client<N: Net>(
 
 /// Updates interest and deadline of a server's connection. `blocked`: the client's pending output fills its buffer, so
 /// the server is not read. Errors: as epoll_ctl(2).
-#[inline]
+// Inlined into the path of HTTP/1.1, whatever else calls it.
+#[inline(always)]
 pub(super) fn watch_upstream<N: Net>(
     id: UpstreamId,
     upstream: &mut Upstream<N::Socket>,

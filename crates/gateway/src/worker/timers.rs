@@ -71,7 +71,8 @@ impl<N: Net> Worker<N> {
         let upstream = exchange.upstream().and_then(|id| self.upstreams.get(id));
         let stream = exchange.upstream_stream();
         let body = exchange.body_progress(upstream.is_some_and(|upstream| upstream.pending(stream) == 0));
-        let response = progress(client, exchange.stream, !exchange.response.is_awaiting());
+        let response =
+            progress(client, exchange.stream, !exchange.response.is_awaiting() && !exchange.is_tunnel);
         let Policy { min_rates, timeouts, .. } = *exchange.policy();
         let bodies = limit_of(&mut exchange.body_deadlines, now, (body, response), min_rates, &timeouts);
         bodies.into_iter().chain(exchange.total()).min_by_key(|(at, _)| *at)
