@@ -10,6 +10,7 @@ use std::time::Duration;
 use weir_gateway::Timeouts;
 use weir_gateway::harness::LeakCheck;
 use weir_http1::{BodyDecoder, Limits, Parse, RequestHead, ResponseHead};
+use weir_http2::PREFACE;
 use weir_http2::frame::{Frame, FrameHeader, HEADER_BYTES, Kind};
 
 /// Plays one connection by a script and panics if a rule is broken. Whatever the peers send, origins receive valid
@@ -267,9 +268,6 @@ fn are_requests(got: &[u8]) {
         }
     }
 }
-
-/// The client's connection preface of HTTP/2 (RFC 9113, section 3.4).
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Limit of steps per script; more reach no new cases.
 const LONGEST: usize = 16 * 1024;

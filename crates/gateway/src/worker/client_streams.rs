@@ -10,11 +10,8 @@ use crate::h2::{self, H2};
 use crate::keys::{ClientId, ExchangeId};
 use crate::reason::Reason;
 use std::ops::Range;
-use weir_http2::{ErrorCode, Event, StreamNo};
+use weir_http2::{ErrorCode, Event, PREFACE, StreamNo};
 use weir_reactor::Net;
-
-/// The client's connection preface (RFC 9113 section 3.4).
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The DATA of one event.
 struct Data {

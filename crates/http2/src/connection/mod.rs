@@ -108,7 +108,7 @@ pub struct Connection {
 }
 
 /// The client's connection preface (RFC 9113, section 3.4).
-pub(crate) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 impl Connection {
     /// A connection whose first output is its preface: SETTINGS, and a WINDOW_UPDATE that opens the connection's window,
