@@ -56,7 +56,8 @@ pub struct Listener {
     #[schemars(schema_with = "schema::one_or_many::<Network>")]
     pub deny: Vec<Network>,
     /// When a client closes its sending side (a FIN, or `close_notify` over TLS) while it waits for a response. Either way the
-    /// gateway serves a request that further pipelined requests follow, and passes a half-close through tunnels.
+    /// gateway serves a request that further pipelined requests follow, and passes a half-close through tunnels. No effect on
+    /// HTTP/2, where requests end with their streams: the end of the connection always aborts the requests in flight.
     #[serde(default)]
     pub half_close: HalfClose,
     /// Request fields with an underscore in the name, which many servers read as a hyphen.
