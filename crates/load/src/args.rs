@@ -40,7 +40,7 @@ pub struct LoadArgs {
     /// Request body: a file, a size such as 64KiB, or - for standard input
     #[arg(long, value_name = "FILE|SIZE|-", help_heading = REQUESTS)]
     data: Option<String>,
-    /// Send the body chunked, with chunks of SIZE bytes [default: 16KiB]
+    /// Send the body chunked, with chunks of SIZE bytes; needs --http 1.1 [default: 16KiB]
     #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, help_heading = REQUESTS)]
     chunked: Option<Option<String>>,
     /// Expected status [default: 200 to 299]
@@ -99,16 +99,17 @@ pub struct LoadArgs {
     /// Pin the workers to these cores, such as 0,2-3
     #[arg(long, value_name = "LIST", help_heading = CONNECTIONS)]
     cores: Option<Cores>,
-    /// Open a new connection for each request
+    /// Open a new connection for each request; needs --http 1.1
     #[arg(long, group = "life", help_heading = CONNECTIONS)]
     new_connection: bool,
-    /// Open a new connection after this many requests, or a random number from a range such as 5-10
+    /// Open a new connection after this many requests, or a random number from a range such as 5-10; needs
+    /// --http 1.1
     #[arg(long, value_name = "N|MIN-MAX", group = "life", value_parser = range, help_heading = CONNECTIONS)]
     requests_per_connection: Option<(u64, u64)>,
-    /// Send no requests: connect, handshake, close
+    /// Send no requests: connect, handshake, close; needs --http 1.1
     #[arg(long, group = "life", help_heading = CONNECTIONS)]
     handshake_only: bool,
-    /// Percentage of new TLS connections that resume a session; the rest do full handshakes
+    /// Percentage of new TLS connections that resume a session; the rest do full handshakes; needs --http 1.1
     #[arg(long, value_name = "PCT", default_value_t = 0.0, requires = "life", value_parser = percent, help_heading = CONNECTIONS)]
     resume: f64,
     /// Local addresses to use in turn, such as 127.0.0.1-127.0.0.16
@@ -364,6 +365,24 @@ mod tests {
         let o = options("http://a/ --error-budget 0.1").unwrap();
         assert_eq!((o.error_budget, options("http://a/").unwrap().error_budget), (0.1, 0.0));
         assert_eq!(options("http://a/ --pid origin=7").unwrap().servers[0].role, Role::Origin);
+    }
+
+    #[test]
+    fn options_that_http_2_rejects_say_so_in_the_help() {
+        let command = LoadArgs::augment_args(Command::new("weir load"));
+        for (id, words) in [
+            ("chunked", "--data 5 --chunked"),
+            ("new_connection", "--new-connection"),
+            ("requests_per_connection", "--requests-per-connection 5"),
+            ("handshake_only", "--handshake-only"),
+            ("resume", "--new-connection --resume 50"),
+        ] {
+            assert!(options(&format!("https://a/ {words}")).is_ok(), "{words}");
+            assert!(options(&format!("https://a/ --http 2 {words}")).is_err(), "{words}");
+            let option = command.get_arguments().find(|option| option.get_id() == id).unwrap();
+            let help = option.get_help().unwrap().to_string();
+            assert!(help.contains("needs --http 1.1"), "{help}");
+        }
     }
 
     #[test]
