@@ -4,14 +4,13 @@ use crate::check::{Detail, ErrorClass, Wrong};
 use crate::record::recorder::{Course, Recorder};
 use crate::request::Request;
 use crate::request::mix::Mix;
-use crate::result::Tickets;
+use crate::setup::{Setup, count_tickets};
 use crate::worker::{Http1, Protocol};
 use aws_lc_rs::digest;
 use std::time::Instant;
 use weir_http::Method;
 use weir_http1::{BodyDecoder, Framing, Parse};
 use weir_reactor::Timer;
-use weir_tls::{HandshakeKind, Version};
 use weir_transport::{End, Transport, Wire};
 
 pub(crate) struct Connection {
@@ -25,11 +24,7 @@ pub(crate) struct Connection {
     pub(crate) quota: u64,
     /// Consecutive previous connections without a response.
     pub(crate) failures: u32,
-    /// When connecting started, and when the socket was connected.
-    pub(crate) started: Instant,
-    pub(crate) connected: Instant,
-    /// Whether it offered a session to resume.
-    pub(crate) offered: bool,
+    pub(crate) setup: Setup,
     /// Its one request is sent to get a session with the response.
     pub(crate) primes: bool,
     /// A partial head.
@@ -156,7 +151,7 @@ impl Purpose {
 }
 
 impl Connection {
-    pub(crate) fn new(transport: Transport, purpose: Purpose, now: Instant) -> Self {
+    pub(crate) fn new(transport: Transport, purpose: Purpose, setup: Setup) -> Self {
         Self {
             transport,
             phase: Phase::Opening(purpose),
@@ -164,9 +159,7 @@ impl Connection {
             answered: 0,
             quota: u64::MAX,
             failures: 0,
-            started: now,
-            connected: now,
-            offered: false,
+            setup,
             primes: false,
             kept: Vec::new(),
             body: None,
@@ -193,25 +186,14 @@ impl Connection {
         writable: bool,
         context: &mut Context<'_>,
     ) -> Result<Outcome, Wrong> {
-        let mut opened = false;
-        if writable && (!self.transport.is_open() || self.transport.pending() > 0) {
-            let was_open = self.transport.is_open();
-            let was_connecting = self.transport.is_connecting();
-            if was_connecting {
-                // Before the first bytes go out: on loopback the kernel runs the peer's receive path synchronously.
-                self.connected = Instant::now();
-            }
-            let advanced = self.transport.advance(&mut context.wire);
-            context.now = Instant::now();
-            advanced?;
-            if was_connecting {
-                context.recorder.connected(self.started, self.connected);
-            }
-            opened = !was_open && self.transport.is_open();
+        let was_open = self.transport.is_open();
+        if writable {
+            self.setup.advance(&mut self.transport, context)?;
             if matches!(self.phase, Phase::Busy { .. }) {
                 self.give(context)?;
             }
         }
+        let mut opened = !was_open && self.transport.is_open();
         if !readable || self.transport.is_connecting() {
             return Ok(if opened { Outcome::Opened } else { Outcome::Waits });
         }
@@ -238,20 +220,20 @@ impl Connection {
 
     /// Gives up what is in flight: each of its times is censored at now.
     pub(crate) fn give_up(&self, context: &mut Context<'_>) {
-        let (recorder, now) = (&mut context.recorder, context.now);
+        let now = context.now;
         match self.phase {
             Phase::Busy { planned, written, first } => {
+                let recorder = &mut context.recorder;
                 recorder.given_up(planned, Some(written), now);
                 if first.is_none() {
                     recorder.first_byte_given_up(planned, written, now);
                 }
             }
             Phase::Opening(purpose) => {
-                let connected = (!self.transport.is_connecting()).then_some(self.connected);
-                recorder.opening_given_up(self.started, connected, self.offered, now);
+                let connected = self.setup.give_up(&self.transport, context);
                 if let Some(planned) = purpose.planned() {
                     let written = connected.filter(|_| matches!(purpose, Purpose::Handshake(_)));
-                    recorder.given_up(planned, written, now);
+                    context.recorder.given_up(planned, written, now);
                 }
             }
             Phase::Idle | Phase::AwaitingTicket(_) | Phase::AwaitingVerdict | Phase::Ending => {}
@@ -272,21 +254,9 @@ impl Connection {
 
     fn handshake_done(&mut self, context: &mut Context<'_>) {
         let Some(facts) = self.transport.facts() else { return };
-        context.recorder.handshake(facts, self.started, self.connected, context.now);
-        if self.offered {
-            context.recorder.counters.offered += 1;
-            context.recorder.counters.declined += u64::from(facts.kind == HandshakeKind::Full);
-        }
+        self.setup.handshake_done(facts, context);
         if self.phase == Phase::Opening(Purpose::Session) {
             context.recorder.counters.primed += 1;
-        }
-    }
-
-    /// TLS 1.3 tickets arrive before the first response or with it.
-    fn count_tickets(&self, context: &mut Context<'_>) {
-        if let Some(facts) = self.transport.facts().filter(|facts| facts.version == Version::Tls13) {
-            let number = self.transport.tickets_received();
-            context.recorder.tickets(facts.kind.name(), Tickets { least: number, most: number });
         }
     }
 
@@ -416,7 +386,7 @@ impl Connection {
         };
         self.answered += 1;
         if self.answered == 1 {
-            self.count_tickets(context);
+            count_tickets(&self.transport, context);
         }
         self.rest();
         let request = self.request(context);

@@ -30,6 +30,7 @@ mod request;
 pub mod result;
 mod route;
 mod schedule;
+mod setup;
 mod target;
 mod tls_client;
 mod usage;

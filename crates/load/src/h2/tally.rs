@@ -1,5 +1,6 @@
 //! The figures of HTTP/2, recorded and merged.
 
+use crate::record::monotonic::Monotonic;
 use crate::record::times::Times;
 use crate::result::{Http2Figures, PeerSettings};
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ pub(crate) struct Tally {
     settings: Vec<(Settings, u64)>,
 }
 
-/// Monotonic counters; the window's values are the difference between its edges.
+/// The counters of HTTP/2.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) requests: u64,
@@ -44,33 +45,14 @@ impl Counts {
     pub(crate) fn goaway(&mut self, code: ErrorCode) {
         self.goaways[index(code)] += 1;
     }
+}
 
-    fn add(&mut self, other: &Self) {
-        self.zip(other, |mine, others| mine + others);
-    }
-
-    fn since(&self, earlier: &Self) -> Self {
-        let mut since = *self;
-        since.zip(earlier, |now, then| now - then);
-        since
-    }
-
-    fn zip(&mut self, other: &Self, of: impl Fn(u64, u64) -> u64) {
-        for (mine, others) in [
-            (&mut self.requests, other.requests),
-            (&mut self.responses, other.responses),
-            (&mut self.reads, other.reads),
-            (&mut self.writes, other.writes),
-            (&mut self.block_bytes, other.block_bytes),
-            (&mut self.refused, other.refused),
-            (&mut self.retried, other.retried),
-        ] {
-            *mine = of(*mine, others);
-        }
-        let codes = self.resets.iter_mut().chain(&mut self.goaways);
-        for (mine, others) in codes.zip(other.resets.iter().chain(&other.goaways)) {
-            *mine = of(*mine, *others);
-        }
+impl Monotonic for Counts {
+    fn counters(&mut self) -> impl Iterator<Item = &mut u64> {
+        let Self { requests, responses, reads, writes, block_bytes, refused, retried, resets, goaways } =
+            self;
+        let single = [requests, responses, reads, writes, block_bytes, refused, retried];
+        single.into_iter().chain(resets).chain(goaways)
     }
 }
 

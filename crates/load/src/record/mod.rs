@@ -1,5 +1,6 @@
 //! Recording: times and counts per worker and second, their totals, and validity.
 
+pub(crate) mod monotonic;
 pub(crate) mod recorder;
 pub(crate) mod seconds;
 pub(crate) mod stationarity;

@@ -2,6 +2,7 @@
 
 use crate::check::{ErrorClass, Wrong};
 use crate::h2::tally::Tally;
+use crate::record::monotonic::Monotonic;
 use crate::record::seconds::{Coarse, Part};
 use crate::record::times::Times;
 use crate::result::{Handshakes, Http2Figures, Latency, Negotiated, Second, Tickets, Unsent};
@@ -22,7 +23,7 @@ impl Window {
     }
 }
 
-/// Monotonic counters; the window's values are the difference between its edges.
+/// The counters of all versions of HTTP.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) answered: u64,
@@ -415,35 +416,34 @@ impl Recorder {
     }
 }
 
-impl Counters {
-    fn add(&mut self, other: &Self) {
-        self.zip(other, |mine, others| mine + others);
-    }
-
-    fn since(&self, earlier: &Self) -> Self {
-        let mut since = *self;
-        since.zip(earlier, |now, then| now - then);
-        since
-    }
-
-    fn zip(&mut self, other: &Self, of: impl Fn(u64, u64) -> u64) {
-        for (mine, others) in [
-            (&mut self.answered, other.answered),
-            (&mut self.bytes_received, other.bytes_received),
-            (&mut self.bytes_sent, other.bytes_sent),
-            (&mut self.connections, other.connections),
-            (&mut self.handshakes, other.handshakes),
-            (&mut self.resumed, other.resumed),
-            (&mut self.primed, other.primed),
-            (&mut self.offered, other.offered),
-            (&mut self.declined, other.declined),
-            (&mut self.had_nothing, other.had_nothing),
-        ] {
-            *mine = of(*mine, others);
-        }
-        for (mine, others) in self.errors.iter_mut().zip(other.errors) {
-            *mine = of(*mine, others);
-        }
+impl Monotonic for Counters {
+    fn counters(&mut self) -> impl Iterator<Item = &mut u64> {
+        let Self {
+            answered,
+            bytes_received,
+            bytes_sent,
+            connections,
+            handshakes,
+            resumed,
+            primed,
+            offered,
+            declined,
+            had_nothing,
+            errors,
+        } = self;
+        let single = [
+            answered,
+            bytes_received,
+            bytes_sent,
+            connections,
+            handshakes,
+            resumed,
+            primed,
+            offered,
+            declined,
+            had_nothing,
+        ];
+        single.into_iter().chain(errors)
     }
 }
 

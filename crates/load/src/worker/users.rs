@@ -6,6 +6,7 @@ use crate::check::{Detail, ErrorClass, Wrong};
 use crate::connection::{Connection, Outcome, Phase, Purpose, Then};
 use crate::options::{Close, PerConnection};
 use crate::record::recorder::Course;
+use crate::setup::Setup;
 use std::time::{Duration, Instant};
 use weir_reactor::{Key, Net as _, Ready};
 use weir_tls::Session;
@@ -154,13 +155,12 @@ impl Worker<'_> {
 
     fn dial(&mut self, purpose: Purpose, session: Option<(Session, bool)>, failures: u32) {
         let (session, offered) = session.unzip();
-        let now = self.context.now;
         match Transport::connect_from(self.policy.sources.next(), &self.policy.address, session) {
             Ok(transport) => {
                 self.context.recorder.counters.connections += 1;
-                let mut connection = Connection::new(transport, purpose, now);
+                let setup = Setup::new(offered.unwrap_or(false), self.context.now);
+                let mut connection = Connection::new(transport, purpose, setup);
                 connection.failures = failures;
-                connection.offered = offered.unwrap_or(false);
                 if let PerConnection::Requests { least, most } = self.policy.per_connection {
                     let range = (most - least + 1) as usize;
                     connection.quota = least + self.policy.rng.below(range) as u64;
@@ -192,7 +192,7 @@ impl Worker<'_> {
             }
             Purpose::Handshake(planned) => {
                 self.busy -= 1;
-                let written = connection.connected;
+                let written = connection.setup.connected;
                 let end = self.context.now;
                 let course = Course { planned, written, first: None, end };
                 self.context.recorder.answer(course);
@@ -295,7 +295,7 @@ impl Worker<'_> {
         match wrong {
             Some(wrong) => self.context.recorder.error(wrong),
             // An idle connection may be closed by the server (RFC 9112 section 9.5), but not before its first request.
-            None if useless && self.context.now < connection.connected + REFUSED_WITHIN => {
+            None if useless && self.context.now < connection.setup.connected + REFUSED_WITHIN => {
                 self.context.recorder.error(&NEVER_USED);
             }
             None => {}

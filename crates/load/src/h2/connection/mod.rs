@@ -7,6 +7,7 @@ use super::Http2;
 use super::balance::Rank;
 use super::stream::Stream;
 use crate::connection::Context;
+use crate::setup::Setup;
 use crate::worker::Policy;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -27,11 +28,7 @@ pub(crate) struct Connection {
     pub(super) answered: u64,
     /// Consecutive previous connections without a response.
     pub(super) failures: u32,
-    /// When connecting started, and when the socket was connected.
-    pub(super) started: Instant,
-    pub(super) connected: Instant,
-    /// Whether it offered a session to resume.
-    offered: bool,
+    pub(super) setup: Setup,
     http: weir_http2::Connection,
     /// Sorted by number, so the oldest is the first.
     streams: VecDeque<Stream>,
@@ -76,7 +73,7 @@ pub(super) fn config(streams: u32, stream_window: u32) -> Config {
 }
 
 impl Connection {
-    pub(super) fn new(transport: Transport, policy: &Policy, offered: bool, now: Instant) -> Self {
+    pub(super) fn new(transport: Transport, policy: &Policy, setup: Setup) -> Self {
         let config = config(policy.streams, policy.stream_window);
         Self {
             transport,
@@ -86,9 +83,7 @@ impl Connection {
             is_dirty: false,
             answered: 0,
             failures: 0,
-            started: now,
-            connected: now,
-            offered,
+            setup,
             http: weir_http2::Connection::new(Role::Client, config),
             streams: VecDeque::new(),
             senders: VecDeque::new(),
@@ -131,8 +126,7 @@ impl Connection {
 
     /// Gives up opening: its times are censored at now.
     pub(super) fn give_up_opening(&self, context: &mut Context<'_, Http2>) {
-        let connected = (!self.transport.is_connecting()).then_some(self.connected);
-        context.recorder.opening_given_up(self.started, connected, self.offered, context.now);
+        self.setup.give_up(&self.transport, context);
     }
 
     /// Ends a stream: one that has not ended is reset.

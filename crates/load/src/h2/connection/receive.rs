@@ -5,10 +5,9 @@ use crate::check::{Detail, ErrorClass, Wrong};
 use crate::connection::Context;
 use crate::h2::stream::Done;
 use crate::h2::{Http2, trial};
-use crate::result::Tickets;
+use crate::setup::count_tickets;
 use std::time::Instant;
 use weir_http2::{ErrorCode, Event, StreamNo};
-use weir_tls::{HandshakeKind, Version};
 use weir_transport::End;
 
 impl Connection {
@@ -20,18 +19,8 @@ impl Connection {
         context: &mut Context<'_, Http2>,
         done: &mut Vec<Done>,
     ) -> Result<Option<End>, Wrong> {
-        if writable && (!self.transport.is_open() || self.transport.pending() > 0) {
-            let was_connecting = self.transport.is_connecting();
-            if was_connecting {
-                // Before the first bytes go out: on loopback the kernel runs the peer's receive path synchronously.
-                self.connected = Instant::now();
-            }
-            let advanced = self.transport.advance(&mut context.wire);
-            context.now = Instant::now();
-            advanced?;
-            if was_connecting {
-                context.recorder.connected(self.started, self.connected);
-            }
+        if writable {
+            self.setup.advance(&mut self.transport, context)?;
         }
         if !readable || self.transport.is_connecting() {
             return Ok(None);
@@ -59,11 +48,7 @@ impl Connection {
 
     fn handshake_done(&mut self, context: &mut Context<'_, Http2>) -> Result<(), Wrong> {
         let Some(facts) = self.transport.facts() else { return Ok(()) };
-        context.recorder.handshake(facts, self.started, self.connected, context.now);
-        if self.offered {
-            context.recorder.counters.offered += 1;
-            context.recorder.counters.declined += u64::from(facts.kind == HandshakeKind::Full);
-        }
+        self.setup.handshake_done(facts, context);
         match facts.alpn.as_deref() {
             Some(b"h2") => Ok(()),
             _ => Err(Wrong::fixed(ErrorClass::Tls, "the server did not agree on h2 by ALPN")),
@@ -166,19 +151,11 @@ impl Connection {
         let Some(stream) = self.release(no) else { return };
         self.answered += 1;
         if self.answered == 1 {
-            self.count_tickets(context);
+            count_tickets(&self.transport, context);
         }
         let request = context.mix.nth(stream.place);
         context.recorder.h2().counts.responses += 1;
         done.push(Done::Answered(stream.complete(request, &mut context.recorder, context.now)));
-    }
-
-    /// TLS 1.3 tickets arrive before the first response or with it.
-    fn count_tickets(&self, context: &mut Context<'_, Http2>) {
-        if let Some(facts) = self.transport.facts().filter(|facts| facts.version == Version::Tls13) {
-            let number = self.transport.tickets_received();
-            context.recorder.tickets(facts.kind.name(), Tickets { least: number, most: number });
-        }
     }
 }
 

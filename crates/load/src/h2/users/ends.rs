@@ -110,7 +110,7 @@ impl Worker<'_, Http2> {
             Some(wrong) => self.context.recorder.error(wrong),
             None if connection.phase == Phase::Opening => self.context.recorder.error(&CLOSED_IN_SETUP),
             // An idle connection may be closed by the server, but not before its first request.
-            None if is_useless && self.context.now < connection.connected + REFUSED_WITHIN => {
+            None if is_useless && self.context.now < connection.setup.connected + REFUSED_WITHIN => {
                 self.context.recorder.error(&NEVER_USED);
             }
             None => {}

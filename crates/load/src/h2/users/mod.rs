@@ -7,6 +7,7 @@ use super::connection::{Connection, Phase};
 use super::pending::Pending;
 use super::stream::Done;
 use crate::check::{Detail, ErrorClass, Wrong};
+use crate::setup::Setup;
 use crate::worker::{Stage, Turn, Worker};
 use std::time::{Duration, Instant};
 use weir_reactor::{Key, Net as _, Ready};
@@ -19,8 +20,8 @@ impl Worker<'_, Http2> {
         match Transport::connect_from(self.policy.sources.next(), &self.policy.address, session) {
             Ok(transport) => {
                 self.context.recorder.counters.connections += 1;
-                let offered = offered.unwrap_or(false);
-                let mut connection = Connection::new(transport, &self.policy, offered, self.context.now);
+                let setup = Setup::new(offered.unwrap_or(false), self.context.now);
+                let mut connection = Connection::new(transport, &self.policy, setup);
                 connection.failures = failures;
                 let key = self.connections.insert(connection);
                 self.limit(key, self.policy.timeout);
