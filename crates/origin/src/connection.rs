@@ -1,10 +1,11 @@
-//! One connection: requests in, known answers out. This is HTTP/1.1; [`h2`](crate::h2) is HTTP/2.
+//! One connection: requests in, known responses out. This is HTTP/1.1; [`h2`](crate::h2) is HTTP/2.
 
-use crate::answer::{CONTINUE, Terms};
 use crate::context::{Context, Needs};
+use crate::echo::Echo;
 use crate::h2::{self, Http2, Turn};
 use crate::null;
 use crate::pattern;
+use crate::response::{CONTINUE, Terms};
 use crate::route::{Resource, Route};
 use crate::settings::{H2, HttpVersions};
 use std::time::{Duration, Instant};
@@ -21,7 +22,7 @@ pub(crate) struct Connection {
     kept: Vec<u8>,
     /// The peer closed its sending side.
     ended: bool,
-    /// Not polled for reading, as nothing is wanted now.
+    /// The poller does not report input, as the state takes none.
     paused: bool,
 }
 
@@ -30,18 +31,28 @@ pub(crate) enum State {
     First,
     /// Between requests, or within a head.
     Head,
-    /// Discarding the request's body; then comes the response.
+    /// Discarding the request's body, before the response.
     Body { decoder: BodyDecoder, route: Route, terms: Terms },
     /// The response is delayed, and so is a body to echo.
     Delay { until: Instant, route: Route, terms: Terms, echo: Option<(BodyDecoder, Framing)> },
-    /// Echoing the request's body as it arrives. The head is sent with the first piece.
-    Echo { decoder: BodyDecoder, framing: Framing, terms: Terms, started: bool },
-    /// Bytes `at..total` of the pattern are still to be sent.
-    Stream { at: u64, total: u64, chunked: bool, close: bool },
-    /// Another protocol, from the first bytes on.
+    /// Echoing the request's body.
+    Echo(Echo),
+    /// Sending a long body.
+    Stream(Streaming),
+    /// HTTP/2, from the first bytes on.
     Http2(Box<Http2>),
     /// Done; waiting for the peer's close, so that ours does not reset unread data.
     Closing { until: Option<Instant> },
+}
+
+/// The rest of a body: bytes `at..total` of the pattern.
+#[derive(Clone, Copy)]
+pub(crate) struct Streaming {
+    pub(crate) at: u64,
+    pub(crate) total: u64,
+    pub(crate) chunked: bool,
+    /// The connection closes after the response.
+    pub(crate) close: bool,
 }
 
 /// The result of one step.
@@ -50,10 +61,10 @@ pub(crate) enum Step {
     Blocked,
 }
 
-/// How much one visit may send, so that a large response does not delay other connections.
+/// Maximum bytes sent by one visit, so that a large response does not delay other connections.
 const SHARE: usize = 512 * 1024;
 
-/// How long to wait for the peer's close.
+/// Timeout for the peer's close.
 const LINGER: Duration = Duration::from_secs(2);
 
 impl Connection {
@@ -74,10 +85,10 @@ impl Connection {
         context: &mut Context,
     ) -> Result<Needs, Fault> {
         if !self.is_closing()
-            && let Some(answer) = context.null.take()
+            && let Some(response) = context.null.take()
         {
-            let needs = null::visit(&mut self.transport, &answer, (readable, writable), context);
-            context.null = Some(answer);
+            let needs = null::visit(&mut self.transport, &response, (readable, writable), context);
+            context.null = Some(response);
             return needs;
         }
         if writable && self.transport.pending() > 0 {
@@ -90,15 +101,18 @@ impl Connection {
         if readable {
             self.receive(&mut input, context)?;
         }
-        let needs = match self.state {
-            State::Http2(_) => self.turn(&mut input, context),
+        let needs = match &mut self.state {
+            State::Http2(http2) => {
+                let turn = http2.turn(&mut input, self.ended, &mut self.transport, context);
+                turn.and_then(|turn| self.turned(&turn, &input, context))
+            }
             _ => self.go_on(&input, context),
         };
         context.input = input;
         needs
     }
 
-    /// Starts nothing new: an idle connection closes now. A request already received is answered.
+    /// Starts nothing new: an idle connection closes now. Received requests still get their responses.
     pub(crate) fn drain(&mut self, context: &mut Context) -> Result<Needs, Fault> {
         let needs = self.visit(true, false, context)?;
         if needs.end || self.is_closing() {
@@ -119,7 +133,7 @@ impl Connection {
         self.transport.watch(reactor, key, !self.paused)
     }
 
-    /// Whether all requests have been answered.
+    /// Whether all requests have their responses, and no more are read.
     pub(crate) fn is_closing(&self) -> bool {
         matches!(self.state, State::Closing { .. })
     }
@@ -140,11 +154,11 @@ impl Connection {
         match self.state {
             State::Closing { .. } => true,
             // A peer that does not read responses may not send more requests.
-            State::First | State::Head | State::Body { .. } | State::Echo { .. } => {
+            State::First | State::Head | State::Body { .. } | State::Echo(_) => {
                 !self.transport.is_open() || self.transport.pending() == 0
             }
             State::Http2(ref http2) => self.transport.pending() == 0 && !http2.has_backlog(),
-            State::Delay { .. } | State::Stream { .. } => false,
+            State::Delay { .. } | State::Stream(_) => false,
         }
     }
 
@@ -191,7 +205,7 @@ impl Connection {
         }
         self.flush(context)?;
         match self.state {
-            State::Closing { .. } => return self.close(context),
+            State::Closing { until } => return self.close(until, context),
             State::Http2(_) => {
                 self.kept.extend_from_slice(input);
                 return Ok(Needs { again: true, ..Needs::default() });
@@ -217,7 +231,7 @@ impl Connection {
 
     /// Whether the connection can progress without input.
     fn waits_for_itself(&self) -> bool {
-        matches!(self.state, State::Delay { .. } | State::Stream { .. })
+        matches!(self.state, State::Delay { .. } | State::Stream(_))
     }
 
     pub(crate) fn flush(&mut self, context: &mut Context) -> Result<(), Fault> {
@@ -255,11 +269,26 @@ impl Connection {
                     return Ok(Step::Blocked);
                 }
                 let (route, terms, echo) = (*route, *terms, echo.take());
-                self.answer(route, terms, echo, context);
+                self.respond(route, terms, echo, context);
                 Ok(Step::Consumed(0))
             }
-            State::Echo { .. } => self.echo(input, context),
-            State::Stream { .. } => self.stream(share, context),
+            State::Echo(echo) => match echo.forward(input, context) {
+                Ok((consumed, done)) => {
+                    let close = echo.terms.close;
+                    Ok(self.echoed(done, consumed, close, context))
+                }
+                // Once the response has started, an error can only be signalled by aborting.
+                Err(_) if echo.started => {
+                    context.count().refused.add(1);
+                    self.state = State::Closing { until: None };
+                    Ok(Step::Blocked)
+                }
+                Err(error) => Ok(self.refuse(error.status(), &error.to_string(), context)),
+            },
+            State::Stream(body) => {
+                let body = *body;
+                self.stream(body, share, context)
+            }
             State::Http2(_) | State::Closing { .. } => Ok(Step::Blocked),
         }
     }
@@ -296,32 +325,25 @@ impl Connection {
         Step::Consumed(length)
     }
 
-    /// As [`Connection::go_on`], in HTTP/2.
-    fn turn(&mut self, input: &mut [u8], context: &mut Context) -> Result<Needs, Fault> {
-        let State::Http2(http2) = &mut self.state else { return Ok(Needs::default()) };
-        match http2.turn(input, self.ended, &mut self.transport, context)? {
+    /// Continues after a turn of HTTP/2.
+    fn turned(&mut self, turn: &Turn, input: &[u8], context: &mut Context) -> Result<Needs, Fault> {
+        match *turn {
             Turn::Open { used, needs } => {
                 self.kept.extend_from_slice(&input[used..]);
                 Ok(needs)
             }
-            Turn::Over => {
-                self.state = State::Closing { until: None };
-                self.close(context)
-            }
+            Turn::Over => self.close(None, context),
         }
     }
 
-    fn close(&mut self, context: &mut Context) -> Result<Needs, Fault> {
+    /// Closes this side, and waits `until` the timeout for the peer's close.
+    fn close(&mut self, until: Option<Instant>, context: &mut Context) -> Result<Needs, Fault> {
+        self.state = State::Closing { until };
         self.transport.finish(&mut context.wire)?;
-        let State::Closing { until } = &mut self.state else { return Ok(Needs::default()) };
         let all_sent = self.transport.pending() == 0;
-        if all_sent && (self.ended || until.is_some_and(|until| context.now >= until)) {
-            return Ok(Needs { end: true, ..Needs::default() });
-        }
-        let wake = match until {
-            None if all_sent => Some(*until.insert(context.now + LINGER)),
-            _ => None,
-        };
-        Ok(Needs { wake, ..Needs::default() })
+        let end = all_sent && (self.ended || until.is_some_and(|until| context.now >= until));
+        let wake = (until.is_none() && all_sent).then(|| context.now + LINGER);
+        self.state = State::Closing { until: until.or(wake) };
+        Ok(if end { Needs { end, ..Needs::default() } } else { Needs { wake, ..Needs::default() } })
     }
 }

@@ -1,7 +1,7 @@
 //! The content of each resource, in any version of HTTP.
 
-use crate::answer::Status;
 use crate::counters::Counters;
+use crate::response::Status;
 use crate::route::Resource;
 use std::borrow::Cow;
 

@@ -8,7 +8,7 @@
 //! | `/grpc.echo..` | HTTP/2: a gRPC call whose messages are those of the request |
 //! | `/stats` | the counters so far ([`Totals`]), JSON |
 //!
-//! With [`Settings::null`] it is the null server instead, which answers every read with the same bytes, without
+//! With [`Settings::null`] it is the null server instead, which responds to every read with the same bytes, without
 //! parsing.
 //!
 //! `?delay_ms=D` delays the response by at least D milliseconds; `?chunked=1` sends it without its length, that is,
@@ -18,16 +18,17 @@
 //! A connection speaks HTTP/2 after ALPN has selected it, and in cleartext after the client's preface (RFC 9113, section
 //! 3.3), unless [`Settings::http`] says otherwise.
 
-mod answer;
-mod answering;
 mod connection;
 mod content;
 mod context;
 mod counters;
 mod date;
+mod echo;
 mod h2;
 mod null;
 pub mod pattern;
+mod responding;
+mod response;
 mod route;
 mod settings;
 mod worker;
@@ -110,7 +111,7 @@ impl Origin {
             (0..workers).map(|_| mailbox()).collect::<io::Result<_>>()?;
         let counters: Vec<Counters> = (0..workers).map(|_| Counters::default()).collect();
         let handle = Handle { senders, counters: counters.into() };
-        let null = settings.null.map(|length| null::answer(length).into());
+        let null = settings.null.map(|length| null::response(length).into());
         Ok(Self {
             listeners,
             server,

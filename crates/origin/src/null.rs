@@ -1,4 +1,4 @@
-//! The null server: every read is answered with the same canned bytes. It costs only system
+//! The null server: it responds to every read with the same bytes. It costs only system
 //! calls and TLS, so a measurement against it measures the client.
 //!
 //! It parses no request. So requests must be small, arrive in one piece and not be pipelined, as the load
@@ -9,21 +9,21 @@ use crate::pattern;
 use weir_transport::{Fault, Transport};
 
 /// A 200 response with `length` bytes of the known pattern.
-pub(crate) fn answer(length: u64) -> Vec<u8> {
-    let mut answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n").into_bytes();
+pub(crate) fn response(length: u64) -> Vec<u8> {
+    let mut response = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n").into_bytes();
     let mut at = 0;
     while at < length {
         let piece = pattern::from(at, length - at);
-        answer.extend_from_slice(piece);
+        response.extend_from_slice(piece);
         at += piece.len() as u64;
     }
-    answer
+    response
 }
 
-/// Answers the input.
+/// Responds to the input.
 pub(crate) fn visit(
     transport: &mut Transport,
-    answer: &[u8],
+    response: &[u8],
     (readable, writable): (bool, bool),
     context: &mut Context,
 ) -> Result<Needs, Fault> {
@@ -42,7 +42,7 @@ pub(crate) fn visit(
     }
     if received.bytes > 0 {
         context.count().requests.add(1);
-        transport.send(answer, &mut context.wire)?;
+        transport.send(response, &mut context.wire)?;
         context.count().answers.add(1);
     }
     Ok(Needs { end: received.end.is_some(), ..Needs::default() })
@@ -53,9 +53,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_has_its_length_and_the_pattern() {
+    fn a_response_has_its_length_and_the_pattern() {
         for length in [0, 1, 1024, 200_000] {
-            let bytes = answer(length);
+            let bytes = response(length);
             let body = bytes.len() - length as usize;
             let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
             assert_eq!(&bytes[..body], head.as_bytes());

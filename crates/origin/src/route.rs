@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_is_never_answered_as_something_else() {
+    fn invalid_targets_never_match_a_resource() {
         for target in [
             "/bytes/",
             "/bytes/x",

@@ -13,7 +13,7 @@ use weir_transport::Endpoint;
 /// The origin's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Where to listen; port 0 takes a free port.
+    /// The addresses to listen on; port 0 takes a free port.
     pub listen: Vec<Endpoint>,
     /// Certificate chain and key, PEM; generated if missing.
     pub identity: Option<(PathBuf, PathBuf)>,
@@ -31,7 +31,7 @@ pub struct Settings {
     pub groups: Vec<Group>,
     /// The versions of HTTP accepted. The null server accepts HTTP/1.1 alone.
     pub http: HttpVersions,
-    /// Run as the null server: answer every read with the same response, with a body of this many bytes, at most
+    /// Run as the null server: respond to every read with the same body, of this many bytes, at most
     /// [`Settings::MOST_NULL`], without parsing. Only for measuring clients.
     pub null: Option<u64>,
 }

@@ -14,9 +14,9 @@ fn head(status: &str, kind: &str, rest: &str) -> String {
 const BYTES: &str = "application/octet-stream";
 
 #[test]
-fn pipelined_requests_are_answered_in_their_order() {
+fn pipelined_requests_get_their_responses_in_order() {
     let server = Server::start();
-    let answers = server.ask(
+    let responses = server.ask(
         "GET /bytes/3 HTTP/1.1\r\nHost: a\r\n\r\n\
          GET /bytes/4?delay_ms=10 HTTP/1.1\r\nHost: a\r\n\r\n\
          HEAD /bytes/9 HTTP/1.1\r\nHost: a\r\n\r\n\
@@ -30,7 +30,7 @@ fn pipelined_requests_are_answered_in_their_order() {
         head("200 OK", BYTES, "Content-Length: 1\r\n") + "0",
         head("404 Not Found", "text/plain", "Content-Length: 11\r\nConnection: close\r\n") + "Not found.\n",
     ];
-    assert_eq!(answers, expected.concat());
+    assert_eq!(responses, expected.concat());
     let totals = server.stop();
     assert_eq!((totals.requests, totals.answers, totals.connections, totals.failed), (5, 5, 1, 0));
     assert_eq!(totals.bytes_received, 5);
@@ -66,9 +66,9 @@ fn a_client_that_expects_100_gets_it_before_it_sends_the_body() {
     stream.read_exact(&mut interim).unwrap();
     assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");
     stream.write_all(b"abc").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nabc"), "{answer}");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 200 OK\r\n") && response.ends_with("\r\n\r\nabc"), "{response}");
     drop(stream);
     server.stop();
 }
@@ -81,10 +81,10 @@ fn large_bodies_are_the_pattern_to_the_last_byte() {
         let mut stream = server.connect();
         // HTTP/1.0: without chunks, to the end of the connection.
         write!(stream, "GET /bytes/{total}{query} HTTP/1.0\r\n\r\n").unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).unwrap();
-        let body = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
-        let body = &answer[body..];
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).unwrap();
+        let body = response.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+        let body = &response[body..];
         assert_eq!(body.len() as u64, total);
         let pieces = body.chunks(pattern::PIECE).enumerate();
         for (at, piece) in pieces {
@@ -120,9 +120,9 @@ fn malformed_requests_get_the_parsers_status_and_the_end() {
         ("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", "400 Bad Request"),
         ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", "400 Bad Request"),
     ] {
-        let answer = server.ask(request);
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{request:.80}: {answer}");
-        assert!(answer.contains("Connection: close\r\n"), "{answer}");
+        let response = server.ask(request);
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{request:.80}: {response}");
+        assert!(response.contains("Connection: close\r\n"), "{response}");
     }
     let wrong = server.ask("GET /bytes/x HTTP/1.0\r\n\r\n");
     assert!(wrong.ends_with("/bytes/N gives N bytes, 0 to 1099511627776\n"), "{wrong}");
@@ -131,14 +131,14 @@ fn malformed_requests_get_the_parsers_status_and_the_end() {
 }
 
 #[test]
-fn a_client_that_has_said_all_still_gets_its_answer() {
+fn a_half_closed_client_gets_its_response() {
     let server = Server::start();
     let mut stream = server.connect();
     stream.write_all(b"GET /bytes/100000?delay_ms=10 HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).unwrap();
-    assert!(answer.len() > 100_000);
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).unwrap();
+    assert!(response.len() > 100_000);
     let totals = server.stop();
     assert_eq!((totals.answers, totals.failed), (1, 0));
 }
@@ -183,23 +183,23 @@ fn a_drain_closes_a_connection_without_a_request() {
 fn stats_tell_what_was_counted() {
     let server = Server::start();
     server.ask("GET /bytes/7 HTTP/1.0\r\n\r\n");
-    let answer = server.ask("GET /stats HTTP/1.0\r\n\r\n");
-    let json: serde_json::Value = serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+    let response = server.ask("GET /stats HTTP/1.0\r\n\r\n");
+    let json: serde_json::Value = serde_json::from_str(response.split("\r\n\r\n").nth(1).unwrap()).unwrap();
     assert_eq!((json["answers"].as_u64(), json["bytes_sent"].as_u64()), (Some(1), Some(7)));
     assert_eq!(json["connections"].as_u64(), Some(2));
     server.stop();
 }
 
 #[test]
-fn the_null_server_answers_whatever_comes_with_the_same_bytes() {
+fn the_null_server_responds_to_each_read_with_the_same_bytes() {
     let server = Server::with(Settings { null: Some(70_000), ..Settings::default() });
     let mut stream = server.connect();
     for request in ["GET / HTTP/1.1\r\nHost: a\r\n\r\n", "no request at all", "?"] {
         stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = vec![0; 70_000 + "HTTP/1.1 200 OK\r\nContent-Length: 70000\r\n\r\n".len()];
-        stream.read_exact(&mut answer).unwrap();
-        let body = answer.split_off(answer.len() - 70_000);
-        assert_eq!(answer, b"HTTP/1.1 200 OK\r\nContent-Length: 70000\r\n\r\n");
+        let mut response = vec![0; 70_000 + "HTTP/1.1 200 OK\r\nContent-Length: 70000\r\n\r\n".len()];
+        stream.read_exact(&mut response).unwrap();
+        let body = response.split_off(response.len() - 70_000);
+        assert_eq!(response, b"HTTP/1.1 200 OK\r\nContent-Length: 70000\r\n\r\n");
         assert_eq!(body[..65_000], *pattern::from(0, 65_000));
         assert_eq!(body[65_000..], *pattern::from(65_000, 5_000));
     }
@@ -214,7 +214,7 @@ fn the_null_server_answers_whatever_comes_with_the_same_bytes() {
 }
 
 #[test]
-fn the_null_servers_answer_has_a_limit() {
+fn the_null_servers_response_has_a_limit() {
     let listen = vec!["http://127.0.0.1:0".parse().unwrap()];
     let settings = Settings { listen, null: Some(Settings::MOST_NULL + 1), ..Settings::default() };
     let error = Origin::bind(&settings).unwrap_err();

@@ -34,9 +34,9 @@ impl Server {
     pub(crate) fn ask(&self, request: &str) -> String {
         let mut stream = self.connect();
         stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer.split_inclusive("\r\n").filter(|line| !line.starts_with("Date: ")).collect()
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response.split_inclusive("\r\n").filter(|line| !line.starts_with("Date: ")).collect()
     }
 
     pub(crate) fn stop(self) -> Totals {

@@ -7,8 +7,7 @@ use weir_http2::StreamNo;
 #[derive(Debug, Default)]
 pub(super) struct Delays {
     streams: BTreeSet<(Instant, StreamNo)>,
-    /// The earliest future visit that the connection has asked for. Visits cannot be cancelled: asking in every turn would
-    /// pile them up.
+    /// The earliest scheduled visit. Visits cannot be cancelled, so scheduling one in every turn would accumulate them.
     armed: Option<Instant>,
 }
 
@@ -34,7 +33,7 @@ impl Delays {
         self.streams.pop_first().map(|(_, stream)| stream)
     }
 
-    /// The time of the next visit, if it has to be asked for.
+    /// The time of the next visit; `None` if an earlier one is scheduled.
     pub(super) fn wake(&mut self, now: Instant) -> Option<Instant> {
         self.armed = self.armed.filter(|at| *at > now);
         let (next, _) = *self.streams.first()?;

@@ -1,4 +1,4 @@
-//! A request's body that becomes the response's.
+//! A request's body, echoed as the response's.
 
 use super::stream::Sent;
 use crate::context::Context;
@@ -18,7 +18,7 @@ pub(super) struct Echo {
 /// The fields after the body.
 #[derive(Debug)]
 enum Trailers {
-    /// Those of the request.
+    /// The request's trailers.
     Same(Box<Head>),
     /// The status of a successful call.
     Grpc,
@@ -110,7 +110,7 @@ impl Echo {
         Ok(taken)
     }
 
-    /// Sends the trailers, if there are any: all bytes are sent.
+    /// Sends the trailers, if there are any, after all bytes.
     fn finish(&self, no: StreamNo, protocol: &mut Connection, context: &mut Context) -> Result<Sent, Closed> {
         if let Some(trailers) = &self.trailers {
             protocol.head(no, Part::Trailers, |to| trailers.write(to), &mut context.out)?;

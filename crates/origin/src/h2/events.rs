@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use weir_http2::{Event, Part, StreamNo};
 
 impl Http2 {
-    /// Handles an event; `input` is what its range is of.
+    /// Handles an event; the event's range is in `input`.
     pub(super) fn handle(&mut self, event: Event, input: &[u8], context: &mut Context) {
         match event {
             Event::Head { stream, end } => self.begin(stream, end, context),
@@ -70,7 +70,7 @@ impl Http2 {
             State::Delay { echo: Some(echo), .. } => echo.take(data, end),
             State::Response { body: Body::Echo(echo), .. } => {
                 match echo.forward(data, end, no, &mut self.protocol, context) {
-                    Ok(Sent::All) => self.answered(no, context),
+                    Ok(Sent::All) => self.responded(no, context),
                     // Bytes that wait behind others are in the ring already, or wait for a window.
                     Ok(Sent::Part | Sent::Waiting) => {}
                     Err(_) => self.lost(no, context),

@@ -24,7 +24,7 @@ use weir_transport::{Fault, Transport};
 pub(crate) struct Http2 {
     protocol: weir_http2::Connection,
     streams: Streams,
-    /// Streams with bytes to send. Those that were reset may still be in it.
+    /// Streams with bytes to send, and some that were reset since.
     ring: VecDeque<StreamNo>,
     delays: Delays,
     /// The time up to which the protocol's budgets have been forgiven.
@@ -35,7 +35,7 @@ pub(crate) struct Http2 {
 
 /// The result of a turn.
 pub(crate) enum Turn {
-    /// This many input bytes are done.
+    /// The connection continues after `used` bytes of the input.
     Open { used: usize, needs: Needs },
     /// Close the connection once all bytes are sent.
     Over,
@@ -59,7 +59,7 @@ pub(crate) fn is_preface(input: &[u8]) -> bool {
 }
 
 impl Http2 {
-    /// Before the client's preface.
+    /// A connection before the client's preface.
     pub(crate) fn new(context: &Context) -> Box<Self> {
         context.count().connections_http2.add(1);
         let defaults = Config::default();
@@ -84,7 +84,7 @@ impl Http2 {
         self.streams.is_empty()
     }
 
-    /// Makes as much progress as a turn allows. `ended` says that the client sends no more.
+    /// Makes as much progress as a turn allows. `ended`: the client sends no more.
     pub(crate) fn turn(
         &mut self,
         input: &mut [u8],

@@ -3,16 +3,16 @@
 use super::Http2;
 use super::echo::Echo;
 use super::stream::{Body, Place, Request, Sent, State, Stream};
-use crate::answer::Status;
 use crate::content::{BYTES, Content, GRPC};
 use crate::context::Context;
+use crate::response::Status;
 use crate::route::Resource;
 use std::time::Instant;
 use weir_http1::decimal;
 use weir_http2::{Part, StreamNo};
 
 impl Http2 {
-    /// A request is complete, or its head is and its body is to be echoed.
+    /// Responds after the route's delay to a complete request, or to a head whose body `echo` holds.
     pub(super) fn requested(
         &mut self,
         no: StreamNo,
@@ -55,10 +55,10 @@ impl Http2 {
             return self.lost(no, context);
         }
         if is_whole {
-            return self.answered(no, context);
+            return self.responded(no, context);
         }
         let place = match body.send(no, &mut self.protocol, context) {
-            Ok(Sent::All) => return self.answered(no, context),
+            Ok(Sent::All) => return self.responded(no, context),
             Ok(Sent::Part) => {
                 self.ring.push_back(no);
                 Place::Ring
@@ -93,13 +93,13 @@ impl Http2 {
         self.protocol.head(no, Part::Head { end }, write, out).is_ok()
     }
 
-    /// The turn of a stream in the ring.
+    /// Sends the next frame of a stream from the ring.
     pub(super) fn send(&mut self, no: StreamNo, context: &mut Context) {
         let Some(stream) = self.streams.get(no) else { return };
         let State::Response { body, place } = &mut stream.state else { return };
         *place = Place::Waiting;
         match body.send(no, &mut self.protocol, context) {
-            Ok(Sent::All) => self.answered(no, context),
+            Ok(Sent::All) => self.responded(no, context),
             Ok(Sent::Part) => {
                 *place = Place::Ring;
                 self.ring.push_back(no);
@@ -110,13 +110,13 @@ impl Http2 {
     }
 
     /// The response is complete.
-    pub(super) fn answered(&mut self, no: StreamNo, context: &Context) {
+    pub(super) fn responded(&mut self, no: StreamNo, context: &Context) {
         context.count().answers.add(1);
         self.streams.remove(no);
         self.protocol.release(no);
     }
 
-    /// The stream takes no response any more, and no event has said so.
+    /// The stream closed before its response was complete, and no event reported it.
     pub(super) fn lost(&mut self, no: StreamNo, context: &Context) {
         context.count().failed.add(1);
         self.abandon(no);

@@ -27,7 +27,7 @@ impl Stream {
 }
 
 pub(super) enum State {
-    /// Discarding the request's body; then comes the response.
+    /// Discarding the request's body, before the response.
     Body(Request),
     /// The response is delayed, and so is a body to echo.
     Delay { until: Instant, request: Request, echo: Option<Echo> },
@@ -35,12 +35,12 @@ pub(super) enum State {
     Response { body: Body, place: Place },
 }
 
-/// Whether a response gives frames to the turn's output.
+/// The place of a response between its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// It is in the ring.
+    /// In the ring.
     Ring,
-    /// It waits for a window, or for bytes to echo.
+    /// Waiting for a window, or for bytes to echo.
     Waiting,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Request {
     method: Method,
     /// The request was HEAD: only the head is sent (RFC 9110 section 9.3.2).
     pub(super) head_only: bool,
-    /// The length of the request's body, if it was announced.
+    /// The length of the request's body, if announced.
     pub(super) length: Option<u64>,
 }
 
@@ -65,7 +65,7 @@ impl Request {
         }
     }
 
-    /// The response's body if it is the request's, which `end` says to be empty.
+    /// The body to echo, if the route echoes; `end`: the request has no body.
     pub(super) fn echo(&self, end: bool) -> Option<Echo> {
         let mut echo = match self.route.resource {
             Resource::Echo if !self.head_only && !end => Echo::default(),

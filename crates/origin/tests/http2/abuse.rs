@@ -91,9 +91,9 @@ fn a_preface_that_is_none_ends_the_connection() {
 #[test]
 fn a_preface_is_only_the_start_of_a_connection() {
     let server = Server::start();
-    let answers = server.ask(&format!("GET /bytes/0 HTTP/1.1\r\nHost: a\r\n\r\n{PREFACE}"));
-    let (first, second) = answers.split_once("\r\n\r\n").unwrap();
-    assert!(first.starts_with("HTTP/1.1 200 ") && second.starts_with("HTTP/1.1 505 "), "{answers}");
+    let responses = server.ask(&format!("GET /bytes/0 HTTP/1.1\r\nHost: a\r\n\r\n{PREFACE}"));
+    let (first, second) = responses.split_once("\r\n\r\n").unwrap();
+    assert!(first.starts_with("HTTP/1.1 200 ") && second.starts_with("HTTP/1.1 505 "), "{responses}");
     assert_eq!(server.stop().connections_http2, 0);
 }
 

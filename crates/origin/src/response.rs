@@ -2,7 +2,7 @@
 
 use weir_http1::{Framing, Version, framing_field};
 
-/// What a request head determines about the response.
+/// The terms of a response, which the request's head determines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     /// The client's version decides whether chunks are understood.
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_head_has_no_body() {
+    fn a_response_to_head_has_no_body() {
         let terms = Terms { version: Version::Http11, head_only: true, close: false };
         let mut out = Vec::new();
         terms.whole(Status::NotFound, TEXT, b"no", b"DATE", &mut out);

@@ -1,10 +1,11 @@
 //! A connection's responses: immediate, delayed or streamed.
 
-use crate::answer::{Status, Terms};
-use crate::connection::{Connection, State, Step};
+use crate::connection::{Connection, State, Step, Streaming};
 use crate::content::{BYTES, Content, TEXT};
 use crate::context::Context;
+use crate::echo::Echo;
 use crate::pattern;
+use crate::response::{Status, Terms};
 use crate::route::Route;
 use std::time::Instant;
 use weir_http1::{BodyDecoder, Framing, Version, chunk, last_chunk};
@@ -14,7 +15,7 @@ use weir_transport::Fault;
 const COPIED: usize = 16 * 1024;
 
 impl Connection {
-    /// A request is complete, or its head is and its body is to be echoed.
+    /// Responds after the route's delay to a complete request, or to a head whose body `echo` decodes.
     pub(crate) fn requested(
         &mut self,
         route: Route,
@@ -26,13 +27,13 @@ impl Connection {
             context.count().requests.add(1);
         }
         if route.delay.is_zero() {
-            self.answer(route, terms, echo, context);
+            self.respond(route, terms, echo, context);
         } else {
             self.state = State::Delay { until: Instant::now() + route.delay, route, terms, echo };
         }
     }
 
-    pub(crate) fn answer(
+    pub(crate) fn respond(
         &mut self,
         route: Route,
         mut terms: Terms,
@@ -40,7 +41,7 @@ impl Connection {
         context: &mut Context,
     ) {
         if let Some((decoder, framing)) = echo {
-            self.state = State::Echo { decoder, framing, terms, started: false };
+            self.state = State::Echo(Echo::new(decoder, framing, terms));
             return;
         }
         let (status, kind, body) = match Content::of(route.resource, &context.counters) {
@@ -59,36 +60,40 @@ impl Connection {
             }
             context.count().bytes_sent.add(body.len() as u64);
         }
-        self.answered(terms.close, context);
+        self.responded(terms.close, context);
     }
 
     fn begin_stream(&mut self, total: u64, chunked: bool, mut terms: Terms, context: &mut Context) {
         let framing = terms.framing(total, chunked);
         terms.head(Status::Ok, BYTES, framing, context.date.at(context.now), &mut context.out);
         if terms.head_only {
-            self.answered(terms.close, context);
+            self.responded(terms.close, context);
         } else if total <= COPIED as u64 && framing != Framing::Chunked {
             context.out.extend_from_slice(pattern::from(0, total));
             context.count().bytes_sent.add(total);
-            self.answered(terms.close, context);
+            self.responded(terms.close, context);
         } else {
             let chunked = framing == Framing::Chunked;
-            self.state = State::Stream { at: 0, total, chunked, close: terms.close };
+            self.state = State::Stream(Streaming { at: 0, total, chunked, close: terms.close });
         }
     }
 
-    pub(crate) fn stream(&mut self, share: &mut usize, context: &mut Context) -> Result<Step, Fault> {
-        let State::Stream { at, total, chunked, close } = &mut self.state else { return Ok(Step::Blocked) };
+    /// Sends the next piece of a stream.
+    pub(crate) fn stream(
+        &mut self,
+        mut body: Streaming,
+        share: &mut usize,
+        context: &mut Context,
+    ) -> Result<Step, Fault> {
         if *share == 0 {
             return Ok(Step::Blocked);
         }
-        let (chunked, close) = (*chunked, *close);
-        let piece = pattern::from(*at, *total - *at);
-        *at += piece.len() as u64;
-        let done = *at == *total;
+        let piece = pattern::from(body.at, body.total - body.at);
+        body.at += piece.len() as u64;
+        let done = body.at == body.total;
         *share = share.saturating_sub(piece.len());
         context.count().bytes_sent.add(piece.len() as u64);
-        if chunked {
+        if body.chunked {
             chunk(piece, &mut context.out);
             if done {
                 last_chunk(&mut context.out);
@@ -97,55 +102,27 @@ impl Connection {
             self.flush(context)?;
             self.transport.send(piece, &mut context.wire)?;
         }
-        if done {
-            self.answered(close, context);
+        match done {
+            true => self.responded(body.close, context),
+            false => self.state = State::Stream(body),
         }
         Ok(Step::Consumed(0))
     }
 
-    pub(crate) fn echo(&mut self, input: &[u8], context: &mut Context) -> Result<Step, Fault> {
-        let State::Echo { decoder, framing, terms, started } = &mut self.state else {
-            return Ok(Step::Blocked);
-        };
-        let decoded = match decoder.decode(input) {
-            Ok(decoded) => decoded,
-            // Once the response has started, an error can only be signalled by aborting.
-            Err(_) if *started => {
-                context.count().refused.add(1);
-                self.state = State::Closing { until: None };
-                return Ok(Step::Blocked);
-            }
-            Err(error) => return Ok(self.refuse(error.status(), &error.to_string(), context)),
-        };
-        let done = decoder.is_complete();
-        if decoded.consumed == 0 && !done {
-            return Ok(Step::Blocked);
-        }
-        let answer = if *framing == Framing::None { Framing::Length(0) } else { *framing };
-        if !*started {
-            *started = true;
-            terms.head(Status::Ok, BYTES, answer, context.date.at(context.now), &mut context.out);
-        }
-        let data = &input[decoded.data];
-        if answer == Framing::Chunked {
-            chunk(data, &mut context.out);
-            if done {
-                last_chunk(&mut context.out);
-            }
-        } else {
-            context.out.extend_from_slice(data);
-        }
-        let close = terms.close;
-        context.count().bytes_received.add(data.len() as u64);
-        context.count().bytes_sent.add(data.len() as u64);
+    /// Handles the result of [`Echo::forward`].
+    pub(crate) fn echoed(&mut self, done: bool, consumed: usize, close: bool, context: &mut Context) -> Step {
         if done {
             context.count().requests.add(1);
-            self.answered(close, context);
+            self.responded(close, context);
         }
-        Ok(Step::Consumed(decoded.consumed))
+        match consumed {
+            0 if !done => Step::Blocked,
+            _ => Step::Consumed(consumed),
+        }
     }
 
-    fn answered(&mut self, close: bool, context: &mut Context) {
+    /// The response is complete.
+    fn responded(&mut self, close: bool, context: &mut Context) {
         context.count().answers.add(1);
         self.state = if close || context.draining { State::Closing { until: None } } else { State::Head };
     }
