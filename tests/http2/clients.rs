@@ -101,7 +101,7 @@ fn curl_chooses_the_version() {
 }
 
 #[test]
-fn nghttp_asks_for_many_at_once() {
+fn nghttp_sends_many_requests_at_once() {
     let Some(nghttp) = peer("nghttp") else { return };
     let certificates = Certificates::new();
     let origin = origin(&certificates, &[]);

@@ -205,8 +205,8 @@ fn servers_that_fail() {
     }
 }
 
-/// Regression test: once a part of a body had waited for a window, its truncated response was taken for a whole one, and
-/// the stream ended with the code of a client's own wish.
+/// Regression test: after a part of the body had waited for a window, the gateway counted the truncated response as
+/// complete, and reset the stream with the wrong code.
 #[test]
 fn a_server_that_fails_after_a_wait_for_a_window() {
     let switch = Switch::default();
@@ -226,7 +226,8 @@ fn a_server_that_fails_after_a_wait_for_a_window() {
     weir.wait_for_stderr(&[" upstream_truncated "]);
 }
 
-/// The client keeps a whole response, and learns that the rest of its request is not needed (RFC 9113 section 8.1).
+/// The client gets the whole response, then a reset without error, as the rest of its request is not needed (RFC 9113
+/// section 8.1).
 #[test]
 fn a_response_that_precedes_the_end_of_its_request() {
     let upstream = Upstream::start(None, |peer: &mut Peer| {

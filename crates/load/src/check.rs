@@ -246,7 +246,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_error_for_want_of_a_port_says_what_to_do() {
+    fn an_error_without_a_free_port_says_what_to_do() {
         for (kind, name) in [
             (io::ErrorKind::AddrNotAvailable, "ports"),
             (io::ErrorKind::AddrInUse, "ports"),

@@ -5,9 +5,9 @@
 //! per-second figures. A run has five phases: opening connections; warm-up and settling, which are not
 //! measured; the window, which is; and the drain, which finishes requests in flight.
 //!
-//! In a closed loop each connection (with HTTP/2: each stream) sends the next request after its response. In an open loop arrivals are planned
-//! before anything is sent, and response time counts from the planned instant, whether or not a connection
-//! was free; so a stalled server cannot hide the requests it kept waiting.
+//! In a closed loop each connection (with HTTP/2: each stream) sends the next request after its response. In an open loop
+//! arrivals are planned before anything is sent, and response time counts from the planned instant, whether or not a
+//! connection was free; so a stalled server cannot hide the requests it kept waiting.
 
 mod accounting;
 mod args;

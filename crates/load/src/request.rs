@@ -55,7 +55,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Builds and checks it: some methods and fields cannot be sent.
+    /// Serialises a request, and rejects methods and fields that cannot be sent.
     pub(crate) fn new(asked: &RequestOptions, options: &Options) -> Result<Self, Usage> {
         let name = asked.method.as_deref().unwrap_or(if asked.body.is_some() { "POST" } else { "GET" });
         check_method(name).map_err(|expected| Usage::new("-X", name, expected))?;
@@ -120,13 +120,13 @@ pub(crate) fn field(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_string(), value.trim().to_string()))
 }
 
-/// The error says what is expected.
+/// The error is the expected value.
 pub(crate) fn check_method(name: &str) -> Result<(), &'static str> {
     let good = !name.is_empty() && name.bytes().all(is_token);
     if good { Ok(()) } else { Err("a method: letters, digits and !#$%&'*+-.^_`|~") }
 }
 
-/// The error says what is expected.
+/// The error is the expected value.
 pub(crate) fn check_field(name: &str, value: &str) -> Result<(), &'static str> {
     if name.is_empty() || !name.bytes().all(is_token) {
         return Err("a name of letters, digits and !#$%&'*+-.^_`|~ before the colon");
@@ -204,7 +204,7 @@ mod tests {
 
     /// A HEAD response has no body, and other statuses other bodies.
     #[test]
-    fn the_test_servers_path_tells_the_length() {
+    fn the_test_servers_path_determines_the_length() {
         type Change = fn(&mut RequestOptions);
         let table: [(Change, Option<u64>); 5] = [
             (|_| {}, Some(7)),

@@ -1,6 +1,6 @@
 //! One worker: its connections, its share of the schedule, its loop.
 //!
-//! The loop is the same for all versions of HTTP. How users take connections is not: see [`Protocol`].
+//! All versions of HTTP share the loop. They differ in the use of connections: see [`Protocol`].
 
 mod http1;
 mod protocol;
@@ -258,7 +258,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         self.set_wake();
     }
 
-    /// How long requests in flight may take to finish.
+    /// The timeout for requests in flight.
     fn patience(&self) -> Duration {
         let ended_early = self.link.stop.get().is_some();
         if ended_early { self.policy.timeout.min(PATIENCE_AT_STOP) } else { self.policy.timeout }
@@ -402,7 +402,7 @@ const GLANCE: Duration = Duration::from_millis(2);
 /// Polling interval of an idle worker for an early end.
 const GLANCE_AT_STOP: Duration = Duration::from_millis(100);
 
-/// How long a run that was ended early waits for its last responses; after that they are dropped, not errors.
+/// The timeout for the last responses of a run that was ended early. Later ones are dropped, and are no errors.
 const PATIENCE_AT_STOP: Duration = Duration::from_secs(1);
 
 const MISSING: Wrong =

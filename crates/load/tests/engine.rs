@@ -51,12 +51,12 @@ fn load(options: &Options) -> LoadResult {
     run(options, &mpsc::channel().1, |_| {}).unwrap()
 }
 
-/// A new connection after that many requests.
+/// A new connection after `number` requests.
 fn requests(number: u64) -> PerConnection {
     PerConnection::Requests { least: number, most: number }
 }
 
-/// Asserts what holds for every valid run.
+/// Asserts the properties of every valid run.
 fn assert_good(result: &LoadResult) {
     assert_eq!(result.errors, [].into(), "{:?}", result.error_examples);
     assert!(result.requests > 0 && result.error_ratio == 0.0);
@@ -122,7 +122,7 @@ fn every_keep_alive_connection_has_a_request_before_the_warm_up() {
     options.phases.window = Duration::from_millis(10);
     options.schedule = Schedule::constant(1.0, options.phases.window);
     let result = load(&options);
-    // The one arrival of the schedule may or may not be answered.
+    // The one arrival of the schedule may or may not get its response.
     assert!((8..=9).contains(&result.answered_in_all), "{} answered", result.answered_in_all);
     assert!(server.stop().answers >= 8);
 }
@@ -291,7 +291,7 @@ fn a_response_to_head_has_no_body_despite_its_content_length() {
 }
 
 /// A server that sends fixed bytes once on each connection, then closes it.
-fn fixed(answer: &'static [u8]) -> SocketAddr {
+fn fixed(response: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -299,7 +299,7 @@ fn fixed(answer: &'static [u8]) -> SocketAddr {
         for mut stream in listener.incoming().map_while(Result::ok) {
             let mut request = [0; 1024];
             if std::io::Read::read(&mut stream, &mut request).is_ok_and(|length| length > 0) {
-                let _ = stream.write_all(answer);
+                let _ = stream.write_all(response);
             }
         }
     });

@@ -63,7 +63,7 @@ impl Server {
 }
 
 /// Responds to each request of one connection with `abc`, and reports the request lines.
-fn answer(mut stream: impl Read + Write, mut report: impl FnMut(&str)) {
+fn respond(mut stream: impl Read + Write, mut report: impl FnMut(&str)) {
     let (mut buffer, mut head) = ([0; 4096], String::new());
     while let Ok(length @ 1..) = stream.read(&mut buffer) {
         head.push_str(&String::from_utf8_lossy(&buffer[..length]));
@@ -85,7 +85,7 @@ struct Seen {
 }
 
 /// A server of `abc` with a thread per connection; it runs until the process exits.
-fn answering() -> (String, Arc<Mutex<Seen>>) {
+fn responding() -> (String, Arc<Mutex<Seen>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let seen = Arc::<Mutex<Seen>>::default();
@@ -95,7 +95,7 @@ fn answering() -> (String, Arc<Mutex<Seen>>) {
             all.lock().unwrap().sources.insert(from.ip());
             let all = all.clone();
             let report = move |line: &str| *all.lock().unwrap().lines.entry(line.into()).or_default() += 1;
-            thread::spawn(move || answer(stream, report));
+            thread::spawn(move || respond(stream, report));
         }
     });
     (url, seen)
@@ -122,7 +122,7 @@ fn connections_to_a_unix_socket() {
     let listener = UnixListener::bind(&path).unwrap();
     thread::spawn(move || {
         while let Ok((stream, _)) = listener.accept() {
-            thread::spawn(move || answer(stream, |_| {}));
+            thread::spawn(move || respond(stream, |_| {}));
         }
     });
     let mut options = options("http://made.up.invalid/");
@@ -174,7 +174,7 @@ fn the_next_address_is_tried_when_the_first_refuses() {
 
 #[test]
 fn connections_use_all_sources() {
-    let (url, seen) = answering();
+    let (url, seen) = responding();
     let mut options = options(&url);
     options.workers = 2;
     let sources: Sources = "127.0.0.5,127.0.0.7-127.0.0.9".parse().unwrap();
@@ -190,7 +190,7 @@ fn connections_use_all_sources() {
 
 #[test]
 fn several_requests_are_sent_by_weight() {
-    let (url, seen) = answering();
+    let (url, seen) = responding();
     let urls = [format!("{url}/a").parse().unwrap(), format!("{url}/b").parse().unwrap()];
     let mut options = options(&url);
     (options.endpoint, options.requests) = requests_of(&urls, &[3, 1]).unwrap();
@@ -371,7 +371,7 @@ fn tls_behind_an_http_url_is_reported_by_the_run() {
 
 #[test]
 fn a_plan_that_needs_more_ports_than_exist_is_rejected() {
-    let (url, _) = answering();
+    let (url, _) = responding();
     let mut options = options(&url);
     options.connections = 70_000;
     let (words, usage) = failure(&options);

@@ -11,12 +11,12 @@ const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 fn ask(host: &mut Host, client: usize, bytes: &[u8]) {
     host.say(client, bytes);
     host.settle();
-    let answer = host.take(client);
-    assert!(answer.starts_with(b"HTTP/1.1 200 "), "{}", answer.escape_ascii());
+    let response = host.take(client);
+    assert!(response.starts_with(b"HTTP/1.1 200 "), "{}", response.escape_ascii());
 }
 
 #[test]
-fn who_is_answered_has_all_the_time_for_the_next_request() {
+fn a_response_restarts_the_time_for_the_next_request() {
     let timeouts =
         Timeouts { idle: Duration::from_secs(10), head: Duration::from_secs(5), ..Timeouts::default() };
     let mut host = Host::new(1, Limits::default(), timeouts, false);
@@ -35,7 +35,7 @@ fn who_is_answered_has_all_the_time_for_the_next_request() {
 }
 
 #[test]
-fn who_has_asked_just_now_is_not_closed_for_another() {
+fn a_new_client_displaces_no_client_with_a_recent_request() {
     let limits = Limits { connections: Some(2), ..Limits::default() };
     let mut host = Host::new(1, limits, Timeouts::default(), false);
     let asking = host.connect(0, false);
@@ -87,7 +87,7 @@ fn a_client_without_room_costs_few_idle_ones_of_one_other_worker() {
 }
 
 #[test]
-fn a_handshake_that_waits_for_its_turn_is_not_read_though_its_client_has_not_taken_all() {
+fn the_gateway_does_not_read_from_a_handshake_that_waits_for_its_turn() {
     let limits = Limits { handshakes_per_turn: 1, ..Limits::default() };
     let mut host = Host::new(1, limits, Timeouts::default(), true);
     let (first, second) = (host.connect(0, true), host.connect(0, true));
@@ -106,7 +106,7 @@ fn a_handshake_that_waits_for_its_turn_is_not_read_though_its_client_has_not_tak
 }
 
 #[test]
-fn what_a_trickling_client_costs_is_linear() {
+fn the_cost_of_a_trickling_client_is_linear() {
     let mut host = Host::new(1, Limits::default(), Timeouts::default(), false);
     let client = host.connect(0, false);
     let start = format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}", "x".repeat(24 * 1024));
@@ -119,10 +119,10 @@ fn what_a_trickling_client_costs_is_linear() {
     assert!(host.parsed_in_vain(0) < 2 * start.len() as u64, "{}", host.parsed_in_vain(0));
 }
 
-/// The borrower's client disconnected, so the lent connection is idle there; its idle timeout counts from its last
-/// response.
+/// The client of the borrowing worker disconnected, so the borrowed connection is idle there. Its idle timeout counts from
+/// its last response.
 #[test]
-fn a_lent_connection_is_idle_for_no_longer_than_one_that_stayed() {
+fn a_borrowed_connection_is_idle_for_no_longer_than_one_that_stayed() {
     let timeouts = Timeouts { pooled: Duration::from_secs(50), ..Timeouts::default() };
     let mut host = Host::with_server(2, timeouts);
     let (first, second) = (host.connect(0, false), host.connect(1, false));
@@ -146,10 +146,10 @@ fn a_lent_connection_is_idle_for_no_longer_than_one_that_stayed() {
 /// The client's preface and an empty SETTINGS frame.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
-/// Regression test: after a turn that had filled the connection's buffer, the socket took all of it at once, and nothing
-/// sent what other streams had left until the client sent another frame. Clients with large windows waited for ever.
+/// Regression test: when a turn filled the connection's buffer and the socket took all of it at once, the gateway did not
+/// send the remaining output of other streams before the client sent another frame. Clients with large windows stalled.
 #[test]
-fn output_beyond_a_turn_follows_although_the_client_is_silent() {
+fn output_beyond_a_turn_follows_without_input() {
     const BODY: usize = 100_000;
     let mut host = Host::with_body("x".repeat(BODY));
     let client = host.connect(0, false);

@@ -11,10 +11,10 @@ fn ended(report: &Report, reason: &str) -> u64 {
     report.counters.ended().find(|(known, _)| *known == reason).map_or(0, |(_, count)| count)
 }
 
-/// Regression test, too: when a response's end without data came while the connection's buffer was full, the gateway took
-/// it for sent, and reset the stream.
+/// Also a regression test: when a response ended without data while the connection's buffer was full, the gateway counted
+/// the end as sent, and reset the stream.
 #[test]
-fn streams_that_nothing_disturbs_are_answered() {
+fn undisturbed_streams_get_their_responses() {
     for seed in seeds(30) {
         let report = well(seed, &Plan::plain().over_http2());
         assert_eq!(report.outcomes, [48, 0, 0, 0], "seed {seed}");
@@ -23,8 +23,8 @@ fn streams_that_nothing_disturbs_are_answered() {
     }
 }
 
-/// Finds: on a slow connection with several responses, those that waited for their turn counted as stalled
-/// by the client, and were reset although it read all the time.
+/// Regression test: on a slow connection, the gateway counted responses that waited for their turn as stalled by the
+/// client, and reset them although the client kept reading.
 #[test]
 fn a_rough_network_loses_no_stream() {
     let mut steps = 0;
@@ -39,7 +39,7 @@ fn a_rough_network_loses_no_stream() {
 
 /// Resets, stalls, malformed frames, lost connections, bad responses, both versions of HTTP, a drain in some.
 #[test]
-fn whatever_goes_wrong_on_a_stream_has_one_reason() {
+fn each_fault_of_a_stream_has_one_reason() {
     const REASONS: [&str; 6] = [
         "client_reset",
         "client_closed",
@@ -121,7 +121,7 @@ fn streams_are_retried_and_their_servers_ejected() {
     assert!(is_one || (retries > 10 && ejections > 5), "{retries} retries, {ejections} ejections");
 }
 
-/// Only the drain ends connections: GOAWAY tells each client which requests to send again elsewhere.
+/// Only the drain ends connections: after GOAWAY, clients send the unprocessed requests again elsewhere.
 #[test]
 fn a_drain_loses_no_stream() {
     for seed in seeds(30) {

@@ -1,7 +1,7 @@
-//! The keys of tickets, which all cores derive alike without shared state.
+//! Ticket keys, which each core derives by itself.
 //!
 //! HKDF (RFC 5869) derives the ticket key of an identity and a wall-clock epoch from a secret: a random one
-//! per process, or one from a file that all machines of a fleet have. So all cores agree on the keys without
+//! per process, or one from a file shared by all machines of a fleet. So all cores agree on the keys without
 //! shared mutable state, a ticket of one identity is useless for another, and rotation needs no coordination.
 //! A core issues tickets with the key of the current epoch. It also opens tickets of the previous epoch, for
 //! returning clients, and of the next one, since a wall clock may step back.
@@ -19,7 +19,7 @@ use crate::ticket_secrets::{InUse, TicketSecrets};
 pub(crate) const LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
 
 type Name = [u8; NAME_LEN];
-/// The length of the key's name, with which a ticket begins.
+/// The length of a key's name, the first part of a ticket.
 pub(crate) const NAME_LEN: usize = 16;
 /// The number of past epochs whose tickets count as expired rather than foreign.
 const EXPIRED: u64 = 14;
@@ -83,7 +83,7 @@ impl KeySpace {
         secret.expand(&info, Length(out.len())).and_then(|okm| okm.fill(out)).ok()
     }
 
-    /// The keys at this epoch, of the current secrets. None if a key cannot be derived.
+    /// The keys of this epoch, from the current secrets. None if a key cannot be derived.
     pub(crate) fn snapshot(&self, epoch: u64) -> Option<Snapshot> {
         let (replacements, secrets) = self.secrets.get();
         let issuing = secrets.keys().first()?;
@@ -138,7 +138,7 @@ pub(crate) enum Refusal {
 }
 
 impl Snapshot {
-    /// The state in a ticket.
+    /// Decrypts the state in a ticket.
     pub(crate) fn open(&self, ticket: &[u8]) -> Result<Vec<u8>, Refusal> {
         let (name, rest) = ticket.split_at_checked(NAME_LEN).ok_or(Refusal::UnknownKey)?;
         let Some(key) = self.named(name) else {

@@ -85,7 +85,7 @@ fn a_server_and_its_child_by_what_they_did() {
 }
 
 #[test]
-fn a_pinned_worker_tells_its_core() {
+fn a_pinned_worker_reports_its_core() {
     let core = weir_reactor::cores::allowed().unwrap().0[0];
     let worker = thread::spawn(move || {
         weir_reactor::cores::pin(core).unwrap();

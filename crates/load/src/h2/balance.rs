@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use weir_reactor::Key;
 
-/// The connections that take another stream, the least loaded first; of equally loaded ones, the one that has been so for
-/// longest. So all of them are used at any rate, and the load spreads over all server workers.
+/// The connections that take another stream, the least loaded first, and among equals the one with the oldest rank. So
+/// every connection gets requests at any rate, and the load spreads over all server workers.
 #[derive(Debug, Default)]
 pub(super) struct Balance {
     ranks: BTreeMap<Rank, Key>,
     next: u64,
 }
 
-/// The streams of a connection, and when it got that many.
+/// The number of a connection's streams, and the number of the last change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     load: u32,
@@ -23,7 +23,7 @@ impl Balance {
         self.ranks.first_key_value().map(|(_, key)| *key)
     }
 
-    /// Sets the load of a connection, whose `rank` it keeps; `None` if the connection takes no stream.
+    /// Sets the load of the connection with this `rank`; `None` if the connection takes no stream.
     pub(super) fn set(&mut self, key: Key, rank: &mut Option<Rank>, load: Option<u32>) {
         if rank.map(|rank| rank.load) == load {
             return;

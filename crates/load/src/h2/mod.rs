@@ -1,12 +1,12 @@
-//! HTTP/2: a connection has as many requests at a time as it has streams.
+//! HTTP/2: a connection has one request in flight per stream.
 //!
 //! * [`request`]: a request, its head encoded once.
 //! * [`pending`]: a request that waits for a stream.
 //! * [`stream`]: a request in flight, and the check of its response.
 //! * [`connection`]: a connection with its streams: bytes in and out.
 //! * [`balance`]: the least loaded connection.
-//! * [`users`]: the worker's side: which request goes where, and what follows when connections open, respond or end.
-//! * [`trial`]: whether a server speaks HTTP/2.
+//! * [`users`]: the worker's side: selects connections for requests, and handles connections that open, respond or end.
+//! * [`trial`]: tests whether a server speaks HTTP/2.
 //! * [`tally`]: the figures that HTTP/1.1 does not have.
 //!
 //! A closed loop has one user for each stream of each connection. The server may allow fewer streams: then requests wait
@@ -74,7 +74,7 @@ impl Protocol for Http2 {
         is_idle && worker.http.open + failed >= worker.policy.connections
     }
 
-    /// As many requests as later run at once, since a gateway may open an upstream connection for each.
+    /// Sends a request on every stream, since a gateway may open an upstream connection for each.
     fn use_each(worker: &mut Worker<'_, Self>) {
         for _ in 0..worker.http.open * worker.policy.streams {
             worker.ask(worker.context.now);

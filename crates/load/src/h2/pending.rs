@@ -6,15 +6,15 @@ use std::time::Instant;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
     pub(super) planned: Instant,
-    /// When it began to wait for a stream.
+    /// The start of its wait for a stream.
     pub(super) since: Instant,
     /// Its position in the mix; `None` before its first stream.
     pub(super) place: Option<u64>,
-    /// How often the server refused it.
+    /// The number of refusals by the server.
     pub(super) refusals: u32,
 }
 
-/// A server that refuses a request more often is overloaded: the request has failed.
+/// Refusals that a request survives: a server that refuses it more often is overloaded.
 const MOST_REFUSALS: u32 = 10;
 
 impl Pending {
@@ -22,7 +22,7 @@ impl Pending {
         Self { planned, since: planned, place: None, refusals: 0 }
     }
 
-    /// After a refusal at `now`, or `None` if it was refused too often.
+    /// The request after a refusal at `now`; `None` after too many refusals.
     pub(super) fn again(self, now: Instant) -> Option<Self> {
         let refusals = self.refusals + 1;
         (refusals <= MOST_REFUSALS).then_some(Self { since: now, refusals, ..self })
@@ -35,7 +35,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_retry_keeps_its_plan_and_ends_in_the_end() {
+    fn a_retry_keeps_its_plan_until_there_are_too_many_refusals() {
         let planned = Instant::now();
         let mut pending = Pending { place: Some(7), ..Pending::new(planned) };
         for number in 1..=10 {

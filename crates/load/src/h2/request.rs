@@ -19,7 +19,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Builds and checks it: some methods and fields cannot be sent.
+    /// Serialises a request, and rejects methods and fields that cannot be sent.
     pub(super) fn new(asked: &RequestOptions, options: &Options) -> Result<Self, Usage> {
         let name = asked.method.as_deref().unwrap_or(if asked.body.is_some() { "POST" } else { "GET" });
         check_method(name).map_err(|expected| Usage::new("-X", name, expected))?;
@@ -70,7 +70,7 @@ fn authority(asked: &RequestOptions, options: &Options) -> Result<String, Usage>
     }
 }
 
-/// Rejects fields that are about an HTTP/1.1 connection (RFC 9113, section 8.2.2). The error says what is expected.
+/// Rejects fields that control an HTTP/1.1 connection (RFC 9113, section 8.2.2). The error is the expected value.
 fn check_own(name: &str, value: &str) -> Result<(), &'static str> {
     match FieldName::of(name.as_bytes()) {
         FieldName::Te if value.trim() != "trailers" => Err("TE: trailers, the only TE in HTTP/2"),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_refused_by_its_flag() {
+    fn methods_and_fields_that_cannot_be_sent_are_rejected() {
         for (method, name, value, why) in [
             ("CONNECT", "a", "b", "-X: invalid value `CONNECT`"),
             ("G T", "a", "b", "-X: invalid value `G T`"),

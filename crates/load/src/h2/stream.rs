@@ -27,9 +27,9 @@ pub(super) struct Stream {
 
 /// The end of a request.
 pub(super) enum Done {
-    /// The response is complete, correct or not; or there will be none.
+    /// The response is complete, correct or not, or the request failed.
     Answered(Option<Wrong>),
-    /// The server did not process it: it may be sent again, on any connection (RFC 9113, section 8.7).
+    /// The server did not process the request, which may be sent again on any connection (RFC 9113, section 8.7).
     Refused(Pending),
 }
 
@@ -60,7 +60,7 @@ impl Stream {
         }
     }
 
-    /// The response is complete: checks and records it.
+    /// Checks and records the complete response.
     pub(super) fn complete(self, request: &Request, recorder: &mut Recorder, now: Instant) -> Option<Wrong> {
         let bodiless = request.method == Method::Head;
         if !request.expect.status_is_right(self.status) {

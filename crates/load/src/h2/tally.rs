@@ -13,7 +13,7 @@ pub(crate) struct Tally {
     at_start: Counts,
     at_end: Counts,
     at_second: Counts,
-    /// For requests planned within the window that waited for a stream: from then to their first byte.
+    /// See [`Http2Figures::stream_wait`].
     pub(crate) stream_wait: Times,
     /// The servers' first settings, with the number of connections.
     settings: Vec<(Settings, u64)>,
@@ -90,7 +90,7 @@ impl Tally {
         }
     }
 
-    /// As reported.
+    /// The figures as reported.
     pub(crate) fn figures(&self) -> Http2Figures {
         let within = self.at_end.since(&self.at_start);
         let per = |count: u64, by: u64| if by == 0 { 0.0 } else { count as f64 / by as f64 };

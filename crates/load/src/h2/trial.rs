@@ -1,4 +1,4 @@
-//! Whether a server speaks HTTP/2: the exchange of prefaces (RFC 9113, section 3.4).
+//! The exchange of prefaces, which shows whether a server speaks HTTP/2 (RFC 9113, section 3.4).
 
 use super::connection::config;
 use crate::options::Options;
@@ -26,7 +26,7 @@ impl Greeting {
     /// Takes the received bytes; whether the server has sent its SETTINGS.
     ///
     /// # Errors
-    /// Why the server does not speak HTTP/2, and what to do.
+    /// When the server does not speak HTTP/2: the message names the reason and a remedy.
     pub(crate) fn receive(&mut self, input: &mut Vec<u8>) -> Result<bool, String> {
         let step = self.http.feed(input, &mut self.head).map_err(|error| not_http2(input, error))?;
         input.drain(..step.consumed);
@@ -34,7 +34,7 @@ impl Greeting {
     }
 }
 
-/// Why the bytes are not the start of a server's side.
+/// The message for bytes that a server of HTTP/2 does not send first.
 pub(super) fn not_http2(input: &[u8], error: ConnectionError) -> String {
     match input {
         [b'H', b'T', b'T', b'P', b'/', b'1', ..] => {

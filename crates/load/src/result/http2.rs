@@ -15,13 +15,14 @@ pub struct Http2Figures {
     pub header_bytes_per_response: f64,
     /// Requests that the server did not process: RST_STREAM with `refused_stream`, or a stream above the last of GOAWAY.
     pub refused: u64,
-    /// Those of them that were sent again.
+    /// Refused requests that were sent again.
     pub retried: u64,
     /// RST_STREAM frames received, by code.
     pub resets: BTreeMap<String, u64>,
     /// GOAWAY frames received, by code.
     pub goaways: BTreeMap<String, u64>,
-    /// For requests planned within the window that waited for a stream: from then to their first byte.
+    /// The wait for a stream of requests planned within the window: from the planned instant, or a refusal, to the
+    /// first byte. Requests that did not wait are not in it.
     pub stream_wait: Latency,
     /// The server's first settings on each connection of the whole run.
     pub settings: Vec<PeerSettings>,
@@ -45,7 +46,7 @@ pub struct PeerSettings {
 }
 
 impl Http2Figures {
-    /// What the user should know about a run with this many streams per connection.
+    /// Warnings about a run with `streams` streams per connection.
     pub(crate) fn warnings(&self, streams: u32) -> Vec<String> {
         let mut warnings = Vec::new();
         let limits = self.settings.iter().filter_map(|settings| settings.max_concurrent_streams);

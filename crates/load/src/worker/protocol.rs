@@ -65,11 +65,11 @@ pub(crate) trait Protocol: Default {
     fn end_all(worker: &mut Worker<'_, Self>);
 }
 
-/// When an arrival is sent.
+/// The time of sending an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// As soon as the worker sees it.
     Now,
-    /// It waited until a connection was free.
+    /// After a wait for a free connection.
     Waited,
 }

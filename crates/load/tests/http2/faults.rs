@@ -76,7 +76,7 @@ fn a_wrong_status_is_an_error() {
     assert_eq!(result.error_examples["status"], "status 404");
 }
 
-/// The requests in flight are lost, and another connection takes the next ones.
+/// The requests in flight fail, and another connection takes the next ones.
 #[test]
 fn a_closed_connection_loses_its_requests() {
     let server = Server::start(Script::Close { after: 20 }, usual());
@@ -99,7 +99,7 @@ fn a_silent_server_times_out() {
     assert_eq!(result.connections_opened, 4, "the connections stay");
 }
 
-/// Requests wait for a stream that never comes.
+/// Requests time out while they wait for a stream.
 #[test]
 fn a_server_that_allows_no_streams_times_out() {
     let none = Settings { max_concurrent_streams: Some(0), ..Settings::default() };

@@ -32,7 +32,7 @@ fn figures(result: &LoadResult) -> &Http2Figures {
     result.http2.as_ref().unwrap()
 }
 
-/// Asserts what holds for every run without errors.
+/// Asserts the properties of every run without errors.
 #[track_caller]
 fn assert_good(result: &LoadResult) {
     assert_eq!(result.errors, [].into(), "{:?}", result.error_examples);

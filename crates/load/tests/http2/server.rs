@@ -14,9 +14,9 @@ use weir_tls::{Acceptor, Session};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Script {
     Respond,
-    /// To all with this status.
+    /// Responds to all requests with this status.
     Status(u16),
-    /// Never.
+    /// Never responds.
     Silent,
     /// Resets each request whose number is a multiple.
     Reset {
@@ -41,7 +41,7 @@ pub(super) enum Script {
 pub(super) struct Totals {
     pub(super) connections: u64,
     pub(super) answers: u64,
-    /// The most streams open at once on one connection.
+    /// The maximum number of streams open at once on one connection.
     pub(super) peak: usize,
 }
 
@@ -227,7 +227,7 @@ impl Peer {
                 if let Some(exchange) = self.exchanges.get_mut(stream) {
                     exchange.body.extend_from_slice(&input[range.clone()]);
                     if *end {
-                        self.answer(*stream);
+                        self.begin_response(*stream);
                     }
                 }
             }
@@ -265,13 +265,13 @@ impl Peer {
         let is_head = self.head.method_span.of(&self.head.bytes) == b"HEAD";
         self.exchanges.insert(stream, Exchange { path, is_head, ..Exchange::default() });
         if end {
-            self.answer(stream);
+            self.begin_response(stream);
         }
         Next::Goes
     }
 
-    /// The request is complete: sends the response's head. `/bytes/N` has N bytes, other paths echo the body.
-    fn answer(&mut self, stream: StreamNo) {
+    /// Sends the head of the response to a complete request. `/bytes/N` has N bytes, other paths echo the body.
+    fn begin_response(&mut self, stream: StreamNo) {
         let Some(exchange) = self.exchanges.get_mut(&stream) else { return };
         if self.script == Script::Silent {
             return;
@@ -294,7 +294,7 @@ impl Peer {
         }
     }
 
-    /// Sends as much of the body as the windows allow.
+    /// Sends the body as far as the windows allow.
     fn respond(&mut self, stream: StreamNo) {
         let Some(rest) = self.exchanges.get_mut(&stream).and_then(|exchange| exchange.response.as_mut())
         else {

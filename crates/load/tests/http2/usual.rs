@@ -30,7 +30,7 @@ fn both_sides_count_the_same_in_a_closed_loop() {
     assert_eq!((result.asked.http.as_str(), result.asked.streams, &result.warnings[..]), ("2", 8, &[][..]));
 }
 
-/// The server's limit is obeyed, and requests wait for a stream.
+/// The engine obeys the server's limit: requests wait for a stream.
 #[test]
 fn a_limit_below_the_streams_is_obeyed_and_reported() {
     let limit = Settings { max_concurrent_streams: Some(2), ..Settings::default() };
@@ -80,7 +80,7 @@ fn think_time_separates_requests() {
     assert_eq!(result.errors, [].into());
 }
 
-/// Both directions wait for windows again and again.
+/// Both directions wait for windows many times.
 #[test]
 fn bodies_pass_small_windows() {
     let server =

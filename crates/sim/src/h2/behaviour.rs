@@ -7,11 +7,11 @@ use std::time::Duration;
 /// A client's behaviour.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Behaviour {
-    /// The most streams at once.
+    /// The maximum number of concurrent streams.
     pub(super) concurrency: usize,
     /// The initial window of its streams.
     pub(super) window: u32,
-    /// Its connection's window stays at the initial 65,535 bytes; it usually is unlimited.
+    /// Leaves its connection's window at the initial 65,535 bytes; other clients open it.
     pub(super) has_narrow_connection: bool,
     /// Gives credit once half of a window is used up, as most clients do.
     pub(super) hoards: bool,
@@ -37,7 +37,7 @@ pub(crate) struct Behaviour {
     pub(super) resets: u64,
     /// Streams for which it gives no credit, per thousand.
     pub(super) stalls: u64,
-    /// Nothing takes time, so that each request that the client does not stall must end at once.
+    /// The network and the origins have no delays: requests that the client does not stall must end at once.
     pub(super) is_prompt: bool,
     /// Over TLS.
     pub(super) is_over_tls: bool,
@@ -112,7 +112,7 @@ impl Behaviour {
         }
     }
 
-    /// Whether the client pauses now: until when.
+    /// The end of a pause, if the client pauses now.
     pub(super) fn pause(&self, is_waiting: bool, world: &mut World) -> Option<Duration> {
         if !self.is_slow {
             return None;

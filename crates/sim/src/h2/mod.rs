@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 use stream::Stream;
-use weir_http2::{Budgets, Config, Connection, ErrorCode, Head, Role, Settings, frame};
+use weir_http2::{Budgets, Config, Connection, ErrorCode, Head, PREFACE, Role, Settings, frame};
 use wire::Wire;
 
 /// One client on one connection.
@@ -56,7 +56,7 @@ pub(crate) struct H2Client {
     is_closing: bool,
     /// The gateway has read all the client's bytes.
     has_pong: bool,
-    /// The checks have not seen it yet.
+    /// The client has become idle, which the checks have yet to see.
     is_idle: bool,
     /// The client has closed its connection.
     pub(crate) is_done: bool,
@@ -66,7 +66,7 @@ pub(crate) struct H2Client {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Asking,
-    /// All streams have ended: a PING asks whether the gateway has read all.
+    /// All streams have ended; a PING finds out when the gateway has read all bytes.
     Pinging,
     /// It has ended its stream, and waits for the gateway's end.
     Leaving,
@@ -82,9 +82,6 @@ struct Credit {
     bytes: u32,
 }
 
-/// The bytes of the preface before SETTINGS.
-const PREFACE_BYTES: usize = 24;
-
 impl H2Client {
     /// A client with these requests to send.
     pub(crate) fn new(peer: Peer, asks: VecDeque<Ask>, behaviour: Behaviour, way: Way) -> Self {
@@ -97,7 +94,7 @@ impl H2Client {
         let mut connection = Connection::new(Role::Client, Config { settings: roomy, budgets, ..usual });
         let (mut out, mut wire) = (Vec::new(), Wire::new());
         connection.settle(&mut out);
-        out.truncate(PREFACE_BYTES);
+        out.truncate(PREFACE.len());
         Settings { initial_window_size: behaviour.window, ..settings }.write(&mut out);
         wire.resizes(behaviour.window);
         if !behaviour.has_narrow_connection {
@@ -143,7 +140,7 @@ impl H2Client {
         continues.chain(credits).chain([self.wake, self.asks_again]).collect()
     }
 
-    /// The address of a client that has become idle, as the gateway knows it. Once.
+    /// The address of a client that has become idle, as known to the gateway; reported once.
     pub(crate) fn take_idle(&mut self) -> Option<SocketAddr> {
         std::mem::take(&mut self.is_idle).then_some(self.way.source).flatten()
     }
@@ -206,7 +203,7 @@ impl H2Client {
         }
     }
 
-    /// Resets the streams whose time has come.
+    /// Resets the streams that are due.
     fn reset_some(&mut self, ledger: &mut Ledger) {
         for stream in &mut self.streams {
             if let Some(polls) = &mut stream.resets_after {

@@ -12,13 +12,13 @@ use weir_http2::frame::{self, FrameHeader, HEADER_BYTES, Kind, flag};
 use weir_http2::{Part, StreamNo};
 
 impl H2Client {
-    /// Sends the heads of requests, up to the most at once.
+    /// Sends the heads of requests, up to the maximum number of concurrent streams.
     pub(super) fn ask(&mut self, world: &mut World, ledger: &mut Ledger) {
         if self.behaviour.naps && self.streams.is_empty() && self.asked > 0 && world.below(40) == 0 {
             self.asks_again = world.now + Duration::from_secs(world.below(100));
         }
         while self.phase == Phase::Asking && !self.is_closing && self.asks_again <= world.now {
-            // A stalled stream must not keep the client from asking.
+            // A stalled stream must not keep the client from sending requests.
             let active = self.streams.iter().filter(|stream| stream.stall == Stall::No).count();
             if active >= self.behaviour.concurrency || self.asks.is_empty() {
                 return;
@@ -53,7 +53,7 @@ impl H2Client {
         }
     }
 
-    /// Whether the client stalls the response of a request, which then is a long one.
+    /// The stall of a response, drawn at random; a stalled response is a long one.
     fn stall(&self, ask: &mut Ask, world: &mut World) -> Stall {
         if world.below(1000) >= self.behaviour.stalls {
             return Stall::No;
@@ -95,7 +95,7 @@ impl H2Client {
         debug_assert!(head.is_ok(), "a stream that was just opened");
         match malformed {
             Some(Malformed::Length) => drop(stream.body.pop()),
-            // A client may push nothing.
+            // Clients do not push.
             Some(Malformed::Frame) => {
                 frame::write(Kind::PushPromise, 0, no.get(), &[0, 0, 0, 2], &mut self.out);
             }
@@ -195,7 +195,7 @@ impl H2Client {
         }
     }
 
-    /// Forgets streams that have ended in both directions.
+    /// Removes streams that have ended in both directions.
     pub(super) fn release_ended(&mut self) {
         for stream in self.streams.extract_if(.., |stream| stream.is_over()) {
             self.connection.release(stream.no);

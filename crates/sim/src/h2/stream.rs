@@ -47,13 +47,13 @@ pub(super) enum Upload {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stall {
     No,
-    /// Not while other streams are open or to be opened.
+    /// No credit while other streams are open or to be opened.
     WhileOthersAsk,
     Always,
 }
 
 impl Stream {
-    /// The stream of a request whose head is on its way.
+    /// The stream of a request whose head is in flight.
     pub(super) fn new(no: StreamNo, ask: &Ask) -> Self {
         let body = ask.body.map(|body| pattern(ask.id, body.length)).unwrap_or_default();
         Self {
@@ -74,7 +74,7 @@ impl Stream {
         }
     }
 
-    /// The instant at which the body follows, whether 100 (Continue) has come or not.
+    /// The instant at which the body follows, with or without 100 (Continue).
     pub(super) fn wakes(&self) -> Option<Duration> {
         match self.upload {
             Upload::Waiting(until) => Some(until),

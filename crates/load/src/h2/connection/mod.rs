@@ -18,7 +18,7 @@ use weir_transport::Transport;
 pub(crate) struct Connection {
     pub(super) transport: Transport,
     pub(super) phase: Phase,
-    /// Set while the phase waits for the server; the phase tells what a passed deadline means.
+    /// Set while the phase waits for the server; the phase determines the effect of its expiry.
     pub(super) timer: Timer<()>,
     /// Its rank among those that take another stream.
     pub(super) rank: Option<Rank>,
@@ -36,7 +36,7 @@ pub(crate) struct Connection {
     senders: VecDeque<StreamNo>,
     /// A partial frame.
     kept: Vec<u8>,
-    /// Received bytes of heads that are counted.
+    /// Received bytes of heads, as far as counted.
     block_bytes: u64,
 }
 
@@ -51,7 +51,8 @@ pub(super) enum Phase {
     Ending,
 }
 
-/// The settings of a connection with this policy. Responses are what is measured: no number of frames is abuse.
+/// The settings of a connection with this policy. The engine measures servers, so no number of
+/// frames is abuse.
 pub(super) fn config(streams: u32, stream_window: u32) -> Config {
     let limits = Limits::default();
     let settings = Settings {
@@ -92,7 +93,7 @@ impl Connection {
         }
     }
 
-    /// The number of requests in flight if it takes another one.
+    /// The number of requests in flight; `None` if the connection takes no other request.
     pub(super) fn load(&self) -> Option<u32> {
         (self.phase == Phase::Open && self.http.has_slot()).then_some(self.streams.len() as u32)
     }
@@ -129,7 +130,7 @@ impl Connection {
         self.setup.give_up(&self.transport, context);
     }
 
-    /// Ends a stream: one that has not ended is reset.
+    /// Releases a stream, and resets it if it has not ended.
     fn release(&mut self, no: StreamNo) -> Option<Stream> {
         self.http.release(no);
         let at = self.position(no)?;

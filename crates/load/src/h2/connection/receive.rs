@@ -1,4 +1,4 @@
-//! The receiving side: responses, and what the server says about streams and the connection.
+//! The receiving side: responses, and control frames of streams and of the connection.
 
 use super::{Connection, Phase};
 use crate::check::{Detail, ErrorClass, Wrong};

@@ -9,9 +9,9 @@ use crate::h2::stream::Stream;
 use weir_http::Method;
 use weir_http2::{Part, StreamNo};
 
-/// How much of a body is given to the transport at once, so that streams send in turn.
+/// The maximum number of bytes of a body given to the transport at once, so that streams send in turn.
 const PIECE: usize = 64 * 1024;
-/// How much the transport may buffer before bodies wait.
+/// The number of bytes buffered in the transport from which bodies wait.
 const MOST_PENDING: usize = 256 * 1024;
 
 /// The last stream that a connection can open (RFC 9113, section 5.1.1).
@@ -46,7 +46,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends what the turn has brought up, in one write.
+    /// Sends the output of a turn, in one write.
     pub(in crate::h2) fn flush(
         &mut self,
         control: &mut Vec<u8>,
@@ -71,7 +71,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Gives the transport as much of the bodies as it takes without buffering much.
+    /// Gives the transport bytes of bodies until it buffers [`MOST_PENDING`] bytes.
     fn give(&mut self, context: &mut Context<'_, Http2>) {
         while self.transport.pending() < MOST_PENDING
             && let Some(no) = self.senders.pop_front()
@@ -91,7 +91,7 @@ impl Connection {
         }
     }
 
-    /// The streams whose body waits send again: all or one of them.
+    /// Resumes the bodies that wait for a window: that of `stream`, or all.
     pub(super) fn resume_senders(&mut self, stream: Option<StreamNo>, context: &Context<'_, Http2>) {
         for waiting in &self.streams {
             let is_meant = stream.is_none_or(|stream| stream == waiting.no);

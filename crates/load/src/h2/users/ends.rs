@@ -10,7 +10,7 @@ use crate::worker::{RESTING, Resting, Stage, Worker};
 use weir_reactor::{Key, Net as _};
 
 impl Worker<'_, Http2> {
-    /// The server takes no further streams on a connection: another one replaces it.
+    /// Replaces a connection on which the server takes no further streams.
     pub(in crate::h2) fn drain(&mut self, key: Key) {
         let Some(connection) = self.connections.get(key) else { return };
         let (is_useless, failures) = (connection.answered == 0, connection.failures);
@@ -18,7 +18,7 @@ impl Worker<'_, Http2> {
         self.replace(is_useless, failures);
     }
 
-    /// Opens another connection, at once unless the last one was of no use.
+    /// Opens another connection, after a delay if the last one had no response.
     pub(in crate::h2) fn replace(&mut self, is_useless: bool, failures: u32) {
         let is_needed = self.stage != Stage::Drain || !self.http.waiting.is_empty();
         match is_useless {
@@ -92,7 +92,7 @@ impl Worker<'_, Http2> {
         }
     }
 
-    /// A connection failed or was closed, and with it its requests.
+    /// Handles a connection that failed or was closed: its requests fail.
     pub(in crate::h2) fn lose(&mut self, key: Key, wrong: Option<Wrong>) {
         let Some(mut connection) = self.remove(key) else { return };
         if connection.phase == Phase::Ending {
@@ -122,7 +122,7 @@ impl Worker<'_, Http2> {
         if connection.phase != Phase::Draining {
             self.replace(is_useless, connection.failures);
         }
-        // What GOAWAY says about a violation; the connection is lost anyway.
+        // Sends the GOAWAY of a violation. The connection is lost even if that fails.
         let _ = connection.flush(&mut self.http.control, &mut self.context);
     }
 
@@ -148,7 +148,7 @@ impl Worker<'_, Http2> {
         connection.say_goodbye(&mut self.context);
         let wire = &mut self.context.wire;
         match self.policy.close {
-            // A clean close is a courtesy.
+            // The results do not depend on a clean close.
             Close::Graceful => drop(connection.transport.finish(wire)),
             Close::Fin => {
                 drop(connection.transport.commit(wire).and_then(|()| connection.transport.finish_bare()));

@@ -1,4 +1,4 @@
-//! Which request goes to which connection, and what follows when connections open and respond.
+//! Selecting connections for requests, and handling connections that open and respond.
 
 mod ends;
 
@@ -14,7 +14,7 @@ use weir_reactor::{Key, Net as _, Ready};
 use weir_transport::Transport;
 
 impl Worker<'_, Http2> {
-    /// Opens a connection, after this many that failed in a row.
+    /// Opens a connection, after `failures` failed ones in a row.
     pub(super) fn dial(&mut self, failures: u32) {
         let (session, offered) = self.session().unzip();
         match Transport::connect_from(self.policy.sources.next(), &self.policy.address, session) {
@@ -71,7 +71,7 @@ impl Worker<'_, Http2> {
         {
             if self.begin(key, asked).is_ok() {
                 self.http.waiting.pop_front();
-                // One that was refused just now has not waited.
+                // A request refused in this event has not waited.
                 if asked.since < self.context.now {
                     self.waited(asked);
                 }
@@ -153,7 +153,7 @@ impl Worker<'_, Http2> {
         }
     }
 
-    /// A user of a closed loop can send the next request: on the same connection unless others wait.
+    /// Starts a user's next request in a closed loop, on the same connection unless other requests wait.
     fn free(&mut self, key: Option<Key>) {
         if matches!(self.stage, Stage::Opening | Stage::Drain) || self.arrivals.is_some() {
             return;
@@ -203,7 +203,7 @@ impl Worker<'_, Http2> {
         self.http.balance.set(key, &mut connection.rank, load);
     }
 
-    /// The connection has output for the end of the turn.
+    /// Notes that a connection has output for the end of the turn.
     fn mark(&mut self, key: Key) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         if !std::mem::replace(&mut connection.is_dirty, true) {
@@ -211,7 +211,7 @@ impl Worker<'_, Http2> {
         }
     }
 
-    /// Gives the server this long from now.
+    /// Sets the timeout of a connection.
     fn limit(&mut self, key: Key, time: Duration) {
         let Some(connection) = self.connections.get_mut(key) else { return };
         connection.timer.set(self.context.now + time, (), self.reactor.wheel(), key);
