@@ -8,6 +8,7 @@ mod downgrade;
 mod drain;
 mod fields;
 mod floods;
+mod grpc;
 mod h2spec;
 mod negotiation;
 mod own;
