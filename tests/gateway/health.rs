@@ -1,5 +1,8 @@
 //! Active health checks.
 
+mod http2;
+mod server;
+
 use super::{get, named};
 use crate::common::{Certificates, DEADLINE, Message, Peer, Upstream, Weir, poll_until};
 use std::sync::Arc;
@@ -110,8 +113,6 @@ fn a_server_that_does_not_answer_in_time_is_down() {
 
 #[test]
 fn what_no_check_can_be_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("weir.toml");
     for (health, fault) in [
         ("path = 'x'", "service.app.health.path: invalid value `x`: expected a path such as /health"),
         ("rise = 0", "service.app.health.rise: invalid value `0`: expected at least 1"),
@@ -119,10 +120,29 @@ fn what_no_check_can_be_is_refused() {
         ("status = '300-200'", "service.app.health.status: invalid status `300-200`"),
         ("every = '0s'", "service.app.health.every: invalid duration `0s`"),
     ] {
-        let config =
-            format!("{LISTENER}[service.app]\nservers = 'http://127.0.0.1:1'\nhealth = {{ {health} }}");
-        std::fs::write(&file, config).unwrap();
-        let ended = Weir::run(&["check", "--config", file.to_str().unwrap()]);
-        assert!(ended.code == Some(2) && ended.stderr.contains(fault), "{health}: {}", ended.stderr);
+        let found = faults(&format!(
+            "{LISTENER}[service.app]\nservers = 'http://127.0.0.1:1'\nhealth = {{ {health} }}"
+        ));
+        assert!(found.contains(fault), "{health}: {found}");
     }
+}
+
+/// The errors of a configuration that `weir check` rejects.
+fn faults(config: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("weir.toml");
+    std::fs::write(&file, config).unwrap();
+    let ended = Weir::run(&["check", "--config", file.to_str().unwrap()]);
+    assert_eq!(ended.code, Some(2), "{config}");
+    ended.stderr
+}
+
+/// Waits until all workers respond with `no_server`, or none does.
+fn wait_for_status(weir: &Weir, is_down: bool) {
+    poll_until(DEADLINE, "both workers know", || {
+        (0..8).all(|_| {
+            let response = get(weir, "h", "/");
+            (response.status == 503 && response.text().contains("no_server")) == is_down
+        })
+    });
 }

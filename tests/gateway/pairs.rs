@@ -274,6 +274,7 @@ const SERVICE: Table = Table {
         (&["balance"], &["hash"], Obeyed("a_hash_keeps_a_user_on_one_server")),
         (&["sticky"], &["balance", "hash"], Obeyed("a_cookie_brings_a_client_back_to_its_server")),
         (&["max_connections"], &["max_waiting"], Obeyed("a_queue_is_bounded_in_length_and_time")),
+        (&["health"], &["http2"], Obeyed("a_server_that_speaks_http2_is_checked_by_http2")),
         (&["health"], &["accept"], Obeyed("health_checks_accept_what_their_service_does")),
         (&["proxy_protocol"], &["tls"], Obeyed("a_server_with_tls_gets_the_header_in_the_clear")),
         // Server selection, connection limits, and protocol settings.

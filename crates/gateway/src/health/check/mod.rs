@@ -1,15 +1,19 @@
-//! The check of one server: a connection, a handshake with TLS, and a request if a path is set.
+//! The check of one server: a connection, a handshake with TLS, and a request if one is set.
+
+mod http1;
+mod http2;
 
 use crate::config;
 use crate::config::document::Health;
 use crate::limits::Exhausted;
 use std::sync::Arc;
 use std::time::Instant;
-use weir_http1::{Limits, Parse, ResponseHead, Rules};
+use weir_http1::Rules;
+use weir_http2::{Closed, Scheme};
 use weir_preface::proxy;
 use weir_reactor::{Key, Net as _, Reactor, Ready};
-use weir_tls::Connector;
-use weir_transport::{Transport, Wire};
+use weir_tls::{Connector, TlsError};
+use weir_transport::{Fault, Transport, Wire};
 
 /// The health check of one server.
 #[derive(Debug)]
@@ -35,10 +39,18 @@ enum State {
     },
     Running {
         transport: Box<Transport>,
-        answer: Vec<u8>,
-        is_asked: bool,
+        probe: Probe,
         until: Instant,
     },
+}
+
+/// What follows the connection and the handshake.
+#[derive(Debug)]
+enum Probe {
+    /// Nothing.
+    Connection,
+    Http1(http1::Get),
+    Http2(Box<http2::Request>),
 }
 
 /// The result of a check.
@@ -46,6 +58,19 @@ enum State {
 pub(super) enum Outcome {
     Passed,
     Failed(String),
+}
+
+impl Outcome {
+    fn of_status(health: &Health, status: u16) -> Self {
+        match health.accepts(status) {
+            true => Self::Passed,
+            false => Self::Failed(format!("status {status}")),
+        }
+    }
+
+    fn closed() -> Self {
+        Self::Failed("closed without a response".to_owned())
+    }
 }
 
 impl Check {
@@ -118,55 +143,76 @@ impl Check {
             proxy::write(version, None, &mut header);
             transport.announce(&header);
         }
-        self.state = State::Running {
-            transport: Box::new(transport),
-            answer: Vec::new(),
-            is_asked: false,
-            until: now + self.health.timeout,
+        let probe = match self.probe() {
+            Ok(probe) => probe,
+            Err(error) => return Some(Outcome::Failed(error.to_string())),
         };
+        self.state =
+            State::Running { transport: Box::new(transport), probe, until: now + self.health.timeout };
         None
+    }
+
+    fn probe(&self) -> Result<Probe, Closed> {
+        let Health { path, host, .. } = &self.health;
+        let host = host.as_ref().unwrap_or(&self.server.authority);
+        let scheme = if self.tls.is_some() { Scheme::Https } else { Scheme::Http };
+        Ok(match path {
+            None => Probe::Connection,
+            Some(path) if self.server.http2 => {
+                Probe::Http2(Box::new(http2::Request::get(scheme, host, path)?))
+            }
+            Some(path) => Probe::Http1(http1::Get::new(host, path)),
+        })
     }
 
     /// Handles a poller event for the connection.
     pub(super) fn ready(&mut self, ready: Ready, wire: &mut Wire) -> Option<Outcome> {
         match self.step(ready, wire) {
             Ok(outcome) => outcome,
+            Err(Fault::Tls(TlsError::PeerAlert(NO_APPLICATION_PROTOCOL))) if self.server.http2 => {
+                Some(Outcome::Failed(NO_HTTP_2.to_owned()))
+            }
             Err(fault) => Some(Outcome::Failed(fault.to_string())),
         }
     }
 
-    fn step(&mut self, ready: Ready, wire: &mut Wire) -> Result<Option<Outcome>, weir_transport::Fault> {
-        let State::Running { transport, answer, is_asked, .. } = &mut self.state else { return Ok(None) };
+    fn step(&mut self, ready: Ready, wire: &mut Wire) -> Result<Option<Outcome>, Fault> {
+        let State::Running { transport, probe, .. } = &mut self.state else { return Ok(None) };
         if ready.writable {
             transport.advance(wire)?;
         }
         let mut ended = false;
         if ready.readable && !transport.is_connecting() {
-            ended = transport.receive(wire, answer)?.end.is_some();
+            let input = match probe {
+                Probe::Connection => &mut Vec::new(),
+                Probe::Http1(get) => &mut get.input,
+                Probe::Http2(request) => &mut request.input,
+            };
+            ended = transport.receive(wire, input)?.end.is_some();
         }
-        let Some(path) = &self.health.path else {
-            return Ok(transport.is_open().then_some(Outcome::Passed));
-        };
-        if transport.is_open() && !*is_asked {
-            *is_asked = true;
-            let host = self.health.host.as_ref().unwrap_or(&self.server.authority);
-            let request = format!(
-                "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: weir\r\nConnection: close\r\n\r\n"
-            );
-            transport.send(request.as_bytes(), wire)?;
+        let agreed = transport.facts().is_none_or(|facts| facts.alpn.as_deref() == Some(HTTP_2));
+        if self.server.http2 && !agreed {
+            return Ok(Some(Outcome::Failed(NO_HTTP_2.to_owned())));
         }
-        let mut head = ResponseHead::new();
-        let limits = Limits::default();
-        let parsed = head.parse(answer, &limits).or_else(|error| {
-            let mended = head.mend(answer, &limits, self.accept, error, &mut Vec::new());
-            mended.map(|mended| mended.map_or(Parse::Partial, |mended| Parse::Complete(mended.length)))
-        });
-        match parsed {
-            Ok(Parse::Complete(_)) if self.health.accepts(head.status) => Ok(Some(Outcome::Passed)),
-            Ok(Parse::Complete(_)) => Ok(Some(Outcome::Failed(format!("status {}", head.status)))),
-            Ok(Parse::Partial) if ended => Ok(Some(Outcome::Failed("closed without a response".to_owned()))),
-            Ok(Parse::Partial) => Ok(None),
-            Err(error) => Ok(Some(Outcome::Failed(error.to_string()))),
+        match probe {
+            Probe::Connection if transport.is_open() => Ok(Some(Outcome::Passed)),
+            Probe::Connection => Ok(ended.then(|| Outcome::Failed("closed in the handshake".to_owned()))),
+            Probe::Http1(get) => {
+                if transport.is_open() {
+                    get.send(transport, wire)?;
+                }
+                Ok(get.outcome(&self.health, self.accept, ended))
+            }
+            Probe::Http2(request) => {
+                let outcome = request.outcome(&self.health, ended);
+                if outcome.is_none() && transport.is_open() {
+                    request.send(transport, wire)?;
+                }
+                if outcome.is_some() {
+                    request.close(transport, wire);
+                }
+                Ok(outcome)
+            }
         }
     }
 
@@ -197,3 +243,9 @@ impl Check {
         Some(passed)
     }
 }
+
+/// The ALPN protocol of HTTP/2 over TLS (RFC 9113 section 3.2).
+const HTTP_2: &[u8] = b"h2";
+/// The alert of a server that has protocols, and none of those offered (RFC 7301 section 3.2).
+const NO_APPLICATION_PROTOCOL: u8 = 120;
+const NO_HTTP_2: &str = "the server did not agree to HTTP/2 by ALPN; enable `h2` there, or remove `http2`";

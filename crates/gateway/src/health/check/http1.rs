@@ -1,0 +1,46 @@
+//! A check by HTTP/1.1: a GET request on a connection of its own.
+
+use super::Outcome;
+use crate::config::document::Health;
+use weir_http1::{Limits, Parse, ResponseHead, Rules};
+use weir_transport::{Fault, Transport, Wire};
+
+/// One request.
+#[derive(Debug)]
+pub(super) struct Get {
+    /// The received bytes.
+    pub input: Vec<u8>,
+    /// The request, until it is sent.
+    out: Vec<u8>,
+}
+
+impl Get {
+    pub(super) fn new(host: &str, path: &str) -> Self {
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: weir\r\nConnection: close\r\n\r\n");
+        Self { input: Vec::new(), out: request.into_bytes() }
+    }
+
+    /// Sends the request once. Errors: the connection failed.
+    pub(super) fn send(&mut self, transport: &mut Transport, wire: &mut Wire) -> Result<(), Fault> {
+        match std::mem::take(&mut self.out) {
+            request if request.is_empty() => Ok(()),
+            request => transport.send(&request, wire),
+        }
+    }
+
+    /// The result, from the received bytes. `ended`: no more follow.
+    pub(super) fn outcome(&self, health: &Health, accept: Rules, ended: bool) -> Option<Outcome> {
+        let mut head = ResponseHead::new();
+        let limits = Limits::default();
+        let parsed = head.parse(&self.input, &limits).or_else(|error| {
+            let mended = head.mend(&self.input, &limits, accept, error, &mut Vec::new());
+            mended.map(|mended| mended.map_or(Parse::Partial, |mended| Parse::Complete(mended.length)))
+        });
+        match parsed {
+            Ok(Parse::Complete(_)) => Some(Outcome::of_status(health, head.status)),
+            Ok(Parse::Partial) => ended.then(Outcome::closed),
+            Err(error) => Some(Outcome::Failed(error.to_string())),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! A check by HTTP/2: one request on a connection of its own.
+
+use super::Outcome;
+use crate::config::document::Health;
+use weir_http2::{Closed, Config, Connection, ConnectionError, Event, Head, Part, Role, Scheme, StreamNo};
+use weir_transport::{Fault, Transport, Wire};
+
+/// One request, the only one on its connection.
+#[derive(Debug)]
+pub(super) struct Request {
+    /// The received bytes that are not processed yet.
+    pub input: Vec<u8>,
+    connection: Connection,
+    stream: StreamNo,
+    head: Head,
+    /// Bytes to send once the connection is open.
+    out: Vec<u8>,
+}
+
+impl Request {
+    /// A GET request. Errors: the connection takes none.
+    pub(super) fn get(scheme: Scheme, host: &str, path: &str) -> Result<Self, Closed> {
+        let mut connection = Connection::new(Role::Client, Config::default());
+        let mut out = Vec::new();
+        let stream = connection.open(false).ok_or(Closed)?;
+        let write = |to: &mut weir_http2::hpack::Encoder<'_>| {
+            to.request(b"GET", scheme, host.as_bytes(), path.as_bytes());
+            to.field(b"user-agent", b"weir");
+        };
+        connection.head(stream, Part::Head { end: true }, write, &mut out)?;
+        Ok(Self { input: Vec::new(), connection, stream, head: Head::new(), out })
+    }
+
+    /// Sends the request, and what the connection has to say. Errors: the connection failed.
+    pub(super) fn send(&mut self, transport: &mut Transport, wire: &mut Wire) -> Result<(), Fault> {
+        self.connection.settle(&mut self.out);
+        match std::mem::take(&mut self.out) {
+            bytes if bytes.is_empty() => Ok(()),
+            bytes => transport.send(&bytes, wire),
+        }
+    }
+
+    /// Ends the connection after a result: with RST_STREAM if the response is incomplete, GOAWAY and the end of the
+    /// stream.
+    pub(super) fn close(&mut self, transport: &mut Transport, wire: &mut Wire) {
+        self.connection.release(self.stream);
+        self.connection.close();
+        // The result is known: a server that has closed first does not change it.
+        let _ = self.send(transport, wire).and_then(|()| transport.finish(wire));
+    }
+
+    /// Processes the received bytes up to a result. `ended`: no more follow.
+    pub(super) fn outcome(&mut self, health: &Health, ended: bool) -> Option<Outcome> {
+        loop {
+            let step = match self.connection.feed(&mut self.input, &mut self.head) {
+                Ok(step) => step,
+                Err(error) => return Some(self.violated(error)),
+            };
+            let is_last = step.event.is_none();
+            let outcome = step.event.and_then(|event| self.on(&event, health));
+            self.input.drain(..step.consumed);
+            if outcome.is_some() {
+                return outcome;
+            }
+            if is_last {
+                return ended.then(Outcome::closed);
+            }
+        }
+    }
+
+    fn violated(&mut self, error: ConnectionError) -> Outcome {
+        self.connection.fail(error);
+        Outcome::Failed(match self.input.starts_with(b"HTTP/1.") {
+            true => "the server responds by HTTP/1.1, not by HTTP/2".to_owned(),
+            false => error.to_string(),
+        })
+    }
+
+    fn on(&mut self, event: &Event, health: &Health) -> Option<Outcome> {
+        let failed = |why: String| Some(Outcome::Failed(why));
+        match event {
+            Event::Head { .. } if self.head.status < 200 => None,
+            Event::Head { .. } => Some(Outcome::of_status(health, self.head.status)),
+            Event::Reset { code, .. } => failed(format!("the server reset the request: {}", code.name())),
+            Event::Failed { error, .. } | Event::Rejected { error, .. } => failed(error.to_string()),
+            Event::GoAway { last, code } if *last < self.stream.get() => {
+                failed(format!("the server refused the request with GOAWAY: {}", code.name()))
+            }
+            // The head precedes these, or they concern the connection.
+            Event::Data { .. }
+            | Event::Trailers { .. }
+            | Event::GoAway { .. }
+            | Event::Room { .. }
+            | Event::Settings
+            | Event::Pong => None,
+        }
+    }
+}
