@@ -1,5 +1,6 @@
 //! Active health checks.
 
+mod grpc;
 mod http2;
 mod server;
 

@@ -326,20 +326,25 @@ const SERVICE_TLS_KEYS: &[&str] =
 
 const HEALTH: Table = Table {
     before: "[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nservice = 'app'\n[service.app]\nservers = 'http://127.0.0.1:1'\n\
-             [service.app.health]\n",
+             http2 = true\n[service.app.health]\n",
     keys: &[
         ("path", "'/health'", ALL),
-        ("host", "'a.test'", &["path"]),
+        ("grpc", "''", ALL),
+        ("host", "'a.test'", &["path", "grpc"]),
         ("status", "'200'", &["path"]),
         ("every", "'1s'", ALL),
         ("timeout", "'1s'", ALL),
         ("rise", "1", ALL),
         ("fall", "1", ALL),
     ],
-    rows: &[(HEALTH_KEYS, HEALTH_KEYS, Independent)],
+    rows: &[
+        (&["grpc"], &["path"], Refused("conflicts with `path`")),
+        (&["grpc"], &["status"], Refused("no effect beside `grpc`")),
+        (HEALTH_KEYS, HEALTH_KEYS, Independent),
+    ],
 };
 
-const HEALTH_KEYS: &[&str] = &["path", "host", "status", "every", "timeout", "rise", "fall"];
+const HEALTH_KEYS: &[&str] = &["path", "grpc", "host", "status", "every", "timeout", "rise", "fall"];
 
 const RESPOND: Table = Table {
     before: "[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\n[route.respond]\n",

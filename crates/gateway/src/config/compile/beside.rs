@@ -174,10 +174,28 @@ pub(super) fn of_service(service: &Service, key: &str, findings: &mut Findings) 
         let set = [("on", failures == 0 && on != EjectOn::default())];
         without_effect(&key, &set, "beside `failures = 0` without `percent`: no server is ejected", findings);
     }
-    if let Some(Health { path: None, host, status, .. }) = &service.health {
-        let set = [("host", host.is_some()), ("status", *status != Health::default().status)];
-        let why = "without `path`: a check is no more than a connection";
-        without_effect(&format!("{key}.health"), &set, why, findings);
+    if let Some(health) = &service.health {
+        of_health(health, &format!("{key}.health"), findings);
+    }
+}
+
+fn of_health(health: &Health, key: &str, findings: &mut Findings) {
+    let Health { path, grpc, host, status, .. } = health;
+    let (host, status) = (("host", host.is_some()), ("status", *status != Health::default().status));
+    match (path, grpc) {
+        (None, None) => {
+            let why = "without `path` or `grpc`: a check is no more than a connection";
+            without_effect(key, &[host, status], why, findings);
+        }
+        (None, Some(_)) => {
+            let why = "beside `grpc`: the status of gRPC decides";
+            without_effect(key, &[status], why, findings);
+        }
+        (Some(_), Some(_)) => {
+            let why = "conflicts with `path`: expected one of both";
+            findings.fault(Fault::new(format!("{key}.grpc"), why));
+        }
+        (Some(_), None) => {}
     }
 }
 

@@ -113,7 +113,7 @@ fn check(service: &document::Service, key: &str, findings: &mut Findings) {
     }
     findings.keep(check_eject(&service.eject, &format!("{key}.eject")));
     if let Some(health) = &service.health {
-        findings.keep(check_health(health, &format!("{key}.health")));
+        findings.keep(check_health(health, service.http2, &format!("{key}.health")));
     }
     if let Some(name) = &service.sticky
         && !is_token(name.as_bytes())
@@ -133,7 +133,7 @@ fn check_eject(eject: &Eject, key: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-fn check_health(health: &Health, key: &str) -> Result<(), Fault> {
+fn check_health(health: &Health, http2: bool, key: &str) -> Result<(), Fault> {
     for (name, count) in [("rise", health.rise), ("fall", health.fall)] {
         if count == 0 {
             return Err(Fault::new(format!("{key}.{name}"), "invalid value `0`: expected at least 1"));
@@ -144,6 +144,20 @@ fn check_health(health: &Health, key: &str) -> Result<(), Fault> {
     {
         let why = format!("invalid value `{path}`: expected a path such as /health");
         return Err(Fault::new(format!("{key}.path"), why));
+    }
+    if let Some(name) = &health.grpc {
+        let key = format!("{key}.grpc");
+        if !http2 {
+            return Err(Fault::new(key, "needs `http2 = true` of the service: gRPC is HTTP/2"));
+        }
+        if name.len() > Health::MOST_NAME || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let why = format!(
+                "invalid value `{name}`: expected the name of a gRPC service, such as `shop.v1.Cart`, in at most {} bytes; \
+                 \"\" is the whole server",
+                Health::MOST_NAME
+            );
+            return Err(Fault::new(key, why));
+        }
     }
     match &health.host {
         Some(host) if !host.bytes().all(|byte| byte.is_ascii_graphic()) || host.is_empty() => {

@@ -175,9 +175,13 @@ pub struct Eject {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Health {
-    /// The path of a GET request; without it the check is a connection, with TLS a handshake. Default: none.
+    /// The path of a GET request, by HTTP/2 with `http2`; without it and `grpc` the check is a connection, with TLS a handshake.
+    /// Default: none.
     pub path: Option<String>,
-    /// With `path`: the check's `Host`. Default: the server's.
+    /// With `http2`, instead of `path`: the service to ask about by the
+    /// [gRPC health checking protocol](services.md#grpc-health-checks); `""` is the whole server. Default: none.
+    pub grpc: Option<String>,
+    /// With `path` or `grpc`: the check's `Host`, with HTTP/2 its `:authority`. Default: the server's.
     pub host: Option<String>,
     /// With `path`: statuses of a healthy server.
     #[serde(deserialize_with = "texts")]
@@ -210,6 +214,9 @@ pub struct Statuses {
 }
 
 impl Health {
+    /// The length of a service's name for `grpc`, in bytes.
+    pub(crate) const MOST_NAME: usize = 256;
+
     /// Whether a server that responds with this status is healthy.
     pub(crate) fn accepts(&self, status: u16) -> bool {
         self.status.iter().any(|statuses| (statuses.first..=statuses.last).contains(&status))
@@ -220,6 +227,7 @@ impl Default for Health {
     fn default() -> Self {
         Self {
             path: None,
+            grpc: None,
             host: None,
             status: vec![Statuses { first: 200, last: 399 }],
             every: Duration::from_secs(5),

@@ -68,8 +68,13 @@ fn lines(service: &Written) -> Vec<String> {
             lines.push(format!("failures are {on}"));
         }
     }
-    if let Some(Health { path, host, every, timeout, rise, fall, .. }) = &service.health {
-        let check = path.as_ref().map_or("a connection".to_owned(), |path| format!("GET {path}"));
+    if let Some(Health { path, grpc, host, every, timeout, rise, fall, .. }) = &service.health {
+        let check = match (path, grpc.as_deref()) {
+            (Some(path), _) => format!("GET {path}"),
+            (None, Some("")) => "gRPC".to_owned(),
+            (None, Some(name)) => format!("gRPC about {name}"),
+            (None, None) => "a connection".to_owned(),
+        };
         let host = host.as_ref().map_or(String::new(), |host| format!(" for {host}"));
         lines.push(format!(
             "health by {check}{host} every {every:?} within {timeout:?}, up after {rise}, down after {fall}"

@@ -1,6 +1,6 @@
 //! A check by HTTP/2: one request on a connection of its own.
 
-use super::Outcome;
+use super::{Outcome, grpc};
 use crate::config::document::Health;
 use weir_http2::{Closed, Config, Connection, ConnectionError, Event, Head, Part, Role, Scheme, StreamNo};
 use weir_transport::{Fault, Transport, Wire};
@@ -15,20 +15,51 @@ pub(super) struct Request {
     head: Head,
     /// Bytes to send once the connection is open.
     out: Vec<u8>,
+    awaits: Awaits,
+}
+
+/// The part of the response that decides.
+#[derive(Debug)]
+enum Awaits {
+    /// The status of the final head.
+    Head,
+    /// A gRPC status and a message.
+    Grpc(grpc::Response),
 }
 
 impl Request {
     /// A GET request. Errors: the connection takes none.
     pub(super) fn get(scheme: Scheme, host: &str, path: &str) -> Result<Self, Closed> {
+        let request = Message { scheme, host, method: "GET", path, fields: &[], body: &[] };
+        Self::new(&request, Awaits::Head)
+    }
+
+    /// A call of grpc.health.v1.Health/Check about a service. Errors: as [`Request::get`].
+    pub(super) fn grpc(scheme: Scheme, host: &str, service: &str) -> Result<Self, Closed> {
+        let body = &grpc::request(service);
+        let request = Message { scheme, host, method: "POST", path: grpc::PATH, fields: &grpc::FIELDS, body };
+        Self::new(&request, Awaits::Grpc(grpc::Response::default()))
+    }
+
+    fn new(request: &Message<'_>, awaits: Awaits) -> Result<Self, Closed> {
+        let Message { scheme, host, method, path, fields, body } = *request;
         let mut connection = Connection::new(Role::Client, Config::default());
         let mut out = Vec::new();
         let stream = connection.open(false).ok_or(Closed)?;
+        let part = Part::Head { end: body.is_empty() };
         let write = |to: &mut weir_http2::hpack::Encoder<'_>| {
-            to.request(b"GET", scheme, host.as_bytes(), path.as_bytes());
+            to.request(method.as_bytes(), scheme, host.as_bytes(), path.as_bytes());
             to.field(b"user-agent", b"weir");
+            for (name, value) in fields {
+                to.field(name.as_bytes(), value.as_bytes());
+            }
         };
-        connection.head(stream, Part::Head { end: true }, write, &mut out)?;
-        Ok(Self { input: Vec::new(), connection, stream, head: Head::new(), out })
+        connection.head(stream, part, write, &mut out)?;
+        if !body.is_empty() {
+            // It is shorter than the initial windows.
+            connection.data(stream, body, true, &mut out)?;
+        }
+        Ok(Self { input: Vec::new(), connection, stream, head: Head::new(), out, awaits })
     }
 
     /// Sends the request, and what the connection has to say. Errors: the connection failed.
@@ -80,19 +111,39 @@ impl Request {
         let failed = |why: String| Some(Outcome::Failed(why));
         match event {
             Event::Head { .. } if self.head.status < 200 => None,
-            Event::Head { .. } => Some(Outcome::of_status(health, self.head.status)),
+            Event::Head { end, .. } => match &mut self.awaits {
+                Awaits::Head => Some(Outcome::of_status(health, self.head.status)),
+                Awaits::Grpc(response) => response.head(&self.head, *end).map(Outcome::from),
+            },
+            Event::Data { range, end, flow, .. } => {
+                let outcome = match &mut self.awaits {
+                    Awaits::Head => None,
+                    Awaits::Grpc(response) => response.data(&self.input[range.clone()], *end),
+                };
+                self.connection.credit(self.stream, *flow);
+                outcome.map(Outcome::from)
+            }
+            Event::Trailers { .. } => match &self.awaits {
+                Awaits::Head => None,
+                Awaits::Grpc(response) => Some(response.trailers(&self.head).into()),
+            },
             Event::Reset { code, .. } => failed(format!("the server reset the request: {}", code.name())),
             Event::Failed { error, .. } | Event::Rejected { error, .. } => failed(error.to_string()),
             Event::GoAway { last, code } if *last < self.stream.get() => {
                 failed(format!("the server refused the request with GOAWAY: {}", code.name()))
             }
-            // The head precedes these, or they concern the connection.
-            Event::Data { .. }
-            | Event::Trailers { .. }
-            | Event::GoAway { .. }
-            | Event::Room { .. }
-            | Event::Settings
-            | Event::Pong => None,
+            Event::GoAway { .. } | Event::Room { .. } | Event::Settings | Event::Pong => None,
         }
     }
+}
+
+/// The parts of a request.
+#[derive(Clone, Copy)]
+struct Message<'a> {
+    scheme: Scheme,
+    host: &'a str,
+    method: &'static str,
+    path: &'a str,
+    fields: &'a [(&'static str, &'static str)],
+    body: &'a [u8],
 }

@@ -1,5 +1,6 @@
 //! The check of one server: a connection, a handshake with TLS, and a request if one is set.
 
+mod grpc;
 mod http1;
 mod http2;
 
@@ -153,15 +154,16 @@ impl Check {
     }
 
     fn probe(&self) -> Result<Probe, Closed> {
-        let Health { path, host, .. } = &self.health;
+        let Health { path, grpc, host, .. } = &self.health;
         let host = host.as_ref().unwrap_or(&self.server.authority);
         let scheme = if self.tls.is_some() { Scheme::Https } else { Scheme::Http };
-        Ok(match path {
-            None => Probe::Connection,
-            Some(path) if self.server.http2 => {
+        Ok(match (path, grpc) {
+            (None, None) => Probe::Connection,
+            (_, Some(service)) => Probe::Http2(Box::new(http2::Request::grpc(scheme, host, service)?)),
+            (Some(path), None) if self.server.http2 => {
                 Probe::Http2(Box::new(http2::Request::get(scheme, host, path)?))
             }
-            Some(path) => Probe::Http1(http1::Get::new(host, path)),
+            (Some(path), None) => Probe::Http1(http1::Get::new(host, path)),
         })
     }
 
