@@ -103,6 +103,11 @@ pub(crate) fn is_token(text: &str) -> bool {
     weir_http::is_token(text.as_bytes())
 }
 
+/// Whether the gateway accepts this as the gRPC service of a health check.
+pub(crate) fn is_grpc_service(name: &str) -> bool {
+    name.len() <= 256 && name.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 /// Framing and hop-by-hop fields, which no route may change.
 pub(crate) fn is_framing(name: &str) -> bool {
     let name = FieldName::of(name.as_bytes());

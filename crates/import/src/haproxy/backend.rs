@@ -2,6 +2,7 @@
 
 use super::Config;
 use super::audit::ACCEPTS_ANSWERS;
+use super::http2::{self, Offer};
 use crate::model::{Document, Server, Service, Table, Value};
 use crate::nginx::server_url;
 use crate::note::Notes;
@@ -67,8 +68,7 @@ const VALUED: [&str; 52] = [
 const VALUED_TOO: [&str; 7] = ["weight", "verifyhost", "track", "tcp-ut", "socks4", "ws", "shard"];
 
 /// Server parameters that need no setting in Weir.
-const QUIET: [&str; 31] = [
-    "alpn",
+const QUIET: [&str; 29] = [
     "check",
     "check-ssl",
     "cookie",
@@ -92,7 +92,6 @@ const QUIET: [&str; 31] = [
     "on-marked-up",
     "pool-low-conn",
     "pool-purge-delay",
-    "proto",
     "resolve-net",
     "resolve-opts",
     "resolve-prefer",
@@ -101,7 +100,7 @@ const QUIET: [&str; 31] = [
     "check-sni",
 ];
 
-type Params = BTreeMap<String, String>;
+pub(super) type Params = BTreeMap<String, String>;
 
 /// The service of a backend; `None` if no server remains. `passes_tls`: passthrough connections.
 pub(super) fn service(
@@ -163,6 +162,12 @@ pub(super) fn service(
             notes.loss(&line.at, line.text(), message);
             continue;
         }
+        if Offer::of(first).is_http2() != Offer::of(&params_of).is_http2() && !passes_tls {
+            let message =
+                "the servers of a service all speak HTTP/2, or none does; make it one of another service";
+            notes.loss(&line.at, line.text(), message);
+            continue;
+        }
         most.extend(
             params_of.get("maxconn").and_then(|most| most.parse::<u64>().ok()).filter(|most| *most > 0),
         );
@@ -203,7 +208,9 @@ pub(super) fn service(
             service.settings.text("proxy_protocol", version);
         }
     }
-    if ACCEPTS_ANSWERS.iter().any(|option| config.find(section, &["option", option]).is_some()) {
+    let is_http2 = !passes_tls && http2::set(&first, &section.at, &mut service, notes);
+    // Repairs are for the text of HTTP/1.1.
+    if !is_http2 && ACCEPTS_ANSWERS.iter().any(|option| config.find(section, &["option", option]).is_some()) {
         service.settings.texts("accept", ["bare-lf", "obs-fold", "space-before-colon"]);
         notes.remark(format!(
             "service {}: of what HAProxy accepts in answers, Weir accepts what can be repaired; accept has more",
@@ -226,7 +233,8 @@ fn params(words: &[String]) -> Params {
 }
 
 fn unknown(params: &Params, line: &Line, notes: &mut Notes) {
-    const READ: [&str; 20] = [
+    const READ: [&str; 22] = [
+        "alpn",
         "backup",
         "ca-file",
         "ciphers",
@@ -236,6 +244,7 @@ fn unknown(params: &Params, line: &Line, notes: &mut Notes) {
         "fall",
         "inter",
         "maxconn",
+        "proto",
         "rise",
         "send-proxy",
         "send-proxy-v2",

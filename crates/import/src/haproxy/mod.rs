@@ -6,6 +6,7 @@ mod backend;
 mod bind;
 mod format;
 mod frontend;
+mod http2;
 mod rate;
 mod region;
 mod rules;

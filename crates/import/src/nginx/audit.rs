@@ -1,5 +1,6 @@
 //! The audit: every directive is translated, needs no counterpart, or is reported.
 
+use super::module::in_proxy;
 use crate::note::Notes;
 use weir_syntax::nginx::Directive;
 
@@ -20,25 +21,26 @@ fn descends(name: &str) -> bool {
 }
 
 fn look(directive: &Directive, notes: &mut Notes) {
-    let name = directive.name.as_str();
+    let (written, known) = (directive.name.as_str(), in_proxy(&directive.name));
+    let name = known.as_ref();
     let (on, text, at) = (directive.arg() != "off", directive.text(), &directive.at);
     if TRANSLATED.contains(&name) {
         return;
     }
     if QUIET.contains(&name) || QUIET_FAMILIES.iter().any(|family| name.starts_with(family)) {
-        return notes.quiet(name);
+        return notes.quiet(written);
     }
     if let Some((_, message)) = WITHOUT.iter().find(|(known, _)| *known == name) {
         match on {
-            true => notes.quiet(name),
-            false => notes.loss_once(name, at, text, message),
+            true => notes.quiet(written),
+            false => notes.loss_once(written, at, text, message),
         }
         return;
     }
     if let Some((_, message)) = LOSSES.iter().find(|(known, _)| *known == name) {
         // `proxy_next_upstream` has a default in Weir, so `off` is a loss too.
         if on || name == "proxy_next_upstream" {
-            notes.loss_once(name, at, text, message);
+            notes.loss_once(written, at, text, message);
         }
         return;
     }
@@ -83,7 +85,6 @@ const TRANSLATED: [&str; 86] = [
     "error_page",
     "expires",
     "fastcgi_pass",
-    "grpc_pass",
     "http",
     "http2",
     "if",
@@ -98,6 +99,7 @@ const TRANSLATED: [&str; 86] = [
     "memcached_pass",
     "proxy_connect_timeout",
     "proxy_hide_header",
+    "proxy_http_version",
     "proxy_ignore_client_abort",
     "proxy_pass",
     "proxy_protocol",
@@ -156,7 +158,7 @@ const TRANSLATED: [&str; 86] = [
 ];
 
 /// Directives that need no setting in Weir, or whose effect neither clients nor servers notice.
-const QUIET: [&str; 73] = [
+const QUIET: [&str; 72] = [
     "absolute_redirect",
     "accept_mutex",
     "aio",
@@ -206,7 +208,6 @@ const QUIET: [&str; 73] = [
     "proxy_busy_buffers_size",
     "proxy_headers_hash_bucket_size",
     "proxy_headers_hash_max_size",
-    "proxy_http_version",
     "proxy_max_temp_file_size",
     "proxy_pass_header",
     "proxy_socket_keepalive",

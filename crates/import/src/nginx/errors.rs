@@ -67,7 +67,8 @@ fn file(uri: &str, server: &Scope<'_>) -> Option<String> {
     };
     let location = server.own().iter().find(of_page);
     let scope = location.map_or_else(|| server.clone(), |location| server.within(location.block()));
-    let is_answered = ["proxy_pass", "return", "alias"].iter().any(|name| scope.here(name).is_some());
+    let is_answered =
+        ["proxy_pass", "grpc_pass", "return", "alias"].iter().any(|name| scope.here(name).is_some());
     let root = scope.arg("root");
     (!is_answered && !root.is_empty() && !root.contains('$'))
         .then(|| format!("{}{uri}", root.trim_end_matches('/')))

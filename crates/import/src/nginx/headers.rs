@@ -1,5 +1,6 @@
 //! Changes to fields: `proxy_set_header`, `add_header`, `proxy_hide_header`, `expires`.
 
+use super::module::Module;
 use super::time;
 use super::upstream::Target;
 use super::variables::{Known, line, resolved};
@@ -10,6 +11,7 @@ use weir_syntax::nginx::Scope;
 
 /// The edits of the request's fields, and whether the location supports WebSockets.
 pub(super) fn request(
+    module: Module,
     scope: &Scope<'_>,
     target: &Target,
     known: &Known,
@@ -17,7 +19,7 @@ pub(super) fn request(
     notes: &mut Notes,
 ) -> (Edits, bool) {
     let (mut edits, mut is_upgraded, mut has_host) = (Edits::default(), false, false);
-    for directive in scope.all("proxy_set_header") {
+    for directive in module.all(scope, "proxy_set_header") {
         let [name, value] = &directive.args[..] else {
             notes.loss(&directive.at, directive.text(), "expected a field and its value");
             continue;
@@ -108,16 +110,18 @@ fn plain(text: &str) -> String {
     pieces.iter().enumerate().map(piece).collect()
 }
 
-/// The edits of the response's fields. `is_own`: for a generated response, whose Content-Type is returned separately.
+/// The edits of the response's fields. `module`: that of the servers; `None` for a generated response, whose
+/// Content-Type is returned separately.
 pub(super) fn response(
     scope: &Scope<'_>,
     known: &Known,
-    is_own: bool,
+    module: Option<Module>,
     notes: &mut Notes,
 ) -> (Edits, Option<String>) {
     let (mut edits, mut content_type) = (Edits::default(), None);
-    if !is_own {
-        for directive in scope.all("proxy_hide_header") {
+    let is_own = module.is_none();
+    if let Some(module) = module {
+        for directive in module.all(scope, "proxy_hide_header") {
             let name = directive.arg();
             if is_token(name) && !is_framing(name) {
                 edits.drop(name);

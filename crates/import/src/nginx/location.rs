@@ -4,6 +4,7 @@ use super::closed::{closed, closing};
 use super::guards;
 use super::headers;
 use super::http::Context;
+use super::module::Module;
 use super::time;
 use super::upstream;
 use super::variables::{Known, line, template};
@@ -143,7 +144,7 @@ pub(super) fn redirect_of_all(
     };
     let text = if group.is_empty() { text } else { text.replace(group, "${uri}") };
     let to = line(&text, known).ok()?;
-    let (response, _) = headers::response(scope, known, true, context.notes);
+    let (response, _) = headers::response(scope, known, None, context.notes);
     let action = Action::Redirect { to, status: redirect_status(directive) };
     Some(Handler { response, ..Handler::new(action) })
 }
@@ -171,20 +172,16 @@ fn handler(
             _ => {}
         }
     }
-    if let Some(directive) = scope.here("proxy_pass") {
-        return proxied(directive, scope, prefix, known, context);
+    if let Some((module, directive)) = Module::here(scope) {
+        return proxied(module, directive, scope, prefix, known, context);
     }
-    const OTHERS: [(&str, &str); 11] = [
+    const OTHERS: [(&str, &str); 10] = [
         (
             "fastcgi_pass",
             "Weir speaks HTTP to services, not FastCGI; put an HTTP server before it, and set `service`",
         ),
         ("uwsgi_pass", "Weir speaks HTTP to services; start uWSGI with --http-socket, and set `service`"),
         ("scgi_pass", "Weir speaks HTTP to services; put an HTTP server before it, and set `service`"),
-        (
-            "grpc_pass",
-            "Weir speaks HTTP/1.1 to services, and gRPC needs HTTP/2; pass it through by name, undecrypted",
-        ),
         ("memcached_pass", "Weir speaks HTTP to services; put an HTTP server before it, and set `service`"),
         ("stub_status", "Weir has metrics at an address of their own; set [admin]"),
         ("api", "Weir has metrics at an address of their own; set [admin]"),
@@ -257,7 +254,7 @@ pub(super) fn answer(
     known: &Known,
     context: &mut Context<'_>,
 ) -> Result<Handler, String> {
-    let (response, content_type) = headers::response(scope, known, true, context.notes);
+    let (response, content_type) = headers::response(scope, known, None, context.notes);
     let (status, text) = match (directive.arg().parse::<u64>(), directive.args.get(1)) {
         (Ok(status), text) => (status, text.map(String::as_str)),
         (Err(_), _) => (302, Some(directive.arg())),
@@ -310,13 +307,15 @@ fn constant(text: &str, known: &Known) -> Result<String, ()> {
 }
 
 fn proxied(
+    module: Module,
     directive: &Directive,
     scope: &Scope<'_>,
     prefix: Option<&str>,
     known: &Known,
     context: &mut Context<'_>,
 ) -> Handler {
-    let target = upstream::target(directive, scope, &context.upstreams, context.document, context.notes);
+    let target =
+        upstream::target(module, directive, scope, &context.upstreams, context.document, context.notes);
     let target = match target {
         Ok(target) => target,
         Err(why) => {
@@ -325,8 +324,9 @@ fn proxied(
         }
     };
     let known = Known { proxy_host: Some(target.authority.clone()), ..known.clone() };
-    let (request, is_upgraded) = headers::request(scope, &target, &known, context.document, context.notes);
-    let (response, _) = headers::response(scope, &known, false, context.notes);
+    let (request, is_upgraded) =
+        headers::request(module, scope, &target, &known, context.document, context.notes);
+    let (response, _) = headers::response(scope, &known, Some(module), context.notes);
     let mut handler = Handler { request, response, ..Handler::new(Action::Service(target.service.clone())) };
     let rewritten = rewritten(scope, context);
     let (strip, add) = match (rewritten, &target.uri, prefix) {
@@ -361,7 +361,7 @@ fn proxied(
             }
         }
     }
-    handler.timeouts = timeouts(scope, is_upgraded, context);
+    handler.timeouts = timeouts(module, scope, is_upgraded, context);
     if let Some(bytes) = scope.find("client_max_body_size").and_then(|found| values::bytes(found.arg()))
         && bytes != context.max_body
     {
@@ -422,18 +422,20 @@ pub(crate) fn prefix_edit(regex: &str, replacement: &str) -> Option<(String, Str
 }
 
 /// The route's timeouts, unless `http` sets them for all.
-fn timeouts(scope: &Scope<'_>, is_upgraded: bool, context: &mut Context<'_>) -> Table {
+fn timeouts(module: Module, scope: &Scope<'_>, is_upgraded: bool, context: &mut Context<'_>) -> Table {
     let mut table = Table::default();
     let mut stall = None;
     for (name, is_read) in [("proxy_read_timeout", true), ("proxy_send_timeout", false)] {
-        let Some(directive) = scope.find(name) else { continue };
+        let Some(directive) = module.find(scope, name) else { continue };
         let Some(ms) = time(directive.arg()).filter(|ms| *ms > 0) else { continue };
-        let is_general = context.scope.find(name).is_some_and(|general| std::ptr::eq(general, directive));
+        let general = module.find(&context.scope, name);
+        let is_general = general.is_some_and(|general| std::ptr::eq(general, directive));
+        let name = module.name(name);
         if is_general {
             if is_read {
-                context.document.timeouts.set("response", ms, name, context.notes);
+                context.document.timeouts.set("response", ms, &name, context.notes);
             }
-            context.document.timeouts.set("stall", ms, name, context.notes);
+            context.document.timeouts.set("stall", ms, &name, context.notes);
         } else if is_read {
             table.texts("response", values::duration(ms));
         }
@@ -447,10 +449,11 @@ fn timeouts(scope: &Scope<'_>, is_upgraded: bool, context: &mut Context<'_>) -> 
     if let Some(text) = stall.and_then(values::duration) {
         table.text("stall", text);
     }
-    if let Some(directive) = scope.find("proxy_connect_timeout")
+    let connect = "proxy_connect_timeout";
+    if let Some(directive) = module.find(scope, connect)
         && let Some(ms) = time(directive.arg())
     {
-        context.document.timeouts.set("connect", ms, "proxy_connect_timeout", context.notes);
+        context.document.timeouts.set("connect", ms, &module.name(connect), context.notes);
     }
     table.0.retain(|(_, value)| *value != crate::model::Value::List(Vec::new()));
     table

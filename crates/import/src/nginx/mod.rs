@@ -9,6 +9,7 @@ mod http;
 mod listen;
 mod location;
 mod log;
+mod module;
 mod server;
 mod settings;
 mod stream;

@@ -7,6 +7,7 @@ use super::headers;
 use super::http::Context;
 use super::listen::Place;
 use super::location::{Named, Part, moved, parts, redirect_of_all, returned};
+use super::module::Module;
 use super::variables::Known;
 use crate::model::{Action, Handler, Route};
 use crate::note::Notes;
@@ -315,12 +316,12 @@ fn with_slash(
 ) -> Option<(Part, Pattern)> {
     let is_prefix = matches!(location.kind, Kind::Prefix | Kind::Final);
     let path = location.prefix.filter(|path| is_prefix && path.len() > 1)?.strip_suffix('/')?;
-    location.scope.here("proxy_pass").filter(|_| location.closed.is_empty())?;
+    Module::here(&location.scope).filter(|_| location.closed.is_empty())?;
     let pattern = Pattern::exact(path)?;
     if patterns.contains(&pattern) || pattern.path().contains(['{', '%']) {
         return None;
     }
-    let (response, _) = headers::response(&location.scope, known, true, context.notes);
+    let (response, _) = headers::response(&location.scope, known, None, context.notes);
     let action = Action::Redirect { to: format!("{path}/"), status: 301 };
     let then = Handler { response, ..Handler::new(action) };
     Some((Part { then, ..Part::default() }, pattern))
@@ -329,8 +330,9 @@ fn with_slash(
 /// Whether a location needs no route: it serves only error pages, whose files Weir reads itself.
 fn is_silent(location: &Location<'_>, context: &Context<'_>) -> bool {
     let is_page = location.prefix.is_some_and(|path| context.pages.uris.iter().any(|uri| uri == path));
-    let answers =
-        ["proxy_pass", "return", "fastcgi_pass"].iter().any(|name| location.scope.here(name).is_some());
+    let answers = ["proxy_pass", "grpc_pass", "return", "fastcgi_pass"]
+        .iter()
+        .any(|name| location.scope.here(name).is_some());
     is_page && !answers && location.closes.is_none()
 }
 

@@ -1,5 +1,6 @@
-//! `upstream` and `proxy_pass` as services.
+//! `upstream`, `proxy_pass` and `grpc_pass` as services.
 
+use super::module::Module;
 use super::variables::{Known, resolved};
 use super::{audit, time};
 use crate::model::{Document, Server, Service, Table, Value};
@@ -16,7 +17,7 @@ pub(super) fn upstreams(block: &[Directive]) -> Upstreams<'_> {
     named.map(|directive| (directive.arg(), directive)).collect()
 }
 
-/// The target of a `proxy_pass`.
+/// The target of a `proxy_pass` or `grpc_pass`.
 #[derive(Debug)]
 pub(super) struct Target {
     /// The service's name.
@@ -29,8 +30,9 @@ pub(super) struct Target {
     pub is_group: bool,
 }
 
-/// The service of a `proxy_pass`. Errors: the reason why there is none, and what to do.
+/// The service of a `proxy_pass` or `grpc_pass`. Errors: the reason why there is none, and what to do.
 pub(super) fn target(
+    module: Module,
     directive: &Directive,
     scope: &Scope<'_>,
     upstreams: &Upstreams<'_>,
@@ -46,10 +48,7 @@ pub(super) fn target(
     if address.contains('$') {
         return Err("the server depends on variables; write a [service.NAME] and a [[route]] for each".into());
     }
-    let (scheme, rest) = address.split_once("://").ok_or("expected http:// or https://")?;
-    if !matches!(scheme, "http" | "https") {
-        return Err(format!("Weir does not speak `{scheme}` to services; expected http or https"));
-    }
+    let (scheme, rest) = scheme_of(module, &address)?;
     let (host, uri) = match rest.strip_prefix("unix:") {
         Some(path) => {
             let (path, uri) = path.split_once(':').unwrap_or((path, ""));
@@ -75,17 +74,35 @@ pub(super) fn target(
             from: directive.at.to_string(),
         },
     };
+    let is_http2 = module == Module::Grpc || scope.arg("proxy_http_version") == "2";
+    if is_http2 {
+        service.settings.flag("http2", true);
+    }
     let is_https = service.servers.iter().any(|server| server.url.starts_with("https:"));
     if is_https {
-        let tls = tls_towards(scope, group.map(|_| host.as_str()), &mut service.notes, notes);
+        let tls = tls_towards(module, scope, group.map(|_| host.as_str()), &mut service.notes, notes);
         service.settings.set("tls", Value::Table(tls));
     }
     if let Some(check) = scope.here("health_check") {
-        service.settings.set("health", Value::Table(health(check)));
+        service.settings.set("health", Value::Table(health(check, is_http2, notes)));
     }
     let authority = if host.starts_with("unix:") { "localhost".to_owned() } else { host };
     let uri = (!uri.is_empty()).then(|| uri.to_owned());
     Ok(Target { service: document.service(service), uri, authority, is_group: group.is_some() })
+}
+
+/// The scheme of the service's servers, and the rest of an address.
+fn scheme_of(module: Module, address: &str) -> Result<(&'static str, &str), String> {
+    match (module, address.split_once("://")) {
+        (Module::Proxy, Some(("http", rest))) | (Module::Grpc, Some(("grpc", rest))) => Ok(("http", rest)),
+        (Module::Proxy, Some(("https", rest))) | (Module::Grpc, Some(("grpcs", rest))) => Ok(("https", rest)),
+        (Module::Grpc, None) => Ok(("http", address)),
+        (Module::Proxy, None) => Err("expected http:// or https://".to_owned()),
+        (module, Some((scheme, _))) => {
+            let expected = if module == Module::Grpc { "grpc or grpcs" } else { "http or https" };
+            Err(format!("Weir does not speak `{scheme}` to services; expected {expected}"))
+        }
+    }
 }
 
 /// A service name from an address. It includes the port, so that `app:8080` and `app:8081` differ.
@@ -283,15 +300,16 @@ fn pool(group: &Directive, service: &mut Service, document: &mut Document, notes
 
 /// A service's `tls`. `group`: the name that nginx verifies and sends instead of the servers' names.
 fn tls_towards(
+    module: Module,
     scope: &Scope<'_>,
     group: Option<&str>,
     comments: &mut Vec<String>,
     notes: &mut Notes,
 ) -> Table {
     let mut table = Table::default();
-    let verifies = scope.arg("proxy_ssl_verify") == "on";
+    let verifies = module.arg(scope, "proxy_ssl_verify") == "on";
     if verifies {
-        let trusted = scope.arg("proxy_ssl_trusted_certificate");
+        let trusted = module.arg(scope, "proxy_ssl_trusted_certificate");
         if !trusted.is_empty() {
             table.text("ca", trusted);
         }
@@ -302,7 +320,7 @@ fn tls_towards(
         );
         table.flag("insecure", true);
     }
-    let name = scope.find("proxy_ssl_name");
+    let name = module.find(scope, "proxy_ssl_name");
     match name {
         Some(directive) if directive.arg().contains('$') && directive.arg() != "$proxy_host" => {
             notes.loss(
@@ -319,15 +337,16 @@ fn tls_towards(
         }
     }
     for (key, name) in [("certificate", "proxy_ssl_certificate"), ("key", "proxy_ssl_certificate_key")] {
-        if let Some(directive) = scope.find(name) {
+        if let Some(directive) = module.find(scope, name) {
             table.text(key, directive.arg());
         }
     }
     if (table.get("certificate").is_some()) != (table.get("key").is_some()) {
         table.0.retain(|(key, _)| key != "certificate" && key != "key");
     }
-    let versions = scope.find("proxy_ssl_protocols").map(|directive| &directive.args[..]).unwrap_or_default();
-    let ciphers = scope.find("proxy_ssl_ciphers");
+    let versions =
+        module.find(scope, "proxy_ssl_protocols").map(|directive| &directive.args[..]).unwrap_or_default();
+    let ciphers = module.find(scope, "proxy_ssl_ciphers");
     let offer = tls::Offer {
         versions: versions.iter().filter_map(|name| tls::version(name)).collect(),
         ciphers: ciphers.map_or("", Directive::arg),
@@ -339,13 +358,33 @@ fn tls_towards(
     table
 }
 
-fn health(check: &Directive) -> Table {
+fn health(check: &Directive, is_http2: bool, notes: &mut Notes) -> Table {
     let mut table = Table::default();
-    table.text("path", "/");
+    let is_grpc = is_http2 && check.args.iter().any(|arg| arg == "type=grpc");
+    if is_grpc {
+        table.text("grpc", "");
+    } else {
+        table.text("path", "/");
+    }
     for arg in &check.args {
         let Some((name, value)) = arg.split_once('=') else { continue };
         match name {
-            "uri" if value.starts_with('/') => table.text("path", value),
+            "uri" if value.starts_with('/') && !is_grpc => table.text("path", value),
+            "grpc_service" if is_grpc => match values::is_grpc_service(value) {
+                true => table.text("grpc", value),
+                false => {
+                    notes.loss(
+                        &check.at,
+                        arg,
+                        "no name of a gRPC service; the check is about the whole server",
+                    );
+                }
+            },
+            "grpc_status" => {
+                let message =
+                    "a check passes if the server reports SERVING, and has no other status; remove it";
+                notes.loss(&check.at, arg, message);
+            }
             "interval" => {
                 if let Some(text) = time(value).and_then(values::duration) {
                     table.text("every", text);

@@ -3,6 +3,7 @@
 #[path = "../accepted/mod.rs"]
 mod accepted;
 mod haproxy;
+mod http2;
 mod listeners;
 
 use accepted::check;

@@ -1,0 +1,47 @@
+//! The modules of nginx that forward by HTTP. The settings of `grpc_pass` are those of `proxy_pass` under another prefix.
+
+use std::borrow::Cow;
+use weir_syntax::nginx::{Directive, Scope};
+
+/// One of the modules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Module {
+    Proxy,
+    Grpc,
+}
+
+impl Module {
+    /// The module whose directive forwards the requests of the innermost block, and that directive.
+    pub(super) fn here<'a>(scope: &Scope<'a>) -> Option<(Self, &'a Directive)> {
+        let of = |module: Self| Some((module, scope.here(&module.name("proxy_pass"))?));
+        of(Self::Proxy).or_else(|| of(Self::Grpc))
+    }
+
+    /// The name of a directive, from that of its counterpart in the proxy module.
+    pub(super) fn name(self, of_proxy: &str) -> Cow<'_, str> {
+        match (self, of_proxy.strip_prefix("proxy_")) {
+            (Self::Grpc, Some(rest)) => format!("grpc_{rest}").into(),
+            _ => of_proxy.into(),
+        }
+    }
+
+    /// [`Scope::find`], by the name in the proxy module.
+    pub(super) fn find<'a>(self, scope: &Scope<'a>, of_proxy: &str) -> Option<&'a Directive> {
+        scope.find(&self.name(of_proxy))
+    }
+
+    /// [`Scope::arg`], by the name in the proxy module.
+    pub(super) fn arg<'a>(self, scope: &Scope<'a>, of_proxy: &str) -> &'a str {
+        self.find(scope, of_proxy).map_or("", Directive::arg)
+    }
+
+    /// [`Scope::all`], by the name in the proxy module.
+    pub(super) fn all<'a>(self, scope: &Scope<'a>, of_proxy: &str) -> Vec<&'a Directive> {
+        scope.all(&self.name(of_proxy))
+    }
+}
+
+/// The counterpart in the proxy module of a directive, if it is one of the gRPC module.
+pub(super) fn in_proxy(name: &str) -> Cow<'_, str> {
+    name.strip_prefix("grpc_").map_or(Cow::Borrowed(name), |rest| format!("proxy_{rest}").into())
+}
