@@ -82,6 +82,7 @@ impl Body {
     /// Forwards the part of the body in `input[at..]`; bytes before `at` may be overwritten. Stages the bytes, perhaps
     /// behind a head, but sends long runs that need no chunk framing at once, without a copy. `tap` sees all data.
     /// Errors: invalid framing from the sender.
+    #[inline(always)]
     pub(crate) fn pass<S: Socket>(
         &mut self,
         input: &mut [u8],

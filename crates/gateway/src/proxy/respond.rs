@@ -334,6 +334,7 @@ impl<N: Net> Flow<'_, N> {
 
     /// The response is complete, followed by `stray` bytes: the client continues with its next request, if its
     /// connection persists.
+    #[inline(always)]
     fn complete(&mut self, stray: usize) -> Completed {
         let Self { exchange, client, core, .. } = self;
         let now = core.net.now();

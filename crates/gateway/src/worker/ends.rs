@@ -37,7 +37,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// Ends an exchange with a complete response. Each of its connections continues with its next exchange, or closes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn complete(&mut self, upstream: UpstreamId, id: ExchangeId, completed: Completed) {
         let Completed { client, client_persists, upstream_persists, upstream_stream, service, status, stray } =
             completed;
