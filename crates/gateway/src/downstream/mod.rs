@@ -283,7 +283,10 @@ impl<S: Socket> Client<S> {
                 // The gateway responds to some requests itself, and may be faster than the client reads.
                 (Phase::Head { .. }, _) => self.transport.pending() < MAX_PENDING,
                 // One stream must not stop the others, but the responses to control frames have a bound, too.
-                (Phase::Streams, _) => self.transport.pending() < 2 * MAX_PENDING,
+                (Phase::Streams, _) => {
+                    let is_postponed = self.h2.as_ref().is_some_and(|h2| h2.is_postponed);
+                    self.transport.pending() < 2 * MAX_PENDING && !is_postponed
+                }
                 (_, Upward::Complete) => self.held.len() < MAX_HELD,
                 (_, Upward::Flowing { pending }) => pending < MAX_PENDING,
             }

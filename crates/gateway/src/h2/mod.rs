@@ -30,6 +30,8 @@ pub(crate) struct H2 {
     window_waits: u64,
     /// Whether a stream without an exchange has sent output, since the last call for it.
     last_output_moved: bool,
+    /// Frames wait for the next turn, and meanwhile the client is not read.
+    pub is_postponed: bool,
     /// The time up to which the budgets against abuse have forgiven frames.
     forgiven: Option<Instant>,
 }
@@ -61,6 +63,7 @@ impl H2 {
             settled: Vec::new(),
             window_waits: 0,
             last_output_moved: false,
+            is_postponed: false,
             forgiven: None,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Times;
 use super::journal::{Journal, Level};
-use crate::reason::Reason;
+use crate::reason::{CODES, Reason};
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -14,6 +14,9 @@ pub(crate) struct Log {
     journal: Journal,
     second: Instant,
     lines: u32,
+    suppressed: u32,
+    /// The reasons with a line in this second, by their codes.
+    seen: [bool; CODES.len()],
 }
 
 /// The details of an early end, besides its reason.
@@ -36,7 +39,7 @@ pub(crate) struct Context<'a> {
 
 impl Log {
     pub(crate) fn new(journal: Journal, now: Instant) -> Self {
-        Self { journal, second: now, lines: 0 }
+        Self { journal, second: now, lines: 0, suppressed: 0, seen: [false; CODES.len()] }
     }
 
     /// Writes a line that is not about an exchange or a connection.
@@ -46,16 +49,18 @@ impl Log {
 
     pub(crate) fn ended(&mut self, now: Instant, reason: &Reason, context: Context<'_>) {
         if now.duration_since(self.second) >= Duration::from_secs(1) {
-            if self.lines > LINES_PER_SECOND {
-                let unwritten = self.lines - LINES_PER_SECOND;
-                self.journal.line(format_args!("weir: {unwritten} more lines suppressed"));
+            if self.suppressed > 0 {
+                self.journal.line(format_args!("weir: {} more lines suppressed", self.suppressed));
             }
-            (self.second, self.lines) = (now, 0);
+            *self = Self::new(self.journal.clone(), now);
         }
-        self.lines += 1;
-        if self.lines > LINES_PER_SECOND {
+        // A frequent reason must not hide a rare one.
+        let is_first = !std::mem::replace(&mut self.seen[reason.code()], true);
+        if self.lines >= LINES_PER_SECOND && !is_first {
+            self.suppressed += 1;
             return;
         }
+        self.lines += 1;
         let status = reason.status().map_or("-".to_string(), |status| status.to_string());
         let mut line = format!("weir: {status} {}", reason.as_str());
         if let Some(client) = context.client {

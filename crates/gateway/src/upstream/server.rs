@@ -21,6 +21,8 @@ pub(crate) struct Server {
     pub pool: Pool,
     /// Its connections with streams.
     pub multiplexed: Vec<UpstreamId>,
+    /// The number of streams that it allowed last on a connection.
+    pub allowed_streams: Option<usize>,
     /// One of them takes another stream. Kept only if the server has a connection limit.
     pub has_free_stream: bool,
     /// Requests in flight, and tunnels.
@@ -105,6 +107,7 @@ impl Server {
             tls,
             pool: Pool::default(),
             multiplexed: Vec::new(),
+            allowed_streams: None,
             has_free_stream: false,
             in_flight: 0,
             responses: [0; 6],

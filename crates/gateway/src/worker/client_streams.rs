@@ -13,6 +13,10 @@ use std::ops::Range;
 use weir_http2::{ErrorCode, Event, PREFACE, StreamNo};
 use weir_reactor::Net;
 
+/// The requests of a connection that begin in one turn. Each may dial a server, and others wait meanwhile; far fewer
+/// already share the cost of a read.
+const REQUESTS_PER_TURN: u64 = 32;
+
 /// The DATA of one event.
 struct Data {
     range: Range<usize>,
@@ -49,8 +53,9 @@ impl<N: Net> Worker<N> {
         let now = self.core.net.now();
         if let Some(h2) = self.h2_of(id) {
             h2.elapse(now);
+            h2.is_postponed = false;
         }
-        loop {
+        while requests < REQUESTS_PER_TURN {
             // A frame may have ended the connection.
             let Some(client) = self.clients.get_mut(id) else { return };
             let (Phase::Streams, Some(h2)) = (client.phase, &mut client.h2) else { return };
@@ -75,7 +80,12 @@ impl<N: Net> Worker<N> {
             client.stop_waiting_for(Wait::Head);
         }
         client.held.extend_from_slice(&input[at..]);
-        if ended {
+        if requests == REQUESTS_PER_TURN && at < input.len() {
+            if let Some(h2) = &mut client.h2 {
+                h2.is_postponed = true;
+            }
+            self.core.postponed.push(id);
+        } else if ended {
             self.end_streams(id, &Reason::ClientClosed);
         }
     }

@@ -41,6 +41,8 @@ pub(crate) struct Core<N> {
     pub touched: Touched,
     /// Clients with pipelined requests.
     pub resumable: Vec<ClientId>,
+    /// Clients with frames for the next turn.
+    pub postponed: Vec<ClientId>,
     /// Turns so far, from 1.
     pub turn: u64,
     /// The poller has reported all that is ready in this turn.
@@ -80,6 +82,7 @@ impl<N: Net> Core<N> {
             drain: Drain::No,
             touched: Touched::default(),
             resumable: Vec::new(),
+            postponed: Vec::new(),
             turn: 1,
             knows_all: false,
             is_short: false,

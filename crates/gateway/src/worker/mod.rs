@@ -152,7 +152,8 @@ impl<N: Net> Worker<N> {
     /// Waits for events until the drain ends or the access log is due; does not wait while work from the last turn is
     /// left.
     pub(crate) fn wait(&mut self, events: &mut Events) -> io::Result<()> {
-        let until = match self.core.resumable.is_empty() && self.handshakes.waiting() == 0 {
+        let is_idle = self.core.resumable.is_empty() && self.core.postponed.is_empty();
+        let until = match is_idle && self.handshakes.waiting() == 0 {
             true => {
                 let due = self.core.access.as_ref().and_then(Access::due);
                 self.core.drain.until().map_or(due, |until| Some(due.map_or(until, |due| due.min(until))))
@@ -166,6 +167,10 @@ impl<N: Net> Worker<N> {
     /// then warm clients; then, within the budget, handshakes; then new connections.
     pub(crate) fn turn(&mut self, events: &Events) {
         self.core.turn += 1;
+        if !self.core.postponed.is_empty() {
+            let postponed = std::mem::take(&mut self.core.postponed);
+            self.core.resumable.extend(postponed);
+        }
         self.core.knows_all = !events.is_partial();
         self.look_at_memory();
         for ready in events.ready() {

@@ -26,7 +26,9 @@ impl<N: Net> Worker<N> {
         let (mut fullest, mut used, mut most, mut is_dialling) = (None, 0, 0, false);
         for id in &server.multiplexed {
             let Some(upstream) = self.upstreams.get(*id) else { continue };
-            let Some(streams) = streams_of(upstream, &server.config.pool, now) else { continue };
+            let Some(streams) = streams_of(upstream, server.allowed_streams, &server.config.pool, now) else {
+                continue;
+            };
             used += streams.open;
             most += streams.most;
             is_dialling |= !upstream.transport.is_open();
@@ -114,12 +116,23 @@ impl<N: Net> Worker<N> {
     pub(super) fn note_room(&mut self, id: ServerId) {
         let now = self.core.net.now();
         let Some(server) = self.servers.get_mut(id).filter(|server| server.slots.is_some()) else { return };
-        let pool = server.config.pool;
+        let (pool, allowed) = (server.config.pool, server.allowed_streams);
         let has_room = |id: &UpstreamId| {
-            let streams = self.upstreams.get(*id).and_then(|upstream| streams_of(upstream, &pool, now));
+            let streams =
+                self.upstreams.get(*id).and_then(|upstream| streams_of(upstream, allowed, &pool, now));
             streams.is_some_and(|streams| streams.open < streams.most)
         };
         server.has_free_stream = server.multiplexed.iter().any(has_room);
+    }
+
+    /// Notes the settings of a server: its limit of streams applies to its next connections, too.
+    pub(super) fn note_settings(&mut self, id: UpstreamId) {
+        let Some(upstream) = self.upstreams.get(id) else { return };
+        let allowed = upstream.h2.as_ref().map(|h2| h2.connection.most_streams());
+        if let Some(server) = self.servers.get_mut(upstream.server) {
+            server.allowed_streams = allowed;
+        }
+        self.note_room(upstream.server);
     }
 
     /// Sends no further requests on a connection, which closes once its streams are over.
@@ -149,13 +162,23 @@ struct Streams {
     most: usize,
 }
 
-/// The streams of a connection that takes further requests.
-fn streams_of<S>(upstream: &Upstream<S>, pool: &Pool, now: Instant) -> Option<Streams> {
+/// The streams of a connection that takes further requests. `allowed`: their number on an earlier connection, which a new
+/// one has, too, as far as is known.
+fn streams_of<S>(
+    upstream: &Upstream<S>,
+    allowed: Option<usize>,
+    pool: &Pool,
+    now: Instant,
+) -> Option<Streams> {
     let h2 = upstream.h2.as_ref()?;
     let takes = upstream.intake == Intake::Open && !upstream.ended && !upstream.life.is_used_up(pool, now);
     // The server may have announced its end, and the numbers of streams may be used up.
     let open = h2.len();
-    let most = if h2.connection.has_slot() { h2.connection.most_streams() } else { open };
+    let most = match (h2.connection.has_slot(), h2.connection.has_peer_settings()) {
+        (false, _) => open,
+        (true, true) => h2.connection.most_streams(),
+        (true, false) => allowed.unwrap_or(usize::MAX).min(h2.connection.most_streams()),
+    };
     takes.then_some(Streams { open, most })
 }
 

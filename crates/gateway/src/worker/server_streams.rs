@@ -96,11 +96,7 @@ impl<N: Net> Worker<N> {
             }
             // Output that waits for room is sent at the end of the turn.
             Event::Room { stream: None } => {}
-            Event::Settings => {
-                if let Some(server) = self.upstreams.get(id).map(|upstream| upstream.server) {
-                    self.note_room(server);
-                }
-            }
+            Event::Settings => self.note_settings(id),
             Event::GoAway { last, code: _ } => {
                 self.retire_multiplexed(id);
                 let above = self.h2_to(id).map(|h2| h2.exchanges_above(last)).unwrap_or_default();

@@ -155,6 +155,12 @@ impl Connection {
         &self.peer
     }
 
+    /// Whether the peer's settings have arrived.
+    #[must_use]
+    pub fn has_peer_settings(&self) -> bool {
+        self.has_peer_settings
+    }
+
     /// Whether the peer has acknowledged our settings: it must within the owner's timeout (RFC 9113, section 6.5.3).
     #[must_use]
     pub fn is_acknowledged(&self) -> bool {
