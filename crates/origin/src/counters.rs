@@ -36,6 +36,8 @@ macro_rules! counters {
 counters!(
     /// Requests received completely, with their bodies.
     requests,
+    /// Those of them by HTTP/2.
+    requests_http2,
     /// Responses sent completely.
     answers,
     /// Requests, and HTTP/2 connections, rejected as malformed.

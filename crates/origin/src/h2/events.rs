@@ -43,7 +43,7 @@ impl Http2 {
         let mut request = Request::of(&context.h2_head);
         let echo = request.echo(end);
         if end {
-            context.count().requests.add(1);
+            received(context, true);
             request.length = Some(0);
             return self.requested(no, request, echo, context);
         }
@@ -65,7 +65,7 @@ impl Http2 {
             self.protocol.credit(no, data.len() as u32);
             return;
         };
-        context.count().requests.add(u64::from(end));
+        received(context, end);
         match &mut stream.state {
             State::Delay { echo: Some(echo), .. } => echo.take(data, end),
             State::Response { body: Body::Echo(echo), .. } => {
@@ -97,6 +97,12 @@ impl Http2 {
     fn all_have_room(&mut self) {
         self.streams.iter_mut().for_each(|stream| queue(stream, &mut self.ring));
     }
+}
+
+/// Counts a request if this is its end.
+fn received(context: &mut Context, end: bool) {
+    context.count().requests.add(u64::from(end));
+    context.count().requests_http2.add(u64::from(end));
 }
 
 /// Adds a stream to the ring, if it waits and has bytes to send.
