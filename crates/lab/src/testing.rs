@@ -3,7 +3,7 @@
 use crate::LabError;
 use crate::experiment::{self, Experiment, Factor};
 use crate::instrument::gateway::testing::{encode, observation, result_for};
-use crate::instrument::gateway::{Asked, Gateway, Load, NO_RATE, Observation, Place as _, Seen, Side};
+use crate::instrument::gateway::{Asked, Gateway, Load, NO_RATE, Observation, Place as _, Seen};
 use crate::instrument::stacks::{Ran, Stacks, synthetic};
 use crate::running::guard::Guard;
 use crate::running::measure::{Executor, Request};
@@ -76,7 +76,7 @@ impl MockExecutor {
         if self.ask(request, window_ms)? {
             return Ok(asked.seen(failed("target: it ended")));
         }
-        let tls = 1.0 + 0.3 * f64::from(u8::from(cell.mode().client() == Side::H1));
+        let tls = 1.0 + 0.3 * f64::from(u8::from(cell.mode().client().is_tls()));
         let cost = self.cost_us[&cell.subject] * tls * host * self.noise(0.02);
         let mut result = result_for(cell, request.rate);
         let rate = request.rate.unwrap_or(1e6 / cost);

@@ -23,7 +23,7 @@ pub(crate) enum Case {
 impl Case {
     /// The case of a connection policy on this client side.
     pub(crate) fn of(policy: &Policy, client: Side) -> Self {
-        if client == Side::H1c || !policy.per_connection.is_single() {
+        if !client.is_tls() || !policy.per_connection.is_single() {
             return Self::Request;
         }
         match policy.resume {

@@ -1,7 +1,8 @@
 //! Checks of an experiment with gateways.
 
+use super::levels::listed;
 use super::load_table;
-use super::{Conditions, Load, Mode, Side};
+use super::{Conditions, Load, Mode};
 use crate::base::error::{ConfigError, message_of};
 use crate::experiment::{Blame, Experiment, Level, insert, leaves};
 use toml::{Table, Value};
@@ -103,11 +104,21 @@ const WITHOUT_EFFECT_ON_OPENSSL: [&str; 3] = ["tls.version", "tls.suite", "tls.t
 /// Settings without effect, and factors without effect in some of their cells.
 fn check_effect(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), ConfigError> {
     let is_only_openssl = experiment.levels("origin").iter().any(|level| level.as_str() == "openssl")
-        && experiment.modes().iter().all(|mode| mode.client() == Side::H1c);
+        && experiment.modes().iter().all(|mode| !mode.client().is_tls());
     let ignored = WITHOUT_EFFECT_ON_OPENSSL.into_iter().find(|key| !experiment.levels(key).is_empty());
     if let Some(key) = ignored.filter(|_| is_only_openssl) {
         let message = "has no effect: the origin `openssl` accepts any client; expected `tls.group` or `tls.certificate`";
         return Err(wrong(key, message.into()));
+    }
+    let streams = experiment.levels("streams");
+    let has_one = streams.is_empty() || streams.contains(&Level::new(1));
+    if let Some(mode) = experiment.modes().into_iter().find(|mode| !has_one && !mode.client().is_http2()) {
+        let message = format!(
+            "{}: mode `{mode}` has one request at a time on a connection: expected 1 among the levels, or only modes \
+             with HTTP/2 to the client, such as `h2c-h1c`",
+            listed(streams)
+        );
+        return Err(wrong("streams", message));
     }
     let varied = experiment.factors.iter().filter(|factor| factor.levels.len() > 1);
     for factor in varied {
@@ -115,7 +126,7 @@ fn check_effect(experiment: &Experiment, wrong: &Blame<'_>) -> Result<(), Config
             let message = "as a factor it requires `equal-rate`; remove `saturated` from `load_model`";
             return Err(wrong("rate", message.into()));
         }
-        let is_cleartext = |mode: &Mode| mode.client() == Side::H1c && mode.origin() == Side::H1c;
+        let is_cleartext = |mode: &Mode| !mode.client().is_tls() && !mode.origin().is_tls();
         if factor.key.starts_with("tls.")
             && let Some(mode) = experiment.modes().into_iter().find(is_cleartext)
         {

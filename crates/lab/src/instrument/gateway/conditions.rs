@@ -5,7 +5,7 @@ use super::load_table;
 use super::ports::MOST_SERVERS;
 use super::{Load, Mode, Side, Tls};
 use crate::base::error::{ConfigError, message_of};
-use crate::experiment::{Experiment, Level, insert};
+use crate::experiment::{Experiment, Level, get, insert};
 use crate::planning::cell::Cell;
 use crate::planning::placement::{CoreSets, list};
 use crate::planning::planned_run::Stage;
@@ -21,8 +21,12 @@ pub(crate) struct Conditions {
     pub(crate) mode: Mode,
     /// The arrival of requests.
     pub(crate) load_model: Load,
-    /// Connections held open, which are the users of a closed loop; with new connections, the maximum at once.
+    /// Users: requests at the same time. With HTTP/1.1 each has a connection of its own, held open or, with new
+    /// connections, one at a time; with HTTP/2, [`Self::streams`] of them share one.
     pub(crate) connections: u32,
+    /// Streams per connection of the load engine, 1 with HTTP/1.1.
+    #[serde(default = "one_stream")]
+    pub(crate) streams: u32,
     /// Body bytes of a response, and of the echoed request.
     pub(crate) bytes: u64,
     #[serde(default)]
@@ -117,10 +121,17 @@ pub(crate) enum UpstreamConnections {
     Any,
 }
 
+/// The maximum of streams per connection; targets allow as many ([`super::template`]).
+const MOST_STREAMS: u32 = 1000;
+
 /// The last core of a set of the usual size (1024).
 const MOST_CORE: usize = 1023;
 
 fn one_server() -> u8 {
+    1
+}
+
+fn one_stream() -> u32 {
     1
 }
 
@@ -137,6 +148,7 @@ impl Conditions {
         let wrong = |key: &str, message: String| Err(ConfigError::new(key, message));
         let ranges = [
             ("connections", f64::from(self.connections), 1.0..=50_000.0),
+            ("streams", f64::from(self.streams), 1.0..=f64::from(MOST_STREAMS)),
             ("bytes", self.bytes as f64, 0.0..=1e9),
             ("origin_servers", f64::from(self.origin_servers), 1.0..=MOST_SERVERS as f64),
             ("delay_ms", self.delay_ms as f64, 0.0..=600_000.0),
@@ -151,6 +163,13 @@ impl Conditions {
         if let Some((key, value, range)) = ranges.iter().find(|(_, value, range)| !range.contains(value)) {
             return wrong(key, format!("{value}: expected {} to {}", range.start(), range.end()));
         }
+        if self.mode.client().is_http2() && !self.connections.is_multiple_of(self.streams) {
+            let (users, streams) = (self.connections, self.streams);
+            let message = format!(
+                "{streams}: expected a divisor of the {users} users: connections are users / streams"
+            );
+            return wrong("streams", message);
+        }
         let (suite, version) = (self.tls.suite, self.tls.version);
         if suite.version() != version {
             let has = suite.version();
@@ -163,7 +182,10 @@ impl Conditions {
             return wrong("tls.suite", message);
         }
         if self.origin == OriginKind::Openssl && self.mode.upstream() != Some(Side::H1) {
-            let message = format!("`openssl`: expected a mode with TLS to the upstream, not `{}`", self.mode);
+            let message = format!(
+                "`openssl`: expected a mode with HTTP/1.1 over TLS to the upstream, not `{}`",
+                self.mode
+            );
             return wrong("origin", message);
         }
         if self.origin == OriginKind::Openssl && self.origin_servers > 1 {
@@ -194,6 +216,11 @@ impl Conditions {
             return wrong("delay_ms", message.into());
         }
         let is_echo = self.request == RequestKind::Echo;
+        if self.framing == Framing::Chunked && self.mode.client().is_http2() {
+            let message =
+                format!("`chunked`: expected `length` in mode `{}`: HTTP/2 has no chunks", self.mode);
+            return wrong("framing", message);
+        }
         if !is_echo && self.framing == Framing::Chunked {
             return wrong("framing", "`chunked`: expected `length` for requests without a body".into());
         }
@@ -211,10 +238,24 @@ impl Conditions {
     /// The load engine's arguments, except for those of a run: address, duration, rate.
     pub(crate) fn load_options(&self) -> Result<weir_load::Options, ConfigError> {
         let mut own = vec![self.load_url("127.0.0.1:1")];
+        own.extend(self.http_words());
         if self.load_model == Load::EqualRate {
             own.push("--rate=1000".into());
         }
         load_table::options(&self.load, &own, self.load_model)
+    }
+
+    /// The connections of the load engine.
+    pub(crate) fn client_connections(&self) -> u32 {
+        self.connections / self.streams.max(1)
+    }
+
+    /// The load engine's version of HTTP and streams per connection, if not the default.
+    pub(crate) fn http_words(&self) -> Vec<String> {
+        match self.mode.client().is_http2() {
+            true => vec!["--http=2".into(), format!("--streams={}", self.streams)],
+            false => Vec::new(),
+        }
     }
 
     /// The load engine's URL at this authority. A file of requests sets its own paths.
@@ -267,8 +308,10 @@ impl Experiment {
         let mut further = Vec::new();
         for (key, level) in cell.further() {
             let found = self.factors.iter().find(|factor| factor.key == key);
-            let value =
-                found.and_then(|factor| factor.levels.iter().find(|value| Level::of(value) == *level));
+            let mut levels = found.into_iter().flat_map(|factor| &factor.levels);
+            let value = levels
+                .find(|value| Level::of(value) == *level)
+                .or_else(|| get(&self.constants, key).filter(|value| Level::of(value) == *level));
             let Some(value) = value else {
                 let allowed = listed(self.levels(key));
                 let message =

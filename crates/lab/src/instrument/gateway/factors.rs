@@ -11,14 +11,23 @@ pub(crate) enum Side {
     H1c,
     /// HTTP/1.1 over TLS.
     H1,
+    /// HTTP/2 in cleartext, with prior knowledge (RFC 9113, section 3.3).
+    H2c,
+    /// HTTP/2 over TLS, by ALPN.
+    H2,
 }
 
 impl Side {
     pub(crate) fn scheme(self) -> &'static str {
-        match self {
-            Self::H1c => "http",
-            Self::H1 => "https",
-        }
+        if self.is_tls() { "https" } else { "http" }
+    }
+
+    pub(crate) fn is_tls(self) -> bool {
+        matches!(self, Self::H1 | Self::H2)
+    }
+
+    pub(crate) fn is_http2(self) -> bool {
+        matches!(self, Self::H2c | Self::H2)
     }
 }
 
@@ -32,18 +41,55 @@ pub(crate) enum Mode {
     H1H1c,
     H1cH1,
     H1H1,
+    H2c,
+    H2,
+    H2cH1c,
+    H2H1c,
+    H2H1,
+    H2cH2c,
+    H2H2,
 }
 
 impl Mode {
-    /// Its client side, its upstream side, and its description.
-    fn row(self) -> (Side, Option<Side>, &'static str) {
+    /// Its client side, its upstream side, its description, and the same as the first words of a sentence.
+    fn row(self) -> (Side, Option<Side>, &'static str, &'static str) {
+        use Side::{H1, H1c, H2, H2c};
         match self {
-            Self::H1c => (Side::H1c, None, "cleartext, no gateway"),
-            Self::H1 => (Side::H1, None, "TLS, no gateway"),
-            Self::H1cH1c => (Side::H1c, Some(Side::H1c), "cleartext in, cleartext out"),
-            Self::H1H1c => (Side::H1, Some(Side::H1c), "TLS in, cleartext out"),
-            Self::H1cH1 => (Side::H1c, Some(Side::H1), "cleartext in, TLS out"),
-            Self::H1H1 => (Side::H1, Some(Side::H1), "TLS in, TLS out"),
+            Self::H1c => (H1c, None, "cleartext, no gateway", "without a gateway, in cleartext"),
+            Self::H1 => (H1, None, "TLS, no gateway", "without a gateway, with TLS"),
+            Self::H1cH1c => (H1c, Some(H1c), "cleartext in, cleartext out", "in cleartext"),
+            Self::H1H1c => (H1, Some(H1c), "TLS in, cleartext out", "with TLS to the client"),
+            Self::H1cH1 => (H1c, Some(H1), "cleartext in, TLS out", "with TLS to the upstream"),
+            Self::H1H1 => (H1, Some(H1), "TLS in, TLS out", "with TLS on both sides"),
+            Self::H2c => {
+                (H2c, None, "HTTP/2 in cleartext, no gateway", "without a gateway, with HTTP/2 in cleartext")
+            }
+            Self::H2 => (H2, None, "HTTP/2 over TLS, no gateway", "without a gateway, with HTTP/2 over TLS"),
+            Self::H2cH1c => (
+                H2c,
+                Some(H1c),
+                "HTTP/2 in, HTTP/1.1 out, both in cleartext",
+                "with HTTP/2 to the client, in cleartext",
+            ),
+            Self::H2H1c => (
+                H2,
+                Some(H1c),
+                "HTTP/2 over TLS in, HTTP/1.1 in cleartext out",
+                "with HTTP/2 and TLS to the client",
+            ),
+            Self::H2H1 => (
+                H2,
+                Some(H1),
+                "HTTP/2 over TLS in, HTTP/1.1 over TLS out",
+                "with HTTP/2 to the client, TLS on both sides",
+            ),
+            Self::H2cH2c => (
+                H2c,
+                Some(H2c),
+                "HTTP/2 in, HTTP/2 out, both in cleartext",
+                "with HTTP/2 on both sides, in cleartext",
+            ),
+            Self::H2H2 => (H2, Some(H2), "HTTP/2 over TLS in and out", "with HTTP/2 and TLS on both sides"),
         }
     }
 
@@ -68,14 +114,7 @@ impl Mode {
 
     /// As the first words of a sentence.
     pub(crate) fn circumstance(self) -> &'static str {
-        match (self.client(), self.upstream()) {
-            (Side::H1c, Some(Side::H1c)) => "in cleartext",
-            (Side::H1, Some(Side::H1)) => "with TLS on both sides",
-            (Side::H1, Some(Side::H1c)) => "with TLS to the client",
-            (Side::H1c, Some(Side::H1)) => "with TLS to the upstream",
-            (Side::H1c, None) => "without a gateway, in cleartext",
-            (Side::H1, None) => "without a gateway, with TLS",
-        }
+        self.row().3
     }
 }
 

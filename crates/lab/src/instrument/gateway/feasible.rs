@@ -1,9 +1,9 @@
 //! Requirements of an experiment on the targets and the machine, which its file alone cannot show.
 
+use super::TlsVersion;
 use super::levels::{Place as _, listed};
 use super::target::{Target, Targets};
 use super::template::Values;
-use super::{Side, TlsVersion};
 use crate::base::error::{ConfigError, LabError};
 use crate::experiment::options::RunOptions;
 use crate::experiment::{Blame, Experiment, Level, get};
@@ -109,7 +109,7 @@ impl Experiment {
     fn has_tls_13(&self) -> bool {
         let versions = self.levels(VERSION);
         let is_13 = versions.is_empty() || versions.contains(&Level::new(TlsVersion::V1_3));
-        is_13 && self.modes().iter().any(|mode| mode.client() == Side::H1)
+        is_13 && self.modes().iter().any(|mode| mode.client().is_tls())
     }
 
     /// The varied numbers of tickets that a target cannot send.
@@ -128,7 +128,7 @@ impl Experiment {
     pub(super) fn is_sent(&self, target: &Target, levels: &Levels) -> bool {
         let version = levels.get(VERSION).cloned().or_else(|| self.levels(VERSION).pop());
         let is_13 = version.is_none_or(|version| version == Level::new(TlsVersion::V1_3));
-        let number = levels.get(TICKETS).filter(|_| is_13 && levels.mode().client() == Side::H1);
+        let number = levels.get(TICKETS).filter(|_| is_13 && levels.mode().client().is_tls());
         number.is_none_or(|number| !self.unsent(target).contains(number))
     }
 

@@ -2,7 +2,7 @@
 //! not be the requested ones. In a file it may be for cells that the command line or `--quick` has removed.
 
 use super::load_table::{FlagKind, flag_kind};
-use super::{Load, Mode, Side};
+use super::{Load, Mode};
 use crate::experiment::{Experiment, Level};
 
 /// Why a key has no effect; `None` if it has one.
@@ -21,16 +21,20 @@ fn needed_by(experiment: &Experiment, key: &str) -> Option<&'static str> {
     let has_open_loop = || experiment.loads().contains(&Load::EqualRate);
     match key {
         "tls.tickets" => {
-            let is_such = |mode: Mode| mode.client() == Side::H1 && mode.upstream().is_some();
+            let is_such = |mode: Mode| mode.client().is_tls() && mode.upstream().is_some();
             (!any_mode(experiment, is_such))
                 .then_some("a mode in which a gateway terminates TLS, such as `h1-h1c`")
         }
         _ if key.starts_with("tls.") => {
-            let is_such = |mode: Mode| [mode.client(), mode.origin()].contains(&Side::H1);
+            let is_such = |mode: Mode| mode.client().is_tls() || mode.origin().is_tls();
             (!any_mode(experiment, is_such)).then_some("a mode with TLS, such as `h1-h1`")
         }
         "cores.gateway" | "upstream_connections" => {
             (!has_gateway()).then_some("a mode with a gateway, such as `h1c-h1c`")
+        }
+        "streams" => {
+            let is_such = |mode: Mode| mode.client().is_http2();
+            (!any_mode(experiment, is_such)).then_some("a mode with HTTP/2 to the client, such as `h2c-h1c`")
         }
         "rate" => (!has_open_loop()).then_some("`equal-rate` in `load_model`"),
         "rate_share" | "calibration_runs" | "calibration_ms" => {
@@ -49,7 +53,7 @@ fn needed_by(experiment: &Experiment, key: &str) -> Option<&'static str> {
 
 /// What a flag of the load engine needs for an effect and the experiment lacks.
 fn needed_by_flag(experiment: &Experiment, flag: &str) -> Option<&'static str> {
-    let has_tls = || any_mode(experiment, |mode| mode.client() == Side::H1);
+    let has_tls = || any_mode(experiment, |mode| mode.client().is_tls());
     match flag_kind(flag)? {
         FlagKind::Tls => (!has_tls()).then_some("a mode with TLS to the client, such as `h1-h1c`"),
         FlagKind::Resumption => {
@@ -118,6 +122,12 @@ mod tests {
             ("bytes=50", &[], handshakes, requests),
             (request, &["mode=h1-h1c"], handshakes, requests),
             (delay, &["mode=h1-h1c"], handshakes, requests),
+            (
+                "streams=1",
+                &["mode=h2-h1c"],
+                &["mode=h1-h1c"],
+                "a mode with HTTP/2 to the client, such as `h2c-h1c`",
+            ),
             ("load.header=X: 1", &[], handshakes, requests),
             ("load.timeout=2s", handshakes, &[], ""),
             ("load.sni=none", &["mode=h1-h1c"], &["mode=h1c-h1c"], to_client),

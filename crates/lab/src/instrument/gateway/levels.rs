@@ -24,9 +24,14 @@ pub(crate) trait Place {
         read(self.levels().word("load_model")).unwrap_or(Load::Saturated)
     }
 
-    /// Connections held open; with new connections, the maximum at once.
+    /// Users, which are connections with HTTP/1.1; with new connections, the maximum at once.
     fn connections(&self) -> u32 {
         self.levels().number("connections").and_then(|number| u32::try_from(number).ok()).unwrap_or_default()
+    }
+
+    /// Streams per connection; 1 with HTTP/1.1.
+    fn streams(&self) -> u32 {
+        self.levels().number("streams").and_then(|number| u32::try_from(number).ok()).unwrap_or(1)
     }
 
     /// Body bytes of a response.

@@ -15,11 +15,12 @@ use toml::{Table, Value};
 use weir_load::{LoadArgs, Options};
 
 /// Flags that the lab sets, and their source.
-const SET_ELSEWHERE: [(&[&str], &str); 15] = [
+const SET_ELSEWHERE: [(&[&str], &str); 16] = [
     (&["url", "urls"], "`mode`, `request`, `bytes` and the target"),
     (&["weights"], "the file of `requests`, where each has its own"),
     (&["resolve", "connect-to", "unix-socket"], "the target: load goes nowhere else"),
     (&["connections"], "`connections`"),
+    (&["http", "streams"], "`mode` and `streams`"),
     (&["duration"], "`window_ms`"),
     (&["warmup"], "`warmup_ms`"),
     (&["chunked"], "`framing`"),

@@ -28,8 +28,9 @@ pub(super) fn candidates(experiment: &Experiment, targets: &Targets) -> Result<V
         let standing = if is_present { Standing::Present } else { Standing::Absent };
         let modes = &target.description.modes;
         for (name, settings) in measured(experiment, target) {
-            let is_possible =
-                |levels: &&Levels| modes.contains(&levels.mode()) && experiment.is_sent(target, levels);
+            let is_possible = |levels: &&Levels| {
+                modes.contains(&levels.mode()) && has_streams(levels) && experiment.is_sent(target, levels)
+            };
             for levels in combinations.iter().filter(is_possible) {
                 let with = |levels: Levels, (key, level): &(&str, Level)| levels.with(key, level.clone());
                 let levels = settings.iter().fold(levels.clone(), with);
@@ -40,6 +41,12 @@ pub(super) fn candidates(experiment: &Experiment, targets: &Targets) -> Result<V
         }
     }
     Ok(candidates)
+}
+
+/// Whether the cell's mode has as many streams per connection: HTTP/1.1 has one, whatever the other levels of the
+/// factor.
+fn has_streams(levels: &Levels) -> bool {
+    levels.mode().client().is_http2() || levels.streams() == 1
 }
 
 /// The levels of a cell at this combination, including those that every cell has.
@@ -53,6 +60,10 @@ fn levels(experiment: &Experiment, combination: &[(&str, &Value)]) -> Result<Lev
         ("connections", Level::new(conditions.connections)),
         ("bytes", Level::new(conditions.bytes)),
     ];
+    // Given as a constant too: with HTTP/2, users say nothing about connections.
+    let streams =
+        (!experiment.levels("streams").is_empty()).then(|| ("streams", Level::new(conditions.streams)));
+    let own = own.into_iter().chain(streams);
     let varied = combination.iter().map(|(key, value)| (*key, Level::of(value)));
     Ok(varied.chain(own).map(|(key, level)| (key.to_owned(), level)).collect())
 }
@@ -192,3 +203,6 @@ pub(crate) fn two_digits(rate: f64) -> f64 {
     let unit = 10_f64.powf(rate.max(1.0).log10().floor() - 1.0).max(1.0);
     ((rate / unit).floor() * unit).max(1.0)
 }
+
+#[cfg(test)]
+mod tests;

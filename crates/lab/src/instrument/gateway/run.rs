@@ -39,6 +39,9 @@ pub struct Observation {
     pub processes: Vec<ProcessReport>,
     /// Connections that the origin accepted during the load, by its own count; `None` without a gateway.
     pub upstream_connections: Option<u64>,
+    /// Requests that reached the origin by HTTP/1.1 during the load; `None` without HTTP/2 to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream_http1: Option<u64>,
     /// TLS handshakes that the origin saw during the load; `None` without TLS to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream_handshakes: Option<UpstreamHandshakes>,

@@ -23,6 +23,7 @@ use weir_load::plural;
 impl Shown for Gateway {
     fn complete(results: &mut Results<Self>) -> Result<(), LabError> {
         results.summary.notes.extend(killed(&results.runs));
+        results.summary.notes.extend(stream_limits(&results.runs));
         Ok(())
     }
 
@@ -111,6 +112,28 @@ impl Shown for Gateway {
     fn reproduction(plan: &Plan, cell: &Cell, runs: &[&Run<Seen>]) -> Option<String> {
         Some(view::reproduction(plan, cell, runs))
     }
+}
+
+/// The targets that allow fewer streams on a connection than the load engine has.
+fn stream_limits(runs: &[Run<Seen>]) -> Vec<String> {
+    let mut limited: BTreeMap<(&str, u32, u32), usize> = BTreeMap::new();
+    for run in runs {
+        let Some(load) = &run.seen.observation.load else { continue };
+        let settings = load.http2.iter().flat_map(|http2| &http2.settings);
+        let least = settings.filter_map(|settings| settings.max_concurrent_streams).min();
+        if let Some(limit) = least.filter(|limit| *limit < load.asked.streams) {
+            let target = run.run.cell.subject.as_str();
+            *limited.entry((target, limit, load.asked.streams)).or_default() += 1;
+        }
+    }
+    let line = |((target, limit, asked), count): ((&str, u32, u32), usize)| {
+        format!(
+            "{target} allows {limit} streams on a connection, the load engine has {asked}: in {}, requests waited in the \
+             load engine.",
+            plural(count as u64, "run")
+        )
+    };
+    limited.into_iter().map(line).collect()
 }
 
 /// The targets that had to be killed, their stop signal, and how often it happened.

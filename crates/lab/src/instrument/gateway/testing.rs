@@ -19,8 +19,8 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use std::path::Path;
 use weir_load::result::{
-    Asked as AskedOfLoad, Cost, EngineCost, Handshakes, Latency, LoadResult, Negotiated, Pacer, Role, SCHEMA,
-    ServerCost,
+    Asked as AskedOfLoad, Cost, EngineCost, Handshakes, Http2Figures, Latency, LoadResult, Negotiated, Pacer,
+    Role, SCHEMA, ServerCost,
 };
 
 pub(crate) const TEXT: &str = r#"name = "small"
@@ -140,9 +140,12 @@ pub(crate) fn result_for(cell: &Cell, rate: Option<f64>) -> LoadResult {
     let mut result = load_result();
     result.asked.rate = rate;
     result.connections_opened = u64::from(cell.connections());
-    if cell.mode().client() == Side::H1 {
+    if cell.mode().client().is_tls() {
         result.handshakes.full = 8;
         result.handshakes.negotiated = vec![negotiated("1.3", 8)];
+    }
+    if cell.mode().client().is_http2() {
+        http2(&mut result, cell);
     }
     if let Some(rate) = rate {
         result.pacer = Some(Pacer {
@@ -162,6 +165,15 @@ pub(crate) fn result_for(cell: &Cell, rate: Option<f64>) -> LoadResult {
         result.servers.remove(0);
     }
     result
+}
+
+/// The load engine spoke HTTP/2, with as many streams as the cell asks for.
+fn http2(result: &mut LoadResult, cell: &Cell) {
+    result.asked.http = "2".into();
+    result.asked.streams = cell.streams();
+    result.connections_opened = u64::from(cell.connections() / cell.streams());
+    result.http2 = Some(Http2Figures::default());
+    result.handshakes.negotiated.iter_mut().for_each(|facts| facts.alpn = Some("h2".into()));
 }
 
 /// A run with `handshake-only`: 3000 handshakes, 2000 of them in the window.
@@ -254,6 +266,7 @@ pub(crate) fn observation(cell: &Cell, result: LoadResult) -> Observation {
         failure: None,
         processes,
         upstream_connections,
+        upstream_http1: cell.mode().upstream().is_some_and(Side::is_http2).then_some(0),
         upstream_handshakes: None,
         profile: None,
         foreign_cpu: Some(0.01),

@@ -9,7 +9,7 @@ use crate::experiment::metric::Metric;
 use crate::instrument::gateway::{Conditions, OriginKind, Side, Tls, TlsVersion, UpstreamConnections};
 use crate::store::run::Run;
 use weir_load::result::{Handshakes, LoadResult, Negotiated, Pacer, Tickets};
-use weir_load::{ErrorClass, exceeds_budget};
+use weir_load::{ErrorClass, HttpVersion, exceeds_budget};
 
 /// Connections to the origin beyond those of the clients: ready checks, and a gateway's races between two dials, more
 /// frequent with more clients.
@@ -45,6 +45,8 @@ pub(super) fn broken_rule(record: &Run<Seen>, conditions: &Conditions) -> Option
         .or_else(|| window(load, record.seen.window_ms))
         .or_else(|| together(record))
         .or_else(|| connections(record, load, conditions))
+        .or_else(|| http_version(load, record.run.cell.mode().client()))
+        .or_else(|| upstream_version(record))
         .or_else(|| negotiation(load, record.run.cell.mode().client(), &conditions.tls))
         .or_else(|| far_server(record, conditions))
         .or_else(|| tickets(record, load, &conditions.tls))
@@ -116,7 +118,7 @@ fn connections(record: &Run<Seen>, load: &LoadResult, conditions: &Conditions) -
             format!("connections: {opened} for {answered} responses, expected at most {most} on each")
         });
     }
-    let wanted = u64::from(record.run.cell.connections());
+    let wanted = u64::from(conditions.client_connections());
     if opened < wanted {
         return Some(format!("connections: {opened} opened, expected {wanted}"));
     }
@@ -129,8 +131,12 @@ fn connections(record: &Run<Seen>, load: &LoadResult, conditions: &Conditions) -
         return None;
     }
     let upstream = record.seen.observation.upstream_connections?;
-    (upstream > opened + upstream_handful(opened))
-        .then(|| format!("upstream connections: {upstream} to the origin for {opened} of the clients"))
+    // A stream needs a connection of its own where it becomes a request of HTTP/1.1.
+    let users = opened.saturating_mul(u64::from(load.asked.streams.max(1)));
+    let of =
+        if users == opened { "the clients".to_owned() } else { format!("the clients, with {users} streams") };
+    (upstream > users + upstream_handful(users))
+        .then(|| format!("upstream connections: {upstream} to the origin for {opened} of {of}"))
 }
 
 /// The maximum of requests (or, without any, handshakes) on one connection, by the engine's flags; `None` for
@@ -142,11 +148,40 @@ fn most_on_a_connection(load: &LoadResult) -> Option<u64> {
     }
 }
 
+/// The load engine spoke the version of the client's side, by its own account and by what each handshake agreed on.
+fn http_version(load: &LoadResult, client: Side) -> Option<String> {
+    let expected = if client.is_http2() { HttpVersion::Http2 } else { HttpVersion::Http1 };
+    let spoken = if load.http2.is_some() { HttpVersion::Http2 } else { HttpVersion::Http1 };
+    if spoken != expected {
+        return Some(format!(
+            "version: the load engine spoke HTTP/{}, expected HTTP/{}",
+            spoken.word(),
+            expected.word()
+        ));
+    }
+    let is_http2 = |facts: &Negotiated| facts.alpn.as_deref() == Some(HttpVersion::Http2.alpn());
+    let other = load.handshakes.negotiated.iter().find(|facts| is_http2(facts) != client.is_http2())?;
+    let (count, alpn) = (other.count, other.alpn.as_deref().unwrap_or("no protocol"));
+    Some(format!("version: {count} handshakes agreed on {alpn}, expected {}", expected.alpn()))
+}
+
+/// Each request reached the origin by HTTP/2, if the mode has it there. The origin refuses it in other modes.
+fn upstream_version(record: &Run<Seen>) -> Option<String> {
+    record.run.cell.mode().upstream().filter(|side| side.is_http2())?;
+    match record.seen.observation.upstream_http1 {
+        Some(0) => None,
+        Some(count) => {
+            Some(format!("version: {count} requests reached the origin by HTTP/1.1, expected HTTP/2"))
+        }
+        None => Some("version: the origin did not count the requests by HTTP/1.1".into()),
+    }
+}
+
 /// Whether the right share was resumed is judged by the engine.
 fn negotiation(load: &LoadResult, client: Side, tls: &Tls) -> Option<String> {
     let Handshakes { full, resumed, negotiated, .. } = &load.handshakes;
     let resumed: u64 = resumed.values().sum();
-    if client == Side::H1c {
+    if !client.is_tls() {
         return (full + resumed > 0).then(|| "negotiation: TLS in a cleartext mode".into());
     }
     let [version, suite, group] = [tls.version.to_string(), tls.suite.to_string(), tls.group.to_string()];

@@ -70,8 +70,8 @@ pub(super) fn of_run(metric: Metric, run: &Run<Seen>) -> Option<f64> {
         Metric::P50Us => load.response.p50_us,
         Metric::P95Us => load.response.p95_us,
         Metric::LittleRatio => {
-            let connections = f64::from(load.asked.connections.max(1));
-            Some(load.response.mean_us * load.requests_per_second / (connections * 1e6))
+            let users = f64::from(load.asked.connections.max(1)) * f64::from(load.asked.streams.max(1));
+            Some(load.response.mean_us * load.requests_per_second / (users * 1e6))
         }
         Metric::RssKib => gateway?.rss_peak_kib.map(|kib| kib as f64),
         Metric::RssEndKib => gateway?.counters.rss_end_kib.map(|kib| kib as f64),

@@ -29,11 +29,19 @@ pub(super) fn words(place: &Levels) -> String {
         false => connections,
         true => format!("{}, {connections} at once", place.case()),
     };
-    listed([first, bytes(place)].into_iter().chain(place.conditions().map(further)))
+    listed([first, bytes(place)].into_iter().chain(conditions(place)))
 }
 
+/// `64 connections`; with several streams on each, `64 users on 4 connections`.
 fn connections(place: &impl Place) -> String {
-    plural(place.connections().into(), "connection")
+    let (users, streams) = (u64::from(place.connections()), u64::from(place.streams()));
+    let connections = plural(users / streams.max(1), "connection");
+    if streams > 1 { format!("{} on {connections}", plural(users, "user")) } else { connections }
+}
+
+/// The further levels but for the target's settings; streams are in [`connections`].
+fn conditions(place: &impl Place) -> impl Iterator<Item = String> {
+    place.conditions().filter(|(key, _)| *key != "streams").map(further)
 }
 
 fn bytes(place: &impl Place) -> String {
@@ -41,7 +49,11 @@ fn bytes(place: &impl Place) -> String {
 }
 
 fn further((key, level): (&str, &Level)) -> String {
-    format!("{key} {level}")
+    match key {
+        "streams" if level.number() == Some(1.0) => "1 stream each".into(),
+        "streams" => format!("{level} streams each"),
+        _ => format!("{key} {level}"),
+    }
 }
 
 /// The keys in which the cells of an experiment differ.

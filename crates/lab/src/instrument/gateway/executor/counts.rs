@@ -15,6 +15,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) struct Counts {
     /// Connections accepted, the query's own included.
     pub(super) connections: u64,
+    /// Requests, the query's own included.
+    #[serde(default)]
+    requests: u64,
+    /// Those of them by HTTP/2, if the server counts them.
+    requests_http2: Option<u64>,
     #[serde(default)]
     handshakes_full: u64,
     /// All resumptions, where they are not told apart.
@@ -55,6 +60,13 @@ impl Counts {
         self.resumed + self.resumed_12_id + self.resumed_12_ticket + self.resumed_13_psk
     }
 
+    /// The requests by HTTP/1.1 since an earlier query, but for this query's own; `None` if the server does not tell them
+    /// apart.
+    pub(super) fn http1_since(&self, before: &Self) -> Option<u64> {
+        let http1 = |counts: &Self| Some(counts.requests.saturating_sub(counts.requests_http2?));
+        Some(http1(self)?.saturating_sub(http1(before)? + 1))
+    }
+
     /// The handshakes since an earlier query.
     pub(super) fn handshakes_since(&self, before: &Self) -> UpstreamHandshakes {
         let since = |(name, count): (&String, &u64)| {
@@ -81,6 +93,15 @@ mod tests {
         assert_eq!(connections(&answer("1f\r\n{\"requests\":7,\"connections\":3}\r\n0\r\n\r\n")), Some(3));
         assert_eq!(connections(&answer("{\"requests\":7}")), None);
         assert_eq!(connections("HTTP/1.1 200 OK\r\n"), None);
+    }
+
+    #[test]
+    fn requests_by_http1_are_those_of_the_target_alone() {
+        let counts = |requests, http2| Counts { requests, requests_http2: http2, ..Counts::default() };
+        let before = counts(1, Some(0));
+        assert_eq!(counts(502, Some(500)).http1_since(&before), Some(0), "each query is one itself");
+        assert_eq!(counts(502, Some(493)).http1_since(&before), Some(7));
+        assert_eq!(counts(502, None).http1_since(&before), None);
     }
 
     #[test]

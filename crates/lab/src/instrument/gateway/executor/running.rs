@@ -201,7 +201,10 @@ impl<'a> Running<'a> {
             // Less this query's own. Connections of ready checks and of the earlier load came before.
             observation.upstream_connections =
                 Some(counts.connections.saturating_sub(before.connections + 1));
-            let is_tls = self.task.request.conditions.mode.upstream() == Some(Side::H1);
+            let upstream = self.task.request.conditions.mode.upstream();
+            let is_tls = upstream.is_some_and(Side::is_tls);
+            let is_http2 = upstream.is_some_and(Side::is_http2);
+            observation.upstream_http1 = is_http2.then(|| counts.http1_since(before)).flatten();
             observation.upstream_handshakes = is_tls.then(|| counts.handshakes_since(before));
         }
         Ok(())

@@ -50,7 +50,7 @@ impl Places {
         for authority in authorities {
             add(&["--listen", &format!("{}://{authority}", side.scheme())]);
         }
-        if side == Side::H1 {
+        if side.is_tls() {
             add(&[
                 "--cert",
                 &self.tls_file(conditions, "cert.pem"),
@@ -60,8 +60,11 @@ impl Places {
             // Whatever the target offers: other parameters are rejected.
             command.extend(negotiated(&conditions.tls));
         }
-        // Otherwise a target that offers HTTP/2 would choose another mode.
-        command.extend(["--http".into(), "1.1".into()]);
+        // Otherwise a target that offers HTTP/2 would choose another mode. With HTTP/2 the counters still are for
+        // HTTP/1.1, and tell how each request came.
+        if !side.is_http2() {
+            command.extend(["--http".into(), "1.1".into()]);
+        }
         let cores = &conditions.cores.origin;
         command.extend(["--workers".into(), cores.len().to_string(), "--cores".into(), list(cores)]);
         Ok(command)
@@ -102,7 +105,8 @@ impl Places {
         let mut command = self.weir("load");
         let mut add = |words: &[&str]| command.extend(words.iter().map(|word| (*word).to_owned()));
         add(&[&conditions.load_url(authority)]);
-        add(&["-c", &conditions.connections.to_string()]);
+        add(&["-c", &conditions.client_connections().to_string()]);
+        add(&conditions.http_words().iter().map(String::as_str).collect::<Vec<_>>());
         add(&["-d", &format!("{window_ms}ms"), "--warmup", &format!("{}ms", conditions.warmup_ms)]);
         add(&["-t", &cores.len().to_string(), "--cores", &list(cores)]);
         if conditions.request == RequestKind::Echo {
@@ -116,7 +120,7 @@ impl Places {
         if conditions.error_budget > 0.0 {
             add(&["--error-budget", &conditions.error_budget_percent().to_string()]);
         }
-        if conditions.mode.client() == Side::H1 {
+        if conditions.mode.client().is_tls() {
             if load.get("insecure").and_then(toml::Value::as_bool) != Some(true) {
                 add(&["--cacert", &self.tls_file(conditions, "ca.pem")]);
             }
@@ -232,6 +236,39 @@ mod tests {
             origin(Mode::H1cH1, &one),
             format!("weir origin --listen http://127.0.0.1:2 {tls} {cores}")
         );
+    }
+
+    #[test]
+    fn users_are_streams_of_the_connections_in_a_mode_with_http2() {
+        let streams = |number: i64| move |one: &mut Experiment| one.set_constant("streams", number.into());
+        let clear = load_command(Mode::H2cH1c, Load::Saturated, streams(4));
+        let own = "weir load http://127.0.0.1:4430/bytes/100 -c 2 --http=2 --streams=4 -d 50ms ";
+        assert!(clear.starts_with(own), "{clear}");
+        let tls = load_command(Mode::H2H2, Load::Saturated, |_| {});
+        let own = "weir load https://127.0.0.1:4430/bytes/100 -c 8 --http=2 --streams=1 ";
+        assert!(tls.starts_with(own) && tls.contains(" --cacert "), "{tls}");
+    }
+
+    /// With HTTP/2 its counters must be readable, and they tell the versions apart.
+    #[test]
+    fn the_test_server_accepts_http2_where_the_mode_has_it() {
+        for (mode, listen, is_limited) in [
+            (Mode::H2cH1c, "http", true),
+            (Mode::H2H1, "https", true),
+            (Mode::H2cH2c, "http", false),
+            (Mode::H2H2, "https", false),
+        ] {
+            let mut experiment = experiment();
+            experiment.set_factor("mode", vec![mode.to_string().into()]);
+            let conditions = experiment.conditions(&record(mode, Load::Saturated).run.cell);
+            let (_shared, places) = places();
+            let (conditions, authorities) =
+                (conditions.expect("is a cell of it"), ["127.0.0.1:1".to_owned()]);
+            let command = places.origin(&conditions, &authorities, "127.0.0.1:2", Path::new("/work"));
+            let command = command.expect("is a command of `weir origin`").join(" ");
+            assert!(command.contains(&format!("--listen {listen}://127.0.0.1:1 ")), "{command}");
+            assert_eq!(command.contains("--http 1.1"), is_limited, "{command}");
+        }
     }
 
     #[test]

@@ -94,6 +94,8 @@ fn a_reserved_flag_names_the_key_that_sets_it() {
     for (line, by) in [
         ("url = 'http://a/'", "`mode`, `request`, `bytes` and the target"),
         ("connections = 3", "`connections`"),
+        ("http = '2'", "`mode` and `streams`"),
+        ("streams = 4", "`mode` and `streams`"),
         ("duration = '5s'", "`window_ms`"),
         ("warmup = '5s'", "`warmup_ms`"),
         ("workers = 2", "`cores.load`"),

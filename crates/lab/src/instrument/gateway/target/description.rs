@@ -66,6 +66,8 @@ pub(crate) struct VersionCommand {
 pub(crate) struct BySide {
     h1c: Vec<String>,
     h1: Vec<String>,
+    h2c: Vec<String>,
+    h2: Vec<String>,
 }
 
 impl BySide {
@@ -73,6 +75,8 @@ impl BySide {
         match side {
             Side::H1c => &self.h1c,
             Side::H1 => &self.h1,
+            Side::H2c => &self.h2c,
+            Side::H2 => &self.h2,
         }
     }
 }

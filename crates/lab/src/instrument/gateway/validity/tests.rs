@@ -23,11 +23,79 @@ fn saturated(spoil: impl FnOnce(&mut LoadResult)) -> String {
 
 #[test]
 fn good_runs_are_valid() {
-    for mode in [Mode::H1c, Mode::H1, Mode::H1cH1c, Mode::H1H1c, Mode::H1cH1, Mode::H1H1] {
+    let http1 = [Mode::H1c, Mode::H1, Mode::H1cH1c, Mode::H1H1c, Mode::H1cH1, Mode::H1H1];
+    let http2 = [Mode::H2c, Mode::H2, Mode::H2cH1c, Mode::H2H1c, Mode::H2H1, Mode::H2cH2c, Mode::H2H2];
+    for mode in http1.into_iter().chain(http2) {
         for load in [Load::Saturated, Load::EqualRate] {
             assert_eq!(reason(mode, load, |_| {}), "valid", "{mode} {load}");
         }
     }
+}
+
+#[test]
+fn the_load_engine_spoke_the_version_of_the_clients_side() {
+    let spoilt = |mode, spoil: &dyn Fn(&mut LoadResult)| {
+        reason(mode, Load::Saturated, |record| {
+            spoil(record.seen.observation.load.as_mut().expect("a result"));
+        })
+    };
+    let http1 = |load: &mut LoadResult| load.http2 = None;
+    for mode in [Mode::H2cH1c, Mode::H2H2] {
+        let why = "invalid: version: the load engine spoke HTTP/1.1, expected HTTP/2";
+        assert_eq!(spoilt(mode, &http1), why, "{mode}");
+    }
+    let http2 = |load: &mut LoadResult| load.http2 = Some(Default::default());
+    let why = "invalid: version: the load engine spoke HTTP/2, expected HTTP/1.1";
+    assert_eq!(spoilt(Mode::H1cH1c, &http2), why);
+    let agreed = |alpn: Option<&str>| {
+        let alpn = alpn.map(str::to_owned);
+        move |load: &mut LoadResult| load.handshakes.negotiated[0].alpn.clone_from(&alpn)
+    };
+    for (mode, alpn, why) in [
+        (Mode::H2H1c, None, "8 handshakes agreed on no protocol, expected h2"),
+        (Mode::H2H1c, Some("http/1.1"), "8 handshakes agreed on http/1.1, expected h2"),
+        (Mode::H1H1c, Some("h2"), "8 handshakes agreed on h2, expected http/1.1"),
+    ] {
+        assert_eq!(spoilt(mode, &agreed(alpn)), format!("invalid: version: {why}"));
+    }
+    assert_eq!(spoilt(Mode::H1H1c, &agreed(Some("http/1.1"))), "valid");
+}
+
+#[test]
+fn the_origin_was_reached_by_the_version_of_its_side() {
+    let with =
+        |mode, http1| reason(mode, Load::Saturated, |record| record.seen.observation.upstream_http1 = http1);
+    for mode in [Mode::H2cH2c, Mode::H2H2] {
+        assert_eq!(with(mode, Some(0)), "valid");
+        let why = "invalid: version: 3 requests reached the origin by HTTP/1.1, expected HTTP/2";
+        assert_eq!(with(mode, Some(3)), why);
+        assert_eq!(with(mode, None), "invalid: version: the origin did not count the requests by HTTP/1.1");
+    }
+    assert_eq!(with(Mode::H2cH1c, None), "valid", "in this mode the origin refuses HTTP/2");
+}
+
+/// 8 users on 2 connections of 4 streams: 8 requests at a time, each with a connection to an origin of HTTP/1.1.
+#[test]
+fn streams_share_the_connections_of_the_clients_but_not_those_to_the_origin() {
+    let judged = |opened: u64, upstream: u64| {
+        let mut experiment = experiment();
+        experiment.set_factor("mode", vec!["h2c-h1c".into()]);
+        experiment.set_factor("streams", vec![4.into()]);
+        let mut record = record(Mode::H2cH1c, Load::Saturated);
+        record.run.cell = with(&record.run.cell, "streams", 4);
+        let mut load = result_for(&record.run.cell, None);
+        load.connections_opened = opened;
+        record.seen.observation.load = Some(load);
+        record.seen.observation.upstream_connections = Some(upstream);
+        Gateway::judge(&experiment, &mut record).expect("is a cell of it");
+        record.validity.to_string()
+    };
+    assert_eq!(judged(2, 8), "valid");
+    assert_eq!(judged(1, 8), "invalid: connections: 1 opened, expected 2");
+    assert_eq!(
+        judged(2, 17),
+        "invalid: upstream connections: 17 to the origin for 2 of the clients, with 8 streams"
+    );
 }
 
 #[test]
