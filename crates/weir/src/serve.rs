@@ -38,6 +38,9 @@ pub(crate) struct ServeArgs {
     config: Option<PathBuf>,
     #[command(flatten)]
     gateway: GatewayArgs,
+    /// Speak HTTP/2 to the upstream: by ALPN over TLS, with prior knowledge in cleartext
+    #[arg(long)]
+    upstream_http2: bool,
     /// Maximum request body [default: no limit]
     #[arg(long, value_name = "BYTES")]
     max_body: Option<u64>,
@@ -121,6 +124,9 @@ struct GatewayArgs {
     cores: Option<Cores>,
 }
 
+/// The only service that flags stand for.
+const UPSTREAM: &str = "upstream";
+
 pub(crate) fn run(args: ServeArgs) -> Outcome {
     let inherited = Inherited::take().map_err(Failure::run)?;
     let tell = inherited.teller();
@@ -139,6 +145,9 @@ fn run_flags(args: ServeArgs, inherited: Inherited) -> Outcome {
     let mut config = args
         .gateway
         .config("missing --config FILE, or --listen URL and --to URL; `weir serve --help` has examples")?;
+    if let Some(upstream) = config.services.get_mut(UPSTREAM) {
+        upstream.http2 = args.upstream_http2;
+    }
     config.limits.body = args.max_body;
     config.limits.head = args.max_head;
     config.timeouts = Timeouts {
@@ -190,6 +199,7 @@ impl GatewayArgs {
             ("listener", "--listen"),
             ("service.upstream.servers", "--to"),
             ("service.upstream.tls.insecure", "--upstream-insecure"),
+            ("service.upstream.http2", "--upstream-http2"),
         ];
         let files = [
             ("--cert", self.cert.clone()),
@@ -254,8 +264,8 @@ impl GatewayArgs {
             cores: self.cores,
             listeners,
             certificates,
-            services: [("upstream".to_owned(), service)].into(),
-            routes: vec![Route { service: Some("upstream".to_owned()), ..Route::default() }],
+            services: [(UPSTREAM.to_owned(), service)].into(),
+            routes: vec![Route { service: Some(UPSTREAM.to_owned()), ..Route::default() }],
             ..Config::default()
         })
     }
@@ -264,7 +274,7 @@ impl GatewayArgs {
 /// The flags behind the keys of the configuration, and the files that flags name.
 #[derive(Clone)]
 struct Flags {
-    keys: [(&'static str, &'static str); 6],
+    keys: [(&'static str, &'static str); 7],
     files: [(&'static str, Option<PathBuf>); 4],
 }
 
