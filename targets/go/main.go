@@ -89,11 +89,13 @@ func newServer(s *settings) (*http.Server, error) {
 	server := &http.Server{
 		Addr:    s.Listen,
 		Handler: fullDuplex(newProxy(s, transport)),
-		// HTTP/1.1 on both sides, as in every target; TLS would bring HTTP/2 by default.
-		Protocols: http1(),
+		// The mode's version alone; TLS would bring HTTP/2 by default.
+		Protocols: protocols(s.ClientSide),
+		// As many streams on a connection as the load engine may have. The default is 250.
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 1024},
 		// No timeouts (the default): connections outlive the run, and requests have no timer.
 	}
-	if s.ClientSide == "h1" {
+	if isTLS(s.ClientSide) {
 		server.TLSConfig, err = pinned(s)
 		if err != nil {
 			return nil, err
@@ -103,7 +105,7 @@ func newServer(s *settings) (*http.Server, error) {
 			return nil, err
 		}
 		server.TLSConfig.Certificates = []tls.Certificate{certificate}
-		server.TLSConfig.NextProtos = []string{"http/1.1"}
+		server.TLSConfig.NextProtos = []string{alpn(s.ClientSide)}
 		// In TLS 1.3 Go sends one ticket or none, whatever number the experiment sets.
 		server.TLSConfig.SessionTicketsDisabled = s.Tickets == 0
 	}
@@ -112,7 +114,7 @@ func newServer(s *settings) (*http.Server, error) {
 
 func newProxy(s *settings, transport http.RoundTripper) *httputil.ReverseProxy {
 	upstream := &url.URL{Scheme: "http", Host: s.Upstream}
-	if s.UpstreamSide == "h1" {
+	if isTLS(s.UpstreamSide) {
 		upstream.Scheme = "https"
 	}
 	return &httputil.ReverseProxy{
@@ -131,7 +133,7 @@ func newProxy(s *settings, transport http.RoundTripper) *httputil.ReverseProxy {
 
 func newTransport(s *settings) (*http.Transport, error) {
 	transport := &http.Transport{
-		Protocols: http1(),
+		Protocols: protocols(s.UpstreamSide),
 		// The default of 2 would open and close an upstream connection for almost every request.
 		MaxIdleConnsPerHost: s.Pool,
 		// No limit over all hosts ...
@@ -147,7 +149,7 @@ func newTransport(s *settings) (*http.Transport, error) {
 		WriteBufferSize: 16 << 10,
 		ReadBufferSize:  16 << 10,
 	}
-	if s.UpstreamSide == "h1" {
+	if isTLS(s.UpstreamSide) {
 		client, err := pinned(s)
 		if err != nil {
 			return nil, err
@@ -204,9 +206,22 @@ func fullDuplex(next http.Handler) http.Handler {
 	})
 }
 
-func http1() *http.Protocols {
+func isTLS(side string) bool { return side == "h1" || side == "h2" }
+
+// alpn returns the protocol of a side with TLS.
+func alpn(side string) string {
+	if side == "h2" {
+		return "h2"
+	}
+	return "http/1.1"
+}
+
+// protocols returns the side's only version of HTTP. In cleartext HTTP/2 needs no upgrade.
+func protocols(side string) *http.Protocols {
 	var protocols http.Protocols
-	protocols.SetHTTP1(true)
+	protocols.SetHTTP1(side == "h1" || side == "h1c")
+	protocols.SetHTTP2(side == "h2")
+	protocols.SetUnencryptedHTTP2(side == "h2c")
 	return &protocols
 }
 

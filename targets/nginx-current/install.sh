@@ -38,7 +38,7 @@ grep -q SSL_SESSION_get0_hostname "$aws_lc_directory/include/openssl/ssl.h" && :
 step "building nginx $version"
 cd "$source"
 # Rewriting and compression, which need further libraries, are not used. Distributions build with -O2.
-quietly "$build/nginx-configure.log" "$configure" --prefix="$WEIR_INSTALL" --with-http_ssl_module \
+quietly "$build/nginx-configure.log" "$configure" --prefix="$WEIR_INSTALL" --with-http_ssl_module --with-http_v2_module \
     --without-http_rewrite_module --without-http_gzip_module \
     --with-cc-opt="-O2 -I$aws_lc_directory/include -include $build/aws-lc.h" \
     --with-ld-opt="-L$aws_lc_directory/lib -lstdc++ -lpthread"

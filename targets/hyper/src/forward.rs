@@ -27,14 +27,17 @@ pub struct Connection {
     pub client: HeaderValue,
     /// The client's scheme: `http` or `https`.
     pub scheme: HeaderValue,
+    /// The version to the origin.
+    pub version: http::Version,
 }
 
 impl Connection {
-    /// For a client with this address.
-    pub fn new(origin: &Uri, client: IpAddr, tls: bool) -> Self {
+    /// For a client with this address, with TLS or not, and an origin with HTTP/2 or not.
+    pub fn new(origin: &Uri, client: IpAddr, tls: bool, http2: bool) -> Self {
         let client = HeaderValue::from_str(&client.to_string()).expect("an address is a header value");
         let scheme = HeaderValue::from_static(if tls { "https" } else { "http" });
-        Self { origin: origin.clone(), client, scheme }
+        let version = if http2 { http::Version::HTTP_2 } else { http::Version::HTTP_11 };
+        Self { origin: origin.clone(), client, scheme, version }
     }
 }
 
@@ -61,12 +64,18 @@ pub async fn forward(
 }
 
 fn prepare(connection: &Connection, request: &mut Request<Incoming>) {
+    // With HTTP/2 the client's host is in the URI (RFC 9113, section 8.3.1).
+    if let Some(authority) = request.uri().authority().filter(|_| !request.headers().contains_key(header::HOST))
+        && let Ok(host) = HeaderValue::from_str(authority.as_str())
+    {
+        request.headers_mut().insert(header::HOST, host);
+    }
     let mut parts = connection.origin.clone().into_parts();
     parts.path_and_query = request.uri().path_and_query().cloned();
     if let Ok(uri) = Uri::from_parts(parts) {
         *request.uri_mut() = uri;
     }
-    *request.version_mut() = http::Version::HTTP_11;
+    *request.version_mut() = connection.version;
     let headers = request.headers_mut();
     remove_hop_by_hop(headers);
     // The same headers as Weir adds, so that all targets do the same work. Host is forwarded unchanged.

@@ -7,13 +7,13 @@ mod tls;
 
 use forward::{Connection, Origin, forward};
 use hyper::Uri;
-use hyper::server::conn::http1;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use settings::Settings;
+use settings::{Settings, Side};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::convert::Infallible;
 use std::error::Error;
@@ -50,6 +50,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 struct Worker {
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
+    client: Side,
+    upstream: Side,
     connector: hyper_rustls::HttpsConnector<HttpConnector>,
     uri: Uri,
     pool: usize,
@@ -57,22 +59,26 @@ struct Worker {
 
 impl Worker {
     fn new(settings: &Settings) -> Result<Self, Box<dyn Error>> {
-        let acceptor = match settings.tls("client-side")? {
+        let (client, upstream) = (settings.side("client-side")?, settings.side("upstream-side")?);
+        let acceptor = match client.tls {
             true => Some(TlsAcceptor::from(Arc::new(tls::server(settings)?))),
             false => None,
         };
-        let scheme = if settings.tls("upstream-side")? { "https" } else { "http" };
+        let scheme = if upstream.tls { "https" } else { "http" };
         let mut http = HttpConnector::new();
         http.set_nodelay(true);
         http.enforce_http(false);
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls::client(settings)?)
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(http);
+        let connector = HttpsConnectorBuilder::new().with_tls_config(tls::client(settings)?).https_or_http();
+        // The mode's version only: the builder also sets ALPN.
+        let connector = match upstream.http2 {
+            true => connector.enable_http2().wrap_connector(http),
+            false => connector.enable_http1().wrap_connector(http),
+        };
         Ok(Self {
             listener: listen(settings.number("listen-port")?)?,
             acceptor,
+            client,
+            upstream,
             connector,
             uri: format!("{scheme}://localhost:{}/", settings.number::<u16>("upstream-port")?).parse()?,
             pool: settings.number("pool")?,
@@ -88,18 +94,21 @@ impl Worker {
             .pool_max_idle_per_host(self.pool)
             .pool_idle_timeout(IDLE)
             .set_host(false)
+            // Else the first connection decides; in cleartext there is no ALPN.
+            .http2_only(self.upstream.http2)
             .build(self.connector);
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         loop {
             let (stream, client) = listener.accept().await?;
             stream.set_nodelay(true)?;
-            let connection = Connection::new(&self.uri, client.ip(), self.acceptor.is_some());
+            let connection = Connection::new(&self.uri, client.ip(), self.client.tls, self.upstream.http2);
+            let http2 = self.client.http2;
             let (acceptor, origin) = (self.acceptor.clone(), origin.clone());
             tokio::spawn(async move {
                 match acceptor {
-                    None => serve(stream, origin, connection).await,
+                    None => serve(stream, http2, origin, connection).await,
                     Some(acceptor) => match acceptor.accept(stream).await {
-                        Ok(stream) => serve(stream, origin, connection).await,
+                        Ok(stream) => serve(stream, http2, origin, connection).await,
                         Err(fault) => eprintln!("client: {fault}"),
                     },
                 }
@@ -108,11 +117,28 @@ impl Worker {
     }
 }
 
-async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, origin: Origin, connection: Connection) {
-    let service =
-        service_fn(|request| async { Ok::<_, Infallible>(forward(&origin, &connection, request).await) });
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    http2: bool,
+    origin: Origin,
+    connection: Connection,
+) {
+    // Streams of one connection are served at the same time.
+    let shared = Arc::new((origin, connection));
+    let service = service_fn(move |request| {
+        let shared = Arc::clone(&shared);
+        async move { Ok::<_, Infallible>(forward(&shared.0, &shared.1, request).await) }
+    });
+    let stream = TokioIo::new(stream);
     // A client that disconnects early is not the gateway's error.
-    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+    match http2 {
+        // As many streams on a connection as the load engine may have. The default is 200.
+        true => {
+            let mut server = http2::Builder::new(TokioExecutor::new());
+            drop(server.max_concurrent_streams(1024).serve_connection(stream, service).await);
+        }
+        false => drop(http1::Builder::new().serve_connection(stream, service).await),
+    }
 }
 
 /// Each worker has its own socket on the port, so that no two threads share an accept queue.

@@ -6,6 +6,15 @@ use std::collections::HashMap;
 const NAMES: &str = "listen-port upstream-port client-side upstream-side workers pool cert key ca tickets tls-version \
                      suite group";
 
+/// What a side speaks.
+#[derive(Clone, Copy, Debug)]
+pub struct Side {
+    /// TLS, not cleartext.
+    pub tls: bool,
+    /// HTTP/2, not HTTP/1.1.
+    pub http2: bool,
+}
+
 /// The flags' values.
 #[derive(Clone, Debug)]
 pub struct Settings(HashMap<String, String>);
@@ -39,12 +48,14 @@ impl Settings {
             .map_err(|_| format!("--{name}: invalid value `{}`: expected a number", self.text(name)))
     }
 
-    /// Whether this side speaks TLS; an error names a flag that is neither `h1` nor `h1c`.
-    pub fn tls(&self, side: &str) -> Result<bool, String> {
+    /// What this side speaks; an error names a flag that is no side.
+    pub fn side(&self, side: &str) -> Result<Side, String> {
         match self.text(side) {
-            "h1" => Ok(true),
-            "h1c" => Ok(false),
-            other => Err(format!("--{side}: invalid value `{other}`: expected h1 or h1c")),
+            "h1" => Ok(Side { tls: true, http2: false }),
+            "h1c" => Ok(Side { tls: false, http2: false }),
+            "h2" => Ok(Side { tls: true, http2: true }),
+            "h2c" => Ok(Side { tls: false, http2: true }),
+            other => Err(format!("--{side}: invalid value `{other}`: expected h1, h1c, h2 or h2c")),
         }
     }
 }

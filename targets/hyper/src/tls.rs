@@ -20,6 +20,8 @@ pub fn server(settings: &Settings) -> Result<ServerConfig, Box<dyn Error>> {
     // Stateless tickets, in the same number as in every target that can set it.
     config.ticketer = aws_lc_rs::Ticketer::new()?;
     config.send_tls13_tickets = settings.number("tickets")?;
+    let protocol: &[u8] = if settings.side("client-side")?.http2 { b"h2" } else { b"http/1.1" };
+    config.alpn_protocols = vec![protocol.to_vec()];
     Ok(config)
 }
 

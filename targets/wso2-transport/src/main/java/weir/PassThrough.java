@@ -72,7 +72,8 @@ public final class PassThrough {
         ListenerConfiguration listener = new ListenerConfiguration();
         listener.setHost("127.0.0.1");
         listener.setPort(settings.number("listen-port"));
-        listener.setVersion("1.1");
+        // With HTTP/2, clients with TLS choose by ALPN, others by their first bytes.
+        listener.setVersion(settings.http2("client-side") ? "2.0" : "1.1");
         listener.setSocketIdleTimeout(IDLE_MS);
         // Keep the response's framing: Content-Length or chunks.
         listener.setChunkConfig(ChunkConfig.AUTO);
@@ -87,7 +88,9 @@ public final class PassThrough {
 
     private static SenderConfiguration upstream(Settings settings) {
         SenderConfiguration upstream = new SenderConfiguration();
-        upstream.setHttpVersion("1.1");
+        upstream.setHttpVersion(settings.http2("upstream-side") ? "2.0" : "1.1");
+        // Prior knowledge in place of an upgrade.
+        upstream.setForceHttp2(settings.http2("upstream-side"));
         upstream.setSocketIdleTimeout(IDLE_MS);
         upstream.setChunkingConfig(ChunkConfig.AUTO);
         upstream.setKeepAliveConfig(KeepAliveConfig.ALWAYS);

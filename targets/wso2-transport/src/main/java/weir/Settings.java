@@ -46,11 +46,16 @@ final class Settings {
     /** Whether this side speaks TLS. */
     boolean tls(String side) {
         return switch (text(side)) {
-            case "h1" -> true;
-            case "h1c" -> false;
+            case "h1", "h2" -> true;
+            case "h1c", "h2c" -> false;
             default -> throw new IllegalArgumentException(
-                    "--" + side + ": invalid value " + text(side) + ": expected h1 or h1c");
+                    "--" + side + ": invalid value " + text(side) + ": expected h1, h1c, h2 or h2c");
         };
+    }
+
+    /** Whether this side speaks HTTP/2. */
+    boolean http2(String side) {
+        return text(side).startsWith("h2");
     }
 
     /** The suite's name in the JDK, which is the standard one. */
