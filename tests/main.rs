@@ -22,6 +22,7 @@ mod generated;
 mod heads;
 mod heavy;
 mod http2;
+mod http2_experiments;
 mod kill;
 mod load_agreement;
 mod load_bad_input;
