@@ -2,7 +2,7 @@ package weir;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
-import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.handler.codec.http.DefaultHttpResponse;
 import io.netty.handler.codec.http.DefaultLastHttpContent;
 import io.netty.handler.codec.http.HttpResponseStatus;
@@ -36,13 +36,15 @@ final class Forward implements HttpConnectorListener {
 
     @Override
     public void onMessage(HttpCarbonMessage request) {
-        Channel client = request.getSourceContext().channel();
         // The same headers as Weir adds, so that all targets do the same work. Host is forwarded unchanged.
         String host = request.getHeader("Host");
-        request.setHeader("X-Forwarded-For", ((InetSocketAddress) client.remoteAddress()).getAddress().getHostAddress());
+        request.setHeader("X-Forwarded-For", client(request).getAddress().getHostAddress());
         request.setHeader("X-Forwarded-Proto", scheme);
         if (host != null) {
             request.setHeader("X-Forwarded-Host", host);
+        } else {
+            // The transport drops the authority of a request by HTTP/2.
+            request.setHeader("Host", "localhost:" + port);
         }
         // The certificate has this name in addition to the address.
         request.setProperty("host", "localhost");
@@ -83,8 +85,17 @@ final class Forward implements HttpConnectorListener {
             request.respond(answer);
         } catch (Exception fault) {
             System.err.println("response: " + fault);
-            request.getSourceContext().close();
+            if (request.getSourceContext() != null) {
+                request.getSourceContext().close();
+            }
         }
+    }
+
+    /** A request by HTTP/2 has no context of its connection. */
+    private static InetSocketAddress client(HttpCarbonMessage request) {
+        ChannelHandlerContext context = request.getSourceContext();
+        Object address = context != null ? context.channel().remoteAddress() : request.getProperty("REMOTE_ADDRESS");
+        return (InetSocketAddress) address;
     }
 
     private static HttpCarbonMessage badGateway() {

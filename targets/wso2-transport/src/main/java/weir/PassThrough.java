@@ -72,7 +72,7 @@ public final class PassThrough {
         ListenerConfiguration listener = new ListenerConfiguration();
         listener.setHost("127.0.0.1");
         listener.setPort(settings.number("listen-port"));
-        // With HTTP/2, clients with TLS choose by ALPN, others by their first bytes.
+        // With HTTP/2, clients choose by ALPN.
         listener.setVersion(settings.http2("client-side") ? "2.0" : "1.1");
         listener.setSocketIdleTimeout(IDLE_MS);
         // Keep the response's framing: Content-Length or chunks.
@@ -89,8 +89,6 @@ public final class PassThrough {
     private static SenderConfiguration upstream(Settings settings) {
         SenderConfiguration upstream = new SenderConfiguration();
         upstream.setHttpVersion(settings.http2("upstream-side") ? "2.0" : "1.1");
-        // Prior knowledge in place of an upgrade.
-        upstream.setForceHttp2(settings.http2("upstream-side"));
         upstream.setSocketIdleTimeout(IDLE_MS);
         upstream.setChunkingConfig(ChunkConfig.AUTO);
         upstream.setKeepAliveConfig(KeepAliveConfig.ALWAYS);
@@ -106,7 +104,7 @@ public final class PassThrough {
         return upstream;
     }
 
-    /** Pins the TLS settings of a side. The TLS stack is the JDK's, as Ballerina uses for HTTP/1.1. */
+    /** Pins the TLS settings of a side. The TLS stack is the JDK's with HTTP/1.1 and BoringSSL with HTTP/2, as in Ballerina. */
     private static void tls(SslConfiguration side, Settings settings) {
         side.setScheme("https");
         side.setSSLProtocol("TLS");

@@ -47,15 +47,15 @@ final class Settings {
     boolean tls(String side) {
         return switch (text(side)) {
             case "h1", "h2" -> true;
-            case "h1c", "h2c" -> false;
+            case "h1c" -> false;
             default -> throw new IllegalArgumentException(
-                    "--" + side + ": invalid value " + text(side) + ": expected h1, h1c, h2 or h2c");
+                    "--" + side + ": invalid value " + text(side) + ": expected h1, h1c or h2");
         };
     }
 
     /** Whether this side speaks HTTP/2. */
     boolean http2(String side) {
-        return text(side).startsWith("h2");
+        return text(side).equals("h2");
     }
 
     /** The suite's name in the JDK, which is the standard one. */
