@@ -16,7 +16,14 @@ const WARMUP_MS: u32 = 1000;
 /// The same for a JVM, which starts in interpreted mode.
 const JVM_WARMUP_MS: u32 = 8000;
 
-const MODES: [&str; 4] = ["h1-h1", "h1-h1c", "h1c-h1", "h1c-h1c"];
+/// Every gateway's.
+const HTTP1: [&str; 4] = ["h1-h1", "h1-h1c", "h1c-h1", "h1c-h1c"];
+
+/// Those of one that speaks HTTP/2 to clients.
+const TO_CLIENTS: [&str; 3] = ["h2-h1", "h2-h1c", "h2c-h1c"];
+
+/// Those of one that speaks it to servers as well.
+const TO_SERVERS: [&str; 2] = ["h2-h2", "h2c-h2c"];
 
 /// One test at a time: each target gets the same core, and a build uses all cores.
 static CORE: Mutex<()> = Mutex::new(());
@@ -30,12 +37,17 @@ const BODY_10000: &str = "67ca52e5850000b074eb067135815405684334f3f2f7ab96ca4341
 
 #[test]
 fn nginx() {
-    check_target("nginx", "nginx", WARMUP_MS);
+    check_target("nginx", "nginx", &TO_CLIENTS, WARMUP_MS);
 }
 
 #[test]
 fn haproxy() {
-    check_target("haproxy", "haproxy", WARMUP_MS);
+    check_target("haproxy", "haproxy", &[&TO_CLIENTS[..], &TO_SERVERS].concat(), WARMUP_MS);
+}
+
+#[test]
+fn h2o() {
+    check_target("h2o", "h2o", &TO_CLIENTS, WARMUP_MS);
 }
 
 /// Each finds the routes of the experiment's requests, whose answers are checked, and keeps its connections to the servers.
@@ -81,23 +93,24 @@ fn nginx_sends_the_configured_number_of_tickets() {
 /// Its install script builds it in seconds.
 #[test]
 fn go() {
-    check_target("go", "go", WARMUP_MS);
+    check_target("go", "go", &[&TO_CLIENTS[..], &TO_SERVERS].concat(), WARMUP_MS);
 }
 
 #[test]
 fn node() {
-    check_target("node", "node", WARMUP_MS);
+    check_target("node", "node", &[], WARMUP_MS);
 }
 
 /// The JVM target. Its install script builds it with Maven, in a minute or two the first time.
 #[test]
 fn wso2_transport() {
-    check_target("wso2-transport", "mvn", JVM_WARMUP_MS);
+    check_target("wso2-transport", "mvn", &["h2-h1", "h2-h1c", "h2-h2"], JVM_WARMUP_MS);
 }
 
-/// All checks of a target; `program` must be on this machine. A target with an install script is installed first.
+/// All checks of a target, in the modes with HTTP/1.1 and in these; `program` must be on this machine. A target with an
+/// install script is installed first.
 #[track_caller]
-fn check_target(name: &str, program: &str, warmup_ms: u32) {
+fn check_target(name: &str, program: &str, http2: &[&str], warmup_ms: u32) {
     if peer(program).is_none() {
         return;
     }
@@ -107,18 +120,19 @@ fn check_target(name: &str, program: &str, warmup_ms: u32) {
         weir(&["targets", "install", name, "--directory", &targets()]);
     }
     let checked = weir(&["targets", "check", name, "--directory", &targets()]);
-    assert_eq!(checked.matches("accepted").count(), MODES.len(), "{checked}");
-    runs_are_valid(name, warmup_ms);
+    let modes = BTreeSet::from_iter([&HTTP1[..], http2].concat());
+    assert_eq!(checked.matches("accepted").count(), modes.len(), "{checked}");
+    runs_are_valid(name, &modes, warmup_ms);
 }
 
 /// One run in each mode: every response is as expected, and upstream connections are reused (more of them than clients
 /// would make a run invalid).
 #[track_caller]
-fn runs_are_valid(name: &str, warmup_ms: u32) {
+fn runs_are_valid(name: &str, expected: &BTreeSet<&str>, warmup_ms: u32) {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(file("requests"), requests()).unwrap();
-    fs::write(file("experiment.toml"), experiment(name, warmup_ms)).unwrap();
+    fs::write(file("experiment.toml"), experiment(name, expected, warmup_ms)).unwrap();
     let mut runs: Vec<Value> = Vec::new();
     undisturbed(name, || {
         // Of an attempt before.
@@ -134,7 +148,7 @@ fn runs_are_valid(name: &str, warmup_ms: u32) {
         assert!(load["requests"].as_u64() > Some(0) && load["errors"] == serde_json::json!({}), "{load}");
         modes.insert(run["cell"]["levels"]["mode"].as_str().unwrap().to_owned());
     }
-    assert_eq!(Vec::from_iter(modes), MODES);
+    assert!(modes.iter().eq(expected), "{modes:?}");
 }
 
 /// Responses with Content-Length and in chunks, and bodies that must be echoed unchanged.
@@ -149,7 +163,8 @@ fn requests() -> String {
     )
 }
 
-fn experiment(name: &str, warmup_ms: u32) -> String {
+fn experiment(name: &str, modes: &BTreeSet<&str>, warmup_ms: u32) -> String {
+    let modes = Vec::from_iter(modes);
     format!(
         "name = 'peer'
 question = 'Does it work?'
@@ -158,7 +173,8 @@ blocks = 1
 seed = 1
 [factors]
 target = ['{name}']
-mode = ['h1-h1', 'h1-h1c', 'h1c-h1', 'h1c-h1c']
+mode = {modes:?}
+streams = [1, 10]
 [constants]
 load_model = 'saturated'
 connections = 100
