@@ -20,15 +20,24 @@ fn users_are_streams_of_fewer_connections() {
     for (mode, run) in runs {
         let (observation, load) = (&run["observation"], &run["observation"]["load"]);
         let asked = &load["asked"];
-        assert_eq!((&asked["http"], &asked["connections"], &asked["streams"]), (&"2".into(), &2.into(), &4.into()));
-        assert_eq!((&load["connections_opened"], &load["errors"]), (&2.into(), &serde_json::json!({})), "{mode}");
+        assert_eq!(
+            (&asked["http"], &asked["connections"], &asked["streams"]),
+            (&"2".into(), &2.into(), &4.into())
+        );
+        assert_eq!(
+            (&load["connections_opened"], &load["errors"]),
+            (&2.into(), &serde_json::json!({})),
+            "{mode}"
+        );
         assert!(load["http2"]["settings"][0]["count"].as_u64() == Some(2), "{mode}: {}", load["http2"]);
         let alpn = &load["handshakes"]["negotiated"][0]["alpn"];
         assert_eq!(alpn.as_str(), mode.starts_with("h2-").then_some("h2"), "{mode}");
         // To the server each user needs one; a busy machine may see fewer at a time.
         let upstream = observation["upstream_connections"].as_u64().unwrap();
         assert!((1..=16).contains(&upstream), "{mode}: {upstream}");
-        assert!(run["id"].as_str().unwrap().ends_with(&format!("request.{mode}.c8.b10.saturated.streams=4.weir")));
+        assert!(
+            run["id"].as_str().unwrap().ends_with(&format!("request.{mode}.c8.b10.saturated.streams=4.weir"))
+        );
     }
 }
 
