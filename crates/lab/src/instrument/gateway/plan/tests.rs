@@ -46,12 +46,12 @@ fn streams_that_a_mode_does_not_have_are_rejected() {
     let refused = |factors: &str| planned(factors).expect_err("is rejected");
     let alone = "mode `h1c-h1c` has one request at a time on a connection: expected 1 among the levels, or only modes \
                  with HTTP/2 to the client, such as `h2c-h1c`";
-    assert_eq!(refused("streams = [4]"), format!("e.toml:12: factors.streams: 4: {alone}"));
-    assert_eq!(refused("streams = [2, 4]"), format!("e.toml:12: factors.streams: 2, 4: {alone}"));
-    let divisor = "e.toml:12: factors.streams: 3: expected a divisor of the 8 users: connections are users / streams \
+    assert_eq!(refused("streams = [4]"), format!("e.toml:12: streams: 4: {alone}"));
+    assert_eq!(refused("streams = [2, 4]"), format!("e.toml:12: streams: 2, 4: {alone}"));
+    let divisor = "e.toml:12: streams: 3: expected a divisor of the 8 users: connections are users / streams \
                    (with mode=h2c-h1c, streams=3)";
     assert_eq!(refused("streams = [1, 3]"), divisor);
-    let range = "e.toml:12: factors.streams: 1001: expected 1 to 1000";
+    let range = "e.toml:12: streams: 1001: expected 1 to 1000";
     assert!(refused("streams = [1, 1001]").starts_with(range));
 }
 

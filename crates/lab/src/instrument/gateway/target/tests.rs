@@ -357,7 +357,7 @@ fn a_collectors_log_is_whole_and_counts_from_the_start_of_the_process() {
             found += 1;
         }
     }
-    assert_eq!(found, 8, "two targets in four modes");
+    assert_eq!(found, 11, "two targets, in four modes and in seven");
 }
 
 /// Regression test: nginx on several cores had one socket, whose backlog the first worker took whole, and no cores of
