@@ -52,7 +52,7 @@ fn http2_reaches_the_server_where_the_mode_has_it_there() {
     }
 }
 
-/// A gateway that speaks another version to the server than its mode says is found out, whatever its configuration claims.
+/// A gateway that speaks another version to the server than its mode says is found out.
 #[test]
 fn another_version_to_the_server_invalidates_the_run() {
     let gateway = "title = 'Other'

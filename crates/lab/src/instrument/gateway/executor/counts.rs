@@ -60,8 +60,8 @@ impl Counts {
         self.resumed + self.resumed_12_id + self.resumed_12_ticket + self.resumed_13_psk
     }
 
-    /// The requests by HTTP/1.1 since an earlier query, but for this query's own; `None` if the server does not tell them
-    /// apart.
+    /// The requests by HTTP/1.1 since an earlier query, but for this query's own; `None` if the server does not tell
+    /// them apart.
     pub(super) fn http1_since(&self, before: &Self) -> Option<u64> {
         let http1 = |counts: &Self| Some(counts.requests.saturating_sub(counts.requests_http2?));
         Some(http1(self)?.saturating_sub(http1(before)? + 1))
