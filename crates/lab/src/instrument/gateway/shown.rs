@@ -153,3 +153,32 @@ fn killed(runs: &[Run<Seen>]) -> Vec<String> {
     };
     killed.into_iter().map(line).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Mode;
+    use super::super::testing::record;
+    use super::*;
+    use weir_load::result::{Http2Figures, PeerSettings};
+
+    #[test]
+    fn a_target_that_allows_fewer_streams_than_asked_is_named() {
+        let with = |limits: &[Option<u32>], asked| {
+            let mut run = record(Mode::H2cH1c, Load::Saturated);
+            let load = run.seen.observation.load.as_mut().expect("a result");
+            let settings = |limit: &Option<u32>| PeerSettings {
+                max_concurrent_streams: *limit,
+                ..PeerSettings::default()
+            };
+            let settings = limits.iter().map(settings).collect();
+            load.http2 = Some(Http2Figures { settings, ..Http2Figures::default() });
+            load.asked.streams = asked;
+            run
+        };
+        let few = with(&[None, Some(100)], 128);
+        let words = "fast allows 100 streams on a connection, the load engine has 128: in 2 runs, requests waited in the \
+                     load engine.";
+        assert_eq!(stream_limits(&[few.clone(), few]), [words]);
+        assert_eq!(stream_limits(&[with(&[Some(100)], 100), with(&[None], 1000)]), [""; 0]);
+    }
+}
