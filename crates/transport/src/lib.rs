@@ -44,6 +44,8 @@ pub struct Transport<S = OwnedFd> {
     finishing: bool,
     /// A write has failed and taken the socket's error, so a reset now reads as an end of stream.
     failed: bool,
+    /// The handshake fails unless both sides have agreed to speak HTTP/2.
+    requires_http2: bool,
     registered: Option<Interest>,
 }
 
@@ -137,6 +139,7 @@ impl<S: Socket> Transport<S> {
             received: 0,
             waits_for_answer: false,
             finishing: false,
+            requires_http2: false,
             failed: false,
             registered: None,
         }
@@ -197,6 +200,12 @@ impl<S: Socket> Transport<S> {
             wire.flights += 1;
         }
         let finished = outcome.as_ref().is_ok_and(|received| received.handshake_finished);
+        if finished
+            && self.requires_http2
+            && session.facts().is_none_or(|facts| facts.alpn.as_deref() != Some(b"h2"))
+        {
+            return Err(Fault::Tls(TlsError::NoApplicationProtocol));
+        }
         let is_asked = finished && session.is_server() && into.len() > before;
         if finished {
             self.phase = Phase::Open;
@@ -226,6 +235,12 @@ impl<S: Socket> Transport<S> {
             end: received.peer_closed.then_some(End::Clean),
             is_full: false,
         })
+    }
+
+    /// Fails the TLS handshake, before any application byte is sent, unless it agrees on HTTP/2 by ALPN. No effect in
+    /// cleartext.
+    pub fn require_http2(&mut self) {
+        self.requires_http2 = true;
     }
 
     /// Starts a TLS handshake on an accepted connection whose first bytes came from [`Transport::read`].

@@ -184,7 +184,11 @@ fn run_file(file: &Path, inherited: Inherited) -> Outcome {
 
 pub(crate) fn relay(args: RelayArgs) -> Outcome {
     let flags = args.gateway.flags();
-    let config = args.gateway.config("missing --listen URL and --to URL")?;
+    let mut config = args.gateway.config("missing --listen URL and --to URL")?;
+    for listener in config.listeners.values_mut() {
+        // Its bytes are HTTP/1.1 or whatever else the server speaks, so ALPN must not agree on HTTP/2.
+        listener.http2 = false;
+    }
     let checked = flags.check(config)?;
     weir_gateway::relay(checked).map_err(|error| flags.failure(error))
 }

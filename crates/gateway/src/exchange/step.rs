@@ -166,7 +166,8 @@ impl Exchange {
     /// server may have closed before it read the request; and only if the request may be processed twice, since the
     /// server may have done so before the close.
     fn can_retry(&self) -> bool {
-        self.attempt.is_some_and(|attempt| attempt.reused)
+        // A connection with streams may be a reused one at a further attempt, too.
+        self.attempt.is_some_and(|attempt| attempt.reused && (attempt.stream.is_none() || self.retries == 0))
             && self.times.first_byte.is_none()
             && self.is_repeatable
             && self.is_kept()
@@ -196,4 +197,4 @@ impl Exchange {
 }
 
 /// The maximum number of attempts of a request that servers do not process, before the gateway gives up.
-const MOST_UNPROCESSED: u8 = 3;
+const MOST_UNPROCESSED: u8 = 10;

@@ -85,6 +85,9 @@ impl<N: Net> Worker<N> {
             // `record` has counted the reason's status among the server's responses.
             self.record_failure(exchange.service, upstream.server, failure, Counted::Yes);
         }
+        if matches!(reason, Reason::ExchangeTimeout) && responded.is_none() {
+            self.end_call(id);
+        }
         let Some(exchange) = self.exchanges.present(id) else { return };
         let (leg, version) = (exchange.leg(), exchange.version);
         self.take_exchange(id);
@@ -110,6 +113,18 @@ impl<N: Net> Worker<N> {
             client.transport.reset();
         }
         self.cut(client_id);
+    }
+
+    /// Ends the response to a call whose deadline has passed with the status of that: a reset would be an internal error.
+    #[cold]
+    fn end_call(&mut self, id: ExchangeId) {
+        let Some(exchange) = self.exchanges.get(id).filter(|exchange| exchange.grpc.is_some()) else {
+            return;
+        };
+        let Some(client) = self.clients.get_mut(exchange.client) else { return };
+        let (Some(no), Some(h2)) = (exchange.stream, &mut client.h2) else { return };
+        let trailers = format!("Grpc-Status: {}\r\n", Status::of_http(504).number());
+        h2.finish(no, trailers.into_bytes(), &mut client.transport, &mut self.core.wire);
     }
 
     /// Ends a client connection without an exchange. Before or within a request head, the client gets a response if the

@@ -36,7 +36,10 @@ impl<N: Net> Worker<N> {
                 fullest = Some((streams.open, *id));
             }
         }
-        let Some((_, upstream)) = fullest else { return self.dial_multiplexed(id, client) };
+        let Some((_, upstream)) = fullest else {
+            self.close_used_up(id);
+            return self.dial_multiplexed(id, client);
+        };
         let is_nearly_full = used >= most / 4 * 3 && most >= AHEAD;
         if is_nearly_full && !is_dialling && server.may_have_more_idle(server.multiplexed.len()) {
             // Best effort: a request that needs the connection dials it.
@@ -46,11 +49,22 @@ impl<N: Net> Worker<N> {
         Ok(Attempt { upstream, stream: None, reused: is_used })
     }
 
+    /// Closes the idle connections to a server: none of them takes another request, and a new one may need their places.
+    fn close_used_up(&mut self, id: ServerId) {
+        let multiplexed = self.servers.get(id).map(|server| server.multiplexed.clone()).unwrap_or_default();
+        for id in multiplexed {
+            if self.upstreams.get(id).is_some_and(Upstream::is_idle) {
+                self.finish_multiplexed(id);
+            }
+        }
+    }
+
     fn dial_multiplexed(&mut self, id: ServerId, client: ClientId) -> Result<Attempt, Unavailable> {
         let upstream = self.dial(id, client)?;
         let limits = self.limits_of(id);
         if let (Some(server), Some(dialled)) = (self.servers.get_mut(id), self.upstreams.get_mut(upstream)) {
             dialled.used_for = Use::Streams;
+            dialled.transport.require_http2();
             dialled.h2 = Some(Box::new(H2::to_server(&limits, server.config.pool.max_streams())));
             dialled.touch(upstream, &mut self.core.touched.upstreams);
             server.multiplexed.push(upstream);

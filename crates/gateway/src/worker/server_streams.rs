@@ -10,10 +10,11 @@ use crate::keys::{ExchangeId, UpstreamId};
 use crate::observe::Context;
 use crate::proxy::Next;
 use crate::reason::Reason;
-use crate::upstream::{Intake, Upstream};
-use std::io::{self, ErrorKind};
+use crate::upstream::Intake;
+use std::io;
 use weir_http2::{ConnectionError, ErrorCode, Event, StreamNo};
 use weir_reactor::Net;
+use weir_tls::TlsError;
 use weir_transport::Fault;
 
 impl<N: Net> Worker<N> {
@@ -179,9 +180,6 @@ impl<N: Net> Worker<N> {
     pub(super) fn requests_moved(&mut self, id: UpstreamId, connected: bool) {
         let Some(upstream) = self.upstreams.get(id) else { return };
         let is_open = upstream.transport.is_open();
-        if connected && is_open && is_not_http2(upstream) {
-            return self.end_multiplexed(id, |_| Happened::NotConnected(Reason::NotHttp2));
-        }
         let now = self.core.net.now();
         for exchange in self.exchanges_on(id) {
             let Some(mut flow) = self.flow(exchange) else { continue };
@@ -207,6 +205,10 @@ impl<N: Net> Worker<N> {
             (false, Fault::Connect(error)) => {
                 Happened::NotConnected(Reason::UpstreamConnect(Fault::Connect(same(error))))
             }
+            (
+                false,
+                Fault::Tls(TlsError::NoApplicationProtocol | TlsError::PeerAlert(NO_APPLICATION_PROTOCOL)),
+            ) => Happened::NotConnected(Reason::NotHttp2),
             (false, Fault::Tls(error)) => {
                 Happened::NotConnected(Reason::UpstreamTls(Fault::Tls(error.clone())))
             }
@@ -230,6 +232,10 @@ impl<N: Net> Worker<N> {
 
     /// The server broke a rule of the connection: ends it with GOAWAY.
     fn fail_multiplexed(&mut self, id: UpstreamId, error: ConnectionError) {
+        // A server of HTTP/2 begins with SETTINGS.
+        if self.h2_to(id).is_some_and(|h2| !h2.connection.has_peer_settings()) {
+            return self.end_multiplexed(id, |_| Happened::NotConnected(Reason::NotHttp2));
+        }
         self.retire_multiplexed(id);
         let exchanges = self.exchanges_on(id);
         if exchanges.is_empty() {
@@ -280,7 +286,13 @@ impl<N: Net> Worker<N> {
     pub(super) fn streams_due(&mut self, id: UpstreamId, why: ServerWait) {
         match why {
             ServerWait::Pooled => self.finish_multiplexed(id),
-            ServerWait::Pong => self.lose_streams(id, &Fault::Socket(ErrorKind::TimedOut.into())),
+            ServerWait::Pong => {
+                self.retire_multiplexed(id);
+                for exchange in self.exchanges_on(id) {
+                    self.end_exchange(exchange, Reason::UpstreamTimeout);
+                }
+                self.drop_upstream(id);
+            }
             ServerWait::Connect
             | ServerWait::Handshake
             | ServerWait::Response
@@ -363,10 +375,8 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// Whether a server with TLS has not agreed to speak HTTP/2.
-fn is_not_http2<S: weir_reactor::Socket>(upstream: &Upstream<S>) -> bool {
-    upstream.transport.facts().is_some_and(|facts| facts.alpn.as_deref() != Some(b"h2"))
-}
+/// The alert of a server that selects none of the offered protocols (RFC 7301 section 3.2).
+const NO_APPLICATION_PROTOCOL: u8 = 120;
 
 /// The same error for another exchange.
 fn same(error: &io::Error) -> io::Error {
