@@ -16,16 +16,12 @@ bystander, as a share of p99 without. It fails if the rise may be a half, on any
 of an attack. Run the attacks whose name has NAME in it, or all.
 """
 
-import csv
-import json
 import os
 import pathlib
-import random
 import resource
 import selectors
 import shutil
 import socket
-import statistics
 import struct
 import subprocess
 import sys
@@ -33,8 +29,8 @@ import tempfile
 import time
 
 from common import Gateway, Process, certificates, fail, other_cores
+from neighbours import AHEAD, Load, keep_awake, measure_in_turns, report, settle
 
-# Enough requests for a p99 of each second.
 RATE, CONNECTIONS = 1200, 32
 # Seconds of a phase, each with its p99. A host's pauses make single ones ten times as long: their median is steady.
 PHASE = 15
@@ -47,9 +43,6 @@ FLOOD = "half-open handshakes at once"
 HANDSHAKE = 10
 # Descriptors of the gateway for all but half-open handshakes: other clients, servers, and its own.
 OTHERS = 1000
-# Load and origin do not wait for the attackers on their core. (Attackers in SCHED_IDLE would not be enough: even they get their
-# share of it, for up to half a millisecond at a time.)
-AHEAD = ["chrt", "--fifo", "1"]
 # Program -> its Debian package.
 TOOLS = {"slowhttptest": "slowhttptest", "chrt": "util-linux"}
 
@@ -86,7 +79,8 @@ def main(weir, rounds=5, only=""):
     [at] = origin.listening(1)
     config = lambda cores: CONFIG.format(cores=cores, chain=chain, key=key, origin=at, most=half_opened + OTHERS // 2)
     (folder / "bystander").mkdir()
-    awake = [keep_awake(core) for core in os.sched_getaffinity(0)]
+    awake = keep_awake()
+    load = Load(weir, folder, others, RATE, PHASE, ["-c", str(CONNECTIONS)])
     wrong = []
     try:
         with (
@@ -95,7 +89,7 @@ def main(weir, rounds=5, only=""):
         ):
             os.sched_setaffinity(0, other_cores())
             settle(gateway)
-            p99s = lambda: p99_of_each_second(weir, folder, gateway.urls[1], others)
+            p99s = lambda: load.p99s(gateway.urls[1])
             p99s()
             for name, attack in attacks(half_opened).items():
                 if only not in name:
@@ -124,73 +118,6 @@ def attacks(half_opened):
         "half-open handshakes": half_open(half_opened, HANDSHAKE),
         FLOOD: half_open(half_opened, 0),
     }
-
-
-def measure_in_turns(attack, gateway, bystander, p99s, rounds):
-    """Phase -> for each round, the p99 of its seconds in microseconds."""
-    phases = {"without": [], "bystander": [], "attack": []}
-    for nth in range(rounds):
-        phases["without"].append(p99s())
-        targets = [("bystander", bystander), ("attack", gateway)]
-        for phase, target in targets if nth % 2 else reversed(targets):
-            stop = attack(target)
-            phases[phase].append(p99s())
-            stop()
-            settle(target)
-    return phases
-
-
-def report(name, phases):
-    """Prints what the attack costs, and returns the upper end of the rise's interval."""
-    print(name)
-    for phase, times in phases.items():
-        every = [time for seconds in times for time in seconds]
-        low, middle, high = statistics.quantiles(every, n=4)
-        print(f"  {phase:10} p99 {middle:.0f} us, a half of {len(every)} seconds {low:.0f} to {high:.0f}")
-    rounds = range(len(phases["attack"]))
-    draw = random.Random(1)
-    # A bootstrap that draws rounds.
-    drawn = sorted(rise(phases, draw.choices(rounds, k=len(rounds))) for _ in range(4000))
-    low, high = drawn[100], drawn[-100]
-    print(f"  rise {rise(phases, rounds):.2f} [{low:.2f}, {high:.2f}]")
-    return high
-
-
-def rise(phases, rounds):
-    """How much more the attack adds to p99 than it adds on the bystander, as a share of p99 without it."""
-    median = lambda phase: statistics.median(time for nth in rounds for time in phases[phase][nth])
-    return (median("attack") - median("bystander")) / median("without")
-
-
-def settle(gateway):
-    """Waits until nothing is left of an attack, neither in the gateway nor, but for what the load itself leaves there, in the kernel."""
-    end = time.monotonic() + 180
-    while (clients := gateway.metrics()["weir_clients"]) > 0 or (ended := in_time_wait()) > 1000:
-        if time.monotonic() > end:
-            fail(f"{clients:.0f} clients are left" if clients else f"{ended} sockets are still in TIME-WAIT")
-        time.sleep(0.5)
-
-
-def in_time_wait():
-    """Sockets in TIME-WAIT in this network namespace."""
-    [counts] = [line.split() for line in pathlib.Path("/proc/net/sockstat").read_text().splitlines() if line.startswith("TCP:")]
-    return int(counts[counts.index("tw") + 1])
-
-
-def p99_of_each_second(weir, folder, url, cores):
-    command = [*AHEAD, weir, "load", f"{url}/bytes/500", "-k", "-c", str(CONNECTIONS), "--rate", str(RATE), "-d", f"{PHASE}s", "--cores", cores]
-    seconds = folder / "seconds.csv"
-    done = subprocess.run([*command, "--json", "-", "--csv", str(seconds)], capture_output=True, text=True)
-    result = json.loads(done.stdout)
-    if result["errors"] or result["unsent"]["count"]:
-        fail(f"requests were lost: {result['errors']} {result['unsent']} {result['error_examples']}")
-    with seconds.open() as rows:
-        return [float(row["p99_us"]) for row in csv.DictReader(rows) if row["p99_us"]]
-
-
-def keep_awake(core):
-    """Keeps a core busy when nobody else wants it: a virtual one that sleeps is woken as late as its host likes."""
-    return subprocess.Popen(["chrt", "--idle", "0", "taskset", "-c", str(core), sys.executable, "-c", "while True: pass"])
 
 
 def slowhttptest(path, *options):

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -112,4 +113,7 @@ class Gateway:
         return self
 
     def __exit__(self, *_):
+        if self.pid != self.process.child.pid:
+            # An upgrade has taken its place.
+            os.kill(self.pid, signal.SIGTERM)
         self.process.stop()
