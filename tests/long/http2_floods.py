@@ -46,8 +46,8 @@ def on_a_request(frames, count):
 LATE = "/echo?delay_ms=1000"
 SLOW = "/bytes/1000?delay_ms=1000"
 BODY = "/bytes/100000"
-# Its clients must be faster.
-SLOWLY = "/bytes/50000"
+# Their clients must be faster.
+SLOWLY, SLOWLY_STORED = "/bytes/200000", "/bytes/50000"
 WHOLE = END_HEADERS | END_STREAM
 
 PROVOKED = "too many streams reset because of the peer's frames"
@@ -59,6 +59,12 @@ def bomb(length):
     """A field that enters the table, and a block of references to it."""
     first = request("GET", "/bytes/1") + literal(b"a", b"a" * length, 0x40)
     return frame(HEADERS, WHOLE, 1, first) + frame(HEADERS, WHOLE, 3, request("GET", "/bytes/1") + bytes([0x80 | 62]) * 16_000)
+
+
+def trickle(path):
+    """Each stream takes a byte now and then."""
+    requests, updates = (b"".join(each(stream) for stream in STREAMS) for each in (lambda s: get(s, path), lambda s: update(s, 1)))
+    return Attack("client_too_slow", "", requests, window=1, then=updates, pause=0.05)
 
 
 ATTACKS = {
@@ -81,14 +87,9 @@ ATTACKS = {
     "empty DATA": Attack("http2_abuse", "too many empty DATA frames", on_a_request(frame(DATA, 0, 1), 3000)),
     "WINDOW_UPDATE": Attack("http2_abuse", "too many WINDOW_UPDATE frames", on_a_request(update(0, 1), 20_000)),
     "windows of 0": Attack("client_stalled", "", b"".join(get(s, BODY) for s in STREAMS), window=0),
-    "windows of a byte": Attack(
-        "client_too_slow",
-        "",
-        b"".join(get(s, SLOWLY) for s in STREAMS),
-        window=1,
-        then=b"".join(update(s, 1) for s in STREAMS),
-        pause=0.05,
-    ),
+    "windows of a byte": trickle(SLOWLY),
+    # The exchange is over, and its response waits with its stream.
+    "windows of a byte, stored responses": trickle(SLOWLY_STORED),
 }
 
 
