@@ -24,7 +24,7 @@ import time
 
 from common import Gateway, Process, certificates, fail, other_cores
 from http2_floods import ATTACKS, SLOWLY, SLOWLY_STORED, run
-from neighbours import AHEAD, Load, keep_awake, measure_in_turns, report, settle
+from neighbours import AHEAD, Load, keep_awake, measure_in_turns, report, wait_for_clients
 
 RATE, SECONDS = 1200, 15
 BUSY_RATE, BUSY_SECONDS = 100, 2
@@ -115,7 +115,8 @@ def measure_once(name, gateway, load):
     stop = begin(name)(gateway)
     beside = quantiles(load, gateway)
     stop()
-    settle(gateway)
+    # Sockets in TIME-WAIT may be those of others.
+    wait_for_clients(gateway)
     print(f"{name}: {beside} (no verdict)")
 
 

@@ -83,10 +83,20 @@ def rise(phases, rounds):
 
 def settle(gateway):
     """Waits until nothing is left of an attack, neither in the gateway nor, but for what the load itself leaves there, in the kernel."""
+    wait_for_clients(gateway)
     end = time.monotonic() + 180
-    while (clients := gateway.metrics()["weir_clients"]) > 0 or (ended := in_time_wait()) > 1000:
+    while (ended := in_time_wait()) > 1000:
         if time.monotonic() > end:
-            fail(f"{clients:.0f} clients are left" if clients else f"{ended} sockets are still in TIME-WAIT")
+            fail(f"{ended} sockets are still in TIME-WAIT")
+        time.sleep(0.5)
+
+
+def wait_for_clients(gateway):
+    """Waits until the gateway has no client."""
+    end = time.monotonic() + 180
+    while (clients := gateway.metrics()["weir_clients"]) > 0:
+        if time.monotonic() > end:
+            fail(f"{clients:.0f} clients are left")
         time.sleep(0.5)
 
 
