@@ -20,7 +20,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 from common import Gateway, Process, certificates, fail, other_cores
 from http2_floods import ATTACKS, SLOWLY, SLOWLY_STORED, run
