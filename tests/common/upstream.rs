@@ -199,7 +199,8 @@ impl Peer {
         }
     }
 
-    fn receive(&mut self, into: &mut Vec<u8>) -> Option<Ending> {
+    /// Appends at least one byte to `into` and the record, or returns the kind of close.
+    pub fn receive(&mut self, into: &mut Vec<u8>) -> Option<Ending> {
         let before = into.len();
         let ending = self.stream.receive(into);
         if let Some(ending) = ending {

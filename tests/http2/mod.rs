@@ -14,6 +14,8 @@ mod negotiation;
 mod own;
 mod peers;
 mod responses;
+mod server;
+mod servers;
 mod stalls;
 mod violations;
 mod websocket;
