@@ -1,6 +1,6 @@
 //! Bodies of all framings, in both directions.
 
-use super::{BOTH, Connection, Content, Field, Server, Version, ask, gateway};
+use super::{BOTH, Connection, Content, Server, Version, ask, gateway};
 use crate::common::pattern;
 
 #[test]

@@ -1,6 +1,6 @@
 //! Servers that break rules of the connection, which ends.
 
-use super::{BOTH, Connection, Content, Server, Version, ask, gateway};
+use super::{Connection, Content, Server, Version, ask, gateway};
 use weir_http2::ErrorCode;
 use weir_http2::frame::{Kind, flag};
 

@@ -1,6 +1,6 @@
 //! Responses before the whole request.
 
-use super::{BOTH, Client, Connection, Http1, Request, Server, Version, gateway, request};
+use super::{BOTH, Client, Connection, Http1, Request, Server, Version, gateway};
 use crate::common::pattern;
 use crate::http2::client::Upload;
 use weir_http::Method;

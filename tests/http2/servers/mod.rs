@@ -24,10 +24,10 @@ mod trailers;
 mod windows;
 
 use super::Client;
-use super::fields::{Field, request};
+use super::fields::request;
 use super::server::{Connection, Request, Server};
 use crate::common::{Client as Http1, Weir};
-use ask::{BOTH, Content, Reply, Version, ask};
+use ask::{BOTH, Content, Version, ask};
 
 /// A gateway with a service of these servers. `service`: further lines of the service; `rest`: further lines of its route,
 /// and of the configuration.

@@ -179,7 +179,6 @@ fn a_stalled_server_stops_its_stream_alone() {
     // The server gives no credit for `/held`, on the stream alone.
     let server = Server::start(|connection| {
         connection.credits = false;
-        let mut credited = 0;
         loop {
             connection.read_until(|connection| connection.head_count() > 0 || connection.ending.is_some());
             let Some(request) = connection.head() else { return };
@@ -195,7 +194,6 @@ fn a_stalled_server_stops_its_stream_alone() {
                 });
                 let more = (connection.get(stream).body.len() - received) as u32;
                 if more > 0 {
-                    credited += more;
                     connection.window_update(stream, more).window_update(0, more).flush();
                 }
             }
