@@ -118,6 +118,8 @@ pub enum Reason {
     TooManyInterims,
     /// The upstream switched protocols without being asked.
     UpstreamSwitched,
+    /// The upstream responded to a request for a WebSocket with success, and did not switch protocols.
+    NotSwitched,
     /// The whole exchange took too long.
     ExchangeTimeout,
     /// The upstream did not respond in time, or did not read the request.
@@ -183,6 +185,7 @@ impl Reason {
             | Self::BadResponseBody(_)
             | Self::TooManyInterims
             | Self::UpstreamSwitched
+            | Self::NotSwitched
             | Self::UpstreamUnasked
             | Self::UpstreamStalled => 502,
             Self::NoServer
@@ -251,6 +254,7 @@ impl Reason {
             Self::UpstreamStray(_) => "upstream_stray_bytes",
             Self::TooManyInterims => "upstream_interim_answers",
             Self::UpstreamSwitched => "upstream_switched_protocols",
+            Self::NotSwitched => "upstream_not_switched",
             Self::UpstreamTimeout => "upstream_timeout",
             Self::UpstreamStalled => "upstream_stalled",
             Self::UpstreamUnasked => "upstream_answered_unasked",
@@ -278,6 +282,7 @@ impl Reason {
             | Self::BadResponseBody(_)
             | Self::TooManyInterims
             | Self::UpstreamSwitched
+            | Self::NotSwitched
             | Self::UpstreamUnasked => Some(Failure::Invalid),
             _ => None,
         }
@@ -322,7 +327,7 @@ impl Reason {
 }
 
 /// All codes; the workers count by their index. `internal_error` is the last one.
-pub(crate) const CODES: [&str; 96] = [
+pub(crate) const CODES: [&str; 97] = [
     "body_too_large",
     "no_server",
     "queue_full",
@@ -374,6 +379,7 @@ pub(crate) const CODES: [&str; 96] = [
     "upstream_stray_bytes",
     "upstream_interim_answers",
     "upstream_switched_protocols",
+    "upstream_not_switched",
     "upstream_timeout",
     "upstream_stalled",
     "upstream_answered_unasked",

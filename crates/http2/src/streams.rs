@@ -15,7 +15,7 @@ pub(crate) struct Streams {
     ignored: VecDeque<u32>,
 }
 
-/// As many streams as a peer may have reset within a round trip.
+/// The maximum number of stored stream numbers.
 const IGNORED: usize = 128;
 
 impl Streams {

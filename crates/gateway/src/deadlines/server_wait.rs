@@ -39,8 +39,8 @@ impl ServerWait {
     /// Whether moving bytes restart the timeout. For `Response` these are bytes of the request.
     pub(crate) fn is_refreshed_by_progress(self) -> bool {
         match self {
-            Self::Response | Self::Body => true,
-            Self::Connect | Self::Handshake | Self::Mirror | Self::Pooled | Self::Pong => false,
+            Self::Response | Self::Body | Self::Pong => true,
+            Self::Connect | Self::Handshake | Self::Mirror | Self::Pooled => false,
         }
     }
 

@@ -117,6 +117,10 @@ impl Exchange {
                 return HeadStep::Switch;
             }
             101 => return HeadStep::End(Reason::UpstreamSwitched),
+            // On a stream, success says that the tunnel is open (RFC 8441 section 5).
+            200..300 if self.asks_upgrade && self.stream.is_some() => {
+                return HeadStep::End(Reason::NotSwitched);
+            }
             100..200 if !self.may_come_before(head.length) => {
                 return HeadStep::End(Reason::TooManyInterims);
             }

@@ -48,8 +48,9 @@ impl H2 {
     pub(crate) fn to_server(limits: &Limits, streams: u32) -> Self {
         let mut config = config(limits);
         config.settings.max_concurrent_streams = Some(streams);
-        // Servers may stream events of a byte each.
+        // Servers may stream events of a byte each, and one bad resource must not end the streams of others.
         config.budgets.empty_data = 100_000;
+        config.budgets.provoked_resets = 100_000;
         Self::new(Role::Client, config)
     }
 

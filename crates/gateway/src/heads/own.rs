@@ -125,7 +125,7 @@ impl<'a> Own<'a> {
             decimal(status.number().into(), out);
             out.extend_from_slice(b"\r\nGrpc-Message: ");
             match self.content_type.starts_with("text/plain") {
-                true => grpc::write_message(body, out),
+                true => grpc::write_message(&body[..body.len().min(MESSAGE)], out),
                 // A page for browsers.
                 false => grpc::write_message(phrase(self.status).as_bytes(), out),
             }
@@ -142,6 +142,9 @@ impl<'a> Own<'a> {
         !matches!(self.status, 204 | 304)
     }
 }
+
+/// The maximum length of a message of gRPC, before its encoding: a body may be a page.
+const MESSAGE: usize = 1024;
 
 /// The body of an error response: the reason, and the setting that would change it, if there is one.
 pub(crate) fn in_words(status: u16, reason: &Reason) -> String {

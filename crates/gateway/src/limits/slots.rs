@@ -73,6 +73,11 @@ impl Slots {
         self.next(|worker| worker != own)
     }
 
+    /// Whether a worker other than `own` waits.
+    pub(crate) fn is_wanted_by_others(&self, own: usize) -> bool {
+        self.is_wanted.load(Ordering::SeqCst) && self.wanted_by().iter().any(|worker| *worker != own)
+    }
+
     /// Removes a worker: its requests wait no longer, or a connection is on its way to it.
     pub(crate) fn serve(&self, worker: usize) {
         if self.is_wanted.load(Ordering::SeqCst) {

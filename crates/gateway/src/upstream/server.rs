@@ -170,6 +170,12 @@ impl Server {
         connections < self.max_idle
     }
 
+    /// Whether another worker waits for a connection to a server that this worker, `own`, has one to.
+    pub(crate) fn is_wanted_elsewhere(&self, own: usize) -> bool {
+        !self.multiplexed.is_empty()
+            && self.slots.as_ref().is_some_and(|slots| slots.is_wanted_by_others(own))
+    }
+
     /// Whether its health checks fail.
     pub(crate) fn is_down(&self) -> bool {
         self.is_down

@@ -72,7 +72,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// Ends an exchange early: logs and counts it, and sends the gateway's own response if none is in progress. The
-    /// server's connection closes. The client's connection persists after a response for a reason that concerns the
+    /// server's connection closes, or resets the stream. The client's connection persists after a response for a reason that concerns the
     /// server alone; without a response it is cut.
     pub(super) fn end_exchange(&mut self, id: ExchangeId, reason: Reason) {
         self.note_end_of_exchange(id, &reason);
@@ -311,7 +311,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Removes an unfinished exchange and closes its server connection: with a reset if the request is incomplete,
+    /// Removes an unfinished exchange and closes its server connection, or resets its stream: a connection with a reset if the request is incomplete,
     /// which a clean close would hide, or if the client has closed its side, as the server could take a FIN for a
     /// half-close.
     pub(super) fn take_exchange(&mut self, id: ExchangeId) {

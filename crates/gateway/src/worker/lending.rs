@@ -98,10 +98,14 @@ impl<N: Net> Worker<N> {
         if let Some(idle) = self.take_idle(id) {
             slots.serve(to);
             self.hand_over(idle.id, to);
-        } else if let Some(last) = self.servers.get(id).and_then(|server| server.multiplexed.last().copied())
-        {
-            // A connection with streams stays with its worker: the other one gets its place.
-            self.retire_multiplexed(last);
+        } else if let Some(server) = self.servers.get(id) {
+            // A connection with streams stays with its worker, and frees its slot for the other one: an idle one at once, and
+            // one of several after its last response.
+            let idle = |id: &&UpstreamId| self.upstreams.get(**id).is_some_and(Upstream::is_idle);
+            let spare = server.multiplexed.iter().find(idle).or(server.multiplexed.get(1)).copied();
+            if let Some(spare) = spare {
+                self.retire_multiplexed(spare);
+            }
         }
     }
 

@@ -45,6 +45,10 @@ impl<N: Net> Worker<N> {
             // Best effort: a request that needs the connection dials it.
             let _ = self.dial_multiplexed(id, client);
         }
+        if self.upstreams.get(upstream).is_none() {
+            // The dial ahead has evicted it for want of descriptors.
+            return self.dial_multiplexed(id, client);
+        }
         let is_used = self.upstreams.get(upstream).is_some_and(|upstream| upstream.life.requests > 0);
         Ok(Attempt { upstream, stream: None, reused: is_used })
     }
@@ -60,6 +64,10 @@ impl<N: Net> Worker<N> {
     }
 
     fn dial_multiplexed(&mut self, id: ServerId, client: ClientId) -> Result<Attempt, Unavailable> {
+        if self.servers.get(id).is_some_and(|server| server.is_wanted_elsewhere(self.peers.own)) {
+            // A worker without a connection comes before the second one of this worker.
+            return Err(Unavailable::Full);
+        }
         let upstream = self.dial(id, client)?;
         let limits = self.limits_of(id);
         if let (Some(server), Some(dialled)) = (self.servers.get_mut(id), self.upstreams.get_mut(upstream)) {
@@ -115,7 +123,7 @@ impl<N: Net> Worker<N> {
         let server = upstream.server;
         upstream.life.requests = upstream.life.requests.saturating_add(1);
         if upstream.timer.pending().is_some_and(|(_, why)| why == ServerWait::Pooled) {
-            // The connection is idle anew.
+            // A new idle timeout begins.
             upstream.timer.clear();
         }
         upstream.touch(id, &mut self.core.touched.upstreams);
@@ -144,7 +152,7 @@ impl<N: Net> Worker<N> {
         let Some(upstream) = self.upstreams.get(id) else { return };
         let allowed = upstream.h2.as_ref().map(|h2| h2.connection.most_streams());
         if let Some(server) = self.servers.get_mut(upstream.server) {
-            server.allowed_streams = allowed;
+            server.allowed_streams = allowed.map(|allowed| allowed.max(1));
         }
         self.note_room(upstream.server);
     }
@@ -176,8 +184,8 @@ struct Streams {
     most: usize,
 }
 
-/// The streams of a connection that takes further requests. `allowed`: their number on an earlier connection, which a new
-/// one has, too, as far as is known.
+/// The streams of a connection that takes further requests. `allowed`: the assumed limit of a connection whose server has
+/// not sent SETTINGS.
 fn streams_of<S>(
     upstream: &Upstream<S>,
     allowed: Option<usize>,

@@ -86,6 +86,10 @@ impl<N: Net> Worker<N> {
 
     /// Routes a request again.
     fn begin_again(&mut self, id: ExchangeId) {
+        if self.exchanges.get(id).is_some_and(|exchange| exchange.sent_body.is_some()) {
+            // A server has refused it, and its body was parsed for the route that is gone.
+            return self.end_exchange(id, Reason::NoServer);
+        }
         let Some(mut exchange) = self.exchanges.remove(id) else {
             return self.broken(id, "a queue with an exchange that has ended");
         };

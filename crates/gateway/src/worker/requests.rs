@@ -266,6 +266,12 @@ impl<N: Net> Worker<N> {
         }
         let service = match found.action {
             Action::Pass { service } => plan.services.get(service).copied(),
+            Action::Redirect(_) | Action::Respond { .. }
+                if leg.stream.is_some() && core.request.upgrade.is_some() =>
+            {
+                // A response with success would say that a tunnel is open.
+                return self.refuse(leg, buf, Reason::ConnectMethod, Some(found));
+            }
             Action::Redirect(_) | Action::Respond { .. } => {
                 return self.respond_locally(leg, buf, LocalResponse::Set(found));
             }

@@ -79,7 +79,9 @@ impl<N: Net> Worker<N> {
                 }
                 return;
             }
-            Use::Streams => return self.requests_moved(id, connected),
+            // Streams that move in a write note that themselves.
+            Use::Streams if !connected => None,
+            Use::Streams => return self.connection_moved(id),
             Use::Tunnel(tunnel) => self.tunnels.get(tunnel).map(|tunnel| tunnel.client),
             Use::Idle | Use::Mirror(_) | Use::Closing => None,
         };

@@ -12,6 +12,7 @@ use crate::proxy::Next;
 use crate::reason::Reason;
 use crate::upstream::Intake;
 use std::io;
+use std::sync::Arc;
 use weir_http2::{ConnectionError, ErrorCode, Event, StreamNo};
 use weir_reactor::Net;
 use weir_tls::TlsError;
@@ -28,8 +29,11 @@ impl<N: Net> Worker<N> {
     ) {
         let mut heads = 0;
         let now = self.core.net.now();
-        if let Some(h2) = self.h2_to(id) {
+        if let Some(upstream) = self.upstreams.get_mut(id)
+            && let Some(h2) = &mut upstream.h2
+        {
             h2.elapse(now);
+            upstream.moved = true;
         }
         loop {
             // A frame may have ended the connection.
@@ -176,8 +180,8 @@ impl<N: Net> Worker<N> {
         is_full(pending, Some(exchange))
     }
 
-    /// The server read more of the requests, or its connection was established (`connected`).
-    pub(super) fn requests_moved(&mut self, id: UpstreamId, connected: bool) {
+    /// The server's connection was established, or its handshake has ended.
+    pub(super) fn connection_moved(&mut self, id: UpstreamId) {
         let Some(upstream) = self.upstreams.get(id) else { return };
         let is_open = upstream.transport.is_open();
         let now = self.core.net.now();
@@ -186,14 +190,13 @@ impl<N: Net> Worker<N> {
             flow.exchange.moved = true;
             flow.exchange.server_moved = true;
             flow.touch_client();
-            match (connected, is_open) {
-                (false, _) => {}
-                (true, true) => {
+            match is_open {
+                true => {
                     flow.exchange.times.connected = Some(now);
                     flow.opened();
                 }
                 // A handshake follows.
-                (true, false) => flow.exchange.times.reached = Some(now),
+                false => flow.exchange.times.reached = Some(now),
             }
         }
     }
@@ -221,9 +224,15 @@ impl<N: Net> Worker<N> {
         });
     }
 
-    /// Ends a connection without further output. `event`: what it means for each exchange.
+    /// Ends a connection without further output. `event`: the event for each exchange.
     fn end_multiplexed(&mut self, id: UpstreamId, event: impl Fn(ExchangeId) -> Happened) {
         self.retire_multiplexed(id);
+        // Further attempts may need the slot.
+        if let Some(slot) = self.upstreams.get_mut(id).and_then(|upstream| upstream.slot.take()) {
+            let slots = Arc::clone(slot.slots());
+            drop(slot);
+            self.offer_room(&slots);
+        }
         for exchange in self.exchanges_on(id) {
             self.on(exchange, event(exchange));
         }
@@ -250,7 +259,7 @@ impl<N: Net> Worker<N> {
         self.finish_multiplexed(id);
     }
 
-    /// Closes a connection without streams, after its pending output.
+    /// Closes a connection without streams, with GOAWAY.
     pub(super) fn finish_multiplexed(&mut self, id: UpstreamId) {
         if let Some(upstream) = self.upstreams.get_mut(id) {
             if let Some(h2) = &mut upstream.h2 {
@@ -263,8 +272,7 @@ impl<N: Net> Worker<N> {
         self.drop_upstream(id);
     }
 
-    /// A request on a stream has timed out: asks its server for a sign of life. Meanwhile other requests take other
-    /// connections.
+    /// A request on a stream has timed out: sends a PING. Until the response to it, requests take other connections.
     pub(super) fn doubt_connection_of(&mut self, id: ExchangeId) {
         let Some(upstream_id) = self.exchanges.get(id).and_then(|exchange| exchange.upstream()) else {
             return;
@@ -329,8 +337,9 @@ impl<N: Net> Worker<N> {
         }
         h2.connection.settle(upstream.transport.stage(&mut self.core.wire));
         self.core.counters.upstream_http2_writes += u64::from(upstream.transport.staged() > 0);
-        if let Err(fault) = upstream.transport.commit(&mut self.core.wire) {
-            return self.lose_streams(id, &fault);
+        if upstream.transport.commit(&mut self.core.wire).is_err() {
+            // The server may have responded before it closed: its frames, or the lack of them, decide.
+            upstream.intake = Intake::Closed;
         }
         // The connection has room again for output that it could not take before.
         if h2.flush(&mut upstream.transport, &mut self.core.wire) {

@@ -46,7 +46,9 @@ impl Connection {
             Meaning::Trailers => Some(self.trailers(id, end, decoded)?),
             Meaning::AfterEnd => Some(self.fail_stream(id, StreamError::AfterEnd)?),
             Meaning::Ignored => {
-                self.spent.spend(Abuse::NoEffect)?;
+                if self.role == Role::Server {
+                    self.spent.spend(Abuse::NoEffect)?;
+                }
                 None
             }
         };
