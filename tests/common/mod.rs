@@ -129,6 +129,21 @@ pub fn go_program(name: &str, source: &Path, flags: &[&str]) -> Option<PathBuf> 
     Some(program)
 }
 
+/// Builds a Go module with the dependencies that `.ci/run` downloads; `None` if this machine has no Go, or not this one of
+/// them.
+pub fn go_module(name: &str, module: &Path, dependency: &str) -> Option<PathBuf> {
+    let go = peer("go")?;
+    let cache = peers_directory().join("go");
+    installed_peer(&format!("go/cache/download/{dependency}"))?;
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut build = Command::new(go);
+    build.arg("build").arg("-C").arg(module).args(["-buildvcs=false", "-o"]).arg(&program);
+    build.env("GOTOOLCHAIN", "local").env("GOPROXY", "off").env("GOFLAGS", "").env("GOMODCACHE", cache);
+    let built = build.output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    Some(program)
+}
+
 /// A body in which each byte depends on its position, so that a lost, duplicated or moved piece is detected.
 pub fn pattern(length: usize) -> Vec<u8> {
     // Cached, since many tests need megabytes of it.

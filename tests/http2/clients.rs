@@ -13,25 +13,25 @@ fn origin(certificates: &Certificates, flags: &[&str]) -> Weir {
 }
 
 /// Runs a client, which must succeed.
-fn run(program: &Path, args: &[&str]) -> Output {
+pub(super) fn run(program: &Path, args: &[&str]) -> Output {
     let output = Command::new(program).args(args).stdin(Stdio::null()).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{} {args:?}: {stderr}", program.display());
     output
 }
 
-struct Curl {
+pub(super) struct Curl {
     program: PathBuf,
     ca: String,
 }
 
 impl Curl {
-    fn new(certificates: &Certificates) -> Option<Self> {
+    pub(super) fn new(certificates: &Certificates) -> Option<Self> {
         Some(Self { program: peer("curl")?, ca: certificates.ca.to_str().unwrap().to_owned() })
     }
 
     /// The body, then the version of HTTP and the status, such as `2 200`.
-    fn get(&self, args: &[&str]) -> (Vec<u8>, String) {
+    pub(super) fn get(&self, args: &[&str]) -> (Vec<u8>, String) {
         let usual = ["--disable", "--silent", "--show-error", "--noproxy", "*", "--max-time", "120"];
         let marked = ["--cacert", &self.ca, "--write-out", "\n%{http_version} %{http_code}"];
         let mut body = run(&self.program, &[&usual, &marked[..], args].concat()).stdout;
@@ -41,7 +41,7 @@ impl Curl {
     }
 }
 
-const PRIOR: &str = "--http2-prior-knowledge";
+pub(super) const PRIOR: &str = "--http2-prior-knowledge";
 
 #[test]
 fn curl_downloads_and_uploads() {

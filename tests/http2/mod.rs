@@ -1,6 +1,7 @@
 //! HTTP/2. Other programs as clients of gateway and test server; and clients of the gateway in raw frames: what becomes of
 //! their requests as HTTP/1.1, what hostile ones cost, and what their streams share.
 
+mod behind;
 mod bodies;
 mod client;
 mod clients;
@@ -10,6 +11,7 @@ mod fields;
 mod floods;
 mod grpc;
 mod h2spec;
+mod interop;
 mod negotiation;
 mod own;
 mod peers;

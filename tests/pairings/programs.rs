@@ -1,7 +1,7 @@
 //! Clients that are programs of this directory: `PROGRAM BASE CA STEPS LENGTH` prints the transcript.
 
 use super::{Client, EVERYDAY, Pair, WHOLE, adjacent, all_but};
-use crate::common::{installed_peer, peer, peers_directory};
+use crate::common::{go_module, installed_peer, peer, peers_directory};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,8 @@ pub(super) struct Program {
 impl Program {
     /// Go's net/http, with coder/websocket.
     pub(super) fn go() -> Option<Self> {
-        let program = build_go()?;
+        let dependency = "github.com/coder/websocket";
+        let program = go_module("pairings-go", &adjacent("clients/go"), dependency)?;
         Some(Self {
             words: vec![program.into()],
             environment: Vec::new(),
@@ -112,17 +113,4 @@ pub(super) fn output(command: &mut Command) -> Result<String, String> {
     };
     let [stdout, stderr] = files.map(|file| String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned());
     if status.success() { Ok(stdout) } else { Err(format!("{status}{late}\n{stdout}{stderr}")) }
-}
-
-fn build_go() -> Option<PathBuf> {
-    let go = peer("go")?;
-    let modules = peers_directory().join("go");
-    installed_peer("go/cache/download/github.com/coder/websocket")?;
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pairings-go");
-    let mut build = Command::new(go);
-    build.arg("build").arg("-C").arg(adjacent("clients/go")).args(["-buildvcs=false", "-o"]).arg(&program);
-    build.env("GOTOOLCHAIN", "local").env("GOPROXY", "off").env("GOFLAGS", "").env("GOMODCACHE", modules);
-    let built = build.output().unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    Some(program)
 }

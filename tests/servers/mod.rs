@@ -1,5 +1,7 @@
 //! Other servers, as upstreams or in front of one; their programs and configurations are the files next to this one.
 
+pub(crate) mod http2;
+
 use crate::common::{Certificates, DEADLINE, go_program, peer, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
