@@ -6,9 +6,8 @@ use crate::servers::Server;
 pub(super) struct Behind {
     pub(super) weir: Weir,
     pub(super) certificates: Certificates,
+    pub(super) server: Server,
     tls: bool,
-    /// For its drop.
-    _server: Server,
 }
 
 impl Behind {
@@ -35,7 +34,7 @@ impl Behind {
              [[route]]\nservice = 'app'\n\
              [log]\naccess = '-'\nformat = '{{protocol}} {{method}} {{target}} {{status}}'\n{certificate}\n"
         );
-        Some(Self { weir: Weir::configured(&config, 1), certificates, tls, _server: server })
+        Some(Self { weir: Weir::configured(&config, 1), certificates, server, tls })
     }
 
     /// The URL of a path at the gateway.

@@ -14,9 +14,13 @@ fn origin(certificates: &Certificates, flags: &[&str]) -> Weir {
 
 /// Runs a client, which must succeed.
 pub(super) fn run(program: &Path, args: &[&str]) -> Output {
-    let output = Command::new(program).args(args).stdin(Stdio::null()).output().unwrap();
+    succeed(Command::new(program).args(args).stdin(Stdio::null()))
+}
+
+fn succeed(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{} {args:?}: {stderr}", program.display());
+    assert!(output.status.success(), "{command:?}: {}\n{stderr}", output.status);
     output
 }
 
@@ -30,11 +34,18 @@ impl Curl {
         Some(Self { program: peer("curl")?, ca: certificates.ca.to_str().unwrap().to_owned() })
     }
 
+    /// curl with these arguments, without input.
+    pub(super) fn command(&self, args: &[&str]) -> Command {
+        let mut curl = Command::new(&self.program);
+        curl.args(["--disable", "--silent", "--show-error", "--noproxy", "*", "--max-time", "120"]);
+        curl.args(["--cacert", &self.ca]).args(args).stdin(Stdio::null());
+        curl
+    }
+
     /// The body, then the version of HTTP and the status, such as `2 200`.
     pub(super) fn get(&self, args: &[&str]) -> (Vec<u8>, String) {
-        let usual = ["--disable", "--silent", "--show-error", "--noproxy", "*", "--max-time", "120"];
-        let marked = ["--cacert", &self.ca, "--write-out", "\n%{http_version} %{http_code}"];
-        let mut body = run(&self.program, &[&usual, &marked[..], args].concat()).stdout;
+        let marked = ["--write-out", "\n%{http_version} %{http_code}"];
+        let mut body = succeed(&mut self.command(&[&marked[..], args].concat())).stdout;
         let at = body.iter().rposition(|byte| *byte == b'\n').unwrap();
         let end = String::from_utf8(body.split_off(at)).unwrap();
         (body, end.trim().to_owned())

@@ -1,13 +1,14 @@
 //! Chromium as a client: a page whose script goes through the steps and writes the transcript into the document.
 
 use super::programs::output;
-use super::{Client, Pair, all_but, digest};
+use super::{Client, Pair, all_but};
 use crate::common::{Certificates, peer};
 use aws_lc_rs::digest::{SHA256, digest as sha256};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use x509_parser::pem::parse_x509_pem;
 
 pub(super) struct Chromium(PathBuf);
@@ -25,36 +26,45 @@ impl Client for Chromium {
     }
 
     fn transcript(&self, pair: &Pair<'_>) -> Result<String, String> {
-        let profile = tempfile::tempdir().unwrap();
         // For the page's own report.
-        let name = digest(profile.path().to_str().unwrap().as_bytes()).replace(' ', "-");
+        static PAGES: AtomicUsize = AtomicUsize::new(0);
+        let name = PAGES.fetch_add(1, Ordering::Relaxed);
         let (origin, prefix) = match pair.base.strip_suffix("/unix") {
             Some(origin) => (origin, "/unix"),
             None => (pair.base.as_str(), ""),
         };
         let url = format!("{origin}/?{}&{}&{name}&{prefix}", pair.steps, pair.length);
-        let mut command = Command::new(&self.0);
-        command.args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--disable-breakpad",
-            "--disable-dev-shm-usage",
-            "--no-first-run",
-            "--no-proxy-server",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--dump-dom",
-        ]);
-        command.arg(format!("--user-data-dir={}", profile.path().display()));
-        command.arg(format!("--ignore-certificate-errors-spki-list={}", spki(pair.certificates)));
-        let document = output(command.arg(url))?;
+        let document = headless(&self.0, pair.certificates, &url)?;
         let found =
             document.split_once("<pre id=\"transcript\">").and_then(|(_, rest)| rest.split_once("</pre>"));
         found.map(|(lines, _)| lines.to_owned()).ok_or(document)
     }
+}
+
+/// Loads a page in a browser that trusts this certificate; returns the document at the end of its load.
+///
+/// # Errors
+/// The browser's output if it fails.
+pub(crate) fn headless(program: &Path, certificates: &Certificates, url: &str) -> Result<String, String> {
+    let profile = tempfile::tempdir().unwrap();
+    let mut command = Command::new(program);
+    command.args([
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--disable-breakpad",
+        "--disable-dev-shm-usage",
+        "--no-first-run",
+        "--no-proxy-server",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--dump-dom",
+    ]);
+    command.arg(format!("--user-data-dir={}", profile.path().display()));
+    command.arg(format!("--ignore-certificate-errors-spki-list={}", spki(certificates)));
+    output(command.arg(url))
 }
 
 /// The hash of the leaf's key, by which the browser trusts it.

@@ -6,6 +6,8 @@ mod curl;
 mod programs;
 mod services;
 
+pub(crate) use chromium::headless;
+
 use crate::common::Certificates;
 use aws_lc_rs::digest::{Context, SHA256};
 use services::Services;

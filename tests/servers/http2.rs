@@ -22,7 +22,7 @@ impl Server {
     }
 
     /// nginx with these files, on two ports.
-    pub(crate) fn nginx_http2(tls: &Certificates, files: &[(&str, Vec<u8>)]) -> Option<Self> {
+    pub(crate) fn nginx_http2(tls: &Certificates, files: &[(String, Vec<u8>)]) -> Option<Self> {
         let program = peer("nginx")?;
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("upload")).unwrap();
@@ -34,7 +34,7 @@ impl Server {
     /// nghttpd with these files and flags, in cleartext or with a certificate.
     pub(crate) fn nghttpd(
         tls: Option<&Certificates>,
-        files: &[(&str, Vec<u8>)],
+        files: &[(String, Vec<u8>)],
         flags: &[&str],
     ) -> Option<Self> {
         let program = peer("nghttpd")?;
@@ -80,7 +80,7 @@ pub(crate) fn grpc_go() -> Option<&'static Path> {
     BUILT.get_or_init(build).as_deref()
 }
 
-fn write(folder: &Path, files: &[(&str, Vec<u8>)]) {
+fn write(folder: &Path, files: &[(String, Vec<u8>)]) {
     fs::create_dir(folder).unwrap();
     for (name, content) in files {
         fs::write(folder.join(name), content).unwrap();
