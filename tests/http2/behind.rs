@@ -18,7 +18,8 @@ impl Behind {
     ) -> Option<Self> {
         let certificates = Certificates::new();
         let server = server(&certificates, tls.then_some(&certificates))?;
-        let [ca, cert, key] = [&certificates.ca, &certificates.cert, &certificates.key].map(|path| path.display());
+        let [ca, cert, key] =
+            [&certificates.ca, &certificates.cert, &certificates.key].map(|path| path.display());
         let (scheme, address) = (if tls { "https" } else { "http" }, server.address(tls));
         let (listener, service, certificate) = match tls {
             true => (

@@ -9,7 +9,7 @@ mod downgrade;
 mod drain;
 mod fields;
 mod floods;
-mod interop;
+mod grpc;
 mod h2spec;
 mod interop;
 mod negotiation;

@@ -12,7 +12,8 @@ impl Server {
     /// Go's net/http, in cleartext or with a certificate.
     pub(crate) fn go_http2(tls: Option<&Certificates>) -> Option<Self> {
         static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
-        let program = BUILT.get_or_init(|| go_program("http2-server", &adjacent("http2.go"), &[])).as_ref()?;
+        let program =
+            BUILT.get_or_init(|| go_program("http2-server", &adjacent("http2.go"), &[])).as_ref()?;
         Some(Self::script(&mut Command::new(program), tls))
     }
 
@@ -73,10 +74,10 @@ pub(crate) fn grpcio() -> Option<(PathBuf, PathBuf)> {
     Some((installed_peer("python-http2/bin/python")?, adjacent("../http2/grpcio.py")))
 }
 
-/// The program of tests/http2/grpc.
+/// The program of tests/http2/interop.
 pub(crate) fn grpc_go() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let build = || go_module("http2-grpc", &adjacent("../http2/grpc"), "google.golang.org/grpc");
+    let build = || go_module("http2-interop", &adjacent("../http2/interop"), "google.golang.org/grpc");
     BUILT.get_or_init(build).as_deref()
 }
 

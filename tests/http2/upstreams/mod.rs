@@ -78,7 +78,8 @@ fn downloads_and_uploads() {
                 fs::write(&file, &sent).unwrap();
                 // The trailer reaches clients that accept it: those of HTTP/2 always do.
                 let trailer = format!("x-sum: {size}\r\n");
-                let accepts = ["--dump-header", &heads, "--header", "TE: trailers", "--header", "Connection: TE"];
+                let accepts =
+                    ["--dump-header", &heads, "--header", "TE: trailers", "--header", "Connection: TE"];
                 let accepts = if version.0 == "2" { &accepts[..2] } else { &accepts };
                 for unknown in [&[][..], &["--header", "Transfer-Encoding: chunked"]] {
                     if size == 0 && version.0 == "1.1" && !unknown.is_empty() {
@@ -105,7 +106,8 @@ fn heads() {
         let (name, authority) = (&case.name, case.behind.weir.address());
         for version in case.versions() {
             // Cookies of HTTP/2 may come in pieces.
-            let args = ["--header", "Cookie: a=1; b=2", "--header", "TE: trailers", "--header", "Connection: TE"];
+            let args =
+                ["--header", "Cookie: a=1; b=2", "--header", "TE: trailers", "--header", "Connection: TE"];
             let args = if version.0 == "2" { &args[..4] } else { &args };
             let expected = format!("HTTP/2.0 {authority} te=trailers cookie=a=1; b=2");
             assert_eq!(case.text(version, "/request", args), (expected, 200), "{name} {version:?}");
@@ -124,7 +126,11 @@ fn heads() {
             // Larger than a frame, which is more than one in HTTP/2.
             let large = format!("X-Large: {}", "y".repeat(20_000));
             let args = ["--header", &large, "--dump-header", &dump];
-            assert_eq!(case.text(version, "/fields/20000", &args), ("20000".into(), 200), "{name} {version:?}");
+            assert_eq!(
+                case.text(version, "/fields/20000", &args),
+                ("20000".into(), 200),
+                "{name} {version:?}"
+            );
             let head = fs::read_to_string(&dump).unwrap();
             assert!(head.contains(&"x".repeat(20_000)), "{name} {version:?}: {} bytes", head.len());
 
@@ -132,7 +138,10 @@ fn heads() {
             assert_eq!(got, ("hinted".into(), 200), "{name} {version:?}");
             let head = fs::read_to_string(&dump).unwrap().to_lowercase();
             let (first, _) = head.split_once("\r\n\r\n").unwrap();
-            assert!(first.contains(" 103") && first.contains("link: </style.css>"), "{name} {version:?}: {head}");
+            assert!(
+                first.contains(" 103") && first.contains("link: </style.css>"),
+                "{name} {version:?}: {head}"
+            );
 
             let args = ["--header", "Expect: 100-continue", "--expect100-timeout", "20", "--data", "body"];
             let args = [&args[..], &["--dump-header", &dump]].concat();

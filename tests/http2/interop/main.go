@@ -1,7 +1,7 @@
 // gRPC's interoperability tests, on grpc-go.
 //
-//	grpc server [CERT KEY]                prints the port that it listens on
-//	grpc client ADDRESS CA COUNT CASE..   runs each case COUNT times at once on one connection; in cleartext if CA is empty
+//	interop server [CERT KEY]                prints the port that it listens on
+//	interop client ADDRESS CA COUNT CASE..   runs each case COUNT times at once on one connection; in cleartext if CA is empty
 package main
 
 import (

@@ -1,4 +1,4 @@
-module weir/grpc
+module weir/interop
 
 go 1.23.0
 
