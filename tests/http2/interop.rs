@@ -58,7 +58,6 @@ fn python() {
 
 /// Deadlines within responses.
 #[test]
-#[ignore = "the gateway's own timer resets the stream: the client sees INTERNAL"]
 fn python_deadlines() {
     grpcio_client("deadline");
 }

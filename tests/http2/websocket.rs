@@ -109,6 +109,19 @@ fn a_silent_tunnel_ends_in_time() {
     assert_eq!(client.get(3, "/none").response(3).status(), 403);
 }
 
+/// Regression test: a response with success that is no switch of protocols told the client that its WebSocket was open.
+#[test]
+fn a_response_without_a_switch_opens_nothing() {
+    let upstream = super::upstream();
+    let weir = gateway(&upstream, "path = '/app'", "[[route]]\npath = '/own'\nrespond = { status = 200 }");
+    let mut client = Client::connect(weir.address());
+    client.headers(1, &connect("/app", "websocket"), false);
+    assert_eq!(client.response(1).status(), 502);
+    weir.wait_for_stderr(&[" upstream_not_switched "]);
+    client.headers(3, &connect("/own", "websocket"), false);
+    assert_eq!(client.response(3).status(), 501);
+}
+
 #[test]
 fn other_protocols_and_services_without_upgrades() {
     let upstream = echo();

@@ -34,6 +34,7 @@ fn a_cleartext_server_of_http1() {
             let weir = gateway(&format!("'http://{}'", upstream.address), "", "");
             let reply = ask(&weir, version, "POST", "/", &[], Content::Length(b"hello"));
             assert_eq!((reply.status, reply.complete), (502, true), "{version:?}: {reply:?}");
+            weir.wait_for_stderr(&[" upstream_not_http2"]);
         }
     }
 }
@@ -72,7 +73,7 @@ fn tls_servers_without_http2() {
     }
     weir.wait_for_stderr(&[" upstream_not_http2"]);
     for connection in 0..upstream.connections() {
-        upstream.wait_for_ending(connection);
+        assert_eq!(upstream.received(connection), b"");
     }
     // A server that knows HTTP/1.1 alone ends the handshake, since the gateway does not offer it.
     let upstream = of_http1(&certificates, &["http/1.1"]);

@@ -46,6 +46,21 @@ fn max_age() {
     });
 }
 
+/// Regression test: an idle connection beyond its age took no request, and kept the place of the next one.
+#[test]
+fn max_age_with_one_connection() {
+    let server = Server::ok();
+    let rest = "[timeouts]\nqueue = '2s'\n";
+    let weir = gateway(&[&server], "max_connections = 1\npool.max_age = '50ms'\n", rest);
+    poll_until(DEADLINE, "a third connection", || {
+        for version in BOTH {
+            let reply = ask(&weir, version, "GET", "/", &[], Content::None);
+            assert_eq!((reply.status, reply.text()), (200, "ok"), "{version:?}");
+        }
+        server.connections() > 2
+    });
+}
+
 #[test]
 fn no_idle_connections() {
     let switch = Switch::default();

@@ -109,7 +109,7 @@ fn a_server_that_always_refuses() {
         let reply = ask(&weir, version, "GET", "/", &[], Content::None);
         assert_eq!((reply.status, reply.complete), (502, true), "{version:?} {reply:?}");
         weir.wait_for_stderr(&["upstream_reset", "refused_stream"]);
-        assert_eq!(server.requests().len(), 4, "the request, and three further attempts");
+        assert_eq!(server.requests().len(), 11, "the request, and ten further attempts");
     }
 }
 

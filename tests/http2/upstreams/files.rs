@@ -91,7 +91,6 @@ fn nginx() {
 }
 
 #[test]
-#[ignore = "requests beyond the server's streams, or unprocessed at its GOAWAY, spend the budget of retries"]
 fn nginx_under_load() {
     let start = |tls: &Certificates, _: Option<&Certificates>| Server::nginx_http2(tls, &files());
     each("nginx", start, load);
@@ -120,7 +119,6 @@ fn nghttpd() {
 }
 
 #[test]
-#[ignore = "requests beyond the server's streams spend the budget of retries"]
 fn nghttpd_under_load() {
     for flags in [&[][..], &NARROW] {
         let start = |_: &Certificates, tls: Option<&Certificates>| Server::nghttpd(tls, &files(), flags);

@@ -7,7 +7,6 @@ use crate::http2::clients::run;
 use std::path::PathBuf;
 
 #[test]
-#[ignore = "requests beyond the server's streams spend the budget of retries"]
 fn h2load() {
     let Some(h2load) = peer("h2load") else { return };
     for (name, start) in PROGRAMS {
@@ -48,7 +47,6 @@ fn nghttp() {
 
 /// Uploads of known and unknown length that come back, with trailers.
 #[test]
-#[ignore = "requests beyond the server's streams spend the budget of retries"]
 fn go() {
     let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/http2/client.go");
     let Some(client) = go_program("http2-client-of-http2", &source, &[]) else { return };

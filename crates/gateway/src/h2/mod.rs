@@ -239,8 +239,13 @@ impl H2 {
     }
 
     /// The response of a stream to a server is complete: releases the stream. The rest of an unfinished request is lost.
+    /// If only the end of the stream is missing, the stream is released with it: servers count resets.
     pub(crate) fn response_is_over(&mut self, no: StreamNo) {
-        self.abort(no, ErrorCode::CANCEL);
+        let awaits_end = self.connection.awaits_end(no);
+        match self.get_mut(no) {
+            Some(stream) if awaits_end => (stream.exchange, stream.awaits_end) = (None, true),
+            _ => self.abort(no, ErrorCode::CANCEL),
+        }
     }
 
     /// Passes on the credit for the DATA of a stream that was withheld while its receiver had no room.

@@ -150,7 +150,7 @@ impl H2 {
     /// Frees the slot of a stream whose exchange is over and whose output has left.
     pub(super) fn release_if_sent(&mut self, index: usize) {
         let stream = &self.streams[index];
-        if stream.exchange.is_none() && stream.end == End::Sent {
+        if stream.exchange.is_none() && stream.end == End::Sent && !stream.awaits_end {
             self.connection.release(stream.no);
             self.streams.remove(index);
         }

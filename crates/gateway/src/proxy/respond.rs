@@ -210,6 +210,11 @@ impl<N: Net> Flow<'_, N> {
                 (Framing::Length(0), Framing::None)
             }
             Source::Stream { end: true } => (framing, Framing::None),
+            // A client of HTTP/1.1 takes a body of its length for complete. On a stream, trailers may follow.
+            Source::Stream { end: false } if exchange.stream.is_none() && status >= 200 => match framing {
+                Framing::None | Framing::Length(_) => (framing, framing),
+                Framing::Chunked | Framing::UntilClose => (framing, Framing::UntilClose),
+            },
             Source::Stream { end: false } => (framing, Framing::UntilClose),
         };
         let facts = Head {

@@ -53,11 +53,17 @@ impl<N: Net> Worker<N> {
         Ok(Attempt { upstream, stream: None, reused: is_used })
     }
 
-    /// Closes the idle connections to a server: none of them takes another request, and a new one may need their places.
+    /// Closes the idle connections to a server that have reached their age or number of requests: a new one may need their
+    /// places.
     fn close_used_up(&mut self, id: ServerId) {
-        let multiplexed = self.servers.get(id).map(|server| server.multiplexed.clone()).unwrap_or_default();
-        for id in multiplexed {
-            if self.upstreams.get(id).is_some_and(Upstream::is_idle) {
+        let Some(server) = self.servers.get(id) else { return };
+        let (pool, now) = (server.config.pool, self.core.net.now());
+        for id in server.multiplexed.clone() {
+            // One that closes already does so at the end of the turn.
+            let is_used_up = self.upstreams.get(id).is_some_and(|upstream| {
+                upstream.intake == Intake::Open && upstream.is_idle() && upstream.life.is_used_up(&pool, now)
+            });
+            if is_used_up {
                 self.finish_multiplexed(id);
             }
         }

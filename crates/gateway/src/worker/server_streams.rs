@@ -68,6 +68,8 @@ impl<N: Net> Worker<N> {
                     let next =
                         self.flow(exchange).map(|mut to| to.take_stream_data(input, from + range.start, end));
                     self.take_next(id, exchange, next);
+                } else if end {
+                    self.end_is_here(id, stream);
                 }
                 self.owe(id, stream, flow);
             }
@@ -76,6 +78,8 @@ impl<N: Net> Worker<N> {
                 if let Some(exchange) = self.exchange_on(id, stream) {
                     let next = self.flow(exchange).map(|mut to| to.take_stream_trailers(&trailers));
                     self.take_next(id, exchange, next);
+                } else {
+                    self.end_is_here(id, stream);
                 }
             }
             Event::Reset { stream, code } => {
@@ -87,6 +91,8 @@ impl<N: Net> Worker<N> {
                             _ => Happened::UpstreamReset(code),
                         },
                     );
+                } else {
+                    self.end_is_here(id, stream);
                 }
             }
             Event::Failed { stream, error } => {
@@ -152,6 +158,16 @@ impl<N: Net> Worker<N> {
                 if let Some(client) = self.exchanges.get(id).map(|exchange| exchange.client) {
                     self.lose_client(client, fault);
                 }
+            }
+        }
+    }
+
+    /// The end of a stream whose response was complete before it.
+    fn end_is_here(&mut self, id: UpstreamId, no: StreamNo) {
+        if let Some(h2) = self.h2_to(id) {
+            h2.abort(no, ErrorCode::CANCEL);
+            if let Some(server) = self.upstreams.get(id).map(|upstream| upstream.server) {
+                self.note_room(server);
             }
         }
     }
@@ -242,16 +258,17 @@ impl<N: Net> Worker<N> {
     /// The server broke a rule of the connection: ends it with GOAWAY.
     fn fail_multiplexed(&mut self, id: UpstreamId, error: ConnectionError) {
         // A server of HTTP/2 begins with SETTINGS.
-        if self.h2_to(id).is_some_and(|h2| !h2.connection.has_peer_settings()) {
-            return self.end_multiplexed(id, |_| Happened::NotConnected(Reason::NotHttp2));
-        }
+        let is_http2 = self.h2_to(id).is_some_and(|h2| h2.connection.has_peer_settings());
         self.retire_multiplexed(id);
         let exchanges = self.exchanges_on(id);
         if exchanges.is_empty() {
             self.core.note_end(&Reason::BadUpstreamHttp2(error), Context::default());
         }
         for exchange in exchanges {
-            self.end_exchange(exchange, Reason::BadUpstreamHttp2(error));
+            match is_http2 {
+                true => self.end_exchange(exchange, Reason::BadUpstreamHttp2(error)),
+                false => self.on(exchange, Happened::NotConnected(Reason::NotHttp2)),
+            }
         }
         if let Some(h2) = self.h2_to(id) {
             h2.connection.fail(error);

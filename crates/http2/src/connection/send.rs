@@ -163,6 +163,15 @@ impl Connection {
         self.streams.get(stream.0).is_some_and(|state| state.send_window.available() > 0)
     }
 
+    /// Whether the whole request was sent, and of the response only END_STREAM is missing: its body has the length that it
+    /// announced.
+    #[must_use]
+    pub fn awaits_end(&mut self, stream: StreamNo) -> bool {
+        self.streams.get(stream.0).is_some_and(|state| {
+            (state.send, state.receive, state.missing) == (Half::Closed, Half::Body, Some(0))
+        })
+    }
+
     /// Gives back the `flow` of a DATA event: once its bytes are forwarded or dropped, on every stream, released ones
     /// included. The connection's window closes in the end if any are not given back.
     pub fn credit(&mut self, stream: StreamNo, flow: u32) {
