@@ -212,7 +212,7 @@ fn a_first_frame_that_is_not_settings() {
     let weir = gateway(&[&server], "", "");
     assert_eq!(ask(&weir, Version::Http2, "GET", "/", &[], Content::None).status, 502);
     assert_eq!(server.wait_for_go_away(0), ErrorCode::PROTOCOL_ERROR);
-    weir.wait_for_stderr(&["bad_upstream_http2"]);
+    weir.wait_for_stderr(&["upstream_not_http2"]);
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn tls_servers_without_http2() {
     let weir = gateway(&format!("'https://{}'", upstream.address), &trust, "");
     let reply = ask(&weir, Version::Http2, "GET", "/", &[], Content::None);
     assert_eq!(reply.status, 502, "{reply:?}");
-    weir.wait_for_stderr(&[" upstream_tls ", "no_application_protocol"]);
+    weir.wait_for_stderr(&[" upstream_not_http2 "]);
 }
 
 #[test]

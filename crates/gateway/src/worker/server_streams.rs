@@ -98,6 +98,8 @@ impl<N: Net> Worker<N> {
             Event::Failed { stream, error } => {
                 if let Some(exchange) = self.exchange_on(id, stream) {
                     self.end_exchange(exchange, Reason::BadUpstreamStream(error));
+                } else {
+                    self.end_is_here(id, stream);
                 }
             }
             Event::Room { stream: Some(stream) } => {
