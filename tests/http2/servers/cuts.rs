@@ -122,7 +122,9 @@ fn clients_that_leave_reset_their_stream_alone() {
 
 #[test]
 fn requests_that_end_early() {
-    let server = Server::start(|connection| connection.read_to_end());
+    let server = Server::start(|connection| {
+        connection.read_to_end();
+    });
     let weir = gateway(&[&server], "", "");
     let mut of_http2 = Client::connect(weir.address());
     of_http2.post(1, "/").data(1, b"part", false).flush();

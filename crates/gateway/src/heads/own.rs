@@ -216,12 +216,14 @@ pub(crate) fn phrase(status: u16) -> &'static str {
         507 => "Insufficient Storage",
         508 => "Loop Detected",
         511 => "Network Authentication Required",
-        100..=199 => "Informational",
-        200..=299 => "Successful",
-        300..=399 => "Redirection",
-        400..=499 => "Client Error",
-        500..=599 => "Server Error",
-        _ => "Unknown",
+        other => match other / 100 {
+            1 => "Informational",
+            2 => "Successful",
+            3 => "Redirection",
+            4 => "Client Error",
+            5 => "Server Error",
+            _ => "Unknown",
+        },
     }
 }
 

@@ -76,7 +76,7 @@ pub(crate) fn request<W: HeadWriter>(
         () => host_or_own.into(),
     };
     out.request(head.method_span.of(buf), changes.scheme, &authority, |out| {
-        path(buf, head, changes.path, out)
+        path(buf, head, changes.path, out);
     });
     // In absolute form the target's authority overrides Host (RFC 9112 section 3.2.2).
     let host_replaced = head.target_form == TargetForm::Absolute;

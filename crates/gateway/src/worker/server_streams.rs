@@ -4,7 +4,7 @@ use super::Worker;
 use super::settle::{is_full, watch_upstream};
 use crate::deadlines::ServerWait;
 use crate::downstream::MAX_PENDING;
-use crate::exchange::Event as Happened;
+use crate::exchange::{Event as Happened, Exchange};
 use crate::h2::{self, H2, Stream};
 use crate::keys::{ExchangeId, UpstreamId};
 use crate::observe::Context;
@@ -293,7 +293,7 @@ impl<N: Net> Worker<N> {
 
     /// A request on a stream has timed out: sends a PING. Until the response to it, requests take other connections.
     pub(super) fn doubt_connection_of(&mut self, id: ExchangeId) {
-        let Some(upstream_id) = self.exchanges.get(id).and_then(|exchange| exchange.upstream()) else {
+        let Some(upstream_id) = self.exchanges.get(id).and_then(Exchange::upstream) else {
             return;
         };
         let Some(upstream) = self.upstreams.get_mut(upstream_id) else { return };
