@@ -54,8 +54,9 @@ pub(crate) fn send_request<N: Net>(
         scheme: if server.tls.is_some() { Scheme::Https } else { Scheme::Http },
         is_http2: exchange.stream.is_some(),
     };
-    let underscored = match (exchange.upstream_stream(), &mut upstream.h2) {
-        (Some(no), Some(h2)) => {
+    let underscored = match &mut upstream.h2 {
+        Some(h2) => {
+            let Some(no) = exchange.upstream_stream() else { return };
             let end = head.framing.is_empty();
             let mut underscored = 0;
             let write =
@@ -67,7 +68,7 @@ pub(crate) fn send_request<N: Net>(
             }
             underscored
         }
-        _ => {
+        None => {
             let out = upstream.transport.stage(&mut core.wire);
             let underscored = rewrite::request(buf, head, &changes, out);
             if let Some(body) = &exchange.sent_body {

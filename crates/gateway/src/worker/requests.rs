@@ -283,12 +283,12 @@ impl<N: Net> Worker<N> {
             return self.refuse(leg, buf, Reason::ConnectMethod, Some(found));
         }
         let is_again = before.is_some();
-        let mut exchange = exchange(leg, client, core, buf, (&plan, route, found), service, before);
-        let is_held =
-            found.policy.request_buffer > 0 && !exchange.was_held && !core.request.framing.is_empty();
-        exchange.head = Some(self.core.hold_head(buf));
-        let is_limited = found.policy.timeouts.exchange.is_some() || exchange.grpc.is_some();
-        let exchange = self.exchanges.insert(exchange);
+        let was_held = before.as_ref().is_some_and(|before| before.was_held);
+        let is_held = found.policy.request_buffer > 0 && !was_held && !core.request.framing.is_empty();
+        let is_limited = found.policy.timeouts.exchange.is_some() || client.is_grpc(leg.stream);
+        let of_route = (&plan, route, found);
+        let exchange =
+            self.exchanges.insert(exchange(leg, client, &mut self.core, buf, of_route, service, before));
         match (leg.stream, &mut client.h2) {
             (Some(no), Some(h2)) => h2.has_begun(no, exchange),
             _ => client.phase = Phase::Exchange(exchange),
@@ -390,12 +390,12 @@ pub(super) fn input<N: Net>(
     Input::Bytes { phase: client.phase, ended: client.ended, inbox }
 }
 
-/// The exchange of a request that goes to a service; its head was parsed from `buf`.
+/// The exchange of a request that goes to a service; its head was parsed last, from `buf`.
 #[inline]
 fn exchange<N: Net>(
     leg: Leg,
     client: &mut Client<N::Socket>,
-    core: &Core<N>,
+    core: &mut Core<N>,
     buf: &[u8],
     (plan, route, found): (&Rc<Plan>, usize, &Route),
     service: ServiceId,
@@ -438,7 +438,6 @@ fn exchange<N: Net>(
         request,
         response: ResponseHalf::Awaiting,
         interims: Interims::default(),
-        head: None,
         sent_body: None,
         is_repeatable: false,
         ids: None,
@@ -463,5 +462,7 @@ fn exchange<N: Net>(
         is_tunnel: false,
         copy: None,
         entry: core.access.as_ref().map(|_| Box::new(Entry::of(head, buf))),
+        // Takes the head, which the other fields are read from.
+        head: Some(core.hold_head(buf)),
     }
 }
