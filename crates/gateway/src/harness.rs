@@ -60,12 +60,12 @@ pub struct LeakCheck {
     pub slots: usize,
 }
 
-/// The streams of a client's HTTP/2 connection.
+/// The streams of HTTP/2 connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamCheck {
     /// Streams that are not released.
     pub streams: usize,
-    /// Received bytes for which the client has had no credit.
+    /// Received bytes for which the peer has had no credit.
     pub held: u64,
 }
 
@@ -273,6 +273,16 @@ impl<N: Net> WorkerHarness<N> {
         let mut all = clients.ids().into_iter().filter_map(|id| clients.get(id));
         let h2 = all.find(|found| found.peer == Some(client))?.h2.as_ref()?;
         Some(StreamCheck { streams: h2.connection.streams(), held: h2.connection.held() })
+    }
+
+    /// The streams of all connections to servers.
+    pub fn server_streams(&self) -> StreamCheck {
+        let upstreams = &self.worker.upstreams;
+        let all = upstreams.ids().into_iter().filter_map(|id| upstreams.get(id)?.h2.as_ref());
+        all.fold(StreamCheck::default(), |sum, h2| StreamCheck {
+            streams: sum.streams + h2.connection.streams().max(h2.len()),
+            held: sum.held + h2.connection.held(),
+        })
     }
 
     /// The numbers of live objects.

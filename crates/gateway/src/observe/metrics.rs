@@ -83,7 +83,7 @@ table! {
         &[], Member("upstream_http2", "reads");
     pub(crate) upstream_http2_writes: u64, Counter, "weir_upstream_http2_writes_total",
         "Writes to servers by HTTP/2.", &[], Member("upstream_http2", "writes");
-    pub(crate) unprocessed_retries: u64, Counter, "weir_retries_unprocessed_total",
+    pub unprocessed_retries: u64, Counter, "weir_retries_unprocessed_total",
         "Requests that were sent again because their server did not process them.",
         &[], Member("upstream_http2", "retries");
     pub(crate) http2_window_waits: u64, Counter, "weir_http2_window_waits_total",
