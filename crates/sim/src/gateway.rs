@@ -133,6 +133,15 @@ impl Gateway {
         self.workers.iter().flatten().find_map(|worker| worker.streams_of(client))
     }
 
+    /// The streams of all workers' connections to servers.
+    pub(crate) fn server_streams(&self) -> StreamCheck {
+        let all = self.workers.iter().flatten().map(WorkerHarness::server_streams);
+        all.fold(StreamCheck::default(), |sum, of| StreamCheck {
+            streams: sum.streams + of.streams,
+            held: sum.held + of.held,
+        })
+    }
+
     /// Timer wheel entries of all running workers.
     pub(crate) fn timers(&self) -> usize {
         let world = self.world.borrow();
@@ -168,7 +177,8 @@ impl Gateway {
         self.mail.iter().any(|mail| !mail.is_empty())
     }
 
-    /// Reloads: one server of the upstream gets another address, or the idle timeout of pooled connections changes.
+    /// Reloads: one server of the upstream gets another address, or the idle timeout of pooled connections changes. The
+    /// version of HTTP may change, too.
     pub(crate) fn adopt(&mut self, plan: &Plan, ledger: &mut Ledger) {
         let mut world = self.world.borrow_mut();
         self.setting.version += 1;
@@ -181,9 +191,13 @@ impl Gateway {
         } else {
             self.setting.timeouts.pooled = Duration::from_millis(1 + world.below(60_000));
         }
+        if plan.flips_http2 && world.below(3) == 0 {
+            self.setting.http2 = !self.setting.http2;
+        }
         drop(world);
-        let Setting { version, moves, .. } = &self.setting;
-        ledger.note(|| format!("configuration {version}: the servers have moved {moves:?} times"));
+        let Setting { version, moves, http2, .. } = &self.setting;
+        let by = if *http2 { ", and speak HTTP/2" } else { "" };
+        ledger.note(|| format!("configuration {version}: the servers have moved {moves:?} times{by}"));
         self.bound = self.setting.bound(plan).after(&self.bound);
         self.spread();
     }
@@ -341,7 +355,8 @@ impl Gateway {
             self.standing.ejected(worker, ejection, now);
         }
         for line in lines {
-            if line.contains("internal_error") {
+            // As the reason, not as the name of a server's error code.
+            if line.contains(" internal_error ") {
                 ledger.violation(Invariant::Progress, line.clone());
             }
             ledger.note(|| line.clone());

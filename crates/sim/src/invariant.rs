@@ -22,6 +22,7 @@ pub(crate) enum Invariant {
     Windows = 15,
     Neighbours = 16,
     GoAway = 17,
+    Streams = 18,
 }
 
 impl fmt::Display for Invariant {

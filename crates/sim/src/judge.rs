@@ -54,6 +54,23 @@ impl Run<'_> {
         }
     }
 
+    /// While nothing happens and no request is in progress, no connection to a server holds a stream or a byte without
+    /// credit.
+    pub(crate) fn judge_servers(&mut self) {
+        let world = self.world.borrow();
+        let is_quiet = self.origins.iter().all(|origin| origin.is_quiet(&world));
+        if !self.plan.http2_servers || !is_quiet || self.gateway.leak_check().exchanges > 0 {
+            return;
+        }
+        let StreamCheck { streams, held } = self.gateway.server_streams();
+        if streams > 0 || held > 0 {
+            let what = format!("{streams} streams and {held} bytes of servers are left without a request");
+            if !self.ledger.violations.iter().any(|known| known.ends_with(&what)) {
+                self.ledger.violation(Invariant::Windows, what);
+            }
+        }
+    }
+
     /// Lets all timeouts pass; afterwards no state may remain.
     pub(crate) fn wind_down(&mut self) {
         self.played = self.world.borrow().now;
@@ -257,7 +274,8 @@ impl Run<'_> {
         let budgets = self.plan.workers as u64;
         let percent = u64::from(self.plan.retry_percent);
         let most = if percent == 0 { 0 } else { 100 * budgets + (requests + ended) * percent / 100 };
-        if counters.retries > most {
+        // A request that its server has not processed costs no retry of the budget.
+        if counters.retries - counters.unprocessed_retries > most {
             wrong.push((Invariant::Once, format!("{} retries for {requests} requests", counters.retries)));
         }
         let repeated: usize =

@@ -69,8 +69,21 @@ pub(crate) struct Arrival {
     pub(crate) version: u32,
     /// The error response, if the origin sent one.
     pub(crate) error: Option<Failure>,
-    /// The origin sent the error before the end of the request body.
+    /// The origin sent its response before the end of the request body.
     pub(crate) is_early: bool,
+    /// The stream of the arrival; `None` in HTTP/1.
+    pub(crate) stream: Option<OnStream>,
+}
+
+/// The state of a request on a stream, as its origin knows it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OnStream {
+    /// Received bytes of the body.
+    pub(crate) body: usize,
+    /// The offset behind the first frame of the response, in the origin's cleartext.
+    pub(crate) answered_at: Option<usize>,
+    /// The origin said that it has not processed the request: with REFUSED_STREAM, or by a GOAWAY.
+    pub(crate) is_unprocessed: bool,
 }
 
 /// The gateway's retry settings.
@@ -134,12 +147,15 @@ impl Ledger {
 
     /// Notes the arrival of a request at an origin, and checks that a repetition is allowed: its method may be retried,
     /// its bytes fit the retry buffer, and its client has no response yet. It arrives either once more after a reused
-    /// connection closed without a byte of a response, or at another server after an error response.
+    /// connection closed without a byte of a response, or at another server after an error response. Arrivals that the
+    /// origin has not processed do not count.
     pub(crate) fn arrives(&mut self, id: usize, arrival: Arrival, repeats: Repeats, world: &World) {
         let Some(entry) = self.entries.get_mut(id) else { return };
         self.arrived.push((id, arrival));
         entry.arrivals.push(arrival);
         let [before @ .., last] = &entry.arrivals[..] else { return };
+        let is_processed = |arrival: &&Arrival| !arrival.stream.is_some_and(|stream| stream.is_unprocessed);
+        let before: Vec<_> = before.iter().filter(is_processed).collect();
         let Some(lost) = before.last() else { return };
         let link = &world.links[lost.link];
         let may_be_repeated = match repeats.retry {
@@ -147,11 +163,18 @@ impl Ledger {
             Retry::Always => true,
             Retry::Never => false,
         };
-        // TLS hides the number of cleartext bytes.
-        let is_long = lost.read.is_some() && link.down.read - lost.got > LONGEST_REPEATED;
+        let is_long = match lost.stream {
+            Some(stream) => stream.body > LONGEST_REPEATED,
+            // TLS hides the number of cleartext bytes.
+            None => lost.read.is_some() && link.down.read - lost.got > LONGEST_REPEATED,
+        };
+        let is_answered = match lost.stream {
+            Some(stream) => lost.read.is_some() && stream.answered_at.is_some_and(|at| link.up.read >= at),
+            None => lost.read.is_some_and(|read| link.up.read != read),
+        };
         let no_answer = match () {
             () if !lost.is_reused => "again, after a new connection",
-            () if lost.read.is_some_and(|read| link.up.read != read) => "again, after bytes of an answer",
+            () if is_answered => "again, after bytes of an answer",
             () if !link.peer_gone && !link.up.is_ended() => "again, and its connection was not closed",
             () => "",
         };
@@ -164,7 +187,7 @@ impl Ledger {
             None if before.len() > 1 => "a third time",
             None => no_answer,
             Some(error) if !RETRIED.contains(&error.status) => "again, after an error that is its answer",
-            Some(_) if before.iter().any(is_at) => "again at a server that has answered it",
+            Some(_) if before.iter().any(|before| is_at(before)) => "again at a server that has answered it",
             Some(_) if before.len() > 2 => "at a third other server",
             Some(_) => "",
         };
@@ -172,6 +195,11 @@ impl Ledger {
             let method = name(entry.ask.method);
             self.violation(Invariant::Once, format!("#{id} {method} arrived {wrong}"));
         }
+    }
+
+    /// An arrival of a request, counted from 0.
+    pub(crate) fn arrival(&mut self, id: usize, attempt: usize) -> Option<&mut Arrival> {
+        self.entries.get_mut(id)?.arrivals.get_mut(attempt)
     }
 
     /// Notes an event.

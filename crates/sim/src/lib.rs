@@ -10,7 +10,8 @@
 //! 3. **Owner.** A response reaches the client of its request; an origin learns the client's address; a connection that
 //!    belongs to one client serves no other.
 //! 4. **Once.** A request arrives once. It arrives again only if its method and size allow that, after a reused connection
-//!    closed without a byte of a response, or at another server after an error, and retries stay within their budget.
+//!    closed without a byte of a response, or at another server after an error, and retries stay within their budget. A
+//!    request that an origin says it has not processed may arrive again, whatever its method.
 //! 5. **Outcome.** Each request ends once: with its response, with an error from the gateway, with a reset stream, or with
 //!    a closed connection.
 //! 6. **Reason.** Each request that ends early has a reason in the log.
@@ -24,11 +25,13 @@
 //!     worker never fails or reports an internal error.
 //! 13. **Calm.** Without a fault in the plan, every request gets its response, at once and without a line in the log.
 //! 14. **Counters.** The counters of requests, responses and early ends agree.
-//! 15. **Windows.** No DATA exceeds a window, no stream gets more credit than its client has sent, and a connection whose
-//!     streams have all ended holds no stream and no byte without credit.
+//! 15. **Windows.** No DATA exceeds a window, no stream gets more credit than its client or origin has sent, and a
+//!     connection whose streams have all ended holds no stream and no byte without credit.
 //! 16. **Neighbours.** A stream whose response the client does not read delays no other stream.
 //! 17. **GOAWAY.** A drain announces itself before it names the last stream, which never grows. A request up to that
 //!     stream gets its outcome, and a later or refused one never reaches an origin.
+//! 18. **Streams.** No connection to a server has more streams than the server's acknowledged SETTINGS and the service
+//!     allow.
 //!
 //! A violation begins with the number and name of its invariant. [`shrink`] reduces a failing run.
 
@@ -37,6 +40,7 @@ mod client;
 mod clients;
 mod gateway;
 mod h2;
+mod h2_origin;
 mod host;
 mod invariant;
 mod judge;
@@ -44,9 +48,11 @@ mod ledger;
 mod message;
 mod net;
 mod origin;
+mod origins;
 mod peer;
 mod plan;
 mod raw;
+mod request;
 mod response;
 mod run;
 mod setting;

@@ -3,12 +3,12 @@
 use crate::Invariant;
 use crate::ledger::{Arrival, Ledger, Repeats};
 use crate::message::{
-    ANSWER, ATTEMPT, Answer, COPY, Failure, PROTOCOL, Switch, TRAILER, error, name, pattern, write_body,
+    ANSWER, ATTEMPT, Answer, COPY, Failure, PROTOCOL, Switch, TRAILER, error, pattern, write_body,
 };
 use crate::peer::{End, Peer};
-use crate::setting::VERSION;
+use crate::request::{self, Begun, Received};
 use crate::world::World;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 use weir_http::Method;
 use weir_http1::{BodyDecoder, Limits, Parse, RequestHead};
@@ -52,6 +52,8 @@ pub(crate) struct Site {
     pub(crate) badness: u64,
     /// It sends 103 at random.
     pub(crate) interim: bool,
+    /// The maximum number of requests in flight on one connection of HTTP/2.
+    pub(crate) most_streams: usize,
 }
 
 #[derive(Debug)]
@@ -128,8 +130,7 @@ impl Request {
     fn note_error(&self, ledger: &mut Ledger, link: usize) {
         let Some(error) = self.error else { return };
         ledger.note(|| format!("origin {link} answers #{} with {error:?}", self.id));
-        let arrival = ledger.entries.get_mut(self.id).and_then(|entry| entry.arrivals.get_mut(self.attempt));
-        if let Some(arrival) = arrival {
+        if let Some(arrival) = ledger.arrival(self.id, self.attempt) {
             arrival.error = self.error;
             arrival.is_early = self.is_answered;
         }
@@ -336,38 +337,18 @@ impl Origin {
                 .map(|field| String::from_utf8_lossy(field.value.of(&bytes)).into_owned())
                 .unwrap_or_default()
         };
-        let id = field("x-id").parse().unwrap_or(usize::MAX);
         let target = String::from_utf8_lossy(head.target.of(&bytes)).into_owned();
-        let (body, answer) = (field("x-body").parse().ok(), Answer::parse(&field("x-answer")));
-        let (Some(entry), Some(length), Some(answer)) = (ledger.entries.get_mut(id), body, answer) else {
+        let received = Received { method: head.method, target: &target, field: &field };
+        let Site { is_mirror, is_passed, .. } = self.site;
+        let Some(begun) = request::begin(link, is_mirror, is_passed, &received, ledger) else {
             self.close();
-            ledger.violation(
-                Invariant::Owner,
-                format!("origin {link} got a request that nobody sent: {target}"),
-            );
             return false;
         };
-        let (ask, below, oldest, source) = (entry.ask.method, entry.ask.below, entry.oldest, entry.source);
-        let is_passed = entry.is_passed;
-        entry.copies += u32::from(self.site.is_mirror);
-        let copies = entry.copies;
-        ledger.note(|| format!("origin {link} gets #{id} {}", name(head.method)));
-        if head.method != ask || target != format!("{below}/{id}") {
-            ledger.violation(Invariant::Bytes, format!("#{id} arrived as {} {target}", name(head.method)));
-        }
-        if copies > 1 {
-            ledger.violation(Invariant::Once, format!("#{id} was copied {copies} times"));
-        }
-        if is_passed != self.site.is_passed {
-            ledger.violation(Invariant::Owner, format!("#{id} came to another origin than its own"));
-        }
-        let said = field("x-forwarded-for").parse::<IpAddr>().ok();
-        let known = source.filter(|_| !is_passed);
-        if known.is_some_and(|known| said != Some(known.ip())) {
-            ledger.violation(Invariant::Owner, format!("#{id} is of {source:?}, and arrived as of {said:?}"));
-        }
+        let Begun { id, length, answer, version } = begun;
         if let Some(announced) = self.announced {
-            if known.is_some_and(|known| announced != Some(known)) {
+            let entry = ledger.entries.get(id).filter(|entry| !entry.is_passed);
+            let source = entry.and_then(|entry| entry.source);
+            if source.is_some_and(|known| announced != Some(known)) {
                 ledger.violation(
                     Invariant::Owner,
                     format!("#{id} is of {source:?}, and arrived on a connection of {announced:?}"),
@@ -380,13 +361,6 @@ impl Origin {
                 );
             }
         }
-        let version = field(VERSION).parse().unwrap_or(oldest);
-        if version < oldest {
-            ledger.violation(
-                Invariant::Configuration,
-                format!("#{id} follows configuration {version}, and {oldest} was in force"),
-            );
-        }
         if !self.site.is_mirror {
             let read = (!self.peer.is_over_tls()).then(|| world.links[link].up.read);
             let got = world.links[link].down.read;
@@ -398,6 +372,7 @@ impl Origin {
                 version,
                 error: None,
                 is_early: false,
+                stream: None,
             };
             ledger.arrives(id, arrival, self.site.repeats, world);
         }

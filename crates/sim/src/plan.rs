@@ -24,6 +24,12 @@ pub struct Plan {
     pub pipelines: bool,
     /// Clients that speak HTTP/2, per thousand.
     pub http2: u64,
+    /// The servers of the upstream speak HTTP/2.
+    pub http2_servers: bool,
+    /// Reloads switch between HTTP/1.1 and HTTP/2 to the servers, which speak both; cleartext only.
+    pub flips_http2: bool,
+    /// Limit of requests in flight on one connection to such a server; `None`: the default.
+    pub most_streams: Option<u32>,
     /// Streams that their clients reset, per thousand.
     pub resets: u64,
     /// Streams whose responses their clients do not read, per thousand.
@@ -111,6 +117,9 @@ impl Plan {
             rough: false,
             pipelines: true,
             http2: 0,
+            http2_servers: false,
+            flips_http2: false,
+            most_streams: None,
             resets: 0,
             stalls: 0,
             vanishes: 0,
@@ -194,6 +203,11 @@ impl Plan {
         Self { http2: 1000, resets, stalls, switches: false, ..self }
     }
 
+    /// This plan with servers that speak HTTP/2. HTTP/2 has neither upgrades nor a PROXY header.
+    pub fn to_http2(self) -> Self {
+        Self { http2_servers: true, switches: false, announces: None, tunnels: false, ..self }
+    }
+
     /// Whether the plan has neither faults nor a drain.
     pub fn is_plain(&self) -> bool {
         self.is_faultless() && !self.drains
@@ -222,6 +236,9 @@ impl Plan {
         }
         plans.push(Self { http2: 0, ..self.clone() });
         plans.push(Self { http2: 1000, ..self.clone() });
+        plans.push(Self { http2_servers: false, flips_http2: false, most_streams: None, ..self.clone() });
+        plans.push(Self { flips_http2: false, ..self.clone() });
+        plans.push(Self { most_streams: None, ..self.clone() });
         plans.push(Self { resets: 0, ..self.clone() });
         plans.push(Self { stalls: 0, ..self.clone() });
         plans.push(Self { workers: 1, ..self.clone() });

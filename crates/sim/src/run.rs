@@ -5,10 +5,12 @@ use crate::client::{Behaviour, Client, Way};
 use crate::clients::AnyClient;
 use crate::gateway::Gateway;
 use crate::h2::{self, H2Client};
+use crate::h2_origin::H2Origin;
 use crate::ledger::{Ledger, Repeats};
 use crate::message::Ask;
 use crate::net::{LISTENER, peer_address};
 use crate::origin::{Origin, Site};
+use crate::origins::{AnyOrigin, Fresh};
 use crate::peer::Peer;
 use crate::plan::Plan;
 use crate::setting::{BEHIND, MIRROR, ROUTED, server_at};
@@ -97,7 +99,7 @@ pub(crate) struct Run<'a> {
     pub(crate) world: Rc<RefCell<World>>,
     pub(crate) gateway: Gateway,
     pub(crate) clients: Vec<AnyClient>,
-    origins: Vec<Origin>,
+    pub(crate) origins: Vec<AnyOrigin>,
     pub(crate) ledger: Ledger,
     steps: u64,
     still: u64,
@@ -215,7 +217,7 @@ impl<'a> Run<'a> {
     /// Starts an outage: one server resets its connections and refuses new ones for a while.
     fn black_out(&mut self) {
         let mut world = self.world.borrow_mut();
-        let mut open: Vec<_> = self.origins.iter_mut().filter(|origin| !origin.is_done).collect();
+        let mut open: Vec<_> = self.origins.iter_mut().filter(|origin| !origin.is_done()).collect();
         if open.is_empty() {
             return;
         }
@@ -246,10 +248,10 @@ impl<'a> Run<'a> {
             rest.push(client.into_rest());
         }
         for origin in &mut self.origins {
-            origin.poll(&mut self.world.borrow_mut(), &mut self.ledger);
+            origin.poll(self.plan, &mut self.world.borrow_mut(), &mut self.ledger);
         }
         self.judge_arrivals();
-        self.origins.retain(|origin| !origin.is_done);
+        self.origins.retain(|origin| !origin.is_done());
         for asks in rest.into_iter().filter(|asks| !asks.is_empty()) {
             self.welcome(asks);
         }
@@ -268,6 +270,7 @@ impl<'a> Run<'a> {
             return false;
         }
         self.judge_quiet();
+        self.judge_servers();
         self.advance()
     }
 
@@ -289,7 +292,9 @@ impl<'a> Run<'a> {
         for link in std::mem::take(&mut world.dialled) {
             let to = world.links[link].to;
             let (is_passed, server) = (to == Some(BEHIND), to.and_then(server_at));
-            let session = (plan.upstream_tls || is_passed).then(tls::server_session);
+            let speaks_h2 = plan.http2_servers && server.is_some();
+            let session = || if speaks_h2 { tls::h2_server_session() } else { tls::server_session() };
+            let peer = Peer::new(link, (plan.upstream_tls || is_passed).then(session));
             let site = Site {
                 is_mirror: to == Some(MIRROR),
                 is_announced: plan.announces.is_some() && server.is_some(),
@@ -298,13 +303,21 @@ impl<'a> Run<'a> {
                 errors: server.map_or(0, |(server, _)| plan.errors / (1 + server as u64)),
                 badness: plan.bad_answers,
                 interim: !plan.is_faultless(),
+                most_streams: plan.most_streams.unwrap_or(100) as usize,
             };
-            let mut origin = Origin::new(Peer::new(link, session), site, &mut world);
+            if speaks_h2 {
+                self.origins.push(match plan.flips_http2 {
+                    true => AnyOrigin::Fresh(Box::new(Fresh { peer, site })),
+                    false => AnyOrigin::H2(Box::new(H2Origin::new(peer, site, plan, &mut world))),
+                });
+                continue;
+            }
+            let mut origin = Origin::new(peer, site, &mut world);
             if world.below(1000) < plan.speaks_first && !plan.upstream_tls && !is_passed {
                 self.ledger.note(|| format!("origin {link} speaks first"));
                 origin.speak_first(&mut world);
             }
-            self.origins.push(origin);
+            self.origins.push(AnyOrigin::H1(Box::new(origin)));
         }
     }
 
@@ -314,7 +327,7 @@ impl<'a> Run<'a> {
         let mut world = self.world.borrow_mut();
         let now = world.now;
         let clients = self.clients.iter().flat_map(AnyClient::wakes);
-        let origins = self.origins.iter().flat_map(Origin::wakes);
+        let origins = self.origins.iter().flat_map(AnyOrigin::wakes);
         let by_themselves = clients.chain(origins).filter(|at| *at > now).min();
         let Some(next) = [by_themselves, world.next_arrival(), timer].into_iter().flatten().min() else {
             return false;

@@ -1,14 +1,14 @@
 //! The gateway's configuration in a run, and its changes.
 
-use crate::message::HOST;
+use crate::message::{HOST, TRAILER};
 use crate::plan::Plan;
-use crate::tls::{PASSED, client, h2_server, name, server, server_of_many};
+use crate::tls::{PASSED, client, h2_client, h2_server, name, server, server_of_many};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 use weir_gateway::document::{
-    Eject, EjectOn, ErrorStatuses, Listener, MinRate, Mirror, Passthrough, Retries, Route, Server, Service,
-    ServiceTls,
+    Eject, EjectOn, ErrorStatuses, Listener, MinRate, Mirror, Passthrough, Pool, Retries, Route, Server,
+    Service, ServiceTls,
 };
 use weir_gateway::harness::{Bound, Role};
 use weir_gateway::{Config, Timeouts};
@@ -20,6 +20,8 @@ pub(crate) struct Setting {
     pub(crate) version: u32,
     /// Number of address changes of each server.
     pub(crate) moves: Vec<u8>,
+    /// Whether the upstream's servers are asked by HTTP/2.
+    pub(crate) http2: bool,
     /// Whether each server is drained.
     pub(crate) drained: Vec<bool>,
     pub(crate) timeouts: Timeouts,
@@ -28,7 +30,8 @@ pub(crate) struct Setting {
 impl Setting {
     /// A plan's first setting.
     pub(crate) fn new(plan: &Plan, timeouts: Timeouts) -> Self {
-        Self { version: 0, moves: vec![0; plan.servers], drained: vec![false; plan.servers], timeouts }
+        let (moves, drained) = (vec![0; plan.servers], vec![false; plan.servers]);
+        Self { version: 0, moves, http2: plan.http2_servers, drained, timeouts }
     }
 
     /// The gateway's configuration.
@@ -51,6 +54,8 @@ impl Setting {
             retry_percent: plan.retry_percent,
             proxy_protocol: plan.announces,
             eject: eject(plan),
+            http2: self.http2,
+            pool: Pool { max_streams: plan.most_streams.filter(|_| self.http2), ..Pool::default() },
             ..upstream
         };
         let mut services = vec![("upstream".to_owned(), upstream)];
@@ -84,7 +89,10 @@ impl Setting {
             0 | 1 => server().clone(),
             count => server_of_many(count),
         });
-        let client = plan.upstream_tls.then(|| (client().clone(), name()));
+        let client = plan.upstream_tls.then(|| match plan.http2_servers {
+            true => (h2_client().clone(), name()),
+            false => (client().clone(), name()),
+        });
         Bound::new(role, &config, server, client).expect("a valid configuration")
     }
 
@@ -92,6 +100,7 @@ impl Setting {
     fn routes(&self, plan: &Plan) -> Vec<Route> {
         let mut to_upstream = Route {
             service: Some("upstream".to_owned()),
+            request_trailers: vec![TRAILER.to_owned()],
             request_buffer: plan.buffers.then_some(REQUEST_BUFFER),
             response_buffer: plan.buffers.then_some(1024 * 1024),
             retry: Retries { requests: plan.retry, on: statuses(plan.retries_errors, RETRIED) },

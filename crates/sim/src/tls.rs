@@ -12,13 +12,17 @@ pub(crate) fn client_session(passes: bool) -> Session {
 
 /// The session of a client that offers HTTP/2 alone.
 pub(crate) fn h2_session() -> Session {
-    static CLIENT: OnceLock<Client> = OnceLock::new();
-    CLIENT.get_or_init(|| client_with(&[H2])).core().connect(&name())
+    h2_client().core().connect(&name())
 }
 
 /// An origin's session with the gateway.
 pub(crate) fn server_session() -> Session {
     server().core().accept()
+}
+
+/// The session of an origin that speaks HTTP/2.
+pub(crate) fn h2_server_session() -> Session {
+    h2_server().core().accept()
 }
 
 /// The server name of the gateway and of origins.
@@ -70,6 +74,12 @@ pub(crate) const PASSED: &str = "passed.example";
 pub(crate) fn client() -> &'static Client {
     static CLIENT: OnceLock<Client> = OnceLock::new();
     CLIENT.get_or_init(|| client_with(&[]))
+}
+
+/// As [`client`], for HTTP/2 alone.
+pub(crate) fn h2_client() -> &'static Client {
+    static CLIENT: OnceLock<Client> = OnceLock::new();
+    CLIENT.get_or_init(|| client_with(&[H2]))
 }
 
 fn client_with(alpn: &[&[u8]]) -> Client {

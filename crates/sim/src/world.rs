@@ -148,7 +148,7 @@ impl Pipe {
 
     /// Whether the reader has read everything, including the end of the stream.
     pub(crate) fn is_read_out(&self, now: Duration) -> bool {
-        self.arrived.is_empty() && self.flight.is_empty() && self.end.is_some_and(|end| end <= now)
+        self.is_empty() && self.end.is_some_and(|end| end <= now)
     }
 
     /// Whether a read would return bytes or the end of the stream.
@@ -159,6 +159,11 @@ impl Pipe {
     /// Whether received bytes are unread.
     pub(crate) fn has_bytes(&self) -> bool {
         !self.arrived.is_empty()
+    }
+
+    /// Whether no byte is in transit or unread.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.arrived.is_empty() && self.flight.is_empty()
     }
 
     /// Whether a reset arrived.

@@ -1,10 +1,11 @@
 //! An HTTP/2 client of the gateway: many requests at once on one connection, and faults on each stream.
 
 mod behaviour;
+pub(crate) mod padding;
 mod read;
 mod send;
 mod stream;
-mod wire;
+pub(crate) mod wire;
 
 pub(crate) use behaviour::Behaviour;
 

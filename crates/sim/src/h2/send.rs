@@ -1,14 +1,16 @@
 //! Requests: heads, bodies and trailers, and credit for responses.
 
 use super::behaviour::{Behaviour, Malformed};
+use super::padding::pad;
 use super::stream::{Stall, Stream, Upload, write_head};
+use super::wire::INITIAL_WINDOW_SIZE;
 use super::{Credit, H2Client, Phase};
 use crate::ledger::{Entry, Ledger};
 use crate::message::{Answer, Ask, BodyOf, TRAILER, name};
 use crate::world::World;
 use std::time::Duration;
 use weir_http::Method;
-use weir_http2::frame::{self, FrameHeader, HEADER_BYTES, Kind, flag};
+use weir_http2::frame::{self, Kind};
 use weir_http2::{Part, StreamNo};
 
 impl H2Client {
@@ -202,22 +204,6 @@ impl H2Client {
         }
     }
 }
-
-/// Pads the first frame, which is DATA, if it stays within the limit; returns the number of bytes added.
-fn pad(frames: &mut Vec<u8>, padding: u8) -> usize {
-    let first = frames.first_chunk::<HEADER_BYTES>().map(FrameHeader::parse);
-    let Some(header) = first.filter(|header| header.length < 16_000) else { return 0 };
-    let rest = frames.split_off(HEADER_BYTES + header.length as usize);
-    let data = frames.split_off(HEADER_BYTES);
-    frames.clear();
-    let payload = [&[padding], &data[..], &vec![0; padding.into()]].concat();
-    frame::write(Kind::Data, header.flags | flag::PADDED, header.stream, &payload, frames);
-    frames.extend_from_slice(&rest);
-    1 + usize::from(padding)
-}
-
-/// The identifier of the setting.
-const INITIAL_WINDOW_SIZE: u16 = 4;
 
 /// Makes a request one of HTTP/2, and malformed.
 fn suit(ask: &mut Ask, malformed: Option<Malformed>, world: &mut World) {

@@ -1,13 +1,16 @@
-//! An observer of the frames on a connection, apart from the client's own protocol state: windows and GOAWAY.
+//! An observer of the frames on a connection, apart from its peer's own protocol state: windows, settings and GOAWAY.
+//! The peer is a client or an origin.
 
 use crate::Invariant;
 use std::collections::{HashMap, VecDeque};
-use weir_http2::ErrorCode;
 use weir_http2::frame::{Frame, FrameHeader, HEADER_BYTES, Kind};
+use weir_http2::{ErrorCode, PREFACE};
 
 /// The traffic so far.
 #[derive(Debug, Default)]
-pub(super) struct Wire {
+pub(crate) struct Wire {
+    /// Bytes of the client's preface that precede the frames.
+    preface: usize,
     /// Received bytes of an incomplete frame.
     partial: Vec<u8>,
     streams: HashMap<u32, Flow>,
@@ -15,6 +18,8 @@ pub(super) struct Wire {
     /// The size of a stream's window that the gateway knows, and those that it has yet to acknowledge.
     size: u64,
     sizes: VecDeque<u64>,
+    /// The SETTINGS frames that the gateway has acknowledged.
+    acknowledged: usize,
     /// The last stream in the latest GOAWAY.
     last: Option<u32>,
 }
@@ -22,54 +27,75 @@ pub(super) struct Wire {
 /// Bytes of DATA on a stream or a connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
-    /// DATA from the client, and credit for it from the gateway.
+    /// DATA from the peer, and credit for it from the gateway.
     sent: u64,
     credit: u64,
-    /// DATA from the gateway, and credit for it from the client.
+    /// DATA from the gateway, and credit for it from the peer.
     received: u64,
     given: u64,
 }
 
 /// The greatest stream number: the last stream of the first GOAWAY in a drain.
-pub(super) const ANY_STREAM: u32 = (1 << 31) - 1;
+pub(crate) const ANY_STREAM: u32 = (1 << 31) - 1;
 
 /// The initial window of a connection, and of its streams.
-pub(super) const INITIAL_WINDOW: u32 = 65_535;
+pub(crate) const INITIAL_WINDOW: u32 = 65_535;
+
+/// The identifiers of settings.
+pub(crate) const MAX_CONCURRENT_STREAMS: u16 = 3;
+pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
 
 /// A violation.
 type Wrong = (Invariant, String);
 
 impl Wire {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { size: INITIAL_WINDOW.into(), ..Self::default() }
     }
 
-    /// Notes flow-controlled bytes that the client sent.
-    pub(super) fn sends(&mut self, stream: u32, bytes: usize) {
+    /// The traffic from a gateway that is the client of the connection.
+    pub(crate) fn of_client() -> Self {
+        Self { preface: PREFACE.len(), ..Self::new() }
+    }
+
+    /// Notes flow-controlled bytes that the peer sent.
+    pub(crate) fn sends(&mut self, stream: u32, bytes: usize) {
         self.streams.entry(stream).or_default().sent += bytes as u64;
         self.connection.sent += bytes as u64;
     }
 
-    /// Notes credit that the client gave to a stream, or to the connection (0).
-    pub(super) fn gives(&mut self, stream: u32, bytes: u32) {
+    /// Notes credit that the peer gave to a stream, or to the connection (0).
+    pub(crate) fn gives(&mut self, stream: u32, bytes: u32) {
         let flow = if stream == 0 { &mut self.connection } else { self.streams.entry(stream).or_default() };
         flow.given += u64::from(bytes);
     }
 
     /// Notes SETTINGS with another size of streams' windows.
-    pub(super) fn resizes(&mut self, size: u32) {
+    pub(crate) fn resizes(&mut self, size: u32) {
         self.sizes.push_back(size.into());
     }
 
+    /// Flow-controlled bytes that the gateway sent on the connection.
+    pub(crate) fn received(&self) -> u64 {
+        self.connection.received
+    }
+
+    /// The number of SETTINGS frames that the gateway has acknowledged.
+    pub(crate) fn acknowledged(&self) -> usize {
+        self.acknowledged
+    }
+
     /// Observes received bytes.
-    pub(super) fn receives(&mut self, bytes: &[u8], wrong: &mut Vec<Wrong>) {
+    pub(crate) fn receives(&mut self, bytes: &[u8], wrong: &mut Vec<Wrong>) {
+        let (preface, bytes) = bytes.split_at(bytes.len().min(self.preface));
+        self.preface -= preface.len();
         self.partial.extend_from_slice(bytes);
         let partial = std::mem::take(&mut self.partial);
         let mut at = 0;
         while let Some(header) = partial[at..].first_chunk::<HEADER_BYTES>().map(FrameHeader::parse) {
             let end = at + HEADER_BYTES + header.length as usize;
             let Some(payload) = partial.get(at + HEADER_BYTES..end) else { break };
-            // The client's own protocol state reports malformed frames.
+            // The peer's own protocol state reports malformed frames.
             if let Ok(frame) = Frame::parse(header, payload) {
                 self.frame(header, &frame, wrong);
             }
@@ -97,7 +123,10 @@ impl Wire {
                     wrong.push((Invariant::Windows, what));
                 }
             }
-            (_, Frame::SettingsAck) => self.size = self.sizes.pop_front().unwrap_or(self.size),
+            (_, Frame::SettingsAck) => {
+                self.acknowledged += 1;
+                self.size = self.sizes.pop_front().unwrap_or(self.size);
+            }
             _ => {}
         }
     }
@@ -113,8 +142,8 @@ impl Wire {
         }
     }
 
-    /// Notes a GOAWAY. `waits`: the client waits for a stream up to `last`.
-    pub(super) fn goes_away(&mut self, last: u32, code: ErrorCode, waits: bool, wrong: &mut Vec<Wrong>) {
+    /// Notes a GOAWAY. `waits`: the peer waits for a stream up to `last`.
+    pub(crate) fn goes_away(&mut self, last: u32, code: ErrorCode, waits: bool, wrong: &mut Vec<Wrong>) {
         let before = self.last.replace(last);
         if before.is_some_and(|before| before < last) {
             wrong.push((Invariant::GoAway, format!("GOAWAY({last}) after GOAWAY({before:?})")));

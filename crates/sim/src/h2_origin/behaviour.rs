@@ -1,0 +1,156 @@
+//! The behaviour of an origin that speaks HTTP/2, drawn for each connection, and its faults, drawn for each request.
+
+use crate::plan::Plan;
+use crate::world::World;
+use std::time::Duration;
+use weir_http2::ErrorCode;
+
+/// An origin's behaviour on one connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Behaviour {
+    /// It sends its SETTINGS, and all that follows, no sooner.
+    pub(super) speaks_at: Duration,
+    /// The limit of concurrent streams in its first SETTINGS.
+    pub(super) most_streams: Option<u32>,
+    /// It lowers that limit after this many requests.
+    pub(super) shrinks_after: Option<u64>,
+    /// It refuses streams beyond its limit until the gateway has acknowledged it.
+    pub(super) refuses: bool,
+    /// The initial window of its streams.
+    pub(super) window: u32,
+    /// Its connection's window stays at the initial 65,535 bytes.
+    pub(super) has_narrow_connection: bool,
+    /// Gives credit once half of a window is used up.
+    pub(super) hoards: bool,
+    /// Gives credit for received bytes after up to this many milliseconds.
+    pub(super) lateness: Option<u64>,
+    /// Sends bodies in small pieces.
+    pub(super) trickles: bool,
+    /// Pads the first frames of bodies.
+    pub(super) pads: bool,
+    /// Sends frames without effect, and other windows.
+    pub(super) fidgets: bool,
+    /// Begins responses after up to this many milliseconds, and so in any order.
+    pub(super) dawdles: Option<u64>,
+    /// Announces its end with GOAWAY, in two steps, after this many requests.
+    pub(super) goes_away_after: Option<u64>,
+    /// Ends the connection if it is idle at this instant, with GOAWAY or without.
+    pub(super) idle_until: Option<Duration>,
+    /// Sends some responses before the whole request.
+    pub(super) hastens: bool,
+}
+
+/// A fault of one response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// Resets the stream without a response.
+    Reset(ErrorCode),
+    /// Resets the stream within the response.
+    ResetWithin(ErrorCode),
+    /// Refuses the stream.
+    Refuse,
+    /// Sends GOAWAY with a last stream below this one, and serves the others.
+    GoAway,
+    /// As `GoAway`, and closes the connection at once.
+    GoAwayAndClose,
+    /// Closes the connection without GOAWAY.
+    End,
+    /// Closes it within the response.
+    EndWithin,
+    /// Resets the connection without a response.
+    Abort,
+    /// Resets it within the response.
+    AbortWithin,
+    /// Sends a malformed head.
+    BadHead,
+    /// Sends a body that is shorter than its `content-length`.
+    Short,
+    /// Sends a frame that breaks a rule of the connection.
+    BadFrame,
+    /// Never responds.
+    Silence,
+    /// Never responds, and gives no credit.
+    Stall,
+    /// Neither reads nor sends on the connection any more.
+    Mute,
+}
+
+const FAULTS: [Fault; 20] = [
+    Fault::Reset(ErrorCode::CANCEL),
+    Fault::Reset(ErrorCode::INTERNAL_ERROR),
+    Fault::Reset(ErrorCode::NO_ERROR),
+    Fault::ResetWithin(ErrorCode::CANCEL),
+    Fault::ResetWithin(ErrorCode::INTERNAL_ERROR),
+    Fault::Refuse,
+    Fault::Refuse,
+    Fault::Refuse,
+    Fault::GoAway,
+    Fault::GoAway,
+    Fault::GoAwayAndClose,
+    Fault::End,
+    Fault::EndWithin,
+    Fault::Abort,
+    Fault::AbortWithin,
+    Fault::BadHead,
+    Fault::Short,
+    Fault::BadFrame,
+    Fault::Silence,
+    Fault::Stall,
+];
+
+impl Fault {
+    /// A random fault.
+    pub(super) fn by_chance(world: &mut World) -> Self {
+        // The connection is of no use afterwards, so this one is rare.
+        match world.below(40) {
+            0 => Self::Mute,
+            _ => FAULTS[world.below(FAULTS.len() as u64) as usize],
+        }
+    }
+}
+
+impl Behaviour {
+    /// A random behaviour within the plan.
+    pub(crate) fn by_chance(plan: &Plan, world: &mut World) -> Self {
+        let is_faulty = !plan.is_faultless();
+        let millis = Duration::from_millis;
+        let is_late = plan.rough && world.below(3) == 0;
+        let speaks_at = if is_late { world.now + millis(world.below(3000)) } else { Duration::ZERO };
+        let most_streams = match world.below(5) {
+            0 => Some(1),
+            1 => Some(2 + world.below(4) as u32),
+            2 => Some(100),
+            _ => None,
+        };
+        // Other settings change the windows.
+        let (fidgets, hoards) = (world.below(3) == 0, world.below(4) > 0);
+        Self {
+            speaks_at,
+            most_streams,
+            shrinks_after: (world.below(3) == 0).then(|| 1 + world.below(6)),
+            refuses: is_faulty && world.below(2) == 0,
+            window: Self::window(world),
+            has_narrow_connection: world.below(3) == 0,
+            hoards: hoards && !fidgets,
+            lateness: (plan.rough && world.below(3) == 0).then(|| 1 + world.below(2000)),
+            trickles: world.below(3) == 0,
+            pads: world.below(3) == 0,
+            fidgets,
+            dawdles: (plan.rough && world.below(2) == 0).then(|| 1 + world.below(1000)),
+            goes_away_after: (world.below(4) == 0).then(|| 1 + world.below(12)),
+            idle_until: (plan.bad_answers > 0 && world.below(4) == 0)
+                .then(|| world.now + millis(world.below(3000))),
+            hastens: is_faulty && world.below(3) == 0,
+        }
+    }
+
+    /// A random size of a stream's window.
+    pub(super) fn window(world: &mut World) -> u32 {
+        match world.below(4) {
+            0 => 300 + world.below(2000) as u32,
+            1 => 4000 + world.below(20_000) as u32,
+            2 => 65_535,
+            _ => 1 << 20,
+        }
+    }
+}

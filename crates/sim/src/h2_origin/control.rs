@@ -1,0 +1,65 @@
+//! Frames about the connection: credit, settings, and frames without effect.
+
+use super::H2Origin;
+use super::behaviour::Behaviour;
+use crate::h2::wire::{INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS};
+use crate::ledger::Ledger;
+use crate::world::World;
+use std::time::Duration;
+use weir_http2::frame::{self, Kind};
+
+impl H2Origin {
+    /// Gives credit that is due.
+    pub(super) fn give_credit(&mut self, world: &mut World) {
+        self.settle();
+        for credit in self.credits.extract_if(.., |credit| credit.at <= world.now) {
+            if credit.bytes > 0 {
+                frame::write_window_update(credit.stream, credit.bytes, &mut self.out);
+                self.wire.gives(credit.stream, credit.bytes);
+            }
+        }
+    }
+
+    /// Lowers the limit of streams, if its time has come.
+    pub(super) fn shrink(&mut self, world: &mut World, ledger: &mut Ledger) {
+        if self.behaviour.shrinks_after.is_none_or(|after| self.requests < after) {
+            return;
+        }
+        self.behaviour.shrinks_after = None;
+        let most = 1 + world.below(3) as u32;
+        ledger.note(|| format!("origin {} allows {most} streams", self.peer.link));
+        self.settle();
+        frame::write_settings([(MAX_CONCURRENT_STREAMS, most)].into_iter(), &mut self.out);
+        self.limits.push(Some(most));
+        self.wire.resizes(self.window);
+    }
+
+    /// Sends a frame at random that changes nothing, or only the windows.
+    pub(super) fn say_without_effect(&mut self, world: &mut World) {
+        if !self.behaviour.fidgets || self.streams.is_empty() || world.now < self.fidgets_again {
+            return;
+        }
+        // The gateway tolerates any number of such frames, if there are few at once.
+        self.fidgets_again = world.now + Duration::from_millis(100 + world.below(2000));
+        self.settle();
+        match world.below(4) {
+            0 => frame::write_ping([7; 8], false, &mut self.out),
+            1 => {
+                let no = 1 + 2 * world.below(20) as u32;
+                frame::write(Kind::Priority, 0, no, &[0, 0, 0, 0, 9], &mut self.out);
+            }
+            2 => frame::write(Kind::Unknown(0xfa), 0, 0, &[0; 7], &mut self.out),
+            _ => {
+                self.window = Behaviour::window(world);
+                frame::write_settings([(INITIAL_WINDOW_SIZE, self.window)].into_iter(), &mut self.out);
+                self.limits.push(self.limit());
+                self.wire.resizes(self.window);
+            }
+        }
+    }
+
+    /// Appends control frames, which must precede later ones.
+    pub(super) fn settle(&mut self) {
+        self.connection.settle(&mut self.out);
+    }
+}

@@ -1,0 +1,166 @@
+//! One stream of an origin: a request from the gateway, and its response.
+
+use super::behaviour::Fault;
+use crate::ledger::Ledger;
+use crate::message::{ANSWER, ATTEMPT, Answer, Failure, TRAILER, error, pattern};
+use crate::request::Begun;
+use std::time::Duration;
+use weir_http::Method;
+use weir_http2::StreamNo;
+use weir_http2::hpack::Encoder;
+
+/// A request and its response, so far.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) no: StreamNo,
+    /// The ID of its request.
+    pub(super) id: usize,
+    /// The number of this arrival, from 0.
+    pub(super) attempt: usize,
+    pub(super) method: Method,
+    /// The length of the request's body, and the received bytes of it.
+    pub(super) length: usize,
+    pub(super) got: Vec<u8>,
+    /// The request is complete.
+    pub(super) is_whole: bool,
+    /// Received bytes without credit.
+    pub(super) owed: u32,
+    pub(super) answer: Answer,
+    /// The error to send instead.
+    pub(super) error: Option<Failure>,
+    pub(super) fault: Option<Fault>,
+    /// The response does not wait for the whole request.
+    pub(super) is_early: bool,
+    /// A response without a length ends with a trailer.
+    pub(super) has_trailers: bool,
+    pub(super) phase: Phase,
+    /// The response's body, and the bytes of it that were sent.
+    pub(super) body: Vec<u8>,
+    pub(super) sent: usize,
+    /// Frames of the body to pad.
+    pub(super) paddings: u32,
+}
+
+/// The state of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The head follows at this instant, if the request is whole or the response early.
+    Due(Duration),
+    Body,
+    Ended,
+    /// Nothing follows.
+    Silent,
+    /// The stream was reset.
+    Gone,
+}
+
+impl Stream {
+    /// The stream of a request whose head has arrived.
+    pub(super) fn new(no: StreamNo, method: Method, begun: Begun, attempt: usize) -> Self {
+        Self {
+            no,
+            id: begun.id,
+            attempt,
+            method,
+            length: begun.length,
+            got: Vec::new(),
+            is_whole: false,
+            owed: 0,
+            answer: begun.answer,
+            error: None,
+            fault: None,
+            is_early: false,
+            has_trailers: false,
+            phase: Phase::Due(Duration::ZERO),
+            body: Vec::new(),
+            sent: 0,
+            paddings: 0,
+        }
+    }
+
+    /// Whether the response's head is to be sent now.
+    pub(super) fn is_due(&self, now: Duration) -> bool {
+        matches!(self.phase, Phase::Due(at) if at <= now) && (self.is_whole || self.is_early)
+    }
+
+    /// The instant of the response's head.
+    pub(super) fn wakes(&self) -> Option<Duration> {
+        match self.phase {
+            Phase::Due(at) => Some(at),
+            Phase::Body | Phase::Ended | Phase::Silent | Phase::Gone => None,
+        }
+    }
+
+    /// Whether nothing follows in either direction.
+    pub(super) fn is_over(&self) -> bool {
+        self.phase == Phase::Gone || (self.is_whole && self.phase == Phase::Ended)
+    }
+
+    /// The response's status.
+    pub(super) fn status(&self) -> u16 {
+        self.error.map_or(self.answer.status(), |error| error.status)
+    }
+
+    /// The response's body, from the beginning.
+    pub(super) fn whole_body(&self) -> Vec<u8> {
+        let id = match self.error {
+            Some(_) => error(self.id, self.attempt),
+            None => self.id ^ ANSWER,
+        };
+        match self.answer {
+            _ if self.method == Method::Head => Vec::new(),
+            Answer::Length(length) | Answer::Chunked(length) | Answer::UntilClose(length) => {
+                pattern(id, length)
+            }
+            Answer::NoContent | Answer::NotModified | Answer::Switch => Vec::new(),
+        }
+    }
+
+    /// Whether the head ends the response.
+    pub(super) fn is_bodiless(&self) -> bool {
+        self.method == Method::Head || matches!(self.answer, Answer::NoContent | Answer::NotModified)
+    }
+
+    /// Whether trailers end the response.
+    pub(super) fn ends_with_trailers(&self) -> bool {
+        self.has_trailers && self.method != Method::Head && matches!(self.answer, Answer::Chunked(_))
+    }
+
+    /// Writes the response's head. `numbered`: with the number of the attempt.
+    pub(super) fn write_head(&self, numbered: bool, to: &mut Encoder<'_>) {
+        if self.fault == Some(Fault::BadHead) {
+            return to.field(b"x y", b"");
+        }
+        to.status(self.status());
+        let mut field = |name: &str, value: String| to.field(name.as_bytes(), value.as_bytes());
+        field("X-Id", self.id.to_string());
+        if numbered {
+            field(ATTEMPT, self.attempt.to_string());
+        }
+        if let Answer::Length(length) = self.answer {
+            field("Content-Length", length.to_string());
+        }
+    }
+
+    /// Writes the response's trailers.
+    pub(super) fn write_trailers(&self, to: &mut Encoder<'_>) {
+        to.field(TRAILER.as_bytes(), self.id.to_string().as_bytes());
+    }
+
+    /// Records that the response has begun, with its first frame before this offset in the origin's cleartext.
+    pub(super) fn note_begin(&self, offset: usize, ledger: &mut Ledger) {
+        let Some(arrival) = ledger.arrival(self.id, self.attempt) else { return };
+        if let Some(stream) = &mut arrival.stream {
+            stream.answered_at.get_or_insert(offset);
+        }
+    }
+
+    /// Records that the origin tells the gateway that it has not processed the request.
+    pub(super) fn note_unprocessed(&self, ledger: &mut Ledger) {
+        if let Some(arrival) = ledger.arrival(self.id, self.attempt)
+            && let Some(stream) = &mut arrival.stream
+        {
+            stream.is_unprocessed = true;
+        }
+    }
+}

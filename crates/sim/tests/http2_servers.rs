@@ -1,0 +1,106 @@
+//! Runs of the gateway's worker with servers that speak HTTP/2, and clients of both versions.
+
+mod support;
+
+use support::{seeds, share, well};
+use weir_gateway::document::Retry;
+use weir_sim::Plan;
+
+/// This plan with clients of one version or of both.
+fn with_clients(seed: u64, plan: Plan) -> Plan {
+    match seed % 3 {
+        0 => plan,
+        1 => plan.over_http2(),
+        _ => Plan { http2: 500, ..plan.over_http2() },
+    }
+}
+
+#[test]
+fn requests_that_nothing_disturbs_are_answered() {
+    for seed in seeds(45) {
+        let report = well(seed, &with_clients(seed, Plan::plain().to_http2()));
+        assert_eq!(report.outcomes, [48, 0, 0, 0], "seed {seed}");
+        let most_streams = Some(1 + (seed % 4) as u32);
+        let few = Plan { most_streams, clients: 8, ..Plan::plain() };
+        assert_eq!(well(seed, &with_clients(seed, few.to_http2())).outcomes, [96, 0, 0, 0], "seed {seed}");
+        let client_tls = seed % 2 == 0;
+        let tls = Plan { client_tls, upstream_tls: true, requests: 5, ..Plan::plain() };
+        assert_eq!(well(seed, &with_clients(seed, tls.to_http2())).outcomes, [20, 0, 0, 0], "seed {seed}");
+    }
+}
+
+#[test]
+fn a_rough_network_loses_no_request() {
+    let mut steps = 0;
+    for seed in 0.. {
+        let (buffers, mirrors, upstream_tls) = (seed % 3 == 0, seed % 4 == 0, seed % 5 == 4);
+        let most_streams = (seed % 2 == 0).then_some(1 + (seed % 7) as u32);
+        let plan = Plan { buffers, mirrors, upstream_tls, most_streams, ..Plan::rough() };
+        steps += well(seed, &with_clients(seed, plan.to_http2())).steps;
+        if steps > share(2) {
+            break;
+        }
+    }
+}
+
+#[test]
+fn requests_wait_for_streams_and_lose_nothing() {
+    for seed in seeds(12) {
+        let most_connections = Some(1 + (seed % 3) as usize);
+        let most_streams = Some(1 + (seed % 4) as u32);
+        let with = |plan: Plan| {
+            let plan = Plan { most_connections, most_streams, clients: 6, ..plan };
+            with_clients(seed, plan.to_http2())
+        };
+        assert_eq!(well(seed, &with(Plan::plain())).outcomes, [72, 0, 0, 0], "seed {seed}");
+        well(seed, &with(Plan { adopts: seed % 2 == 0, ..Plan::rough() }));
+        well(seed, &with(Plan { adopts: false, ..Plan::faulty() }));
+        well(seed, &with(Plan { most_waiting: Some(seed as usize % 3), workers: 2, ..Plan::rough() }));
+        well(seed, &with(Plan { drains: seed % 2 == 0, vanishes: 300, refusals: 30, ..Plan::lending() }));
+    }
+}
+
+#[test]
+fn requests_are_retried_and_their_servers_ejected() {
+    let (mut retries, mut ejections) = (0, 0);
+    for seed in seeds(12) {
+        let servers = 1 + (seed % 4) as usize;
+        let retry = if seed % 2 == 0 { Retry::Always } else { Retry::Idempotent };
+        let erring = Plan { servers, retry, requests: 20, ..Plan::erring() };
+        let report = well(seed, &with_clients(seed, erring.to_http2()));
+        (retries, ejections) = (retries + report.counters.retries, ejections + report.counters.ejections);
+        let errors = Plan { errors: 500, ejects_errors: true, retries_errors: true, ..Plan::failing() };
+        well(seed, &with_clients(seed, Plan { retry, buffers: seed % 3 == 0, ..errors.to_http2() }));
+    }
+    let is_one = std::env::var_os("WEIR_SIM_SEED").is_some();
+    assert!(is_one || (retries > 10 && ejections > 5), "{retries} retries, {ejections} ejections");
+}
+
+/// Only the drain ends clients' connections, and servers that go away refuse nothing that they have accepted.
+#[test]
+fn a_drain_loses_no_request() {
+    for seed in seeds(30) {
+        let with = |plan: Plan| {
+            with_clients(seed, Plan { drains: true, adopts: true, mirrors: seed % 3 == 0, ..plan.to_http2() })
+        };
+        well(seed, &with(Plan::plain()));
+        well(seed, &with(Plan { buffers: seed % 2 == 0, ..Plan::rough() }));
+        well(seed, &with(Plan { workers: 2, ..Plan::faulty() }));
+    }
+}
+
+/// Each reload may switch between the versions, with requests in flight by both.
+#[test]
+fn reloads_that_switch_the_version_lose_nothing() {
+    for seed in seeds(20) {
+        let with = |plan: Plan| {
+            let plan = Plan { flips_http2: true, adopts: true, requests: 20, ..plan.to_http2() };
+            with_clients(seed, Plan { most_streams: Some(1 + (seed % 5) as u32), ..plan })
+        };
+        assert_eq!(well(seed, &with(Plan::plain())).outcomes, [80, 0, 0, 0], "seed {seed}");
+        well(seed, &with(Plan { buffers: seed % 2 == 0, ..Plan::rough() }));
+        well(seed, &with(Plan { most_connections: Some(2), clients: 6, ..Plan::rough() }));
+        // A server of the other version is a new one, without the health of the old one.
+        well(seed, &with(Plan { drains: seed % 2 == 0, workers: 2, ..Plan::faulty() }));
+    }
+}
