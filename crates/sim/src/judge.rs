@@ -58,7 +58,9 @@ impl Run<'_> {
     /// credit.
     pub(crate) fn judge_servers(&mut self) {
         let world = self.world.borrow();
-        let is_quiet = self.origins.iter().all(|origin| origin.is_quiet(&world));
+        // A frame, or the end of a connection, may end a stream whose response is already complete.
+        let is_quiet =
+            world.next_arrival().is_none() && self.origins.iter().all(|origin| origin.is_quiet(&world));
         if !self.plan.http2_servers || !is_quiet || self.gateway.leak_check().exchanges > 0 {
             return;
         }
@@ -151,6 +153,7 @@ impl Run<'_> {
                     self.outcomes[2] += 1;
                     // A tunnelled connection may end in any way.
                     let may_be_lost = self.plan.tunnels || entry.is_passed || self.came_too_late(entry);
+                    let may_be_lost = may_be_lost || self.follows_early_response(id);
                     if !has_reason && !may_be_lost {
                         wrong.push((
                             Invariant::Reason,
@@ -229,6 +232,17 @@ impl Run<'_> {
         // A response before the end of the request body closes the connection as well.
         let is_cut_short = entry.arrivals.last().is_some_and(|arrival| arrival.is_early);
         ends_idle && was_late || (self.draining.is_some() || is_cut_short) && was_slow
+    }
+
+    /// Whether the client sent this request after one with an early response. The connection closes after such a
+    /// response. If it is a success, its head does not say so: the request might still have ended before it.
+    fn follows_early_response(&self, id: usize) -> bool {
+        let entry = &self.ledger.entries[id];
+        let before = self.ledger.entries[..id].iter().rev();
+        let mut answered =
+            before.filter(|known| known.link == entry.link && known.outcome == Some(Outcome::Answered));
+        let is_early = |known: &Entry| known.arrivals.last().is_some_and(|arrival| arrival.is_early);
+        entry.arrivals.is_empty() && answered.next().is_some_and(is_early)
     }
 
     /// The access log has one complete line for each request with a complete head.

@@ -1,9 +1,9 @@
 //! Responses: heads, bodies and trailers, in any order of the streams.
 
+use super::H2Origin;
 use super::behaviour::Fault;
 use super::faults::Failed;
 use super::stream::{Phase, Stream};
-use super::H2Origin;
 use crate::h2::padding::pad;
 use crate::ledger::Ledger;
 use crate::world::World;
