@@ -165,7 +165,7 @@ impl H2Origin {
     /// Checks the number of streams, with a new one, against the limits that the gateway knows.
     fn count(&mut self, no: StreamNo, ledger: &mut Ledger) {
         let (link, open) = (self.peer.link, self.streams.len() + 1);
-        let known = self.limits.iter().take(self.wire.acknowledged()).last().copied().flatten();
+        let known = self.limits.iter().take(self.wire.acknowledged()).next_back().copied().flatten();
         if known.is_some_and(|most| open > most as usize) {
             let what =
                 format!("stream {} of origin {link} is one of {open}: {known:?} are allowed", no.get());
