@@ -28,9 +28,12 @@ fn examples() -> Vec<(String, String)> {
 type Exchange = (usize, (&'static str, &'static str), u16, &'static str);
 
 /// The page of each example, and what the example does with requests.
-const EXPECTED: [(&str, &[Exchange]); 8] = [
+const EXPECTED: [(&str, &[Exchange]); 10] = [
     // This client has no certificate.
     ("client-certificates.md", &[]),
+    // The server speaks HTTP/1.1; gRPC is for clients of HTTP/2.
+    ("http.md", &[]),
+    ("http.md", &[(0, ("h", "/"), 404, "404 Not Found\n")]),
     ("listeners.md", &[(0, ("h", "/"), 200, "ok")]),
     ("outbound.md", &[(0, ("example.org", "/"), 200, "ok")]),
     // Its cases are in the page.
