@@ -65,7 +65,8 @@ pub async fn forward(
 
 fn prepare(connection: &Connection, request: &mut Request<Incoming>) {
     // With HTTP/2 the client's host is in the URI (RFC 9113, section 8.3.1).
-    if let Some(authority) = request.uri().authority().filter(|_| !request.headers().contains_key(header::HOST))
+    if let Some(authority) =
+        request.uri().authority().filter(|_| !request.headers().contains_key(header::HOST))
         && let Ok(host) = HeaderValue::from_str(authority.as_str())
     {
         request.headers_mut().insert(header::HOST, host);
