@@ -19,8 +19,8 @@ pub(super) fn run(program: &Path, args: &[&str]) -> Output {
 
 fn succeed(command: &mut Command) -> Output {
     let output = command.output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}\n{stderr}", output.status);
+    let [stdout, stderr] = [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said));
+    assert!(output.status.success(), "{command:?}: {}\n{stdout:.2000}\n{stderr}", output.status);
     output
 }
 

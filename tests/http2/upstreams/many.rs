@@ -52,9 +52,11 @@ fn go() {
     let Some(client) = go_program("http2-client-of-http2", &source, &[]) else { return };
     for (name, start) in PROGRAMS {
         let Some(behind) = Behind::start(true, start) else { continue };
-        let printed =
-            run(&client, &[&behind.url(""), behind.certificates.ca.to_str().unwrap(), "150"]).stdout;
-        assert_eq!(String::from_utf8_lossy(&printed), "ok\n", "{name}");
+        // The first request brings the server's limit: a body of more than 16 KiB that is refused beyond it is lost.
+        for count in ["1", "150"] {
+            let args = [&behind.url(""), behind.certificates.ca.to_str().unwrap(), count];
+            assert_eq!(String::from_utf8_lossy(&run(&client, &args).stdout), "ok\n", "{name}");
+        }
         behind.stop();
     }
 }
