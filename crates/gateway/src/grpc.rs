@@ -135,7 +135,8 @@ pub(crate) fn write_message(message: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn is_content_type(value: &[u8]) -> bool {
+/// Whether a content type is that of gRPC, perhaps with the format of messages and parameters.
+pub(crate) fn is_content_type(value: &[u8]) -> bool {
     let rest = value.split_at_checked(CONTENT_TYPE.len());
     rest.is_some_and(|(name, rest)| {
         name.eq_ignore_ascii_case(CONTENT_TYPE) && matches!(rest.first(), None | Some(b'+' | b';' | b' '))

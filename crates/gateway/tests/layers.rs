@@ -18,7 +18,7 @@ const MAY_USE: [(&str, &[&str]); 15] = [
     ("limits", &["config"]),
     ("deadlines", &["config", "drain", "plan", "reason"]),
     ("observe", &["config", "grpc", "limits", "mirror", "reason", "text"]),
-    ("health", &["config", "limits", "observe"]),
+    ("health", &["config", "grpc", "limits", "observe"]),
     ("admin", &["config", "heads::own", "observe", "process", "worker"]),
     // Of `admin`, the start of its threads alone.
     ("process", &["admin", "config", "health", "limits", "observe", "resolve", "worker"]),

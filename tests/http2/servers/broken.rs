@@ -110,7 +110,7 @@ fn connection_errors_end_all_requests() {
     client.get(3, "/").get(5, "/");
     assert_eq!(client.response(1).reset, Some(ErrorCode::INTERNAL_ERROR));
     assert_eq!([3, 5].map(|stream| client.response(stream).status()), [502, 502]);
-    // The client's connection goes on, with another one to the server.
+    // The client's connection persists, with another one to the server.
     assert_eq!(client.get(7, "/").response(7).text(), "ok");
     assert_eq!(server.wait_for_go_away(0), ErrorCode::PROTOCOL_ERROR);
 }

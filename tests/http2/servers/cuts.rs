@@ -80,7 +80,7 @@ fn resets_before_a_response() {
             let reply = ask(&weir, version, "GET", "/", &[], Content::None);
             assert_eq!((reply.status, reply.complete), (502, true), "{code:?} {version:?}");
         }
-        // The server may have processed them: they were not sent again, and the connection goes on.
+        // The server may have processed them: they were not sent again, and the connection persists.
         assert_eq!((server.requests().len(), server.connections()), (2, 1), "{code:?}");
         weir.wait_for_stderr(&["upstream_reset", code.name()]);
     }

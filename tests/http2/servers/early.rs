@@ -50,7 +50,7 @@ fn responses_before_the_whole_request() {
                         );
                         client.read_until(|client| client.get_stream(1).reset.is_some());
                         assert_eq!(client.get_stream(1).reset, Some(ErrorCode::NO_ERROR), "{about}");
-                        // The connection goes on.
+                        // The connection persists.
                         assert_eq!(client.get(3, "/").response(3).text(), "early", "{about}");
                     }
                 }

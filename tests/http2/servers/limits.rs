@@ -160,7 +160,7 @@ fn no_streams_at_all() {
         }
     });
     for version in BOTH {
-        // Without a limit of connections, the request tries new ones, and not for ever.
+        // Without a limit of connections, the request tries new ones, ten times.
         let (weir, before) = (gateway(&[&server], "", ""), server.requests().len());
         let reply = ask(&weir, version, "GET", "/", &[], Content::None);
         assert_eq!(reply.status, 502, "{version:?} {reply:?}");

@@ -1,4 +1,4 @@
-//! Servers whose responses are malformed: their streams are reset, and the connection goes on.
+//! Servers whose responses are malformed: their streams are reset, and the connection persists.
 
 use super::{BOTH, Connection, Content, Server, Version, ask, gateway};
 use weir_http2::ErrorCode;

@@ -96,7 +96,7 @@ fn bodies_that_are_too_long_to_keep() {
     let received = client.response(1);
     assert_eq!(received.status(), 502, "{received:?}");
     weir.wait_for_stderr(&["upstream_reset", "refused_stream"]);
-    // The connection goes on.
+    // The connection persists.
     assert_eq!(client.get(3, "/").response(3).text(), "0");
     assert_eq!((server.requests().len(), server.connections()), (2, 1));
 }

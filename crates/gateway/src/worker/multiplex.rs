@@ -116,7 +116,7 @@ impl<N: Net> Worker<N> {
         self.stream_is_over(id);
     }
 
-    /// Resets a stream whose exchange has ended early or goes on elsewhere.
+    /// Resets a stream whose exchange has ended early, or has another attempt.
     pub(super) fn abort_stream(&mut self, id: UpstreamId, no: StreamNo) {
         if let Some(h2) = self.upstreams.get_mut(id).and_then(|upstream| upstream.h2.as_mut()) {
             h2.abort(no, ErrorCode::CANCEL);

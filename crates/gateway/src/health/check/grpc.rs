@@ -1,6 +1,7 @@
 //! The messages of grpc.health.v1.Health/Check (the gRPC health checking protocol), within gRPC over HTTP/2.
 
 use super::Outcome;
+use crate::grpc;
 use weir_http2::Head;
 
 pub(super) const PATH: &str = "/grpc.health.v1.Health/Check";
@@ -36,7 +37,7 @@ impl Response {
             return Some(Err(format!("HTTP status {}", head.status)));
         }
         match field(head, "content-type") {
-            Some(value) if is_grpc(value) => end.then(|| self.trailers(head)),
+            Some(value) if grpc::is_content_type(value) => end.then(|| self.trailers(head)),
             value => {
                 let value = value.map_or("no content-type".to_owned(), |value| {
                     format!("content-type {}", printable(value))
@@ -61,7 +62,7 @@ impl Response {
         match std::str::from_utf8(value).ok().and_then(|value| value.parse::<u32>().ok()) {
             Some(0) => {}
             Some(code) => {
-                let name = usize::try_from(code).ok().and_then(|code| CODES.get(code));
+                let name = usize::try_from(code).ok().and_then(|code| grpc::STATUSES.get(code));
                 return Err(format!("grpc-status {code} {}", name.unwrap_or(&"(unknown)")));
             }
             None => return Err(format!("invalid grpc-status `{}`", printable(value))),
@@ -154,11 +155,6 @@ fn field<'a>(head: &'a Head, name: &str) -> Option<&'a [u8]> {
     Some(field.value.of(&head.bytes))
 }
 
-/// `application/grpc`, with or without the format of messages and parameters.
-fn is_grpc(value: &[u8]) -> bool {
-    value.strip_prefix(CONTENT_TYPE.as_bytes()).is_some_and(|rest| matches!(rest, [] | [b'+' | b';', ..]))
-}
-
 /// The start of a server's text, for the log.
 fn printable(value: &[u8]) -> String {
     value[..value.len().min(100)].escape_ascii().to_string()
@@ -182,27 +178,6 @@ const UNCOMPRESSED: u8 = 0;
 /// The message has 2 bytes today; later versions may have more fields.
 const MOST_BYTES: usize = 4096;
 const NO_STATUS: &str = "a response without grpc-status";
-
-/// The status codes of gRPC, by number.
-const CODES: [&str; 17] = [
-    "OK",
-    "CANCELLED",
-    "UNKNOWN",
-    "INVALID_ARGUMENT",
-    "DEADLINE_EXCEEDED",
-    "NOT_FOUND",
-    "ALREADY_EXISTS",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "FAILED_PRECONDITION",
-    "ABORTED",
-    "OUT_OF_RANGE",
-    "UNIMPLEMENTED",
-    "INTERNAL",
-    "UNAVAILABLE",
-    "DATA_LOSS",
-    "UNAUTHENTICATED",
-];
 
 #[cfg(test)]
 mod tests;
