@@ -125,8 +125,9 @@ pub(crate) fn take_missing() -> Option<&'static str> {
     MISSING.take()
 }
 
+/// Notes the lack of something that cannot be missing: the worker reports it at the end of the turn.
 #[cold]
-fn note_missing(what: &'static str) {
+pub(crate) fn note_missing(what: &'static str) {
     debug_assert!(false, "{what}");
     MISSING.set(Some(what));
 }

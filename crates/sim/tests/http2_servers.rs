@@ -51,7 +51,7 @@ fn a_rough_network_loses_no_request() {
 /// All faults of servers and clients, and a drain in some.
 #[test]
 fn whatever_a_server_does_has_one_reason() {
-    // A request that a GOAWAY refuses goes on to another connection instead of ending for that reason.
+    // The gateway repeats a request that GOAWAY refuses on another connection, so no request ends for that reason.
     const REASONS: [&str; 4] =
         ["upstream_reset", "upstream_truncated", "bad_upstream_http2", "upstream_timeout"];
     let (mut steps, mut unprocessed, mut counts) = (0, 0, [0; REASONS.len()]);

@@ -35,7 +35,7 @@ fn echo() -> Server {
     })
 }
 
-/// Regression test: streams whose bytes waited in the buffer of the shared connection waited for each other.
+/// Regression test: streams blocked each other while the buffer of their shared connection was full.
 #[test]
 fn clients_that_echo_over_one_connection() {
     const CLIENTS: usize = 4;

@@ -312,9 +312,8 @@ impl<N: Net> Flow<'_, N> {
             match (exchange.stream, &mut client.h2) {
                 _ if !is_complete => {}
                 (Some(no), Some(h2)) => {
-                    let mut lines = Vec::new();
-                    body.write_trailers(trailers, &mut lines);
-                    h2.finish(no, lines, &mut client.transport, &mut core.wire);
+                    let to = ToStream { no, h2, transport: &mut client.transport };
+                    to.finish(body, trailers, &mut core.wire);
                 }
                 _ => body.write_last(trailers, client.transport.stage(&mut core.wire)),
             }

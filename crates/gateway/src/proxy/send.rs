@@ -6,6 +6,7 @@ use crate::exchange::{Body, Exchange, HeldHead, Passed, RequestHalf, SentBody};
 use crate::h2::H2;
 use crate::heads::rewrite::{self, RequestEdits};
 use crate::heads::writer::FieldBlock;
+use crate::keys::note_missing;
 use crate::reason::Reason;
 use crate::upstream::{Server, Upstream};
 use crate::worker::Core;
@@ -56,7 +57,9 @@ pub(crate) fn send_request<N: Net>(
     };
     let underscored = match &mut upstream.h2 {
         Some(h2) => {
-            let Some(no) = exchange.upstream_stream() else { return };
+            let Some(no) = exchange.upstream_stream() else {
+                return note_missing("a missing stream of a request");
+            };
             let end = head.framing.is_empty();
             let mut underscored = 0;
             let write =
@@ -177,9 +180,8 @@ impl<N: Net> Flow<'_, N> {
                 body.end().map_err(Reason::BadRequestBody)?;
                 match (stream, &mut upstream.h2) {
                     (Some(no), Some(h2)) => {
-                        let mut lines = Vec::new();
-                        body.write_trailers(trailers, &mut lines);
-                        h2.finish(no, lines, &mut upstream.transport, &mut core.wire);
+                        let to = ToStream { no, h2, transport: &mut upstream.transport };
+                        to.finish(body, trailers, &mut core.wire);
                     }
                     _ => body.write_last(trailers, upstream.transport.stage(&mut core.wire)),
                 }
@@ -236,6 +238,15 @@ pub(super) struct ToStream<'a, S> {
     pub transport: &'a mut Transport<S>,
 }
 
+impl<S: Socket> ToStream<'_, S> {
+    /// Ends the stream behind a complete body, with those of the trailers that are to be forwarded.
+    pub(super) fn finish(self, body: &Body, trailers: &[u8], wire: &mut Wire) {
+        let mut lines = Vec::new();
+        body.write_trailers(trailers, &mut lines);
+        self.h2.finish(self.no, lines, self.transport, wire);
+    }
+}
+
 /// As [`Body::pass`], to a stream.
 #[inline(never)]
 pub(super) fn pass_to_stream<S: Socket>(
@@ -245,17 +256,14 @@ pub(super) fn pass_to_stream<S: Socket>(
     wire: &mut Wire,
     mut tap: impl FnMut(&[u8]),
 ) -> Result<Passed, BodyError> {
-    let ToStream { no, h2, transport } = to;
     let consumed = body.decode(input, |data, end| {
         tap(data);
         if end || !data.is_empty() {
-            h2.push(no, data, end, transport, wire);
+            to.h2.push(to.no, data, end, to.transport, wire);
         }
     })?;
     if body.is_complete() && !body.trailers().is_empty() {
-        let mut trailers = Vec::new();
-        body.write_trailers(body.trailers(), &mut trailers);
-        h2.finish(no, trailers, transport, wire);
+        to.finish(body, body.trailers(), wire);
     }
     Ok(Passed { consumed, receiver_lost: None })
 }

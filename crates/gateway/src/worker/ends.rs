@@ -121,7 +121,7 @@ impl<N: Net> Worker<N> {
         let Some(exchange) = self.exchanges.get(id).filter(|exchange| exchange.grpc.is_some()) else {
             return;
         };
-        let Some(client) = self.clients.get_mut(exchange.client) else { return };
+        let Some(client) = self.clients.present_mut(exchange.client) else { return };
         let (Some(no), Some(h2)) = (exchange.stream, &mut client.h2) else { return };
         let trailers = format!("Grpc-Status: {}\r\n", Status::of_http(504).number());
         h2.finish(no, trailers.into_bytes(), &mut client.transport, &mut self.core.wire);

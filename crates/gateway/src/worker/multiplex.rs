@@ -99,7 +99,7 @@ impl<N: Net> Worker<N> {
         if attempt.stream.is_none() {
             return self.assign(attempt.upstream, Use::Exchange(id));
         }
-        let Some(upstream) = self.upstreams.get(attempt.upstream) else { return };
+        let Some(upstream) = self.upstreams.present(attempt.upstream) else { return };
         let server = upstream.server;
         if let Some(server) = self.servers.get_mut(server) {
             server.in_flight += 1;
