@@ -41,6 +41,31 @@ fn a_buffered_body_reaches_a_server_whole() {
     weir.wait_for_stderr(&[" client_reset "]);
 }
 
+/// Regression test: a request has all bytes that its Content-Length announces, the server responds, and the gateway
+/// reset the stream at once. httpx fails when it then sends the END_STREAM in a frame of its own.
+#[test]
+fn a_stream_waits_for_its_end_when_the_response_is_complete() {
+    let upstream = super::upstream();
+    let weir = gateway(&upstream, "", "");
+    let mut client = Client::connect(weir.address());
+    let request = [&request("POST", "/")[..], &[(b"content-length", b"5")]].concat();
+    let ends: [fn(&mut Client, u32) -> &mut Client; 3] = [
+        |client, stream| client.data(stream, b"", true),
+        |client, stream| client.headers(stream, &[(b"x-sum", b"7")], true),
+        |client, stream| client.reset(stream, ErrorCode::CANCEL),
+    ];
+    for (stream, end) in [1, 3, 5].into_iter().zip(ends) {
+        client.headers(stream, &request, false).data(stream, b"hello", false);
+        client.read_until(|client| client.get_stream(stream).ended).sync();
+        let response = client.get_stream(stream);
+        assert_eq!((response.text(), response.reset), ("ok", None), "{stream}");
+        assert_eq!(end(&mut client, stream).sync().get_stream(stream).reset, None, "{stream}");
+    }
+    // A drain does not wait for them.
+    let ended = weir.stop();
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+}
+
 #[test]
 fn the_gateway_asks_for_a_body_that_it_buffers() {
     let upstream = super::upstream();

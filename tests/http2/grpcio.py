@@ -49,10 +49,16 @@ class Calls:
     def wait(self, request, context):
         """Responds once, and then waits until the client has ended the call."""
         over = threading.Event()
-        context.add_callback(over.set)
-        yield request
-        if over.wait(60):
+
+        # grpcio does not resume a generator whose call has ended, so the end is noted here.
+        def end():
             self.finished.release()
+            over.set()
+
+        if not context.add_callback(end):
+            end()
+        yield request
+        over.wait(60)
 
     def ended(self, request, context):
         """Waits until a call of `wait` has ended."""

@@ -239,12 +239,19 @@ impl H2 {
     }
 
     /// The response of a stream to a server is complete: releases the stream. The rest of an unfinished request is lost.
-    /// If only the end of the stream is missing, the stream is released with it: servers count resets.
+    /// If only the end of the stream is missing, the stream is released with it.
     pub(crate) fn response_is_over(&mut self, no: StreamNo) {
         let awaits_end = self.connection.awaits_end(no);
         match self.get_mut(no) {
-            Some(stream) if awaits_end => (stream.exchange, stream.awaits_end) = (None, true),
+            Some(stream) if awaits_end => stream.exchange = None,
             _ => self.abort(no, ErrorCode::CANCEL),
+        }
+    }
+
+    /// The peer has ended a stream without an exchange: frees its slot if its output has left.
+    pub(crate) fn peer_has_ended(&mut self, no: StreamNo) {
+        if let Some(index) = self.index(no) {
+            self.release_if_sent(index);
         }
     }
 

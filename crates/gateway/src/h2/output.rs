@@ -147,10 +147,12 @@ impl H2 {
         taken > 0
     }
 
-    /// Frees the slot of a stream whose exchange is over and whose output has left.
+    /// Frees the slot of a stream whose exchange is over and whose output has left. A stream of which only the peer's
+    /// END_STREAM is missing waits for it: clients fail on a reset while they send it, and servers count resets.
     pub(super) fn release_if_sent(&mut self, index: usize) {
         let stream = &self.streams[index];
-        if stream.exchange.is_none() && stream.end == End::Sent && !stream.awaits_end {
+        let is_sent = stream.exchange.is_none() && stream.end == End::Sent;
+        if is_sent && !self.connection.awaits_end(stream.no) {
             self.connection.release(stream.no);
             self.streams.remove(index);
         }

@@ -29,8 +29,6 @@ pub(crate) struct Stream {
     pub(super) out: Vec<u8>,
     /// The end of the output, once it is known.
     pub(super) end: End,
-    /// The exchange is over, and the peer has yet to end the stream.
-    pub(super) awaits_end: bool,
     pub(super) touched: bool,
     /// Output has left since the exchange's deadline was last updated.
     pub moved: bool,
@@ -61,7 +59,6 @@ impl Stream {
             sent: 0,
             out: Vec::new(),
             end: End::Open,
-            awaits_end: false,
             touched: false,
             moved: false,
         }

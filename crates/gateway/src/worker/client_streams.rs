@@ -101,10 +101,13 @@ impl<N: Net> Worker<N> {
             Event::Trailers { stream } => {
                 let trailers = h2::trailer_lines(&self.core.streamed);
                 let Some(h2) = self.h2_of(id) else { return };
-                let Some(stream) = h2.get_mut(stream) else { return };
+                let no = stream;
+                let Some(stream) = h2.get_mut(no) else { return };
                 (stream.trailers, stream.ended) = (trailers, true);
-                let no = stream.no;
-                self.pass_held(Leg { client: id, stream: Some(no) });
+                match stream.exchange {
+                    Some(_) => self.pass_held(Leg { client: id, stream: Some(no) }),
+                    None => h2.peer_has_ended(no),
+                }
             }
             Event::Reset { stream, .. } => self.stream_failed(id, stream, Reason::ClientReset),
             Event::Failed { stream, error } => self.stream_failed(id, stream, Reason::BadStream(error)),
@@ -146,7 +149,10 @@ impl<N: Net> Worker<N> {
         let Some(h2) = self.h2_of(id) else { return };
         let Some(stream) = h2.get_mut(no).filter(|stream| stream.exchange.is_some()) else {
             // The response is complete, or the exchange has just ended: the rest of the request is dropped.
-            return h2.connection.credit(no, data.flow);
+            h2.connection.credit(no, data.flow);
+            return if data.end {
+                h2.peer_has_ended(no)
+            };
         };
         let rest = &input[data.range.start + taken..data.range.end];
         stream.held.extend_from_slice(rest);

@@ -69,7 +69,7 @@ impl<N: Net> Worker<N> {
                         self.flow(exchange).map(|mut to| to.take_stream_data(input, from + range.start, end));
                     self.take_next(id, exchange, next);
                 } else if end {
-                    self.end_is_here(id, stream);
+                    self.server_has_ended(id, stream);
                 }
                 self.owe(id, stream, flow);
             }
@@ -79,27 +79,29 @@ impl<N: Net> Worker<N> {
                     let next = self.flow(exchange).map(|mut to| to.take_stream_trailers(&trailers));
                     self.take_next(id, exchange, next);
                 } else {
-                    self.end_is_here(id, stream);
+                    self.server_has_ended(id, stream);
                 }
             }
             Event::Reset { stream, code } => {
                 if let Some(exchange) = self.exchange_on(id, stream) {
-                    self.on(
-                        exchange,
-                        match code {
-                            ErrorCode::REFUSED_STREAM => Happened::Unprocessed(Reason::UpstreamReset(code)),
-                            _ => Happened::UpstreamReset(code),
-                        },
-                    );
+                    match code {
+                        ErrorCode::REFUSED_STREAM => {
+                            self.on(exchange, Happened::Unprocessed(Reason::UpstreamReset(code)));
+                        }
+                        ErrorCode::CANCEL if self.is_late(exchange) => {
+                            self.end_exchange(exchange, Reason::ExchangeTimeout);
+                        }
+                        _ => self.on(exchange, Happened::UpstreamReset(code)),
+                    }
                 } else {
-                    self.end_is_here(id, stream);
+                    self.server_has_ended(id, stream);
                 }
             }
             Event::Failed { stream, error } => {
                 if let Some(exchange) = self.exchange_on(id, stream) {
                     self.end_exchange(exchange, Reason::BadUpstreamStream(error));
                 } else {
-                    self.end_is_here(id, stream);
+                    self.server_has_ended(id, stream);
                 }
             }
             Event::Room { stream: Some(stream) } => {
@@ -164,8 +166,14 @@ impl<N: Net> Worker<N> {
         }
     }
 
+    /// Whether an exchange's time is over. A server of gRPC keeps the deadline, too, and may be the first to notice.
+    fn is_late(&self, id: ExchangeId) -> bool {
+        let end = self.exchanges.get(id).and_then(Exchange::total);
+        end.is_some_and(|(end, _)| end <= self.core.net.now() + self.core.net.spent())
+    }
+
     /// The end of a stream whose response was complete before it.
-    fn end_is_here(&mut self, id: UpstreamId, no: StreamNo) {
+    fn server_has_ended(&mut self, id: UpstreamId, no: StreamNo) {
         if let Some(h2) = self.h2_to(id) {
             h2.abort(no, ErrorCode::CANCEL);
             if let Some(server) = self.upstreams.get(id).map(|upstream| upstream.server) {

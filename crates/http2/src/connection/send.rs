@@ -163,8 +163,8 @@ impl Connection {
         self.streams.get(stream.0).is_some_and(|state| state.send_window.available() > 0)
     }
 
-    /// Whether the whole request was sent, and of the response only END_STREAM is missing: its body has the length that it
-    /// announced.
+    /// Whether this side has ended the stream, and of the peer's message only END_STREAM is missing: its body has the
+    /// length that it announced.
     #[must_use]
     pub fn awaits_end(&mut self, stream: StreamNo) -> bool {
         self.streams.get(stream.0).is_some_and(|state| {
