@@ -1,6 +1,6 @@
 //! curl as a client. It has no WebSockets.
 
-use super::{Pair, Sum, WHOLE, all_but, blocks, digest, pattern};
+use super::{GIGABYTE, Pair, Sum, all_but, blocks, digest, pattern};
 use crate::common::Certificates;
 use crate::peers::{Curl, Got};
 use std::fmt::Write as _;
@@ -170,7 +170,7 @@ impl super::Client for Client {
     }
 
     fn bulk(&self) -> u64 {
-        WHOLE
+        GIGABYTE
     }
 }
 

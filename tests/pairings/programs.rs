@@ -1,6 +1,6 @@
 //! Clients that are programs of this directory: `PROGRAM BASE CA STEPS LENGTH` prints the transcript.
 
-use super::{Client, EVERYDAY, Pair, WHOLE, adjacent, all_but};
+use super::{Client, Pair, adjacent, all_but};
 use crate::common::{go_module, installed_peer, peer, peers_directory};
 use std::ffi::OsString;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longer than any pair takes, even a gigabyte on a busy machine.
+/// Longer than any pair takes, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// A client program.
@@ -16,8 +16,6 @@ pub(super) struct Program {
     words: Vec<OsString>,
     environment: Vec<(&'static str, PathBuf)>,
     services: Vec<&'static str>,
-    /// Whether it is fast enough for a gigabyte in every run of the tests.
-    fast: bool,
 }
 
 impl Program {
@@ -25,12 +23,7 @@ impl Program {
     pub(super) fn go() -> Option<Self> {
         let dependency = "github.com/coder/websocket";
         let program = go_module("pairings-go", &adjacent("clients/go"), dependency)?;
-        Some(Self {
-            words: vec![program.into()],
-            environment: Vec::new(),
-            services: all_but(&[]),
-            fast: true,
-        })
+        Some(Self { words: vec![program.into()], environment: Vec::new(), services: all_but(&[]) })
     }
 
     /// Java's HttpClient.
@@ -43,7 +36,7 @@ impl Program {
         let words = vec![java.into(), "-cp".into(), classes.into(), "Client".into()];
         // JDK 17 waits without end for consent that a server refuses; without a gateway, too.
         let services = all_but(&["refused"]);
-        Some(Self { words, environment: Vec::new(), services, fast: false })
+        Some(Self { words, environment: Vec::new(), services })
     }
 
     /// Node: `core` is http and https with the package ws, `undici` that package.
@@ -55,7 +48,7 @@ impl Program {
         let words = vec![node.into(), adjacent("clients/client.js").into(), library.into()];
         // The package rejects requests with `Expect`.
         let services = all_but(if library == "core" { &[] } else { &["continued", "refused"] });
-        Some(Self { words, environment: vec![("NODE_PATH", packages)], services, fast: false })
+        Some(Self { words, environment: vec![("NODE_PATH", packages)], services })
     }
 
     /// Python: `urllib`, or one of the installed packages.
@@ -67,7 +60,7 @@ impl Program {
             "websockets" => vec!["websocket"],
             _ => all_but(&["continued", "refused", "websocket"]),
         };
-        Some(Self { words, environment: Vec::new(), services, fast: false })
+        Some(Self { words, environment: Vec::new(), services })
     }
 }
 
@@ -83,10 +76,6 @@ impl Client for Program {
         // The transcript is not ASCII.
         command.env("PYTHONUTF8", "1");
         output(&mut command)
-    }
-
-    fn bulk(&self) -> u64 {
-        if self.fast { WHOLE } else { EVERYDAY }
     }
 }
 
