@@ -1,8 +1,8 @@
-//! Java's HttpClient, Python's httpx and Chromium as clients of the gateway, before servers that speak HTTP/2.
+//! Java's HttpClient, Node's http2, Python's httpx and Chromium as clients of the gateway, before servers that speak HTTP/2.
 
 use super::behind::Behind;
 use super::clients::run;
-use crate::common::{installed_peer, peer};
+use crate::common::{Certificates, installed_peer, peer};
 use crate::pairings::headless;
 use crate::servers::Server;
 use std::fs;
@@ -20,13 +20,24 @@ fn java() {
 }
 
 #[test]
+fn node() {
+    let Some(node) = peer("node") else { return };
+    on_both(&node, "client.js", Server::go_http2);
+}
+
+#[test]
 fn httpx() {
     let Some(python) = installed_peer("python-http2/bin/python") else { return };
-    let source = adjacent("httpx_client.py");
+    on_both(&python, "httpx_client.py", Server::node_http2);
+}
+
+/// A client program, over TLS and in cleartext.
+fn on_both(program: &Path, source: &str, server: fn(Option<&Certificates>) -> Option<Server>) {
+    let source = adjacent(source);
     for tls in [false, true] {
-        let Some(behind) = Behind::start(tls, |_, tls| Server::node_http2(tls)) else { return };
+        let Some(behind) = Behind::start(tls, |_, tls| server(tls)) else { return };
         let ca = behind.certificates.ca.to_str().unwrap();
-        let printed = run(&python, &[source.to_str().unwrap(), &behind.url(""), ca]).stdout;
+        let printed = run(program, &[source.to_str().unwrap(), &behind.url(""), ca]).stdout;
         assert_eq!(String::from_utf8_lossy(&printed), "ok\n");
         behind.stop();
     }
