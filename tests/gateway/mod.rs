@@ -19,6 +19,7 @@ mod https_only;
 mod import;
 mod metrics;
 mod mirror;
+mod misdirected;
 mod newcomers;
 mod observe;
 mod own;

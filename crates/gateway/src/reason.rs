@@ -23,6 +23,8 @@ pub enum Reason {
     NoRoute,
     /// Servers may read the request's path as that of another route.
     AmbiguousPath,
+    /// The host of the request belongs to another certificate, or to a service that gets its connections undecrypted.
+    Misdirected,
     /// `CONNECT`: this gateway opens no tunnels.
     ConnectMethod,
     /// `TRACE`, on a route that does not forward it.
@@ -146,6 +148,7 @@ impl Reason {
             Self::BadRequestBody(error) => error.status(),
             Self::BodyTooLarge => 413,
             Self::NoRoute => 404,
+            Self::Misdirected => 421,
             Self::ConnectMethod => 501,
             Self::RateLimited(_) => 429,
             Self::TraceMethod => 405,
@@ -205,6 +208,7 @@ impl Reason {
             Self::BadRequestBody(error) => error.reason(),
             Self::BodyTooLarge => "body_too_large",
             Self::NoRoute => "no_route",
+            Self::Misdirected => "misdirected_request",
             Self::AmbiguousPath => "ambiguous_path",
             Self::ConnectMethod => "connect_not_supported",
             Self::TraceMethod => "trace_not_allowed",
@@ -327,7 +331,7 @@ impl Reason {
 }
 
 /// All codes; the workers count by their index. `internal_error` is the last one.
-pub(crate) const CODES: [&str; 97] = [
+pub(crate) const CODES: [&str; 98] = [
     "body_too_large",
     "no_server",
     "queue_full",
@@ -335,6 +339,7 @@ pub(crate) const CODES: [&str; 97] = [
     "no_descriptors",
     "no_memory",
     "no_route",
+    "misdirected_request",
     "ambiguous_path",
     "connect_not_supported",
     "trace_not_allowed",

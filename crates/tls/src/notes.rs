@@ -38,11 +38,19 @@ pub(crate) struct Notes {
     pub(crate) lent: Option<Lent>,
     /// Whether the peer may be sending early data.
     pub(crate) early_data: EarlyData,
+    /// The number of the certificate selected by the client's server name.
+    pub(crate) named: Option<u32>,
 }
 
 thread_local! {
     static NOTES: Cell<Notes> = const {
-        Cell::new(Notes { signature: None, origin: None, lent: None, early_data: EarlyData::Over })
+        Cell::new(Notes {
+            signature: None,
+            origin: None,
+            lent: None,
+            early_data: EarlyData::Over,
+            named: None,
+        })
     };
 }
 
@@ -77,4 +85,9 @@ pub(crate) fn lent(lent: Lent) {
 /// Records whether the peer may be sending early data.
 pub(crate) fn early_data(early_data: EarlyData) {
     NOTES.set(Notes { early_data, ..NOTES.get() });
+}
+
+/// Records the number of the certificate that the server selects by the client's server name.
+pub(crate) fn named(certificate: u32) {
+    NOTES.set(Notes { named: Some(certificate), ..NOTES.get() });
 }

@@ -8,6 +8,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{SignatureAlgorithm, SignatureScheme};
 
+use crate::notes;
 use crate::{FileError, Presented, SettingsError, Staple, Suite, TimeProvider, Version};
 
 /// A server's certificates by name, shared by all cores.
@@ -21,6 +22,8 @@ pub(crate) struct Resolver {
     strict: bool,
     /// The accepted suites.
     suites: Vec<Suite>,
+    /// The number of certificates.
+    certificates: usize,
     /// The clock for the validity of OCSP responses.
     time: Arc<dyn TimeProvider>,
 }
@@ -31,6 +34,8 @@ struct Choices(Vec<Choice>);
 
 #[derive(Clone, Debug)]
 struct Choice {
+    /// The index in the server's certificates.
+    number: u32,
     certified: Arc<CertifiedKey>,
     /// The certificate with an OCSP response, for as long as the response is valid.
     stapled: Option<(Arc<CertifiedKey>, Staple)>,
@@ -55,12 +60,14 @@ impl Resolver {
             default: Choices::default(),
             strict,
             suites: suites.to_vec(),
+            certificates: certificates.len(),
             time,
         };
-        for (certified, presented) in certificates {
+        for (number, (certified, presented)) in (0..).zip(certificates) {
             let bare = CertifiedKey { ocsp: None, ..certified.clone() };
             let stapled = presented.ocsp.clone().filter(|staple| staple.rejected.is_none());
             let choice = Choice {
+                number,
                 certified: Arc::new(bare),
                 stapled: stapled.map(|staple| (Arc::new(certified.clone()), staple)),
                 algorithm: certified.key.algorithm(),
@@ -89,12 +96,28 @@ impl Resolver {
         Ok(resolver)
     }
 
-    /// The certificates for `name`, the most specific name first, then the default unless names are strict. A
-    /// wildcard covers one label: RFC 6066 section 3 does not say so, but RFC 9525 section 6.3 does.
+    /// The certificates for `name`, the most specific name first, then the default unless names are strict.
     fn candidates(&self, name: Option<&str>) -> impl Iterator<Item = &Choices> {
-        let exact = name.and_then(|name| self.exact.get(name));
-        let below = name.and_then(|name| self.below.get(name.split_once('.')?.1));
-        exact.into_iter().chain(below).chain((!self.strict).then_some(&self.default))
+        let named = name.into_iter().flat_map(|name| self.covering(name));
+        named.chain((!self.strict).then_some(&self.default))
+    }
+
+    /// The certificates whose names cover `name`, the most specific name first. A wildcard covers one label: RFC
+    /// 6066 section 3 does not say so, but RFC 9525 section 6.3 does.
+    fn covering(&self, name: &str) -> impl Iterator<Item = &Choices> {
+        let below = name.split_once('.').and_then(|(_, domain)| self.below.get(domain));
+        self.exact.get(name).into_iter().chain(below)
+    }
+
+    /// Whether names select among certificates.
+    pub(crate) fn has_choice(&self) -> bool {
+        self.certificates > 1
+    }
+
+    /// Whether other certificates cover `name`, but not the one with this number.
+    pub(crate) fn is_for_another(&self, certificate: u32, name: &str) -> bool {
+        let mut covering = self.covering(name).flat_map(|choices| &choices.0).peekable();
+        covering.peek().is_some() && covering.all(|choice| choice.number != certificate)
     }
 
     /// The certificate with its OCSP response if the response is valid now.
@@ -136,6 +159,9 @@ impl ResolvesServerCert for Resolver {
         let is_only = || choices().all(|choice| Arc::ptr_eq(&choice.certified, &first.certified));
         let usable = || choices().find(|choice| self.is_usable(choice, &hello));
         let chosen = if is_only() { first } else { usable().unwrap_or(first) };
+        if name.is_some() {
+            notes::named(chosen.number);
+        }
         Some(self.now_of(chosen))
     }
 }

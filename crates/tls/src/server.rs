@@ -150,6 +150,7 @@ impl ServerSettings {
 pub struct Server {
     /// Complete except for the per-core part.
     template: Arc<ServerConfig>,
+    resolver: Arc<Resolver>,
     presented: Arc<[Presented]>,
     revocation: Arc<Revocation>,
     tickets: Option<(KeySpace, Arc<dyn TimeProvider>)>,
@@ -199,7 +200,8 @@ impl Server {
         };
         let resolver =
             Resolver::new(&certificates, settings.strict_names, &settings.suites, settings.time.clone())?;
-        let mut config = builder.with_cert_resolver(Arc::new(resolver));
+        let resolver = Arc::new(resolver);
+        let mut config = builder.with_cert_resolver(resolver.clone());
         let presented = certificates.into_iter().map(|(_, presented)| presented).collect();
         config.alpn_protocols = checked_alpn(&settings.alpn)?;
         match &settings.key_log {
@@ -223,6 +225,7 @@ impl Server {
         let stateless = settings.resumption && !settings.stateful && settings.tickets > 0;
         Ok(Self {
             template: Arc::new(config),
+            resolver,
             presented,
             revocation: Arc::new(revocation),
             ticket_file: settings.ticket_secrets.clone().filter(|_| stateless),
@@ -266,7 +269,8 @@ impl Server {
             config.ticketer = tickets.clone();
             tickets
         });
-        Acceptor { of: Arc::clone(&self.template), config: Arc::new(config), tickets }
+        let resolver = Arc::clone(&self.resolver);
+        Acceptor { of: Arc::clone(&self.template), config: Arc::new(config), resolver, tickets }
     }
 }
 
@@ -276,6 +280,7 @@ pub struct Acceptor {
     /// The configuration that it was created from.
     of: Arc<ServerConfig>,
     config: Arc<ServerConfig>,
+    resolver: Arc<Resolver>,
     tickets: Option<Arc<CoreTickets>>,
 }
 
@@ -288,6 +293,17 @@ impl Acceptor {
     /// Whether this belongs to `server` or a clone of it.
     pub fn is_of(&self, server: &Server) -> bool {
         Arc::ptr_eq(&self.of, &server.template)
+    }
+
+    /// Whether the server has several certificates, so that a client's server name may select one.
+    pub fn has_choice(&self) -> bool {
+        self.resolver.has_choice()
+    }
+
+    /// Whether the server has a certificate for `host`, but the one with this index does not cover it. `host` is in
+    /// lower case and without a final dot.
+    pub fn is_for_another(&self, certificate: u32, host: &str) -> bool {
+        self.resolver.is_for_another(certificate, host)
     }
 
     /// The ticket counts of this core so far.

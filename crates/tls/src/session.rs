@@ -26,6 +26,8 @@ pub struct Session {
     /// A partial record, or the first records of a partial handshake message.
     partial: Vec<u8>,
     phase: Phase,
+    /// See [`Session::named_certificate`].
+    named: Option<u32>,
     /// The maximum plaintext per sent record.
     record_size: u16,
     peer_closed: bool,
@@ -132,6 +134,13 @@ impl Session {
         }
     }
 
+    /// The certificate that a server selected by the client's server name, also for a resumption: an index into
+    /// [`Server::certificates`](crate::Server::certificates). None before the ClientHello, for a client that sent
+    /// no name, and on the client's side.
+    pub fn named_certificate(&self) -> Option<u32> {
+        self.named
+    }
+
     fn handshaking(&self) -> Option<&Handshaking> {
         match &self.phase {
             Phase::Handshaking(handshaking) => Some(handshaking),
@@ -146,6 +155,7 @@ impl Session {
             side,
             partial: Vec::new(),
             phase,
+            named: None,
             // At least 1, since `send` divides by it.
             record_size: record_size.clamp(1, RECORD_PLAINTEXT) as u16,
             peer_closed: false,
@@ -302,6 +312,7 @@ impl Session {
             notes.origin = Some(Origin::Ticket);
         }
         handshaking.notes = notes;
+        self.named = notes.named;
         let hello_retry = handshaking.hellos.retried();
         if let Err(error) = taken {
             return Err(self.fail(error.into()));

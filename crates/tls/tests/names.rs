@@ -68,6 +68,56 @@ fn each_name_has_its_certificate() {
     assert!(client.unwrap().reason().starts_with("alert_"));
 }
 
+/// A connection keeps the number of its certificate, which tells whether a host belongs to another one.
+#[test]
+fn a_host_of_another_certificate_is_known() {
+    let names = Names::new(&[
+        (&["default.example"], KeyKind::EcdsaP256),
+        (&["a.example", "*.d.example"], KeyKind::EcdsaP256),
+        (&["*.example"], KeyKind::Rsa2048),
+    ]);
+    let acceptor = names.acceptor();
+    assert!(acceptor.has_choice());
+    let ecdsa = names.connector(|_| {});
+    let rsa = names.connector(|settings| settings.signatures = vec![Signature::RsaPssSha256]);
+    for (connector, asked, number) in [
+        (&ecdsa, "default.example", Some(0)),
+        (&ecdsa, "A.example.", Some(1)),
+        (&ecdsa, "x.example", Some(2)),
+        // The client cannot verify the exact one.
+        (&rsa, "a.example", Some(2)),
+        // No name.
+        (&ecdsa, "127.0.0.1", None),
+    ] {
+        let mut pair = Pair::to(&name(asked), connector, &acceptor);
+        pair.settle();
+        assert_eq!(pair.server.named_certificate(), number, "{asked}");
+    }
+    for is_resumption in [false, true] {
+        let mut pair = Pair::to(&name("a.example"), &ecdsa, &acceptor);
+        assert_eq!(pair.exchange().kind.is_resumption(), is_resumption);
+        assert_eq!(pair.server.named_certificate(), Some(1));
+    }
+    for (number, host, is_for_another) in [
+        (1, "a.example", false),
+        (1, "x.d.example", false),
+        (1, "default.example", true),
+        (1, "other.example", true),
+        (2, "other.example", false),
+        // Its wildcard covers these, too.
+        (2, "a.example", false),
+        (2, "x.d.example", true),
+        // No certificate is for them.
+        (0, "x.y.d.example", false),
+        (0, "other.test", false),
+        (0, "", false),
+    ] {
+        assert_eq!(acceptor.is_for_another(number, host), is_for_another, "{number} {host}");
+    }
+    let one = Names::new(&[(&["default.example"], KeyKind::EcdsaP256)]);
+    assert!(!one.acceptor().has_choice());
+}
+
 #[test]
 fn a_dot_at_the_end_of_a_name_changes_nothing() {
     let names = Names::new(&[

@@ -327,6 +327,11 @@ impl<S: Socket> Transport<S> {
         self.session.as_ref()?.client_chain()
     }
 
+    /// The certificate selected by the client's server name: see [`Session::named_certificate`].
+    pub fn named_certificate(&self) -> Option<u32> {
+        self.session.as_ref()?.named_certificate()
+    }
+
     /// The number of TLS 1.3 tickets received so far; 0 in cleartext.
     pub fn tickets_received(&self) -> u32 {
         self.session.as_ref().map_or(0, |session| session.tickets_received())

@@ -1,12 +1,14 @@
 //! A client's connection.
 
 mod frontend;
+mod objections;
 mod respond;
 mod wait;
 
 pub(crate) use crate::config::{LEAST_BUFFER, MAX_PENDING};
 pub(crate) use frontend::{Frontend, Preface};
 
+use crate::config::document::Underscores;
 use crate::deadlines::{BodyDeadlines, Cause};
 use crate::exchange::Leg;
 use crate::h2::H2;
@@ -45,6 +47,10 @@ pub(crate) struct Client<S> {
     pub descriptor: Option<Descriptor>,
     /// The certificate that the client presented in its handshake.
     pub certificate: Option<Box<ClientCertificate>>,
+    /// The certificate that the client's server name selected, if requests may be misdirected.
+    pub named_certificate: Option<u32>,
+    /// Whether [`Self::objection`] checks each request.
+    pub may_object: bool,
     /// The header lines added to every request of this connection.
     pub forwarded: Box<[u8]>,
     /// Received but unprocessed bytes: a partial head or frame, or pipelined requests.
@@ -108,6 +114,7 @@ impl<S: Socket> Client<S> {
         Self {
             transport,
             is_trusted: frontend.trusts(peer.map(|peer| peer.ip())),
+            may_object: frontend.underscores == Underscores::Reject,
             frontend,
             peer,
             client_address: peer,
@@ -116,6 +123,7 @@ impl<S: Socket> Client<S> {
             permit: None,
             descriptor: None,
             certificate: None,
+            named_certificate: None,
             forwarded,
             held: Vec::new(),
             part: Part::default(),

@@ -32,6 +32,9 @@ impl Reason {
                 _ => return None,
             },
             Self::UnderscoreInName => "underscores_in_headers of the listener can drop or pass such fields",
+            Self::Misdirected => {
+                "the client's server name selected another certificate; trusted_proxies of the listener exempts a proxy"
+            }
             Self::BodyTooLarge => "limits.body and the max_body of a route set how large a body may be",
             Self::AmbiguousPath => {
                 "servers may read the path as that of another route; a route can accept it: ambiguous_paths = 'pass'"

@@ -60,7 +60,7 @@ impl Hosts {
         if self.exact.is_empty() && self.below.is_empty() {
             return self.any.find(path, fits);
         }
-        let mut buffer = [0; LONGEST];
+        let mut buffer = [0; LONGEST_HOST];
         let host = host_of(authority, &mut buffer);
         self.exact
             .get(host)
@@ -85,7 +85,7 @@ pub(crate) fn path_of(target: &[u8]) -> &[u8] {
 }
 
 /// The host in lower case, without port and trailing dot; an IPv6 address in canonical text form (RFC 5952).
-fn host_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST]) -> &'a [u8] {
+pub(crate) fn host_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST_HOST]) -> &'a [u8] {
     if authority.first() == Some(&b'[') {
         return address_of(authority, buffer);
     }
@@ -96,7 +96,7 @@ fn host_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST]) -> &'a [u8] {
         return host;
     }
     // No route has a host longer than a DNS name, but the end of a longer one may match a wildcard.
-    let host = &host[host.len().saturating_sub(LONGEST)..];
+    let host = &host[host.len().saturating_sub(LONGEST_HOST)..];
     let lower = &mut buffer[..host.len()];
     lower.copy_from_slice(host);
     lower.make_ascii_lowercase();
@@ -105,7 +105,7 @@ fn host_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST]) -> &'a [u8] {
 
 /// The bracketed IPv6 address in canonical text form (RFC 5952); `authority` itself if it has no valid address.
 #[cold]
-fn address_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST]) -> &'a [u8] {
+fn address_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST_HOST]) -> &'a [u8] {
     let address =
         memchr::memchr(b']', authority).and_then(|end| std::str::from_utf8(&authority[1..end]).ok());
     let address: Option<Ipv6Addr> = address.and_then(|address| address.parse().ok());
@@ -114,11 +114,11 @@ fn address_of<'a>(authority: &'a [u8], buffer: &'a mut [u8; LONGEST]) -> &'a [u8
     // An IPv6 address has at most 45 characters, so it fits.
     let _ = write!(rest, "[{address}]");
     let left = rest.len();
-    &buffer[..LONGEST - left]
+    &buffer[..LONGEST_HOST - left]
 }
 
 /// The maximum length of a DNS name (RFC 1035 section 2.3.4).
-const LONGEST: usize = 255;
+pub(crate) const LONGEST_HOST: usize = 255;
 
 #[cfg(test)]
 mod tests {

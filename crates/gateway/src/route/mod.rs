@@ -9,7 +9,7 @@ mod readings;
 mod template;
 
 pub(crate) use edits::{Edits, PathEdit};
-pub(crate) use hosts::Hosts;
+pub(crate) use hosts::{Hosts, LONGEST_HOST, host_of};
 pub(crate) use location::Location;
 pub(crate) use pattern::End;
 pub use pattern::PathPattern;

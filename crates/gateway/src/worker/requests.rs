@@ -4,7 +4,7 @@ use super::Worker;
 use super::core::{Core, HEADROOM};
 use super::handshakes::{EventSource, Handshakes};
 use super::local::{LocalResponse, stopped};
-use crate::config::document::{HalfClose, Underscores};
+use crate::config::document::HalfClose;
 use crate::config::{Action, Route};
 use crate::deadlines::BodyDeadlines;
 use crate::downstream::{Client, Handshake, MAX_PENDING, Phase};
@@ -227,10 +227,10 @@ impl<N: Net> Worker<N> {
         if client.is_trusted {
             client.client_address = origin(head, buf, client.peer, &client.frontend);
         }
-        if client.frontend.underscores == Underscores::Reject
-            && head.fields.iter().any(|field| field.underscore)
+        if client.may_object
+            && let Some(reason) = client.objection(head, buf)
         {
-            return self.refuse(leg, buf, Reason::UnderscoreInName, None);
+            return self.refuse(leg, buf, reason, None);
         }
         let plan = Rc::clone(&core.plan);
         let listener = &client.frontend.name;
@@ -386,6 +386,7 @@ pub(super) fn input<N: Net>(
         }
         let leaf = client.transport.client_chain().and_then(<[_]>::first);
         client.certificate = leaf.and_then(|leaf| ClientCertificate::read(leaf)).map(Box::new);
+        client.note_certificate();
     }
     Input::Bytes { phase: client.phase, ended: client.ended, inbox }
 }
