@@ -150,9 +150,10 @@ impl<N: Net> Worker<N> {
         let Some(stream) = h2.get_mut(no).filter(|stream| stream.exchange.is_some()) else {
             // The response is complete, or the exchange has just ended: the rest of the request is dropped.
             h2.connection.credit(no, data.flow);
-            return if data.end {
-                h2.peer_has_ended(no)
-            };
+            if data.end {
+                h2.peer_has_ended(no);
+            }
+            return;
         };
         let rest = &input[data.range.start + taken..data.range.end];
         stream.held.extend_from_slice(rest);
