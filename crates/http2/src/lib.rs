@@ -8,6 +8,7 @@
 //! * [`Settings`]: the parameters of a SETTINGS frame, with their ranges.
 //! * [`hpack`]: decodes field blocks into a [`Head`] within [`Limits`], and encodes them.
 //! * [`ErrorCode`]: the code of RST_STREAM and GOAWAY.
+//! * [`grpc`]: the content type, the messages and the statuses of gRPC.
 //!
 //! # Strictness
 //!
@@ -20,6 +21,7 @@ mod budget;
 mod connection;
 mod error;
 pub mod frame;
+pub mod grpc;
 mod head;
 pub mod hpack;
 mod settings;
