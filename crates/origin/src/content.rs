@@ -10,6 +10,8 @@ pub(crate) const JSON: &str = "application/json";
 pub(crate) const BYTES: &str = "application/octet-stream";
 pub(crate) const GRPC: &str = "application/grpc";
 
+const NO_CALL: &str = "gRPC: expected POST with content-type application/grpc in HTTP/2\n";
+
 /// The content of a response that is no echo.
 pub(crate) enum Content {
     /// This many bytes of the known pattern.
@@ -28,7 +30,7 @@ impl Content {
             Resource::Stats => (Status::Ok, JSON, Counters::sum(counters).to_json().into()),
             Resource::Unknown => (Status::NotFound, TEXT, "Not found.\n".into()),
             Resource::Invalid(why) => (Status::BadRequest, TEXT, format!("{why}\n").into()),
-            Resource::Grpc => (Status::BadRequest, TEXT, "/grpc.echo: expected POST in HTTP/2\n".into()),
+            Resource::Grpc(_) => (Status::BadRequest, TEXT, NO_CALL.into()),
             Resource::Tunnel => {
                 (Status::NotImplemented, TEXT, "CONNECT: the test server opens no tunnels\n".into())
             }

@@ -5,7 +5,10 @@
 //! | `/` | a short text |
 //! | `/bytes/N` | `N` bytes of a known pattern ([`pattern`]), streamed |
 //! | `/echo` | the request's body, streamed, framed as the request was; in HTTP/2 with its trailers |
-//! | `/grpc.echo..` | HTTP/2: a gRPC call whose messages are those of the request |
+//! | `/weir.Echo/Unary` | HTTP/2: a gRPC call; its message returns |
+//! | `/weir.Echo/Server` | the same, and the message returns `?messages=N` times, by default once |
+//! | `/weir.Echo/Client` | the same with any number of messages; their number and size return |
+//! | `/weir.Echo/Bidi`, `/grpc.echo..` | the same, each message returns as it arrives |
 //! | `/stats` | the counters so far ([`Totals`]), JSON |
 //!
 //! With [`Settings::null`] it is the null server instead, which responds to every read with the same bytes, without

@@ -21,8 +21,8 @@ pub(crate) enum Resource {
     Bytes(u64),
     /// `/echo`
     Echo,
-    /// `/grpc.echo..`
-    Grpc,
+    /// `/weir.Echo/METHOD`, `/grpc.echo..`
+    Grpc(GrpcMethod),
     /// `/stats`
     Stats,
     /// Unknown path.
@@ -32,6 +32,23 @@ pub(crate) enum Resource {
     /// An invalid path or query: what was expected.
     Invalid(&'static str),
 }
+
+/// A method of the service `weir.Echo`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GrpcMethod {
+    /// One message, which returns.
+    Unary,
+    /// One message, which returns this many times.
+    Server(u32),
+    /// Any number of messages; their number and size return.
+    Client,
+    /// Any number of messages, each of which returns as it arrives.
+    Bidi,
+    Unknown,
+}
+
+/// The largest number of messages in a response.
+const MAX_MESSAGES: u64 = 1_000_000;
 
 /// The largest body, 1 TiB: more than any test streams, and far from where lengths overflow.
 const MAX_BYTES: u64 = 1 << 40;
@@ -54,6 +71,14 @@ impl Route {
                     Some(ms) if ms <= MAX_DELAY_MS => route.delay = Duration::from_millis(ms),
                     _ => route.resource = Resource::Invalid("delay_ms: expected 0 to 60000"),
                 }
+            } else if let Resource::Grpc(GrpcMethod::Server(_)) = route.resource
+                && let Some(value) = pair.strip_prefix(b"messages=")
+            {
+                let messages = number(value).filter(|messages| *messages <= MAX_MESSAGES);
+                route.resource = messages
+                    .map_or(Resource::Invalid("messages: expected 0 to 1000000"), |messages| {
+                        Resource::Grpc(GrpcMethod::Server(messages as u32))
+                    });
             } else if let Some(value) = pair.strip_prefix(b"chunked=") {
                 match value {
                     b"0" => {}
@@ -61,19 +86,27 @@ impl Route {
                     _ => route.resource = Resource::Invalid("chunked: expected 0 or 1"),
                 }
             } else if !pair.is_empty() {
-                route.resource = Resource::Invalid("unknown query parameter: expected delay_ms or chunked");
+                route.resource = Resource::Invalid(UNKNOWN_PARAMETER);
             }
         }
         route
     }
 }
 
+const UNKNOWN_PARAMETER: &str =
+    "unknown query parameter: expected delay_ms, chunked, or in /weir.Echo/Server messages";
+
 fn resource(path: &[u8]) -> Resource {
     match path {
         b"/" | b"" => Resource::Hello,
         b"/echo" => Resource::Echo,
         b"/stats" => Resource::Stats,
-        _ if path.starts_with(b"/grpc.echo") => Resource::Grpc,
+        b"/weir.Echo/Unary" => Resource::Grpc(GrpcMethod::Unary),
+        b"/weir.Echo/Server" => Resource::Grpc(GrpcMethod::Server(1)),
+        b"/weir.Echo/Client" => Resource::Grpc(GrpcMethod::Client),
+        b"/weir.Echo/Bidi" => Resource::Grpc(GrpcMethod::Bidi),
+        _ if path.starts_with(b"/grpc.echo") => Resource::Grpc(GrpcMethod::Bidi),
+        _ if path.starts_with(b"/weir.Echo/") => Resource::Grpc(GrpcMethod::Unknown),
         _ => match path.strip_prefix(b"/bytes/") {
             None => Resource::Unknown,
             Some(digits) => match number(digits) {
@@ -105,7 +138,17 @@ mod tests {
             ("/", plain(Resource::Hello)),
             ("/echo", plain(Resource::Echo)),
             ("/stats", plain(Resource::Stats)),
-            ("/grpc.echo.Echo/Call", plain(Resource::Grpc)),
+            ("/grpc.echo.Echo/Call", plain(Resource::Grpc(GrpcMethod::Bidi))),
+            ("/weir.Echo/Unary", plain(Resource::Grpc(GrpcMethod::Unary))),
+            ("/weir.Echo/Unary2", plain(Resource::Grpc(GrpcMethod::Unknown))),
+            ("/weir.Echo/Server", plain(Resource::Grpc(GrpcMethod::Server(1)))),
+            (
+                "/weir.Echo/Server?messages=1000000&delay_ms=5",
+                Route {
+                    delay: Duration::from_millis(5),
+                    ..plain(Resource::Grpc(GrpcMethod::Server(1_000_000)))
+                },
+            ),
             ("/bytes/0", plain(Resource::Bytes(0))),
             ("/bytes/1099511627776?", plain(Resource::Bytes(1 << 40))),
             ("/bytes", plain(Resource::Unknown)),
@@ -138,6 +181,9 @@ mod tests {
             "/?delay_ms=60001",
             "/?chunked=yes",
             "/?delay=1",
+            "/weir.Echo/Server?messages=1000001",
+            "/weir.Echo/Server?messages=",
+            "/weir.Echo/Unary?messages=1",
         ] {
             assert!(
                 matches!(Route::of(Method::Get, target.as_bytes()).resource, Resource::Invalid(_)),

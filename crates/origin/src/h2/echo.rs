@@ -1,7 +1,9 @@
 //! A request's body, echoed as the response's.
 
+use super::call::{one_message, whole_messages, write_end};
 use super::stream::Sent;
 use crate::context::Context;
+use weir_http2::grpc::Messages;
 use weir_http2::hpack::Encoder;
 use weir_http2::{Closed, Connection, DATA_BYTES, Head, Part, StreamNo};
 
@@ -20,18 +22,35 @@ pub(super) struct Echo {
 enum Trailers {
     /// The request's trailers.
     Same(Box<Head>),
-    /// The status of a successful call.
-    Grpc,
+    /// The status of a call with these messages, of which there may be only one.
+    Grpc { messages: Messages, one: bool },
 }
 
 impl Echo {
-    /// The response to a gRPC call, whose messages are the request's.
-    pub(super) fn grpc() -> Self {
-        Self { trailers: Some(Trailers::Grpc), ..Self::default() }
+    /// The response to a gRPC call, whose messages are the request's; `one`: there must be one.
+    pub(super) fn grpc(one: bool) -> Self {
+        Self { trailers: Some(Trailers::Grpc { messages: Messages::default(), one }), ..Self::default() }
+    }
+
+    /// Whether it is the response to a gRPC call.
+    pub(super) fn is_grpc(&self) -> bool {
+        matches!(self.trailers, Some(Trailers::Grpc { .. }))
+    }
+
+    /// Counts the messages in a received piece.
+    fn note(&mut self, data: &[u8]) {
+        if let Some(Trailers::Grpc { messages, .. }) = &mut self.trailers {
+            messages.take(data);
+        }
     }
 
     /// Takes a piece of the body.
     pub(super) fn take(&mut self, data: &[u8], end: bool) {
+        self.note(data);
+        self.hold(data, end);
+    }
+
+    fn hold(&mut self, data: &[u8], end: bool) {
         self.held.extend_from_slice(data);
         self.ended |= end;
     }
@@ -82,15 +101,16 @@ impl Echo {
         protocol: &mut Connection,
         context: &mut Context,
     ) -> Result<Sent, Closed> {
+        self.note(data);
         if self.has_frame() {
-            self.take(data, end);
+            self.hold(data, end);
             return Ok(Sent::Waiting);
         }
         let taken = self.data(data, end, no, protocol, context)?;
         if end && taken == data.len() {
             return self.finish(no, protocol, context);
         }
-        self.take(&data[taken..], end);
+        self.hold(&data[taken..], end);
         Ok(Sent::Waiting)
     }
 
@@ -123,7 +143,8 @@ impl Trailers {
     fn write(&self, to: &mut Encoder<'_>) {
         match self {
             Self::Same(head) => to.fields(&head.bytes, &head.fields, |_| true),
-            Self::Grpc => to.field(b"grpc-status", b"0"),
+            Self::Grpc { messages, one: true } => write_end(&one_message(messages), to),
+            Self::Grpc { messages, one: false } => write_end(&whole_messages(messages), to),
         }
     }
 }

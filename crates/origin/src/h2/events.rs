@@ -1,7 +1,7 @@
 //! A connection's events.
 
 use super::Http2;
-use super::stream::{Body, Place, Request, Sent, State, Stream};
+use super::stream::{Body, Input, Place, Request, Sent, State, Stream};
 use crate::context::Context;
 use crate::route::Resource;
 use std::collections::VecDeque;
@@ -41,21 +41,21 @@ impl Http2 {
 
     fn begin(&mut self, no: StreamNo, end: bool, context: &mut Context) {
         let mut request = Request::of(&context.h2_head);
-        let echo = request.echo(end);
+        let input = request.input(end);
         if end {
             received(context, true);
             request.length = Some(0);
-            return self.requested(no, request, echo, context);
+            return self.requested(no, request, input, context);
         }
         if context.h2_head.expect_continue {
             // The stream is new: it takes an interim response.
             let _ = self.protocol.head(no, Part::Interim, |to| to.status(100), &mut context.out);
         }
         // DATA after CONNECT would belong to the tunnel.
-        if echo.is_some() || request.route.resource == Resource::Tunnel {
-            return self.requested(no, request, echo, context);
+        if matches!(input, Input::Echo(_)) || request.route.resource == Resource::Tunnel {
+            return self.requested(no, request, input, context);
         }
-        self.streams.insert(Stream { no, state: State::Body(request) });
+        self.streams.insert(Stream { no, state: State::Body { request, input } });
     }
 
     /// A piece of a request's body, and whether it ends the request.
@@ -67,7 +67,7 @@ impl Http2 {
         };
         received(context, end);
         match &mut stream.state {
-            State::Delay { echo: Some(echo), .. } => echo.take(data, end),
+            State::Delay { input: Input::Echo(echo), .. } => echo.take(data, end),
             State::Response { body: Body::Echo(echo), .. } => {
                 match echo.forward(data, end, no, &mut self.protocol, context) {
                     Ok(Sent::All) => self.responded(no, context),
@@ -76,12 +76,16 @@ impl Http2 {
                     Err(_) => self.lost(no, context),
                 }
             }
-            State::Body(request) => {
-                let request = *request;
+            State::Body { input, .. } => {
+                if let Input::Call(call) = input {
+                    call.take(data);
+                }
                 self.protocol.credit(no, data.len() as u32);
-                if end {
-                    self.streams.remove(no);
-                    self.requested(no, request, None, context);
+                if end
+                    && let Some(Stream { state: State::Body { request, input }, .. }) =
+                        self.streams.remove(no)
+                {
+                    self.requested(no, request, input, context);
                 }
             }
             State::Delay { .. } | State::Response { .. } => self.protocol.credit(no, data.len() as u32),

@@ -5,6 +5,7 @@
 //! one write. While the socket does not accept all of it, the connection neither reads nor produces more, so it buffers
 //! the output of one turn. Bytes to echo that wait for a window are bounded by the window in which the client sent them.
 
+mod call;
 mod delays;
 mod echo;
 mod events;

@@ -1,48 +1,43 @@
 //! A connection's responses: immediate, delayed or streamed.
 
 use super::Http2;
-use super::echo::Echo;
-use super::stream::{Body, Place, Request, Sent, State, Stream};
+use super::call::{Failure, write_end};
+use super::stream::{Body, Input, Place, Request, Sent, State, Stream};
 use crate::content::{BYTES, Content, GRPC};
 use crate::context::Context;
 use crate::response::Status;
-use crate::route::Resource;
 use std::time::Instant;
 use weir_http1::decimal;
 use weir_http2::{Part, StreamNo};
 
 impl Http2 {
-    /// Responds after the route's delay to a complete request, or to a head whose body `echo` holds.
-    pub(super) fn requested(
-        &mut self,
-        no: StreamNo,
-        request: Request,
-        echo: Option<Echo>,
-        context: &mut Context,
-    ) {
+    /// Responds after the route's delay to a complete request, or to a head whose body is echoed.
+    pub(super) fn requested(&mut self, no: StreamNo, request: Request, input: Input, context: &mut Context) {
         if request.route.delay.is_zero() {
-            return self.respond(no, request, echo, context);
+            return self.respond(no, request, input, context);
         }
         let until = Instant::now() + request.route.delay;
         self.delays.add(until, no);
-        self.streams.insert(Stream { no, state: State::Delay { until, request, echo } });
+        self.streams.insert(Stream { no, state: State::Delay { until, request, input } });
     }
 
     /// A delay is over.
     pub(super) fn resume(&mut self, no: StreamNo, context: &mut Context) {
-        if let Some(Stream { state: State::Delay { request, echo, .. }, .. }) = self.streams.remove(no) {
-            self.respond(no, request, echo, context);
+        if let Some(Stream { state: State::Delay { request, input, .. }, .. }) = self.streams.remove(no) {
+            self.respond(no, request, input, context);
         }
     }
 
     /// Sends the head, and the first frame of the body.
-    fn respond(&mut self, no: StreamNo, request: Request, echo: Option<Echo>, context: &mut Context) {
-        let (status, kind, length, mut body) = match echo {
-            Some(echo) if request.route.resource == Resource::Grpc => {
-                (Status::Ok, GRPC, None, Body::Echo(echo))
-            }
-            Some(echo) => (Status::Ok, BYTES, request.length, Body::Echo(echo)),
-            None => match Content::of(request.route.resource, &context.counters) {
+    fn respond(&mut self, no: StreamNo, request: Request, input: Input, context: &mut Context) {
+        let (status, kind, length, mut body) = match input {
+            Input::Echo(echo) if echo.is_grpc() => (Status::Ok, GRPC, None, Body::Echo(echo)),
+            Input::Echo(echo) => (Status::Ok, BYTES, request.length, Body::Echo(echo)),
+            Input::Call(call) => match call.reply() {
+                Ok(reply) => (Status::Ok, GRPC, None, Body::Reply(reply)),
+                Err(failure) => return self.fail(no, failure, context),
+            },
+            Input::Discarded => match Content::of(request.route.resource, &context.counters) {
                 Content::Pattern(total) => (Status::Ok, BYTES, Some(total), Body::Pattern { at: 0, total }),
                 Content::Short { status, kind, body } => {
                     (status, kind, Some(body.len() as u64), Body::Short { text: body, at: 0 })
@@ -91,6 +86,24 @@ impl Http2 {
             }
         };
         self.protocol.head(no, Part::Head { end }, write, out).is_ok()
+    }
+
+    /// Ends a call with a response that is only a head.
+    fn fail(&mut self, no: StreamNo, failure: Failure, context: &mut Context) {
+        let Context { date, now, out, .. } = context;
+        let date = date.at(*now);
+        let end = Err(failure);
+        let write = |to: &mut weir_http2::hpack::Encoder<'_>| {
+            to.status(Status::Ok.number());
+            to.field(b"server", b"weir-origin");
+            to.field(b"date", date);
+            to.field(b"content-type", GRPC.as_bytes());
+            write_end(&end, to);
+        };
+        match self.protocol.head(no, Part::Head { end: true }, write, out) {
+            Ok(()) => self.responded(no, context),
+            Err(_) => self.lost(no, context),
+        }
     }
 
     /// Sends the next frame of a stream from the ring.

@@ -4,4 +4,5 @@ mod abuse;
 mod client;
 mod ends;
 mod flow;
+mod grpc;
 mod responses;

@@ -104,36 +104,6 @@ fn an_echo_ends_with_the_requests_trailers() {
 }
 
 #[test]
-fn a_grpc_call_gets_its_messages_and_a_status() {
-    let server = Server::start();
-    let mut client = Client::new(&server);
-    let fields = [("content-type", "application/grpc"), ("te", "trailers")];
-    let message = b"\0\0\0\0\x02hi";
-    for messages in 0..3 {
-        let no = client.request("POST", "/grpc.echo.Echo/Call", &fields, messages == 0);
-        for at in 1..=messages {
-            // The call may be bidirectional: a message returns before the next one.
-            assert_eq!(client.data(no, message, at == messages), message.len());
-            client.send();
-            client.until(|client| client.responses[&no].body.len() == at * message.len());
-        }
-        let response = client.response(no);
-        assert_eq!((response.status, response.body), (200, message.repeat(messages)));
-        assert_eq!(response.fields["content-type"], "application/grpc");
-        assert_eq!(response.trailers.into_iter().collect::<Vec<_>>(), [("grpc-status".into(), "0".into())]);
-    }
-    let get = client.get("/grpc.echo.Echo/Call");
-    assert_eq!(client.response(get).status, 400);
-    drop(client);
-    assert!(
-        server.ask("POST /grpc.echo.Echo/Call HTTP/1.0\r\n\r\n").starts_with("HTTP/1.1 400 "),
-        "gRPC needs HTTP/2"
-    );
-    let totals = server.stop();
-    assert_eq!((totals.requests, totals.answers, totals.refused), (5, 5, 0));
-}
-
-#[test]
 fn other_resources_discard_the_body() {
     let server = Server::start();
     let mut client = Client::new(&server);

@@ -11,6 +11,7 @@ use weir_transport::Endpoint;
 /// Run the test server: known responses, known delays, known cost.
 ///
 /// /bytes/N returns N bytes, /echo returns the request body, /stats returns the counters.
+/// gRPC calls: /weir.Echo/Unary, /weir.Echo/Server?messages=N, /weir.Echo/Client, /weir.Echo/Bidi.
 /// ?delay_ms=D delays the response by D milliseconds, ?chunked=1 sends it without its length.
 /// Clients speak HTTP/1.1, or HTTP/2: over TLS by ALPN, in cleartext with prior knowledge.
 #[derive(Args, Debug)]
