@@ -2,8 +2,9 @@
 
 use crate::check::sha256;
 use crate::options::{
-    ArrivalKind, CHUNKS_EXPECTED, CONNECTIONS, Close, DEFAULT_CHUNK, HttpVersion, Options, PerConnection,
-    Phases, Policy, RateStep, RequestOptions, Route, SCHEDULE, Schedule, Server, TlsOptions, http,
+    ArrivalKind, CHUNKS_EXPECTED, CONNECTIONS, Close, DEFAULT_CHUNK, Grpc, HttpVersion, Options,
+    PerConnection, Phases, Policy, RateStep, RequestOptions, Route, SCHEDULE, Schedule, Server, TlsOptions,
+    http,
 };
 use crate::request::file::requests_from_file;
 use crate::request::{field, requests_of};
@@ -43,6 +44,15 @@ pub struct LoadArgs {
     /// Send the body chunked, with chunks of SIZE bytes; needs --http 1.1 [default: 16KiB]
     #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true, help_heading = REQUESTS)]
     chunked: Option<Option<String>>,
+    /// Make each request a gRPC call, with --data as its message; the URL's path is /SERVICE/METHOD; needs --http 2
+    #[arg(long, help_heading = REQUESTS, conflicts_with_all = ["method", "chunked", "expect_status", "expect_sha256", "expect_length"])]
+    grpc: bool,
+    /// Messages to send in each gRPC call [default: 1]
+    #[arg(long, value_name = "N", requires = "grpc", value_parser = whole::<u32>("a whole number, 0 to 1000000"), help_heading = REQUESTS)]
+    messages: Option<u32>,
+    /// Expected messages in each gRPC response [default: 1]
+    #[arg(long, value_name = "N", requires = "grpc", value_parser = whole::<u64>("a whole number from 0"), help_heading = REQUESTS)]
+    expect_messages: Option<u64>,
     /// Expected status [default: 200 to 299]
     #[arg(long, value_name = "STATUS", value_parser = whole::<u16>("a whole number, 200 to 999"), help_heading = REQUESTS)]
     expect_status: Option<u16>,
@@ -200,6 +210,11 @@ impl LoadArgs {
         };
         let mut options = Options::new(first);
         (options.endpoint, options.requests) = self.requests()?;
+        let unary = Grpc::default();
+        options.grpc = self.grpc.then_some(Grpc {
+            messages: self.messages.unwrap_or(unary.messages),
+            expect_messages: self.expect_messages.unwrap_or(unary.expect_messages),
+        });
         options.connections = self.connections;
         options.http = self.http;
         options.streams = http::streams(self.http, self.streams)?;
@@ -364,6 +379,10 @@ mod tests {
         assert_eq!(chunk("--data 0 --chunked=4KiB"), (Some(4096), Some(0)));
         let o = options("http://a/ --error-budget 0.1").unwrap();
         assert_eq!((o.error_budget, options("http://a/").unwrap().error_budget), (0.1, 0.0));
+        let grpc = |words: &str| options(&format!("http://a/s/m --http 2 {words}")).unwrap().grpc;
+        assert_eq!((grpc(""), grpc("--grpc --data 5")), (None, Some(Grpc::default())));
+        let streaming = Some(Grpc { messages: 3, expect_messages: 0 });
+        assert_eq!(grpc("--grpc --messages 3 --expect-messages 0"), streaming);
         assert_eq!(options("http://a/ --pid origin=7").unwrap().servers[0].role, Role::Origin);
     }
 
@@ -430,6 +449,18 @@ mod tests {
             (
                 "http://a/ --http 2 --data 5 --chunked",
                 "--chunked: invalid value `16384`: expected --http 1.1",
+            ),
+            ("http://a/s/m --grpc", "--grpc: invalid value `http://a/s/m`: expected --http 2 as well"),
+            ("http://a/ --http 2 --grpc --expect-length 5", "cannot be used with"),
+            ("http://a/ --http 2 --grpc -X PUT", "cannot be used with"),
+            ("http://a/ --http 2 --grpc --expect-status 200", "cannot be used with"),
+            ("http://a/ --http 2 --messages 5", "--grpc"),
+            ("http://a/ --http 2 --expect-messages 5", "--grpc"),
+            ("http://a/ --http 2 --grpc --messages 1000001", "`1000001`: expected 0 to 1000000"),
+            ("http://a/ --http 2 --grpc --messages x", "expected a whole number, 0 to 1000000"),
+            (
+                "http://a/ --http 2 --grpc --data 1MiB --messages 1024",
+                "--messages: invalid value `1024`: expected at most 1 GiB per call",
             ),
             ("https://a/ --alpn http/1.1,h3", "--alpn: invalid value `h3`"),
             ("https://a/ --alpn http/1.0", "--alpn: invalid value `http/1.0`"),

@@ -87,11 +87,13 @@ pub enum ErrorClass {
     Missing,
     /// HTTP/2: the server reset the stream, or refused it again and again.
     StreamReset,
+    /// gRPC: a status other than OK.
+    GrpcStatus,
 }
 
 impl ErrorClass {
     /// All classes in the order of their numbers, with their names in results.
-    pub const ALL: [(Self, &str); 14] = [
+    pub const ALL: [(Self, &str); 15] = [
         (Self::ConnectRefused, "connect_refused"),
         (Self::Connect, "connect"),
         (Self::Ports, "ports"),
@@ -106,11 +108,12 @@ impl ErrorClass {
         (Self::Malformed, "malformed"),
         (Self::Missing, "missing_connections"),
         (Self::StreamReset, "stream_reset"),
+        (Self::GrpcStatus, "grpc_status"),
     ];
 
     /// Whether the response was wrong: the server is not doing what we want to measure.
     pub fn is_wrong_answer(self) -> bool {
-        matches!(self, Self::Status | Self::Length | Self::Digest | Self::Malformed)
+        matches!(self, Self::Status | Self::Length | Self::Digest | Self::Malformed | Self::GrpcStatus)
     }
 
     /// Whether the error budget may cover it: a request, or its connection, failed. A missing connection does

@@ -45,8 +45,8 @@ pub use engine::run;
 pub use error::LoadError;
 pub use interrupt::stop_on_signals;
 pub use options::{
-    ArrivalKind, Close, HttpVersion, Meter, Options, PerConnection, Phases, Policy, RateStep, RequestOptions,
-    Route, Schedule, Server, TlsOptions,
+    ArrivalKind, Close, Grpc, HttpVersion, Meter, Options, PerConnection, Phases, Policy, RateStep,
+    RequestOptions, Route, Schedule, Server, TlsOptions,
 };
 pub use output::assert::{Assertion, check_all};
 pub use output::figures::plural;

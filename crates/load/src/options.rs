@@ -1,8 +1,10 @@
 //! The engine's options.
 
+mod grpc;
 pub(crate) mod http;
 mod tls;
 
+pub use grpc::Grpc;
 pub use http::HttpVersion;
 pub use tls::TlsOptions;
 
@@ -28,6 +30,8 @@ pub struct Options {
     pub route: Route,
     /// The requests.
     pub requests: Vec<RequestOptions>,
+    /// Makes the requests gRPC calls; `None` sends them as they are.
+    pub grpc: Option<Grpc>,
     /// Total connections, at least one per worker.
     pub connections: u32,
     /// The version of HTTP.
@@ -238,6 +242,7 @@ impl Options {
             endpoint: target.endpoint,
             route: Route::default(),
             requests: vec![request],
+            grpc: None,
             connections: 64,
             http: HttpVersion::Http1,
             streams: 1,
@@ -327,6 +332,7 @@ impl Options {
                            connections that are kept make no handshakes";
             range("--resume", &resume, !self.policy.per_connection.keeps(), expected)?;
         }
+        grpc::check(self)?;
         http::check(self)?;
         let budget = self.error_budget;
         range("--error-budget", &budget, (0.0..=100.0).contains(&budget), "0 to 100 percent")?;

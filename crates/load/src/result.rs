@@ -1,9 +1,11 @@
 //! The result of one run of the load engine, as printed by `weir load --json` and read by the lab.
 
 mod cost;
+mod grpc;
 mod http2;
 
 pub use cost::{BusyThread, Ceiling, Cost, Counters, EngineCost, Limit, Role, ServerCost, WorkerCost};
+pub use grpc::GrpcFigures;
 pub use http2::{Http2Figures, PeerSettings};
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -82,6 +84,9 @@ pub struct LoadResult {
     /// The figures of HTTP/2; `None` with HTTP/1.1.
     #[serde(default)]
     pub http2: Option<Http2Figures>,
+    /// The figures of gRPC calls; `None` for other requests.
+    #[serde(default)]
+    pub grpc: Option<GrpcFigures>,
     /// How well the pacer kept the schedule; `None` in a closed loop.
     pub pacer: Option<Pacer>,
     /// The engine's ceiling for such a run on this machine; `None` if not calibrated.
@@ -111,6 +116,12 @@ pub struct Asked {
     /// The receive window of a stream in bytes; `None` with HTTP/1.1.
     #[serde(default)]
     pub stream_window: Option<u32>,
+    /// Messages sent in each gRPC call; `None` for other requests.
+    #[serde(default)]
+    pub messages: Option<u32>,
+    /// Expected messages in each gRPC response; `None` for other requests.
+    #[serde(default)]
+    pub expect_messages: Option<u64>,
     /// Worker threads.
     pub workers: u32,
     /// The cores they were pinned to, in the order of the workers; empty if unpinned.

@@ -3,6 +3,7 @@
 //! * [`request`]: a request, its head encoded once.
 //! * [`pending`]: a request that waits for a stream.
 //! * [`stream`]: a request in flight, and the check of its response.
+//! * [`call`]: the check of a gRPC call's response.
 //! * [`connection`]: a connection with its streams: bytes in and out.
 //! * [`balance`]: the least loaded connection.
 //! * [`users`]: the worker's side: selects connections for requests, and handles connections that open, respond or end.
@@ -13,6 +14,7 @@
 //! for one, and the wait is a part of their response times.
 
 mod balance;
+mod call;
 mod connection;
 mod pending;
 mod request;

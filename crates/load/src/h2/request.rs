@@ -1,11 +1,12 @@
 //! Requests, encoded once and sent repeatedly.
 
 use crate::check::Expect;
-use crate::options::{Options, RequestOptions};
+use crate::options::{Grpc, Options, RequestOptions};
 use crate::request::{check_field, check_method, expect};
 use crate::usage::Usage;
 use weir_http::{Authority, FieldName, Method};
 use weir_http2::Scheme;
+use weir_http2::grpc::{CONTENT_TYPE, is_content_type, prefix};
 use weir_http2::hpack::Encoder;
 
 /// A serialised request and its expected response.
@@ -16,12 +17,31 @@ pub(crate) struct Request {
     /// The fields of the head as HPACK, valid in every block.
     pub(super) fields: Vec<u8>,
     pub(super) body: Vec<u8>,
+    /// The terms of a gRPC call; `None` for another request.
+    pub(super) call: Option<CallTerms>,
+}
+
+/// The messages of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CallTerms {
+    /// Bytes of each sent message with its prefix.
+    message_bytes: usize,
+    /// Messages in a correct response.
+    pub(super) expected: u64,
+}
+
+impl CallTerms {
+    /// The number of messages that end after more than `from` and up to `to` bytes of the body.
+    pub(super) fn sent(self, from: usize, to: usize) -> u64 {
+        (to / self.message_bytes - from / self.message_bytes) as u64
+    }
 }
 
 impl Request {
     /// Serialises a request, and rejects methods and fields that cannot be sent.
     pub(super) fn new(asked: &RequestOptions, options: &Options) -> Result<Self, Usage> {
-        let name = asked.method.as_deref().unwrap_or(if asked.body.is_some() { "POST" } else { "GET" });
+        let posts = asked.body.is_some() || options.grpc.is_some();
+        let name = asked.method.as_deref().unwrap_or(if posts { "POST" } else { "GET" });
         check_method(name).map_err(|expected| Usage::new("-X", name, expected))?;
         let method = Method::of(name.as_bytes());
         if method == Method::Connect {
@@ -43,12 +63,42 @@ impl Request {
                 encoder.field(name.as_bytes(), value.trim().as_bytes());
             }
         }
+        if let Some(grpc) = options.grpc {
+            call_fields(asked, &mut encoder)?;
+            return Ok(Self::call(asked, grpc, fields));
+        }
         let body = asked.body.clone().unwrap_or_default();
         if asked.body.is_some() {
             encoder.field(b"content-length", body.len().to_string().as_bytes());
         }
-        Ok(Self { method, expect: expect(asked, method), fields, body })
+        Ok(Self { method, expect: expect(asked, method), fields, body, call: None })
     }
+
+    fn call(asked: &RequestOptions, grpc: Grpc, fields: Vec<u8>) -> Self {
+        let data = asked.body.as_deref().unwrap_or_default();
+        let message = [&prefix(data.len() as u32), data].concat();
+        let call = CallTerms { message_bytes: message.len(), expected: grpc.expect_messages };
+        let expect = Expect { status: Some(200), ..Expect::default() };
+        let body = message.repeat(grpc.messages as usize);
+        Self { method: Method::Post, expect, fields, body, call: Some(call) }
+    }
+}
+
+/// The fields of every call that are not given.
+fn call_fields(asked: &RequestOptions, encoder: &mut Encoder<'_>) -> Result<(), Usage> {
+    let given = |wanted: &str| asked.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+    match given("content-type") {
+        None => encoder.field(b"content-type", CONTENT_TYPE),
+        Some((_, value)) if is_content_type(value.trim().as_bytes()) => {}
+        Some((name, value)) => {
+            let expected = "application/grpc, or application/grpc+NAME, with --grpc";
+            return Err(Usage::new("-H", &format!("{name}: {value}"), expected));
+        }
+    }
+    if given("te").is_none() {
+        encoder.field(b"te", b"trailers");
+    }
+    Ok(())
 }
 
 fn is_host(name: &str) -> bool {
@@ -122,6 +172,39 @@ mod tests {
         assert_eq!((request.method, request.expect.length), (Method::Post, Some(7)));
         let empty = built("https://a/", |request| request.body = Some(Vec::new())).unwrap();
         assert!(lines(&empty).ends_with(":path: /;content-length: 0;"));
+    }
+
+    fn called(grpc: Grpc, change: impl FnOnce(&mut RequestOptions)) -> Result<Request, Usage> {
+        let mut options = Options::new("http://a/bytes/7".parse().unwrap());
+        (options.http, options.grpc) = (HttpVersion::Http2, Some(grpc));
+        let mut request = options.requests.remove(0);
+        change(&mut request);
+        Request::new(&request, &options)
+    }
+
+    #[test]
+    fn a_call_has_its_fields_and_messages() {
+        let request = called(Grpc::default(), |_| {}).unwrap();
+        let line = ":method: POST;:scheme: http;:authority: a;:path: /bytes/7;";
+        assert_eq!(lines(&request), format!("{line}content-type: application/grpc;te: trailers;"));
+        assert_eq!((request.body.as_slice(), request.expect.length), (&[0; 5][..], None));
+        let request = called(Grpc { messages: 2, expect_messages: 3 }, |request| {
+            request.fields = [("Content-Type", "application/grpc+x"), ("TE", "trailers")]
+                .map(|(name, value)| (name.into(), value.into()))
+                .into();
+            request.body = Some(b"hi".to_vec());
+        })
+        .unwrap();
+        assert_eq!(lines(&request), format!("{line}content-type: application/grpc+x;te: trailers;"));
+        assert_eq!(request.body, b"\0\0\0\0\x02hi\0\0\0\0\x02hi");
+        let call = request.call.unwrap();
+        let sent = [(0, 6), (6, 7), (7, 13), (0, 14)].map(|(from, to)| call.sent(from, to));
+        assert_eq!((call.expected, sent), (3, [0, 1, 0, 2]));
+        assert!(called(Grpc { messages: 0, ..Grpc::default() }, |_| {}).unwrap().body.is_empty());
+        let error = called(Grpc::default(), |request| {
+            request.fields = vec![("content-type".into(), "text/plain".into())];
+        });
+        assert!(error.unwrap_err().to_string().contains("expected application/grpc"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A request in flight, and the check of its response.
 
+use super::call::Call;
 use super::pending::Pending;
 use super::request::Request;
 use crate::check::{ErrorClass, Wrong};
@@ -7,7 +8,7 @@ use crate::record::recorder::{Course, Recorder};
 use aws_lc_rs::digest;
 use std::time::Instant;
 use weir_http::Method;
-use weir_http2::StreamNo;
+use weir_http2::{Head, StreamNo};
 
 /// A request with a stream.
 pub(super) struct Stream {
@@ -21,8 +22,13 @@ pub(super) struct Stream {
     /// Bytes of the body given to the connection.
     pub(super) given: usize,
     status: u16,
-    received: u64,
-    digest: Option<digest::Context>,
+    content: Content,
+}
+
+/// The received part of a response's content.
+enum Content {
+    Body { received: u64, digest: Option<digest::Context> },
+    Messages(Call),
 }
 
 /// The end of a request.
@@ -34,8 +40,12 @@ pub(super) enum Done {
 }
 
 impl Stream {
-    pub(super) fn new(no: StreamNo, asked: Pending, place: u64, written: Instant) -> Self {
-        Self { no, asked, place, written, first: None, given: 0, status: 0, received: 0, digest: None }
+    pub(super) fn new(no: StreamNo, asked: Pending, place: u64, request: &Request, written: Instant) -> Self {
+        let content = match request.call {
+            None => Content::Body { received: 0, digest: None },
+            Some(_) => Content::Messages(Call::default()),
+        };
+        Self { no, asked, place, written, first: None, given: 0, status: 0, content }
     }
 
     /// The request, to be sent again.
@@ -43,36 +53,69 @@ impl Stream {
         Pending { place: Some(self.place), ..self.asked }
     }
 
-    /// A head, interim or final.
-    pub(super) fn head(&mut self, status: u16, request: &Request, now: Instant) {
+    /// A head, interim or final; `end`: it ends the response.
+    pub(super) fn head(
+        &mut self,
+        head: &Head,
+        end: bool,
+        request: &Request,
+        now: Instant,
+        recorder: &mut Recorder,
+    ) {
         self.first.get_or_insert(now);
-        if status >= 200 {
-            self.status = status;
-            self.digest = request.expect.digest();
+        if head.status >= 200 {
+            self.status = head.status;
+            match &mut self.content {
+                Content::Body { digest, .. } => *digest = request.expect.digest(),
+                Content::Messages(call) => call.head(head, end, &mut recorder.h2().counts),
+            }
         }
     }
 
     /// Bytes of the body.
-    pub(super) fn body(&mut self, bytes: &[u8]) {
-        self.received += bytes.len() as u64;
-        if let Some(digest) = &mut self.digest {
-            digest.update(bytes);
+    pub(super) fn body(&mut self, bytes: &[u8], recorder: &mut Recorder) {
+        match &mut self.content {
+            Content::Body { received, digest } => {
+                *received += bytes.len() as u64;
+                if let Some(digest) = digest {
+                    digest.update(bytes);
+                }
+            }
+            Content::Messages(call) => call.body(bytes, &mut recorder.h2().counts),
+        }
+    }
+
+    /// The trailers, which end the response.
+    pub(super) fn trailers(&mut self, head: &Head, recorder: &mut Recorder) {
+        if let Content::Messages(call) = &mut self.content {
+            call.trailers(head, &mut recorder.h2().counts);
         }
     }
 
     /// Checks and records the complete response.
     pub(super) fn complete(self, request: &Request, recorder: &mut Recorder, now: Instant) -> Option<Wrong> {
-        let bodiless = request.method == Method::Head;
+        let (planned, written, first) = (self.asked.planned, self.written, self.first);
+        let wrong = self.check(request);
+        if wrong.is_none() {
+            recorder.answer(Course { planned, written, first, end: now });
+        }
+        wrong
+    }
+
+    fn check(self, request: &Request) -> Option<Wrong> {
         if !request.expect.status_is_right(self.status) {
-            Some(Wrong::number(ErrorClass::Status, "status", u64::from(self.status)))
-        } else if !bodiless && !request.expect.length_is_right(self.received) {
-            Some(Wrong::number(ErrorClass::Length, "unexpected body length:", self.received))
-        } else if !bodiless && !request.expect.digest_is_right(self.digest) {
-            Some(Wrong::fixed(ErrorClass::Digest, "unexpected body SHA-256"))
-        } else {
-            let (planned, written) = (self.asked.planned, self.written);
-            recorder.answer(Course { planned, written, first: self.first, end: now });
-            None
+            return Some(Wrong::number(ErrorClass::Status, "status", u64::from(self.status)));
+        }
+        match self.content {
+            Content::Messages(call) => call.check(request.call.map_or(0, |call| call.expected)),
+            Content::Body { .. } if request.method == Method::Head => None,
+            Content::Body { received, .. } if !request.expect.length_is_right(received) => {
+                Some(Wrong::number(ErrorClass::Length, "unexpected body length:", received))
+            }
+            Content::Body { digest, .. } => match request.expect.digest_is_right(digest) {
+                true => None,
+                false => Some(Wrong::fixed(ErrorClass::Digest, "unexpected body SHA-256")),
+            },
         }
     }
 

@@ -2,8 +2,9 @@
 
 use crate::record::monotonic::Monotonic;
 use crate::record::times::Times;
-use crate::result::{Http2Figures, PeerSettings};
+use crate::result::{GrpcFigures, Http2Figures, PeerSettings};
 use std::collections::BTreeMap;
+use weir_http2::grpc::STATUSES;
 use weir_http2::{ErrorCode, Settings};
 
 /// The figures of one worker.
@@ -32,7 +33,13 @@ pub(crate) struct Counts {
     pub(crate) retried: u64,
     resets: [u64; CODES],
     goaways: [u64; CODES],
+    pub(crate) messages_sent: u64,
+    pub(crate) messages_received: u64,
+    statuses: [u64; STATUSES.len()],
 }
+
+/// The status for those that gRPC does not define.
+const UNKNOWN: usize = 2;
 
 /// The codes of RFC 9113, section 7, and one for all others.
 const CODES: usize = 15;
@@ -45,14 +52,21 @@ impl Counts {
     pub(crate) fn goaway(&mut self, code: ErrorCode) {
         self.goaways[index(code)] += 1;
     }
+
+    /// A call's status; `None` if it is no number.
+    pub(crate) fn status(&mut self, number: Option<u32>) {
+        let index = number.map_or(UNKNOWN, |number| number as usize);
+        self.statuses[if index < STATUSES.len() { index } else { UNKNOWN }] += 1;
+    }
 }
 
 impl Monotonic for Counts {
     fn counters(&mut self) -> impl Iterator<Item = &mut u64> {
-        let Self { requests, responses, reads, writes, block_bytes, refused, retried, resets, goaways } =
-            self;
+        let Self { requests, responses, reads, writes, block_bytes, refused, retried, .. } = self;
         let single = [requests, responses, reads, writes, block_bytes, refused, retried];
-        single.into_iter().chain(resets).chain(goaways)
+        let messages = [&mut self.messages_sent, &mut self.messages_received];
+        let by_code = self.resets.iter_mut().chain(&mut self.goaways).chain(&mut self.statuses);
+        single.into_iter().chain(messages).chain(by_code)
     }
 }
 
@@ -106,6 +120,22 @@ impl Tally {
             settings: self.settings.iter().map(|(settings, count)| peer_settings(settings, *count)).collect(),
         }
     }
+
+    /// The figures of gRPC calls in a window of this length.
+    pub(crate) fn grpc_figures(&self, seconds: f64) -> GrpcFigures {
+        let Counts { messages_sent, messages_received, statuses, .. } = self.at_end.since(&self.at_start);
+        GrpcFigures {
+            messages_sent,
+            messages_sent_per_second: messages_sent as f64 / seconds,
+            messages_received,
+            messages_received_per_second: messages_received as f64 / seconds,
+            statuses: named(STATUSES.into_iter().zip(statuses)),
+        }
+    }
+}
+
+fn named(counts: impl Iterator<Item = (&'static str, u64)>) -> BTreeMap<String, u64> {
+    counts.filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_string(), count)).collect()
 }
 
 fn index(code: ErrorCode) -> usize {
@@ -113,8 +143,7 @@ fn index(code: ErrorCode) -> usize {
 }
 
 fn by_name(counts: &[u64; CODES]) -> BTreeMap<String, u64> {
-    let named = (0..).map(|code| ErrorCode(code).name().to_string()).zip(counts.iter().copied());
-    named.filter(|(_, count)| *count > 0).collect()
+    named((0..).map(|code| ErrorCode(code).name()).zip(counts.iter().copied()))
 }
 
 fn peer_settings(settings: &Settings, count: u64) -> PeerSettings {
@@ -151,6 +180,11 @@ mod tests {
             counts.reset(ErrorCode(99));
             counts.reset(ErrorCode(1 << 31));
             counts.goaway(ErrorCode::NO_ERROR);
+            counts.messages_sent += 8;
+            counts.messages_received += 9;
+            for status in [Some(0), Some(0), Some(14), Some(17), None] {
+                counts.status(status);
+            }
             tally.window_ends();
             tally.counts.requests += 7;
             tally.settings(&Settings::default(), 3);
@@ -165,6 +199,11 @@ mod tests {
         assert_eq!((figures.header_bytes_per_response, figures.refused, figures.retried), (20.0, 4, 2));
         assert_eq!(figures.resets, [("refused_stream".into(), 2), ("unknown".into(), 4)].into());
         assert_eq!(figures.goaways, [("no_error".into(), 2)].into());
+        let grpc = one.grpc_figures(2.0);
+        assert_eq!((grpc.messages_sent, grpc.messages_received), (16, 18));
+        assert_eq!((grpc.messages_sent_per_second, grpc.messages_received_per_second), (8.0, 9.0));
+        let statuses = [("OK".into(), 4), ("UNAVAILABLE".into(), 2), ("UNKNOWN".into(), 4)];
+        assert_eq!(grpc.statuses, statuses.into());
         assert_eq!(figures.settings.len(), 1);
         assert_eq!((figures.settings[0].count, figures.settings[0].max_concurrent_streams), (6, None));
     }

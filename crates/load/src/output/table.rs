@@ -57,6 +57,11 @@ impl Page {
         };
         let (received, sent) = (bytes(result.bytes_received), bytes(result.bytes_sent));
         self.row(label, &format!("{what}, {per_second}; received {received}/s, sent {sent}/s"));
+        if let Some(grpc) = &result.grpc {
+            let [sent, received] =
+                [grpc.messages_sent_per_second, grpc.messages_received_per_second].map(rate);
+            self.row("messages", &format!("sent {sent}, received {received}"));
+        }
         self.costs(result);
         self.errors(result);
         if let Some(pacer) = &result.pacer {
@@ -239,6 +244,10 @@ fn asked(result: &LoadResult) -> String {
     let mut parts = vec![plural(asked.connections.into(), "connection")];
     if asked.http == "2" {
         parts.push(format!("HTTP/2 with {} each", plural(asked.streams.into(), "stream")));
+    }
+    if let (Some(up), Some(down)) = (asked.messages, asked.expect_messages) {
+        let up = plural(up.into(), "message");
+        parts.push(format!("gRPC calls with {up} up and {} down", count(down)));
     }
     parts.push(match asked.requests_per_connection.as_str() {
         "keep-alive" => "keep-alive".to_string(),

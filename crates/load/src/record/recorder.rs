@@ -5,7 +5,7 @@ use crate::h2::tally::Tally;
 use crate::record::monotonic::Monotonic;
 use crate::record::seconds::{Coarse, Part};
 use crate::record::times::Times;
-use crate::result::{Handshakes, Http2Figures, Latency, Negotiated, Second, Tickets, Unsent};
+use crate::result::{GrpcFigures, Handshakes, Http2Figures, Latency, Negotiated, Second, Tickets, Unsent};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use weir_tls::{Facts, HandshakeKind};
@@ -136,6 +136,11 @@ impl Recorder {
     /// The figures of HTTP/2, as reported.
     pub(crate) fn h2_figures(&self) -> Option<Http2Figures> {
         self.h2.as_ref().map(|tally| tally.figures())
+    }
+
+    /// The figures of gRPC calls in a window of this length.
+    pub(crate) fn grpc_figures(&self, seconds: f64) -> GrpcFigures {
+        self.h2.as_ref().map(|tally| tally.grpc_figures(seconds)).unwrap_or_default()
     }
 
     /// A request planned for `planned` waited this long for a stream.

@@ -79,6 +79,7 @@ pub(crate) fn up(
         pacer: options.schedule.rate().map(|_| pacer(&all)),
         limit: account.limit,
         http2: all.h2_figures(),
+        grpc: options.grpc.map(|_| all.grpc_figures(seconds_long)),
         ..LoadResult::default()
     };
     result.warnings = warnings(&result, &all, &seconds);
@@ -149,6 +150,8 @@ fn asked(options: &Options) -> Asked {
         connections: options.connections,
         http: options.http.word().to_string(),
         streams: options.streams,
+        messages: options.grpc.map(|grpc| grpc.messages),
+        expect_messages: options.grpc.map(|grpc| grpc.expect_messages),
         stream_window: (options.http == HttpVersion::Http2).then_some(options.stream_window),
         workers: options.workers as u32,
         cores: options.cores.as_ref().map_or(Vec::new(), |cores| cores.0.clone()),

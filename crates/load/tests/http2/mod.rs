@@ -1,6 +1,7 @@
 //! HTTP/2, against a server with faults.
 
 mod faults;
+mod grpc;
 mod server;
 mod usual;
 

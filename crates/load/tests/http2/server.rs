@@ -16,6 +16,11 @@ pub(super) enum Script {
     Respond,
     /// Responds to all requests with this status.
     Status(u16),
+    /// Responds to gRPC calls with these messages and trailers, or without trailers.
+    Call {
+        messages: &'static [u8],
+        status: Option<&'static str>,
+    },
     /// Never responds.
     Silent,
     /// Resets each request whose number is a multiple.
@@ -282,6 +287,15 @@ impl Peer {
             None => std::mem::take(&mut exchange.body),
         };
         let length = body.len().to_string();
+        if let Script::Call { messages, .. } = self.script {
+            let write = |to: &mut weir_http2::hpack::Encoder<'_>| {
+                to.status(200);
+                to.field(b"content-type", b"application/grpc");
+            };
+            self.connection.head(stream, Part::Head { end: false }, write, &mut self.out).unwrap();
+            exchange.response = Some(messages.to_vec());
+            return;
+        }
         let end = body.is_empty() || exchange.is_head;
         let write = |to: &mut weir_http2::hpack::Encoder<'_>| {
             to.status(status);
@@ -300,9 +314,15 @@ impl Peer {
         else {
             return;
         };
-        let taken = self.connection.data(stream, rest, true, &mut self.out).unwrap();
+        let status = if let Script::Call { status, .. } = self.script { status } else { None };
+        let taken = self.connection.data(stream, rest, status.is_none(), &mut self.out).unwrap();
         rest.drain(..taken);
         if rest.is_empty() {
+            if let Some(status) = status {
+                let write =
+                    |to: &mut weir_http2::hpack::Encoder<'_>| to.field(b"grpc-status", status.as_bytes());
+                self.connection.head(stream, Part::Trailers, write, &mut self.out).unwrap();
+            }
             self.finish(stream);
         }
     }

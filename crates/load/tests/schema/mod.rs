@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 use weir_load::result::{
-    Asked, BusyThread, Ceiling, Cost, Counters, EngineCost, Handshakes, Http2Figures, Latency, LoadResult,
-    Negotiated, Pacer, PeerSettings, PhaseTime, SCHEMA, Second, ServerCost, Step, Tickets, Unsent,
-    WorkerCost,
+    Asked, BusyThread, Ceiling, Cost, Counters, EngineCost, GrpcFigures, Handshakes, Http2Figures, Latency,
+    LoadResult, Negotiated, Pacer, PeerSettings, PhaseTime, SCHEMA, Second, ServerCost, Step, Tickets,
+    Unsent, WorkerCost,
 };
 use weir_load::{ErrorClass, Metric, Options, PerConnection, Schedule, run};
 use weir_origin::{Origin, Settings};
@@ -147,6 +147,8 @@ fn full() -> LoadResult {
             http: text("2"),
             streams: 8,
             stream_window: Some(65_536),
+            messages: Some(1),
+            expect_messages: Some(2),
             workers: 2,
             cores: vec![1, 3],
             rate: Some(1000.0),
@@ -241,6 +243,11 @@ fn full() -> LoadResult {
             }],
             ..Http2Figures::default()
         }),
+        grpc: Some(GrpcFigures {
+            messages_sent: 1,
+            statuses: [(text("OK"), 1)].into(),
+            ..GrpcFigures::default()
+        }),
         pacer: Some(Pacer { planned: 3, sent: 2, achieved_ratio: 0.9, lag_p99_us: 1.0, lag_max_us: 2.0 }),
         ceiling: Some(Ceiling { cell: text("keep-alive"), per_worker: 90_000.0, share: 0.1 }),
         warnings: vec![text("the rate fell")],
@@ -295,6 +302,7 @@ fn an_extra_or_missing_field_is_rejected_at_any_depth() {
         "/handshakes/tickets",
         "/http2/resets",
         "/http2/goaways",
+        "/grpc/statuses",
     ];
     let mut checked = 0;
     for pointer in all_pointers(&result) {
@@ -347,6 +355,9 @@ fn impossible_values_are_rejected_with_their_place() {
         ("/http2/resets/cancel", json!(0)),
         ("/http2/settings/0/max_frame_size", json!(1)),
         ("/http2/refused", json!(0.5)),
+        ("/asked/messages", json!(-1)),
+        ("/grpc/messages_sent", json!(0.5)),
+        ("/grpc/statuses/OK", json!(0)),
         ("/engine/workers/0/core", json!(-1)),
         ("/servers/0/role", json!("server")),
         ("/servers/0/cpu_us", json!("1")),
@@ -361,8 +372,10 @@ fn impossible_values_are_rejected_with_their_place() {
         *wrong.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value;
         let faults = faults(&validator, &wrong);
         // A nullable part is rejected as a whole.
-        let whole =
-            ["/pacer", "/http2"].into_iter().find(|part| pointer.starts_with(part)).unwrap_or(pointer);
+        let whole = ["/pacer", "/http2", "/grpc"]
+            .into_iter()
+            .find(|part| pointer.starts_with(part))
+            .unwrap_or(pointer);
         assert!(faults.iter().any(|fault| fault.starts_with(whole)), "{pointer}: {faults:?}");
     }
 }
@@ -376,6 +389,7 @@ fn a_result_without_its_optional_parts_fits() {
         response: few,
         pacer: None,
         http2: None,
+        grpc: None,
         ceiling: None,
         steps: vec![],
         servers: vec![ServerCost { source: "command date".into(), ..ServerCost::default() }],

@@ -95,7 +95,8 @@ impl Connection {
             Event::Head { stream, end } => {
                 if let Some(at) = self.position(*stream) {
                     let request = context.mix.nth(self.streams[at].place);
-                    self.streams[at].head(context.head.status, request, context.now);
+                    let Context { head, now, recorder, .. } = context;
+                    self.streams[at].head(head, *end, request, *now, recorder);
                 }
                 if *end {
                     self.complete(*stream, context, done);
@@ -103,14 +104,19 @@ impl Connection {
             }
             Event::Data { stream, range, flow, end } => {
                 if let Some(at) = self.position(*stream) {
-                    self.streams[at].body(&input[range.clone()]);
+                    self.streams[at].body(&input[range.clone()], &mut context.recorder);
                 }
                 self.http.credit(*stream, *flow);
                 if *end {
                     self.complete(*stream, context, done);
                 }
             }
-            Event::Trailers { stream } => self.complete(*stream, context, done),
+            Event::Trailers { stream } => {
+                if let Some(at) = self.position(*stream) {
+                    self.streams[at].trailers(&context.head, &mut context.recorder);
+                }
+                self.complete(*stream, context, done);
+            }
             Event::Reset { stream, code } => {
                 context.recorder.h2().counts.reset(*code);
                 let Some(ended) = self.release(*stream) else { return };

@@ -38,7 +38,7 @@ impl Connection {
         if !end {
             self.senders.push_back(no);
         }
-        self.streams.push_back(Stream::new(no, asked, place, context.now));
+        self.streams.push_back(Stream::new(no, asked, place, request, context.now));
         context.recorder.h2().counts.requests += 1;
         if no.get() == LAST_STREAM {
             self.phase = Phase::Draining;
@@ -78,12 +78,16 @@ impl Connection {
         {
             let Some(at) = self.position(no) else { continue };
             let stream = &mut self.streams[at];
-            let rest = &context.mix.nth(stream.place).body[stream.given..];
+            let request = context.mix.nth(stream.place);
+            let rest = &request.body[stream.given..];
             let piece = &rest[..rest.len().min(PIECE)];
             let end = piece.len() == rest.len();
             let out = self.transport.stage(&mut context.wire);
             // The stream takes its body until it has ended.
             let taken = self.http.data(no, piece, end, out).unwrap_or_default();
+            if let Some(call) = request.call {
+                context.recorder.h2().counts.messages_sent += call.sent(stream.given, stream.given + taken);
+            }
             stream.given += taken;
             if taken == piece.len() && !end {
                 self.senders.push_back(no);

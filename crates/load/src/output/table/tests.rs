@@ -3,7 +3,7 @@
 use super::*;
 use crate::result::tests::sample;
 use crate::result::{
-    Ceiling, Http2Figures, Limit, Negotiated, Pacer, PeerSettings, Step, Unsent, WorkerCost,
+    Ceiling, GrpcFigures, Http2Figures, Limit, Negotiated, Pacer, PeerSettings, Step, Unsent, WorkerCost,
 };
 
 #[track_caller]
@@ -69,6 +69,26 @@ fn http2() -> LoadResult {
             settings(Some(10), 46),
             PeerSettings { max_header_list_size: Some(65_536), ..settings(None, 2) },
         ],
+    });
+    result
+}
+
+/// Calls of gRPC in both directions.
+fn grpc() -> LoadResult {
+    let mut result = usual();
+    (result.asked.http, result.asked.streams) = ("2".into(), 4);
+    (result.asked.messages, result.asked.expect_messages) = (Some(10), Some(1));
+    result.errors = [("grpc_status".to_string(), 3)].into();
+    result.error_ratio = 3.0 / 50_003.0;
+    result.validity = "invalid: errors (3 grpc_status)".into();
+    result.error_examples =
+        [("grpc_status".to_string(), "grpc-status 14 UNAVAILABLE: draining".to_string())].into();
+    result.grpc = Some(GrpcFigures {
+        messages_sent: 500_030,
+        messages_sent_per_second: 250_015.0,
+        messages_received: 50_000,
+        messages_received_per_second: 25_000.0,
+        statuses: [("OK".into(), 50_000), ("UNAVAILABLE".into(), 3)].into(),
     });
     result
 }
@@ -225,6 +245,11 @@ fn a_closed_loop_over_tls() {
 #[test]
 fn http2_with_a_server_that_drains() {
     shows(&http2(), include_str!("http2.txt"));
+}
+
+#[test]
+fn calls_of_grpc() {
+    shows(&grpc(), include_str!("grpc.txt"));
 }
 
 #[test]
