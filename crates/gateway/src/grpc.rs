@@ -2,15 +2,12 @@
 //!
 //! Source: "gRPC over HTTP2" and "HTTP to gRPC Status Code Mapping" of the gRPC project.
 
+pub(crate) use weir_http2::grpc::{STATUSES, is_content_type};
+
 use std::time::Duration;
 use weir_http::{Field, FieldName, Method};
 use weir_http1::RequestHead;
-
-/// The content type of a message; a `+` and the name of a serialisation, or parameters, may follow.
-const CONTENT_TYPE: &[u8] = b"application/grpc";
-
-/// The field that the status is in, as a trailer or in a response that has no body.
-const STATUS: &[u8] = b"grpc-status";
+use weir_http2::grpc::STATUS;
 
 /// A call: a request with its deadline, and the status of its response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,27 +21,6 @@ pub(crate) struct Call {
 /// The status of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status(u8);
-
-/// All statuses by their names, in the order of their numbers; others count as `UNKNOWN`, as clients read them.
-pub(crate) const STATUSES: [&str; 17] = [
-    "OK",
-    "CANCELLED",
-    "UNKNOWN",
-    "INVALID_ARGUMENT",
-    "DEADLINE_EXCEEDED",
-    "NOT_FOUND",
-    "ALREADY_EXISTS",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "FAILED_PRECONDITION",
-    "ABORTED",
-    "OUT_OF_RANGE",
-    "UNIMPLEMENTED",
-    "INTERNAL",
-    "UNAVAILABLE",
-    "DATA_LOSS",
-    "UNAUTHENTICATED",
-];
 
 const UNKNOWN: u8 = 2;
 const DEADLINE_EXCEEDED: u8 = 4;
@@ -135,14 +111,6 @@ pub(crate) fn write_message(message: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Whether a content type is that of gRPC, perhaps with the format of messages and parameters.
-pub(crate) fn is_content_type(value: &[u8]) -> bool {
-    let rest = value.split_at_checked(CONTENT_TYPE.len());
-    rest.is_some_and(|(name, rest)| {
-        name.eq_ignore_ascii_case(CONTENT_TYPE) && matches!(rest.first(), None | Some(b'+' | b';' | b' '))
-    })
-}
-
 /// The time in a `grpc-timeout`: one to eight digits and a unit.
 fn timeout(value: &[u8]) -> Option<Duration> {
     let (unit, digits) = value.split_last()?;
@@ -170,21 +138,6 @@ fn value<'a>(fields: &[Field], buf: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn content_types() {
-        for (value, expected) in [
-            ("application/grpc", true),
-            ("application/grpc+proto", true),
-            ("Application/GRPC; charset=utf-8", true),
-            ("application/grpc-web", false),
-            ("application/grpcx", false),
-            ("application/json", false),
-            ("", false),
-        ] {
-            assert_eq!(is_content_type(value.as_bytes()), expected, "{value}");
-        }
-    }
 
     #[test]
     fn timeouts() {
