@@ -12,6 +12,7 @@ mod floods;
 mod grpc;
 mod h2spec;
 mod interop;
+mod load_grpc;
 mod misdirected;
 mod negotiation;
 mod own;
