@@ -300,6 +300,7 @@ fn an_explanation_has_what_listeners_do_with_odd_requests_and_the_name_in_via() 
             "",
             "  web              rejects fields with underscores in their names\n",
         ),
+        ("http2_priorities = true", "", "  web              sends HTTP/2 responses by priority\n"),
         ("", "via.requests = 'weir'", "\nVia\n  weir in requests\n"),
         ("", "via.responses = 'weir'", "\nVia\n  weir in responses\n"),
         ("", "via = { requests = 'a', responses = 'b' }", "\nVia\n  a in requests, b in responses\n"),

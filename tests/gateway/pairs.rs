@@ -116,6 +116,7 @@ const LISTENER: Table = Table {
         ("half_close", "'serve'", &["bind"]),
         ("underscores_in_headers", "'pass'", &["bind"]),
         ("http2", "false", &["bind"]),
+        ("http2_priorities", "true", &["bind"]),
         ("accept", "'http-1.2'", &["bind"]),
         ("limits", "{ head = '16KiB' }", &["bind"]),
         ("redirect", "'https'", &["bind"]),
@@ -134,6 +135,7 @@ const LISTENER: Table = Table {
                 "half_close",
                 "underscores_in_headers",
                 "http2",
+                "http2_priorities",
                 "accept",
                 "limits",
             ],
@@ -153,6 +155,7 @@ const LISTENER: Table = Table {
         ),
         (&["trusted_proxies"], &["proxy_field"], Obeyed("trusted_proxies_name_the_client")),
         (&["proxy_protocol"], &["tls", "trusted_proxies"], Obeyed("a_load_balancer_says_who_the_client_is")),
+        (&["http2"], &["http2_priorities"], Refused("no effect beside `http2 = false`")),
         // Access control, connection prefaces, and rules for requests.
         (
             &[
@@ -165,6 +168,7 @@ const LISTENER: Table = Table {
                 "half_close",
                 "underscores_in_headers",
                 "http2",
+                "http2_priorities",
                 "accept",
                 "limits",
                 "redirect",
@@ -179,6 +183,7 @@ const LISTENER: Table = Table {
                 "half_close",
                 "underscores_in_headers",
                 "http2",
+                "http2_priorities",
                 "accept",
                 "limits",
                 "redirect",

@@ -17,6 +17,7 @@ mod misdirected;
 mod negotiation;
 mod own;
 mod peers;
+mod priorities;
 mod programs;
 mod responses;
 mod server;

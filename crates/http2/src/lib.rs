@@ -7,6 +7,7 @@
 //! * [`frame`]: parses and writes frames.
 //! * [`Settings`]: the parameters of a SETTINGS frame, with their ranges.
 //! * [`hpack`]: decodes field blocks into a [`Head`] within [`Limits`], and encodes them.
+//! * [`Priority`]: the order in which a client would like its responses.
 //! * [`ErrorCode`]: the code of RST_STREAM and GOAWAY.
 //! * [`grpc`]: the content type, the messages and the statuses of gRPC.
 //!
@@ -24,6 +25,7 @@ pub mod frame;
 pub mod grpc;
 mod head;
 pub mod hpack;
+mod priority;
 mod settings;
 mod stream;
 mod streams;
@@ -36,4 +38,5 @@ pub use connection::{
 };
 pub use error::ErrorCode;
 pub use head::{Head, HeadError, Limits, Scheme, Section};
+pub use priority::Priority;
 pub use settings::{Settings, SettingsError};

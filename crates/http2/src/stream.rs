@@ -1,7 +1,7 @@
 //! The state of one stream (RFC 9113, section 5.1).
 
-use crate::StreamError;
 use crate::window::{ReceiveWindow, SendWindow};
+use crate::{Priority, StreamError};
 
 /// A stream, from its first HEADERS until its owner releases it.
 #[derive(Debug)]
@@ -18,6 +18,7 @@ pub(crate) struct Stream {
     pub(crate) is_head: bool,
     /// Whether the owner waits for room in the stream's window.
     pub(crate) blocked: bool,
+    pub(crate) priority: Priority,
 }
 
 /// One direction of a stream.
@@ -49,6 +50,7 @@ impl Stream {
             missing: None,
             is_head: false,
             blocked: false,
+            priority: Priority::default(),
         }
     }
 

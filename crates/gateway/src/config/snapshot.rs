@@ -131,6 +131,8 @@ pub(crate) struct Listener {
     pub underscores: Underscores,
     /// Whether clients may speak HTTP/2.
     pub http2: bool,
+    /// Whether the priorities of HTTP/2 requests order the responses of a connection.
+    pub http2_priorities: bool,
     /// The rules whose violations are repaired in requests.
     pub accept: Rules,
     /// The limits of request heads and chunks.

@@ -31,6 +31,8 @@ pub(crate) struct Frontend {
     pub underscores: Underscores,
     /// Whether clients may speak HTTP/2.
     pub http2: bool,
+    /// Whether the priorities of HTTP/2 requests order the responses of a connection.
+    pub http2_priorities: bool,
     /// Rules that requests may violate.
     pub accept: Rules,
     /// The limits on requests.
@@ -70,6 +72,7 @@ impl Frontend {
             half_close: listener.half_close,
             underscores: listener.underscores,
             http2: listener.http2,
+            http2_priorities: listener.http2_priorities,
             accept: listener.accept,
             limits: listener.limits,
             passthrough: Arc::clone(&listener.passthrough),

@@ -243,6 +243,12 @@ impl<S: Socket> Client<S> {
         stream.map_or(0, |stream| stream.pending() + self.transport.pending())
     }
 
+    /// Whether the response of a stream waits for more urgent ones, so that it is not the client's fault.
+    #[inline]
+    pub(crate) fn yields(&self, stream: Option<StreamNo>) -> bool {
+        stream.is_some_and(|no| self.h2.as_ref().is_some_and(|h2| h2.yields(no)))
+    }
+
     /// Bytes of responses that the client has taken: from the connection, or for this stream. Rates are derived from
     /// them.
     pub(crate) fn taken(&self, stream: Option<StreamNo>) -> u64 {
@@ -280,7 +286,7 @@ impl<S: Socket> Client<S> {
     /// Begins to speak HTTP/2.
     pub(crate) fn begin_h2(&mut self) {
         self.phase = Phase::Streams;
-        self.h2 = Some(Box::new(H2::of_client(&self.frontend.limits)));
+        self.h2 = Some(Box::new(H2::of_client(&self.frontend.limits, self.frontend.http2_priorities)));
     }
 
     /// Whether to read. Until the response is complete the client may pipeline further requests, within bounds.

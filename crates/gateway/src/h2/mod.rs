@@ -2,6 +2,7 @@
 
 mod head;
 mod output;
+mod priority;
 mod stream;
 
 pub(crate) use head::{adopt, adopt_response, trailer_lines};
@@ -20,6 +21,8 @@ pub(crate) struct H2 {
     streams: Vec<Stream>,
     /// The stream to which the next turn of output belongs.
     next: usize,
+    /// Whether streams send in the order of their priorities (RFC 9218).
+    by_priority: bool,
     /// The number of streams with stored output.
     waiting: usize,
     /// Streams whose exchanges may go on, or whose deadlines may have changed, in this turn.
@@ -37,9 +40,10 @@ pub(crate) struct H2 {
 }
 
 impl H2 {
-    /// A connection of a client to a listener with these limits, before its first byte.
-    pub(crate) fn of_client(limits: &Limits) -> Self {
-        let mut config = config(limits);
+    /// A connection of a client to a listener with these limits, before its first byte. `priorities`: whether its
+    /// streams send in the order of their priorities.
+    pub(crate) fn of_client(limits: &Limits, priorities: bool) -> Self {
+        let mut config = Config { priorities, ..config(limits) };
         config.settings.enable_connect_protocol = true;
         Self::new(Role::Server, config)
     }
@@ -59,6 +63,7 @@ impl H2 {
             connection: Connection::new(role, config),
             streams: Vec::new(),
             next: 0,
+            by_priority: config.priorities,
             waiting: 0,
             touched: Vec::new(),
             settled: Vec::new(),
@@ -310,7 +315,7 @@ mod tests {
     /// Regression test: a client that kept its connection alive with a PING every few seconds lost it in the end.
     #[test]
     fn budgets_bound_a_rate() {
-        let (start, mut h2, mut head) = (Instant::now(), H2::of_client(&Limits::default()), Head::new());
+        let (start, mut h2, mut head) = (Instant::now(), H2::of_client(&Limits::default(), false), Head::new());
         let mut preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
         frame::write_settings([].into_iter(), &mut preface);
         h2.connection.feed(&mut preface, &mut head).unwrap();

@@ -1,6 +1,7 @@
 //! Output: heads, bodies as far as the windows and the connection take them, and the ring of streams that wait.
 
 use super::H2;
+use super::priority::Rank;
 use super::stream::End;
 use crate::config::MAX_PENDING;
 use crate::heads::writer::{FieldBlock, encode_lines};
@@ -44,8 +45,10 @@ impl H2 {
         let Some(index) = self.index(no) else { return };
         let stream = &mut self.streams[index];
         let mut taken = 0;
+        // With priorities, a more urgent stream may wait.
+        let has_turn = transport.pending() < MAX_PENDING && !(self.by_priority && self.waiting > 0);
         // An end without data needs no room, and nothing would send it later.
-        if stream.out.is_empty() && (transport.pending() < MAX_PENDING || data.is_empty()) {
+        if stream.out.is_empty() && (has_turn || data.is_empty()) {
             // A stream that the peer has reset takes nothing, and its output is lost.
             taken = match self.connection.data(no, data, end, transport.stage(wire)) {
                 Ok(taken) => taken,
@@ -95,13 +98,27 @@ impl H2 {
     /// Sends stored output, each stream in its turn, as far as the windows and the connection take it. Returns whether a
     /// stream has sent any.
     pub(crate) fn flush<S: Socket>(&mut self, transport: &mut Transport<S>, wire: &mut Wire) -> bool {
+        match self.by_priority && self.waiting > 1 {
+            true => self.flush_by_priority(transport, wire),
+            false => self.flush_ring(None, transport, wire),
+        }
+    }
+
+    /// Sends the output of all streams, or of those of one rank, in turns.
+    pub(super) fn flush_ring<S: Socket>(
+        &mut self,
+        rank: Option<Rank>,
+        transport: &mut Transport<S>,
+        wire: &mut Wire,
+    ) -> bool {
         let (mut has_sent, mut idle) = (false, 0);
         while self.waiting > 0 && idle < self.streams.len() && transport.pending() < MAX_PENDING {
             if self.next >= self.streams.len() {
                 self.next = 0;
             }
             let (index, before) = (self.next, self.streams.len());
-            if self.take_turn(index, transport.stage(wire)) {
+            let is_in_ring = rank.is_none_or(|rank| self.streams[index].rank == rank);
+            if is_in_ring && self.take_turn(index, transport.stage(wire)) {
                 (has_sent, idle) = (true, 0);
             } else {
                 idle += 1;
@@ -114,7 +131,7 @@ impl H2 {
     }
 
     /// Sends a stream's output of one turn; returns whether there was any.
-    fn take_turn(&mut self, index: usize, out: &mut Vec<u8>) -> bool {
+    pub(super) fn take_turn(&mut self, index: usize, out: &mut Vec<u8>) -> bool {
         let stream = &mut self.streams[index];
         if stream.out.is_empty() {
             return false;
@@ -130,7 +147,8 @@ impl H2 {
         };
         stream.sent += taken as u64;
         stream.moved |= taken > 0;
-        self.last_output_moved |= is_last && taken > 0;
+        // A less urgent stream waits for this one.
+        self.last_output_moved |= (is_last || self.by_priority) && taken > 0;
         match taken == stream.out.len() {
             true => {
                 stream.out = Vec::new();

@@ -1,5 +1,6 @@
 //! One stream of a connection.
 
+use super::priority::Rank;
 use crate::keys::ExchangeId;
 use weir_http2::StreamNo;
 
@@ -29,6 +30,8 @@ pub(crate) struct Stream {
     pub(super) out: Vec<u8>,
     /// The end of the output, once it is known.
     pub(super) end: End,
+    /// Of its output, when the connection last sent by priority.
+    pub(super) rank: Rank,
     pub(super) touched: bool,
     /// Output has left since the exchange's deadline was last updated.
     pub moved: bool,
@@ -59,6 +62,7 @@ impl Stream {
             sent: 0,
             out: Vec::new(),
             end: End::Open,
+            rank: Rank::default(),
             touched: false,
             moved: false,
         }

@@ -290,6 +290,7 @@ impl<N: Net> Flow<'_, N> {
                         let write =
                             |block: &mut FieldBlock<'_, '_>| rewrite::response(buf, head, changes, block);
                         h2.head(no, part, write, &mut core.lines, out);
+                        h2.update_priority(no, buf, &head.fields);
                     }
                     _ => rewrite::response(buf, head, changes, client.transport.stage(&mut core.wire)),
                 }

@@ -139,9 +139,12 @@ impl<N: Net> Worker<N> {
 
 /// The progress of a response. `is_responding`: the gateway forwards its body.
 fn progress<S: Socket>(client: &Client<S>, stream: Option<StreamNo>, is_responding: bool) -> BodyProgress {
-    let awaits_client = client.pending(stream) > 0;
-    match client.transport.is_open() && (awaits_client || is_responding) {
-        true => BodyProgress::Moving { bytes: client.taken(stream), awaits_client },
+    let has_pending = client.pending(stream) > 0;
+    match client.transport.is_open() && (has_pending || is_responding) {
+        true => BodyProgress::Moving {
+            bytes: client.taken(stream),
+            awaits_client: has_pending && !client.yields(stream),
+        },
         false => BodyProgress::Over,
     }
 }

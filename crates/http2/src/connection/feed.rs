@@ -114,6 +114,7 @@ impl Connection {
             Kind::Headers => return self.field_block(header, input, head),
             Kind::PushPromise => return Err(ConnectionError::Push),
             Kind::Continuation => return Err(ConnectionError::Continuation),
+            Kind::PRIORITY_UPDATE if self.config.priorities => {}
             Kind::Unknown(_) => {
                 self.spent.spend(Abuse::NoEffect)?;
                 self.input = Input::Skip(header.length);
@@ -123,6 +124,10 @@ impl Connection {
         }
         let length = HEADER_BYTES + header.length as usize;
         let Some(payload) = input.get(HEADER_BYTES..length) else { return Ok(Next::More) };
+        if header.kind == Kind::PRIORITY_UPDATE {
+            self.priority_update(header.stream, payload)?;
+            return Ok(Next::Done(length));
+        }
         match Frame::parse(header, payload) {
             Ok(frame) => Ok(Next::of(length, self.control_frame(header.stream, frame)?)),
             Err(error) => self.malformed(header, error),

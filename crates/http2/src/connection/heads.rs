@@ -136,6 +136,9 @@ impl Connection {
         }
         let mut stream = Stream::new(Half::Body, self.peer.initial_window_size, self.initial_receive_window);
         stream.missing = head.content_length;
+        if self.config.priorities {
+            stream.priority = self.first_priority(id, head);
+        }
         let accepted = decoded.map_err(StreamError::Head).and_then(|()| match end {
             true => stream.end(),
             false => Ok(()),

@@ -7,6 +7,7 @@ mod error;
 mod event;
 mod feed;
 mod heads;
+mod priority;
 mod send;
 
 pub use error::{ConnectionError, StreamError};
@@ -19,7 +20,7 @@ use crate::hpack::Decoder;
 use crate::settings::MAX_WINDOW;
 use crate::streams::Streams;
 use crate::window::{ReceiveWindow, SendWindow};
-use crate::{Limits, Settings};
+use crate::{Limits, Priority, Settings};
 use drain::Drain;
 use feed::Input;
 
@@ -46,6 +47,9 @@ pub struct Config {
     pub continuations: usize,
     /// Budgets against abuse.
     pub budgets: Budgets,
+    /// As a server: whether to take the priorities of requests from their `priority` field and from PRIORITY_UPDATE frames
+    /// (RFC 9218). Otherwise both have no effect.
+    pub priorities: bool,
 }
 
 impl Default for Config {
@@ -64,6 +68,7 @@ impl Default for Config {
             block_bytes: limits.head_bytes,
             continuations: 8,
             budgets: Budgets::default(),
+            priorities: false,
         }
     }
 }
@@ -105,6 +110,8 @@ pub struct Connection {
     spent: Spent,
     /// Control frames that precede the next output.
     control: Vec<u8>,
+    /// Priorities of streams that the client has not opened yet, in the order of their frames.
+    early: Vec<(u32, Priority)>,
 }
 
 /// The client's connection preface (RFC 9113, section 3.4).
@@ -146,6 +153,7 @@ impl Connection {
             block_bytes: 0,
             spent: Spent::new(&config.budgets),
             control,
+            early: Vec::new(),
         }
     }
 

@@ -116,6 +116,9 @@ impl FrameHeader {
 }
 
 impl Kind {
+    /// PRIORITY_UPDATE (RFC 9218, section 7.1).
+    pub const PRIORITY_UPDATE: Self = Self::Unknown(0x10);
+
     /// The type with this number.
     #[inline]
     #[must_use]

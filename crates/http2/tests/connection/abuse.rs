@@ -110,3 +110,15 @@ fn endless_blocks() {
         assert_eq!(error.code(), ErrorCode::ENHANCE_YOUR_CALM);
     }
 }
+
+/// Also where these frames have an effect.
+#[test]
+fn priority_updates_have_a_budget() {
+    let config = Config { budgets: BUDGETS, priorities: true, ..Config::default() };
+    for id in [1, 3, 2001] {
+        let mut server = Tested::new(Role::Server, config);
+        stream(&mut server, 1);
+        let (frames, error) = count(&mut server, |_| priority_update(id, "u=1"));
+        assert_eq!((frames, error), (20, Some(ConnectionError::Abuse(Abuse::NoEffect))), "{id}");
+    }
+}

@@ -4,4 +4,5 @@ mod abuse;
 mod client;
 mod flow;
 mod peer;
+mod priority;
 mod server;

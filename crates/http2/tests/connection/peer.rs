@@ -182,6 +182,10 @@ pub(crate) fn window(stream: u32, increment: u32) -> Vec<u8> {
     frame(Kind::WindowUpdate, 0, stream, &increment.to_be_bytes())
 }
 
+pub(crate) fn priority_update(stream: u32, value: &str) -> Vec<u8> {
+    frame(Kind::PRIORITY_UPDATE, 0, 0, &[&stream.to_be_bytes(), value.as_bytes()].concat())
+}
+
 pub(crate) fn settings(parameters: &[(u16, u32)]) -> Vec<u8> {
     let mut out = Vec::new();
     write_settings(parameters.iter().copied(), &mut out);

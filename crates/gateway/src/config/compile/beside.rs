@@ -77,6 +77,7 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
         half_close,
         underscores_in_headers,
         http2,
+        http2_priorities,
         accept,
         limits,
         redirect: _,
@@ -90,11 +91,16 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
             ("half_close", *half_close != HalfClose::default()),
             ("underscores_in_headers", *underscores_in_headers != Underscores::default()),
             ("http2", !http2),
+            ("http2_priorities", *http2_priorities),
             ("accept", !accept.is_empty()),
             ("limits", *limits != OwnLimits::default()),
         ];
         let why = "beside `passthrough` without `tls`: it is for HTTP, and all connections are forwarded undecrypted";
         without_effect(key, &of_http, why, findings);
+    }
+    if !http2 {
+        let set = [("http2_priorities", *http2_priorities)];
+        without_effect(key, &set, "beside `http2 = false`: all clients speak HTTP/1.1", findings);
     }
     if let Some(tls) = tls {
         of_tls(tls, &format!("{key}.tls"), findings);

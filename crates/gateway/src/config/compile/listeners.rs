@@ -60,6 +60,7 @@ pub(super) fn compile(config: &Config, findings: &mut Findings) -> Vec<Listener>
                 half_close: listener.half_close,
                 underscores: listener.underscores_in_headers,
                 http2: listener.http2,
+                http2_priorities: listener.http2_priorities,
                 accept: listener.accept.iter().map(|rule| rule.0).collect(),
                 limits,
                 passthrough: Arc::clone(&passthrough),

@@ -67,6 +67,10 @@ pub struct Listener {
     #[serde(default = "yes")]
     #[schemars(extend("default" = true))]
     pub http2: bool,
+    /// Whether the responses of an HTTP/2 connection leave in the order of their [priorities](http.md#priorities) (RFC 9218).
+    /// Without it, they share the connection evenly. Not behind a proxy that mixes the requests of several clients.
+    #[serde(default)]
+    pub http2_priorities: bool,
     /// [Repairs of requests](http.md#repairs-of-requests). Default: none.
     #[serde(default, deserialize_with = "texts")]
     #[schemars(schema_with = "schema::one_or_many::<RequestRule>")]
@@ -326,6 +330,7 @@ impl Listener {
             half_close: HalfClose::default(),
             underscores_in_headers: Underscores::default(),
             http2: true,
+            http2_priorities: false,
             proxy_protocol: Vec::new(),
             allow: Vec::new(),
             deny: Vec::new(),

@@ -67,7 +67,8 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
             Underscores::Reject => Some("rejects fields with underscores in their names"),
         };
         let http2 = (!listener.http2).then_some("speaks HTTP/1.1 only");
-        for what in [half_close, underscores, http2].into_iter().flatten() {
+        let priorities = listener.http2_priorities.then_some("sends HTTP/2 responses by priority");
+        for what in [half_close, underscores, http2, priorities].into_iter().flatten() {
             writeln!(out, "  {name:<16} {what}")?;
         }
         if let Some((_, redirect)) = redirects.iter().find(|(of, _)| **of == **name) {
