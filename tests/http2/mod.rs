@@ -13,6 +13,7 @@ mod grpc;
 mod h2spec;
 mod interop;
 mod load_grpc;
+mod measures;
 mod misdirected;
 mod negotiation;
 mod own;

@@ -33,8 +33,8 @@ mod window;
 
 pub use budget::{Abuse, Budgets, UPDATES_PER_DATA};
 pub use connection::{
-    Closed, Config, Connection, ConnectionError, DATA_BYTES, Event, PREFACE, Part, Role, Step, StreamError,
-    StreamNo,
+    Closed, Config, Connection, ConnectionError, DATA_BYTES, Event, FieldBytes, PREFACE, Part, Role, Step,
+    StreamError, StreamNo,
 };
 pub use error::ErrorCode;
 pub use head::{Head, HeadError, Limits, Scheme, Section};

@@ -52,9 +52,13 @@ fn any_method_is_sent_again() {
                 if let Content::Trailers(..) = content {
                     assert_eq!(last.trailers, "x-sum: 7\r\n", "{about}");
                 }
-                let counts =
-                    ["weir_retries_unprocessed_total", "weir_retries_total"].map(|name| metric(&weir, name));
-                assert_eq!(counts, [u64::from(refusals); 2], "{about}");
+                let counts = [
+                    "weir_retries_unprocessed_total",
+                    "weir_retries_total",
+                    "weir_retries_by_rule_total{rule=\"refused_stream\"}",
+                ]
+                .map(|name| metric(&weir, name));
+                assert_eq!(counts, [u64::from(refusals); 3], "{about}");
                 assert_eq!(server.connections(), 1, "{about}");
             }
         }

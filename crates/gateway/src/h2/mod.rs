@@ -1,5 +1,6 @@
 //! An HTTP/2 connection, of a client or to a server: its streams, and the bytes between them and exchanges.
 
+mod blocked;
 mod head;
 mod output;
 mod priority;
@@ -9,6 +10,9 @@ pub(crate) use head::{adopt, adopt_response, trailer_lines};
 pub(crate) use stream::Stream;
 
 use crate::keys::ExchangeId;
+use crate::limits::Kind;
+use crate::observe::Counters;
+use blocked::BlockedStreams;
 use std::time::{Duration, Instant};
 use weir_http1::Limits;
 use weir_http2::{Config, Connection, ErrorCode, Role, Settings, StreamNo};
@@ -31,6 +35,8 @@ pub(crate) struct H2 {
     settled: Vec<StreamNo>,
     /// Parts of bodies that had to wait for a window, since the last count.
     window_waits: u64,
+    /// Streams whose output waits for a window.
+    blocked: BlockedStreams,
     /// Whether a stream without an exchange has sent output, since the last call for it.
     last_output_moved: bool,
     /// Frames wait for the next turn, and meanwhile the client is not read.
@@ -68,6 +74,7 @@ impl H2 {
             touched: Vec::new(),
             settled: Vec::new(),
             window_waits: 0,
+            blocked: BlockedStreams::default(),
             last_output_moved: false,
             is_postponed: false,
             forgiven: None,
@@ -88,6 +95,12 @@ impl H2 {
     /// Takes the number of parts of bodies that had to wait for a window.
     pub(crate) fn take_window_waits(&mut self) -> u64 {
         std::mem::take(&mut self.window_waits)
+    }
+
+    /// Adds the sizes of heads, and the time that output has waited for windows, since the last call.
+    pub(crate) fn count(&mut self, with: Kind, now: Instant, counters: &mut Counters) {
+        counters.field_bytes(with, &mut self.connection);
+        counters.window_wait(with, self.blocked.take_time(now));
     }
 
     /// Opens a stream to a server for the request of an exchange. `None` if the connection takes no further one now.
@@ -270,6 +283,7 @@ impl H2 {
     /// Ends a stream at once. Its output is lost.
     pub(crate) fn abort(&mut self, no: StreamNo, code: ErrorCode) {
         let Some(index) = self.index(no) else { return };
+        self.blocked.set(&mut self.streams[index].is_blocked, false);
         let stream = self.streams.remove(index);
         self.waiting -= usize::from(stream.pending() > 0);
         self.connection.credit(no, stream.uncredited());

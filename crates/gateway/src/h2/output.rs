@@ -56,6 +56,7 @@ impl H2 {
             };
             stream.sent += taken as u64;
             self.window_waits += u64::from(taken < data.len());
+            self.blocked.set(&mut stream.is_blocked, taken < data.len());
         }
         if taken < data.len() {
             self.waiting += usize::from(stream.out.is_empty());
@@ -140,11 +141,13 @@ impl H2 {
         let some = stream.out.len().min(TURN);
         let end = some == stream.out.len() && stream.end == End::Known(Vec::new());
         let Ok(taken) = self.connection.data(stream.no, &stream.out[..some], end, out) else {
+            self.blocked.set(&mut stream.is_blocked, false);
             stream.out = Vec::new();
             stream.end = End::Sent;
             self.waiting -= 1;
             return true;
         };
+        self.blocked.set(&mut stream.is_blocked, taken < some);
         stream.sent += taken as u64;
         stream.moved |= taken > 0;
         // A less urgent stream waits for this one.

@@ -32,6 +32,8 @@ pub(crate) struct Stream {
     pub(super) end: End,
     /// Of its output, when the connection last sent by priority.
     pub(super) rank: Rank,
+    /// The output waits for a window, its own or the connection's.
+    pub(super) is_blocked: bool,
     pub(super) touched: bool,
     /// Output has left since the exchange's deadline was last updated.
     pub moved: bool,
@@ -63,6 +65,7 @@ impl Stream {
             out: Vec::new(),
             end: End::Open,
             rank: Rank::default(),
+            is_blocked: false,
             touched: false,
             moved: false,
         }

@@ -8,6 +8,7 @@ use crate::reason::{CODES, Reason};
 use std::fmt;
 use std::time::Duration;
 use weir_http1::Rules;
+use weir_http2::Connection;
 use weir_reactor::Socket;
 use weir_tls::{Facts, Group, HandshakeKind, TicketCounts};
 use weir_transport::Transport;
@@ -17,6 +18,29 @@ pub(super) const CLASSES: [&str; 6] = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"
 
 /// The peers of connections, in the order of [`Kind`].
 pub(super) const SIDES: [&str; 2] = ["client", "server"];
+
+/// The directions of field blocks, and their forms: see [`weir_http2::FieldBytes`].
+pub(super) const DIRECTIONS: [&str; 2] = ["received", "sent"];
+pub(super) const FORMS: [&str; 2] = ["encoded", "decoded"];
+
+/// The rules that allow another attempt, in the order of [`RetryRule`].
+pub(super) const RULES: [&str; 5] =
+    ["reused_connection", "before_sending", "status", "refused_stream", "go_away"];
+
+/// A rule that allows another attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RetryRule {
+    /// The server closed a reused connection before it responded.
+    ReusedConnection,
+    /// The attempt failed before any byte of the request was sent.
+    BeforeSending,
+    /// The status is one that the route retries.
+    Status,
+    /// The server refused the stream.
+    RefusedStream,
+    /// The server closed the connection without processing the stream.
+    GoAway,
+}
 
 /// The kinds of handshakes, in the order of [`HandshakeKind`].
 pub(super) const KINDS: [&str; 4] = [
@@ -85,6 +109,28 @@ impl Counters {
     fn bytes(&mut self, with: Kind, Bytes { received, sent }: Bytes) {
         self.received.0[with as usize] += received;
         self.sent.0[with as usize] += sent;
+    }
+
+    /// Counts a request that is sent again.
+    pub(crate) fn retry(&mut self, rule: RetryRule) {
+        self.retries += 1;
+        self.retries_by_rule.0[rule as usize] += 1;
+    }
+
+    /// Counts the field blocks of a connection since the last call.
+    #[inline]
+    pub(crate) fn field_bytes(&mut self, with: Kind, connection: &mut Connection) {
+        let (received, sent) = connection.take_field_bytes();
+        let bytes = [received.encoded, received.decoded, sent.encoded, sent.decoded];
+        for (sum, bytes) in self.http2_field_bytes.0[4 * with as usize..].iter_mut().zip(bytes) {
+            *sum += bytes;
+        }
+    }
+
+    /// Adds the time in which streams waited for windows.
+    #[inline]
+    pub(crate) fn window_wait(&mut self, with: Kind, waited: Duration) {
+        self.http2_window_seconds.0[with as usize] += waited.as_micros() as u64;
     }
 
     /// Counts a pause of a listener.

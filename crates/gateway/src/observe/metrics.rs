@@ -3,11 +3,11 @@
 //! From the rows follow the fields of [`Counters`], their sum over workers, Prometheus' text, the JSON of `/status`, and
 //! the keys that `weir top` reads. A test compares the list in docs/gateway/monitoring.md with them.
 
-use super::counters::{Accepted, CLASSES, KINDS, Negotiated, REFUSALS, SIDES};
+use super::counters::{Accepted, CLASSES, DIRECTIONS, FORMS, KINDS, Negotiated, REFUSALS, RULES, SIDES};
 use super::exposition::Exposition;
 use super::row::Json::{Hidden, Member, Members, Number, Numbers, Objects, Pairs};
 use super::row::{Kind, Row};
-use super::values::{Counts, Field, Histogram, Process};
+use super::values::{Counts, Field, Histogram, Process, Seconds};
 use crate::grpc::STATUSES;
 use crate::limits::EXHAUSTED;
 use crate::mirror::FATES;
@@ -86,6 +86,15 @@ table! {
     pub unprocessed_retries: u64, Counter, "weir_retries_unprocessed_total",
         "Requests that were sent again because their server did not process them.",
         &[], Member("upstream_http2", "retries");
+    pub(crate) retries_by_rule: Counts<{ RULES.len() }>, Counter, "weir_retries_by_rule_total",
+        "Requests that were sent again, by the rule that allows it.", &[("rule", &RULES)], Hidden;
+    pub(crate) http2_field_bytes: Counts<{ SIDES.len() * DIRECTIONS.len() * FORMS.len() }>, Counter,
+        "weir_http2_field_bytes_total",
+        "Bytes of heads and trailers by HTTP/2, as HPACK encodes them and as lines of text.",
+        &[("with", &SIDES), ("direction", &DIRECTIONS), ("form", &FORMS)], Hidden;
+    pub(crate) http2_window_seconds: Seconds<{ SIDES.len() }>, Counter, "weir_http2_window_wait_seconds_total",
+        "Time in which parts of bodies waited for the peer's flow-control window, summed over streams.",
+        &[("with", &SIDES)], Hidden;
     pub(crate) http2_window_waits: u64, Counter, "weir_http2_window_waits_total",
         "Parts of responses that had to wait for the client's flow-control window.",
         &[], Member("http2", "window_waits");

@@ -13,7 +13,7 @@ mod servers;
 mod times;
 mod values;
 
-pub(crate) use counters::{By, Bytes};
+pub(crate) use counters::{By, Bytes, RetryRule};
 pub(crate) use exposition::Exposition;
 pub(crate) use log::{Context, Log};
 pub use metrics::{Counters, ROWS};

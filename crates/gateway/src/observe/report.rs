@@ -56,8 +56,8 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
-    use super::super::values::{Counts, Process};
-    use super::super::{By, Bytes, State};
+    use super::super::values::{Counts, Process, Seconds};
+    use super::super::{By, Bytes, RetryRule, State};
     use super::*;
     use crate::limits::{Exhausted, Kind};
     use crate::mirror::Fate;
@@ -87,7 +87,7 @@ mod tests {
             taken_over: 103,
             requests: 104,
             underscored: 105,
-            retries: 106,
+            retries: 103,
             grpc: Counts([1; 17]),
             tunnels: 107,
             ejections: 108,
@@ -104,6 +104,8 @@ mod tests {
             tickets_issued: 401,
             tickets_redeemed: 402,
             tickets_refused: Counts([403, 404, 405, 406]),
+            http2_field_bytes: Counts([501, 502, 503, 504, 505, 506, 507, 508]),
+            http2_window_seconds: Seconds([1_500_000, 250]),
             ..Counters::default()
         };
         for (count, (status, ms)) in
@@ -117,6 +119,9 @@ mod tests {
         }
         counters.client_bytes(Bytes { received: 1001, sent: 1002 });
         counters.server_bytes(Bytes { received: 1003, sent: 1004 });
+        for rule in [RetryRule::ReusedConnection, RetryRule::GoAway, RetryRule::GoAway] {
+            counters.retry(rule);
+        }
         for fate in [Fate::Answered, Fate::Upgrade, Fate::Upgrade] {
             counters.mirror(fate);
         }

@@ -50,6 +50,10 @@ pub struct Counts<const N: usize, const ZEROS: bool = true>(
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Process<const N: usize>(pub [u64; N]);
 
+/// Sums of durations by the values of the row's labels, in microseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seconds<const N: usize>(pub [u64; N]);
+
 /// A histogram of durations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Histogram {
@@ -110,6 +114,26 @@ impl<const N: usize> Field for Process<N> {
     }
 }
 
+impl<const N: usize> Field for Seconds<N> {
+    fn add(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine += theirs;
+        }
+    }
+
+    /// The sums, in microseconds.
+    fn samples(&self, row: &Row) -> Vec<Sample<'_>> {
+        labelled(row, &self.0)
+    }
+
+    fn write(&self, row: &Row, text: &mut Exposition) {
+        text.family(row.name, row.kind.name(), row.help);
+        for Sample { labels, count } in self.samples(row) {
+            text.sample(row.name, &labels, count as f64 / 1e6);
+        }
+    }
+}
+
 impl<K: Labels + Ord + Clone> Field for BTreeMap<K, u64> {
     fn add(&mut self, other: &Self) {
         for (key, count) in other {
@@ -161,6 +185,12 @@ impl Histogram {
 }
 
 impl<const N: usize, const ZEROS: bool> Default for Counts<N, ZEROS> {
+    fn default() -> Self {
+        Self([0; N])
+    }
+}
+
+impl<const N: usize> Default for Seconds<N> {
     fn default() -> Self {
         Self([0; N])
     }

@@ -5,7 +5,7 @@ use crate::config::document::Failure;
 use crate::downstream::Client;
 use crate::exchange::Attempt;
 use crate::keys::{ClientId, ServerId, ServiceId, UpstreamId};
-use crate::limits::{Descriptor, Exhausted};
+use crate::limits::{Descriptor, Exhausted, Kind};
 use crate::observe::{Bytes, Context};
 use crate::reason::Reason;
 use crate::upstream::{Counted, Life, PickContext, Pooled, Upstream, Use, join};
@@ -268,6 +268,9 @@ impl<N: Net> Worker<N> {
         }
         if let Some(mut upstream) = self.upstreams.remove(id) {
             self.core.counters.server_bytes(Bytes::of(&upstream.transport));
+            if let Some(h2) = &mut upstream.h2 {
+                h2.count(Kind::Upstream, self.core.net.now(), &mut self.core.counters);
+            }
             upstream.timer.cancel(self.core.net.wheel());
             drop(upstream.descriptor);
             self.offer_descriptor();

@@ -8,6 +8,7 @@ use crate::exchange::{Leg, Stage};
 use crate::grpc;
 use crate::h2::{self, H2};
 use crate::keys::{ClientId, ExchangeId};
+use crate::limits::Kind;
 use crate::reason::Reason;
 use std::ops::Range;
 use weir_http2::{ErrorCode, Event, PREFACE, StreamNo};
@@ -345,6 +346,7 @@ impl<N: Net> Worker<N> {
         let is_drained = drains && h2.connection.is_drained();
         h2.connection.settle(client.transport.stage(&mut self.core.wire));
         self.core.counters.http2_window_waits += h2.take_window_waits();
+        h2.count(Kind::Client, self.core.net.now(), &mut self.core.counters);
         self.core.counters.http2_writes += u64::from(client.transport.staged() > 0);
         if let Err(fault) = client.transport.commit(&mut self.core.wire) {
             return self.lose_client(id, fault);

@@ -9,6 +9,7 @@ use crate::grpc::Status;
 use crate::heads::own::{Own, Terms};
 use crate::heads::rewrite::Connection;
 use crate::keys::{ClientId, ExchangeId, UpstreamId};
+use crate::limits::Kind;
 use crate::mirror::Fate;
 use crate::observe::{Bytes, Context};
 use crate::plan::Plan;
@@ -304,6 +305,9 @@ impl<N: Net> Worker<N> {
         }
         if let Some(mut client) = self.clients.remove(id) {
             self.core.counters.client_bytes(Bytes::of(&client.transport));
+            if let Some(h2) = &mut client.h2 {
+                h2.count(Kind::Client, self.core.net.now(), &mut self.core.counters);
+            }
             client.timer.cancel(self.core.net.wheel());
             self.handshakes.end(&mut client);
             drop(client.descriptor.take());

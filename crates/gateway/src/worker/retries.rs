@@ -4,6 +4,7 @@ use super::Worker;
 use super::attempts::Unavailable;
 use crate::exchange::Attempt;
 use crate::keys::{ExchangeId, ServerId, ServiceId};
+use crate::observe::RetryRule;
 use crate::proxy::send_request;
 use crate::reason::Reason;
 use crate::upstream::{Counted, PickContext};
@@ -23,7 +24,7 @@ impl<N: Net> Worker<N> {
         self.leave(id, lost);
         let again = self.server_again(service, server, key);
         match again.and_then(|server| self.further_attempt(server, client)) {
-            Ok(attempt) => self.resend(id, attempt),
+            Ok(attempt) => self.resend(id, attempt, RetryRule::ReusedConnection),
             Err(unavailable) => self.end_exchange(id, unavailable.into()),
         }
     }
@@ -32,6 +33,10 @@ impl<N: Net> Worker<N> {
     /// The request waits in the queue if no connection is free.
     #[cold]
     pub(super) fn send_elsewhere(&mut self, id: ExchangeId, reason: Reason) {
+        let rule = match reason {
+            Reason::UpstreamReset(_) => RetryRule::RefusedStream,
+            _ => RetryRule::GoAway,
+        };
         let Some(flow) = self.flow(id) else { return self.broken(id, "a retry without its connections") };
         let (client, service, key) = (flow.exchange.client, flow.exchange.service, flow.exchange.key);
         let (lost, server) = (flow.exchange.attempt, flow.upstream.server);
@@ -40,13 +45,13 @@ impl<N: Net> Worker<N> {
         match again.and_then(|server| self.further_attempt(server, client)) {
             Ok(attempt) => {
                 self.core.counters.unprocessed_retries += 1;
-                self.resend(id, attempt);
+                self.resend(id, attempt, rule);
             }
             Err(Unavailable::Full) => {
                 let Some(exchange) = self.exchanges.present_mut(id) else { return };
                 exchange.retries += 1;
                 exchange.request.resume();
-                self.core.counters.retries += 1;
+                self.core.counters.retry(rule);
                 self.core.counters.unprocessed_retries += 1;
                 self.queue(id, true);
             }
@@ -114,7 +119,7 @@ impl<N: Net> Worker<N> {
             server.count(status);
         }
         self.leave(id, lost);
-        self.resend(id, attempt);
+        self.resend(id, attempt, RetryRule::Status);
         true
     }
 
@@ -143,7 +148,7 @@ impl<N: Net> Worker<N> {
         if let Some(failure) = reason.failure() {
             self.record_failure(service, server, failure, Counted::No);
         }
-        self.resend(id, attempt);
+        self.resend(id, attempt, RetryRule::BeforeSending);
     }
 
     /// Spends one retry of a service's budget; returns `false` if none is left.
@@ -152,7 +157,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// Sends the request of an exchange again, on the connection of a further attempt.
-    fn resend(&mut self, id: ExchangeId, mut attempt: Attempt) {
+    fn resend(&mut self, id: ExchangeId, mut attempt: Attempt, rule: RetryRule) {
         let Some(exchange) = self.exchanges.get_mut(id) else {
             return self.broken(id, "a further attempt without its connection");
         };
@@ -183,7 +188,7 @@ impl<N: Net> Worker<N> {
         exchange.times.connected = attempt.reused.then_some(exchange.times.attempt);
         send_request(exchange, &head, client, upstream, server, &mut self.core);
         exchange.head = Some(head);
-        self.core.counters.retries += 1;
+        self.core.counters.retry(rule);
         client.touch_leg(exchange.leg(), &mut self.core.touched.clients);
         upstream.touch_leg(attempt.upstream, attempt.stream, &mut self.core.touched.upstreams);
     }

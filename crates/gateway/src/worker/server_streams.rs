@@ -7,6 +7,7 @@ use crate::downstream::MAX_PENDING;
 use crate::exchange::{Event as Happened, Exchange};
 use crate::h2::{self, H2, Stream};
 use crate::keys::{ExchangeId, UpstreamId};
+use crate::limits::Kind;
 use crate::observe::Context;
 use crate::proxy::Next;
 use crate::reason::Reason;
@@ -363,6 +364,7 @@ impl<N: Net> Worker<N> {
             return self.finish_multiplexed(id);
         }
         h2.connection.settle(upstream.transport.stage(&mut self.core.wire));
+        h2.count(Kind::Upstream, self.core.net.now(), &mut self.core.counters);
         self.core.counters.upstream_http2_writes += u64::from(upstream.transport.staged() > 0);
         if upstream.transport.commit(&mut self.core.wire).is_err() {
             // The server may have responded before it closed: its frames, or the lack of them, decide.

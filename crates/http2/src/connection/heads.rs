@@ -38,7 +38,9 @@ impl Connection {
             Meaning::Response => Section::Response,
             Meaning::Trailers | Meaning::AfterEnd | Meaning::Ignored => Section::Trailers,
         };
+        let bytes = block.len();
         let decoded = self.decoder.decode(&input[block], section, &self.config.limits, head)?;
+        self.received.count(bytes, self.decoder.lines());
         let (id, end) = (header.stream, header.has(flag::END_STREAM));
         let event = match meaning {
             Meaning::Request => self.request(id, end, decoded, head)?,

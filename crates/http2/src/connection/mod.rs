@@ -33,6 +33,22 @@ pub enum Role {
     Client,
 }
 
+/// Sizes of field blocks, of heads and trailers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FieldBytes {
+    /// Bytes on the wire, without frame headers and padding.
+    pub encoded: u64,
+    /// Bytes of the same fields, pseudo-fields included, as lines of HTTP/1.1: name, value and 4 bytes each.
+    pub decoded: u64,
+}
+
+impl FieldBytes {
+    pub(crate) fn count(&mut self, encoded: usize, decoded: usize) {
+        self.encoded += encoded as u64;
+        self.decoded += decoded as u64;
+    }
+}
+
 /// Settings and limits of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -107,6 +123,9 @@ pub struct Connection {
     peer_drains: bool,
     /// Received bytes of HEADERS and CONTINUATION.
     block_bytes: u64,
+    /// Field blocks since the owner last took their sizes.
+    received: FieldBytes,
+    sent: FieldBytes,
     spent: Spent,
     /// Control frames that precede the next output.
     control: Vec<u8>,
@@ -151,6 +170,8 @@ impl Connection {
             drain: Drain::No,
             peer_drains: false,
             block_bytes: 0,
+            received: FieldBytes::default(),
+            sent: FieldBytes::default(),
             spent: Spent::new(&config.budgets),
             control,
             early: Vec::new(),
@@ -185,6 +206,11 @@ impl Connection {
     #[must_use]
     pub fn block_bytes(&self) -> u64 {
         self.block_bytes
+    }
+
+    /// Takes the sizes of the field blocks received, and of those sent, since the last call.
+    pub fn take_field_bytes(&mut self) -> (FieldBytes, FieldBytes) {
+        (std::mem::take(&mut self.received), std::mem::take(&mut self.sent))
     }
 
     /// Received DATA bytes, with padding, that the owner has not credited.

@@ -112,6 +112,8 @@ impl Connection {
             encoder.without_table();
         }
         write(&mut encoder);
+        let lines = encoder.lines();
+        self.sent.count(out.len() - start - HEADER_BYTES, lines);
         frame_block(id, end, start, self.peer.max_frame_size as usize, out);
     }
 

@@ -2,6 +2,7 @@
 
 use super::value::status;
 use super::{Head, HeadError, Limits, NameKind, Pseudo, Scheme, Section, Verdict};
+use crate::hpack::{OVERHEAD, SEPARATORS};
 use weir_http::scan::{decimal, elements};
 use weir_http::{Authority, Field, FieldName, Method, Span};
 
@@ -50,6 +51,11 @@ impl<'a> Builder<'a> {
     /// The size of all fields so far, admitted or not.
     pub(crate) fn size(&self) -> usize {
         self.size
+    }
+
+    /// The bytes of all fields so far as lines of text, admitted or not.
+    pub(crate) fn lines(&self) -> usize {
+        self.size.saturating_sub(self.count * (OVERHEAD - SEPARATORS))
     }
 
     /// Takes the admitted field whose line ends the head's bytes.

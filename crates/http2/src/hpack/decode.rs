@@ -12,6 +12,8 @@ pub struct Decoder {
     table: Table,
     /// The largest table that the peer's encoder may use.
     limit: usize,
+    /// Bytes of the last block's fields as lines of text.
+    lines: usize,
 }
 
 /// The way to the entry with an index.
@@ -25,7 +27,7 @@ impl Decoder {
     /// been agreed (RFC 9113, section 6.5.2), so the table has room for as many.
     #[must_use]
     pub fn new(largest: u32) -> Self {
-        Self { table: Table::new((largest as usize).max(4096)), limit: 4096 }
+        Self { table: Table::new((largest as usize).max(4096)), limit: 4096, lines: 0 }
     }
 
     /// Applies the SETTINGS_HEADER_TABLE_SIZE that the peer has acknowledged, at most the largest of
@@ -39,6 +41,11 @@ impl Decoder {
     #[must_use]
     pub fn table_size(&self) -> usize {
         self.table.size()
+    }
+
+    /// The bytes of the last block's fields as lines of text: name, value and 4 bytes each.
+    pub(crate) fn lines(&self) -> usize {
+        self.lines
     }
 
     /// Decodes a whole block. The inner result is the verdict on the message, whose block changes the table as any
@@ -67,6 +74,7 @@ impl Decoder {
                 return Err(HpackError::Bomb);
             }
         }
+        self.lines = builder.lines();
         Ok(builder.finish())
     }
 

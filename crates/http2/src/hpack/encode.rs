@@ -1,5 +1,6 @@
 //! Encoding without a dynamic table (RFC 7541, section 6).
 
+use super::table::SEPARATORS;
 use super::{huffman, integer, statics};
 use weir_http::Field;
 
@@ -8,6 +9,8 @@ use weir_http::Field;
 #[derive(Debug)]
 pub struct Encoder<'a> {
     out: &'a mut Vec<u8>,
+    /// Bytes of the lines that the fields would be as text.
+    lines: usize,
 }
 
 /// Indices of the static table.
@@ -28,7 +31,13 @@ impl<'a> Encoder<'a> {
     /// Appends to `out`.
     #[must_use]
     pub fn new(out: &'a mut Vec<u8>) -> Self {
-        Self { out }
+        Self { out, lines: 0 }
+    }
+
+    /// The bytes of the fields so far as lines of text: name, value and 4 bytes each. Those of
+    /// [`Encoder::encoded`] count as they are.
+    pub(crate) fn lines(&self) -> usize {
+        self.lines
     }
 
     /// Sets the size of the peer's table to 0, which fits every SETTINGS_HEADER_TABLE_SIZE from then on (RFC 7541,
@@ -41,10 +50,10 @@ impl<'a> Encoder<'a> {
     /// authority is left out.
     pub fn request(&mut self, method: &[u8], scheme: crate::Scheme, authority: &[u8], path: &[u8]) {
         self.named(index::METHOD, method, false);
-        self.indexed(match scheme {
-            crate::Scheme::Http => index::SCHEME_HTTP,
-            crate::Scheme::Https => index::SCHEME_HTTPS,
-        });
+        match scheme {
+            crate::Scheme::Http => self.named(index::SCHEME_HTTP, b"http", false),
+            crate::Scheme::Https => self.named(index::SCHEME_HTTPS, b"https", false),
+        }
         if !authority.is_empty() {
             self.named(index::AUTHORITY, authority, false);
         }
@@ -76,12 +85,14 @@ impl<'a> Encoder<'a> {
     #[inline]
     pub fn encoded(&mut self, fields: &[u8]) {
         self.out.extend_from_slice(fields);
+        self.lines += fields.len();
     }
 
     #[inline]
     fn any_field(&mut self, name: &[u8], value: &[u8], never_indexed: bool) {
         match statics::find(name) {
             0 => {
+                self.lines += name.len() + value.len() + SEPARATORS;
                 self.out.push(literal(never_indexed));
                 self.name(name);
                 self.string(value);
@@ -100,6 +111,7 @@ impl<'a> Encoder<'a> {
     #[inline]
     fn named(&mut self, index: usize, value: &[u8], never_indexed: bool) {
         let name = statics::TABLE[index - 1].name;
+        self.lines += name.len() + value.len() + SEPARATORS;
         let same_name = statics::TABLE[index - 1..].iter().take_while(|entry| entry.name == name);
         match same_name.map(|entry| entry.value).position(|known| known == value) {
             Some(offset) if !never_indexed => self.indexed(index + offset),

@@ -15,3 +15,4 @@ mod table;
 pub use decode::Decoder;
 pub use encode::Encoder;
 pub use error::HpackError;
+pub(crate) use table::{OVERHEAD, SEPARATORS};

@@ -33,7 +33,7 @@ pub(super) struct Entry {
 pub(crate) const OVERHEAD: usize = 32;
 
 /// The longest text that a line adds to name and value.
-const SEPARATORS: usize = b": \r\n".len();
+pub(crate) const SEPARATORS: usize = b": \r\n".len();
 
 impl Entry {
     /// The size of name and value with [`OVERHEAD`]. A line without a value has one separator less.

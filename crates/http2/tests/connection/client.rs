@@ -1,6 +1,7 @@
 //! The client's side.
 
 use super::peer::*;
+use crate::heads::block;
 use weir_http2::frame::{Kind, flag};
 use weir_http2::*;
 
@@ -124,6 +125,32 @@ fn the_bytes_of_heads_are_counted() {
     assert_eq!(client.connection.block_bytes(), 0);
     client.events(&[whole, first, rest, data_end(3, b"body")].concat());
     assert_eq!(client.connection.block_bytes(), bytes.iter().sum::<u64>());
+}
+
+/// Pseudo-fields and each cookie crumb count, frame headers and padding do not.
+#[test]
+fn the_sizes_of_field_blocks_are_counted() {
+    let mut client = Tested::client();
+    assert_eq!(client.connection.take_field_bytes(), Default::default());
+    let stream = client.connection.open(false).unwrap();
+    let mut out = Vec::new();
+    let head = |to: &mut hpack::Encoder<'_>| {
+        to.request(b"GET", Scheme::Https, b"a", b"/");
+        to.field(b"X-A", b"b");
+        to.field(b"Accept", b"");
+        to.field(b"Cookie", b"a=b");
+    };
+    client.connection.head(stream, Part::Head { end: true }, head, &mut out).unwrap();
+    let lines = ":method: GET;;:scheme: https;;:authority: a;;:path: /;;x-a: b;;accept: ;;cookie: a=b;;";
+    let sent = FieldBytes { encoded: out.len() as u64 - 9, decoded: lines.len() as u64 };
+    assert_eq!(client.connection.take_field_bytes(), (FieldBytes::default(), sent));
+    let lines = ":status: 200\na: \nset-cookie: b\ncookie: c\ncookie: d\n";
+    let padded = [&[3][..], &block(lines), &[0; 3]].concat();
+    client.events(&frame(Kind::Headers, flag::END_HEADERS | flag::PADDED, 1, &padded));
+    let decoded = (lines.len() + lines.lines().count()) as u64;
+    let received = FieldBytes { encoded: block(lines).len() as u64, decoded };
+    assert_eq!(client.connection.take_field_bytes(), (received, FieldBytes::default()));
+    assert_eq!(client.connection.take_field_bytes(), Default::default());
 }
 
 /// RFC 9113, section 5.1.2. A limit may shrink below what is open.
