@@ -33,8 +33,12 @@ impl Streams {
         let slot = self.free.pop().unwrap_or(self.slots.len() as u32);
         match self.slots.get_mut(slot as usize) {
             Some(free) => *free = Some(stream),
-            None => self.slots.push(Some(stream)),
+            None => {
+                reserve_first(&mut self.slots);
+                self.slots.push(Some(stream));
+            }
         }
+        reserve_first(&mut self.ids);
         self.ids.push((id, slot));
     }
 
@@ -64,8 +68,22 @@ impl Streams {
         self.ignored.contains(&id)
     }
 
+    /// Bytes of memory beside the lists themselves.
+    pub(crate) fn memory(&self) -> usize {
+        self.slots.capacity() * size_of::<Option<Stream>>()
+            + self.ids.capacity() * size_of::<(u32, u32)>()
+            + (self.free.capacity() + self.ignored.capacity()) * size_of::<u32>()
+    }
+
     fn position(&self, id: u32) -> Option<usize> {
         self.ids.binary_search_by_key(&id, |(id, _)| *id).ok()
+    }
+}
+
+/// Makes room for one element: many connections never have more at once, and lists begin with four.
+fn reserve_first<T>(list: &mut Vec<T>) {
+    if list.capacity() == 0 {
+        list.reserve_exact(1);
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod blocked;
 mod head;
+mod memory;
 mod output;
 mod priority;
 mod stream;
@@ -106,13 +107,21 @@ impl H2 {
     /// Opens a stream to a server for the request of an exchange. `None` if the connection takes no further one now.
     pub(crate) fn open(&mut self, exchange: ExchangeId, is_head: bool) -> Option<StreamNo> {
         let no = self.connection.open(is_head)?;
-        self.streams.push(Stream { exchange: Some(exchange), ..Stream::new(no, false) });
+        self.add(Stream { exchange: Some(exchange), ..Stream::new(no, false) });
         Some(no)
     }
 
     /// Adds the stream of a client's request. `ended`: it has no body; `is_grpc`: it is a call of gRPC.
     pub(crate) fn begin(&mut self, no: StreamNo, ended: bool, is_grpc: bool) {
-        self.streams.push(Stream { is_grpc, ..Stream::new(no, ended) });
+        self.add(Stream { is_grpc, ..Stream::new(no, ended) });
+    }
+
+    fn add(&mut self, stream: Stream) {
+        // Many connections never have two streams at once, and a list begins with room for four.
+        if self.streams.capacity() == 0 {
+            self.streams.reserve_exact(1);
+        }
+        self.streams.push(stream);
     }
 
     /// The request of a stream has become an exchange.
@@ -300,12 +309,6 @@ impl H2 {
         }
         without.len()
     }
-
-    /// The memory of streams, in bytes.
-    pub(crate) fn memory(&self) -> usize {
-        let streams = self.streams.iter().map(Stream::memory).sum::<usize>();
-        size_of::<Self>() + streams + (self.streams.capacity() - self.streams.len()) * size_of::<Stream>()
-    }
 }
 
 /// The settings and limits of a connection with heads of these limits.
@@ -329,7 +332,8 @@ mod tests {
     /// Regression test: a client that kept its connection alive with a PING every few seconds lost it in the end.
     #[test]
     fn budgets_bound_a_rate() {
-        let (start, mut h2, mut head) = (Instant::now(), H2::of_client(&Limits::default(), false), Head::new());
+        let (start, mut h2, mut head) =
+            (Instant::now(), H2::of_client(&Limits::default(), false), Head::new());
         let mut preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
         frame::write_settings([].into_iter(), &mut preface);
         h2.connection.feed(&mut preface, &mut head).unwrap();

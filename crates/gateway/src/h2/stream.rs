@@ -23,7 +23,7 @@ pub(crate) struct Stream {
     /// The request is a call of gRPC, so the gateway's own errors are responses of gRPC.
     pub is_grpc: bool,
     /// The lines of the request's trailers.
-    pub trailers: Vec<u8>,
+    pub trailers: Box<[u8]>,
     /// Bytes of the output's body that have left for the connection.
     pub sent: u64,
     /// Bytes of the output's body that the windows or the connection have not taken.
@@ -60,7 +60,7 @@ impl Stream {
             owed: 0,
             ended,
             is_grpc: false,
-            trailers: Vec::new(),
+            trailers: Box::default(),
             sent: 0,
             out: Vec::new(),
             end: End::Open,
@@ -86,7 +86,12 @@ impl Stream {
         self.end != End::Open
     }
 
+    /// Bytes of memory beside the stream itself.
     pub(super) fn memory(&self) -> usize {
-        size_of::<Self>() + self.held.capacity() + self.out.capacity()
+        let end = match &self.end {
+            End::Known(trailers) => trailers.capacity(),
+            End::Open | End::Sent => 0,
+        };
+        self.held.capacity() + self.out.capacity() + self.trailers.len() + end
     }
 }

@@ -104,7 +104,7 @@ impl<N: Net> Worker<N> {
                 let Some(h2) = self.h2_of(id) else { return };
                 let no = stream;
                 let Some(stream) = h2.get_mut(no) else { return };
-                (stream.trailers, stream.ended) = (trailers, true);
+                (stream.trailers, stream.ended) = (trailers.into(), true);
                 match stream.exchange {
                     Some(_) => self.pass_held(Leg { client: id, stream: Some(no) }),
                     None => h2.peer_has_ended(no),

@@ -213,6 +213,13 @@ impl Connection {
         (std::mem::take(&mut self.received), std::mem::take(&mut self.sent))
     }
 
+    /// Bytes of memory beside the connection itself.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let early = self.early.capacity() * size_of::<(u32, Priority)>();
+        self.streams.memory() + self.decoder.memory() + self.control.capacity() + early
+    }
+
     /// Received DATA bytes, with padding, that the owner has not credited.
     #[must_use]
     pub fn held(&self) -> u64 {

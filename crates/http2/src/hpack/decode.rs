@@ -43,6 +43,11 @@ impl Decoder {
         self.table.size()
     }
 
+    /// Bytes of memory beside the decoder itself.
+    pub(crate) fn memory(&self) -> usize {
+        self.table.memory()
+    }
+
     /// The bytes of the last block's fields as lines of text: name, value and 4 bytes each.
     pub(crate) fn lines(&self) -> usize {
         self.lines

@@ -3,14 +3,12 @@
 use crate::head::Verdict;
 use std::collections::VecDeque;
 
-/// Lines `name: value\r\n` in a ring of bytes, with their verdicts. Both are allocated with the first entry: many
-/// connections never get one.
+/// Lines `name: value\r\n` in a ring of bytes, with their verdicts. Both grow with the entries: many connections never get
+/// one, and others few.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// Empty, or a power of two bytes, at least the largest maximum size. An entry's size exceeds its line, so the
-    /// lines of all entries fit.
+    /// Empty, or a power of two bytes, in which the lines of all entries fit.
     ring: Vec<u8>,
-    capacity: usize,
     /// The newest entry is the last one.
     entries: VecDeque<Entry>,
     /// As RFC 7541, section 4.1 counts: names, values, and 32 bytes for each entry.
@@ -35,6 +33,9 @@ pub(crate) const OVERHEAD: usize = 32;
 /// The longest text that a line adds to name and value.
 pub(crate) const SEPARATORS: usize = b": \r\n".len();
 
+/// The smallest ring, in bytes.
+const SMALLEST_RING: usize = 256;
+
 impl Entry {
     /// The size of name and value with [`OVERHEAD`]. A line without a value has one separator less.
     pub(super) fn size(&self) -> usize {
@@ -50,14 +51,7 @@ impl Entry {
 impl Table {
     /// A table that never exceeds `largest` bytes.
     pub(super) fn new(largest: usize) -> Self {
-        Self {
-            ring: Vec::new(),
-            capacity: largest.next_power_of_two(),
-            entries: VecDeque::new(),
-            size: 0,
-            max_size: 4096.min(largest),
-            end: 0,
-        }
+        Self { ring: Vec::new(), entries: VecDeque::new(), size: 0, max_size: 4096.min(largest), end: 0 }
     }
 
     pub(super) fn size(&self) -> usize {
@@ -101,15 +95,18 @@ impl Table {
 
     /// Adds a line whose name has `name` bytes. One that is larger than the table empties it (RFC 7541, section 4.4).
     pub(super) fn insert(&mut self, line: &[u8], name: usize, verdict: Verdict) {
-        let entry = Entry { start: self.end as u32, length: line.len() as u32, name: name as u32, verdict };
+        let entry = Entry { start: 0, length: line.len() as u32, name: name as u32, verdict };
         let Some(room) = self.max_size.checked_sub(entry.size()) else {
             self.evict_to(0);
             return;
         };
         self.evict_to(room);
-        if self.ring.is_empty() {
-            self.ring = vec![0; self.capacity];
+        // An entry's size exceeds its line by at least this much.
+        let excess = (OVERHEAD - SEPARATORS) * self.entries.len();
+        if self.size - excess + line.len() > self.ring.len() {
+            self.grow(self.size - excess + line.len());
         }
+        let entry = Entry { start: self.end as u32, ..entry };
         let first = line.len().min(self.ring.len() - self.end);
         let (before, after) = line.split_at(first);
         self.ring[self.end..self.end + first].copy_from_slice(before);
@@ -117,6 +114,29 @@ impl Table {
         self.end = (self.end + line.len()) & (self.ring.len() - 1);
         self.size += entry.size();
         self.entries.push_back(entry);
+    }
+
+    /// Makes room for lines of this many bytes.
+    #[cold]
+    fn grow(&mut self, bytes: usize) {
+        let size = bytes.next_power_of_two().max(SMALLEST_RING);
+        let mut ring = Vec::with_capacity(size);
+        for entry in &mut self.entries {
+            let start = ring.len();
+            let (from, length) = (entry.start as usize, entry.length as usize);
+            let first = length.min(self.ring.len() - from);
+            ring.extend_from_slice(&self.ring[from..from + first]);
+            ring.extend_from_slice(&self.ring[..length - first]);
+            entry.start = start as u32;
+        }
+        self.end = ring.len();
+        ring.resize(size, 0);
+        self.ring = ring;
+    }
+
+    /// Bytes of memory beside the table itself.
+    pub(super) fn memory(&self) -> usize {
+        self.ring.capacity() + self.entries.capacity() * size_of::<Entry>()
     }
 
     fn evict_to(&mut self, size: usize) {

@@ -1,0 +1,149 @@
+//! The memory of a connection and its streams.
+
+use super::{H2, Stream};
+use weir_http2::StreamNo;
+
+impl H2 {
+    /// Bytes of memory, bodies that wait included.
+    pub(crate) fn memory(&self) -> usize {
+        let streams = self.streams.iter().map(Stream::memory).sum::<usize>();
+        let lists = self.streams.capacity() * size_of::<Stream>()
+            + (self.touched.capacity() + self.settled.capacity()) * size_of::<StreamNo>();
+        size_of::<Self>() + self.connection.memory() + streams + lists
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::downstream::Client;
+    use allocation_counter::measure;
+    use std::net::TcpStream;
+    use weir_http1::Limits;
+    use weir_http2::frame::{self, Kind, flag};
+    use weir_http2::hpack::Encoder;
+    use weir_http2::{ErrorCode, Event, Head, PREFACE, Part, Scheme};
+
+    /// The kinds of literals (RFC 7541 section 6.2).
+    const WITH_INDEXING: u8 = 0x40;
+    const WITHOUT_INDEXING: u8 = 0;
+
+    const CONNECTIONS: usize = 1000;
+    const STREAMS: u32 = 100;
+
+    /// The most bytes that an idle connection needs before its first request, after it (with what a browser leaves in the
+    /// table), and for each of [`STREAMS`] requests in flight (with the lists' room for more).
+    const IDLE: usize = 776;
+    const USED: usize = 1848;
+    const STREAM: usize = 256;
+
+    /// The bytes that `work` allocates and does not free.
+    fn allocated(work: impl FnOnce()) -> usize {
+        usize::try_from(measure(work).bytes_current).unwrap()
+    }
+
+    /// Feeds a connection; returns the first request.
+    fn feed(h2: &mut H2, input: &mut [u8], head: &mut Head, out: &mut Vec<u8>) -> Option<StreamNo> {
+        let (mut at, mut first) = (0, None);
+        loop {
+            let step = h2.connection.feed(&mut input[at..], head).unwrap();
+            at += step.consumed;
+            match step.event {
+                Some(Event::Head { stream, end }) => {
+                    h2.begin(stream, end, false);
+                    first = first.or(Some(stream));
+                }
+                Some(_) => {}
+                None => break,
+            }
+        }
+        h2.connection.settle(out);
+        out.clear();
+        first
+    }
+
+    /// A browser's request, whose fields have literals of this kind.
+    fn request(id: u32, literal: u8, input: &mut Vec<u8>) {
+        let mut block = Vec::new();
+        Encoder::new(&mut block).request(b"GET", Scheme::Https, b"www.example.com", b"/index.html");
+        for (name, value) in [
+            ("user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"),
+            ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
+            ("accept-language", "en-US,en;q=0.5"),
+            ("accept-encoding", "gzip, deflate, br, zstd"),
+            ("upgrade-insecure-requests", "1"),
+            ("sec-fetch-dest", "document"),
+            ("sec-fetch-mode", "navigate"),
+            ("sec-fetch-site", "none"),
+            ("sec-fetch-user", "?1"),
+            ("te", "trailers"),
+        ] {
+            block.push(literal);
+            for text in [name, value] {
+                block.push(text.len() as u8);
+                block.extend_from_slice(text.as_bytes());
+            }
+        }
+        frame::write(Kind::Headers, flag::END_HEADERS | flag::END_STREAM, id, &block, input);
+    }
+
+    #[test]
+    fn connections_and_streams_need_little_memory() {
+        let (mut head, mut out) = (Head::new(), Vec::with_capacity(4096));
+        let mut all: Vec<Box<H2>> = Vec::with_capacity(CONNECTIONS);
+        let mut preface = PREFACE.to_vec();
+        frame::write_settings([].into_iter(), &mut preface);
+        frame::write_settings_ack(&mut preface);
+        let mut first = Vec::new();
+        request(1, WITH_INDEXING, &mut first);
+        let mut many = Vec::new();
+        (0..STREAMS).for_each(|nth| request(3 + 2 * nth, WITHOUT_INDEXING, &mut many));
+        // The head grows once.
+        let mut warm = H2::of_client(&Limits::default(), true);
+        feed(&mut warm, &mut [preface.clone(), first.clone()].concat(), &mut head, &mut out);
+
+        let idle = allocated(|| {
+            for _ in 0..CONNECTIONS {
+                let mut h2 = Box::new(H2::of_client(&Limits::default(), true));
+                feed(&mut h2, &mut preface, &mut head, &mut out);
+                all.push(h2);
+            }
+        });
+        let memory = |all: &[Box<H2>]| all.iter().map(|h2| h2.memory()).sum::<usize>();
+        assert_eq!(idle, memory(&all));
+        let mut lines = Vec::new();
+        let used = allocated(|| {
+            for h2 in &mut all {
+                let no = feed(h2, &mut first, &mut head, &mut out).unwrap();
+                h2.touch(no);
+                h2.head(
+                    no,
+                    Part::Head { end: true },
+                    |block| block.encoder.status(200),
+                    &mut lines,
+                    &mut out,
+                );
+                let touched = h2.take_touched();
+                h2.settled(touched);
+                h2.exchange_is_over(no, ErrorCode::NO_ERROR);
+                let settled = h2.take_settled();
+                h2.give_back_touched(settled);
+                out.clear();
+                assert!(h2.is_idle());
+            }
+        });
+        assert_eq!(idle + used, memory(&all));
+        let streams = allocated(|| {
+            for h2 in &mut all {
+                feed(h2, &mut many, &mut head, &mut out);
+                assert_eq!(h2.len(), STREAMS as usize);
+            }
+        });
+        assert_eq!(idle + used + streams, memory(&all));
+        let (idle, used) = (idle / CONNECTIONS, (idle + used) / CONNECTIONS);
+        let stream = streams / CONNECTIONS / STREAMS as usize;
+        let found = [idle, used, stream];
+        let is_within = found.iter().zip([IDLE, USED, STREAM]).all(|(bytes, most)| *bytes <= most);
+        assert!(is_within, "{found:?}; {} for Client", size_of::<Client<TcpStream>>());
+    }
+}
