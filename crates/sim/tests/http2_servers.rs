@@ -79,6 +79,7 @@ fn whatever_a_server_does_has_one_reason() {
             break;
         }
     }
+    println!("{steps} steps, {counts:?}, {unprocessed} unprocessed");
     let is_one = std::env::var_os("WEIR_SIM_SEED").is_some();
     let is_met = counts.iter().all(|count| *count > 0) && unprocessed > 10;
     assert!(is_one || is_met, "each of {REASONS:?} is met: {counts:?}, {unprocessed} unprocessed");
