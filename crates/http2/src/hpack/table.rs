@@ -95,7 +95,7 @@ impl Table {
 
     /// Adds a line whose name has `name` bytes. One that is larger than the table empties it (RFC 7541, section 4.4).
     pub(super) fn insert(&mut self, line: &[u8], name: usize, verdict: Verdict) {
-        let entry = Entry { start: 0, length: line.len() as u32, name: name as u32, verdict };
+        let mut entry = Entry { start: 0, length: line.len() as u32, name: name as u32, verdict };
         let Some(room) = self.max_size.checked_sub(entry.size()) else {
             self.evict_to(0);
             return;
@@ -103,10 +103,11 @@ impl Table {
         self.evict_to(room);
         // An entry's size exceeds its line by at least this much.
         let excess = (OVERHEAD - SEPARATORS) * self.entries.len();
-        if self.size - excess + line.len() > self.ring.len() {
-            self.grow(self.size - excess + line.len());
+        let needed = self.size - excess + line.len();
+        if needed > self.ring.len() {
+            self.grow(needed);
         }
-        let entry = Entry { start: self.end as u32, ..entry };
+        entry.start = self.end as u32;
         let first = line.len().min(self.ring.len() - self.end);
         let (before, after) = line.split_at(first);
         self.ring[self.end..self.end + first].copy_from_slice(before);
@@ -121,14 +122,13 @@ impl Table {
     fn grow(&mut self, bytes: usize) {
         let size = bytes.next_power_of_two().max(SMALLEST_RING);
         let mut ring = Vec::with_capacity(size);
-        for entry in &mut self.entries {
-            let start = ring.len();
-            let (from, length) = (entry.start as usize, entry.length as usize);
-            let first = length.min(self.ring.len() - from);
-            ring.extend_from_slice(&self.ring[from..from + first]);
-            ring.extend_from_slice(&self.ring[..length - first]);
-            entry.start = start as u32;
+        let mut entries = std::mem::take(&mut self.entries);
+        for entry in &mut entries {
+            let start = ring.len() as u32;
+            self.copy(entry.start as usize, entry.length as usize, &mut ring);
+            entry.start = start;
         }
+        self.entries = entries;
         self.end = ring.len();
         ring.resize(size, 0);
         self.ring = ring;
