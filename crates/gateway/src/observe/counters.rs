@@ -115,6 +115,8 @@ impl Counters {
     pub(crate) fn retry(&mut self, rule: RetryRule) {
         self.retries += 1;
         self.retries_by_rule.0[rule as usize] += 1;
+        let is_unprocessed = matches!(rule, RetryRule::RefusedStream | RetryRule::GoAway);
+        self.unprocessed_retries += u64::from(is_unprocessed);
     }
 
     /// Counts the field blocks of a connection since the last call.

@@ -43,16 +43,12 @@ impl<N: Net> Worker<N> {
         self.leave(id, lost);
         let again = self.server_again(service, server, key);
         match again.and_then(|server| self.further_attempt(server, client)) {
-            Ok(attempt) => {
-                self.core.counters.unprocessed_retries += 1;
-                self.resend(id, attempt, rule);
-            }
+            Ok(attempt) => self.resend(id, attempt, rule),
             Err(Unavailable::Full) => {
                 let Some(exchange) = self.exchanges.present_mut(id) else { return };
                 exchange.retries += 1;
                 exchange.request.resume();
                 self.core.counters.retry(rule);
-                self.core.counters.unprocessed_retries += 1;
                 self.queue(id, true);
             }
             Err(Unavailable::NoDescriptors | Unavailable::Failed(_)) => self.end_exchange(id, reason),
