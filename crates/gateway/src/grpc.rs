@@ -7,7 +7,10 @@ pub(crate) use weir_http2::grpc::{STATUSES, is_content_type};
 use std::time::Duration;
 use weir_http::{Field, FieldName, Method};
 use weir_http1::RequestHead;
-use weir_http2::grpc::STATUS;
+use weir_http2::grpc::{
+    DEADLINE_EXCEEDED, INTERNAL, PERMISSION_DENIED, RESOURCE_EXHAUSTED, STATUS, UNAUTHENTICATED, UNAVAILABLE,
+    UNIMPLEMENTED, UNKNOWN,
+};
 
 /// A call: a request with its deadline, and the status of its response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,15 +24,6 @@ pub(crate) struct Call {
 /// The status of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status(u8);
-
-const UNKNOWN: u8 = 2;
-const DEADLINE_EXCEEDED: u8 = 4;
-const PERMISSION_DENIED: u8 = 7;
-const RESOURCE_EXHAUSTED: u8 = 8;
-const UNIMPLEMENTED: u8 = 12;
-const INTERNAL: u8 = 13;
-const UNAVAILABLE: u8 = 14;
-const UNAUTHENTICATED: u8 = 16;
 
 /// Whether a request is a call: a POST with the content type of gRPC.
 pub(crate) fn is_call(head: &RequestHead, buf: &[u8]) -> bool {

@@ -34,6 +34,23 @@ pub const STATUSES: [&str; 17] = [
     "UNAUTHENTICATED",
 ];
 
+/// Numbers of statuses: indices of [`STATUSES`].
+pub const UNKNOWN: u8 = 2;
+/// See [`UNKNOWN`].
+pub const DEADLINE_EXCEEDED: u8 = 4;
+/// See [`UNKNOWN`].
+pub const PERMISSION_DENIED: u8 = 7;
+/// See [`UNKNOWN`].
+pub const RESOURCE_EXHAUSTED: u8 = 8;
+/// See [`UNKNOWN`].
+pub const UNIMPLEMENTED: u8 = 12;
+/// See [`UNKNOWN`].
+pub const INTERNAL: u8 = 13;
+/// See [`UNKNOWN`].
+pub const UNAVAILABLE: u8 = 14;
+/// See [`UNKNOWN`].
+pub const UNAUTHENTICATED: u8 = 16;
+
 /// The bytes before each message: a flag, 1 if the message is compressed, and its length in big-endian order.
 pub const PREFIX_BYTES: usize = 5;
 

@@ -4,7 +4,7 @@ use crate::record::monotonic::Monotonic;
 use crate::record::times::Times;
 use crate::result::{GrpcFigures, Http2Figures, PeerSettings};
 use std::collections::BTreeMap;
-use weir_http2::grpc::STATUSES;
+use weir_http2::grpc::{STATUSES, UNKNOWN};
 use weir_http2::{ErrorCode, Settings};
 
 /// The figures of one worker.
@@ -38,9 +38,6 @@ pub(crate) struct Counts {
     statuses: [u64; STATUSES.len()],
 }
 
-/// The status for those that gRPC does not define.
-const UNKNOWN: usize = 2;
-
 /// The codes of RFC 9113, section 7, and one for all others.
 const CODES: usize = 15;
 
@@ -55,8 +52,8 @@ impl Counts {
 
     /// A call's status; `None` if it is no number.
     pub(crate) fn status(&mut self, number: Option<u32>) {
-        let index = number.map_or(UNKNOWN, |number| number as usize);
-        self.statuses[if index < STATUSES.len() { index } else { UNKNOWN }] += 1;
+        let known = number.map(|number| number as usize).filter(|index| *index < STATUSES.len());
+        self.statuses[known.unwrap_or(UNKNOWN.into())] += 1;
     }
 }
 

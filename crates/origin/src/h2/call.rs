@@ -4,7 +4,7 @@ use super::stream::Sent;
 use crate::context::Context;
 use crate::route::GrpcMethod;
 use std::borrow::Cow;
-use weir_http2::grpc::{self, Messages};
+use weir_http2::grpc::{self, INTERNAL, Messages, RESOURCE_EXHAUSTED, UNIMPLEMENTED};
 use weir_http2::hpack::Encoder;
 use weir_http2::{Closed, Connection, DATA_BYTES, Part, StreamNo};
 
@@ -26,10 +26,6 @@ pub(super) struct Failure {
     status: u8,
     text: Cow<'static, str>,
 }
-
-const RESOURCE_EXHAUSTED: u8 = 8;
-const UNIMPLEMENTED: u8 = 12;
-const INTERNAL: u8 = 13;
 
 impl Call {
     pub(super) fn new(method: GrpcMethod) -> Self {
