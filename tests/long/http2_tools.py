@@ -15,12 +15,13 @@ import pathlib
 import random
 import re
 import resource
+import socket
 import statistics
 import subprocess
 import tempfile
 import time
 
-from common import certificates
+from common import certificates, fail
 
 SHAPES = [(4, 100), (8, 16), (64, 1)]
 REQUESTS = 60_000
@@ -65,7 +66,8 @@ def main(weir, blocks):
         }
         servers = {name: start(command) for name, command in commands.items()}
         try:
-            time.sleep(2)
+            for port in PORTS.values():
+                wait_for(port)
             compare("servers, 4 x 100, TLS", blocks, {name: lambda name=name: of_server(name, servers[name]) for name in servers})
             for url in ("https://127.0.0.1:7000/bytes/1000", "http://127.0.0.1:7003/bytes/1000"):
                 for shape in SHAPES:
@@ -79,6 +81,16 @@ def main(weir, blocks):
 
 def start(command):
     return subprocess.Popen(command.split(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def wait_for(port):
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            return socket.create_connection(("127.0.0.1", port)).close()
+        except ConnectionRefusedError:
+            time.sleep(0.01)
+    fail(f"nothing listens on port {port}")
 
 
 def compare(what, blocks, subjects):
