@@ -327,7 +327,7 @@ impl<'a> Connection<'a> {
         let is_trailers = self.streams.contains_key(&id);
         let section = match is_trailers {
             true => Section::Trailers,
-            false => Section::Request { extended_connect: false },
+            false => Section::Request { extended_connect: true },
         };
         let (mut head, limits) = (Head::new(), Limits { head_bytes: 1 << 20, fields: 1000 });
         self.decoder.decode(block, section, &limits, &mut head).unwrap().unwrap();

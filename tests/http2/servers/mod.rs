@@ -21,6 +21,7 @@ mod reload;
 mod sharing;
 mod silence;
 mod trailers;
+mod websocket;
 mod windows;
 
 use super::Client;

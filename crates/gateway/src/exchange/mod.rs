@@ -21,6 +21,7 @@ use crate::config::Policy;
 use crate::deadlines::BodyDeadlines;
 use crate::grpc::Call;
 use crate::heads::ids::RequestIds;
+use crate::heads::websocket::Accept;
 use crate::keys::{ClientId, ServerId, ServiceId, UpstreamId};
 use crate::mirror::Copied;
 use crate::observe::access::Entry;
@@ -48,6 +49,8 @@ pub(crate) struct Exchange {
     pub authenticates_connection: bool,
     /// The client asked to switch protocols.
     pub asks_upgrade: bool,
+    /// The proof for a client of HTTP/1.1 that its WebSocket is open, if the server speaks HTTP/2.
+    pub accept: Option<Box<Accept>>,
     /// The client accepts trailers in the response.
     pub accepts_trailers: bool,
     /// The client expects `100 Continue` before it sends the body, and has not received it yet.
@@ -99,7 +102,7 @@ pub(crate) struct Exchange {
     pub ids: Option<Box<RequestIds>>,
     /// The call, if the request is one of gRPC.
     pub grpc: Option<Box<Call>>,
-    /// The stream is a tunnel: its bytes are no HTTP.
+    /// The client's or the server's stream is a tunnel: its bytes are no HTTP.
     pub is_tunnel: bool,
     /// A copy for another service, while the request is incomplete.
     pub copy: Option<Box<Copied>>,
@@ -186,12 +189,14 @@ impl Exchange {
         self.head.is_some()
     }
 
-    /// The server has switched protocols for a client's stream: all further bytes pass in both directions.
+    /// The server has switched protocols, and one side is a stream: all further bytes pass in both directions.
     pub(crate) fn become_tunnel(&mut self) {
         let bytes = || Body::new(Framing::UntilClose, false, &self.limits);
         let response = ResponseHalf::Forwarding { body: bytes(), upstream_persists: false };
         (self.request, self.response) = (RequestHalf::Forwarding(bytes()), response);
-        (self.is_tunnel, self.status) = (true, 200);
+        self.is_tunnel = true;
+        self.status = if self.stream.is_some() { 200 } else { 101 };
+        self.persistent = false;
     }
 
     /// Whether the client's connection persists if this exchange ends early: the gateway has read the whole request,

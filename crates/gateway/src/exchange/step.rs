@@ -112,11 +112,13 @@ impl Exchange {
     /// Decides about a response's head. `draining`: the client's connection must not persist.
     pub(crate) fn on_head(&mut self, head: Head, draining: bool) -> HeadStep {
         match head.status {
-            101 if self.asks_upgrade => {
+            101 if self.asks_upgrade && self.upstream_stream().is_none() => {
                 self.status = 101;
                 return HeadStep::Switch;
             }
             101 => return HeadStep::End(Reason::UpstreamSwitched),
+            // The server has opened the tunnel.
+            200..300 if self.asks_upgrade && self.upstream_stream().is_some() => return HeadStep::Switch,
             // On a stream, success says that the tunnel is open (RFC 8441 section 5).
             200..300 if self.asks_upgrade && self.stream.is_some() => {
                 return HeadStep::End(Reason::NotSwitched);

@@ -153,6 +153,11 @@ impl H2 {
         self.streams.is_empty()
     }
 
+    /// Whether the server takes extended CONNECT (RFC 8441 section 3). `None`: its SETTINGS have not arrived.
+    pub(crate) fn takes_tunnels(&self) -> Option<bool> {
+        self.connection.has_peer_settings().then(|| self.connection.peer().enable_connect_protocol)
+    }
+
     /// The number of streams.
     pub(crate) fn len(&self) -> usize {
         self.streams.len()

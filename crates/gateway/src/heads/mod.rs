@@ -9,4 +9,5 @@ pub(crate) mod max_forwards;
 pub(crate) mod origin;
 pub(crate) mod own;
 pub(crate) mod rewrite;
+pub(crate) mod websocket;
 pub(crate) mod writer;

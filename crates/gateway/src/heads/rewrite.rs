@@ -3,6 +3,7 @@
 use super::forwarded::{self, Proxy};
 use super::imitations::{is_imitation, is_known_when_folded};
 use super::max_forwards::MaxForwards;
+use super::websocket;
 use super::writer::HeadWriter;
 use crate::config::Forms;
 use crate::config::document::Underscores;
@@ -75,9 +76,15 @@ pub(crate) fn request<W: HeadWriter>(
         () if edits.drops_name(b"host") => edits.host(values).unwrap_or_default().into(),
         () => host_or_own.into(),
     };
-    out.request(head.method_span.of(buf), changes.scheme, &authority, |out| {
+    // Over HTTP/2, a tunnel begins with an extended CONNECT, which needs no key (RFC 8441 section 5).
+    let is_connect = !W::IS_TEXT && upgrade.is_some();
+    let method = if is_connect { b"CONNECT" } else { head.method_span.of(buf) };
+    out.request(method, changes.scheme, &authority, |out| {
         path(buf, head, changes.path, out);
     });
+    if is_connect {
+        out.protocol(websocket::PROTOCOL);
+    }
     // In absolute form the target's authority overrides Host (RFC 9112 section 3.2.2).
     let host_replaced = head.target_form == TargetForm::Absolute;
     if W::IS_TEXT && (host_replaced || head.host.is_none()) && !edits.drops_name(b"host") {
@@ -97,7 +104,9 @@ pub(crate) fn request<W: HeadWriter>(
             underscored += 1;
             return false;
         }
-        keep_in_request(buf, field, replaced, is_trusted) && !edits.drops_spelling(buf, field)
+        keep_in_request(buf, field, replaced, is_trusted)
+            && !edits.drops_spelling(buf, field)
+            && !(is_connect && websocket::is_key(buf, field))
     };
     out.fields(buf, &head.fields, keep);
     if changes.announces_trailers {
@@ -117,6 +126,7 @@ pub(crate) fn request<W: HeadWriter>(
         match (upgrade, head.accepts_trailers) {
             (None, false) => {}
             (_, true) if !W::IS_TEXT => out.extend_from_slice(b"TE: trailers\r\n"),
+            (Some(_), false) if !W::IS_TEXT => {}
             (None, true) => out.extend_from_slice(b"Connection: TE\r\nTE: trailers\r\n"),
             (Some(protocol), false) => line(b"Connection: Upgrade\r\nUpgrade: ", protocol.of(buf), out),
             (Some(protocol), true) => {
@@ -216,8 +226,7 @@ pub(crate) fn tunnel(
 ) {
     out.status(200, b"OK");
     let keep = |field: &Field| {
-        let is_proof = field.name.of(buf).eq_ignore_ascii_case(b"sec-websocket-accept");
-        !field.hop_by_hop && !is_for_this_hop(field.known) && !is_proof
+        !field.hop_by_hop && !is_for_this_hop(field.known) && !websocket::is_accept(buf, field)
     };
     out.fields(buf, &head.fields, keep);
     out.lines(|out| via(name, head.version, edits, out));
@@ -350,7 +359,7 @@ pub(crate) fn response(
 /// Whether a response field is not forwarded: the length, which follows from the framing, and proxy authentication,
 /// which concerns the next hop, the gateway (RFC 9110 section 11.7).
 #[inline]
-fn is_for_this_hop(name: FieldName) -> bool {
+pub(super) fn is_for_this_hop(name: FieldName) -> bool {
     matches!(
         name,
         FieldName::ContentLength | FieldName::ProxyAuthenticate | FieldName::ProxyAuthenticationInfo
@@ -396,7 +405,7 @@ fn drops_underscore(buf: &[u8], field: &Field, underscores: Underscores) -> bool
 
 /// Appends `Via` with the received version, if the gateway has a name for it (RFC 9110 section 7.6.3).
 #[inline]
-fn via(name: Option<&str>, received: Version, edits: Option<&Edits>, out: &mut Vec<u8>) {
+pub(super) fn via(name: Option<&str>, received: Version, edits: Option<&Edits>, out: &mut Vec<u8>) {
     if let Some(name) = name {
         let received = match received {
             Version::Http10 => "1.0",

@@ -19,6 +19,10 @@ pub(crate) trait HeadWriter {
         write_path: impl FnOnce(&mut Vec<u8>),
     );
 
+    /// The protocol of a request that opens a tunnel, in HTTP/2: there it follows the parts of [`Self::request`]. In
+    /// HTTP/1.1 it is a field.
+    fn protocol(&mut self, name: &[u8]);
+
     /// The status, with the reason phrase for HTTP/1.1.
     fn status(&mut self, status: u16, phrase: &[u8]);
 
@@ -43,6 +47,9 @@ impl HeadWriter for Vec<u8> {
         write_path(self);
         self.extend_from_slice(b" HTTP/1.1\r\n");
     }
+
+    #[inline]
+    fn protocol(&mut self, _: &[u8]) {}
 
     #[inline]
     fn status(&mut self, status: u16, phrase: &[u8]) {
@@ -90,6 +97,10 @@ impl HeadWriter for FieldBlock<'_, '_> {
         write_path(self.lines);
         self.encoder.request(method, scheme, authority, self.lines);
         self.lines.clear();
+    }
+
+    fn protocol(&mut self, name: &[u8]) {
+        self.encoder.protocol(name);
     }
 
     fn status(&mut self, status: u16, _: &[u8]) {

@@ -4,6 +4,7 @@ use super::Flow;
 use super::send::{ToStream, pass_to_stream};
 use crate::exchange::{Body, Event, Head, HeadStep, Outcome, Passed, ResponseHalf};
 use crate::heads::rewrite::{self, Connection, Cookie, ResponseEdits};
+use crate::heads::websocket;
 use crate::heads::writer::FieldBlock;
 use crate::keys::{ClientId, OfService, ServiceId, Store};
 use crate::mirror::Fate;
@@ -113,7 +114,10 @@ impl<N: Net> Flow<'_, N> {
             call.note_fields(&self.core.response.fields, bytes);
         }
         match self.pass_head(bytes, 0, 0, Source::Stream { end }) {
-            ControlFlow::Continue(()) => self.stream_moved(None, b""),
+            ControlFlow::Continue(()) => {
+                let is_over = end && self.exchange.is_tunnel;
+                self.stream_moved(is_over.then_some(End::Clean), b"")
+            }
             ControlFlow::Break(next) => next,
         }
     }
@@ -258,6 +262,22 @@ impl<N: Net> Flow<'_, N> {
                     exchange.become_tunnel();
                     core.forget_request(exchange);
                     core.counters.tunnels += 1;
+                }
+                _ if exchange.upstream_stream().is_some() => {
+                    let Some(accept) = exchange.accept.take() else {
+                        return ControlFlow::Break(Next::End(Reason::Internal(
+                            "a WebSocket without its key",
+                        )));
+                    };
+                    let out = client.transport.stage(&mut core.wire);
+                    websocket::switched(buf, head, &accept, via, edits, out);
+                    exchange.become_tunnel();
+                    core.forget_request(exchange);
+                    core.counters.tunnels += 1;
+                    // The client may have sent bytes ahead, or its end.
+                    if client.ended || !client.held.is_empty() {
+                        core.resumable.push(exchange.client);
+                    }
                 }
                 _ => {
                     rewrite::switching(buf, head, via, edits, client.transport.stage(&mut core.wire));

@@ -44,7 +44,10 @@ pub(crate) fn send_request<N: Net>(
         forwarded: &client.forwarded,
         proxy: client.proxy(),
         forms: plan.snapshot.forms,
-        upgrade: if upstream.h2.is_none() { upgrade(head, buf) } else { None },
+        upgrade: match upstream.h2.is_none() || exchange.asks_upgrade {
+            true => upgrade(head, buf),
+            false => None,
+        },
         path: found.path.as_ref(),
         was_buffered: exchange.was_held,
         announces_trailers: found.request_trailers.is_some() && head.framing == Framing::Chunked,
@@ -60,7 +63,8 @@ pub(crate) fn send_request<N: Net>(
             let Some(no) = exchange.upstream_stream() else {
                 return note_missing("a missing stream of a request");
             };
-            let end = head.framing.is_empty();
+            // A tunnel begins with the response.
+            let end = head.framing.is_empty() && !exchange.asks_upgrade;
             let mut underscored = 0;
             let write =
                 |block: &mut FieldBlock<'_, '_>| underscored = rewrite::request(buf, head, &changes, block);
@@ -194,7 +198,7 @@ impl<N: Net> Flow<'_, N> {
         }
         exchange.moved = true;
         exchange.server_moved = true;
-        if exchange.is_tunnel {
+        if exchange.is_tunnel && stream.is_none() {
             // A failure shows when the server is read.
             let _ =
                 upstream.transport.commit(&mut core.wire).and_then(|()| upstream.transport.finish_sending());

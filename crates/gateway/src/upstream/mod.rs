@@ -34,6 +34,8 @@ pub(crate) struct Upstream<S> {
     pub used_for: Use,
     /// The streams, in [`Use::Streams`].
     pub h2: Option<Box<H2>>,
+    /// Requests for tunnels that wait for the SETTINGS of a server of HTTP/2. Some may be over.
+    pub awaiting: Vec<ExchangeId>,
     /// Whether new requests may open streams.
     pub intake: Intake,
     /// A partial response head.
@@ -96,9 +98,14 @@ impl<S> Upstream<S> {
     pub(crate) fn is_idle(&self) -> bool {
         match self.used_for {
             Use::Idle => true,
-            Use::Streams => self.h2.as_ref().is_none_or(|h2| h2.is_idle()),
+            Use::Streams => self.has_no_streams(),
             Use::Exchange(_) | Use::Tunnel(_) | Use::Mirror(_) | Use::Closing => false,
         }
+    }
+
+    /// Whether it has no stream, and no request that waits to open one.
+    pub(crate) fn has_no_streams(&self) -> bool {
+        self.awaiting.is_empty() && self.h2.as_ref().is_none_or(|h2| h2.is_idle())
     }
 
     /// As [`Self::touch`], and marks the stream, if there is one.
@@ -121,6 +128,7 @@ impl<S> Upstream<S> {
             transport,
             used_for: Use::Idle,
             h2: None,
+            awaiting: Vec::new(),
             intake: Intake::Open,
             held: Vec::new(),
             part: Part::default(),

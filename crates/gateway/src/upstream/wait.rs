@@ -40,9 +40,7 @@ impl<S: Socket> Upstream<S> {
     fn wait_for_streams(&self) -> Option<ServerWait> {
         match self.intake {
             Intake::Doubtful => Some(ServerWait::Pong),
-            Intake::Open | Intake::Closed => {
-                self.h2.as_ref().is_none_or(|h2| h2.is_idle()).then_some(ServerWait::Pooled)
-            }
+            Intake::Open | Intake::Closed => self.has_no_streams().then_some(ServerWait::Pooled),
         }
     }
 }

@@ -263,7 +263,10 @@ impl<N: Net> Worker<N> {
     /// Closes a connection that is not in the pool. Its descriptor and its slot become available to other workers.
     pub(super) fn drop_upstream(&mut self, id: UpstreamId) {
         match self.upstreams.get(id).map(|upstream| upstream.used_for) {
-            Some(Use::Streams) => self.forget_multiplexed(id),
+            Some(Use::Streams) => {
+                self.forget_multiplexed(id);
+                self.end_awaiting(id, |_| Reason::UpstreamClosed);
+            }
             _ => self.assign(id, Use::Idle),
         }
         if let Some(mut upstream) = self.upstreams.remove(id) {

@@ -236,7 +236,7 @@ impl<N: Net> Worker<N> {
 
     /// The client has sent all of a request's body, and the exchange has taken it. Returns `false` if the exchange must
     /// first have a connection.
-    fn end_request_body(&mut self, id: ExchangeId, trailers: &[u8]) -> bool {
+    pub(super) fn end_request_body(&mut self, id: ExchangeId, trailers: &[u8]) -> bool {
         let Some(exchange) = self.exchanges.present_mut(id) else { return true };
         if let Stage::Holding(held) = &mut exchange.stage {
             match held.decoder.end_of_input() {

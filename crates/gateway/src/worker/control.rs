@@ -229,6 +229,13 @@ impl<N: Net> Worker<N> {
                 self.touch_client(id);
             }
         }
+        for id in self.exchanges.ids() {
+            if let Some(exchange) = self.exchanges.get_mut(id).filter(|exchange| exchange.is_tunnel) {
+                // As for other tunnels, the new timeout begins now.
+                exchange.moved = true;
+                self.time_exchange(id);
+            }
+        }
     }
 
     /// Applies another configuration of the same listeners. Idle connections to removed servers close; others finish

@@ -90,7 +90,9 @@ impl<N: Net> Worker<N> {
             self.end_call(id);
         }
         let Some(exchange) = self.exchanges.present(id) else { return };
-        let (leg, version) = (exchange.leg(), exchange.version);
+        // Without framing, the end of the connection ends the response: a reset marks it as incomplete.
+        let is_unframed = exchange.version == Version::Http10 || exchange.is_tunnel;
+        let leg = exchange.leg();
         self.take_exchange(id);
         if leg.stream.is_some() {
             return;
@@ -108,9 +110,8 @@ impl<N: Net> Worker<N> {
             None => {}
         }
         if let Some(client) = self.clients.get_mut(client_id)
-            && version == Version::Http10
+            && is_unframed
         {
-            // Without framing, the end of the connection ends the response: a reset marks it as incomplete.
             client.transport.reset();
         }
         self.cut(client_id);

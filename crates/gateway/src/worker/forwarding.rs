@@ -5,6 +5,7 @@ use super::attempts::Unavailable;
 use crate::config::document::{Retries, Retry};
 use crate::deadlines::Cause;
 use crate::exchange::Attempt;
+use crate::heads::websocket;
 use crate::keys::ExchangeId;
 use crate::proxy::{Taken, send_request, upgrade};
 use crate::reason::Reason;
@@ -104,7 +105,20 @@ impl<N: Net> Worker<N> {
             return self.broken(id, "a connection without its server");
         };
         let core = &mut self.core;
+        let mut opens_tunnel = false;
         if let Some(h2) = &mut upstream.h2 {
+            opens_tunnel = websocket::is_opening(&held.request, &held.bytes);
+            if opens_tunnel {
+                // Further attempts ask for it, too.
+                exchange.asks_upgrade = true;
+                if exchange.stream.is_none() {
+                    exchange.accept = websocket::accept(&held.request, &held.bytes).map(Box::new);
+                }
+                if h2.takes_tunnels() != Some(true) {
+                    exchange.head = Some(held);
+                    return self.await_tunnels(id, attempt.upstream);
+                }
+            }
             attempt.stream = h2.open(id, exchange.method == Method::Head);
             if attempt.stream.is_none() {
                 exchange.head = Some(held);
@@ -114,7 +128,10 @@ impl<N: Net> Worker<N> {
         }
         exchange.attempt = Some(attempt);
         let is_stream = attempt.stream.is_some();
-        exchange.asks_upgrade = !is_stream && upgrade(&held.request, &held.bytes).is_some();
+        exchange.asks_upgrade = match is_stream {
+            false => upgrade(&held.request, &held.bytes).is_some(),
+            true => opens_tunnel,
+        };
         send_request(exchange, &held, client, upstream, server, core);
         let now = core.net.now();
         exchange.times.attempt = now;

@@ -28,6 +28,7 @@ mod server_streams;
 mod settle;
 mod timers;
 mod tunnels;
+mod websockets;
 
 pub(crate) use self::core::Core;
 pub(crate) use control::Control;

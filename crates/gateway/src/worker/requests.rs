@@ -14,12 +14,11 @@ use crate::exchange::{
 };
 use crate::grpc::Call;
 use crate::heads::origin::origin;
-use crate::keys::{ClientId, ExchangeId, OfService, ServiceId, Store};
+use crate::keys::{ClientId, ExchangeId, ServiceId};
 use crate::limits::ClientKey;
 use crate::observe::access::Entry;
 use crate::plan::{Among, Plan, Unrouted};
 use crate::reason::Reason;
-use crate::upstream::Service;
 use std::io::ErrorKind;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -279,9 +278,6 @@ impl<N: Net> Worker<N> {
         let Some(service) = service else {
             return self.broken_client(leg.client, "a route without its service");
         };
-        if leg.stream.is_some() && core.request.upgrade.is_some() && speaks_http2(service, &self.services) {
-            return self.refuse(leg, buf, Reason::ConnectMethod, Some(found));
-        }
         let is_again = before.is_some();
         let was_held = before.as_ref().is_some_and(|before| before.was_held);
         let is_held = found.policy.request_buffer > 0 && !was_held && !core.request.framing.is_empty();
@@ -315,16 +311,14 @@ impl<N: Net> Worker<N> {
             // Its pipelined requests wait until the client reads more of the pending responses.
             Phase::Head { started: false } if pipelined => {}
             Phase::Head { .. } => self.close(id),
+            Phase::Exchange(exchange) if self.exchanges.get(exchange).is_some_and(|of| of.is_tunnel) => {
+                if !pipelined {
+                    self.end_request_body(exchange, b"");
+                }
+            }
             Phase::Exchange(exchange) => self.on(exchange, Event::ClientEnded { pipelined, waits }),
         }
     }
-}
-
-/// Whether a service speaks HTTP/2 to its servers.
-#[cold]
-fn speaks_http2(id: ServiceId, services: &Store<OfService, Service>) -> bool {
-    let first = services.get(id).and_then(|service| service.config.servers.first());
-    first.is_some_and(|server| server.http2)
 }
 
 /// A client's input.
@@ -432,6 +426,7 @@ fn exchange<N: Net>(
         persistent: head.persistent,
         authenticates_connection: head.authenticates_connection,
         asks_upgrade: false,
+        accept: None,
         // Every client of HTTP/2 can take trailers, and gRPC depends on them.
         accepts_trailers: head.accepts_trailers || leg.stream.is_some(),
         awaits_continue: head.expect_continue && !was_held,

@@ -121,18 +121,23 @@ impl<N: Net> Worker<N> {
 
     /// Sends the request of an exchange to another server, after an attempt that failed before any byte was sent.
     pub(super) fn fail_over(&mut self, id: ExchangeId, reason: Reason) {
-        let Some(flow) = self.flow(id) else {
-            return self.broken(id, "an attempt that failed without its connections");
-        };
-        let (client, service) = (flow.exchange.client, flow.exchange.service);
-        let (lost, server) = (flow.exchange.attempt, flow.upstream.server);
+        match self.flow(id).map(|flow| flow.upstream.server) {
+            Some(server) => self.fail_over_from(id, server, reason),
+            None => self.broken(id, "an attempt that failed without its connections"),
+        }
+    }
+
+    /// As [`Self::fail_over`], for a request that has waited for a connection to `server`.
+    pub(super) fn fail_over_from(&mut self, id: ExchangeId, server: ServerId, reason: Reason) {
+        let Some(exchange) = self.exchanges.present_mut(id) else { return };
+        let (client, service, lost) = (exchange.client, exchange.service, exchange.attempt);
         let context = PickContext {
-            key: flow.exchange.key,
+            key: exchange.key,
             avoid: Some(server),
-            asked: [flow.exchange.asked, None],
+            asked: [exchange.asked, None],
             sticky: None,
         };
-        if !flow.exchange.is_kept() || !self.spend_retry(service) {
+        if !exchange.is_kept() || !self.spend_retry(service) {
             return self.end_exchange(id, reason);
         }
         let chosen = self.choose_other(service, context).map_err(Unavailable::Failed);
@@ -161,6 +166,12 @@ impl<N: Net> Worker<N> {
         if let Some(upstream) = self.upstreams.get_mut(attempt.upstream)
             && let Some(h2) = &mut upstream.h2
         {
+            if exchange.asks_upgrade && h2.takes_tunnels() != Some(true) {
+                exchange.retries += 1;
+                exchange.request.resume();
+                self.core.counters.retry(rule);
+                return self.await_tunnels(id, attempt.upstream);
+            }
             attempt.stream = h2.open(id, is_head);
             if attempt.stream.is_none() {
                 return self.broken(id, "a connection without a free stream");

@@ -11,7 +11,7 @@ use crate::limits::Kind;
 use crate::observe::Context;
 use crate::proxy::Next;
 use crate::reason::Reason;
-use crate::upstream::Intake;
+use crate::upstream::{Intake, Upstream};
 use std::io;
 use std::sync::Arc;
 use weir_http2::{ConnectionError, ErrorCode, Event, StreamNo};
@@ -112,7 +112,10 @@ impl<N: Net> Worker<N> {
             }
             // Output that waits for room is sent at the end of the turn.
             Event::Room { stream: None } => {}
-            Event::Settings => self.note_settings(id),
+            Event::Settings => {
+                self.note_settings(id);
+                self.open_awaited_tunnels(id);
+            }
             Event::GoAway { last, code: _ } => {
                 self.retire_multiplexed(id);
                 let above = self.h2_to(id).map(|h2| h2.exchanges_above(last)).unwrap_or_default();
@@ -260,6 +263,10 @@ impl<N: Net> Worker<N> {
             drop(slot);
             self.offer_room(&slots);
         }
+        self.end_awaiting(id, |exchange| match event(exchange) {
+            Happened::NotConnected(reason) | Happened::Unprocessed(reason) => reason,
+            _ => Reason::UpstreamClosed,
+        });
         for exchange in self.exchanges_on(id) {
             self.on(exchange, event(exchange));
         }
@@ -272,7 +279,12 @@ impl<N: Net> Worker<N> {
         let is_http2 = self.h2_to(id).is_some_and(|h2| h2.connection.has_peer_settings());
         self.retire_multiplexed(id);
         let exchanges = self.exchanges_on(id);
-        if exchanges.is_empty() {
+        let has_none = self.upstreams.get(id).is_some_and(Upstream::has_no_streams);
+        self.end_awaiting(id, |_| match is_http2 {
+            true => Reason::BadUpstreamHttp2(error),
+            false => Reason::NotHttp2,
+        });
+        if has_none {
             self.core.note_end(&Reason::BadUpstreamHttp2(error), Context::default());
         }
         for exchange in exchanges {
@@ -360,7 +372,7 @@ impl<N: Net> Worker<N> {
                 && server.may_have_more_idle(server.multiplexed.len().saturating_sub(1))
                 && !upstream.life.is_used_up(&server.config.pool, self.core.net.now())
         });
-        if h2.is_idle() && (!may_stay || upstream.ended) {
+        if h2.is_idle() && upstream.awaiting.is_empty() && (!may_stay || upstream.ended) {
             return self.finish_multiplexed(id);
         }
         h2.connection.settle(upstream.transport.stage(&mut self.core.wire));

@@ -46,7 +46,7 @@ impl<'a> Encoder<'a> {
         self.out.push(0x20);
     }
 
-    /// The pseudo-fields of a request other than CONNECT. They precede all fields (RFC 9113, section 8.3.1). An empty
+    /// The pseudo-fields of a request other than a CONNECT without a protocol. They precede all fields (RFC 9113, section 8.3.1). An empty
     /// authority is left out.
     pub fn request(&mut self, method: &[u8], scheme: crate::Scheme, authority: &[u8], path: &[u8]) {
         self.named(index::METHOD, method, false);
@@ -58,6 +58,11 @@ impl<'a> Encoder<'a> {
             self.named(index::AUTHORITY, authority, false);
         }
         self.named(index::PATH, path, false);
+    }
+
+    /// The protocol of an extended CONNECT, behind the pseudo-fields of [`Self::request`] (RFC 8441, section 4).
+    pub fn protocol(&mut self, protocol: &[u8]) {
+        self.any_field(b":protocol", protocol, false);
     }
 
     /// The pseudo-field of a response, 100 to 999 (RFC 9113, section 8.3.2).
