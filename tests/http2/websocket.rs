@@ -3,7 +3,8 @@
 use super::client::Upload;
 use super::fields::{Field, request};
 use super::{Client, gateway};
-use crate::common::{Ending, Peer, Upstream, pattern};
+use crate::common::{DEADLINE, Ending, Peer, Upstream, pattern, poll_until};
+use crate::gateway::metric;
 use weir_http2::ErrorCode;
 
 const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
@@ -95,6 +96,20 @@ fn each_side_may_end_a_tunnel() {
     client.reset(3, ErrorCode::CANCEL).sync();
     assert_ne!(upstream.wait_for_ending(1), Ending::Clean);
     weir.wait_for_stderr(&[" client_reset "]);
+}
+
+/// Its response counts when the tunnel opens, so that hours of a tunnel are no response time.
+#[test]
+fn an_open_tunnel_is_counted() {
+    let upstream = echo();
+    let weir = gateway(&upstream, "", "[admin]\nbind = '127.0.0.1:0'");
+    let counts = || ["weir_tunnels", "weir_request_seconds_count"].map(|name| metric(&weir, name));
+    let mut client = Client::connect(weir.address());
+    client.headers(1, &connect("/chat", "websocket"), false);
+    client.read_until(|client| client.get_stream(1).status() == 200);
+    poll_until(DEADLINE, "the tunnel counts", || counts() == [1, 1]);
+    assert_eq!(client.data(1, b"", true).response(1).text(), "bye");
+    poll_until(DEADLINE, "the tunnel is over", || counts() == [0, 1]);
 }
 
 #[test]

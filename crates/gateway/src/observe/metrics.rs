@@ -59,7 +59,7 @@ macro_rules! table {
 table! {
     pub connections: u64, Counter, "weir_connections_total", "Connections from clients.", &[], Number("connections");
     pub(crate) clients: u64, Gauge, "weir_clients", "Open connections from clients.", &[], Number("clients");
-    pub(crate) open_tunnels: u64, Gauge, "weir_tunnels", "Connections that carry another protocol.", &[], Number("tunnels");
+    pub(crate) open_tunnels: u64, Gauge, "weir_tunnels", "Connections and streams that carry another protocol.", &[], Number("tunnels");
     pub(crate) waiting: u64, Gauge, "weir_waiting_requests",
         "Requests that wait for a connection to a server.", &[], Number("waiting");
     pub(crate) timers: u64, Gauge, "weir_timers", "Active timers: at most a few for each connection.", &[], Number("timers");
@@ -152,5 +152,5 @@ table! {
     pub(crate) evicted: Counts<{ SIDES.len() * EXHAUSTED.len() }>, Counter, "weir_evicted_total",
         "Idle connections closed to make room, by the exhausted resource.",
         &[("kind", &SIDES), ("cause", &EXHAUSTED)], Hidden;
-    pub(crate) tunnels: u64, Total, "", "Connections that became tunnels, for the totals at exit.", &[], Hidden;
+    pub(crate) tunnels: u64, Total, "", "Connections and streams that became tunnels, for the totals at exit.", &[], Hidden;
 }

@@ -2,7 +2,7 @@
 
 use super::Flow;
 use super::send::{ToStream, pass_to_stream};
-use crate::exchange::{Body, Event, Head, HeadStep, Outcome, Passed, ResponseHalf};
+use crate::exchange::{Body, Event, Exchange, Head, HeadStep, Outcome, Passed, ResponseHalf};
 use crate::heads::rewrite::{self, Connection, Cookie, ResponseEdits};
 use crate::heads::websocket;
 use crate::heads::writer::FieldBlock;
@@ -259,9 +259,7 @@ impl<N: Net> Flow<'_, N> {
                     let write =
                         |block: &mut FieldBlock<'_, '_>| rewrite::tunnel(buf, head, via, edits, block);
                     h2.head(no, Part::Head { end: false }, write, &mut core.lines, out);
-                    exchange.become_tunnel();
-                    core.forget_request(exchange);
-                    core.counters.tunnels += 1;
+                    open_tunnel(exchange, core);
                 }
                 _ if exchange.upstream_stream().is_some() => {
                     let Some(accept) = exchange.accept.take() else {
@@ -271,9 +269,7 @@ impl<N: Net> Flow<'_, N> {
                     };
                     let out = client.transport.stage(&mut core.wire);
                     websocket::switched(buf, head, &accept, via, edits, out);
-                    exchange.become_tunnel();
-                    core.forget_request(exchange);
-                    core.counters.tunnels += 1;
+                    open_tunnel(exchange, core);
                     // The client may have sent bytes ahead, or its end.
                     if client.ended || !client.held.is_empty() {
                         core.resumable.push(exchange.client);
@@ -364,7 +360,9 @@ impl<N: Net> Flow<'_, N> {
         let Self { exchange, client, core, .. } = self;
         let now = core.net.now();
         exchange.times.last_byte = Some(now);
-        core.counters.response(exchange.status, now.saturating_duration_since(exchange.times.head));
+        if !exchange.is_tunnel {
+            core.counters.response(exchange.status, now.saturating_duration_since(exchange.times.head));
+        }
         if let Some(status) = exchange.grpc.as_ref().and_then(|call| call.status) {
             core.counters.grpc.0[status.index()] += 1;
         }
@@ -408,6 +406,16 @@ impl<N: Net> Flow<'_, N> {
             stray,
         }
     }
+}
+
+/// All further bytes of an exchange pass in both directions. Its response counts now: the tunnel may last for hours.
+#[cold]
+fn open_tunnel<N: Net>(exchange: &mut Exchange, core: &mut Core<N>) {
+    exchange.become_tunnel();
+    core.forget_request(exchange);
+    core.counters.tunnels += 1;
+    let took = core.net.now().saturating_duration_since(exchange.times.head);
+    core.counters.response(exchange.status, took);
 }
 
 /// Counts the rules that a response broke, as its service allows.

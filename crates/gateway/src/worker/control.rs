@@ -191,7 +191,9 @@ impl<N: Net> Worker<N> {
         }
         counters.redeem();
         counters.clients = self.clients.len() as u64;
-        counters.open_tunnels = self.tunnels.len() as u64;
+        let exchanges = self.exchanges.ids().into_iter().filter_map(|id| self.exchanges.get(id));
+        let on_streams = exchanges.filter(|exchange| exchange.is_tunnel).count();
+        counters.open_tunnels = (self.tunnels.len() + on_streams) as u64;
         counters.waiting = self.waiting as u64;
         counters.timers = self.core.net.wheel().len() as u64;
         counters.lost_lines = Process([self.core.access.as_ref().map_or(0, Access::lost)]);

@@ -47,7 +47,10 @@ impl<N: Net> Worker<N> {
             self.core.counters.grpc.0[grpc.index()] += 1;
         }
         let now = self.core.net.now();
-        self.core.counters.response(status, now.saturating_duration_since(exchange.times.head));
+        // A tunnel's response counted when it opened.
+        if !exchange.is_tunnel {
+            self.core.counters.response(status, now.saturating_duration_since(exchange.times.head));
+        }
         // After a complete response, `release` counts the status.
         if reason.is_some()
             && let Some(upstream) = exchange.upstream().and_then(|id| self.upstreams.get(id))
