@@ -2,10 +2,10 @@
 //! simulated network, counted by callgrind, so that a noisy machine yields the same counts. Cases: one route and ten
 //! thousand, one certificate and a thousand.
 //!
-//! `cargo bench -p weir-sim --bench instructions` compares with `benches/instructions.csv`. It fails if a count rises
-//! by more than 2 %, or if many routes or certificates cost more than 10 % above one. `-- --bless` writes the file.
+//! `cargo run --release --bin instructions` compares with `instructions.csv`. It fails if a count rises by more than
+//! 2 %, or if many routes or certificates cost more than 10 % above one. `-- --bless` writes the file.
 //! Counts include the simulated sockets, which are the same for every version of the gateway, and exclude the kernel.
-#![expect(clippy::print_stdout, reason = "a bench reports")]
+#![expect(clippy::print_stdout, reason = "this program reports")]
 
 use std::process::{Command, ExitCode};
 use weir_sim::Steady;
@@ -27,7 +27,7 @@ const MOST_OF_ONE: f64 = 1.1;
 const TOLERANCE: f64 = 1.02;
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [child, mode, case, bytes, count] = &arguments[..]
         && child == "--child"
     {
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         let required = std::env::var_os("WEIR_REQUIRE_PEERS").is_some();
         return if required { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     }
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/instructions.csv");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.csv");
     let committed = std::fs::read_to_string(file).unwrap_or_default();
     let (mut table, mut risen, mut of_cases) = ("mode,case,bytes,instructions\n".to_owned(), 0, Vec::new());
     println!("{:<8} {:<18} {:>6} {:>12} {:>12}", "mode", "case", "bytes", "instructions", "committed");
