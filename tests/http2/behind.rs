@@ -16,6 +16,15 @@ impl Behind {
         tls: bool,
         server: impl FnOnce(&Certificates, Option<&Certificates>) -> Option<Server>,
     ) -> Option<Self> {
+        Self::routed(tls, "", server)
+    }
+
+    /// As [`Self::start`], with further lines of the route.
+    pub(super) fn routed(
+        tls: bool,
+        route: &str,
+        server: impl FnOnce(&Certificates, Option<&Certificates>) -> Option<Server>,
+    ) -> Option<Self> {
         let certificates = Certificates::new();
         let server = server(&certificates, tls.then_some(&certificates))?;
         let [ca, cert, key] =
@@ -32,7 +41,7 @@ impl Behind {
         let config = format!(
             "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\n{listener}\n\
              [service.app]\nservers = '{scheme}://{address}'\nhttp2 = true\n{service}\n\
-             [[route]]\nservice = 'app'\n\
+             [[route]]\nservice = 'app'\n{route}\n\
              [log]\naccess = '-'\nformat = '{{protocol}} {{method}} {{target}} {{status}}'\n{certificate}\n"
         );
         Some(Self { weir: Weir::configured(&config, 1), certificates, server, tls })

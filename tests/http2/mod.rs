@@ -24,6 +24,7 @@ mod responses;
 mod server;
 mod servers;
 mod stalls;
+mod tonic;
 mod upstreams;
 mod violations;
 mod websocket;

@@ -1,7 +1,8 @@
 //! Servers that speak HTTP/2 alone, but for nginx with TLS.
 
-use super::{Server, adjacent};
-use crate::common::{Certificates, go_module, go_program, installed_peer, peer};
+use super::hyper::Hyper;
+use super::{Running, Server, adjacent};
+use crate::common::{Certificates, Weir, go_module, go_program, installed_peer, peer};
 use std::fs;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,26 @@ impl Server {
     /// Node's http2.
     pub(crate) fn node_http2(tls: Option<&Certificates>) -> Option<Self> {
         Some(Self::script(Command::new(peer("node")?).arg(adjacent("http2.js")), tls))
+    }
+
+    /// hyper, in this process.
+    pub(crate) fn hyper(tls: Option<&Certificates>) -> Self {
+        let server = Hyper::start(tls);
+        let port = server.port;
+        Self::of(Running::Thread { _server: server }, port)
+    }
+
+    /// `weir origin`.
+    pub(crate) fn origin(tls: Option<&Certificates>) -> Self {
+        let weir = match tls {
+            None => Weir::start(&["origin", "--listen", "http://127.0.0.1:0"]),
+            Some(files) => {
+                let [cert, key] = [&files.cert, &files.key].map(|file| file.to_str().unwrap());
+                Weir::start(&["origin", "--listen", "https://127.0.0.1:0", "--cert", cert, "--key", key])
+            }
+        };
+        let port = weir.address().port();
+        Self::of(Running::Origin(weir), port)
     }
 
     /// nginx with these files, on two ports.

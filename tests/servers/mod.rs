@@ -1,8 +1,10 @@
 //! Other servers, as upstreams or in front of one; their programs and configurations are the files next to this one.
 
 pub(crate) mod http2;
+pub(crate) mod hyper;
 
-use crate::common::{Certificates, DEADLINE, go_program, peer, poll_until};
+use self::hyper::Hyper;
+use crate::common::{Certificates, DEADLINE, Weir, go_program, peer, poll_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,13 +15,23 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// A running server; dropping it kills it.
+/// A running server; dropping it stops it.
 pub(crate) struct Server {
-    child: Child,
+    running: Running,
     port: u16,
     tls_port: u16,
     /// The directory of its files.
     folder: Option<TempDir>,
+}
+
+enum Running {
+    Program(Child),
+    /// `weir origin`.
+    Origin(Weir),
+    /// A thread of this process.
+    Thread {
+        _server: Hyper,
+    },
 }
 
 impl Server {
@@ -148,7 +160,7 @@ impl Server {
                 ended || listens(port)
             });
             if !ended {
-                return Self { child, port, tls_port, folder: Some(folder) };
+                return Self { running: Running::Program(child), port, tls_port, folder: Some(folder) };
             }
         }
         panic!("the server does not start: {}", fs::read_to_string(stderr).unwrap());
@@ -163,7 +175,12 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let port = line.trim().parse().unwrap_or_else(|_| panic!("expected a port, got {line:?}"));
-        Self { child, port, tls_port: port, folder: None }
+        Self::of(Running::Program(child), port)
+    }
+
+    /// A server with one port.
+    fn of(running: Running, port: u16) -> Self {
+        Self { running, port, tls_port: port, folder: None }
     }
 
     /// Its address; a server with both protocols has a separate port for TLS.
@@ -173,7 +190,11 @@ impl Server {
 
     /// Its process.
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        match &self.running {
+            Running::Program(child) => child.id(),
+            Running::Origin(weir) => weir.pid(),
+            Running::Thread { .. } => std::process::id(),
+        }
     }
 
     /// A file in its directory.
@@ -189,10 +210,10 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        let Running::Program(child) = &mut self.running else { return };
         // An error means that it has already exited. nginx stops its worker only on SIGTERM.
-        let pid = Pid::from_child(&self.child);
-        let _ = kill_process(pid, Signal::TERM);
-        let _ = self.child.wait();
+        let _ = kill_process(Pid::from_child(child), Signal::TERM);
+        let _ = child.wait();
     }
 }
 
