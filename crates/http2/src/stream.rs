@@ -14,8 +14,8 @@ pub(crate) struct Stream {
     pub(crate) receive_window: ReceiveWindow,
     /// The DATA bytes that `content-length` still announces.
     pub(crate) missing: Option<u64>,
-    /// Whether the request's method is HEAD, so that the response has no body, whatever its `content-length` says.
-    pub(crate) is_head: bool,
+    /// Whether the response has no body, whatever its `content-length` says: to HEAD, and with status 204 or 304.
+    pub(crate) no_body: bool,
     /// Whether the owner waits for room in the stream's window.
     pub(crate) blocked: bool,
     pub(crate) priority: Priority,
@@ -48,7 +48,7 @@ impl Stream {
             send_window: SendWindow::new(send_window),
             receive_window: ReceiveWindow::new(receive_window),
             missing: None,
-            is_head: false,
+            no_body: false,
             blocked: false,
             priority: Priority::default(),
         }
@@ -68,7 +68,8 @@ impl Stream {
     /// Counts DATA bytes against `content-length`, before any of them is forwarded (RFC 9113, section 8.1.1).
     pub(crate) fn count_body(&mut self, bytes: u32, end: bool) -> Result<(), StreamError> {
         if let Some(missing) = &mut self.missing {
-            *missing = missing.checked_sub(bytes.into()).ok_or(StreamError::BodyTooLong)?;
+            let too_long = if self.no_body { StreamError::BodyForbidden } else { StreamError::BodyTooLong };
+            *missing = missing.checked_sub(bytes.into()).ok_or(too_long)?;
         }
         if end {
             self.end()?;

@@ -183,7 +183,7 @@ fn bodies_where_none_may_be() {
         }
         let reply = ask(&weir, Version::Http2, method, "/", &[], Content::None);
         assert_eq!(reply.body, b"", "{method} {status}: {reply:?}");
-        weir.wait_for_stderr(&[" bad_upstream_http2 "]);
+        weir.wait_for_stderr(&[" bad_upstream_http2 ", "a body where none is allowed"]);
         assert_eq!(server.connections(), 1);
     }
 }

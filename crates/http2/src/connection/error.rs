@@ -98,6 +98,9 @@ pub enum StreamError {
     /// More DATA than `content-length` announces (RFC 9113, section 8.1.1).
     #[error("the body is longer than Content-Length")]
     BodyTooLong,
+    /// DATA in a response that has no body (RFC 9110, section 6.4.1).
+    #[error("a body where none is allowed: in a response to HEAD, or with status 204 or 304")]
+    BodyForbidden,
     /// Less DATA than `content-length` announces (RFC 9113, section 8.1.1).
     #[error("the body is shorter than Content-Length")]
     BodyTooShort,

@@ -186,10 +186,10 @@ impl Connection {
                 100..=199 if end => return Err(StreamError::InterimEnds),
                 100..=199 => return Ok(()),
                 // RFC 9110, sections 6.4.1 and 8.6: no body, whatever the length says.
-                204 | 304 => stream.missing = Some(0),
-                _ if stream.is_head => stream.missing = Some(0),
-                _ => stream.missing = head.content_length,
+                204 | 304 => stream.no_body = true,
+                _ => {}
             }
+            stream.missing = if stream.no_body { Some(0) } else { head.content_length };
             stream.receive = Half::Body;
             if end { stream.end() } else { Ok(()) }
         });

@@ -49,7 +49,7 @@ impl Connection {
         let id = self.next_own;
         self.next_own += 2;
         let stream = Stream::new(Half::Head, self.peer.initial_window_size, self.initial_receive_window);
-        self.streams.insert(id, Stream { is_head, ..stream });
+        self.streams.insert(id, Stream { no_body: is_head, ..stream });
         Some(StreamNo(id))
     }
 

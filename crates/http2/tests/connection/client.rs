@@ -66,7 +66,7 @@ fn responses_without_a_body() {
         assert!(client.events(&headers(1, flag::END_STREAM, lines))[0].starts_with("head 1 end"));
         request(&mut client, is_head);
         let events = client.events(&[headers(3, 0, lines), data(3, b"x")].concat());
-        assert_eq!(events[1], "failed 3 BodyTooLong");
+        assert_eq!(events[1], "failed 3 BodyForbidden");
     }
 }
 
