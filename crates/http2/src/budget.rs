@@ -67,40 +67,53 @@ impl Default for Budgets {
     }
 }
 
-const KINDS: usize = 7;
-
-/// The frames of each kind that a peer has sent, less those forgiven.
-#[derive(Debug)]
-pub(crate) struct Spent {
-    limits: [u32; KINDS],
-    spent: [u32; KINDS],
+impl Budgets {
+    fn of(&self, kind: Abuse) -> u32 {
+        match kind {
+            Abuse::Reset => self.resets,
+            Abuse::ProvokedReset => self.provoked_resets,
+            Abuse::EmptyData => self.empty_data,
+            Abuse::Settings => self.settings,
+            Abuse::Ping => self.pings,
+            Abuse::NoEffect => self.no_effect,
+            Abuse::WindowUpdate => self.window_updates,
+        }
+    }
 }
 
-impl Spent {
-    pub(crate) fn new(budgets: &Budgets) -> Self {
-        let Budgets { resets, provoked_resets, empty_data, settings, pings, no_effect, window_updates } =
-            *budgets;
-        let limits = [resets, provoked_resets, empty_data, settings, pings, no_effect, window_updates];
-        Self { limits, spent: [0; KINDS] }
-    }
+/// All kinds, in the order of their numbers.
+const KINDS: [Abuse; 7] = [
+    Abuse::Reset,
+    Abuse::ProvokedReset,
+    Abuse::EmptyData,
+    Abuse::Settings,
+    Abuse::Ping,
+    Abuse::NoEffect,
+    Abuse::WindowUpdate,
+];
 
+/// The frames of each kind that a peer has sent, less those forgiven.
+#[derive(Debug, Default)]
+pub(crate) struct Spent([u32; KINDS.len()]);
+
+impl Spent {
     /// Spends one.
     #[inline]
-    pub(crate) fn spend(&mut self, kind: Abuse) -> Result<(), Abuse> {
-        let spent = &mut self.spent[kind as usize];
+    pub(crate) fn spend(&mut self, kind: Abuse, budgets: &Budgets) -> Result<(), Abuse> {
+        let spent = &mut self.0[kind as usize];
         *spent += 1;
-        if *spent > self.limits[kind as usize] { Err(kind) } else { Ok(()) }
+        if *spent > budgets.of(kind) { Err(kind) } else { Ok(()) }
     }
 
     #[inline]
     pub(crate) fn forgive(&mut self, kind: Abuse, number: u32) {
-        let spent = &mut self.spent[kind as usize];
+        let spent = &mut self.0[kind as usize];
         *spent = spent.saturating_sub(number);
     }
 
-    pub(crate) fn elapse(&mut self, seconds: u32) {
-        for (spent, limit) in self.spent.iter_mut().zip(self.limits) {
-            *spent = spent.saturating_sub((limit / 10).max(1).saturating_mul(seconds));
+    pub(crate) fn elapse(&mut self, seconds: u32, budgets: &Budgets) {
+        for kind in KINDS {
+            self.forgive(kind, (budgets.of(kind) / 10).max(1).saturating_mul(seconds));
         }
     }
 }

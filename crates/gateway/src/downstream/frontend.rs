@@ -2,6 +2,7 @@
 
 use crate::config::document::{HalfClose, ProxyField, Underscores};
 use crate::config::{Listener, Network, Passthrough, Role};
+use crate::h2;
 use crate::keys::ServiceId;
 use crate::limits::{ClientKey, ConnectionLimiter, Permit};
 use crate::reason::Reason;
@@ -31,8 +32,8 @@ pub(crate) struct Frontend {
     pub underscores: Underscores,
     /// Whether clients may speak HTTP/2.
     pub http2: bool,
-    /// Whether the priorities of HTTP/2 requests order the responses of a connection.
-    pub http2_priorities: bool,
+    /// The settings and limits of HTTP/2 connections, which share them.
+    pub http2_config: Arc<weir_http2::Config>,
     /// Rules that requests may violate.
     pub accept: Rules,
     /// The limits on requests.
@@ -72,7 +73,7 @@ impl Frontend {
             half_close: listener.half_close,
             underscores: listener.underscores,
             http2: listener.http2,
-            http2_priorities: listener.http2_priorities,
+            http2_config: h2::client_config(&listener.limits, listener.http2_priorities).into(),
             accept: listener.accept,
             limits: listener.limits,
             passthrough: Arc::clone(&listener.passthrough),

@@ -40,7 +40,7 @@ pub(crate) struct Client<S> {
     /// The client's address: the peer's, or the one that a trusted proxy reports (with port 0).
     pub client_address: Option<SocketAddr>,
     /// The address that the client connected to, if a PROXY protocol header reports it.
-    pub destination: Option<SocketAddr>,
+    pub destination: Option<Box<SocketAddr>>,
     pub accepted: Instant,
     /// The permit that counts the connection, if connections per client are limited.
     pub permit: Option<Permit>,
@@ -143,7 +143,7 @@ impl<S: Socket> Client<S> {
         let Some(Addresses { source, destination }) = addresses else { return };
         self.peer = Some(source);
         self.client_address = self.peer;
-        self.destination = Some(destination);
+        self.destination = Some(Box::new(destination));
         self.is_trusted = self.frontend.trusts(Some(source.ip()));
         self.forwarded = rewrite::forwarded(self.peer, self.frontend.tls.is_some());
     }
@@ -158,7 +158,7 @@ impl<S: Socket> Client<S> {
 
     /// The addresses of client and destination, if both are known.
     pub(crate) fn addresses(&self) -> Option<Addresses> {
-        let destination = self.destination.or_else(|| self.transport.local())?;
+        let destination = self.destination.as_deref().copied().or_else(|| self.transport.local())?;
         Some(Addresses { source: self.peer?, destination })
     }
 
@@ -286,7 +286,7 @@ impl<S: Socket> Client<S> {
     /// Begins to speak HTTP/2.
     pub(crate) fn begin_h2(&mut self) {
         self.phase = Phase::Streams;
-        self.h2 = Some(Box::new(H2::of_client(&self.frontend.limits, self.frontend.http2_priorities)));
+        self.h2 = Some(Box::new(H2::of_client(&self.frontend.http2_config)));
     }
 
     /// Whether to read. Until the response is complete the client may pipeline further requests, within bounds.

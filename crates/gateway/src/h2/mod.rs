@@ -14,6 +14,7 @@ use crate::keys::ExchangeId;
 use crate::limits::Kind;
 use crate::observe::Counters;
 use blocked::BlockedStreams;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_http1::Limits;
 use weir_http2::{Config, Connection, ErrorCode, Role, Settings, StreamNo};
@@ -47,12 +48,9 @@ pub(crate) struct H2 {
 }
 
 impl H2 {
-    /// A connection of a client to a listener with these limits, before its first byte. `priorities`: whether its
-    /// streams send in the order of their priorities.
-    pub(crate) fn of_client(limits: &Limits, priorities: bool) -> Self {
-        let mut config = Config { priorities, ..config(limits) };
-        config.settings.enable_connect_protocol = true;
-        Self::new(Role::Server, config)
+    /// A connection of a client before its first byte. The connections of a listener share [`client_config`].
+    pub(crate) fn of_client(config: &Arc<Config>) -> Self {
+        Self::new(Role::Server, Arc::clone(config))
     }
 
     /// A connection to a server of a service with these limits, for at most `streams` requests at a time.
@@ -62,15 +60,15 @@ impl H2 {
         // Servers may stream events of a byte each, and one bad resource must not end the streams of others.
         config.budgets.empty_data = 100_000;
         config.budgets.provoked_resets = 100_000;
-        Self::new(Role::Client, config)
+        Self::new(Role::Client, config.into())
     }
 
-    fn new(role: Role, config: Config) -> Self {
+    fn new(role: Role, config: Arc<Config>) -> Self {
         Self {
-            connection: Connection::new(role, config),
             streams: Vec::new(),
             next: 0,
             by_priority: config.priorities,
+            connection: Connection::new(role, config),
             waiting: 0,
             touched: Vec::new(),
             settled: Vec::new(),
@@ -316,6 +314,14 @@ impl H2 {
     }
 }
 
+/// The settings and limits of clients' connections to a listener with these limits. `priorities`: whether streams send in
+/// the order of their priorities.
+pub(crate) fn client_config(limits: &Limits, priorities: bool) -> Config {
+    let mut config = Config { priorities, ..config(limits) };
+    config.settings.enable_connect_protocol = true;
+    config
+}
+
 /// The settings and limits of a connection with heads of these limits.
 fn config(limits: &Limits) -> Config {
     // HTTP/2 counts 32 bytes for each field, and pseudo-fields.
@@ -337,8 +343,8 @@ mod tests {
     /// Regression test: a client that kept its connection alive with a PING every few seconds lost it in the end.
     #[test]
     fn budgets_bound_a_rate() {
-        let (start, mut h2, mut head) =
-            (Instant::now(), H2::of_client(&Limits::default(), false), Head::new());
+        let mut h2 = H2::of_client(&client_config(&Limits::default(), false).into());
+        let (start, mut head) = (Instant::now(), Head::new());
         let mut preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
         frame::write_settings([].into_iter(), &mut preface);
         h2.connection.feed(&mut preface, &mut head).unwrap();

@@ -114,12 +114,13 @@ impl H2 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::h2::client_config;
     use weir_http1::Limits;
     use weir_http2::{Event, Head, PREFACE, frame, hpack::Encoder};
 
     /// A connection whose streams 1, 3, .. have output that waits, with the priorities in these fields.
     fn waiting(priorities: &[&str]) -> (H2, Vec<StreamNo>) {
-        let mut h2 = H2::of_client(&Limits::default(), true);
+        let mut h2 = H2::of_client(&client_config(&Limits::default(), true).into());
         let mut input = PREFACE.to_vec();
         frame::write_settings([].into_iter(), &mut input);
         for (nth, value) in priorities.iter().enumerate() {

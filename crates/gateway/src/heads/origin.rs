@@ -80,7 +80,7 @@ mod tests {
             half_close: HalfClose::default(),
             underscores: Underscores::default(),
             http2: true,
-            http2_priorities: false,
+            http2_config: Arc::default(),
             accept: Rules::NONE,
             limits: Limits::default(),
             passthrough: Arc::default(),

@@ -19,7 +19,7 @@ impl Connection {
         let data = header.length.checked_sub(overhead).ok_or(FrameError::BadPadding)?;
         let end = header.has(flag::END_STREAM);
         if data <= 1 && !end {
-            self.spent.spend(Abuse::EmptyData)?;
+            self.spend(Abuse::EmptyData)?;
         }
         self.receive_window.receive(header.length).map_err(|_| ConnectionError::FlowControl)?;
         let taken = HEADER_BYTES + prefix as usize;

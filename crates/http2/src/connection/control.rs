@@ -24,7 +24,7 @@ impl Connection {
                 Ok(None)
             }
             Frame::Ping(payload) => {
-                self.spent.spend(Abuse::Ping)?;
+                self.spend(Abuse::Ping)?;
                 frame::write_ping(payload, true, &mut self.control);
                 Ok(None)
             }
@@ -38,14 +38,14 @@ impl Connection {
             Frame::RstStream(code) => self.rst_stream(id, code),
             // PRIORITY is deprecated (section 5.3.2); `frame` handles the other types.
             _ => {
-                self.spent.spend(Abuse::NoEffect)?;
+                self.spend(Abuse::NoEffect)?;
                 Ok(None)
             }
         }
     }
 
     fn settings(&mut self, parameters: &[u8]) -> Result<Event, ConnectionError> {
-        self.spent.spend(Abuse::Settings)?;
+        self.spend(Abuse::Settings)?;
         let before = self.peer;
         if self.role == Role::Client {
             self.peer.enable_push = false;
@@ -73,6 +73,8 @@ impl Connection {
         self.is_acknowledged = true;
         self.decoder.acknowledged(settings.header_table_size);
         self.initial_receive_window = settings.initial_window_size;
+        // The preface has left, and idle connections should not keep its room.
+        self.control.shrink_to_fit();
         self.streams.for_each(|id, stream| {
             let increment = stream.receive_window.resize(settings.initial_window_size);
             if let Some(increment) = increment.filter(|_| stream.receive != Half::Closed) {
@@ -94,7 +96,7 @@ impl Connection {
     }
 
     fn window_update(&mut self, id: u32, increment: u32) -> Result<Option<Event>, ConnectionError> {
-        self.spent.spend(Abuse::WindowUpdate)?;
+        self.spend(Abuse::WindowUpdate)?;
         if id == 0 {
             self.send_window.shift(increment.into()).map_err(|_| ConnectionError::WindowOverflow)?;
             let was_blocked = std::mem::take(&mut self.blocked);
@@ -122,7 +124,7 @@ impl Connection {
         }
         // A server that refuses requests is no attacker.
         if self.role == Role::Server {
-            self.spent.spend(Abuse::Reset)?;
+            self.spend(Abuse::Reset)?;
         }
         let Some(stream) = self.streams.get(id) else { return Ok(None) };
         if stream.reset != Reset::No {
@@ -134,7 +136,7 @@ impl Connection {
 
     /// Resets a stream because of a frame of the peer's, within the budget.
     pub(super) fn provoked_reset(&mut self, id: u32, code: ErrorCode) -> Result<(), ConnectionError> {
-        self.spent.spend(Abuse::ProvokedReset)?;
+        self.spend(Abuse::ProvokedReset)?;
         frame::write_rst_stream(id, code, &mut self.control);
         Ok(())
     }

@@ -116,7 +116,7 @@ impl Connection {
             Kind::Continuation => return Err(ConnectionError::Continuation),
             Kind::PRIORITY_UPDATE if self.config.priorities => {}
             Kind::Unknown(_) => {
-                self.spent.spend(Abuse::NoEffect)?;
+                self.spend(Abuse::NoEffect)?;
                 self.input = Input::Skip(header.length);
                 return Ok(Next::Done(HEADER_BYTES));
             }

@@ -49,7 +49,7 @@ impl Connection {
             Meaning::AfterEnd => Some(self.fail_stream(id, StreamError::AfterEnd)?),
             Meaning::Ignored => {
                 if self.role == Role::Server {
-                    self.spent.spend(Abuse::NoEffect)?;
+                    self.spend(Abuse::NoEffect)?;
                 }
                 None
             }
@@ -168,7 +168,7 @@ impl Connection {
         self.write_block(id, true, |to| to.status(431), &mut control);
         self.control = control;
         if end {
-            return Ok(self.spent.spend(Abuse::ProvokedReset)?);
+            return Ok(self.spend(Abuse::ProvokedReset)?);
         }
         self.provoked_reset(id, ErrorCode::NO_ERROR)
     }

@@ -14,7 +14,7 @@ pub use error::{ConnectionError, StreamError};
 pub use event::{Event, Step, StreamNo};
 pub use send::{Closed, DATA_BYTES, Part};
 
-use crate::budget::{Budgets, Spent};
+use crate::budget::{Abuse, Budgets, Spent};
 use crate::frame;
 use crate::hpack::Decoder;
 use crate::settings::MAX_WINDOW;
@@ -23,6 +23,7 @@ use crate::window::{ReceiveWindow, SendWindow};
 use crate::{Limits, Priority, Settings};
 use drain::Drain;
 use feed::Input;
+use std::sync::Arc;
 
 /// The side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +101,7 @@ impl Default for Config {
 #[derive(Debug)]
 pub struct Connection {
     role: Role,
-    config: Config,
+    config: Arc<Config>,
     peer: Settings,
     input: Input,
     decoder: Decoder,
@@ -138,9 +139,10 @@ pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 impl Connection {
     /// A connection whose first output is its preface: SETTINGS, and a WINDOW_UPDATE that opens the connection's window,
-    /// so that streams bound memory, and do not share a bound.
+    /// so that streams bound memory, and do not share a bound. Connections may share a configuration.
     #[must_use]
-    pub fn new(role: Role, config: Config) -> Self {
+    pub fn new(role: Role, config: impl Into<Arc<Config>>) -> Self {
+        let config = config.into();
         let mut settings = config.settings;
         let mut control = Vec::new();
         // A server must not send the parameter with any other value than 0, and needs none (section 6.5.2).
@@ -153,10 +155,10 @@ impl Connection {
         frame::write_window_update(0, MAX_WINDOW - initial, &mut control);
         Self {
             role,
-            config,
             peer: Settings::default(),
             input: if role == Role::Server { Input::Preface } else { Input::Frame },
             decoder: Decoder::new(config.settings.header_table_size),
+            config,
             streams: Streams::default(),
             last_peer: 0,
             next_own: 1,
@@ -172,7 +174,7 @@ impl Connection {
             block_bytes: 0,
             received: FieldBytes::default(),
             sent: FieldBytes::default(),
-            spent: Spent::new(&config.budgets),
+            spent: Spent::default(),
             control,
             early: Vec::new(),
         }
@@ -213,7 +215,7 @@ impl Connection {
         (std::mem::take(&mut self.received), std::mem::take(&mut self.sent))
     }
 
-    /// Bytes of memory beside the connection itself.
+    /// Bytes of memory beside the connection itself, and its configuration.
     #[must_use]
     pub fn memory(&self) -> usize {
         let early = self.early.capacity() * size_of::<(u32, Priority)>();
@@ -235,6 +237,11 @@ impl Connection {
 
     /// Forgives a part of the [`Budgets`]. The owner calls it when it feeds, with the seconds since it last did.
     pub fn elapse(&mut self, seconds: u32) {
-        self.spent.elapse(seconds);
+        self.spent.elapse(seconds, &self.config.budgets);
+    }
+
+    #[inline]
+    fn spend(&mut self, kind: Abuse) -> Result<(), Abuse> {
+        self.spent.spend(kind, &self.config.budgets)
     }
 }

@@ -28,7 +28,7 @@ impl Connection {
 
     /// Handles a PRIORITY_UPDATE frame on this stream.
     pub(super) fn priority_update(&mut self, on: u32, payload: &[u8]) -> Result<(), ConnectionError> {
-        self.spent.spend(Abuse::NoEffect)?;
+        self.spend(Abuse::NoEffect)?;
         if on != 0 {
             return Err(FrameError::StreamGiven.into());
         }
