@@ -71,6 +71,50 @@ fn a_burst_to_a_new_server() {
     }
 }
 
+/// Regression test: of a burst of long bodies to a server whose limit is not known yet, some failed: they had begun before
+/// the server refused their streams, and could not be sent again.
+#[test]
+fn a_burst_of_long_bodies_to_a_new_server() {
+    let part = crate::common::pattern(20_000);
+    let streams = [1, 3, 5];
+    for (most, limit) in [(1, ""), (1, "max_connections = 1\n"), (2, "max_connections = 2\n")] {
+        let server = Server::silent(None, move |connection| {
+            if connection.index > 0 {
+                return connection.settings(&[(STREAMS, most)]).serve(Connection::ok);
+            }
+            (connection.acknowledges, connection.credits) = (false, false);
+            if connection.head().is_none() {
+                return;
+            }
+            connection.read_until(|connection| connection.get(1).body.len() > 20_000);
+            (connection.acknowledges, connection.credits) = (true, true);
+            connection.settings(&[(STREAMS, most)]).frame(Kind::Settings, flag::ACK, 0, b"").flush();
+            for _ in 0..connection.head_count() {
+                let Some(request) = connection.head() else { return };
+                connection.reset(request.stream, ErrorCode::REFUSED_STREAM).flush();
+            }
+            connection.serve(Connection::ok);
+        });
+        let weir = gateway(&[&server], limit, "");
+        let mut client = Client::connect(weir.address());
+        for stream in streams {
+            client.post(stream, "/").data(stream, &part, false);
+        }
+        // The gateway has all parts when the server gets the next byte, upon which it sends SETTINGS.
+        client.sync();
+        client.data(1, b"1", false).flush();
+        server
+            .wait_for("its first request", |requests| requests.iter().any(|first| first.body.len() > 20_000));
+        for stream in streams {
+            client.data(stream, b"end", true);
+        }
+        for stream in streams {
+            let received = client.response(stream);
+            assert_eq!((received.status(), received.text()), (200, "ok"), "{most} {limit} {stream}");
+        }
+    }
+}
+
 #[test]
 fn the_services_own_limit_of_streams() {
     // The server allows any number; the service two, on one connection.

@@ -38,6 +38,9 @@ pub(crate) struct SentBody {
     pub trailers: Option<Vec<u8>>,
 }
 
+/// The most bytes of a sent body to store.
+const MOST_STORED: usize = 16 * 1024;
+
 impl SentBody {
     /// Adds a piece that was sent with the framing of the request.
     pub(crate) fn push(&mut self, data: &[u8], framing: Framing) {
@@ -49,7 +52,16 @@ impl SentBody {
 
     /// Whether it is too long to store: idempotent requests usually have small bodies or none.
     pub(crate) fn is_too_long(&self) -> bool {
-        self.length > 16 * 1024
+        self.length > MOST_STORED
+    }
+
+    /// Whether a body with this framing may become too long to store.
+    pub(crate) fn may_be_too_long(framing: Framing) -> bool {
+        match framing {
+            Framing::None => false,
+            Framing::Length(length) => length > MOST_STORED as u64,
+            Framing::Chunked | Framing::UntilClose => true,
+        }
     }
 
     /// Writes it with the framing of the request.

@@ -34,7 +34,7 @@ pub(crate) struct Upstream<S> {
     pub used_for: Use,
     /// The streams, in [`Use::Streams`].
     pub h2: Option<Box<H2>>,
-    /// Requests for tunnels that wait for the SETTINGS of a server of HTTP/2. Some may be over.
+    /// Requests that wait for the SETTINGS of a server of HTTP/2. Some may be over.
     pub awaiting: Vec<ExchangeId>,
     /// Whether new requests may open streams.
     pub intake: Intake,

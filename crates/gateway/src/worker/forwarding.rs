@@ -2,6 +2,7 @@
 
 use super::Worker;
 use super::attempts::Unavailable;
+use super::awaiting::must_wait;
 use crate::config::document::{Retries, Retry};
 use crate::deadlines::Cause;
 use crate::exchange::Attempt;
@@ -114,10 +115,10 @@ impl<N: Net> Worker<N> {
                 if exchange.stream.is_none() {
                     exchange.accept = websocket::accept(&held.request, &held.bytes).map(Box::new);
                 }
-                if h2.takes_tunnels() != Some(true) {
-                    exchange.head = Some(held);
-                    return self.await_tunnels(id, attempt.upstream);
-                }
+            }
+            if must_wait(exchange, held.request.framing, h2, server) {
+                exchange.head = Some(held);
+                return self.await_settings(id, attempt.upstream);
             }
             attempt.stream = h2.open(id, exchange.method == Method::Head);
             if attempt.stream.is_none() {

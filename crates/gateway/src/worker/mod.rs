@@ -2,6 +2,7 @@
 
 mod accept;
 mod attempts;
+mod awaiting;
 mod buffering;
 mod client_streams;
 mod control;
@@ -28,7 +29,6 @@ mod server_streams;
 mod settle;
 mod timers;
 mod tunnels;
-mod websockets;
 
 pub(crate) use self::core::Core;
 pub(crate) use control::Control;

@@ -2,6 +2,7 @@
 
 use super::Worker;
 use super::attempts::Unavailable;
+use super::awaiting::must_wait;
 use crate::exchange::Attempt;
 use crate::keys::{ExchangeId, ServerId, ServiceId};
 use crate::observe::RetryRule;
@@ -9,6 +10,7 @@ use crate::proxy::send_request;
 use crate::reason::Reason;
 use crate::upstream::{Counted, PickContext};
 use weir_http::Method;
+use weir_http1::Framing;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
@@ -163,14 +165,16 @@ impl<N: Net> Worker<N> {
             return self.broken(id, "a further attempt without its connection");
         };
         let is_head = exchange.method == Method::Head;
+        let framing = exchange.head.as_ref().map_or(Framing::None, |head| head.request.framing);
         if let Some(upstream) = self.upstreams.get_mut(attempt.upstream)
+            && let Some(server) = self.servers.get(upstream.server)
             && let Some(h2) = &mut upstream.h2
         {
-            if exchange.asks_upgrade && h2.takes_tunnels() != Some(true) {
+            if must_wait(exchange, framing, h2, server) {
                 exchange.retries += 1;
                 exchange.request.resume();
                 self.core.counters.retry(rule);
-                return self.await_tunnels(id, attempt.upstream);
+                return self.await_settings(id, attempt.upstream);
             }
             attempt.stream = h2.open(id, is_head);
             if attempt.stream.is_none() {

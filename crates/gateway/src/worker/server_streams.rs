@@ -114,7 +114,7 @@ impl<N: Net> Worker<N> {
             Event::Room { stream: None } => {}
             Event::Settings => {
                 self.note_settings(id);
-                self.open_awaited_tunnels(id);
+                self.admit_awaiting(id);
             }
             Event::GoAway { last, code: _ } => {
                 self.retire_multiplexed(id);

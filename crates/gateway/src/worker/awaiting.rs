@@ -1,24 +1,31 @@
-//! WebSockets to servers of HTTP/2: a request for one waits until the server's SETTINGS say whether it takes tunnels.
+//! Requests that wait for the SETTINGS of a server of HTTP/2: for a tunnel, which the server may not take, or with a body too
+//! long to be sent twice, whose stream the server may refuse.
 
 use super::Worker;
-use crate::exchange::{Exchange, Stage};
+use crate::exchange::{Exchange, SentBody, Stage};
+use crate::h2::H2;
 use crate::keys::{ExchangeId, UpstreamId};
 use crate::reason::Reason;
+use crate::upstream::Server;
+use weir_http1::Framing;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// A request needs a tunnel on a connection whose server does not take tunnels, or has not sent its SETTINGS: ends
-    /// the exchange, or makes it wait for them. As in a queue, it waits up to `timeouts.queue`.
+    /// A request waits for the SETTINGS of a connection's server; one for a tunnel ends if that takes none. As in a queue,
+    /// it waits up to `timeouts.queue`.
     #[cold]
-    pub(super) fn await_tunnels(&mut self, id: ExchangeId, upstream: UpstreamId) {
+    pub(super) fn await_settings(&mut self, id: ExchangeId, upstream: UpstreamId) {
         let (Some(exchange), Some(connection)) =
             (self.exchanges.get_mut(id), self.upstreams.get_mut(upstream))
         else {
-            return self.broken(id, "a request for a tunnel without its connection");
+            return self.broken(id, "a request without its connection");
         };
-        // A tunnel is not mirrored.
-        (exchange.attempt, exchange.copy) = (None, None);
-        if connection.h2.as_ref().is_some_and(|h2| h2.takes_tunnels().is_some()) {
+        exchange.attempt = None;
+        // A tunnel is not mirrored, and another request begins its copy with its next attempt.
+        if exchange.asks_upgrade || exchange.retries == 0 {
+            exchange.copy = None;
+        }
+        if exchange.asks_upgrade && connection.h2.as_ref().is_some_and(|h2| h2.takes_tunnels().is_some()) {
             return self.end_exchange(id, Reason::ConnectMethod);
         }
         exchange.stage = Stage::Queued;
@@ -29,7 +36,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// The server's SETTINGS have arrived: continues with the requests that wait for them.
-    pub(super) fn open_awaited_tunnels(&mut self, id: UpstreamId) {
+    pub(super) fn admit_awaiting(&mut self, id: UpstreamId) {
         for exchange in self.take_awaiting(id) {
             if self.exchanges.get(exchange).is_some_and(is_queued) {
                 self.admit(exchange);
@@ -61,6 +68,18 @@ impl<N: Net> Worker<N> {
             }
         }
     }
+}
+
+/// Whether a request with this framing waits for the SETTINGS of a server. The first stream of a connection does not: servers
+/// hardly allow none. The limit of an earlier connection holds for the next ones.
+pub(super) fn must_wait(exchange: &Exchange, framing: Framing, h2: &H2, server: &Server) -> bool {
+    if exchange.asks_upgrade {
+        return h2.takes_tunnels() != Some(true);
+    }
+    SentBody::may_be_too_long(framing)
+        && !h2.connection.has_peer_settings()
+        && server.allowed_streams.is_none()
+        && !h2.is_idle()
 }
 
 /// Whether an exchange still waits: its client may be gone, or its time over.
