@@ -75,6 +75,23 @@ fn the_table_has_the_messages() {
     assert!(ended.stdout.contains("\n  messages       sent "), "{}", ended.stdout);
 }
 
+/// The rates of messages in conditions, and the messages of each second.
+#[test]
+fn conditions_and_seconds_have_the_messages() {
+    let origin = Weir::start(&["origin", "--listen", "http://127.0.0.1:0"]);
+    let url = format!("{}/weir.Echo/Server?messages=20", origin.urls[0]);
+    let more = |condition| ["--expect-messages", "20", "--assert", condition];
+    let holds = "messages_sent_per_second>0,messages_received_per_second>0";
+    let held = load(&words(&url, None, &more(holds)));
+    assert_eq!(held.code, Some(0), "{}", held.stderr);
+    let (grpc, seconds) = (held.result.grpc.as_ref().unwrap(), &held.result.seconds);
+    assert_eq!(seconds.iter().map(|second| second.messages_sent).sum::<u64>(), grpc.messages_sent);
+    assert_eq!(seconds.iter().map(|second| second.messages_received).sum::<u64>(), grpc.messages_received);
+    let failed = load(&words(&url, None, &more("messages_received_per_second<1")));
+    assert_eq!(failed.code, Some(4), "{}", failed.stderr);
+    assert!(failed.stderr.contains("messages_received_per_second is "), "{}", failed.stderr);
+}
+
 /// The interoperability service, whose messages are protocol buffers: an empty message is all defaults.
 #[test]
 fn grpc_go() {

@@ -24,6 +24,8 @@ pub struct Progress {
     pub answered: u64,
     /// The last complete second; before the window its `at_s` is negative.
     pub last: Option<Second>,
+    /// Whether the requests are gRPC calls.
+    pub grpc: bool,
 }
 
 /// The phases of a run.
@@ -80,10 +82,10 @@ impl Conductor<'_> {
     ) -> Result<Option<Conducted>, LoadError> {
         let (shared, options) = (self.shared, self.options);
         let mut seconds = Seconds::new(options.workers);
-        let mut answered = 0;
+        let (mut answered, grpc) = (0, options.grpc.is_some());
         let mut report = |seconds: &mut Seconds, phase, left| {
             answered += seconds.collect(&shared.outboxes);
-            watch(&Progress { phase, left, answered, last: seconds.last().cloned() });
+            watch(&Progress { phase, left, answered, last: seconds.last().cloned(), grpc });
         };
         let started = Instant::now();
         report(&mut seconds, Phase::Opening, Duration::ZERO);

@@ -228,6 +228,12 @@ pub struct Second {
     /// HTTP/2: requests in it that the server refused unprocessed.
     #[serde(default)]
     pub refused: u64,
+    /// gRPC: messages given to connections in it; 0 for other requests and in older results, as the next one.
+    #[serde(default)]
+    pub messages_sent: u64,
+    /// gRPC: complete messages received in it.
+    #[serde(default)]
+    pub messages_received: u64,
 }
 
 /// A distribution of times; percentiles with too few samples are `None`.

@@ -2,7 +2,7 @@
 
 use crate::record::monotonic::Monotonic;
 use crate::record::times::Times;
-use crate::result::{GrpcFigures, Http2Figures, PeerSettings};
+use crate::result::{GrpcFigures, Http2Figures, PeerSettings, Second};
 use std::collections::BTreeMap;
 use weir_http2::grpc::{STATUSES, UNKNOWN};
 use weir_http2::{ErrorCode, Settings};
@@ -76,11 +76,15 @@ impl Tally {
         self.at_end = self.counts;
     }
 
-    /// GOAWAY and RST_STREAM frames received, and streams refused, since the last second.
-    pub(crate) fn second(&mut self) -> (u64, u64, u64) {
+    /// Adds the counts since the last second to this one.
+    pub(crate) fn end_second(&mut self, second: &mut Second) {
         let since = self.counts.since(&self.at_second);
         self.at_second = self.counts;
-        (since.goaways.iter().sum(), since.resets.iter().sum(), since.refused)
+        second.goaways += since.goaways.iter().sum::<u64>();
+        second.resets += since.resets.iter().sum::<u64>();
+        second.refused += since.refused;
+        second.messages_sent += since.messages_sent;
+        second.messages_received += since.messages_received;
     }
 
     /// A server's first settings on a connection.
@@ -188,8 +192,12 @@ mod tests {
             tally
         });
         let [one, other] = &mut tallies;
-        assert_eq!(one.second(), (1, 4, 2));
-        assert_eq!(one.second(), (0, 0, 0));
+        let (mut second, mut next) = (Second::default(), Second::default());
+        one.end_second(&mut second);
+        one.end_second(&mut next);
+        assert_eq!((second.goaways, second.resets, second.refused), (1, 4, 2));
+        assert_eq!((second.messages_sent, second.messages_received), (8, 9));
+        assert_eq!(next, Second::default());
         one.merge(other);
         let figures = one.figures();
         assert_eq!((figures.requests_per_write, figures.responses_per_read), (10.0, 3.0));

@@ -7,17 +7,19 @@ use std::fmt::Write as _;
 /// the fields of [`Second`], in order; new ones go last, for readers by position.
 pub fn seconds(result: &LoadResult) -> String {
     let mut out =
-        "at_s,requests,errors,handshakes,connections,waiting,p50_us,p99_us,p95_us,goaways,resets,refused\n"
+        "at_s,requests,errors,handshakes,connections,waiting,p50_us,p99_us,p95_us,goaways,resets,refused,\
+                   messages_sent,messages_received\n"
             .to_string();
     for second in &result.seconds {
         let Second { at_s, requests, errors, handshakes, connections, waiting, .. } = second;
         let Second { p50_us, p99_us, p95_us, goaways, resets, refused, .. } = second;
+        let Second { messages_sent, messages_received, .. } = second;
         let [p50_us, p99_us, p95_us] =
             [p50_us, p99_us, p95_us].map(|us| us.map_or(String::new(), |us| us.to_string()));
         let _ = writeln!(
             out,
             "{at_s},{requests},{errors},{handshakes},{connections},{waiting},{p50_us},{p99_us},{p95_us},\
-             {goaways},{resets},{refused}"
+             {goaways},{resets},{refused},{messages_sent},{messages_received}"
         );
     }
     out
@@ -45,12 +47,14 @@ mod tests {
             goaways: 4,
             resets: 5,
             refused: 6,
+            messages_sent: 7,
+            messages_received: 8,
         };
         result.seconds = vec![full, Second { at_s: 1.0, requests: 19, ..Second::default() }];
         let expected = "\
-at_s,requests,errors,handshakes,connections,waiting,p50_us,p99_us,p95_us,goaways,resets,refused
-0,25000,1,2,64,3,61.5,1200,900,4,5,6
-1,19,0,0,0,0,,,,0,0,0
+at_s,requests,errors,handshakes,connections,waiting,p50_us,p99_us,p95_us,goaways,resets,refused,messages_sent,messages_received
+0,25000,1,2,64,3,61.5,1200,900,4,5,6,7,8
+1,19,0,0,0,0,,,,0,0,0,0,0
 ";
         assert_eq!(seconds(&result), expected);
     }

@@ -129,7 +129,7 @@ struct Line {
 fn lines(live: &Progress, history: &History, columns: usize, style: Style) -> Vec<Line> {
     let mut lines = vec![line(&[(heading(live), Tone::Plain)], columns, style)];
     if let Some(second) = &live.last {
-        let cells = cells(second);
+        let cells = cells(second, live.grpc);
         for row in cells.chunks((columns / CELL).max(1)) {
             let parts: Vec<_> = row.iter().flat_map(Cell::parts).collect();
             lines.push(line(&parts, columns, style));
@@ -167,11 +167,11 @@ enum Tone {
 }
 
 /// The most volatile and important figures come first.
-fn cells(second: &Second) -> [Cell; 7] {
+fn cells(second: &Second, grpc: bool) -> Vec<Cell> {
     let plain = |name, value| Cell { name, value, tone: Tone::Plain };
     let percentile = |us: Option<f64>| us.map_or("-".to_string(), time);
     let tone = if second.errors > 0 { Tone::Alarm } else { Tone::Plain };
-    [
+    let mut cells = vec![
         plain("rate", rate(second.requests as f64)),
         plain("p50", percentile(second.p50_us)),
         plain("p99", percentile(second.p99_us)),
@@ -179,7 +179,12 @@ fn cells(second: &Second) -> [Cell; 7] {
         plain("handshakes", rate(second.handshakes as f64)),
         plain("connections", count(second.connections)),
         plain("waiting", count(second.waiting)),
-    ]
+    ];
+    if grpc {
+        cells.push(plain("gRPC up", rate(second.messages_sent as f64)));
+        cells.push(plain("gRPC down", rate(second.messages_received as f64)));
+    }
+    cells
 }
 
 impl Cell {
@@ -240,7 +245,7 @@ fn frame(drawn: &[usize], lines: &[Line], columns: usize) -> String {
 fn plain(live: &Progress) -> String {
     let mut text = heading(live);
     if let Some(second) = &live.last {
-        for Cell { name, value, .. } in cells(second) {
+        for Cell { name, value, .. } in cells(second, live.grpc) {
             let _ = write!(text, "; {name} {value}");
         }
     }

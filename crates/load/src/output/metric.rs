@@ -2,7 +2,7 @@
 
 use self::Reading::Exactly;
 use crate::output::figures::is_lower_bound;
-use crate::result::{Http2Figures, Latency, LoadResult, ServerCost};
+use crate::result::{GrpcFigures, Http2Figures, Latency, LoadResult, ServerCost};
 use std::fmt;
 
 /// A metric for conditions. Metrics that are also in an experiment's `summary.json` have the same name.
@@ -25,7 +25,7 @@ pub(crate) enum Reading {
 
 impl Metric {
     /// All metrics: shares are 0 to 1, and costs without `load_` are those of the first server given.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 33] = [
         Self::new("requests", |result| Exactly(result.requests as f64)),
         Self::new("requests_per_second", |result| Exactly(result.requests_per_second)),
         Self::new("handshakes_per_second", |result| Exactly(result.handshakes.per_second)),
@@ -76,6 +76,12 @@ impl Metric {
             Some(figures) => percentile(&figures.stream_wait, figures.stream_wait.p99_us),
             None => Reading::Nothing(NOT_HTTP2.to_string()),
         }),
+        Self::new("messages_sent_per_second", |result| {
+            grpc(result, |figures| figures.messages_sent_per_second)
+        }),
+        Self::new("messages_received_per_second", |result| {
+            grpc(result, |figures| figures.messages_received_per_second)
+        }),
         Self::new("valid", |result| Exactly(f64::from(result.validity == "valid"))),
     ];
 
@@ -106,6 +112,10 @@ impl Metric {
 
 fn http2(result: &LoadResult, read: impl Fn(&Http2Figures) -> f64) -> Reading {
     or_nothing(result.http2.as_ref().map(read), NOT_HTTP2)
+}
+
+fn grpc(result: &LoadResult, read: impl Fn(&GrpcFigures) -> f64) -> Reading {
+    or_nothing(result.grpc.as_ref().map(read), "the requests are no gRPC calls (--grpc)")
 }
 
 const NOT_HTTP2: &str = "HTTP/1.1 has no streams";
@@ -224,6 +234,11 @@ mod tests {
             stream_wait: Latency { p99_us: Some(129.0), ..Latency::default() },
             ..Http2Figures::default()
         });
+        result.grpc = Some(GrpcFigures {
+            messages_sent_per_second: 130.0,
+            messages_received_per_second: 131.0,
+            ..GrpcFigures::default()
+        });
         result
     }
 
@@ -263,6 +278,8 @@ responses_per_read is 12.6
 header_bytes_per_response is 12.7
 retried is 128
 stream_wait_p99_us is 129
+messages_sent_per_second is 130
+messages_received_per_second is 131
 valid is 1";
         assert_eq!(read.join("\n"), expected);
     }
@@ -285,6 +302,8 @@ valid is 1";
             ("load_cpu_us_per_handshake", NOT_TOLD),
             ("retried", NOT_HTTP2),
             ("stream_wait_p99_us", NOT_HTTP2),
+            ("messages_sent_per_second", "the requests are no gRPC calls (--grpc)"),
+            ("messages_received_per_second", "the requests are no gRPC calls (--grpc)"),
         ] {
             assert_eq!(read(name, &empty).to_string(), format!("has no value: {why}"), "{name}");
         }

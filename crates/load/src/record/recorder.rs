@@ -287,18 +287,15 @@ impl Recorder {
     pub(crate) fn second(&mut self, number: i64, connections: u64, waiting: u64) -> Part {
         let since = self.counters.since(&self.at_second);
         self.at_second = self.counters;
-        let (goaways, resets, refused) = self.h2.as_mut().map_or((0, 0, 0), |tally| tally.second());
-        let second = Second {
+        let mut second = Second {
             requests: since.answered,
             errors: since.errors.iter().sum(),
             handshakes: since.handshakes,
             connections,
             waiting,
-            goaways,
-            resets,
-            refused,
             ..Second::default()
         };
+        self.h2.iter_mut().for_each(|tally| tally.end_second(&mut second));
         Part { number, second, response: self.second.take() }
     }
 

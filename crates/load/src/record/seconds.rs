@@ -130,6 +130,8 @@ impl Part {
         second.goaways += others.goaways;
         second.resets += others.resets;
         second.refused += others.refused;
+        second.messages_sent += others.messages_sent;
+        second.messages_received += others.messages_received;
         // Histograms with equal bounds can always be merged.
         let _ = self.response.0.add(&other.response.0);
     }
@@ -151,6 +153,8 @@ mod tests {
             goaways: 5,
             resets: 6,
             refused: 7,
+            messages_sent: 8,
+            messages_received: 9,
             ..Second::default()
         };
         Part { number, second, response: response.take() }
@@ -172,6 +176,7 @@ mod tests {
         assert_eq!((last.requests, last.errors, last.handshakes), (2000, 2, 4));
         assert_eq!((last.connections, last.waiting), (6, 8));
         assert_eq!((last.goaways, last.resets, last.refused), (10, 12, 14));
+        assert_eq!((last.messages_sent, last.messages_received), (16, 18));
         assert!((last.p50_us.unwrap() / 300.0 - 1.0).abs() < 0.01, "{last:?}");
         let window = seconds.into_window();
         assert_eq!(window.iter().map(|second| second.requests).collect::<Vec<_>>(), [2000, 7]);

@@ -20,6 +20,7 @@ fn live() -> Progress {
         left: Duration::from_millis(6200),
         last: Some(second),
         answered: 182_034,
+        grpc: false,
     }
 }
 
@@ -58,6 +59,21 @@ waiting              3
 }
 
 #[test]
+fn calls_show_their_messages() {
+    let mut calls = Progress { grpc: true, ..live() };
+    let second = calls.last.as_mut().unwrap();
+    (second.messages_sent, second.messages_received) = (250_310, 1_002_400);
+    let expected = "\
+measuring, 7 s left, 182 034 answered
+rate          25 031/s  p50            61.5 us  p99            1.23 ms
+errors             0/s  handshakes        12/s  connections         64
+waiting              3  gRPC up      250 310/s  gRPC down  1 002 400/s
+";
+    assert_eq!(text(&calls, &History::default(), 80, CALM), expected);
+    assert!(plain(&calls).ends_with("; gRPC up 250 310/s; gRPC down 1 002 400/s"), "{}", plain(&calls));
+}
+
+#[test]
 fn a_narrow_terminal_has_more_lines_and_cuts_them() {
     let history = history(0..100);
     let expected = "\
@@ -89,7 +105,8 @@ fn the_history_is_no_longer_than_a_minute_and_counts_a_second_once() {
 
 #[test]
 fn nothing_is_made_up_before_the_first_second() {
-    let opening = Progress { phase: Phase::Opening, left: Duration::ZERO, last: None, answered: 0 };
+    let opening =
+        Progress { phase: Phase::Opening, left: Duration::ZERO, last: None, answered: 0, grpc: false };
     assert_eq!(text(&opening, &History::default(), 80, CALM), "opening connections\n");
     let few = Progress { last: Some(Second { requests: 5, ..Second::default() }), ..live() };
     let shown = text(&few, &history([5]), 80, CALM);
