@@ -27,6 +27,7 @@ mod kill;
 mod load_agreement;
 mod load_bad_input;
 mod load_faults;
+mod load_mixed;
 mod load_requests;
 mod load_resumption;
 mod load_times;

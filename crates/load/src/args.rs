@@ -2,7 +2,7 @@
 
 use crate::check::sha256;
 use crate::options::{
-    ArrivalKind, CHUNKS_EXPECTED, CONNECTIONS, Close, DEFAULT_CHUNK, Grpc, HttpVersion, Options,
+    ArrivalKind, CHUNKS_EXPECTED, CONNECTIONS, Close, DEFAULT_CHUNK, Grpc, HttpVersions, Options,
     PerConnection, Phases, Policy, RateStep, RequestOptions, Route, SCHEDULE, Schedule, Server, TlsOptions,
     http,
 };
@@ -94,18 +94,19 @@ pub struct LoadArgs {
     /// Concurrent connections
     #[arg(short, long, value_name = "N", default_value_t = 64, value_parser = whole::<u32>(A_MILLION), help_heading = CONNECTIONS)]
     connections: u32,
-    /// Version of HTTP: 2 is agreed by ALPN over TLS, and by prior knowledge in cleartext
-    #[arg(long, value_name = "1.1|2", default_value = "1.1", hide_possible_values = true, help_heading = CONNECTIONS)]
-    http: HttpVersion,
-    /// Streams per connection, each with one request at a time; needs --http 2 [default: 1]
+    /// Version of HTTP, or both by the weight of their connections, such as 1.1=3,2=1 for three of four with HTTP/1.1;
+    /// 2 is agreed by ALPN over TLS, and by prior knowledge in cleartext
+    #[arg(long, value_name = "1.1|2|1.1=W,2=W", default_value = "1.1", help_heading = CONNECTIONS)]
+    http: HttpVersions,
+    /// Streams per connection with HTTP/2, each with one request at a time; needs --http 2 [default: 1]
     #[arg(short = 'm', long, value_name = "N", value_parser = whole::<u32>("a whole number, 1 to 10000"), help_heading = CONNECTIONS)]
     streams: Option<u32>,
     /// Receive window of a stream; needs --http 2 [default: 64KiB]
     #[arg(long, value_name = "SIZE", help_heading = CONNECTIONS)]
     stream_window: Option<String>,
-    /// Worker threads
-    #[arg(short = 't', long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>("a whole number, 1 to 1024"), help_heading = CONNECTIONS)]
-    workers: usize,
+    /// Worker threads; each speaks one version of HTTP [default: one per version]
+    #[arg(short = 't', long, value_name = "N", value_parser = whole::<usize>("a whole number, 1 to 1024"), help_heading = CONNECTIONS)]
+    workers: Option<usize>,
     /// Pin the workers to these cores, such as 0,2-3
     #[arg(long, value_name = "LIST", help_heading = CONNECTIONS)]
     cores: Option<Cores>,
@@ -221,7 +222,7 @@ impl LoadArgs {
         options.stream_window = http::stream_window(self.http, self.stream_window.as_deref())?;
         options.phases = Phases { window, ..self.phases };
         options.route = Route { sources: self.source.map_or(Vec::new(), |sources| sources.0), ..self.route };
-        options.workers = self.workers;
+        options.workers = self.workers.unwrap_or(self.http.count());
         options.cores = self.cores;
         let arrivals = self.arrivals;
         options.schedule = match rate {
@@ -339,7 +340,9 @@ fn range(text: &str) -> Result<(u64, u64), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::HttpVersion;
     use crate::result::Role;
+
     fn options(words: &str) -> Result<Options, String> {
         LoadArgs::from_words(words.split_whitespace())?.options().map_err(|error| error.to_string())
     }
@@ -367,7 +370,11 @@ mod tests {
         let o = options("http://a/ --resolve a:80:127.0.0.9 --connect-to b:81").unwrap();
         assert_eq!((o.route.resolve.len(), o.route.connect_to), (1, Some(("b".to_owned(), 81))));
         let o = options("http://a/ --http 2 -m 8 --stream-window 1MiB").unwrap();
-        assert_eq!((o.http, o.streams, o.stream_window), (HttpVersion::Http2, 8, 1 << 20));
+        assert_eq!((o.http, o.streams, o.stream_window), (HttpVersion::Http2.into(), 8, 1 << 20));
+        let o = options("https://a/ --http 1=3,2=1 -m 8 -c 16 --stream-window 1MiB").unwrap();
+        assert_eq!((o.http.to_string().as_str(), o.streams, o.workers), ("1.1=3,2=1", 8, 2));
+        assert_eq!(options("http://a/ --http 1.1=3,2=1 -t 3").unwrap().workers, 3);
+        assert_eq!(options("http://a/ --http 2").unwrap().workers, 1);
         let o = options("https://a/ --http 2 --alpn h2").unwrap();
         assert_eq!((o.streams, o.stream_window), (1, 64 * 1024));
         let chunk = |words: &str| {
@@ -426,7 +433,46 @@ mod tests {
                 "--alpn: invalid value `h2`: expected http/1.1, the protocol of --http 1.1",
             ),
             ("https://a/ --http 2 --alpn http/1.1", "expected h2, the protocol of --http 2"),
-            ("http://a/ --http 3", "invalid value '3' for '--http <1.1|2>'"),
+            (
+                "http://a/ --http 3",
+                "invalid value '3' for '--http <1.1|2|1.1=W,2=W>': expected 1.1, 2, or the weights of both, 1 to \
+                 1000000, such as 1.1=3,2=1",
+            ),
+            ("http://a/ --http 1.1=3", "expected 1.1, 2, or the weights of both"),
+            ("http://a/ --http 1.1=0,2=1", "expected 1.1, 2, or the weights of both"),
+            (
+                "http://a/ --http 1=3,2=1 -t 1",
+                "-t: invalid value `1`: expected at least 2 with both versions",
+            ),
+            (
+                "http://a/ --http 1=1000,2=1",
+                "-c: invalid value `64`: expected more connections: with --http 1.1=1000,2=1 none of them speaks HTTP/2",
+            ),
+            ("http://a/ --http 1=1,2=1000 -c 9", "none of them speaks HTTP/1.1"),
+            (
+                "http://a/ --http 1=1,2=1 -c 1",
+                "-c: invalid value `1`: expected at least as many connections as",
+            ),
+            (
+                "https://a/ --http 1=3,2=1 --alpn h2",
+                "--alpn: invalid value `h2`: expected no --alpn with --http 1.1=3,2=1, whose connections offer",
+            ),
+            (
+                "http://a/s/m --http 1=3,2=1 --grpc",
+                "--grpc: invalid value `http://a/s/m`: expected --http 2 as well, for all connections",
+            ),
+            ("http://a/ --http 1=3,2=1 --messages 2", "--grpc"),
+            (
+                "http://a/ --http 1=3,2=1 --new-connection",
+                "expected --http 1.1: connections with HTTP/2 are kept",
+            ),
+            ("https://a/ --http 1=3,2=1 --handshake-only", "--handshake-only"),
+            ("http://a/ --http 1=3,2=1 --requests-per-connection 5", "--requests-per-connection"),
+            (
+                "http://a/ --http 1=3,2=1 --data 5 --chunked",
+                "--chunked: invalid value `16384`: expected --http 1.1",
+            ),
+            ("http://a/ --http 1=1,2=1 -m 10000 -c 2002", "at most 10000000 requests at once"),
             ("http://a/ -m 1", "--streams: invalid value `1`: expected --http 2 as well"),
             ("http://a/ --http 2 -m 0", "--streams: invalid value `0`: expected 1 to 10000"),
             ("http://a/ --http 2 -m x", "expected a whole number, 1 to 10000"),

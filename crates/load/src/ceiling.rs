@@ -241,7 +241,7 @@ fn among(ceilings: &Ceilings, options: &Options, result: &LoadResult) -> Option<
         // No similar cell: a handshake alone is cheaper than one with a request.
         PerConnection::Requests { .. } | PerConnection::Handshake => return None,
     };
-    if result.requests == 0 || options.http == HttpVersion::Http2 {
+    if result.requests == 0 || options.http.speak(HttpVersion::Http2) {
         return None;
     }
     let tls = options.endpoint.tls.then(|| {
@@ -327,7 +327,7 @@ mod tests {
             |o: &mut Options| o.policy.per_connection = PerConnection::Requests { least: 5, most: 10 };
         let (http, https) = ("http://a/", "https://a/");
         type Row<'a> = (&'a str, &'a str, u64, fn(&mut Options), Option<(&'a str, f64)>);
-        let table: [Row<'_>; 14] = [
+        let table: [Row<'_>; 15] = [
             (http, "", 0, kept, Some(("cleartext-keep-alive-0", 200_000.0))),
             (http, "", 50, kept, Some(("cleartext-keep-alive-0", 200_000.0))),
             (http, "", 500, kept, Some(("cleartext-keep-alive-1024", 180_000.0))),
@@ -341,7 +341,8 @@ mod tests {
             (https, "1.3", 9_000, new, Some(("tls-1.3-new-full", 4_000.0))),
             (https, "1.3", 0, mixed, Some(("75 % tls-1.3-new-full, 25 % tls-1.3-new-resumed", 4210.526))),
             (https, "1.3", 0, several, None),
-            (https, "1.3", 0, |o| o.http = HttpVersion::Http2, None),
+            (https, "1.3", 0, |o| o.http = HttpVersion::Http2.into(), None),
+            (https, "1.3", 0, |o| o.http = "1=1,2=1".parse().unwrap(), None),
         ];
         for (url, version, body, change, expected) in table {
             let found = found(url, version, body, change);

@@ -7,6 +7,7 @@ use crate::record::recorder::{Recorder, Window};
 use crate::record::seconds::{Outbox, Seconds};
 use crate::rendezvous::Rendezvous;
 use crate::result::{PhaseTime, Second};
+use crate::share::Share;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Mutex, OnceLock};
@@ -60,6 +61,7 @@ pub(crate) struct Shared {
 pub(crate) struct Conductor<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) accounts: &'a Accounts,
+    pub(crate) shares: &'a [Share],
     pub(crate) options: &'a Options,
     pub(crate) stop: &'a Receiver<()>,
 }
@@ -81,7 +83,7 @@ impl Conductor<'_> {
         watch: &mut dyn FnMut(&Progress),
     ) -> Result<Option<Conducted>, LoadError> {
         let (shared, options) = (self.shared, self.options);
-        let mut seconds = Seconds::new(options.workers);
+        let mut seconds = Seconds::new(self.shares.iter().map(|share| share.version).collect());
         let (mut answered, grpc) = (0, options.grpc.is_some());
         let mut report = |seconds: &mut Seconds, phase, left| {
             answered += seconds.collect(&shared.outboxes);

@@ -31,7 +31,9 @@ pub mod result;
 mod route;
 mod schedule;
 mod setup;
+mod share;
 mod target;
+mod team;
 mod tls_client;
 mod usage;
 mod worker;
@@ -45,8 +47,8 @@ pub use engine::run;
 pub use error::LoadError;
 pub use interrupt::stop_on_signals;
 pub use options::{
-    ArrivalKind, Close, Grpc, HttpVersion, Meter, Options, PerConnection, Phases, Policy, RateStep,
-    RequestOptions, Route, Schedule, Server, TlsOptions,
+    ArrivalKind, Close, Grpc, HttpVersion, HttpVersions, Meter, Options, PerConnection, Phases, Policy,
+    RateStep, RequestOptions, Route, Schedule, Server, TlsOptions,
 };
 pub use output::assert::{Assertion, check_all};
 pub use output::figures::plural;

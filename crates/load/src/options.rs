@@ -3,10 +3,12 @@
 mod grpc;
 pub(crate) mod http;
 mod tls;
+mod versions;
 
 pub use grpc::Grpc;
 pub use http::HttpVersion;
 pub use tls::TlsOptions;
+pub use versions::HttpVersions;
 
 use crate::check::Expect;
 use crate::result::Role;
@@ -34,9 +36,9 @@ pub struct Options {
     pub grpc: Option<Grpc>,
     /// Total connections, at least one per worker.
     pub connections: u32,
-    /// The version of HTTP.
-    pub http: HttpVersion,
-    /// Streams per connection: requests at once, 1 to 10000; 1 with HTTP/1.1.
+    /// The version of HTTP, or both by weight.
+    pub http: HttpVersions,
+    /// Streams per connection with HTTP/2: requests at once, 1 to 10000; 1 with HTTP/1.1 alone.
     pub streams: u32,
     /// The receive window of a stream in bytes, 1 to 2^31-1; ignored by HTTP/1.1.
     pub stream_window: u32,
@@ -244,7 +246,7 @@ impl Options {
             requests: vec![request],
             grpc: None,
             connections: 64,
-            http: HttpVersion::Http1,
+            http: HttpVersions::One(HttpVersion::Http1),
             streams: 1,
             stream_window: http::DEFAULT_STREAM_WINDOW,
             phases: Phases {

@@ -3,10 +3,13 @@
 mod cost;
 mod grpc;
 mod http2;
+mod versions;
 
 pub use cost::{BusyThread, Ceiling, Cost, Counters, EngineCost, Limit, Role, ServerCost, WorkerCost};
 pub use grpc::GrpcFigures;
 pub use http2::{Http2Figures, PeerSettings};
+pub(crate) use versions::NO_ALPN;
+pub use versions::{ByVersion, VersionFigures, VersionSecond};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -81,6 +84,9 @@ pub struct LoadResult {
     pub engine: EngineCost,
     /// The cost of each accounted server within the window, in the order given.
     pub servers: Vec<ServerCost>,
+    /// The figures of each version in a run with both; `None` with one.
+    #[serde(default)]
+    pub by_version: Option<ByVersion<VersionFigures>>,
     /// The figures of HTTP/2; `None` with HTTP/1.1.
     #[serde(default)]
     pub http2: Option<Http2Figures>,
@@ -107,10 +113,10 @@ pub const SCHEMA: u32 = 2;
 pub struct Asked {
     /// Concurrent connections.
     pub connections: u32,
-    /// The version of HTTP: `1.1` or `2`.
+    /// The version of HTTP, `1.1` or `2`, or the weights of both, such as `1.1=3,2=1`.
     #[serde(default = "http1")]
     pub http: String,
-    /// Streams per connection; 1 with HTTP/1.1.
+    /// Streams per connection with HTTP/2; 1 with HTTP/1.1.
     #[serde(default = "one")]
     pub streams: u32,
     /// The receive window of a stream in bytes; `None` with HTTP/1.1.
@@ -234,6 +240,9 @@ pub struct Second {
     /// gRPC: complete messages received in it.
     #[serde(default)]
     pub messages_received: u64,
+    /// The figures of each version in a run with both; `None` with one.
+    #[serde(default)]
+    pub by_version: Option<ByVersion<VersionSecond>>,
 }
 
 /// A distribution of times; percentiles with too few samples are `None`.

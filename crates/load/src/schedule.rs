@@ -1,19 +1,20 @@
 //! The schedule of requests, fixed before anything is measured.
 
 use crate::options::{ArrivalKind, RateStep};
+use crate::share::Turns;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use weir_stats::rng::Rng;
 
-/// The planned instants of one worker in an open loop. There is one schedule for the whole run, and worker `w` of `t`
-/// gets arrivals `w`, `w + t`, `w + 2t`, ..: so the server sees the same for any number of workers.
+/// The planned instants of one worker in an open loop. There is one schedule for the whole run, and each worker takes its
+/// [`Turns`] in it: so the server sees the same for any number of workers.
 ///
 /// A due but unsent arrival waits for a free connection; its response time counts from its planned instant.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
     clock: Clock,
     units: Units,
-    step: u64,
+    turns: Turns,
     next: Instant,
     waiting: VecDeque<Instant>,
 }
@@ -31,15 +32,16 @@ pub(crate) struct Plan<'a> {
 }
 
 impl Arrivals {
-    pub(crate) fn new(plan: &Plan<'_>, index: usize, workers: usize) -> Self {
+    pub(crate) fn new(plan: &Plan<'_>, turns: Turns) -> Self {
+        let first = turns.first();
         let mut arrivals = Self {
             clock: Clock::new(plan),
             units: Units::new(plan),
-            step: workers as u64,
+            turns,
             next: plan.start,
             waiting: VecDeque::new(),
         };
-        arrivals.units.skip(index as u64);
+        arrivals.units.skip(first);
         arrivals.next = arrivals.clock.at(arrivals.units.now);
         arrivals
     }
@@ -56,7 +58,7 @@ impl Arrivals {
         }
         let planned = self.next;
         self.waiting.push_back(planned);
-        self.units.skip(self.step);
+        self.units.skip(self.turns.skip());
         self.next = self.clock.at(self.units.now);
         Some(planned)
     }
@@ -148,26 +150,31 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::HttpVersion;
 
     const SECOND: Duration = Duration::from_secs(1);
+
+    fn turns(index: u32, workers: u32) -> Turns {
+        Turns::new(1, 1, HttpVersion::Http1, index, workers)
+    }
 
     /// The arrivals that `workers` see until then, as times from the start.
     fn seen(
         kind: ArrivalKind,
         steps: &[(f64, u64)],
         warmup: Duration,
-        (index, workers): (usize, usize),
+        (index, workers): (u32, u32),
         until: Duration,
     ) -> Vec<Duration> {
         let start = Instant::now();
         let steps: Vec<RateStep> =
             steps.iter().map(|(rate, s)| RateStep { rate: *rate, time: SECOND * *s as u32 }).collect();
         let plan = Plan { start, window: start + warmup, kind, steps: &steps, seed: 7 };
-        let mut arrivals = Arrivals::new(&plan, index, workers);
+        let mut arrivals = Arrivals::new(&plan, turns(index, workers));
         std::iter::from_fn(|| arrivals.see(start + until)).map(|planned| planned - start).collect()
     }
 
-    fn constant(rate: f64, index: usize, workers: usize, until: Duration) -> Vec<Duration> {
+    fn constant(rate: f64, index: u32, workers: u32, until: Duration) -> Vec<Duration> {
         seen(ArrivalKind::Constant, &[(rate, 1)], Duration::ZERO, (index, workers), until)
     }
 
@@ -228,7 +235,7 @@ mod tests {
         let at = |ms| start + Duration::from_millis(ms);
         let steps = [RateStep { rate: 1000.0, time: SECOND }];
         let plan = Plan { start, window: start, kind: ArrivalKind::Constant, steps: &steps, seed: 0 };
-        let mut arrivals = Arrivals::new(&plan, 0, 1);
+        let mut arrivals = Arrivals::new(&plan, turns(0, 1));
         assert_eq!(arrivals.take(), None);
         for ms in 0..3 {
             assert_eq!(arrivals.see(at(2)), Some(at(ms)));

@@ -1,24 +1,27 @@
 //! The TLS client of a run, from its options.
 
-use crate::options::{HttpVersion, Options};
+use crate::options::{HttpVersion, HttpVersions, Options};
 use weir_tls::{Client, ClientSettings, Group, Identity, PeerName, Roots, SettingsError, Suite, Version};
 
-/// The client and the server name to verify; `None` in cleartext.
-pub(crate) fn client(options: &Options) -> Result<Option<(Client, PeerName)>, SettingsError> {
+/// The client of one version's connections, and the server name to verify; `None` in cleartext.
+pub(crate) fn client(
+    options: &Options,
+    version: HttpVersion,
+) -> Result<Option<(Client, PeerName)>, SettingsError> {
     if !options.endpoint.tls {
         return Ok(None);
     }
     let name = options.tls.sni.as_deref().filter(|name| *name != NO_SNI);
     let host = name.unwrap_or(&options.endpoint.host);
     let name = host.parse().map_err(SettingsError::UnknownName)?;
-    Ok(Some((Client::new(&settings(options))?, name)))
+    Ok(Some((Client::new(&settings(options, version))?, name)))
 }
 
 /// The value of `--sni` that sends no SNI.
 const NO_SNI: &str = "none";
 
 /// The parameters offered: lists not given default to everything compatible with those given.
-pub(crate) fn settings(options: &Options) -> ClientSettings {
+pub(crate) fn settings(options: &Options, version: HttpVersion) -> ClientSettings {
     let tls = &options.tls;
     let share = options.connections.div_ceil(options.workers.max(1) as u32) as usize;
     let mut settings = ClientSettings {
@@ -26,7 +29,7 @@ pub(crate) fn settings(options: &Options) -> ClientSettings {
         // As many as a worker primes, and those that arrive before others are used.
         sessions_per_name: (2 * share).max(64),
         signatures: tls.signatures.clone(),
-        alpn: alpn(options).into_iter().map(String::into_bytes).collect(),
+        alpn: alpn(options, version).into_iter().map(String::into_bytes).collect(),
         key_log: tls.key_log.clone(),
         sni: tls.sni.as_deref() != Some(NO_SNI),
         tickets: !tls.ids_only,
@@ -55,11 +58,12 @@ pub(crate) fn settings(options: &Options) -> ClientSettings {
     settings
 }
 
-/// The application protocols offered. HTTP/2 over TLS needs ALPN (RFC 9113, section 3.2).
-pub(crate) fn alpn(options: &Options) -> Vec<String> {
+/// The application protocols that connections with this version offer. HTTP/2 over TLS needs ALPN (RFC 9113, section
+/// 3.2); of servers with both versions, HTTP/1.1 beside it is asked for by name.
+pub(crate) fn alpn(options: &Options, version: HttpVersion) -> Vec<String> {
     match options.http {
-        HttpVersion::Http1 => options.tls.alpn.clone(),
-        HttpVersion::Http2 => vec![options.http.alpn().to_string()],
+        HttpVersions::One(HttpVersion::Http1) => options.tls.alpn.clone(),
+        HttpVersions::One(HttpVersion::Http2) | HttpVersions::Both(_) => vec![version.alpn().to_string()],
     }
 }
 

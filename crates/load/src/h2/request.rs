@@ -139,7 +139,7 @@ mod tests {
 
     fn built(url: &str, change: impl FnOnce(&mut RequestOptions)) -> Result<Request, Usage> {
         let mut options = Options::new(url.parse().unwrap());
-        options.http = HttpVersion::Http2;
+        options.http = HttpVersion::Http2.into();
         let mut request = options.requests.remove(0);
         change(&mut request);
         Request::new(&request, &options)
@@ -176,7 +176,7 @@ mod tests {
 
     fn called(grpc: Grpc, change: impl FnOnce(&mut RequestOptions)) -> Result<Request, Usage> {
         let mut options = Options::new("http://a/bytes/7".parse().unwrap());
-        (options.http, options.grpc) = (HttpVersion::Http2, Some(grpc));
+        (options.http, options.grpc) = (HttpVersion::Http2.into(), Some(grpc));
         let mut request = options.requests.remove(0);
         change(&mut request);
         Request::new(&request, &options)

@@ -1,6 +1,6 @@
 //! Calls of gRPC.
 
-use super::{HttpVersion, Options, RequestOptions};
+use super::{HttpVersion, HttpVersions, Options, RequestOptions};
 use crate::usage::Usage;
 use weir_http2::grpc::PREFIX_BYTES;
 
@@ -28,8 +28,8 @@ const MOST_BYTES: u64 = 1 << 30;
 /// Checks the calls against the other options.
 pub(super) fn check(options: &Options) -> Result<(), Usage> {
     let Some(grpc) = options.grpc else { return Ok(()) };
-    if options.http != HttpVersion::Http2 {
-        let expected = "--http 2 as well: gRPC needs the streams and trailers of HTTP/2";
+    if options.http != HttpVersions::One(HttpVersion::Http2) {
+        let expected = "--http 2 as well, for all connections: gRPC needs the streams and trailers of HTTP/2";
         return Err(Usage::new("--grpc", &options.url(), expected));
     }
     if grpc.messages > MOST_MESSAGES {

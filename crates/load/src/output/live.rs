@@ -1,8 +1,9 @@
 //! The live view: the last second, redrawn on a terminal or logged as a line now and then.
 
 use crate::conductor::{Phase, Progress};
+use crate::options::HttpVersion;
 use crate::output::figures::{count, rate, time};
-use crate::result::Second;
+use crate::result::{Second, VersionSecond};
 use console::Term;
 use std::collections::VecDeque;
 use std::env;
@@ -93,6 +94,10 @@ const HISTORY: usize = 60;
 /// Columns per cell; as many cells per line as fit.
 const CELL: usize = 24;
 
+/// Columns of a version's name, and of each of its four cells: a line of 78.
+const VERSION: usize = 10;
+const VERSION_CELL: usize = 17;
+
 #[derive(Clone, Copy, Debug)]
 struct Style {
     colours: bool,
@@ -131,8 +136,11 @@ fn lines(live: &Progress, history: &History, columns: usize, style: Style) -> Ve
     if let Some(second) = &live.last {
         let cells = cells(second, live.grpc);
         for row in cells.chunks((columns / CELL).max(1)) {
-            let parts: Vec<_> = row.iter().flat_map(Cell::parts).collect();
+            let parts: Vec<_> = row.iter().flat_map(|cell| cell.parts(CELL)).collect();
             lines.push(line(&parts, columns, style));
+        }
+        for (version, second) in versions(second) {
+            lines.push(line(&version_parts(version, second), columns, style));
         }
         if style.blocks && history.requests.len() > 1 {
             lines.push(line(&sparkline(history, columns), columns, style));
@@ -187,10 +195,33 @@ fn cells(second: &Second, grpc: bool) -> Vec<Cell> {
     cells
 }
 
+/// The versions of a run with both.
+fn versions(second: &Second) -> impl Iterator<Item = (HttpVersion, &VersionSecond)> {
+    second.by_version.iter().flat_map(|versions| versions.as_ref().into_pairs())
+}
+
+fn version_cells(second: &VersionSecond) -> [Cell; 4] {
+    let percentile = |us: Option<f64>| us.map_or("-".to_string(), time);
+    let tone = if second.errors > 0 { Tone::Alarm } else { Tone::Plain };
+    [
+        Cell { name: "rate", value: rate(second.requests as f64), tone: Tone::Plain },
+        Cell { name: "p50", value: percentile(second.p50_us), tone: Tone::Plain },
+        Cell { name: "p99", value: percentile(second.p99_us), tone: Tone::Plain },
+        Cell { name: "errors", value: rate(second.errors as f64), tone },
+    ]
+}
+
+/// A line of its own, so that the versions are compared column by column.
+fn version_parts(version: HttpVersion, second: &VersionSecond) -> Vec<(String, Tone)> {
+    let name = format!("HTTP/{:<width$}", version.word(), width = VERSION - "HTTP/".len());
+    let cells = version_cells(second);
+    std::iter::once((name, Tone::Dim)).chain(cells.iter().flat_map(|cell| cell.parts(VERSION_CELL))).collect()
+}
+
 impl Cell {
     /// Name on the left, figure on the right, in a cell of fixed width so that nothing jumps.
-    fn parts(&self) -> [(String, Tone); 3] {
-        let value_width = CELL - 2 - self.name.len();
+    fn parts(&self, width: usize) -> [(String, Tone); 3] {
+        let value_width = width - 2 - self.name.len();
         [
             (self.name.to_string(), Tone::Dim),
             (format!("{:>value_width$}", self.value), self.tone),
@@ -247,6 +278,10 @@ fn plain(live: &Progress) -> String {
     if let Some(second) = &live.last {
         for Cell { name, value, .. } in cells(second, live.grpc) {
             let _ = write!(text, "; {name} {value}");
+        }
+        for (version, second) in versions(second) {
+            let cells = version_cells(second).map(|Cell { name, value, .. }| format!("{name} {value}"));
+            let _ = write!(text, "; HTTP/{}: {}", version.word(), cells.join(", "));
         }
     }
     text

@@ -2,7 +2,7 @@
 
 use self::Reading::Exactly;
 use crate::output::figures::is_lower_bound;
-use crate::result::{GrpcFigures, Http2Figures, Latency, LoadResult, ServerCost};
+use crate::result::{GrpcFigures, Http2Figures, Latency, LoadResult, ServerCost, VersionFigures};
 use std::fmt;
 
 /// A metric for conditions. Metrics that are also in an experiment's `summary.json` have the same name.
@@ -25,7 +25,7 @@ pub(crate) enum Reading {
 
 impl Metric {
     /// All metrics: shares are 0 to 1, and costs without `load_` are those of the first server given.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 45] = [
         Self::new("requests", |result| Exactly(result.requests as f64)),
         Self::new("requests_per_second", |result| Exactly(result.requests_per_second)),
         Self::new("handshakes_per_second", |result| Exactly(result.handshakes.per_second)),
@@ -82,6 +82,34 @@ impl Metric {
         Self::new("messages_received_per_second", |result| {
             grpc(result, |figures| figures.messages_received_per_second)
         }),
+        Self::new("http1_requests", |result| of_http1(result, |figures| Exactly(figures.requests as f64))),
+        Self::new("http1_requests_per_second", |result| {
+            of_http1(result, |figures| Exactly(figures.requests_per_second))
+        }),
+        Self::new("http1_errors", |result| {
+            of_http1(result, |figures| Exactly(figures.errors.values().sum::<u64>() as f64))
+        }),
+        Self::new("http1_error_ratio", |result| of_http1(result, |figures| Exactly(figures.error_ratio))),
+        Self::new("http1_p50_us", |result| {
+            of_http1(result, |figures| percentile(&figures.response, figures.response.p50_us))
+        }),
+        Self::new("http1_p99_us", |result| {
+            of_http1(result, |figures| percentile(&figures.response, figures.response.p99_us))
+        }),
+        Self::new("http2_requests", |result| of_http2(result, |figures| Exactly(figures.requests as f64))),
+        Self::new("http2_requests_per_second", |result| {
+            of_http2(result, |figures| Exactly(figures.requests_per_second))
+        }),
+        Self::new("http2_errors", |result| {
+            of_http2(result, |figures| Exactly(figures.errors.values().sum::<u64>() as f64))
+        }),
+        Self::new("http2_error_ratio", |result| of_http2(result, |figures| Exactly(figures.error_ratio))),
+        Self::new("http2_p50_us", |result| {
+            of_http2(result, |figures| percentile(&figures.response, figures.response.p50_us))
+        }),
+        Self::new("http2_p99_us", |result| {
+            of_http2(result, |figures| percentile(&figures.response, figures.response.p99_us))
+        }),
         Self::new("valid", |result| Exactly(f64::from(result.validity == "valid"))),
     ];
 
@@ -113,6 +141,22 @@ impl Metric {
 fn http2(result: &LoadResult, read: impl Fn(&Http2Figures) -> f64) -> Reading {
     or_nothing(result.http2.as_ref().map(read), NOT_HTTP2)
 }
+
+fn of_http1(result: &LoadResult, read: impl Fn(&VersionFigures) -> Reading) -> Reading {
+    let versions = result.by_version.as_ref();
+    versions.map_or_else(one_version, |versions| read(&versions.http1))
+}
+
+fn of_http2(result: &LoadResult, read: impl Fn(&VersionFigures) -> Reading) -> Reading {
+    let versions = result.by_version.as_ref();
+    versions.map_or_else(one_version, |versions| read(&versions.http2))
+}
+
+fn one_version() -> Reading {
+    Reading::Nothing(ONE_VERSION.to_string())
+}
+
+const ONE_VERSION: &str = "all connections speak one version of HTTP";
 
 fn grpc(result: &LoadResult, read: impl Fn(&GrpcFigures) -> f64) -> Reading {
     or_nothing(result.grpc.as_ref().map(read), "the requests are no gRPC calls (--grpc)")
@@ -189,7 +233,7 @@ impl fmt::Display for Reading {
 mod tests {
     use super::*;
     use crate::result::tests::sample;
-    use crate::result::{Cost, Pacer};
+    use crate::result::{ByVersion, Cost, Pacer};
 
     /// A distinct value for each metric.
     fn filled() -> LoadResult {
@@ -239,6 +283,19 @@ mod tests {
             messages_received_per_second: 131.0,
             ..GrpcFigures::default()
         });
+        let version = |from: u32| VersionFigures {
+            requests: from.into(),
+            requests_per_second: f64::from(from + 1),
+            errors: [("reset".to_string(), 1), ("status".to_string(), u64::from(from + 1))].into(),
+            error_ratio: f64::from(from + 3) / 1000.0,
+            response: Latency {
+                p50_us: Some(f64::from(from + 4)),
+                p99_us: Some(f64::from(from + 5)),
+                ..Latency::default()
+            },
+            ..VersionFigures::default()
+        };
+        result.by_version = Some(ByVersion { http1: version(140), http2: version(150) });
         result
     }
 
@@ -280,6 +337,18 @@ retried is 128
 stream_wait_p99_us is 129
 messages_sent_per_second is 130
 messages_received_per_second is 131
+http1_requests is 140
+http1_requests_per_second is 141
+http1_errors is 142
+http1_error_ratio is 0.143
+http1_p50_us is 144
+http1_p99_us is 145
+http2_requests is 150
+http2_requests_per_second is 151
+http2_errors is 152
+http2_error_ratio is 0.153
+http2_p50_us is 154
+http2_p99_us is 155
 valid is 1";
         assert_eq!(read.join("\n"), expected);
     }
@@ -302,6 +371,8 @@ valid is 1";
             ("load_cpu_us_per_handshake", NOT_TOLD),
             ("retried", NOT_HTTP2),
             ("stream_wait_p99_us", NOT_HTTP2),
+            ("http1_requests", ONE_VERSION),
+            ("http2_p99_us", ONE_VERSION),
             ("messages_sent_per_second", "the requests are no gRPC calls (--grpc)"),
             ("messages_received_per_second", "the requests are no gRPC calls (--grpc)"),
         ] {

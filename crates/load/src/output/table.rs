@@ -1,9 +1,10 @@
 //! A result on one screen: 100 columns, 24 lines unless there were problems or many steps.
 
 mod http2;
+mod versions;
 
 use crate::output::figures::{at_least, bounded, count, percent, plural, rate, size, time};
-use crate::result::{Asked, BusyThread, Cost, Handshakes, Latency, LoadResult, Role, ServerCost};
+use crate::result::{Asked, BusyThread, ByVersion, Cost, Handshakes, Latency, LoadResult, Role, ServerCost};
 use std::fmt::Write as _;
 
 /// The result as text. Shows response time and service time for either loop.
@@ -61,6 +62,9 @@ impl Page {
             let [sent, received] =
                 [grpc.messages_sent_per_second, grpc.messages_received_per_second].map(rate);
             self.row("messages", &format!("sent {sent}, received {received}"));
+        }
+        if let Some(versions) = &result.by_version {
+            self.versions(versions);
         }
         self.costs(result);
         self.errors(result);
@@ -129,6 +133,10 @@ impl Page {
             shown.push(latency);
         };
         time_row("response", &result.response);
+        for (version, figures) in result.by_version.iter().flat_map(|versions| versions.as_ref().into_pairs())
+        {
+            time_row(&format!("  HTTP/{}", version.word()), &figures.response);
+        }
         for step in &result.steps {
             time_row(&format!("  {}, {}-{} s", rate(step.rate), step.from_s, step.to_s), &step.response);
         }
@@ -242,8 +250,12 @@ impl Page {
 fn asked(result: &LoadResult) -> String {
     let asked = &result.asked;
     let mut parts = vec![plural(asked.connections.into(), "connection")];
-    if asked.http == "2" {
-        parts.push(format!("HTTP/2 with {} each", plural(asked.streams.into(), "stream")));
+    let streams = plural(asked.streams.into(), "stream");
+    if let Some(ByVersion { http1, http2 }) = &result.by_version {
+        let (http1, http2) = (count(http1.connections.into()), count(http2.connections.into()));
+        parts.push(format!("{http1} HTTP/1.1 and {http2} HTTP/2 with {streams} each"));
+    } else if asked.http == "2" {
+        parts.push(format!("HTTP/2 with {streams} each"));
     }
     if let (Some(up), Some(down)) = (asked.messages, asked.expect_messages) {
         let up = plural(up.into(), "message");

@@ -7,3 +7,4 @@ pub(crate) mod stationarity;
 pub(crate) mod sum;
 pub(crate) mod times;
 pub(crate) mod validity;
+pub(crate) mod versions;

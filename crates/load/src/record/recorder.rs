@@ -5,7 +5,9 @@ use crate::h2::tally::Tally;
 use crate::record::monotonic::Monotonic;
 use crate::record::seconds::{Coarse, Part};
 use crate::record::times::Times;
-use crate::result::{GrpcFigures, Handshakes, Http2Figures, Latency, Negotiated, Second, Tickets, Unsent};
+use crate::result::{
+    GrpcFigures, Handshakes, Http2Figures, Latency, NO_ALPN, Negotiated, Second, Tickets, Unsent,
+};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use weir_tls::{Facts, HandshakeKind};
@@ -41,6 +43,21 @@ pub(crate) struct Counters {
     /// Connections meant to resume, without a session to offer.
     pub(crate) had_nothing: u64,
     pub(crate) errors: [u64; ErrorClass::ALL.len()],
+}
+
+impl Counters {
+    /// Errors over all completed requests.
+    pub(crate) fn error_ratio(&self) -> f64 {
+        let errors: u64 = self.errors.iter().sum();
+        let ended = self.answered + errors;
+        if ended == 0 { 0.0 } else { errors as f64 / ended as f64 }
+    }
+
+    /// Errors by class.
+    pub(crate) fn errors_by_class(&self) -> BTreeMap<String, u64> {
+        let errors = ErrorClass::ALL.into_iter().zip(self.errors).filter(|(_, count)| *count > 0);
+        errors.map(|((_, name), count)| (name.to_string(), count)).collect()
+    }
 }
 
 #[derive(Default)]
@@ -394,6 +411,17 @@ impl Recorder {
             handshakes.negotiated.push(negotiated(facts, *count));
         }
         handshakes
+    }
+
+    /// All handshakes by the application protocol agreed on.
+    pub(crate) fn alpn(&self) -> BTreeMap<String, u64> {
+        let mut by_name = BTreeMap::new();
+        for (facts, count) in &self.negotiated {
+            let name =
+                facts.alpn.as_ref().map_or(NO_ALPN.to_string(), |alpn| alpn.escape_ascii().to_string());
+            *by_name.entry(name).or_default() += count;
+        }
+        by_name
     }
 
     /// The message of the first error of each class.

@@ -1,8 +1,9 @@
 //! Per-second figures: recorded by each worker, merged by the conductor during the run,
 //! so that a long run needs no memory on the request path.
 
+use crate::options::HttpVersion;
 use crate::record::times::enough;
-use crate::result::Second;
+use crate::result::{ByVersion, Second, VersionSecond};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -26,10 +27,19 @@ pub(crate) struct Coarse(Histogram<u32>);
 pub(crate) struct Outbox(Mutex<Vec<Part>>);
 
 pub(crate) struct Seconds {
-    workers: usize,
-    open: BTreeMap<i64, (usize, Part)>,
+    /// The version of each worker.
+    workers: Vec<HttpVersion>,
+    open: BTreeMap<i64, Open>,
     done: Vec<Second>,
     last: Option<Second>,
+}
+
+/// A second that not all workers have finished.
+struct Open {
+    parts: usize,
+    all: Part,
+    /// `None` with one version.
+    by_version: Option<ByVersion<Part>>,
 }
 
 impl Default for Coarse {
@@ -69,24 +79,30 @@ impl Outbox {
 }
 
 impl Seconds {
-    pub(crate) fn new(workers: usize) -> Self {
+    /// For workers with these versions.
+    pub(crate) fn new(workers: Vec<HttpVersion>) -> Self {
         Self { workers, open: BTreeMap::new(), done: Vec::new(), last: None }
     }
 
     /// Merges the workers' finished seconds; returns the number of requests in them.
     pub(crate) fn collect(&mut self, outboxes: &[Outbox]) -> u64 {
         let mut requests = 0;
-        for part in outboxes.iter().flat_map(Outbox::empty) {
-            let number = part.number;
-            requests += part.second.requests;
-            let (parts, all) = self.open.entry(number).or_default();
-            all.add(&part);
-            *parts += 1;
-            if *parts == self.workers {
-                self.close(number);
+        for (index, outbox) in outboxes.iter().enumerate() {
+            for part in outbox.empty() {
+                requests += part.second.requests;
+                self.add(&part, self.workers[index]);
             }
         }
         requests
+    }
+
+    fn add(&mut self, part: &Part, version: HttpVersion) {
+        let is_mixed = || self.workers.iter().any(|worker| *worker != version);
+        let open = self.open.entry(part.number).or_insert_with(|| Open::new(is_mixed()));
+        open.add(part, version);
+        if open.parts == self.workers.len() {
+            self.close(part.number);
+        }
     }
 
     /// The last second that all workers finished.
@@ -104,13 +120,14 @@ impl Seconds {
     }
 
     fn close(&mut self, number: i64) {
-        let Some((_, part)) = self.open.remove(&number) else { return };
+        let Some(Open { all, by_version, .. }) = self.open.remove(&number) else { return };
         let second = Second {
             at_s: number as f64,
-            p50_us: part.response.quantile_us(0.5),
-            p95_us: part.response.quantile_us(0.95),
-            p99_us: part.response.quantile_us(0.99),
-            ..part.second
+            p50_us: all.response.quantile_us(0.5),
+            p95_us: all.response.quantile_us(0.95),
+            p99_us: all.response.quantile_us(0.99),
+            by_version: by_version.map(|parts| parts.map(Part::of_version)),
+            ..all.second
         };
         if number >= 0 {
             self.done.push(second.clone());
@@ -119,7 +136,30 @@ impl Seconds {
     }
 }
 
+impl Open {
+    fn new(is_mixed: bool) -> Self {
+        Self { parts: 0, all: Part::default(), by_version: is_mixed.then(ByVersion::default) }
+    }
+
+    fn add(&mut self, part: &Part, version: HttpVersion) {
+        self.parts += 1;
+        self.all.add(part);
+        if let Some(by_version) = &mut self.by_version {
+            by_version.as_mut().of(version).add(part);
+        }
+    }
+}
+
 impl Part {
+    fn of_version(self) -> VersionSecond {
+        VersionSecond {
+            requests: self.second.requests,
+            errors: self.second.errors,
+            p50_us: self.response.quantile_us(0.5),
+            p99_us: self.response.quantile_us(0.99),
+        }
+    }
+
     fn add(&mut self, other: &Self) {
         let (second, others) = (&mut self.second, &other.second);
         second.requests += others.requests;
@@ -163,7 +203,7 @@ mod tests {
     #[test]
     fn a_second_is_there_when_all_workers_have_ended_it() {
         let outboxes = [Outbox::default(), Outbox::default()];
-        let mut seconds = Seconds::new(2);
+        let mut seconds = Seconds::new(vec![HttpVersion::Http1; 2]);
         outboxes[0].put(part(-1, 100, 5));
         outboxes[1].put(part(-1, 100, 5));
         outboxes[0].put(part(0, 100, 500));
@@ -178,9 +218,28 @@ mod tests {
         assert_eq!((last.goaways, last.resets, last.refused), (10, 12, 14));
         assert_eq!((last.messages_sent, last.messages_received), (16, 18));
         assert!((last.p50_us.unwrap() / 300.0 - 1.0).abs() < 0.01, "{last:?}");
+        assert_eq!(last.by_version, None);
         let window = seconds.into_window();
         assert_eq!(window.iter().map(|second| second.requests).collect::<Vec<_>>(), [2000, 7]);
         assert_eq!(window[1].p50_us, None, "seven samples are too few");
+    }
+
+    #[test]
+    fn a_second_of_both_versions_has_the_figures_of_each() {
+        let outboxes = [(); 3].map(|()| Outbox::default());
+        let mut seconds = Seconds::new(vec![HttpVersion::Http1, HttpVersion::Http1, HttpVersion::Http2]);
+        for (outbox, (us, requests)) in outboxes.iter().zip([(100, 1000), (100, 500), (3000, 30)]) {
+            assert_eq!(seconds.last(), None);
+            outbox.put(part(0, us, requests));
+            assert_eq!(seconds.collect(&outboxes), requests);
+        }
+        let last = seconds.last().unwrap();
+        assert_eq!((last.requests, last.errors), (1530, 3));
+        let ByVersion { http1, http2 } = last.by_version.clone().unwrap();
+        assert_eq!((http1.requests, http1.errors, http2.requests, http2.errors), (1500, 2, 30, 1));
+        let close = |found: Option<f64>, us: f64| (found.unwrap() / us - 1.0).abs() < 0.01;
+        assert!(close(http1.p50_us, 100.0) && close(http1.p99_us, 100.0), "{http1:?}");
+        assert!(close(http2.p50_us, 3000.0) && http2.p99_us.is_none(), "{http2:?}");
     }
 
     #[test]

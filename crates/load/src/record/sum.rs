@@ -1,13 +1,13 @@
 //! Merges the workers' parts into one result.
 
 use crate::accounting::{Accounts, Span, Work};
-use crate::check::ErrorClass;
 use crate::conductor::Conducted;
 use crate::options::{HttpVersion, Options, PerConnection, Schedule};
 use crate::output::figures::plural;
 use crate::record::recorder::Recorder;
-use crate::record::{stationarity, validity};
+use crate::record::{stationarity, validity, versions};
 use crate::result::{Asked, EngineCost, LoadResult, Pacer, SCHEMA, Second, Step};
+use crate::share::Share;
 use crate::tls_client::{alpn, settings};
 use crate::{ceiling, limit};
 use clap::ValueEnum;
@@ -17,13 +17,17 @@ use std::time::Duration;
 /// Merges the parts of the workers, in order, and the conductor; `None` without a window.
 pub(crate) fn up(
     options: &Options,
+    shares: &[Share],
     accounts: &Accounts,
     parts: Vec<(Recorder, Span)>,
     conducted: Conducted,
 ) -> Option<LoadResult> {
     let Conducted { looks, mut phases, seconds, partial } = conducted;
-    let (recorders, spans): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-    let all = recorders.into_iter().reduce(|mut all, recorder| {
+    let of_version = |(recorder, span): (Recorder, Span)| ((shares[span.index].version, recorder), span);
+    let (recorders, spans): (Vec<_>, Vec<_>) = parts.into_iter().map(of_version).unzip();
+    let versions = versions::merged(recorders);
+    let figures = versions::figures(options, &versions, shares);
+    let all = [versions.http1, versions.http2].into_iter().flatten().reduce(|mut all, recorder| {
         all.merge(&recorder);
         all
     })?;
@@ -39,9 +43,6 @@ pub(crate) fn up(
     for phase in phases.iter_mut().filter(|phase| phase.name == "window") {
         phase.seconds = seconds_long;
     }
-    let error_count: u64 = within.errors.iter().sum();
-    let ended = within.answered + error_count;
-    let errors = ErrorClass::ALL.into_iter().zip(within.errors).filter(|(_, count)| *count > 0);
     let example = |(class, text): (&&str, &String)| ((*class).to_string(), text.clone());
     let mut result = LoadResult {
         schema: SCHEMA,
@@ -56,9 +57,9 @@ pub(crate) fn up(
         requests_per_second: within.answered as f64 / seconds_long,
         bytes_received: within.bytes_received,
         bytes_sent: within.bytes_sent,
-        errors: errors.map(|((_, name), count)| (name.to_string(), count)).collect(),
+        errors: within.errors_by_class(),
         error_examples: all.examples().iter().map(example).collect(),
-        error_ratio: if ended == 0 { 0.0 } else { error_count as f64 / ended as f64 },
+        error_ratio: within.error_ratio(),
         unsent: all.unsent_in_all(),
         answered_in_all: all.counters.answered,
         response: all.response.distribution(),
@@ -78,6 +79,7 @@ pub(crate) fn up(
         servers: account.servers,
         pacer: options.schedule.rate().map(|_| pacer(&all)),
         limit: account.limit,
+        by_version: figures.map(|figures| figures.map(|one| one.over(seconds_long))),
         http2: all.h2_figures(),
         grpc: options.grpc.map(|_| all.grpc_figures(seconds_long)),
         ..LoadResult::default()
@@ -144,15 +146,15 @@ fn warnings(result: &LoadResult, all: &Recorder, seconds: &[Second]) -> Vec<Stri
 }
 
 fn asked(options: &Options) -> Asked {
-    let settings = settings(options);
+    let settings = settings(options, HttpVersion::Http1);
     let tls = options.endpoint.tls;
     let mut asked = Asked {
         connections: options.connections,
-        http: options.http.word().to_string(),
+        http: options.http.to_string(),
         streams: options.streams,
         messages: options.grpc.map(|grpc| grpc.messages),
         expect_messages: options.grpc.map(|grpc| grpc.expect_messages),
-        stream_window: (options.http == HttpVersion::Http2).then_some(options.stream_window),
+        stream_window: options.http.speak(HttpVersion::Http2).then_some(options.stream_window),
         workers: options.workers as u32,
         cores: options.cores.as_ref().map_or(Vec::new(), |cores| cores.0.clone()),
         rate: options.schedule.rate(),
@@ -179,7 +181,8 @@ fn asked(options: &Options) -> Asked {
         asked.suites = names(&settings.suites);
         asked.groups = names(&settings.groups);
         asked.signatures = names(&settings.signatures);
-        asked.alpn = alpn(options);
+        let spoken = HttpVersion::ALL.into_iter().filter(|version| options.http.speak(*version));
+        asked.alpn = spoken.flat_map(|version| alpn(options, version)).collect();
         asked.verified = !options.tls.insecure;
     }
     asked

@@ -3,7 +3,7 @@
 use crate::check::ErrorClass;
 use crate::options::{Options, PerConnection};
 use crate::output::figures::plural;
-use crate::result::{LoadResult, Negotiated, Pacer};
+use crate::result::{ByVersion, LoadResult, Negotiated, Pacer, VersionFigures};
 
 /// `valid`, or `invalid: ` and the reasons. `lost` lists servers whose CPU is unknown.
 pub(crate) fn of(result: &LoadResult, options: &Options, lost: &[String]) -> String {
@@ -20,6 +20,7 @@ pub(crate) fn of(result: &LoadResult, options: &Options, lost: &[String]) -> Str
     if result.requests == 0 {
         reasons.push("no correct response within the window".to_string());
     }
+    reasons.extend(result.by_version.iter().flat_map(each_version));
     reasons.extend(result.pacer.iter().flat_map(|pacer| pacing(pacer, result)));
     reasons.extend(negotiation(result, options).map(|reason| format!("negotiated ({reason})")));
     reasons.extend(lost.iter().cloned());
@@ -36,6 +37,22 @@ pub fn exceeds_budget(result: &LoadResult, percent: f64) -> bool {
     let rounding = 1e-9 * allowed;
     errors as f64 > allowed + rounding
         || result.errors.iter().any(|(class, count)| *count > 0 && !covered(class))
+}
+
+/// A run with both versions is about both, and each connection speaks its own.
+fn each_version(figures: &ByVersion<VersionFigures>) -> Vec<String> {
+    let mut reasons = Vec::new();
+    for (version, figures) in figures.as_ref().into_pairs() {
+        let word = version.word();
+        if figures.requests == 0 {
+            reasons.push(format!("no correct response by HTTP/{word} within the window"));
+        }
+        for (name, count) in figures.alpn.iter().filter(|(name, _)| *name != version.alpn()) {
+            let handshakes = plural(*count, "handshake");
+            reasons.push(format!("negotiated ({handshakes} for HTTP/{word} with ALPN `{name}`)"));
+        }
+    }
+    reasons
 }
 
 fn pacing(pacer: &Pacer, result: &LoadResult) -> Vec<String> {
@@ -130,6 +147,34 @@ mod tests {
         assert_eq!(budgeted, "invalid: errors (1 reset; budget 0.05 % without a response)");
         let options = Options::new("http://127.0.0.1/".parse().unwrap());
         assert!(of(&sample(), &options, &["process 7 ended".into()]).contains("process 7 ended"));
+    }
+
+    #[test]
+    fn each_version_of_both_responds_and_speaks_its_own() {
+        let with = |change: fn(&mut ByVersion<VersionFigures>)| {
+            judged(|result, _| {
+                let figures = |alpn: &str| VersionFigures {
+                    requests: 9,
+                    alpn: [(alpn.to_string(), 4)].into(),
+                    ..VersionFigures::default()
+                };
+                let mut both = ByVersion { http1: figures("http/1.1"), http2: figures("h2") };
+                change(&mut both);
+                result.by_version = Some(both);
+            })
+        };
+        assert_eq!(with(|_| {}), "valid");
+        let silent = with(|both| both.http2.requests = 0);
+        assert_eq!(silent, "invalid: no correct response by HTTP/2 within the window");
+        let other = with(|both| both.http1.alpn = [("http/1.1".into(), 3), ("none".into(), 1)].into());
+        assert_eq!(other, "invalid: negotiated (1 handshake for HTTP/1.1 with ALPN `none`)");
+        let swapped = with(|both| std::mem::swap(&mut both.http1.alpn, &mut both.http2.alpn));
+        assert_eq!(
+            swapped,
+            "invalid: negotiated (4 handshakes for HTTP/1.1 with ALPN `h2`); negotiated (4 handshakes for HTTP/2 with \
+             ALPN `http/1.1`)"
+        );
+        assert_eq!(with(|both| both.http1.alpn.clear()), "valid", "cleartext has no ALPN");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One trial connection before the run, so that an unreachable or unexpected server fails at once.
+//! One trial connection of each version before the run, so that an unreachable or unexpected server fails at once.
 
 use crate::h2::trial::Greeting;
 use crate::options::{HttpVersion, Options};
@@ -78,6 +78,8 @@ pub enum Why {
     Tls(TlsError),
     #[error("the server did not agree on h2 by ALPN; enable HTTP/2 on the server, or use --http 1.1")]
     NoAlpn,
+    #[error("the server did not agree on http/1.1 by ALPN; enable HTTP/1.1 on the server, or use --http 2")]
+    NoHttp1Alpn,
     #[error("{0}")]
     NotHttp2(String),
     #[error("no SETTINGS of HTTP/2 within {0:?}; enable HTTP/2 on the server, or use --http 1.1")]
@@ -109,13 +111,15 @@ fn shown(address: Option<&Address>, url: &str) -> String {
 /// Errors: if all addresses fail, why the first one does.
 pub(crate) fn trial(
     options: &Options,
+    version: HttpVersion,
     addresses: &[Address],
     tls: Option<(&Connector, &PeerName)>,
 ) -> Result<Trial, Unreachable> {
     let mut first = None;
     for address in addresses {
-        let why = match attempt(options, address, tls) {
+        let why = match attempt(options, version, address, tls) {
             Ok(trial) => return Ok(trial),
+            Err(Why::NoAlpn) if version == HttpVersion::Http1 => Why::NoHttp1Alpn,
             Err(why) => why,
         };
         let another = why.is_of_the_address();
@@ -133,7 +137,12 @@ pub(crate) fn trial(
     }))
 }
 
-fn attempt(options: &Options, address: &Address, tls: Option<(&Connector, &PeerName)>) -> Result<Trial, Why> {
+fn attempt(
+    options: &Options,
+    version: HttpVersion,
+    address: &Address,
+    tls: Option<(&Connector, &PeerName)>,
+) -> Result<Trial, Why> {
     let session = tls.map(|(connector, name)| connector.connect(name));
     let patience = options.timeout.clamp(LEAST_PATIENCE, MOST_PATIENCE);
     let mut peer = Peer::connect(options, address, session)?;
@@ -148,7 +157,7 @@ fn attempt(options: &Options, address: &Address, tls: Option<(&Connector, &PeerN
         }
     }
     let facts = peer.transport.facts().cloned();
-    if options.http == HttpVersion::Http2 {
+    if version == HttpVersion::Http2 {
         check_http2(options, &mut peer, Instant::now() + patience, patience)?;
     }
     let mut trial = Trial { address: address.clone(), facts, tickets: 0 };

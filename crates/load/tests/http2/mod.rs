@@ -17,7 +17,7 @@ const TRIAL: u64 = 1;
 
 fn options(url: &str) -> Options {
     let mut options = Options::new(url.parse().unwrap());
-    options.http = HttpVersion::Http2;
+    options.http = HttpVersion::Http2.into();
     options.connections = 4;
     options.streams = 8;
     options.phases.window = Duration::from_millis(500);

@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 use weir_load::result::{
-    Asked, BusyThread, Ceiling, Cost, Counters, EngineCost, GrpcFigures, Handshakes, Http2Figures, Latency,
-    LoadResult, Negotiated, Pacer, PeerSettings, PhaseTime, SCHEMA, Second, ServerCost, Step, Tickets,
-    Unsent, WorkerCost,
+    Asked, BusyThread, ByVersion, Ceiling, Cost, Counters, EngineCost, GrpcFigures, Handshakes, Http2Figures,
+    Latency, LoadResult, Negotiated, Pacer, PeerSettings, PhaseTime, SCHEMA, Second, ServerCost, Step,
+    Tickets, Unsent, VersionFigures, VersionSecond, WorkerCost,
 };
 use weir_load::{ErrorClass, Metric, Options, PerConnection, Schedule, run};
 use weir_origin::{Origin, Settings};
@@ -79,6 +79,16 @@ fn an_open_loop_fits() {
 }
 
 #[test]
+fn both_versions_fit() {
+    let result = measured(true, |options| {
+        (options.http, options.workers, options.streams) = ("1=1,2=1".parse().unwrap(), 2, 3);
+    });
+    assert_eq!(result["asked"]["http"], "1.1=1,2=1");
+    assert!(result["by_version"]["http2"]["requests"].as_u64().unwrap() > 0, "{result:#}");
+    assert_fits(&result);
+}
+
+#[test]
 fn new_tls_connections_fit() {
     let result = measured(true, |options| {
         options.policy.per_connection = PerConnection::Requests { least: 1, most: 1 };
@@ -131,6 +141,22 @@ fn counters() -> Counters {
         minor_faults: Some(1),
         major_faults: Some(1),
         open_files: Some(1),
+    }
+}
+
+fn version_second() -> VersionSecond {
+    VersionSecond { requests: 2, errors: 1, p50_us: Some(61.0), p99_us: Some(120.0) }
+}
+
+fn version() -> VersionFigures {
+    VersionFigures {
+        connections: 3,
+        workers: 1,
+        requests: 2,
+        errors: [("reset".to_string(), 1)].into(),
+        response: latency(),
+        alpn: [("h2".to_string(), 3), ("none".to_string(), 1)].into(),
+        ..VersionFigures::default()
     }
 }
 
@@ -193,6 +219,7 @@ fn full() -> LoadResult {
             p50_us: Some(61.0),
             p95_us: Some(110.0),
             p99_us: Some(120.0),
+            by_version: Some(ByVersion { http1: version_second(), http2: version_second() }),
             ..Second::default()
         }],
         connections_opened: 2,
@@ -230,6 +257,7 @@ fn full() -> LoadResult {
             busiest_thread: Some(BusyThread { name: text("node"), utilisation: 0.98 }),
             ..ServerCost::default()
         }],
+        by_version: Some(ByVersion { http1: version(), http2: version() }),
         http2: Some(Http2Figures {
             resets: [(text("cancel"), 1)].into(),
             goaways: [(text("no_error"), 1)].into(),
@@ -296,6 +324,10 @@ fn an_extra_or_missing_field_is_rejected_at_any_depth() {
     let result = serde_json::to_value(full()).unwrap();
     let maps = [
         "/errors",
+        "/by_version/http1/errors",
+        "/by_version/http1/alpn",
+        "/by_version/http2/errors",
+        "/by_version/http2/alpn",
         "/error_examples",
         "/handshake",
         "/handshakes/resumed",
@@ -350,6 +382,11 @@ fn impossible_values_are_rejected_with_their_place() {
         ("/handshakes/resumed/resume-1.3-psk", json!(-1)),
         ("/handshakes/tickets/full/least", json!(-1)),
         ("/asked/http", json!("3")),
+        ("/asked/http", json!("1.1=0,2=1")),
+        ("/by_version/http1/connections", json!(0)),
+        ("/by_version/http2/alpn/h2", json!(0)),
+        ("/by_version/http2/errors/reset", json!(0)),
+        ("/seconds/0/by_version/http2/p99_us", json!(-1)),
         ("/asked/streams", json!(0)),
         ("/seconds/0/refused", json!(-1)),
         ("/http2/resets/cancel", json!(0)),
@@ -372,7 +409,7 @@ fn impossible_values_are_rejected_with_their_place() {
         *wrong.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value;
         let faults = faults(&validator, &wrong);
         // A nullable part is rejected as a whole.
-        let whole = ["/pacer", "/http2", "/grpc"]
+        let whole = ["/pacer", "/http2", "/grpc", "/by_version", "/seconds/0/by_version"]
             .into_iter()
             .find(|part| pointer.starts_with(part))
             .unwrap_or(pointer);
@@ -388,6 +425,7 @@ fn a_result_without_its_optional_parts_fits() {
         asked: Asked { rate: None, arrivals: None, ..full().asked },
         response: few,
         pacer: None,
+        by_version: None,
         http2: None,
         grpc: None,
         ceiling: None,

@@ -35,6 +35,7 @@ Examples:
   weir load http://127.0.0.1:8080/ --rate 5000       # open loop, latency from the planned instant
   weir load https://127.0.0.1:8443/ --new-connection --group x25519 -k     # full handshakes
   weir load https://127.0.0.1:8443/ --http 2 -c 8 -m 16 -k                 # HTTP/2, 8 x 16 streams
+  weir load https://127.0.0.1:8443/ --http 1.1=3,2=1 -c 64 -m 16 -k        # 48 HTTP/1.1, 16 HTTP/2
   weir load http://127.0.0.1:8080/echo --data 64KiB -H 'X-Run: 1' --json result.json
 
 Exit codes:

@@ -1,6 +1,7 @@
 //! The view at different widths.
 
 use super::*;
+use crate::result::ByVersion;
 
 fn live() -> Progress {
     let second = Second {
@@ -71,6 +72,30 @@ waiting              3  gRPC up      250 310/s  gRPC down  1 002 400/s
 ";
     assert_eq!(text(&calls, &History::default(), 80, CALM), expected);
     assert!(plain(&calls).ends_with("; gRPC up 250 310/s; gRPC down 1 002 400/s"), "{}", plain(&calls));
+}
+
+#[test]
+fn both_versions_have_a_line_each() {
+    let mut both = live();
+    both.last.as_mut().unwrap().by_version = Some(ByVersion {
+        http1: VersionSecond { requests: 20_031, errors: 0, p50_us: Some(61.5), p99_us: Some(1234.5) },
+        http2: VersionSecond { requests: 500, errors: 2, p50_us: Some(4200.0), p99_us: None },
+    });
+    let expected = "\
+measuring, 7 s left, 182 034 answered
+rate          25 031/s  p50            61.5 us  p99            1.23 ms
+errors             0/s  handshakes        12/s  connections         64
+waiting              3
+HTTP/1.1  rate   20 031/s  p50     61.5 us  p99     1.23 ms  errors      0/s
+HTTP/2    rate      500/s  p50     4.20 ms  p99           -  errors      2/s
+";
+    assert_eq!(text(&both, &History::default(), 80, CALM), expected);
+    let ending = "; HTTP/1.1: rate 20 031/s, p50 61.5 us, p99 1.23 ms, errors 0/s; \
+                  HTTP/2: rate 500/s, p50 4.20 ms, p99 -, errors 2/s";
+    assert!(plain(&both).ends_with(ending), "{}", plain(&both));
+    for columns in 0..200 {
+        text(&both, &History::default(), columns, CALM);
+    }
 }
 
 #[test]

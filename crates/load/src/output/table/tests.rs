@@ -3,7 +3,8 @@
 use super::*;
 use crate::result::tests::sample;
 use crate::result::{
-    Ceiling, GrpcFigures, Http2Figures, Limit, Negotiated, Pacer, PeerSettings, Step, Unsent, WorkerCost,
+    ByVersion, Ceiling, GrpcFigures, Http2Figures, Limit, Negotiated, Pacer, PeerSettings, Step, Unsent,
+    VersionFigures, WorkerCost,
 };
 
 #[track_caller]
@@ -91,6 +92,50 @@ fn grpc() -> LoadResult {
         statuses: [("OK".into(), 50_000), ("UNAVAILABLE".into(), 3)].into(),
     });
     result
+}
+
+/// Both versions in an open loop, of which one falls behind.
+fn both() -> LoadResult {
+    let mut result = usual();
+    (result.asked.http, result.asked.streams, result.asked.workers) = ("1.1=3,2=1".into(), 16, 2);
+    result.errors = [("timeout".to_string(), 5)].into();
+    result.error_ratio = 5.0 / 50_005.0;
+    result.validity = "invalid: errors (5 timeout)".into();
+    result.by_version = Some(ByVersion {
+        http1: VersionFigures {
+            connections: 48,
+            requests: 40_000,
+            requests_per_second: 20_000.0,
+            response: latency(40_000, 58.0),
+            ..VersionFigures::default()
+        },
+        http2: VersionFigures {
+            connections: 16,
+            requests: 10_000,
+            requests_per_second: 5000.0,
+            errors: [("timeout".to_string(), 5)].into(),
+            error_ratio: 5.0 / 10_005.0,
+            unsent: 1200,
+            response: Latency { censored: 1205, censored_from_us: Some(5e4), ..latency(11_205, 1900.0) },
+            ..VersionFigures::default()
+        },
+    });
+    result
+}
+
+#[test]
+fn each_version_of_both_has_its_rows() {
+    let text = table(&both());
+    for row in [
+        "64 connections, 48 HTTP/1.1 and 16 HTTP/2 with 16 streams each, keep-alive, closed loop, 2 workers\n",
+        "  HTTP/1.1       40 000 correct responses, 20 000/s, no errors\n",
+        "  HTTP/2         10 000 correct responses, 5000/s, 5 errors (0.050 %), 1200 unsent\n",
+        "\n    HTTP/1.1            40 000   63.8 us   58.0 us ",
+        "\n    HTTP/2              11 205 >=2.09 ms   1.90 ms ",
+    ] {
+        assert!(text.contains(row), "{row}\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
 }
 
 /// An open loop that ramps beyond the server's capacity.
