@@ -257,6 +257,8 @@ impl<N: Net> Worker<N> {
     /// Ends a connection without further output. `event`: the event for each exchange.
     fn end_multiplexed(&mut self, id: UpstreamId, event: impl Fn(ExchangeId) -> Happened) {
         self.retire_multiplexed(id);
+        // Without its requests the connection looks idle, and nothing else may close it.
+        self.forget_multiplexed(id);
         // Further attempts may need the slot.
         if let Some(slot) = self.upstreams.get_mut(id).and_then(|upstream| upstream.slot.take()) {
             let slots = Arc::clone(slot.slots());
@@ -278,6 +280,7 @@ impl<N: Net> Worker<N> {
         // A server of HTTP/2 begins with SETTINGS.
         let is_http2 = self.h2_to(id).is_some_and(|h2| h2.connection.has_peer_settings());
         self.retire_multiplexed(id);
+        self.forget_multiplexed(id);
         let exchanges = self.exchanges_on(id);
         let has_none = self.upstreams.get(id).is_some_and(Upstream::has_no_streams);
         self.end_awaiting(id, |_| match is_http2 {
