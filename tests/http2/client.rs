@@ -21,6 +21,8 @@ pub(super) struct Client {
     partial: Option<(Vec<u8>, bool)>,
     /// Whether to acknowledge SETTINGS and PING frames.
     pub acknowledges: bool,
+    /// Whether the gateway's SETTINGS have arrived, and are acknowledged.
+    has_settings: bool,
     /// Whether to give back DATA bytes to both windows.
     pub credits: bool,
     streams: BTreeMap<u32, Received>,
@@ -95,6 +97,7 @@ impl Client {
             decoder: Decoder::new(4096),
             partial: None,
             acknowledges: true,
+            has_settings: false,
             credits: true,
             streams: BTreeMap::new(),
             go_aways: Vec::new(),
@@ -166,18 +169,24 @@ impl Client {
     pub(super) fn upload(&mut self, stream: u32, body: &[u8], sent: &mut Upload) -> &mut Self {
         self.upload_some(stream, body, sent);
         while sent.body < body.len() {
-            let before = self.updates.get(&stream).copied();
-            self.read_until(|client| client.updates.get(&stream).copied() != before);
+            let before = self.window(stream);
+            self.read_until(|client| client.window(stream) != before);
             self.upload_some(stream, body, sent);
         }
         self
     }
 
+    /// The bytes that a stream may have carried in all: until the gateway's SETTINGS have arrived, the default (RFC 9113
+    /// section 6.5.2) holds.
+    fn window(&self, stream: u32) -> usize {
+        let initial = if self.has_settings { 64 * 1024 } else { 65_535 };
+        initial + self.updates.get(&stream).copied().unwrap_or_default() as usize
+    }
+
     /// Sends as much of the rest of a body as the stream's window allows now.
     pub(super) fn upload_some(&mut self, stream: u32, body: &[u8], sent: &mut Upload) -> &mut Self {
         let overhead = if sent.padding > 0 { 1 + usize::from(sent.padding) } else { 0 };
-        // That of the gateway's settings, and all increments.
-        let window = 64 * 1024 + self.updates.get(&stream).copied().unwrap_or_default() as usize;
+        let window = self.window(stream);
         let rest = |sent: &Upload| {
             let room = (window - sent.flow).saturating_sub(overhead);
             room.min(body.len() - sent.body).min(if sent.padding > 0 { 1000 } else { 16_000 })
@@ -298,6 +307,7 @@ impl Client {
                 *self.updates.entry(header.stream).or_default() += u64::from(number(payload));
             }
             Kind::Settings if !header.has(flag::ACK) && self.acknowledges => {
+                self.has_settings = true;
                 frame::write_settings_ack(&mut self.out);
             }
             Kind::Settings => {}
