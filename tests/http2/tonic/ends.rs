@@ -39,7 +39,7 @@ fn statuses_of_the_gateway() {
         let messages = tokio_stream::iter(std::iter::repeat_n(MESSAGE, 1000));
         let status = calls.upload("/weir.Echo/Client", messages).await.unwrap_err();
         assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
-        // The connection goes on.
+        // The connection still serves calls.
         assert_eq!(calls.unary("/weir.Echo/Unary", MESSAGE).await.unwrap().get_ref(), &MESSAGE);
     });
     assert_eq!(weir.stop().code, Some(0));
@@ -76,7 +76,7 @@ fn clients_abandon_calls() {
                 assert_eq!(messages.message().await.unwrap().unwrap().len(), 10_000);
             }
             drop(messages);
-            // The connection goes on.
+            // The connection still serves calls.
             assert_eq!(calls.unary("/weir.Echo/Unary", MESSAGE).await.unwrap().get_ref(), &MESSAGE);
             until_ended(behind, number).await;
         }
