@@ -129,7 +129,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// As [`Self::fail_over`], for a request without a connection, which waited for one to `server`.
+    /// As [`Self::fail_over`], from a server whose connection the request does not have yet.
     pub(super) fn fail_over_from(&mut self, id: ExchangeId, server: ServerId, reason: Reason) {
         let Some(exchange) = self.exchanges.present_mut(id) else { return };
         let (client, service, lost) = (exchange.client, exchange.service, exchange.attempt);
