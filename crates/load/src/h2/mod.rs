@@ -4,6 +4,7 @@
 //! * [`pending`]: a request that waits for a stream.
 //! * [`stream`]: a request in flight, and the check of its response.
 //! * [`call`]: the check of a gRPC call's response.
+//! * [`waits`]: what the body of a request waits for.
 //! * [`connection`]: a connection with its streams: bytes in and out.
 //! * [`balance`]: the least loaded connection.
 //! * [`users`]: the worker's side: selects connections for requests, and handles connections that open, respond or end.
@@ -22,6 +23,7 @@ mod stream;
 pub(crate) mod tally;
 pub(crate) mod trial;
 mod users;
+mod waits;
 
 use crate::options::{Options, RequestOptions};
 use crate::usage::Usage;

@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::pending::Pending;
 use super::request::Request;
+use super::waits::Waits;
 use crate::check::{ErrorClass, Wrong};
 use crate::record::recorder::{Course, Recorder};
 use aws_lc_rs::digest;
@@ -21,6 +22,7 @@ pub(super) struct Stream {
     first: Option<Instant>,
     /// Bytes of the body given to the connection.
     pub(super) given: usize,
+    pub(super) waits: Waits,
     status: u16,
     content: Content,
 }
@@ -45,7 +47,7 @@ impl Stream {
             None => Content::Body { received: 0, digest: None },
             Some(_) => Content::Messages(Call::default()),
         };
-        Self { no, asked, place, written, first: None, given: 0, status: 0, content }
+        Self { no, asked, place, written, first: None, given: 0, waits: Waits::default(), status: 0, content }
     }
 
     /// The request, to be sent again.

@@ -16,6 +16,10 @@ pub(crate) struct Tally {
     at_second: Counts,
     /// See [`Http2Figures::stream_wait`].
     pub(crate) stream_wait: Times,
+    /// See [`Http2Figures::window_wait`].
+    pub(crate) window_wait: Times,
+    /// See [`Http2Figures::wire_wait`].
+    pub(crate) wire_wait: Times,
     /// The servers' first settings, with the number of connections.
     settings: Vec<(Settings, u64)>,
 }
@@ -100,6 +104,8 @@ impl Tally {
         self.at_start.add(&other.at_start);
         self.at_end.add(&other.at_end);
         self.stream_wait.add(&other.stream_wait);
+        self.window_wait.add(&other.window_wait);
+        self.wire_wait.add(&other.wire_wait);
         for (settings, count) in &other.settings {
             self.settings(settings, *count);
         }
@@ -118,6 +124,8 @@ impl Tally {
             resets: by_name(&within.resets),
             goaways: by_name(&within.goaways),
             stream_wait: self.stream_wait.distribution(),
+            window_wait: self.window_wait.distribution(),
+            wire_wait: self.wire_wait.distribution(),
             settings: self.settings.iter().map(|(settings, count)| peer_settings(settings, *count)).collect(),
         }
     }

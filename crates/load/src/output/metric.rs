@@ -25,7 +25,7 @@ pub(crate) enum Reading {
 
 impl Metric {
     /// All metrics: shares are 0 to 1, and costs without `load_` are those of the first server given.
-    pub const ALL: [Self; 45] = [
+    pub const ALL: [Self; 47] = [
         Self::new("requests", |result| Exactly(result.requests as f64)),
         Self::new("requests_per_second", |result| Exactly(result.requests_per_second)),
         Self::new("handshakes_per_second", |result| Exactly(result.handshakes.per_second)),
@@ -72,44 +72,27 @@ impl Metric {
             http2(result, |figures| figures.header_bytes_per_response)
         }),
         Self::new("retried", |result| http2(result, |figures| figures.retried as f64)),
-        Self::new("stream_wait_p99_us", |result| match &result.http2 {
-            Some(figures) => percentile(&figures.stream_wait, figures.stream_wait.p99_us),
-            None => Reading::Nothing(NOT_HTTP2.to_string()),
-        }),
+        Self::new("stream_wait_p99_us", |result| wait(result, |figures| &figures.stream_wait)),
+        Self::new("window_wait_p99_us", |result| wait(result, |figures| &figures.window_wait)),
+        Self::new("wire_wait_p99_us", |result| wait(result, |figures| &figures.wire_wait)),
         Self::new("messages_sent_per_second", |result| {
             grpc(result, |figures| figures.messages_sent_per_second)
         }),
         Self::new("messages_received_per_second", |result| {
             grpc(result, |figures| figures.messages_received_per_second)
         }),
-        Self::new("http1_requests", |result| of_http1(result, |figures| Exactly(figures.requests as f64))),
-        Self::new("http1_requests_per_second", |result| {
-            of_http1(result, |figures| Exactly(figures.requests_per_second))
-        }),
-        Self::new("http1_errors", |result| {
-            of_http1(result, |figures| Exactly(figures.errors.values().sum::<u64>() as f64))
-        }),
-        Self::new("http1_error_ratio", |result| of_http1(result, |figures| Exactly(figures.error_ratio))),
-        Self::new("http1_p50_us", |result| {
-            of_http1(result, |figures| percentile(&figures.response, figures.response.p50_us))
-        }),
-        Self::new("http1_p99_us", |result| {
-            of_http1(result, |figures| percentile(&figures.response, figures.response.p99_us))
-        }),
-        Self::new("http2_requests", |result| of_http2(result, |figures| Exactly(figures.requests as f64))),
-        Self::new("http2_requests_per_second", |result| {
-            of_http2(result, |figures| Exactly(figures.requests_per_second))
-        }),
-        Self::new("http2_errors", |result| {
-            of_http2(result, |figures| Exactly(figures.errors.values().sum::<u64>() as f64))
-        }),
-        Self::new("http2_error_ratio", |result| of_http2(result, |figures| Exactly(figures.error_ratio))),
-        Self::new("http2_p50_us", |result| {
-            of_http2(result, |figures| percentile(&figures.response, figures.response.p50_us))
-        }),
-        Self::new("http2_p99_us", |result| {
-            of_http2(result, |figures| percentile(&figures.response, figures.response.p99_us))
-        }),
+        Self::new("http1_requests", |result| of_http1(result, requests)),
+        Self::new("http1_requests_per_second", |result| of_http1(result, requests_per_second)),
+        Self::new("http1_errors", |result| of_http1(result, errors)),
+        Self::new("http1_error_ratio", |result| of_http1(result, error_ratio)),
+        Self::new("http1_p50_us", |result| of_http1(result, p50_us)),
+        Self::new("http1_p99_us", |result| of_http1(result, p99_us)),
+        Self::new("http2_requests", |result| of_http2(result, requests)),
+        Self::new("http2_requests_per_second", |result| of_http2(result, requests_per_second)),
+        Self::new("http2_errors", |result| of_http2(result, errors)),
+        Self::new("http2_error_ratio", |result| of_http2(result, error_ratio)),
+        Self::new("http2_p50_us", |result| of_http2(result, p50_us)),
+        Self::new("http2_p99_us", |result| of_http2(result, p99_us)),
         Self::new("valid", |result| Exactly(f64::from(result.validity == "valid"))),
     ];
 
@@ -142,6 +125,14 @@ fn http2(result: &LoadResult, read: impl Fn(&Http2Figures) -> f64) -> Reading {
     or_nothing(result.http2.as_ref().map(read), NOT_HTTP2)
 }
 
+/// The p99 of a wait.
+fn wait(result: &LoadResult, of: impl Fn(&Http2Figures) -> &Latency) -> Reading {
+    match result.http2.as_ref().map(of) {
+        Some(latency) => percentile(latency, latency.p99_us),
+        None => Reading::Nothing(NOT_HTTP2.to_string()),
+    }
+}
+
 fn of_http1(result: &LoadResult, read: impl Fn(&VersionFigures) -> Reading) -> Reading {
     let versions = result.by_version.as_ref();
     versions.map_or_else(one_version, |versions| read(&versions.http1))
@@ -150,6 +141,30 @@ fn of_http1(result: &LoadResult, read: impl Fn(&VersionFigures) -> Reading) -> R
 fn of_http2(result: &LoadResult, read: impl Fn(&VersionFigures) -> Reading) -> Reading {
     let versions = result.by_version.as_ref();
     versions.map_or_else(one_version, |versions| read(&versions.http2))
+}
+
+fn requests(figures: &VersionFigures) -> Reading {
+    Exactly(figures.requests as f64)
+}
+
+fn requests_per_second(figures: &VersionFigures) -> Reading {
+    Exactly(figures.requests_per_second)
+}
+
+fn errors(figures: &VersionFigures) -> Reading {
+    Exactly(figures.errors.values().sum::<u64>() as f64)
+}
+
+fn error_ratio(figures: &VersionFigures) -> Reading {
+    Exactly(figures.error_ratio)
+}
+
+fn p50_us(figures: &VersionFigures) -> Reading {
+    percentile(&figures.response, figures.response.p50_us)
+}
+
+fn p99_us(figures: &VersionFigures) -> Reading {
+    percentile(&figures.response, figures.response.p99_us)
 }
 
 fn one_version() -> Reading {
@@ -276,6 +291,8 @@ mod tests {
             header_bytes_per_response: 12.7,
             retried: 128,
             stream_wait: Latency { p99_us: Some(129.0), ..Latency::default() },
+            window_wait: Latency { p99_us: Some(129.5), ..Latency::default() },
+            wire_wait: Latency { p99_us: Some(129.7), ..Latency::default() },
             ..Http2Figures::default()
         });
         result.grpc = Some(GrpcFigures {
@@ -335,6 +352,8 @@ responses_per_read is 12.6
 header_bytes_per_response is 12.7
 retried is 128
 stream_wait_p99_us is 129
+window_wait_p99_us is 129.5
+wire_wait_p99_us is 129.7
 messages_sent_per_second is 130
 messages_received_per_second is 131
 http1_requests is 140
@@ -371,6 +390,7 @@ valid is 1";
             ("load_cpu_us_per_handshake", NOT_TOLD),
             ("retried", NOT_HTTP2),
             ("stream_wait_p99_us", NOT_HTTP2),
+            ("window_wait_p99_us", NOT_HTTP2),
             ("http1_requests", ONE_VERSION),
             ("http2_p99_us", ONE_VERSION),
             ("messages_sent_per_second", "the requests are no gRPC calls (--grpc)"),

@@ -142,8 +142,11 @@ impl Page {
         }
         time_row("service", &result.service);
         let where_any = [("first byte", &result.first_byte), ("connect", &result.connect)];
-        let where_any =
-            where_any.into_iter().chain(result.http2.iter().map(|h2| ("stream wait", &h2.stream_wait)));
+        let waits = result.http2.iter().flat_map(|h2| {
+            let (window, wire) = (("window wait", &h2.window_wait), ("wire wait", &h2.wire_wait));
+            [("stream wait", &h2.stream_wait), window, wire]
+        });
+        let where_any = where_any.into_iter().chain(waits);
         let kinds = result.handshake.iter().map(|(kind, latency)| (handshake_name(kind), latency));
         for (name, latency) in where_any.chain(kinds).filter(|(_, latency)| latency.count > 0) {
             time_row(name, latency);

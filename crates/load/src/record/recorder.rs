@@ -167,6 +167,20 @@ impl Recorder {
         }
     }
 
+    /// The body of a request planned for `planned` waited this long for a window.
+    pub(crate) fn waited_for_window(&mut self, planned: Instant, time: Duration) {
+        if self.within_window(planned) {
+            self.h2().window_wait.record(time);
+        }
+    }
+
+    /// The body of a request planned for `planned` waited this long for the socket.
+    pub(crate) fn waited_for_wire(&mut self, planned: Instant, time: Duration) {
+        if self.within_window(planned) {
+            self.h2().wire_wait.record(time);
+        }
+    }
+
     /// An arrival is due.
     pub(crate) fn arrival(&mut self, planned: Instant, now: Instant) {
         if self.within_window(planned) {

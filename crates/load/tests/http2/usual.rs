@@ -98,6 +98,7 @@ fn bodies_pass_small_windows() {
     let totals = server.stop();
     assert_good(&result);
     assert_eq!(totals.answers, result.answered_in_all);
+    assert!(figures(&result).window_wait.count > 0, "{:?}", figures(&result));
 }
 
 #[test]

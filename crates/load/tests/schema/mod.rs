@@ -262,6 +262,8 @@ fn full() -> LoadResult {
             resets: [(text("cancel"), 1)].into(),
             goaways: [(text("no_error"), 1)].into(),
             stream_wait: latency(),
+            window_wait: latency(),
+            wire_wait: latency(),
             settings: vec![PeerSettings {
                 max_concurrent_streams: Some(100),
                 max_frame_size: 16_384,

@@ -6,6 +6,7 @@ use crate::connection::Context;
 use crate::h2::Http2;
 use crate::h2::pending::Pending;
 use crate::h2::stream::Stream;
+use crate::h2::waits::Cause;
 use weir_http::Method;
 use weir_http2::{Part, StreamNo};
 
@@ -83,15 +84,21 @@ impl Connection {
             let piece = &rest[..rest.len().min(PIECE)];
             let end = piece.len() == rest.len();
             let out = self.transport.stage(&mut context.wire);
+            stream.waits.end(context.now);
             // The stream takes its body until it has ended.
             let taken = self.http.data(no, piece, end, out).unwrap_or_default();
             if let Some(call) = request.call {
                 context.recorder.h2().counts.messages_sent += call.sent(stream.given, stream.given + taken);
             }
             stream.given += taken;
-            if taken == piece.len() && !end {
-                self.senders.push_back(no);
+            match (taken == piece.len(), end) {
+                (true, true) => stream.waits.record(stream.asked.planned, &mut context.recorder),
+                (true, false) => self.senders.push_back(no),
+                (false, _) => stream.waits.begin(Cause::Window, context.now),
             }
+        }
+        for at in self.senders.iter().filter_map(|no| self.position(*no)).collect::<Vec<_>>() {
+            self.streams[at].waits.begin(Cause::Wire, context.now);
         }
     }
 

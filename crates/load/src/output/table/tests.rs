@@ -66,6 +66,8 @@ fn http2() -> LoadResult {
         resets: [("refused_stream".into(), 1000)].into(),
         goaways: [("no_error".into(), 40), ("enhance_your_calm".into(), 1)].into(),
         stream_wait: latency(20_000, 900.0),
+        window_wait: latency(10_000, 400.0),
+        wire_wait: latency(10_000, 20.0),
         settings: vec![
             settings(Some(10), 46),
             PeerSettings { max_header_list_size: Some(65_536), ..settings(None, 2) },
