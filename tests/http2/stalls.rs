@@ -26,6 +26,34 @@ fn a_stream_that_is_never_read_ends_with_a_reason() {
     assert_eq!(client.response(7).text(), "0");
 }
 
+/// Regression test: a client that read a byte now and then could keep a stored response, and its memory, for as long as it liked.
+#[test]
+fn a_stored_response_keeps_the_limits_of_its_exchange() {
+    let upstream = upstream();
+    let rate = "min_rate = { answer = '64KiB', window = '1s' }";
+    let total = "timeouts = { answer = '500ms' }";
+    for (limits, reason) in [(rate, "client_too_slow"), (total, "answer_overdue")] {
+        // The limits of the route, and the general ones: they are the same keys of a table.
+        let (key, table) = limits.split_once(" = ").unwrap();
+        let entries = table.trim_matches(['{', '}', ' ']).replace(", ", "\n");
+        for (route, general) in [(limits, ""), ("", &format!("[{key}]\n{entries}")[..])] {
+            let weir = gateway(&upstream, route, general);
+            let mut client = Client::with_settings(weir.address(), &[(INITIAL_WINDOW_SIZE, 0)]);
+            client.credits = false;
+            client.get(1, "/stored");
+            poll_until(DEADLINE, "the slow stream is reset", || {
+                client.window_update(1, 1).sync().get_stream(1).reset.is_some()
+            });
+            let slow = client.get_stream(1);
+            assert_eq!((slow.status(), slow.reset, slow.ended), (200, Some(ErrorCode::CANCEL), false));
+            weir.wait_for_stderr(&[reason]);
+            // Its connection continues.
+            client.get(3, "/small").window_update(3, 1);
+            assert_eq!(client.response(3).text(), "0");
+        }
+    }
+}
+
 /// Regression test: any frame gave a client that does not read its last response another timeout.
 #[test]
 fn frames_do_not_extend_the_time_of_a_stalled_response() {

@@ -10,13 +10,16 @@ use weir_http2::frame::Kind;
 pub(super) const INITIAL_WINDOW_SIZE: u16 = 4;
 pub(super) const LARGEST: u32 = u32::MAX >> 1;
 pub(super) const BIG: usize = 1 << 20;
+/// A response that the gateway stores whole, so that its exchange is over before the client has read it.
+const STORED: usize = 50_000;
 
-/// Responds to `/big` with [`BIG`] bytes, and to others with the length of the request's body.
+/// Responds to `/big` with [`BIG`] bytes, to `/stored` with [`STORED`], and to others with the length of the request's body.
 fn serve(peer: &mut Peer) {
     while let Some(request) = peer.request() {
-        let body = match request.head.contains(" /big ") {
-            true => pattern(BIG),
-            false => request.body.len().to_string().into_bytes(),
+        let body = match request.head.split(' ').nth(1) {
+            Some("/big") => pattern(BIG),
+            Some("/stored") => pattern(STORED),
+            _ => request.body.len().to_string().into_bytes(),
         };
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
         peer.answer([head.as_bytes(), &body].concat());

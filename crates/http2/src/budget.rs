@@ -106,6 +106,11 @@ impl Spent {
     }
 
     #[inline]
+    pub(crate) fn of(&self, kind: Abuse) -> u32 {
+        self.0[kind as usize]
+    }
+
+    #[inline]
     pub(crate) fn forgive(&mut self, kind: Abuse, number: u32) {
         let spent = &mut self.0[kind as usize];
         *spent = spent.saturating_sub(number);

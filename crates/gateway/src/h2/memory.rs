@@ -1,6 +1,7 @@
 //! The memory of a connection and its streams.
 
-use super::{H2, Stream};
+use super::last_output::LastOutput;
+use super::{DeferredRequest, H2, Rare, Stream};
 use weir_http2::StreamNo;
 
 impl H2 {
@@ -9,7 +10,18 @@ impl H2 {
         let streams = self.streams.iter().map(Stream::memory).sum::<usize>();
         let lists = self.streams.capacity() * size_of::<Stream>()
             + (self.touched.capacity() + self.settled.capacity()) * size_of::<StreamNo>();
-        size_of::<Self>() + self.connection.memory() + streams + lists
+        let rare = self.rare.as_ref().map_or(0, |rare| rare.memory());
+        size_of::<Self>() + self.connection.memory() + streams + lists + rare
+    }
+}
+
+impl Rare {
+    /// Bytes of memory, requests that wait included.
+    fn memory(&self) -> usize {
+        let heads = self.deferred.iter().map(|request| request.head.memory()).sum::<usize>();
+        let lists = self.last_output.capacity() * size_of::<LastOutput>()
+            + self.deferred.capacity() * size_of::<DeferredRequest>();
+        size_of::<Self>() + lists + heads
     }
 }
 
@@ -36,7 +48,7 @@ mod tests {
     /// The most bytes that an idle connection needs, with [`Client`], before its first request, after it (with what a
     /// browser leaves in the table), and for each of [`STREAMS`] requests in flight (with the lists' room for more).
     const IDLE: usize = 1024;
-    const USED: usize = 2056;
+    const USED: usize = 2064;
     const STREAM: usize = 256;
 
     /// The bytes that `work` allocates and does not free.

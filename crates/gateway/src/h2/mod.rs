@@ -1,12 +1,15 @@
 //! An HTTP/2 connection, of a client or to a server: its streams, and the bytes between them and exchanges.
 
 mod blocked;
+mod deferred;
 mod head;
+mod last_output;
 mod memory;
 mod output;
 mod priority;
 mod stream;
 
+pub(crate) use deferred::DeferredRequest;
 pub(crate) use head::{adopt, adopt_response, trailer_lines};
 pub(crate) use stream::Stream;
 
@@ -14,6 +17,8 @@ use crate::keys::ExchangeId;
 use crate::limits::Kind;
 use crate::observe::Counters;
 use blocked::BlockedStreams;
+use last_output::LastOutput;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_http1::Limits;
@@ -41,10 +46,20 @@ pub(crate) struct H2 {
     blocked: BlockedStreams,
     /// Whether a stream without an exchange has sent output, since the last call for it.
     last_output_moved: bool,
+    rare: Option<Box<Rare>>,
     /// Frames wait for the next turn, and meanwhile the client is not read.
     pub is_postponed: bool,
     /// The time up to which the budgets against abuse have forgiven frames.
     forgiven: Option<Instant>,
+}
+
+/// What few connections need.
+#[derive(Debug, Default)]
+struct Rare {
+    /// The limits on the output of streams whose exchanges are over.
+    last_output: Vec<LastOutput>,
+    /// Requests that begin once the frames behind them are processed, in their order.
+    deferred: VecDeque<DeferredRequest>,
 }
 
 impl H2 {
@@ -75,6 +90,7 @@ impl H2 {
             window_waits: 0,
             blocked: BlockedStreams::default(),
             last_output_moved: false,
+            rare: None,
             is_postponed: false,
             forgiven: None,
         }
@@ -112,6 +128,11 @@ impl H2 {
     /// Adds the stream of a client's request. `ended`: it has no body; `is_grpc`: it is a call of gRPC.
     pub(crate) fn begin(&mut self, no: StreamNo, ended: bool, is_grpc: bool) {
         self.add(Stream { is_grpc, ..Stream::new(no, ended) });
+    }
+
+    /// As [`Self::begin`], for a request that was deferred; returns `false` if its stream has ended.
+    pub(crate) fn begin_deferred(&mut self, no: StreamNo, is_grpc: bool) -> bool {
+        self.get_mut(no).map(|stream| stream.is_grpc = is_grpc).is_some()
     }
 
     fn add(&mut self, stream: Stream) {
@@ -180,16 +201,6 @@ impl H2 {
     /// The number of such bytes.
     pub(crate) fn held(&self) -> usize {
         self.streams.iter().map(|stream| stream.held.len()).sum()
-    }
-
-    /// Takes whether streams whose exchanges are over have made progress: others have deadlines of their own.
-    pub(crate) fn take_last_output_moved(&mut self) -> bool {
-        std::mem::take(&mut self.last_output_moved)
-    }
-
-    /// Whether a stream whose exchange is over has output left.
-    pub(crate) fn has_last_output(&self) -> bool {
-        self.streams.iter().any(|stream| stream.exchange.is_none())
     }
 
     /// Notes that a stream's exchange may go on, or that its deadline may have changed.
@@ -296,21 +307,20 @@ impl H2 {
     pub(crate) fn abort(&mut self, no: StreamNo, code: ErrorCode) {
         let Some(index) = self.index(no) else { return };
         self.blocked.set(&mut self.streams[index].is_blocked, false);
-        let stream = self.streams.remove(index);
+        let stream = self.remove(index);
         self.waiting -= usize::from(stream.pending() > 0);
         self.connection.credit(no, stream.uncredited());
         self.connection.reset(no, code);
         self.connection.release(no);
     }
 
-    /// Ends the streams without an exchange, whose output the client does not read; returns their number.
-    pub(crate) fn abort_last_output(&mut self) -> usize {
-        let without: Vec<_> =
-            self.streams.iter().filter(|stream| stream.exchange.is_none()).map(|stream| stream.no).collect();
-        for no in &without {
-            self.abort(*no, ErrorCode::CANCEL);
+    /// Takes a stream from the list.
+    fn remove(&mut self, index: usize) -> Stream {
+        let stream = self.streams.remove(index);
+        if let Some(rare) = &mut self.rare {
+            rare.last_output.retain(|last| last.no != stream.no);
         }
-        without.len()
+        stream
     }
 }
 

@@ -175,7 +175,7 @@ impl H2 {
         let is_sent = stream.exchange.is_none() && stream.end == End::Sent;
         if is_sent && !self.connection.awaits_end(stream.no) {
             self.connection.release(stream.no);
-            self.streams.remove(index);
+            self.remove(index);
         }
     }
 }

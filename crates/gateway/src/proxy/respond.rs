@@ -2,6 +2,7 @@
 
 use super::Flow;
 use super::send::{ToStream, pass_to_stream};
+use crate::deadlines::BodyDeadlines;
 use crate::exchange::{Body, Event, Exchange, Head, HeadStep, Outcome, Passed, ResponseHalf};
 use crate::heads::rewrite::{self, Connection, Cookie, ResponseEdits};
 use crate::heads::websocket;
@@ -9,6 +10,7 @@ use crate::heads::writer::FieldBlock;
 use crate::keys::{ClientId, OfService, ServiceId, Store};
 use crate::mirror::Fate;
 use crate::observe::By;
+use crate::plan::Plan;
 use crate::reason::Reason;
 use crate::upstream::Service;
 use crate::worker::Core;
@@ -372,6 +374,9 @@ impl<N: Net> Flow<'_, N> {
         exchange.cancel_timer(core.net.wheel());
         if let (Some(no), Some(h2)) = (exchange.stream, &mut client.h2) {
             h2.exchange_is_over(no, ErrorCode::NO_ERROR);
+            if h2.get(no).is_some_and(|stream| stream.pending() > 0) {
+                h2.keep_deadlines(no, deadlines_of_rest(exchange, &core.plan));
+            }
             client.touch(exchange.client, &mut core.touched.clients);
             return Completed {
                 client: exchange.client,
@@ -384,13 +389,7 @@ impl<N: Net> Flow<'_, N> {
             };
         }
         client.request_is_over();
-        // This exchange's limits apply to the output that the client has not read yet.
-        let is_special = exchange.policy().has_own_response_limits || !Rc::ptr_eq(&exchange.plan, &core.plan);
-        client.body_deadlines = exchange.body_deadlines.take();
-        if is_special || client.body_deadlines.is_some() {
-            let limits_of = Some((Rc::clone(&exchange.plan), Some(exchange.route)));
-            client.body_deadlines.get_or_insert_default().limits_of = limits_of;
-        }
+        client.body_deadlines = deadlines_of_rest(exchange, &core.plan);
         let Outcome { client_persists, upstream_persists } = exchange.outcome();
         let client_persists = client_persists && !client.is_done();
         if client_persists {
@@ -406,6 +405,18 @@ impl<N: Net> Flow<'_, N> {
             stray,
         }
     }
+}
+
+/// The limits of an exchange that is over. They apply to the output that the client has not read yet.
+#[inline(always)]
+fn deadlines_of_rest(exchange: &mut Exchange, plan: &Rc<Plan>) -> Option<Box<BodyDeadlines>> {
+    let is_special = exchange.policy().has_own_response_limits || !Rc::ptr_eq(&exchange.plan, plan);
+    let mut deadlines = exchange.body_deadlines.take();
+    if is_special || deadlines.is_some() {
+        let limits_of = Some((Rc::clone(&exchange.plan), Some(exchange.route)));
+        deadlines.get_or_insert_default().limits_of = limits_of;
+    }
+    deadlines
 }
 
 /// All further bytes of an exchange pass in both directions. Its response counts now: the tunnel may last for hours.

@@ -6,7 +6,7 @@ use crate::deadlines::Wait;
 use crate::downstream::Phase;
 use crate::exchange::{Leg, Stage};
 use crate::grpc;
-use crate::h2::{self, H2};
+use crate::h2::{self, DeferredRequest, H2};
 use crate::keys::{ClientId, ExchangeId};
 use crate::limits::Kind;
 use crate::reason::Reason;
@@ -17,6 +17,9 @@ use weir_reactor::Net;
 /// The requests of a connection that begin in one turn. Each may dial a server, and others wait meanwhile; far fewer
 /// already share the cost of a read.
 const REQUESTS_PER_TURN: u64 = 32;
+
+/// As [`REQUESTS_PER_TURN`], for connections with many resets.
+const DEFERRED_PER_TURN: usize = 4;
 
 /// The DATA of one event.
 struct Data {
@@ -75,16 +78,18 @@ impl<N: Net> Worker<N> {
         }
         self.core.counters.http2_requests += requests;
         self.core.counters.http2_reads += u64::from(requests > 0);
+        self.begin_deferred(id, DEFERRED_PER_TURN);
         let Some(client) = self.clients.get_mut(id) else { return };
         if at > from {
             // The time for a partial frame begins with its first byte.
             client.stop_waiting_for(Wait::Head);
         }
         client.held.extend_from_slice(&input[at..]);
-        if requests == REQUESTS_PER_TURN && at < input.len() {
-            if let Some(h2) = &mut client.h2 {
-                h2.is_postponed = true;
-            }
+        let is_partial = requests == REQUESTS_PER_TURN && at < input.len();
+        if let Some(h2) = &mut client.h2
+            && (is_partial || h2.has_deferred())
+        {
+            h2.is_postponed = true;
             self.core.postponed.push(id);
         } else if ended {
             self.end_streams(id, &Reason::ClientClosed);
@@ -96,11 +101,13 @@ impl<N: Net> Worker<N> {
         match event {
             Event::Head { stream, end } => self.begin_stream(id, stream, end),
             Event::Data { stream, range, flow, end } => {
+                self.begin_deferred(id, usize::MAX);
                 let range = from + range.start..from + range.end;
                 self.take_data(id, stream, input, &Data { range, flow, end });
             }
             Event::Trailers { stream } => {
                 let trailers = h2::trailer_lines(&self.core.streamed);
+                self.begin_deferred(id, usize::MAX);
                 let Some(h2) = self.h2_of(id) else { return };
                 let no = stream;
                 let Some(stream) = h2.get_mut(no) else { return };
@@ -132,11 +139,39 @@ impl<N: Net> Worker<N> {
         client.stop_waiting_for(Wait::Idle);
         let Some(h2) = &mut client.h2 else { return };
         let core = &mut self.core;
+        if h2.defers() {
+            return h2.defer(DeferredRequest { no, ended: end, head: core.streamed.clone() });
+        }
         h2::adopt(&mut core.streamed, end, &mut core.request);
         h2.begin(no, end, grpc::is_call(&core.request, &core.streamed.bytes));
         let bytes = std::mem::take(&mut core.streamed.bytes);
         self.begin(Leg { client: id, stream: Some(no) }, &bytes, None);
         self.core.streamed.bytes = bytes;
+    }
+
+    /// Begins up to `most` of a connection's deferred requests.
+    #[inline]
+    fn begin_deferred(&mut self, id: ClientId, most: usize) {
+        if self.h2_of(id).is_some_and(|h2| h2.has_deferred()) {
+            self.begin_some_deferred(id, most);
+        }
+    }
+
+    #[cold]
+    fn begin_some_deferred(&mut self, id: ClientId, most: usize) {
+        for _ in 0..most {
+            // One of them may have ended the connection.
+            let Some(DeferredRequest { no, ended, mut head }) = self.h2_of(id).and_then(H2::take_deferred)
+            else {
+                return;
+            };
+            let core = &mut self.core;
+            h2::adopt(&mut head, ended, &mut core.request);
+            let is_grpc = grpc::is_call(&core.request, &head.bytes);
+            if self.h2_of(id).is_some_and(|h2| h2.begin_deferred(no, is_grpc)) {
+                self.begin(Leg { client: id, stream: Some(no) }, &head.bytes, None);
+            }
+        }
     }
 
     /// Forwards a part of a request's body, as far as it can go now.
@@ -265,8 +300,11 @@ impl<N: Net> Worker<N> {
         match self.exchange_of(Leg { client: id, stream: Some(no) }) {
             Some(exchange) => self.lose_exchange(exchange, &reason),
             None => {
-                if let Some(h2) = self.h2_of(id) {
-                    h2.abort(no, ErrorCode::CANCEL);
+                let Some(h2) = self.h2_of(id) else { return };
+                let was_deferred = h2.forget_deferred(no);
+                h2.abort(no, ErrorCode::CANCEL);
+                if was_deferred {
+                    self.note_end_of_client(id, &reason);
                 }
             }
         }
@@ -288,15 +326,6 @@ impl<N: Net> Worker<N> {
             }
         }
         self.close(id);
-    }
-
-    /// Resets the streams whose last output the client does not read; returns `false` if there are none.
-    pub(super) fn abort_last_output(&mut self, id: ClientId) -> bool {
-        let aborted = self.h2_of(id).map_or(0, H2::abort_last_output);
-        for _ in 0..aborted {
-            self.note_end_of_client(id, &Reason::ClientStalled);
-        }
-        aborted > 0
     }
 
     /// Removes the exchanges of a client's streams.

@@ -11,6 +11,7 @@ mod due;
 mod ends;
 mod forwarding;
 mod handshakes;
+mod last_output;
 mod lending;
 mod local;
 mod memory;

@@ -242,9 +242,12 @@ fn watch_client<N: Net>(
     let want = client.wait();
     let moved = std::mem::take(&mut client.moved);
     // Before the connection is open, pending output is part of the handshake; an exchange has limits of its own.
-    let is_limited = client.transport.is_open()
-        && !matches!(client.phase, Phase::Tunnel(_) | Phase::Exchange(_) | Phase::Streams);
-    if is_limited && (client.transport.pending() > 0 || client.body_deadlines.is_some()) {
+    let has_output = match client.phase {
+        Phase::Tunnel(_) | Phase::Exchange(_) => false,
+        Phase::Streams => want == Some(Wait::Response) || client.body_deadlines.is_some(),
+        _ => client.transport.pending() > 0 || client.body_deadlines.is_some(),
+    };
+    if has_output && client.transport.is_open() {
         return Watched::Slow { want, moved, read };
     }
     match (client.timer.pending(), want) {

@@ -5,8 +5,9 @@ use super::Worker;
 use crate::config::document::Timeouts;
 use crate::config::{MinRates, Policy};
 use crate::deadlines::{BodyDeadlines, BodyProgress, Cause, Limit, ServerWait, Wait, deadline_of, nearest};
-use crate::downstream::Client;
+use crate::downstream::{Client, Phase};
 use crate::keys::{ClientId, ExchangeId};
+use crate::plan::Plan;
 use std::rc::Rc;
 use std::time::Instant;
 use weir_http2::StreamNo;
@@ -81,10 +82,13 @@ impl<N: Net> Worker<N> {
     /// As [`Self::time_exchange`], for a client that reads the last bytes of a response. `moved`: bytes moved since the
     /// last call.
     pub(super) fn time_slow_client(&mut self, id: ClientId, want: Option<Wait>, moved: bool) {
-        let limit = self.client_limit(id);
-        let (_, timeouts) = self.terms(id);
+        let limit = match self.clients.get(id).map(|client| client.phase) {
+            Some(Phase::Streams) => self.last_output_limit(id),
+            _ => self.client_limit(id),
+        };
         let (drain, now) = (self.core.drain, self.core.net.now());
         let Some(client) = self.clients.present_mut(id) else { return };
+        let (_, timeouts) = terms(client.body_deadlines.as_deref(), &self.core.plan);
         let before = match (&client.body_deadlines, client.timer.pending()) {
             (Some(body_deadlines), _) if body_deadlines.waits.is_some() => body_deadlines.waits,
             (_, Some((at, Cause::Waited(why)))) => Some((at, why)),
@@ -100,45 +104,60 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The timer of a slow client fired: ends its connection, unless enough bytes have moved meanwhile.
+    /// The timer of a slow client fired: ends its connection, or its slow streams, unless enough bytes have moved meanwhile.
     #[cold]
     pub(super) fn slow_client_due(&mut self, id: ClientId) {
-        if let Some((at, limit)) = self.client_limit(id)
-            && at <= self.core.net.now()
-        {
-            self.end(id, limit.reason());
+        let now = self.core.net.now();
+        match self.clients.get(id).map(|client| client.phase) {
+            Some(Phase::Streams) => self.end_slow_streams(id),
+            _ => {
+                if let Some((_, limit)) = self.client_limit(id).filter(|(at, _)| *at <= now) {
+                    self.end(id, limit.reason());
+                }
+            }
         }
         self.touch_client(id);
     }
 
     /// The instant at which a client without an exchange breaks a limit, and which.
     fn client_limit(&mut self, id: ClientId) -> Option<(Instant, Limit)> {
-        let (rates, timeouts) = self.terms(id);
         let client = self.clients.get_mut(id)?;
         let response = progress(client, None, false);
-        if response != BodyProgress::Over {
-            // The last bytes of a response keep their limits after a reload.
-            let body_deadlines = client.body_deadlines.get_or_insert_default();
-            body_deadlines.limits_of.get_or_insert_with(|| (Rc::clone(&self.core.plan), None));
-        }
-        let now = self.core.net.now();
-        limit_of(&mut client.body_deadlines, now, (BodyProgress::Over, response), rates, &timeouts)
-    }
-
-    /// The minimum rates and the timeouts that apply to a client without an exchange.
-    fn terms(&self, id: ClientId) -> (MinRates, Timeouts) {
-        let body_deadlines = self.clients.get(id).and_then(|client| client.body_deadlines.as_ref());
-        let policy = match body_deadlines.and_then(|body_deadlines| body_deadlines.limits_of.as_ref()) {
-            Some((plan, Some(route))) => plan.policy_of(*route),
-            Some((plan, None)) => plan.policy(),
-            None => self.core.plan.policy(),
-        };
-        (policy.min_rates, policy.timeouts)
+        last_limit_of(&mut client.body_deadlines, self.core.net.now(), response, &self.core.plan)
     }
 }
 
+/// The nearest limit on a response whose exchange is over.
+pub(super) fn last_limit_of(
+    deadlines: &mut Option<Box<BodyDeadlines>>,
+    now: Instant,
+    response: BodyProgress,
+    plan: &Rc<Plan>,
+) -> Option<(Instant, Limit)> {
+    if response != BodyProgress::Over {
+        // The last bytes of a response keep their limits after a reload.
+        deadlines.get_or_insert_default().limits_of.get_or_insert_with(|| (Rc::clone(plan), None));
+    }
+    let (rates, timeouts) = terms(deadlines.as_deref(), plan);
+    limit_of(deadlines, now, (BodyProgress::Over, response), rates, &timeouts)
+}
+
+/// The minimum rates and the timeouts that apply to a response whose exchange is over.
+fn terms(deadlines: Option<&BodyDeadlines>, plan: &Plan) -> (MinRates, Timeouts) {
+    let policy = match deadlines.and_then(|deadlines| deadlines.limits_of.as_ref()) {
+        Some((plan, Some(route))) => plan.policy_of(*route),
+        Some((plan, None)) => plan.policy(),
+        None => plan.policy(),
+    };
+    (policy.min_rates, policy.timeouts)
+}
+
 /// The progress of a response. `is_responding`: the gateway forwards its body.
-fn progress<S: Socket>(client: &Client<S>, stream: Option<StreamNo>, is_responding: bool) -> BodyProgress {
+pub(super) fn progress<S: Socket>(
+    client: &Client<S>,
+    stream: Option<StreamNo>,
+    is_responding: bool,
+) -> BodyProgress {
     let has_pending = client.pending(stream) > 0;
     match client.transport.is_open() && (has_pending || is_responding) {
         true => BodyProgress::Moving {

@@ -235,6 +235,13 @@ impl Connection {
         frame.max(self.config.block_bytes + (1 + self.config.continuations) * frame::HEADER_BYTES)
     }
 
+    /// The streams that the peer has reset, or made us reset, less those [forgiven](Self::elapse).
+    #[must_use]
+    #[inline]
+    pub fn resets(&self) -> u32 {
+        self.spent.of(Abuse::Reset) + self.spent.of(Abuse::ProvokedReset)
+    }
+
     /// Forgives a part of the [`Budgets`]. The owner calls it when it feeds, with the seconds since it last did.
     pub fn elapse(&mut self, seconds: u32) {
         self.spent.elapse(seconds, &self.config.budgets);

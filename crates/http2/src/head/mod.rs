@@ -78,6 +78,12 @@ impl Head {
         Self { bytes: Vec::with_capacity(2048), fields: Vec::with_capacity(32), ..Self::default() }
     }
 
+    /// Bytes of memory beside the head itself.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.bytes.capacity() + self.fields.capacity() * size_of::<Field>()
+    }
+
     fn clear(&mut self) {
         let (mut bytes, mut fields) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.fields));
         bytes.clear();

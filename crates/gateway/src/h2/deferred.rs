@@ -1,0 +1,54 @@
+//! Requests that begin once the frames behind them are processed.
+//!
+//! A client that resets what it has just requested should not make the gateway forward it (*rapid reset*, CVE-2023-44487).
+//! So a connection with many resets has its requests wait until the rest of its input has been processed, and few of
+//! them begin in a turn.
+
+use super::{H2, Stream};
+use weir_http2::{Head, StreamNo};
+
+/// The resets, less those forgiven, from which a connection's requests wait. A page that a browser leaves early resets
+/// fewer, as a rule.
+const MANY_RESETS: u32 = 10;
+
+/// A request that waits. Its stream exists.
+#[derive(Debug)]
+pub(crate) struct DeferredRequest {
+    pub no: StreamNo,
+    /// It has no body.
+    pub ended: bool,
+    pub head: Head,
+}
+
+impl H2 {
+    /// Whether the next request waits.
+    #[inline]
+    pub(crate) fn defers(&self) -> bool {
+        self.connection.resets() >= MANY_RESETS || self.has_deferred()
+    }
+
+    /// Whether requests wait.
+    #[inline]
+    pub(crate) fn has_deferred(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| !rare.deferred.is_empty())
+    }
+
+    /// The request of a new stream waits.
+    pub(crate) fn defer(&mut self, request: DeferredRequest) {
+        self.add(Stream::new(request.no, request.ended));
+        self.rare.get_or_insert_default().deferred.push_back(request);
+    }
+
+    /// Takes the request that has waited longest.
+    pub(crate) fn take_deferred(&mut self) -> Option<DeferredRequest> {
+        self.rare.as_mut()?.deferred.pop_front()
+    }
+
+    /// Forgets the request of a stream that has ended; returns whether it waited.
+    pub(crate) fn forget_deferred(&mut self, no: StreamNo) -> bool {
+        let Some(rare) = &mut self.rare else { return false };
+        let before = rare.deferred.len();
+        rare.deferred.retain(|request| request.no != no);
+        rare.deferred.len() < before
+    }
+}

@@ -1,0 +1,57 @@
+//! Streams whose exchanges are over, but not their output: its limits, and its end if the client does not read it.
+
+use super::{H2, Stream};
+use crate::deadlines::BodyDeadlines;
+use weir_http2::{ErrorCode, StreamNo};
+
+/// The limits on the output of such a stream.
+#[derive(Debug)]
+pub(super) struct LastOutput {
+    pub no: StreamNo,
+    deadlines: Option<Box<BodyDeadlines>>,
+}
+
+impl H2 {
+    /// Takes whether streams whose exchanges are over have made progress: others have deadlines of their own.
+    pub(crate) fn take_last_output_moved(&mut self) -> bool {
+        std::mem::take(&mut self.last_output_moved)
+    }
+
+    /// Whether a stream is left whose exchange is over.
+    pub(crate) fn has_last_output(&self) -> bool {
+        self.without_exchange().next().is_some()
+    }
+
+    /// The streams whose exchanges are over, but not their output.
+    pub(crate) fn with_last_output(&self) -> Vec<StreamNo> {
+        self.without_exchange().filter(|stream| stream.pending() > 0).map(|stream| stream.no).collect()
+    }
+
+    /// Keeps the limits of an exchange that is over for the output that its stream has left.
+    pub(crate) fn keep_deadlines(&mut self, no: StreamNo, deadlines: Option<Box<BodyDeadlines>>) {
+        self.rare.get_or_insert_default().last_output.push(LastOutput { no, deadlines });
+    }
+
+    /// The limits on the output of a stream whose exchange is over.
+    pub(crate) fn deadlines_of(&mut self, no: StreamNo) -> &mut Option<Box<BodyDeadlines>> {
+        let all = &mut self.rare.get_or_insert_default().last_output;
+        let index = all.iter().position(|last| last.no == no).unwrap_or_else(|| {
+            all.push(LastOutput { no, deadlines: None });
+            all.len() - 1
+        });
+        &mut all[index].deadlines
+    }
+
+    /// Ends the streams without an exchange, whose output the client does not read; returns their number.
+    pub(crate) fn abort_last_output(&mut self) -> usize {
+        let all: Vec<_> = self.without_exchange().map(|stream| stream.no).collect();
+        for no in &all {
+            self.abort(*no, ErrorCode::CANCEL);
+        }
+        all.len()
+    }
+
+    fn without_exchange(&self) -> impl Iterator<Item = &Stream> {
+        self.streams.iter().filter(|stream| stream.exchange.is_none())
+    }
+}
