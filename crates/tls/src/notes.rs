@@ -40,6 +40,8 @@ pub(crate) struct Notes {
     pub(crate) early_data: EarlyData,
     /// The number of the certificate selected by the client's server name.
     pub(crate) named: Option<u32>,
+    /// Whether that certificate covers the client's server name.
+    pub(crate) covered: bool,
 }
 
 thread_local! {
@@ -50,6 +52,7 @@ thread_local! {
             lent: None,
             early_data: EarlyData::Over,
             named: None,
+            covered: false,
         })
     };
 }
@@ -87,7 +90,8 @@ pub(crate) fn early_data(early_data: EarlyData) {
     NOTES.set(Notes { early_data, ..NOTES.get() });
 }
 
-/// Records the number of the certificate that the server selects by the client's server name.
-pub(crate) fn named(certificate: u32) {
-    NOTES.set(Notes { named: Some(certificate), ..NOTES.get() });
+/// Records the number of the certificate that the server selects by the client's server name, and whether it covers
+/// that name.
+pub(crate) fn named(certificate: u32, covered: bool) {
+    NOTES.set(Notes { named: Some(certificate), covered, ..NOTES.get() });
 }

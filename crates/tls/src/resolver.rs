@@ -159,8 +159,9 @@ impl ResolvesServerCert for Resolver {
         let is_only = || choices().all(|choice| Arc::ptr_eq(&choice.certified, &first.certified));
         let usable = || choices().find(|choice| self.is_usable(choice, &hello));
         let chosen = if is_only() { first } else { usable().unwrap_or(first) };
-        if name.is_some() {
-            notes::named(chosen.number);
+        if let Some(name) = name {
+            let mut covering = self.covering(name).flat_map(|choices| &choices.0);
+            notes::named(chosen.number, covering.any(|choice| choice.number == chosen.number));
         }
         Some(self.now_of(chosen))
     }

@@ -19,7 +19,7 @@ use crate::names::joined;
 use crate::pem::File;
 use crate::resolver::Resolver;
 use crate::server_sessions::{self, SessionStore};
-use crate::ticket_keys::{self, KeySpace};
+use crate::ticket_keys::{self, Binding, KeySpace};
 use crate::ticket_secrets::TicketSecrets;
 use crate::tickets::{CoreTickets, TicketCounts};
 use crate::{
@@ -153,7 +153,7 @@ pub struct Server {
     resolver: Arc<Resolver>,
     presented: Arc<[Presented]>,
     revocation: Arc<Revocation>,
-    tickets: Option<(KeySpace, Arc<dyn TimeProvider>)>,
+    tickets: Option<Tickets>,
     ticket_file: Option<PathBuf>,
 }
 
@@ -174,17 +174,17 @@ impl Server {
             presented.ocsp = staple;
             certificates.push((CertifiedKey { cert, key: Arc::new(NotingKey(key)), ocsp }, presented));
         }
-        let Some((first, _)) = certificates.first() else {
+        let Some((first, default)) = certificates.first() else {
             return Err(OfferError::Empty { what: "certificate" }.into());
         };
         check_key_fits(first.key.algorithm(), &certificates, settings)?;
         let client_auth = settings.client_auth.as_ref().map(Trusted::read).transpose()?;
-        let chains = certificates.iter().flat_map(|(certified, _)| &certified.cert);
         if !ServerSettings::TICKET_LIFETIMES.contains(&settings.ticket_lifetime) {
             return Err(OfferError::TicketLifetime { lifetime: settings.ticket_lifetime }.into());
         }
         let secrets = settings.ticket_secrets.as_deref().map(TicketSecrets::read).transpose()?;
-        let key_space = key_space(chains, client_auth.as_ref(), secrets, settings.ticket_lifetime)?;
+        let space = key_space(client_auth.as_ref(), secrets, settings.ticket_lifetime)?;
+        let uncovered = uncovered(default);
 
         let provider = Arc::new(parameters.provider);
         let builder = ServerConfig::builder_with_details(provider.clone(), settings.time.clone())
@@ -229,7 +229,7 @@ impl Server {
             presented,
             revocation: Arc::new(revocation),
             ticket_file: settings.ticket_secrets.clone().filter(|_| stateless),
-            tickets: stateless.then(|| (key_space, settings.time.clone())),
+            tickets: stateless.then(|| Tickets { space, uncovered, time: settings.time.clone() }),
         })
     }
 
@@ -240,14 +240,14 @@ impl Server {
 
     /// The current secrets. None if the server issues no tickets.
     pub fn ticket_secrets(&self) -> Option<TicketSecrets> {
-        self.tickets.as_ref().map(|(space, _)| space.secrets().get().1)
+        self.tickets.as_ref().map(|tickets| tickets.space.secrets().get().1)
     }
 
     /// Makes all cores of this server and of its clones issue and open tickets with these secrets, even in
     /// handshakes in progress. Does nothing if the server issues no tickets.
     pub fn replace_ticket_secrets(&self, secrets: &TicketSecrets) {
-        if let Some((space, _)) = &self.tickets {
-            space.secrets().replace(secrets);
+        if let Some(tickets) = &self.tickets {
+            tickets.space.secrets().replace(secrets);
         }
     }
 
@@ -264,8 +264,8 @@ impl Server {
     /// One core's part, with its own snapshot of the ticket keys.
     pub fn core(&self) -> Acceptor {
         let mut config = ServerConfig::clone(&self.template);
-        let tickets = self.tickets.as_ref().map(|(space, time)| {
-            let tickets = Arc::new(CoreTickets::new(space.clone(), time.clone()));
+        let tickets = self.tickets.as_ref().map(|Tickets { space, uncovered, time }| {
+            let tickets = Arc::new(CoreTickets::new(space.clone(), *uncovered, time.clone()));
             config.ticketer = tickets.clone();
             tickets
         });
@@ -355,12 +355,28 @@ impl Trusted {
     }
 }
 
-/// The key space covers everything that distinguishes identities: the certificates, the client CAs and the
-/// revocation lists. So a client whose certificate has been revoked since cannot resume. Tickets that were
-/// valid for several identities have broken other gateways.
-fn key_space<'a>(
-    chains: impl Iterator<Item = &'a CertificateDer<'static>>,
-    client_auth: Option<&'a Trusted>,
+/// The parts of [`CoreTickets`] that all cores share.
+#[derive(Clone, Debug)]
+struct Tickets {
+    space: KeySpace,
+    uncovered: Binding,
+    time: Arc<dyn TimeProvider>,
+}
+
+/// The binding of clients that send no server name, or one that no certificate covers: the names of the default
+/// certificate, which a renewal keeps.
+fn uncovered(default: &Presented) -> Binding {
+    let mut names: Vec<&[u8]> = default.names.iter().map(String::as_bytes).collect();
+    names.sort_unstable();
+    names.dedup();
+    ticket_keys::bound_to(names)
+}
+
+/// The key space covers the policy for clients: whether they need a certificate, their CAs and the revocation lists.
+/// So a client whose certificate has been revoked since cannot resume. Tickets that were valid under several
+/// policies have broken other gateways. Our own certificates are not in it, so that tickets survive renewals.
+fn key_space(
+    client_auth: Option<&Trusted>,
     secrets: Option<TicketSecrets>,
     lifetime: Duration,
 ) -> Result<KeySpace, SettingsError> {
@@ -373,8 +389,7 @@ fn key_space<'a>(
     };
     let roots = client_auth.iter().flat_map(|trusted| &trusted.certificates).map(AsRef::as_ref);
     let crls = client_auth.iter().flat_map(|trusted| &trusted.crls).map(AsRef::as_ref);
-    let parts = chains.map(AsRef::as_ref).chain(roots).chain(crls);
-    KeySpace::of_identity(std::iter::once(policy).chain(parts), secrets, lifetime)
+    KeySpace::of_policy(std::iter::once(policy).chain(roots).chain(crls), secrets, lifetime)
         .ok_or_else(|| SettingsError::Refused("the system provides no random bytes".to_owned()))
 }
 

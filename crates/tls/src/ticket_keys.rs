@@ -1,8 +1,8 @@
 //! Ticket keys, which each core derives by itself.
 //!
-//! HKDF (RFC 5869) derives the ticket key of an identity and a wall-clock epoch from a secret: a random one
-//! per process, or one from a file shared by all machines of a fleet. So all cores agree on the keys without
-//! shared mutable state, a ticket of one identity is useless for another, and rotation needs no coordination.
+//! HKDF (RFC 5869) derives the ticket key of a policy for clients and a wall-clock epoch from a secret: a random
+//! one per process, or one from a file shared by all machines of a fleet. So all cores agree on the keys without
+//! shared mutable state, a ticket of one policy is useless under another, and rotation needs no coordination.
 //! A core issues tickets with the key of the current epoch. It also opens tickets of the previous epoch, for
 //! returning clients, and of the next one, since a wall clock may step back.
 
@@ -19,6 +19,9 @@ use crate::ticket_secrets::{InUse, TicketSecrets};
 pub(crate) const LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
 
 type Name = [u8; NAME_LEN];
+/// What a ticket is bound to beside its policy: a ticket of one binding is unknown under another. It is combined with
+/// the key's name, so that no further key is derived.
+pub(crate) type Binding = [u8; NAME_LEN];
 /// The length of a key's name, the first part of a ticket.
 pub(crate) const NAME_LEN: usize = 16;
 /// The number of past epochs whose tickets count as expired rather than foreign.
@@ -26,36 +29,30 @@ const EXPIRED: u64 = 14;
 /// The length of the AEAD tag, reserved so that sealing in place does not reallocate.
 const TAG_LEN: usize = 16;
 
-/// The key space of one identity: the secrets from which its epoch keys are derived. Cheap to clone; clones
-/// share their secrets.
+/// The key space of one policy: the secrets from which its epoch keys are derived. Cheap to clone; clones share
+/// their secrets.
 #[derive(Clone, Debug)]
 pub(crate) struct KeySpace {
     secrets: Arc<InUse>,
-    identity: digest::Digest,
+    policy: digest::Digest,
     /// The time for which a key issues tickets; at least 1.
     pub(crate) epoch_seconds: u64,
 }
 
 impl KeySpace {
-    /// The key space of the identity described by `parts`, from `secrets` or else from the process's secret.
-    /// None if the system has no randomness.
-    pub(crate) fn of_identity<'a>(
+    /// The key space of the policy described by `parts`, from `secrets` or else from the process's secret. None if
+    /// the system has no randomness.
+    pub(crate) fn of_policy<'a>(
         parts: impl IntoIterator<Item = &'a [u8]>,
         secrets: Option<TicketSecrets>,
         lifetime: Duration,
     ) -> Option<Self> {
-        let mut identity = digest::Context::new(&digest::SHA256);
-        for part in parts {
-            // Length-prefixed, so that different lists produce different bytes.
-            identity.update(&(part.len() as u64).to_be_bytes());
-            identity.update(part);
-        }
         let secrets = match secrets {
             Some(secrets) => secrets,
             None => TicketSecrets::of_process()?,
         };
         let secrets = Arc::new(InUse::new(secrets));
-        Some(Self { secrets, identity: identity.finish(), epoch_seconds: lifetime.as_secs().max(1) })
+        Some(Self { secrets, policy: digest_of(parts), epoch_seconds: lifetime.as_secs().max(1) })
     }
 
     /// The current secrets.
@@ -79,7 +76,7 @@ impl KeySpace {
     }
 
     fn derive(&self, secret: &hkdf::Prk, label: &[u8], epoch: u64, out: &mut [u8]) -> Option<()> {
-        let info = [label, self.identity.as_ref(), &epoch.to_be_bytes()];
+        let info = [label, self.policy.as_ref(), &epoch.to_be_bytes()];
         secret.expand(&info, Length(out.len())).and_then(|okm| okm.fill(out)).ok()
     }
 
@@ -98,6 +95,29 @@ impl KeySpace {
         }
         Some(Snapshot { epoch, replacements, current: self.key(issuing, epoch)?, opening, expired })
     }
+}
+
+/// The binding of clients to a server with these names.
+pub(crate) fn bound_to<'a>(names: impl IntoIterator<Item = &'a [u8]>) -> Binding {
+    let mut binding = [0; NAME_LEN];
+    binding.copy_from_slice(&digest_of(names).as_ref()[..NAME_LEN]);
+    binding
+}
+
+fn digest_of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> digest::Digest {
+    let mut digest = digest::Context::new(&digest::SHA256);
+    for part in parts {
+        // Length-prefixed, so that different lists produce different bytes.
+        digest.update(&(part.len() as u64).to_be_bytes());
+        digest.update(part);
+    }
+    digest.finish()
+}
+
+/// The name in a ticket for a key's name and a binding, and the other way round.
+fn bind(mut name: Name, binding: &Binding) -> Name {
+    name.iter_mut().zip(binding).for_each(|(byte, bound)| *byte ^= bound);
+    name
 }
 
 struct Length(usize);
@@ -138,36 +158,35 @@ pub(crate) enum Refusal {
 }
 
 impl Snapshot {
-    /// Decrypts the state in a ticket.
-    pub(crate) fn open(&self, ticket: &[u8]) -> Result<Vec<u8>, Refusal> {
-        let (name, rest) = ticket.split_at_checked(NAME_LEN).ok_or(Refusal::UnknownKey)?;
-        let Some(key) = self.named(name) else {
-            let is_old = self.expired.iter().any(|expired| expired == name);
+    /// Decrypts the state in a ticket that was sealed for this binding.
+    pub(crate) fn open(&self, ticket: &[u8], binding: &Binding) -> Result<Vec<u8>, Refusal> {
+        let (bound, rest) = ticket.split_first_chunk::<NAME_LEN>().ok_or(Refusal::UnknownKey)?;
+        let name = bind(*bound, binding);
+        let Some(key) = self.opening.iter().find(|key| key.name == name) else {
+            let is_old = self.expired.contains(&name);
             return Err(if is_old { Refusal::Expired } else { Refusal::UnknownKey });
         };
         let (nonce, sealed) = rest.split_first_chunk::<NONCE_LEN>().ok_or(Refusal::Damaged)?;
-        key.open(*nonce, sealed).ok_or(Refusal::Damaged)
-    }
-
-    fn named(&self, name: &[u8]) -> Option<&EpochKey> {
-        self.opening.iter().find(|key| key.name == name)
+        key.open(bound, *nonce, sealed).ok_or(Refusal::Damaged)
     }
 }
 
 impl EpochKey {
-    /// Returns name, nonce, sealed state and tag.
-    pub(crate) fn seal(&self, state: &[u8]) -> Option<Vec<u8>> {
+    /// Returns bound name, nonce, sealed state and tag. The tag covers the bound name: a ticket does not open under
+    /// another binding, whatever its bytes are changed to.
+    pub(crate) fn seal(&self, state: &[u8], binding: &Binding) -> Option<Vec<u8>> {
+        let bound = bind(self.name, binding);
         let mut nonce = [0; NONCE_LEN];
         rand::fill(&mut nonce).ok()?;
         let mut ticket = Vec::with_capacity(NAME_LEN + NONCE_LEN + state.len() + TAG_LEN);
-        ticket.extend_from_slice(&self.name);
+        ticket.extend_from_slice(&bound);
         ticket.extend_from_slice(&nonce);
         ticket.extend_from_slice(state);
         let tag = self
             .key
             .seal_in_place_separate_tag(
                 Nonce::assume_unique_for_key(nonce),
-                Aad::from(self.name),
+                Aad::from(bound),
                 &mut ticket[NAME_LEN + NONCE_LEN..],
             )
             .ok()?;
@@ -175,10 +194,10 @@ impl EpochKey {
         Some(ticket)
     }
 
-    fn open(&self, nonce: [u8; NONCE_LEN], sealed: &[u8]) -> Option<Vec<u8>> {
+    fn open(&self, bound: &Name, nonce: [u8; NONCE_LEN], sealed: &[u8]) -> Option<Vec<u8>> {
         let mut state = sealed.to_vec();
         let nonce = Nonce::assume_unique_for_key(nonce);
-        let len = self.key.open_in_place(nonce, Aad::from(self.name), &mut state).ok()?.len();
+        let len = self.key.open_in_place(nonce, Aad::from(bound), &mut state).ok()?.len();
         state.truncate(len);
         Some(state)
     }

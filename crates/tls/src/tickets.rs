@@ -7,7 +7,10 @@ use rustls::server::ProducesTickets;
 use rustls::time_provider::TimeProvider;
 
 use crate::notes::{self, Origin};
-use crate::ticket_keys::{KeySpace, Refusal, Snapshot};
+use crate::ticket_keys::{Binding, KeySpace, NAME_LEN, Refusal, Snapshot};
+
+/// The binding of clients whose server name a certificate covers.
+const COVERED: Binding = [0; NAME_LEN];
 
 /// One core's tickets: a snapshot of the keys of three epochs.
 ///
@@ -15,6 +18,8 @@ use crate::ticket_keys::{KeySpace, Refusal, Snapshot};
 #[derive(Debug)]
 pub(crate) struct CoreTickets {
     space: KeySpace,
+    /// For clients that no certificate covers by their server name.
+    uncovered: Binding,
     time: Arc<dyn TimeProvider>,
     snapshot: Mutex<Option<Snapshot>>,
     tally: Tally,
@@ -29,7 +34,8 @@ pub struct TicketCounts {
     pub opened: u64,
     /// Tickets rejected because their key is too old.
     pub expired: u64,
-    /// Tickets rejected because their key is unknown or belongs to another identity.
+    /// Tickets rejected because their key is unknown or belongs to another policy, or since no certificate covers the
+    /// client's server name any more.
     pub unknown_key: u64,
     /// Tickets rejected because they were modified after sealing.
     pub damaged: u64,
@@ -46,8 +52,8 @@ struct Tally {
 }
 
 impl CoreTickets {
-    pub(crate) fn new(space: KeySpace, time: Arc<dyn TimeProvider>) -> Self {
-        Self { space, time, snapshot: Mutex::new(None), tally: Tally::default() }
+    pub(crate) fn new(space: KeySpace, uncovered: Binding, time: Arc<dyn TimeProvider>) -> Self {
+        Self { space, uncovered, time, snapshot: Mutex::new(None), tally: Tally::default() }
     }
 
     /// The counts so far.
@@ -61,6 +67,13 @@ impl CoreTickets {
             unknown_key: of(unknown_key),
             damaged: of(damaged),
         }
+    }
+
+    /// The binding of the current handshake. rustls compares the server name at a resumption. So a ticket is for its
+    /// name at any server of the policy that has a certificate for it, whatever the certificate. Without one, the ticket
+    /// is for the names of the default certificate.
+    fn binding(&self) -> Binding {
+        if notes::current().covered { COVERED } else { self.uncovered }
     }
 
     fn with_keys<T>(&self, use_keys: impl FnOnce(&Snapshot) -> Option<T>) -> Option<T> {
@@ -91,13 +104,13 @@ impl ProducesTickets for CoreTickets {
     }
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
-        let ticket = self.with_keys(|keys| keys.current.seal(plain))?;
+        let ticket = self.with_keys(|keys| keys.current.seal(plain, &self.binding()))?;
         add_one(&self.tally.issued);
         Some(ticket)
     }
 
     fn decrypt(&self, ticket: &[u8]) -> Option<Vec<u8>> {
-        let opened = self.with_keys(|keys| Some(keys.open(ticket)));
+        let opened = self.with_keys(|keys| Some(keys.open(ticket, &self.binding())));
         let opened = opened.unwrap_or(Err(Refusal::UnknownKey));
         add_one(match &opened {
             Ok(_) => &self.tally.opened,
@@ -115,7 +128,7 @@ impl ProducesTickets for CoreTickets {
 mod tests {
     use super::*;
     use crate::UnixTime;
-    use crate::ticket_keys::{LIFETIME, NAME_LEN};
+    use crate::ticket_keys::{LIFETIME, bound_to};
     use crate::ticket_secrets::TicketSecrets;
     use aws_lc_rs::aead::NONCE_LEN;
     use std::time::Duration;
@@ -129,14 +142,14 @@ mod tests {
         }
     }
 
-    fn tickets(identity: &[&[u8]], seconds: u64) -> CoreTickets {
-        of(identity, None, seconds)
+    fn tickets(policy: &[&[u8]], seconds: u64) -> CoreTickets {
+        of(policy, None, seconds)
     }
 
-    fn of(identity: &[&[u8]], secrets: Option<&[&[u8]]>, seconds: u64) -> CoreTickets {
+    fn of(policy: &[&[u8]], secrets: Option<&[&[u8]]>, seconds: u64) -> CoreTickets {
         let secrets = secrets.map(|secrets| TicketSecrets::of(secrets.iter().copied()));
-        let space = KeySpace::of_identity(identity.iter().copied(), secrets, LIFETIME).unwrap();
-        CoreTickets::new(space, Arc::new(At(seconds)))
+        let space = KeySpace::of_policy(policy.iter().copied(), secrets, LIFETIME).unwrap();
+        CoreTickets::new(space, bound_to([&b"a.test"[..]]), Arc::new(At(seconds)))
     }
 
     const EPOCH_SECONDS: u64 = LIFETIME.as_secs();
@@ -154,7 +167,7 @@ mod tests {
     #[test]
     fn replaced_secrets_hold_at_once_on_all_cores() {
         let first = of(&[b"a"], Some(&[b"old"]), 0);
-        let second = CoreTickets::new(first.space.clone(), Arc::new(At(0)));
+        let second = CoreTickets::new(first.space.clone(), first.uncovered, Arc::new(At(0)));
         let ticket = first.encrypt(b"state").unwrap();
         first.space.secrets().replace(&TicketSecrets::of([&b"new"[..], b"old"]));
         let issued = second.encrypt(b"state").unwrap();
@@ -197,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_is_its_list_of_parts_and_not_their_bytes() {
+    fn a_policy_is_its_list_of_parts_and_not_their_bytes() {
         let ticket = tickets(&[b"ab", b"c"], 0).encrypt(b"state").unwrap();
         assert!(tickets(&[b"ab", b"c"], 0).decrypt(&ticket).is_some());
         for other in [&[&b"a"[..], b"bc"][..], &[b"abc"], &[b"c", b"ab"], &[b"ab", b"c", b""], &[]] {
