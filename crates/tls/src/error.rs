@@ -28,10 +28,10 @@ pub enum SettingsError {
 /// An invalid file of certificates, keys or secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// A file cannot be read or written.
+    /// A file cannot be read, written, locked or replaced.
     #[error("cannot {what} {path}: {source}", path = path.display())]
     System {
-        /// `read` or `write`.
+        /// The failed operation, such as `read`.
         what: &'static str,
         /// The file.
         path: PathBuf,

@@ -113,9 +113,13 @@ fn signing_key(
     provider.key_provider.load_private_key(der).map_err(unusable)
 }
 
-/// The secrets in a file: one per line, in hexadecimal. Skips empty lines and those that begin with `#`.
+/// The secrets in a file; see [`secrets_in`].
 pub(crate) fn load_secrets(path: &Path) -> Result<Vec<Vec<u8>>, FileError> {
-    let source = File::read(path)?;
+    secrets_in(&File::read(path)?)
+}
+
+/// At least one secret, one per line, in hexadecimal. Skips empty lines and those that begin with `#`.
+pub(crate) fn secrets_in(source: &File) -> Result<Vec<Vec<u8>>, FileError> {
     let mut secrets = Vec::new();
     let lines = source.content.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).enumerate();
     for (index, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with(b"#")) {

@@ -37,6 +37,7 @@ mod server_sessions;
 mod session;
 mod signature;
 mod ticket_keys;
+mod ticket_rotation;
 mod ticket_secrets;
 mod tickets;
 mod unbuffered;
@@ -59,6 +60,7 @@ pub use rustls_pki_types::{CertificateDer, UnixTime};
 pub use server::{Acceptor, ClientAuth, Server, ServerSettings};
 pub use session::{Received, Session};
 pub use signature::Signature;
+pub use ticket_rotation::{RotationError, TicketRotation, create_ticket_secrets, rotate_ticket_secrets};
 pub use ticket_secrets::{
     SECRET_LEN as TICKET_SECRET_LEN, TicketSecrets, secret_of_process, take_secret_of_process,
 };
