@@ -31,6 +31,7 @@ mod records;
 mod refused;
 mod reload;
 mod resources;
+mod rotation;
 mod routes;
 mod servers;
 mod services;

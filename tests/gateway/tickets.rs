@@ -10,7 +10,7 @@ use weir_tls::Version;
 const SECRET: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
 /// A gateway that generates its responses, with these TLS lines, and its admin address.
-fn answering(certificates: &Certificates, tls: &str) -> (Weir, SocketAddr) {
+pub(super) fn answering(certificates: &Certificates, tls: &str) -> (Weir, SocketAddr) {
     answering_with(certificates, tls, 1)
 }
 
@@ -35,7 +35,7 @@ fn answering_with(certificates: &Certificates, tls: &str, workers: u32) -> (Weir
     (weir, admin)
 }
 
-fn counted(admin: SocketAddr, name: &str) -> u64 {
+pub(super) fn counted(admin: SocketAddr, name: &str) -> u64 {
     let answer = Client::connect(admin, None).ask("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     let line = answer.text().lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("no {name} in {}", answer.text())).parse().unwrap()

@@ -14,6 +14,8 @@ mod parameters;
 #[cfg(feature = "gateway")]
 mod serve;
 #[cfg(feature = "gateway")]
+mod tickets;
+#[cfg(feature = "gateway")]
 mod top;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -46,6 +48,8 @@ enum Command {
     #[cfg(feature = "gateway")]
     Import(import::ImportArgs),
     #[cfg(feature = "gateway")]
+    Tickets(tickets::TicketsArgs),
+    #[cfg(feature = "gateway")]
     Top(top::TopArgs),
     #[cfg(feature = "gateway")]
     Relay(serve::RelayArgs),
@@ -64,6 +68,8 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         #[cfg(feature = "gateway")]
         Command::Import(args) => import::run(&args),
+        #[cfg(feature = "gateway")]
+        Command::Tickets(args) => tickets::run(&args),
         #[cfg(feature = "gateway")]
         Command::Top(args) => top::run(&args),
         #[cfg(feature = "gateway")]

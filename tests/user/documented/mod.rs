@@ -29,7 +29,7 @@ enum How {
 }
 
 /// By the start of a command; the longest match counts.
-const RULES: [(&str, How); 45] = [
+const RULES: [(&str, How); 46] = [
     ("weir advise", How::Done),
     ("weir advise nginx-current", How::Stops("nothing to run")),
     ("weir advise node-26", How::Stops("nothing to run")),
@@ -66,6 +66,7 @@ const RULES: [(&str, How); 45] = [
     ("weir studies out/", How::Stops("measured no statement of a study")),
     ("weir targets", How::Done),
     ("weir targets install", How::Stops("with bash: No such file")),
+    ("weir tickets", How::Done),
     ("weir top", How::Not("needs a gateway that runs beside; tests/gateway covers it")),
     ("source <(weir completions", How::Done),
     ("mkdir -p targets/", How::Done),
