@@ -58,11 +58,11 @@ fn requests_that_are_reset_at_once() {
     flooded_by_streams(&weir, client);
     // One for each that the budget allows, and for the one that exceeds it.
     assert!(count(&weir, "client_reset") <= 401);
-    // After some, a request begins only if no reset follows in the same input.
+    // After the first, a request begins only if no reset follows in the same input.
     assert!(upstream.connections() <= 60, "{}", upstream.connections());
 }
 
-/// Requests of a connection with many resets wait for the end of the input, and few begin in a turn.
+/// Requests of a connection with resets wait for the end of the input, and few begin in a turn.
 #[test]
 fn a_client_that_has_reset_many_streams_is_served() {
     let upstream = Upstream::start(None, |peer: &mut Peer| {

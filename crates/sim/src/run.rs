@@ -364,7 +364,7 @@ fn timeouts(seed: u64, plan: &Plan) -> Timeouts {
         timeouts.body = Some(Duration::from_millis(100 + seed % 5000));
         timeouts.answer = Some(Duration::from_millis(100 + seed % 7000));
     }
-    if plan.stalls > 0 && seed % 3 == 0 {
+    if plan.stalls > 0 && seed.is_multiple_of(3) {
         // Shorter than the credit of the minimum rate.
         timeouts.stall = Duration::from_secs(20);
     }

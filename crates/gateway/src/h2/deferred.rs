@@ -1,15 +1,11 @@
 //! Requests that begin once the frames behind them are processed.
 //!
 //! A client that resets what it has just requested should not make the gateway forward it (*rapid reset*, CVE-2023-44487).
-//! So a connection with many resets has its requests wait until the rest of its input has been processed, and few of
-//! them begin in a turn.
+//! So once streams of a connection have been reset, its requests wait until the rest of its input has been processed.
+//! Streams that end regularly make up for resets.
 
 use super::{H2, Stream};
 use weir_http2::{Head, StreamNo};
-
-/// The resets, less those forgiven, from which a connection's requests wait. A page that a browser leaves early resets
-/// fewer, as a rule.
-const MANY_RESETS: u32 = 10;
 
 /// A request that waits. Its stream exists.
 #[derive(Debug)]
@@ -24,13 +20,18 @@ impl H2 {
     /// Whether the next request waits.
     #[inline]
     pub(crate) fn defers(&self) -> bool {
-        self.connection.resets() >= MANY_RESETS || self.has_deferred()
+        self.connection.resets() > 0 || self.has_deferred()
     }
 
     /// Whether requests wait.
     #[inline]
     pub(crate) fn has_deferred(&self) -> bool {
-        self.rare.as_ref().is_some_and(|rare| !rare.deferred.is_empty())
+        self.deferred() > 0
+    }
+
+    /// The number of requests that wait.
+    pub(crate) fn deferred(&self) -> usize {
+        self.rare.as_ref().map_or(0, |rare| rare.deferred.len())
     }
 
     /// The request of a new stream waits.

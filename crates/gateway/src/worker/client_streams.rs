@@ -16,10 +16,11 @@ use weir_reactor::Net;
 
 /// The requests of a connection that begin in one turn. Each may dial a server, and others wait meanwhile; far fewer
 /// already share the cost of a read.
-const REQUESTS_PER_TURN: u64 = 32;
+const REQUESTS_PER_TURN: usize = 32;
 
-/// As [`REQUESTS_PER_TURN`], for connections with many resets.
-const DEFERRED_PER_TURN: usize = 4;
+/// As [`REQUESTS_PER_TURN`], for connections with resets: the requests that arrive, and those of them that begin.
+const DEFERRED_PER_TURN: usize = 8;
+const BEGUN_PER_TURN: usize = 4;
 
 /// The DATA of one event.
 struct Data {
@@ -55,11 +56,11 @@ impl<N: Net> Worker<N> {
     pub(super) fn take_frames(&mut self, id: ClientId, input: &mut [u8], mut at: usize, ended: bool) {
         let (from, mut requests) = (at, 0);
         let now = self.core.net.now();
-        if let Some(h2) = self.h2_of(id) {
-            h2.elapse(now);
-            h2.is_postponed = false;
-        }
-        while requests < REQUESTS_PER_TURN {
+        let Some(h2) = self.h2_of(id) else { return };
+        h2.elapse(now);
+        h2.is_postponed = false;
+        let most = if h2.defers() { DEFERRED_PER_TURN } else { REQUESTS_PER_TURN };
+        while requests < most {
             // A frame may have ended the connection.
             let Some(client) = self.clients.get_mut(id) else { return };
             let (Phase::Streams, Some(h2)) = (client.phase, &mut client.h2) else { return };
@@ -73,19 +74,22 @@ impl<N: Net> Worker<N> {
             let before = at;
             at += step.consumed;
             let Some(event) = step.event else { break };
-            requests += u64::from(matches!(event, Event::Head { .. }));
+            requests += usize::from(matches!(event, Event::Head { .. }));
             self.take_event(id, event, input, before);
         }
-        self.core.counters.http2_requests += requests;
+        self.core.counters.http2_requests += requests as u64;
         self.core.counters.http2_reads += u64::from(requests > 0);
-        self.begin_deferred(id, DEFERRED_PER_TURN);
+        let is_partial = requests == most && at < input.len();
+        // The frames that wait may reset their streams.
+        if !is_partial || self.h2_of(id).is_some_and(|h2| h2.deferred() >= REQUESTS_PER_TURN) {
+            self.begin_deferred(id, BEGUN_PER_TURN);
+        }
         let Some(client) = self.clients.get_mut(id) else { return };
         if at > from {
             // The time for a partial frame begins with its first byte.
             client.stop_waiting_for(Wait::Head);
         }
         client.held.extend_from_slice(&input[at..]);
-        let is_partial = requests == REQUESTS_PER_TURN && at < input.len();
         if let Some(h2) = &mut client.h2
             && (is_partial || h2.has_deferred())
         {
