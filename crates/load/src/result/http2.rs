@@ -24,11 +24,11 @@ pub struct Http2Figures {
     /// The wait for a stream of requests planned within the window: from the planned instant, or a refusal, to the
     /// first byte. Requests that did not wait are not in it.
     pub stream_wait: Latency,
-    /// The time for which the body of a request waited for a flow-control window, of the stream or of the connection.
-    /// Bodies that did not wait are not in it, nor those of which a part was never sent.
+    /// How long request bodies waited for a flow-control window, their stream's or the connection's. Bodies that did not
+    /// wait are not in it, nor those of which a part was never sent.
     #[serde(default)]
     pub window_wait: Latency,
-    /// As `window_wait`, for the time during which the socket had yet to take other output of the connection.
+    /// How long they waited for the socket, which had yet to take 256 KiB of the connection's output.
     #[serde(default)]
     pub wire_wait: Latency,
     /// The server's first settings on each connection of the whole run.
