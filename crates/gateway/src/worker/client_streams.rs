@@ -456,7 +456,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// The streams of a client.
-    fn h2_of(&mut self, id: ClientId) -> Option<&mut H2> {
+    pub(super) fn h2_of(&mut self, id: ClientId) -> Option<&mut H2> {
         self.clients.get_mut(id)?.h2.as_deref_mut()
     }
 

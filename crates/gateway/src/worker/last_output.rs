@@ -3,6 +3,7 @@
 use super::Worker;
 use super::timers::{last_limit_of, progress};
 use crate::deadlines::Limit;
+use crate::h2::H2;
 use crate::keys::ClientId;
 use crate::reason::Reason;
 use std::time::Instant;
@@ -30,8 +31,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn end_slow_streams(&mut self, id: ClientId) {
         let now = self.core.net.now();
         for (no, (at, limit)) in self.last_output_limits(id) {
-            let h2 = self.clients.get_mut(id).and_then(|client| client.h2.as_mut());
-            if let Some(h2) = h2.filter(|_| at <= now) {
+            if let Some(h2) = self.h2_of(id).filter(|_| at <= now) {
                 h2.abort(no, ErrorCode::CANCEL);
                 self.note_end_of_client(id, &limit.reason());
             }
@@ -40,8 +40,7 @@ impl<N: Net> Worker<N> {
 
     /// Resets the streams whose last output the client does not read; returns `false` if there are none.
     pub(super) fn abort_last_output(&mut self, id: ClientId) -> bool {
-        let h2 = self.clients.get_mut(id).and_then(|client| client.h2.as_mut());
-        let aborted = h2.map_or(0, |h2| h2.abort_last_output());
+        let aborted = self.h2_of(id).map_or(0, H2::abort_last_output);
         for _ in 0..aborted {
             self.note_end_of_client(id, &Reason::ClientStalled);
         }
@@ -51,7 +50,7 @@ impl<N: Net> Worker<N> {
     /// The nearest limit of each of these streams.
     fn last_output_limits(&mut self, id: ClientId) -> Vec<(StreamNo, (Instant, Limit))> {
         let now = self.core.net.now();
-        let Some(client) = self.clients.get_mut(id) else { return Vec::new() };
+        let Some(client) = self.clients.present_mut(id) else { return Vec::new() };
         let streams = client.h2.as_ref().map(|h2| h2.with_last_output()).unwrap_or_default();
         let limit = |no| {
             let response = progress(client, Some(no), false);
