@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Attacks by HTTP/2, and what they cost others: the p99 of a steady load by HTTP/2 on other connections.
 
-    python3 tests/long/http2_attacks.py target/release/weir [--lab WEIR] [--rounds N] [--only NAME] [--busy]
+    python3 tests/long/http2_attacks.py target/release/weir [--lab WEIR] [--rounds N] [--only NAME] [--busy | --turns]
 
 Each of two attackers opens a connection, sends its frames as fast as the gateway takes them, and opens the next one when the
 gateway closes it. As in attacks.py, each round measures without an attack, with it, and with the same attack on a bystander.
@@ -9,7 +9,8 @@ It fails if p99 may double, on any lost request, if the gateway's memory grows b
 gateway does not count the attack's reason, or does not say it on stderr.
 
 --lab names the program for load and origin, if that of the gateway has neither. --busy is for a machine that others use: one
-short round, without a bystander, without SCHED_FIFO, and without a verdict on p99.
+short round, without a bystander, without SCHED_FIFO, and without a verdict on p99. --turns measures the gateway alone, with `perf`: for
+how long its worker serves other connections before it looks for events again, beside each attack.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 
+import turns
 from common import Gateway, Process, certificates, fail, other_cores
 from http2_floods import ATTACKS, SLOWLY, SLOWLY_STORED, run
 from neighbours import AHEAD, Load, keep_awake, measure_in_turns, report, wait_for_clients
@@ -62,7 +64,7 @@ stall = "1s"
 """
 
 
-def main(program, lab, rounds, only, busy):
+def main(program, lab, rounds, only, busy, of_turns):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-http2-attacks-"))
     chain, key = certificates(folder)["ecdsa"]
     cores = os.sched_getaffinity(0)
@@ -89,6 +91,8 @@ def main(program, lab, rounds, only, busy):
                 os.sched_setaffinity(0, other_cores())
             p99s = lambda: load.p99s(gateway.urls[1])
             print(f"without an attack: {quantiles(load, gateway)}", flush=True)
+            if of_turns:
+                print(f"  {turns_beside(load, gateway, folder)}", flush=True)
             for name, attack in ATTACKS.items():
                 if only not in name:
                     continue
@@ -97,6 +101,12 @@ def main(program, lab, rounds, only, busy):
                 lines = len(gateway.process.lines["stderr"])
                 if busy:
                     measure_once(name, gateway, load)
+                elif of_turns:
+                    stop = begin(name)(gateway)
+                    found = turns_beside(load, gateway, folder)
+                    stop()
+                    wait_for_clients(gateway)
+                    print(f"{name}\n  {found}", flush=True)
                 elif (most := report(name, measure_in_turns(begin(name), gateway, bystander, p99s, rounds))) > MOST_RISE:
                     wrong.append(f"{name}: p99 may rise by {most:.2f} of itself")
                 wrong += [f"{name}: {fault}" for fault in faults(gateway, attack, before, memory, lines)]
@@ -117,6 +127,11 @@ def measure_once(name, gateway, load):
     # Sockets in TIME-WAIT may be those of others.
     wait_for_clients(gateway)
     print(f"{name}: {beside} (no verdict)")
+
+
+def turns_beside(load, gateway, folder):
+    with load.started(gateway.urls[1]):
+        return turns.in_words(turns.record(gateway.pid, folder))
 
 
 def quantiles(load, gateway):
@@ -193,7 +208,8 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="")
     parser.add_argument("--busy", action="store_true")
+    parser.add_argument("--turns", action="store_true")
     given = parser.parse_args()
     if not given.busy and os.geteuid() != 0:
         fail("http2_attacks.py needs root, for SCHED_FIFO: run it with sudo, or with --busy")
-    main(given.program, given.lab or given.program, given.rounds, given.only, given.busy)
+    main(given.program, given.lab or given.program, given.rounds, given.only, given.busy, given.turns)

@@ -1,5 +1,6 @@
 """The p99 of a steady load beside an attack, beside the same attack on a bystander, and without one."""
 
+import contextlib
 import csv
 import json
 import os
@@ -34,9 +35,22 @@ class Load:
         with self.csv.open() as rows:
             return [float(row["p99_us"]) for row in csv.DictReader(rows) if row["p99_us"]]
 
+    @contextlib.contextmanager
+    def started(self, url):
+        """The load, for as long as the context lasts."""
+        load = subprocess.Popen(self.command(url), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield
+        finally:
+            load.kill()
+            load.wait()
+
+    def command(self, url):
+        return [*self.start, f"{url}/bytes/500", "-k", *self.options]
+
     def run(self, url):
         """The load's result. Ends the script if a request is lost."""
-        done = subprocess.run([*self.start, f"{url}/bytes/500", "-k", *self.options], capture_output=True, text=True)
+        done = subprocess.run(self.command(url), capture_output=True, text=True)
         if not done.stdout:
             fail(f"the load did not run: {done.stderr}")
         result = json.loads(done.stdout)
