@@ -1,10 +1,12 @@
 //! A summary of a reload's changes.
 
 use super::Checked;
+use super::document::Route;
 use super::files::{of_certificate, of_listener, of_service};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::hash::Hash;
 
 /// The number of entries of each kind that are new, removed or changed, including changes of the files that they name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -26,10 +28,17 @@ impl Changes {
         let services = changed(&now.config.services, &before.config.services, |now, before| {
             now == before && files.are_same(old, of_service(&now.tls))
         });
-        let certificates = differing(&now.config.certificates, &before.config.certificates, |certificate| {
-            files.are_same(old, of_certificate(certificate))
-        });
-        let routes = differing(&now.config.routes, &before.config.routes, |_| true);
+        let certificates = differing(
+            &now.config.certificates,
+            &before.config.certificates,
+            |certificate| &certificate.chain,
+            |certificate| files.are_same(old, of_certificate(certificate)),
+        );
+        let place = |route: &Route| {
+            let paths: Vec<_> = route.path.iter().map(ToString::to_string).collect();
+            (route.host.clone(), paths)
+        };
+        let routes = differing(&now.config.routes, &before.config.routes, place, |_| true);
         let (now, before) = (&now.config, &before.config);
         let settings = [
             now.dns != before.dns,
@@ -61,13 +70,23 @@ fn changed<T>(
     now.len() - kept + gone
 }
 
-/// The number of changes in a list without names: 1 for two lists that differ in one entry.
-fn differing<T: PartialEq>(now: &[T], before: &[T], is_same: impl Fn(&T) -> bool) -> usize {
-    let mut rest: Vec<_> = before.iter().collect();
+/// The number of changes in a list without names: 1 for two lists that differ in one entry. Equal entries have equal keys; entries
+/// with one key should be few, as they are compared with each other.
+fn differing<'a, T: PartialEq, K: Eq + Hash>(
+    now: &'a [T],
+    before: &'a [T],
+    key: impl Fn(&'a T) -> K,
+    is_same: impl Fn(&T) -> bool,
+) -> usize {
+    let mut rest: HashMap<K, Vec<&T>> = HashMap::new();
+    for entry in before {
+        rest.entry(key(entry)).or_default().push(entry);
+    }
     let mut kept = 0;
     for entry in now.iter().filter(|entry| is_same(entry)) {
-        if let Some(at) = rest.iter().position(|before| *before == entry) {
-            rest.swap_remove(at);
+        let Some(alike) = rest.get_mut(&key(entry)) else { continue };
+        if let Some(at) = alike.iter().position(|before| *before == entry) {
+            alike.swap_remove(at);
             kept += 1;
         }
     }
@@ -82,5 +101,63 @@ impl fmt::Display for Changes {
             "changed: listeners {listeners}, certificates {certificates}, services {services}, routes {routes}, \
              other settings {settings}"
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    thread_local! {
+        static COMPARISONS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    struct Entry {
+        key: usize,
+        value: usize,
+    }
+
+    impl PartialEq for Entry {
+        fn eq(&self, other: &Self) -> bool {
+            COMPARISONS.set(COMPARISONS.get() + 1);
+            (self.key, self.value) == (other.key, other.value)
+        }
+    }
+
+    fn count(now: &[Entry], before: &[Entry]) -> usize {
+        differing(now, before, |entry| entry.key, |_| true)
+    }
+
+    #[test]
+    fn entries_of_a_list_are_counted_wherever_they_are() {
+        let list = |entries: &[(usize, usize)]| -> Vec<_> {
+            entries.iter().map(|(key, value)| Entry { key: *key, value: *value }).collect()
+        };
+        let before = list(&[(1, 1), (1, 2), (1, 1), (2, 1)]);
+        for (now, changes) in [
+            (&[(1, 1), (1, 2), (1, 1), (2, 1)][..], 0),
+            (&[(2, 1), (1, 1), (1, 1), (1, 2)], 0),
+            (&[(1, 1), (1, 2), (1, 3), (2, 1)], 1),
+            (&[(1, 1), (1, 2), (1, 2), (2, 1)], 1),
+            (&[(1, 1), (1, 2), (2, 1)], 1),
+            (&[(0, 0), (1, 1), (1, 2), (1, 1), (2, 1)], 1),
+            (&[], 4),
+        ] {
+            assert_eq!(count(&list(now), &before), changes, "{now:?}");
+        }
+    }
+
+    /// Regression test: each entry was compared with half of the others.
+    #[test]
+    fn entries_are_compared_with_those_of_their_key_alone() {
+        let before: Vec<_> = (0..1000).map(|key| Entry { key, value: 1 }).collect();
+        let mut now = before.clone();
+        now[500].value = 2;
+        now.reverse();
+        COMPARISONS.set(0);
+        assert_eq!(count(&now, &before), 1);
+        assert_eq!(COMPARISONS.get(), 1000);
     }
 }

@@ -1,6 +1,7 @@
 //! Listeners and their TLS.
 
-use super::routes::{HOST, host_name, service_named};
+use super::routes::{HOST, host_name};
+use super::services::ServicePlaces;
 use super::{Fault, Findings, beside, check_name, key_of_file, limits, record_size, size, validity};
 use crate::config::document::{
     self, Bind, Certificate, ClientCertificates, Config, ExpiredLists, ListenerTls, SuiteOrder,
@@ -11,7 +12,11 @@ use std::sync::Arc;
 use weir_tls::{ClientAuth, Identity, Offer, Server, ServerSettings};
 use weir_transport::{Endpoint, Place};
 
-pub(super) fn compile(config: &Config, findings: &mut Findings) -> Vec<Listener> {
+pub(super) fn compile(
+    config: &Config,
+    services: &ServicePlaces<'_>,
+    findings: &mut Findings,
+) -> Vec<Listener> {
     if config.listeners.is_empty() {
         findings.fault(Fault::new(
             "listener",
@@ -33,7 +38,7 @@ pub(super) fn compile(config: &Config, findings: &mut Findings) -> Vec<Listener>
         }
         let limits = limits::compile(&config.limits, &listener.limits, &format!("{key}.limits"));
         let limits = findings.keep(limits);
-        let passthrough = Arc::new(passthrough(config, listener, &key, findings));
+        let passthrough = Arc::new(passthrough(config, services, listener, &key, findings));
         let Some(limits) = limits else { continue };
         for (index, bind) in listener.bind.iter().enumerate() {
             let key = format!("{key}.bind.{index}");
@@ -97,6 +102,7 @@ fn check(listener: &document::Listener, key: &str, findings: &mut Findings) {
 
 fn passthrough(
     config: &Config,
+    services: &ServicePlaces<'_>,
     listener: &document::Listener,
     key: &str,
     findings: &mut Findings,
@@ -104,7 +110,7 @@ fn passthrough(
     let mut compiled = Passthrough::default();
     for (index, written) in listener.passthrough.iter().enumerate() {
         let key = format!("{key}.passthrough.{index}");
-        let service = findings.keep(service_named(config, &written.service, &format!("{key}.service")));
+        let service = findings.keep(services.of(&written.service, &format!("{key}.service")));
         let servers = config.services.get(&written.service).map(|service| &service.servers[..]);
         if servers.and_then(<[_]>::first).is_some_and(|server| server.url.tls()) {
             let why = format!(

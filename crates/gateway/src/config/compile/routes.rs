@@ -1,5 +1,6 @@
 //! Compilation of routes.
 
+use super::services::ServicePlaces;
 use super::{Fault, Findings, beside, listed, min_rates, redirects, size};
 use crate::config::document::{self, AmbiguousPaths, Config, RateBy, Retries, Retry};
 use crate::config::policy::{MAX_PENDING, MirrorTo, Policy, RateLimit};
@@ -13,6 +14,7 @@ use weir_http::{FieldName, is_token, may_be_trailer};
 /// Returns `None` if a route is at fault.
 pub(super) fn compile(
     config: &Config,
+    services: &ServicePlaces<'_>,
     policy: Option<&Policy>,
     findings: &mut Findings,
 ) -> Option<(Vec<Route>, Hosts)> {
@@ -20,7 +22,7 @@ pub(super) fn compile(
     let mut hosts = Hosts::default();
     for (index, route) in config.routes.iter().enumerate() {
         let key = format!("route.{index}");
-        routes.push(compile_one(config, route, policy, &key, findings));
+        routes.push(compile_one(config, services, route, policy, &key, findings));
         place(&mut hosts, route, index, &key, findings);
     }
     let routes: Vec<_> = routes.into_iter().collect::<Option<_>>()?;
@@ -42,6 +44,7 @@ pub(super) fn compile(
 /// Compiles a route. It checks every part, even after a fault in another.
 fn compile_one(
     config: &Config,
+    services: &ServicePlaces<'_>,
     route: &document::Route,
     policy: Option<&Policy>,
     key: &str,
@@ -50,9 +53,9 @@ fn compile_one(
     beside::of_route(route, key, findings);
     redirects::check_listeners(config, route, key, findings);
     let conditions = conditions(config, route, key, findings);
-    let action = findings.keep(action(config, route, key));
+    let action = findings.keep(action(services, route, key));
     let own = own_policy(config, route, policy, key, findings);
-    let mirror = findings.keep(mirror(config, route, key));
+    let mirror = findings.keep(mirror(config, services, route, key));
     let path = findings.keep(path_edit(route, key));
     let rate = findings.keep(rate(route.rate, key));
     let request = edits(&route.request_headers, &format!("{key}.request_headers"), true, findings);
@@ -189,11 +192,11 @@ fn conditions(config: &Config, route: &document::Route, key: &str, findings: &mu
     }
 }
 
-fn action(config: &Config, route: &document::Route, key: &str) -> Result<Action, Fault> {
+fn action(services: &ServicePlaces<'_>, route: &document::Route, key: &str) -> Result<Action, Fault> {
     const ACTIONS: &str = "expected one of `service`, `redirect`, `respond`";
     match (&route.service, &route.redirect, &route.respond) {
         (Some(name), None, None) => {
-            Ok(Action::Pass { service: service_named(config, name, &format!("{key}.service"))? })
+            Ok(Action::Pass { service: services.of(name, &format!("{key}.service"))? })
         }
         (None, Some(redirect), None) => {
             redirects::redirect(&redirect.to, redirect.status, &format!("{key}.redirect"))
@@ -213,15 +216,12 @@ fn retries(route: &document::Route, key: &str) -> Result<Retries, Fault> {
     Ok(route.retry)
 }
 
-/// The index of a service.
-pub(super) fn service_named(config: &Config, name: &str, key: &str) -> Result<usize, Fault> {
-    config.services.keys().position(|known| known == name).ok_or_else(|| {
-        let known = listed(config.services.keys());
-        Fault::new(key, format!("unknown service `{name}`: expected one of {known}"))
-    })
-}
-
-fn mirror(config: &Config, route: &document::Route, key: &str) -> Result<Option<MirrorTo>, Fault> {
+fn mirror(
+    config: &Config,
+    services: &ServicePlaces<'_>,
+    route: &document::Route,
+    key: &str,
+) -> Result<Option<MirrorTo>, Fault> {
     let Some(document::Mirror { service, percent, max_body, max_in_flight }) = &route.mirror else {
         return Ok(None);
     };
@@ -235,7 +235,7 @@ fn mirror(config: &Config, route: &document::Route, key: &str) -> Result<Option<
         return Err(Fault::new(format!("{key}.max_in_flight"), "invalid value `0`: expected at least 1"));
     }
     let of_service = format!("{key}.service");
-    let index = service_named(config, service, &of_service)?;
+    let index = services.of(service, &of_service)?;
     if config.services.get(service).is_some_and(|service| service.http2) {
         let why = format!(
             "invalid service `{service}`: expected one without `http2`, as copies are sent by HTTP/1.1"

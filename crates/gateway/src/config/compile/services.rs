@@ -2,17 +2,38 @@
 
 use super::listeners::{HTTP_1_1, HTTP_2};
 use super::names::Finder;
-use super::{Fault, Findings, beside, check_name, key_of_file, limits, record_size, size};
+use super::{Fault, Findings, beside, check_name, key_of_file, limits, listed, record_size, size};
 use crate::config::document::{
     self, Balance, Config, Eject, HashOn, Health, Pool, ProxyProtocol, ServiceTls,
 };
 use crate::config::snapshot::{Names, Server, Service, UpstreamTls};
 use crate::hash::hash_of;
+use std::collections::HashMap;
 use std::sync::Arc;
 use weir_http::is_token;
 use weir_preface::proxy;
 use weir_tls::{Client, ClientSettings, Identity, Offer, PeerName, Roots};
 use weir_transport::{Endpoint, Place};
+
+/// The place of each service in the snapshot, by name.
+pub(super) struct ServicePlaces<'a> {
+    config: &'a Config,
+    places: HashMap<&'a str, usize>,
+}
+
+impl<'a> ServicePlaces<'a> {
+    pub(super) fn new(config: &'a Config) -> Self {
+        Self { config, places: config.services.keys().map(String::as_str).zip(0..).collect() }
+    }
+
+    /// The index of the service that `key` names. Errors: there is none.
+    pub(super) fn of(&self, name: &str, key: &str) -> Result<usize, Fault> {
+        self.places.get(name).copied().ok_or_else(|| {
+            let known = listed(self.config.services.keys());
+            Fault::new(key, format!("unknown service `{name}`: expected one of {known}"))
+        })
+    }
+}
 
 /// All services, and the resolved names. Returns `None` if the settings of DNS are at fault.
 pub(super) fn compile(config: &Config, findings: &mut Findings) -> Option<(Vec<Service>, Names)> {

@@ -129,7 +129,7 @@ impl<'a> Document<'a> {
                     continue;
                 }
             };
-            let mut table = shifted(table, *start);
+            let mut table = if *start == 0 { table } else { shifted(table, *start) };
             let include = table.remove_entry("include");
             if let Some((key, _)) = include.filter(|_| number > 0) {
                 let why = "an included file includes no others; move it to the configuration file".to_owned();

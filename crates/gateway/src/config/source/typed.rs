@@ -28,28 +28,37 @@ impl Doubts {
 
 /// The settings, and the keys that were left out. Returns `None` if a fault prevents further checks.
 pub(crate) fn config(document: &Document<'_>, findings: &mut Findings) -> Option<(Config, Doubts)> {
-    let mut table = document.table.clone();
     let mut doubts = Doubts::default();
-    let defaults = table.remove("defaults");
-    if let Some(DeValue::Table(defaults)) = defaults.map(Spanned::into_inner) {
-        let _: Option<RouteDefaults> = collected(document, defaults, findings, &mut doubts);
+    if let Some(DeValue::Table(defaults)) = document.table.get("defaults").map(Spanned::get_ref) {
+        let _: Option<RouteDefaults> = collected(document, || defaults.clone(), findings, &mut doubts);
     }
-    let config = collected(document, table, findings, &mut doubts)?;
+    let all_but_defaults = || {
+        let mut table = document.table.clone();
+        table.remove("defaults");
+        table
+    };
+    let config = collected(document, all_but_defaults, findings, &mut doubts)?;
     Some((config, doubts))
 }
 
 /// The maximum number of wrong keys to report, as each takes another pass.
 const MOST: usize = 50;
 
-fn collected<T: DeserializeOwned>(
+/// The settings in a copy of a table, which each pass consumes.
+fn collected<'a, T: DeserializeOwned>(
     document: &Document<'_>,
-    mut table: DeTable<'_>,
+    copy: impl Fn() -> DeTable<'a>,
     findings: &mut Findings,
     doubts: &mut Doubts,
 ) -> Option<T> {
+    let mut left_out = Vec::new();
     for _ in 0..MOST {
+        let mut table = copy();
+        if !left_out.iter().all(|offset| leave_out(&mut table, *offset)) {
+            return None;
+        }
         let all = 0..0;
-        let error = match T::deserialize(Deserializer::from(Spanned::new(all, table.clone()))) {
+        let error = match T::deserialize(Deserializer::from(Spanned::new(all, table))) {
             Ok(value) => return Some(value),
             Err(error) => error,
         };
@@ -69,9 +78,7 @@ fn collected<T: DeserializeOwned>(
             findings.fault_at(location, &key, why);
         }
         doubts.0.push(part);
-        if !leave_out(&mut table, offset) {
-            return None;
-        }
+        left_out.push(offset);
     }
     None
 }
