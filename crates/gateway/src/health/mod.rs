@@ -6,6 +6,7 @@ mod check;
 use crate::config::Snapshot;
 use crate::observe::journal::Journal;
 use check::{Check, Outcome};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::thread;
@@ -105,19 +106,24 @@ impl Checker {
     /// up.
     fn adopt(&mut self, snapshot: &Snapshot) {
         let now = self.reactor.now();
-        let mut before = std::mem::take(&mut self.checks);
+        let mut before: BTreeMap<_, Vec<Check>> = BTreeMap::new();
+        for check in self.checks.drain(..) {
+            before.entry((check.service.clone(), check.server.id)).or_default().push(check);
+        }
         for service in &snapshot.services {
             let Some(health) = &service.health else { continue };
             for server in &service.servers {
-                let known = before.iter().position(|check| check.is_of(service, server));
-                let known = known.map(|at| before.swap_remove(at));
+                let known = before.get_mut(&(service.name.clone(), server.id)).and_then(|alike| {
+                    let at = alike.iter().position(|check| check.is_of(service, server))?;
+                    Some(alike.swap_remove(at))
+                });
                 let at = now + SPREAD * self.checks.len() as u32;
                 let check = known.map(|check| check.again(service, health, at));
                 self.checks.push(check.unwrap_or_else(|| Check::new(service, server, health, at)));
             }
         }
-        for check in before.iter().filter(|check| !check.is_up()) {
-            (self.report)(Health { service: check.service.clone(), server: check.server.id, up: true });
+        for check in before.into_values().flatten().filter(|check| !check.is_up()) {
+            (self.report)(Health { service: check.service, server: check.server.id, up: true });
         }
     }
 }
