@@ -9,7 +9,7 @@ use crate::limits::SharedLimits;
 use crate::observe::access::{Access, Buffers};
 use crate::observe::journal::{Entry, Journal};
 use crate::observe::{Counters, Log};
-use crate::worker::{Control, Peers, Worker};
+use crate::worker::{Adoption, Control, Peers, Worker};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -107,16 +107,15 @@ impl Bound {
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
         for service in &mut self.snapshot.services {
-            let Some(old) = before.snapshot.services.iter().find(|old| old.name == service.name) else {
-                continue;
-            };
+            let Some(old) = before.snapshot.service_named(&service.name) else { continue };
+            let old = &before.snapshot.services[old];
             if service.tls.is_some() && old.tls.is_some() {
                 service.tls.clone_from(&old.tls);
             }
             inherit_service_state(service, old);
         }
         self.snapshot.take_overrides(before.snapshot.overrides.clone());
-        let limits = SharedLimits::after(&self.snapshot, &before.snapshot.services, &before.limits);
+        let limits = SharedLimits::after(&self.snapshot, &before.snapshot, &before.limits);
         self.limits = Arc::new(limits);
         self
     }
@@ -146,7 +145,8 @@ const MOST_BUFFERS: usize = 1024;
 impl<S> Message<S> {
     /// Adopt another configuration of the same listeners.
     pub fn adopt(bound: &Bound) -> Self {
-        Self(Control::Adopt(Arc::new(bound.snapshot.clone()), Arc::clone(&bound.limits)))
+        let (snapshot, limits) = (Arc::new(bound.snapshot.clone()), Arc::clone(&bound.limits));
+        Self(Control::Adopt(Arc::new(Adoption::new(snapshot, limits, None))))
     }
 
     /// Drain, or stop at once.
@@ -223,7 +223,9 @@ impl<N: Net> WorkerHarness<N> {
 
     /// Adopts another configuration of the same listeners.
     pub fn adopt(&mut self, bound: Bound) {
-        self.worker.control(Control::Adopt(Arc::new(bound.snapshot), bound.limits));
+        let before = Some(&self.worker.core.plan.snapshot);
+        let adoption = Adoption::new(Arc::new(bound.snapshot), bound.limits, before);
+        self.worker.control(Control::Adopt(Arc::new(adoption)));
     }
 
     /// Messages from the other workers since the last call, in order, for [`WorkerHarness::receive`].

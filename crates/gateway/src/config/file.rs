@@ -7,13 +7,14 @@ use super::finding::{Fault, Finding, Findings};
 use super::snapshot::Snapshot;
 use super::source::{self, Document, Texts, Variables};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A configuration without faults, with the files that it names, and its names resolved.
 #[derive(Debug)]
 pub struct Checked {
     /// The configuration as written.
     pub config: Config,
-    pub(crate) snapshot: Snapshot,
+    pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) files: Files,
     findings: Findings,
     /// The files that the configuration was read from; `None` if there are none.
@@ -27,7 +28,7 @@ impl Checked {
         let files = Files::read(&config);
         let mut findings = Findings::default();
         match compile(&config, &mut findings) {
-            Some(snapshot) => Ok(Self { config, snapshot, files, findings, texts: None }),
+            Some(snapshot) => Ok(Self { config, snapshot: Arc::new(snapshot), files, findings, texts: None }),
             None => Err(findings),
         }
     }
@@ -49,11 +50,12 @@ impl Checked {
 
     /// Whether all files are unchanged since the configuration was read.
     pub(crate) fn is_current(&self) -> bool {
+        let before = self.on_disk();
         let now = match self.path() {
-            Some(path) => OnDisk::at(path),
+            Some(path) => before.again(path),
             None => OnDisk::new(None, Files::read(&self.config)),
         };
-        now == self.on_disk()
+        now == before
     }
 
     /// Formats faults of the configuration: with file and line, if it has a file.

@@ -36,9 +36,14 @@ impl Files {
             .chain(config.error_pages.values().map(PathBuf::as_path));
         let mut files = BTreeMap::new();
         for path in paths {
-            files.entry(path.to_owned()).or_insert_with(|| fs::read(path).ok().map(|bytes| hash(&bytes)));
+            files.entry(path.to_owned()).or_insert_with(|| content(path));
         }
         Self(files)
+    }
+
+    /// The same files as they are now.
+    fn again(&self) -> Self {
+        Self(self.0.keys().map(|path| (path.clone(), content(path))).collect())
     }
 
     /// Whether all of these files have the same content in `self` and `other`.
@@ -55,14 +60,18 @@ impl OnDisk {
     }
 
     /// Reads a configuration file, valid or not, the files that it includes, and the files that it names, as far as
-    /// they are known.
-    pub(crate) fn at(path: &Path) -> Self {
+    /// they are known. `self` is an earlier state of them: equal texts name the same files, and are not parsed again.
+    pub(crate) fn again(&self, path: &Path) -> Self {
         let mut findings = Findings::default();
         let texts = Texts::read(path, &mut findings);
+        let now = Self::new(Some(&texts), Files::default());
+        if now.own == self.own {
+            return Self { named: self.named.again(), ..now };
+        }
         let document = Document::of(&texts, &mut findings);
         let config = document.and_then(|document| source::config(&document, &mut findings));
         let named = config.map(|(config, _)| Files::read(&config)).unwrap_or_default();
-        Self::new(Some(&texts), named)
+        Self { named, ..now }
     }
 }
 
@@ -80,6 +89,10 @@ pub(super) fn of_listener(tls: &ListenerTls) -> impl Iterator<Item = &Path> {
 /// The files of a service's TLS.
 pub(super) fn of_service(tls: &ServiceTls) -> impl Iterator<Item = &Path> {
     [&tls.ca, &tls.certificate, &tls.key].into_iter().flatten().map(PathBuf::as_path)
+}
+
+fn content(path: &Path) -> Content {
+    fs::read(path).ok().map(|bytes| hash(&bytes))
 }
 
 fn hash(bytes: &[u8]) -> u64 {
@@ -100,16 +113,24 @@ mod tests {
         let [config, page] = ["weir.toml", "page"].map(path);
         fs::write(&page, "a").unwrap();
         fs::write(&config, format!("error_pages = {{ 404 = '{}' }}", page.display())).unwrap();
-        let before = OnDisk::at(&config);
+        let unknown = OnDisk::new(None, Files::default());
+        let before = unknown.again(&config);
+        let is_same = || {
+            assert_eq!(unknown.again(&config), before.again(&config));
+            before.again(&config) == before
+        };
+        assert!(before.named.0.contains_key(&page));
         fs::write(&page, "a").unwrap();
-        assert_eq!(OnDisk::at(&config), before);
+        assert!(is_same());
         fs::write(&page, "b").unwrap();
-        assert_ne!(OnDisk::at(&config), before);
+        assert!(!is_same());
         fs::remove_file(&page).unwrap();
-        assert_ne!(OnDisk::at(&config), before);
+        assert!(!is_same());
         fs::write(&page, "a").unwrap();
-        assert_eq!(OnDisk::at(&config), before);
+        assert!(is_same());
+        fs::write(&config, format!("error_pages = {{ 404 = '{0}', 410 = '{0}2' }}", page.display())).unwrap();
+        assert!(!is_same());
         fs::write(&config, "not = [").unwrap();
-        assert_ne!(OnDisk::at(&config), before);
+        assert!(!is_same());
     }
 }

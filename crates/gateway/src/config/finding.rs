@@ -100,9 +100,13 @@ impl Finding {
         }
     }
 
-    /// Whether both findings are the same, regardless of their place.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        (self.severity, &self.key, &self.message) == (other.severity, &other.key, &other.message)
+    /// Its key and message: findings of one severity with the same are the same, regardless of their place.
+    pub(crate) fn identity(&self) -> (&str, &str) {
+        (&self.key, &self.message)
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        (self.severity, self.identity()) == (other.severity, other.identity())
     }
 }
 

@@ -4,6 +4,7 @@ use super::files::{of_certificate, of_listener, of_service};
 use super::snapshot::{Server, Service, Snapshot};
 use super::{Checked, Overrides};
 use crate::resolve::name_of;
+use std::sync::Arc;
 
 impl Checked {
     /// Inherits from `before`, whose active snapshot is `active`: TLS with its sessions and connections where settings and files are
@@ -12,7 +13,8 @@ impl Checked {
     pub(crate) fn inherit_state(&mut self, before: &Self, active: &Snapshot) {
         for (index, old) in active.listeners.iter().enumerate() {
             if self.has_listener_tls_of(before, index, &old.name)
-                && let (Some(listener), Some(old)) = (self.snapshot.listeners.get_mut(index), &old.tls)
+                && let snapshot = Arc::make_mut(&mut self.snapshot)
+                && let (Some(listener), Some(old)) = (snapshot.listeners.get_mut(index), &old.tls)
                 && let Some(new) = listener.tls.replace(old.clone())
                 && let Some(secrets) = new.ticket_secrets()
             {
@@ -22,13 +24,15 @@ impl Checked {
         }
         for at in 0..self.snapshot.services.len() {
             let name = &self.snapshot.services[at].name;
-            let Some(old) = active.services.iter().find(|old| old.name == *name) else { continue };
-            if self.has_service_tls_of(before, name) {
-                self.snapshot.services[at].tls.clone_from(&old.tls);
+            let Some(old) = active.service_named(name).map(|old| &active.services[old]) else { continue };
+            let has_tls_of_old = self.has_service_tls_of(before, name);
+            let service = &mut Arc::make_mut(&mut self.snapshot).services[at];
+            if has_tls_of_old {
+                service.tls.clone_from(&old.tls);
             }
-            inherit_service_state(&mut self.snapshot.services[at], old);
+            inherit_service_state(service, old);
         }
-        self.snapshot.take_overrides(active.overrides.clone());
+        Arc::make_mut(&mut self.snapshot).take_overrides(active.overrides.clone());
     }
 
     fn has_listener_tls_of(&self, before: &Self, index: usize, old: &str) -> bool {
@@ -57,17 +61,16 @@ impl Checked {
 impl Snapshot {
     /// Inherits the overrides of the servers that it has.
     pub(crate) fn take_overrides(&mut self, mut overrides: Overrides) {
-        overrides.retain(&self.services);
+        overrides.retain(self);
         self.overrides = overrides;
     }
 }
 
 /// Inherits the addresses of names.
 pub(crate) fn inherit_service_state(service: &mut Service, old: &Service) {
-    for server in &mut service.servers {
-        let is_same = |old: &&Server| old.place == server.place;
-        let Some(old) = old.servers.iter().find(is_same) else { continue };
-        if name_of(&server.place).is_some() {
+    let is_named = |server: &&mut Server| name_of(&server.place).is_some();
+    for server in service.servers.iter_mut().filter(is_named) {
+        if let Some(old) = old.servers.iter().find(|old| old.place == server.place) {
             server.address.clone_from(&old.address);
         }
     }

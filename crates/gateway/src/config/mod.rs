@@ -4,6 +4,7 @@ pub mod document;
 
 mod changes;
 mod compile;
+mod delta;
 mod explain;
 mod file;
 mod files;
@@ -23,6 +24,7 @@ mod source;
 pub use crate::route::PathPattern;
 pub(crate) use changes::Changes;
 pub(crate) use compile::{compile, workers};
+pub(crate) use delta::Delta;
 pub use file::{Checked, parse, read};
 pub(crate) use files::OnDisk;
 pub use finding::{Fault, Finding, Findings, Location, Severity};

@@ -1,8 +1,8 @@
 //! Changes to servers at run time, on top of the configuration. Reloads and upgrades keep them; a restart loses them.
 
-use super::snapshot::Service;
+use super::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The changes to one server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,11 +61,22 @@ impl Overrides {
         };
     }
 
-    /// Removes the changes to servers that these services do not have.
-    pub(crate) fn retain(&mut self, services: &[Service]) {
+    /// The services whose servers have other changes in `other`.
+    pub(crate) fn differing<'a>(&'a self, other: &'a Self) -> BTreeSet<&'a str> {
+        let in_one = |one: &'a Self, other: &'a Self| {
+            one.0
+                .iter()
+                .filter(|(key, set)| other.0.get(*key) != Some(*set))
+                .map(|((service, _), _)| &**service)
+        };
+        in_one(self, other).chain(in_one(other, self)).collect()
+    }
+
+    /// Removes the changes to servers that a snapshot does not have.
+    pub(crate) fn retain(&mut self, snapshot: &Snapshot) {
         self.0.retain(|(name, id), _| {
-            let mut named = services.iter().filter(|service| service.name == *name);
-            named.any(|service| service.servers.iter().any(|server| server.id == *id))
+            let service = snapshot.service_named(name).map(|at| &snapshot.services[at]);
+            service.is_some_and(|service| service.servers.iter().any(|server| server.id == *id))
         });
     }
 }

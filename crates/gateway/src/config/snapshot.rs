@@ -24,6 +24,7 @@ pub(crate) struct Snapshot {
     /// The limits of heads and chunks for listeners and services without their own.
     pub limits: Limits,
     pub listeners: Vec<Listener>,
+    /// In the order of their names.
     pub services: Vec<Service>,
     /// The settings of servers that an operator changed.
     pub overrides: Overrides,
@@ -82,6 +83,11 @@ pub(crate) struct Tracing {
 }
 
 impl Snapshot {
+    /// The index of a service.
+    pub(crate) fn service_named(&self, name: &str) -> Option<usize> {
+        self.services.binary_search_by(|service| service.name.as_str().cmp(name)).ok()
+    }
+
     /// The number of servers with health checks, and so the maximum of concurrent connections for them.
     pub(crate) fn health_checks(&self) -> usize {
         let checked = self.services.iter().filter(|service| service.health.is_some());
@@ -271,6 +277,30 @@ pub(crate) struct Service {
 }
 
 impl Service {
+    /// Whether both have the same settings and servers, and TLS with the same sessions.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let Self {
+            name,
+            servers,
+            balance,
+            hash,
+            sticky,
+            eject,
+            health,
+            retry_percent,
+            max_waiting,
+            accept,
+            limits,
+            tls,
+        } = self;
+        other.has_tls_of(tls.as_ref())
+            && (name, balance, hash, sticky, eject, health)
+                == (&other.name, &other.balance, &other.hash, &other.sticky, &other.eject, &other.health)
+            && (retry_percent, max_waiting, accept, limits)
+                == (&other.retry_percent, &other.max_waiting, &other.accept, &other.limits)
+            && *servers == other.servers
+    }
+
     /// Whether these are the service's TLS settings; `None`: it has none.
     pub(crate) fn has_tls_of(&self, tls: Option<&Arc<UpstreamTls>>) -> bool {
         match (&self.tls, tls) {
@@ -282,7 +312,7 @@ impl Service {
 }
 
 /// The cookie of a service.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sticky {
     pub name: Box<[u8]>,
     /// The values of each server, in the order of [`Service::servers`]: the gateway sets the first, and accepts all.

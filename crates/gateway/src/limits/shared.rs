@@ -13,23 +13,31 @@ pub(crate) struct SharedLimits {
     /// In the order of [`Snapshot::routes`].
     rates: Vec<Option<Rate>>,
     /// In the order of [`Snapshot::services`] and their servers.
-    slots: Vec<Vec<Option<Arc<Slots>>>>,
+    slots: Vec<ServiceSlots>,
 }
+
+/// The slots of a service's servers; empty if none has a limit.
+type ServiceSlots = Box<[Option<Arc<Slots>>]>;
 
 impl SharedLimits {
     /// The state of a snapshot without a predecessor.
     pub(crate) fn new(snapshot: &Snapshot) -> Self {
-        Self::after(snapshot, &[], &Self::default())
+        let slots = snapshot.services.iter().map(|service| slots_of(service, None));
+        Self::with(snapshot, slots)
     }
 
-    /// The state of a snapshot that replaces another one with `services` and the state `before`. A server whose limit stays keeps
-    /// its slots, so that open connections still count. Token buckets start full.
-    pub(crate) fn after(snapshot: &Snapshot, services: &[Service], before: &Self) -> Self {
-        let rates = snapshot.routes.iter().map(|route| route.rate.map(Rate::new));
+    /// The state of a snapshot that replaces another one, `old` with the state `before`. A server whose limit stays keeps its slots,
+    /// so that open connections still count. Token buckets start full.
+    pub(crate) fn after(snapshot: &Snapshot, old: &Snapshot, before: &Self) -> Self {
         let slots = snapshot.services.iter().map(|service| {
-            let old = services.iter().zip(&before.slots).find(|(old, _)| old.name == service.name);
+            let old = old.service_named(&service.name).map(|at| (&old.services[at], before.slots(at)));
             slots_of(service, old)
         });
+        Self::with(snapshot, slots)
+    }
+
+    fn with(snapshot: &Snapshot, slots: impl Iterator<Item = ServiceSlots>) -> Self {
+        let rates = snapshot.routes.iter().map(|route| route.rate.map(Rate::new));
         Self { rates: rates.collect(), slots: slots.collect() }
     }
 
@@ -38,13 +46,16 @@ impl SharedLimits {
         self.rates.get(route)?.as_ref()
     }
 
-    /// The slots of a service's servers, by its place and in their order.
+    /// The slots of a service's servers, by its place and in their order; empty if none has a limit.
     pub(crate) fn slots(&self, service: usize) -> &[Option<Arc<Slots>>] {
-        self.slots.get(service).map_or(&[], Vec::as_slice)
+        self.slots.get(service).map_or(&[], AsRef::as_ref)
     }
 }
 
-fn slots_of(service: &Service, old: Option<(&Service, &Vec<Option<Arc<Slots>>>)>) -> Vec<Option<Arc<Slots>>> {
+fn slots_of(service: &Service, old: Option<(&Service, &[Option<Arc<Slots>>])>) -> ServiceSlots {
+    if service.servers.iter().all(|server| server.max_connections.is_none()) {
+        return Box::default();
+    }
     let servers = service.servers.iter().map(|server| {
         let most = server.max_connections?;
         let kept = old.and_then(|(old, slots)| {
@@ -79,7 +90,7 @@ mod tests {
     }
 
     fn one(limits: &SharedLimits, service: usize) -> Option<&Arc<Slots>> {
-        limits.slots(service)[0].as_ref()
+        limits.slots(service).first()?.as_ref()
     }
 
     #[test]
@@ -95,7 +106,7 @@ mod tests {
             ("app", "max_connections = 2"),
             ("b", "max_connections = 3"),
         ]);
-        let limits = SharedLimits::after(&after, &before.services, &limits);
+        let limits = SharedLimits::after(&after, &before, &limits);
         let open: Vec<_> = (0..3).map(|service| one(&limits, service).unwrap().open()).collect();
         assert_eq!(open, [0, 1, 0]);
         assert_eq!(one(&limits, 2).unwrap().most(), 3);
@@ -109,7 +120,7 @@ mod tests {
         let limits = SharedLimits::new(&snapshot);
         let take = |limits: &SharedLimits| limits.rate(0).unwrap().take(ClientKey::of(None), now);
         assert!(take(&limits).is_ok() && take(&limits).is_err());
-        let limits = SharedLimits::after(&snapshot, &snapshot.services, &limits);
+        let limits = SharedLimits::after(&snapshot, &snapshot, &limits);
         assert!(take(&limits).is_ok());
         assert!(limits.rate(1).is_none());
     }

@@ -4,7 +4,7 @@ use crate::config::Snapshot;
 use crate::health::{self, Health};
 use crate::limits::SharedLimits;
 use crate::observe::journal::Journal;
-use crate::worker::Control;
+use crate::worker::{Adoption, Control};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_reactor::mailbox::Sender;
@@ -22,8 +22,19 @@ pub(crate) struct ActiveConfig {
 struct State {
     snapshot: Arc<Snapshot>,
     limits: Arc<SharedLimits>,
+    /// Snapshots that a worker or one of its exchanges may still have. The last owner frees the whole configuration, which
+    /// takes a worker too long.
+    retired: Vec<Retired>,
     /// The thread of health checks; `None`: no snapshot has had any so far.
     health: Option<Sender<Arc<Snapshot>>>,
+}
+
+/// A snapshot that is not active any more.
+#[derive(Debug)]
+struct Retired {
+    snapshot: Arc<Snapshot>,
+    /// The workers drop it with the snapshot.
+    _limits: Arc<SharedLimits>,
 }
 
 impl ActiveConfig {
@@ -38,7 +49,11 @@ impl ActiveConfig {
             true => Some(start_health(&snapshot, workers.clone(), journal.clone())?),
             false => None,
         };
-        Ok(Self { state: Mutex::new(State { snapshot, limits, health }), workers, journal })
+        Ok(Self {
+            state: Mutex::new(State { snapshot, limits, retired: Vec::new(), health }),
+            workers,
+            journal,
+        })
     }
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
@@ -51,22 +66,33 @@ impl ActiveConfig {
         let mut state = self.state();
         if let Some(next) = change(&state.snapshot) {
             let limits = Arc::clone(&state.limits);
-            self.activate(&mut state, next, limits);
+            self.activate(&mut state, Arc::new(next), limits);
         }
     }
 
     /// Activates another configuration, made from the current one. It inherits the state of its servers' limits.
-    pub(crate) fn replace(&self, make: impl FnOnce(&Snapshot) -> Snapshot) {
+    pub(crate) fn replace(&self, make: impl FnOnce(&Snapshot) -> Arc<Snapshot>) {
         let mut state = self.state();
         let next = make(&state.snapshot);
-        let limits = SharedLimits::after(&next, &state.snapshot.services, &state.limits);
+        let limits = SharedLimits::after(&next, &state.snapshot, &state.limits);
         self.activate(&mut state, next, Arc::new(limits));
     }
 
-    fn activate(&self, state: &mut State, next: Snapshot, limits: Arc<SharedLimits>) {
-        let next = Arc::new(next);
+    /// Frees the snapshots that no worker has any more. Returns whether some are left.
+    pub(crate) fn free_retired(&self) -> bool {
+        let mut state = self.state();
+        let is_free = |retired: &mut Retired| Arc::strong_count(&retired.snapshot) == 1;
+        let free: Vec<_> = state.retired.extract_if(.., is_free).collect();
+        let are_left = !state.retired.is_empty();
+        drop(state);
+        drop(free);
+        are_left
+    }
+
+    fn activate(&self, state: &mut State, next: Arc<Snapshot>, limits: Arc<SharedLimits>) {
+        let adoption = Arc::new(Adoption::new(Arc::clone(&next), Arc::clone(&limits), Some(&state.snapshot)));
         for worker in &self.workers {
-            worker.send(Control::Adopt(Arc::clone(&next), Arc::clone(&limits)));
+            worker.send(Control::Adopt(Arc::clone(&adoption)));
         }
         match &state.health {
             Some(health) => health.send(Arc::clone(&next)),
@@ -80,7 +106,10 @@ impl ActiveConfig {
             }
             None => {}
         }
-        (state.snapshot, state.limits) = (next, limits);
+        let snapshot = std::mem::replace(&mut state.snapshot, next);
+        let limits = std::mem::replace(&mut state.limits, limits);
+        state.retired.retain(|retired| Arc::strong_count(&retired.snapshot) > 1);
+        state.retired.push(Retired { snapshot, _limits: limits });
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

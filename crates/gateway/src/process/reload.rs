@@ -3,15 +3,16 @@
 use super::active_config::ActiveConfig;
 use super::config_status::ConfigStatus;
 use super::notify::Supervisor;
-use super::reports::gather;
+use super::reports::confirm;
 use super::upgrade::{self, Upgrades};
 use super::watch::{Debounce, NameWatch, SecretsWatch};
 use crate::config::document::Reload;
-use crate::config::{Changes, Checked, Finding, Findings, OnDisk, Snapshot, restart};
+use crate::config::{Changes, Checked, Finding, Findings, OnDisk, restart};
 use crate::limits::Descriptors;
 use crate::observe::journal::Journal;
 use crate::worker::Control;
 use serde::Serialize;
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -82,8 +83,14 @@ impl Running {
     fn run(&mut self, asks: &Receiver<Ask>) {
         loop {
             let ask = match self.reloader.checked.config.reload {
-                Reload::Signal => asks.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Reload::Watch => asks.recv_timeout(EVERY),
+                Reload::Signal if !self.reloader.active.free_retired() => {
+                    asks.recv().map_err(|_| RecvTimeoutError::Disconnected)
+                }
+                Reload::Signal => asks.recv_timeout(EVERY),
+                Reload::Watch => {
+                    self.reloader.active.free_retired();
+                    asks.recv_timeout(EVERY)
+                }
             };
             match ask {
                 // The sender may have stopped waiting.
@@ -97,8 +104,10 @@ impl Running {
                     let outcome = self.reloader.upgrades.run(limit, &snapshot.overrides);
                     let _ = who.map(|who| who.send(outcome));
                 }
-                Err(RecvTimeoutError::Timeout) if self.reloader.upgrades.successor().is_some() => {}
-                Err(RecvTimeoutError::Timeout) => self.check_files(),
+                Err(RecvTimeoutError::Timeout) => match self.reloader.checked.config.reload {
+                    Reload::Watch if self.reloader.upgrades.successor().is_none() => self.check_files(),
+                    Reload::Watch | Reload::Signal => {}
+                },
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
@@ -107,7 +116,8 @@ impl Running {
     /// Reloads if a file has changed.
     fn check_files(&mut self) {
         let Some(path) = self.reloader.checked.path() else { return };
-        if self.seen.next(OnDisk::at(path)).is_some() {
+        let found = self.seen.last().again(path);
+        if self.seen.next(found).is_some() {
             self.reload();
         } else if let Some(refused) = &mut self.refused
             && refused.again_at <= Instant::now()
@@ -129,11 +139,16 @@ impl Running {
             return Outcome::Refused { error };
         }
         self.reloader.supervisor.reloading();
-        // Before reading: a change from now on causes another reload.
-        if let Some(path) = self.reloader.checked.path() {
-            self.seen = Debounce::new(OnDisk::at(path));
+        // Before reading: a change from now on causes another reload, even if this one is refused.
+        if self.reloader.checked.config.reload == Reload::Watch
+            && let Some(path) = self.reloader.checked.path()
+        {
+            self.seen = Debounce::new(self.seen.last().again(path));
         }
         let result = self.reloader.reload();
+        if result.is_ok() {
+            self.seen = Debounce::new(self.reloader.checked.on_disk());
+        }
         self.report(result)
     }
 
@@ -166,18 +181,18 @@ impl Reloader {
     /// Applies the configuration as it is now, as a whole, and waits until all workers have it. Errors: why nothing has changed.
     fn reload(&mut self) -> Result<Changes, String> {
         let mut checked = self.read()?;
-        let bound = self.active.snapshot();
-        let listeners = std::mem::take(&mut checked.snapshot.listeners);
+        let snapshot = Arc::make_mut(&mut checked.snapshot);
+        let listeners = std::mem::take(&mut snapshot.listeners);
         let mut findings = Findings::default();
         restart::check(&checked.config, &self.checked.config, &mut findings);
-        let arranged = findings.keep(restart::arrange(listeners, &bound.listeners));
-        checked.snapshot.listeners = match arranged.filter(|_| findings.faults().next().is_none()) {
+        let arranged = findings.keep(restart::arrange(listeners, &self.active.snapshot().listeners));
+        snapshot.listeners = match arranged.filter(|_| findings.faults().next().is_none()) {
             Some(listeners) => listeners,
             None => return Err(checked.in_words(findings)),
         };
         let changes = Changes::between(&checked, &self.checked);
-        let is_new = |warning: &&Finding| !self.checked.warnings().any(|known| known.is_same(warning));
-        for warning in checked.warnings().filter(is_new) {
+        let known: HashSet<_> = self.checked.warnings().map(Finding::identity).collect();
+        for warning in checked.warnings().filter(|warning| !known.contains(&warning.identity())) {
             self.journal.line(format_args!("weir: {warning}"));
         }
         let checks = checked.snapshot.health_checks();
@@ -188,12 +203,13 @@ impl Reloader {
         }
         self.active.replace(|active| {
             checked.inherit_state(&self.checked, active);
-            Snapshot::clone(&checked.snapshot)
+            Arc::clone(&checked.snapshot)
         });
         self.checked = checked;
         self.follow();
         // `/health` reports a worker that does not respond; it has the mail nevertheless.
-        let _ = gather(&self.workers);
+        confirm(&self.workers);
+        self.active.free_retired();
         Ok(changes)
     }
 

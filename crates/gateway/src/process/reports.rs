@@ -3,6 +3,7 @@
 use crate::observe::Report;
 use crate::observe::journal;
 use crate::worker::Control;
+use std::iter;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use weir_reactor::mailbox::Sender;
@@ -40,6 +41,18 @@ pub(crate) fn gather(workers: &[Sender<Control>]) -> Result<Report, Partial> {
         }
     }
     Ok(total)
+}
+
+/// Waits until all workers have handled their messages, or some do not respond in time, or have ended.
+pub(crate) fn confirm(workers: &[Sender<Control>]) {
+    let (reply, replies) = channel();
+    for worker in workers {
+        worker.send(Control::Confirm(reply.clone()));
+    }
+    drop(reply);
+    let by = Instant::now() + WITHIN;
+    let next = || replies.recv_timeout(by.saturating_duration_since(Instant::now())).ok();
+    iter::from_fn(next).take(workers.len()).for_each(drop);
 }
 
 /// A turn takes milliseconds.

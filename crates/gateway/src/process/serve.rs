@@ -73,9 +73,7 @@ fn run(
             let access = snapshot.access.as_ref().zip(buffers.clone());
             let access = access.map(|(log, buffers)| Access::new(log.format.clone(), log.when_full, buffers));
             let mut part = shutdown.part(peers.all.clone());
-            let mut worker =
-                Worker::new(net, log, access, Arc::clone(snapshot), Arc::clone(limits), listeners)?
-                    .among(peers);
+            let mut worker = Worker::new(net, log, access, snapshot, limits, listeners)?.among(peers);
             let mut events = Events::default();
             if !barrier.pass() {
                 return Ok(());
@@ -122,8 +120,8 @@ fn start(
     again: Option<Again>,
     journal: Journal,
     work: impl Fn(
-        &Arc<Snapshot>,
-        &Arc<SharedLimits>,
+        Arc<Snapshot>,
+        Arc<SharedLimits>,
         Vec<(usize, Listener)>,
         Mailbox<Control>,
         Peers<OwnedFd>,
@@ -132,20 +130,20 @@ fn start(
     + Sync,
 ) -> Result<(), GatewayError> {
     let mut checked = checked;
-    for listener in &mut checked.snapshot.listeners {
+    for listener in &mut Arc::make_mut(&mut checked.snapshot).listeners {
         listener.role = role;
     }
     let count = workers(&checked.config)?;
     let limit = limits::raise_open_files()?.map_or(usize::MAX, |limit| limit as usize);
     let Inherited { sockets, old, overrides, state } = inherited;
-    checked.snapshot.take_overrides(overrides);
+    Arc::make_mut(&mut checked.snapshot).take_overrides(overrides);
     let admins: Vec<_> = checked.config.watched().collect();
     let hosts: Vec<_> =
         admins.iter().map(|(rights, admin)| admin.own_hosts(*rights).map(Arc::from)).collect();
     let Sockets { places, shares, admin: admin_sockets, kept, left } =
         Sockets::new(&checked.snapshot.listeners, &admins, count, sockets)?;
     let cores = checked.config.cores.clone();
-    let snapshot = Arc::new(checked.snapshot.clone());
+    let snapshot = Arc::clone(&checked.snapshot);
     let shared = Arc::new(SharedLimits::new(&snapshot));
     let (mailboxes, senders): (Vec<_>, Vec<_>) = (0..count).map(|_| mailbox()).collect::<io::Result<_>>()?;
     let active = Arc::new(ActiveConfig::new(
@@ -210,16 +208,18 @@ fn start(
         };
         admin::start(socket, listener, &barrier, admin)?;
     }
+    // Each worker gets its own, so that a reload frees this one.
+    let configs = vec![(snapshot, shared); count];
     let startup = Startup { old, left, upgrades, admin_places, places, supervisor };
     let ended = thread::scope(|scope| {
         let thread = thread::Builder::new().name("startup".into());
         let started = thread.spawn_scoped(scope, || startup.run(&barrier, threads))?;
-        let parts = shares.into_iter().zip(mailboxes);
-        let ended = run_workers(parts, cores.as_ref(), |own, (listeners, mailbox)| {
+        let parts = shares.into_iter().zip(mailboxes).zip(configs);
+        let ended = run_workers(parts, cores.as_ref(), |own, ((listeners, mailbox), (snapshot, shared))| {
             let descriptors = Arc::clone(&descriptors);
             let (all, limiter, memory) = (all.clone(), Arc::clone(&limiter), Arc::clone(&memory));
             let peers = Peers { own, all, limiter, descriptors, memory };
-            let ended = work(&snapshot, &shared, listeners, mailbox, peers, &barrier);
+            let ended = work(snapshot, shared, listeners, mailbox, peers, &barrier);
             // If this worker could not be prepared, the other threads must not wait for it.
             barrier.give_up();
             ended

@@ -201,7 +201,7 @@ mod tests {
         };
         let snapshot = config::compile(&config, &mut config::Findings::default()).unwrap();
         let mut store = Store::new();
-        let service = Service::new(&snapshot.services[0], &[], None, &mut store);
+        let (service, _) = Service::new(&snapshot.services[0], &[], None, &mut store);
         (service, store)
     }
 

@@ -5,7 +5,7 @@ use super::Server;
 use crate::config;
 use crate::keys::{ExchangeId, OfServer, ServerId, Store};
 use crate::limits::Slots;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// A named group of servers, with this worker's state.
@@ -23,24 +23,32 @@ pub(crate) struct Service {
 
 impl Service {
     /// A service and its servers, with their connection `slots`. Servers of `before` with the same settings keep their
-    /// connections; the caller closes the others.
+    /// connections; the others are returned, for the caller to close.
     pub(crate) fn new(
         config: &config::Service,
         slots: &[Option<Arc<Slots>>],
         before: Option<&mut Self>,
         servers: &mut Store<OfServer, Server>,
-    ) -> Self {
+    ) -> (Self, Vec<ServerId>) {
         let mut before = before;
         let waiting = before.as_mut().map(|before| std::mem::take(&mut before.waiting)).unwrap_or_default();
+        // By the ID in the configuration, in order.
+        let mut rest: BTreeMap<u64, VecDeque<ServerId>> = BTreeMap::new();
+        for id in before.iter().flat_map(|before| &before.servers) {
+            if let Some(server) = servers.get(*id) {
+                rest.entry(server.config.id).or_default().push_back(*id);
+            }
+        }
         let before =
             before.filter(|before| config.has_tls_of(before.config.tls.as_ref())).map(|before| &*before);
         let first = before.and_then(|before| servers.get(*before.servers.first()?));
         let mut connector = first.and_then(|server| Some(server.tls.as_ref()?.0.clone()));
         let mut chosen = Vec::with_capacity(config.servers.len());
         for (at, server) in config.servers.iter().enumerate() {
-            let known = before.into_iter().flat_map(|before| &before.servers).copied();
-            let mut known = known.filter(|id| !chosen.contains(id));
-            let kept = known.find(|id| servers.get(*id).is_some_and(|known| known.config == *server));
+            let kept = before.and(rest.get_mut(&server.id)).and_then(|alike| {
+                let is_same = |id: &ServerId| servers.get(*id).is_some_and(|known| known.config == *server);
+                alike.iter().position(is_same).and_then(|at| alike.remove(at))
+            });
             chosen.push(kept.unwrap_or_else(|| {
                 let tls = config.tls.as_ref().zip(server.name.clone());
                 let tls =
@@ -50,6 +58,8 @@ impl Service {
         }
         let retries = before.filter(|before| before.config.retry_percent == config.retry_percent);
         let retries = retries.map_or_else(|| Budget::new(config.retry_percent), |before| before.retries);
-        Self { config: config.clone(), servers: chosen, retries, waiting, round: Vec::new(), random: 0 }
+        let (round, random) = (Vec::new(), 0);
+        let service = Self { config: config.clone(), servers: chosen, retries, waiting, round, random };
+        (service, rest.into_values().flatten().collect())
     }
 }

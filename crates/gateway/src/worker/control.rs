@@ -1,26 +1,23 @@
 //! Messages to a worker: drain, stop, new settings, queries of its state.
 
 use super::Worker;
+use super::adopt::Adoption;
 use super::lending::Handed;
 use super::room::EvictRequest;
-use crate::config::Snapshot;
-use crate::downstream::{Frontend, Phase};
+use crate::downstream::Phase;
 use crate::drain::Why;
 use crate::health::Health;
-use crate::keys::{ExchangeId, OfServer, OfService, ServerId, ServiceId, Store, UpstreamId};
-use crate::limits::{Open, SharedLimits};
+use crate::keys::{ServerId, UpstreamId};
+use crate::limits::Open;
 use crate::observe::access::Access;
 use crate::observe::{Bytes, Context, Counters, Process, Report, ServerReport};
-use crate::plan::Plan;
 use crate::reason::Reason;
-use crate::upstream::{Server, Service, Slots, Upstream, Use};
+use crate::upstream::{Slots, Upstream, Use};
 use std::os::fd::OwnedFd;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use weir_reactor::Net;
 use weir_reactor::stop::Stop;
-use weir_transport::Wire;
 
 /// A message to a worker.
 #[derive(Debug)]
@@ -30,7 +27,9 @@ pub(crate) enum Control<S = OwnedFd> {
     /// Drain: another process takes over, and accepts from the listeners marked `true`.
     HandOver(Arc<[bool]>),
     /// Apply these settings; exchanges in progress keep theirs.
-    Adopt(Arc<Snapshot>, Arc<SharedLimits>),
+    Adopt(Arc<Adoption>),
+    /// Confirm that all messages before this one have been handled.
+    Confirm(Sender<()>),
     /// A server's health has changed.
     Health(Health),
     /// Report counters and state.
@@ -51,36 +50,6 @@ impl<S> From<Stop> for Control<S> {
     }
 }
 
-/// Replaces the services by those of a configuration; returns their IDs in its order. A service with a known name keeps
-/// its ID.
-pub(super) fn services_of(
-    snapshot: &Snapshot,
-    limits: &SharedLimits,
-    services: &mut Store<OfService, Service>,
-    servers: &mut Store<OfServer, Server>,
-) -> Vec<ServiceId> {
-    let before = services.ids();
-    let mut of_snapshot = Vec::with_capacity(snapshot.services.len());
-    for (at, config) in snapshot.services.iter().enumerate() {
-        let named =
-            |id: &&ServiceId| services.get(**id).is_some_and(|known| known.config.name == config.name);
-        let known = before.iter().find(named).copied();
-        let service =
-            Service::new(config, limits.slots(at), known.and_then(|id| services.get_mut(id)), servers);
-        of_snapshot.push(match known.and_then(|id| services.get_mut(id).map(|place| (id, place))) {
-            Some((id, place)) => {
-                *place = service;
-                id
-            }
-            None => services.insert(service),
-        });
-    }
-    for id in before.into_iter().filter(|id| !of_snapshot.contains(id)) {
-        services.discard(id);
-    }
-    of_snapshot
-}
-
 impl<N: Net> Worker<N> {
     /// Handles a message.
     pub(crate) fn control(&mut self, message: Control<N::Socket>) {
@@ -88,13 +57,14 @@ impl<N: Net> Worker<N> {
             Control::Stop(Stop::Drain) => self.drain(Why::Stopped, None),
             Control::Stop(Stop::Now) => self.drain(Why::Killed, None),
             Control::HandOver(taken) => self.drain(Why::Replaced, Some(&taken)),
-            Control::Adopt(snapshot, limits) => self.adopt(snapshot, limits),
+            Control::Adopt(adoption) => self.adopt(&adoption),
             Control::Health(health) => self.note_health(&health),
             Control::Lend { slots, to } => self.lend(&slots, to),
             Control::Take(handed) => self.take_over(*handed),
             Control::Room => {}
             Control::EvictRequest(shed) => self.evict_for(shed),
             // The requester may be gone.
+            Control::Confirm(reply) => drop(reply.send(())),
             Control::Tell(reply) => drop(reply.send(self.report())),
         }
         self.settle_all();
@@ -120,13 +90,9 @@ impl<N: Net> Worker<N> {
 
     /// Applies a server's health. Closes the idle connections to a server that is down.
     fn note_health(&mut self, health: &Health) {
-        let named = |id: &&ServiceId| {
-            self.services.get(**id).is_some_and(|service| service.config.name == health.service)
-        };
-        let Some(service) = self.core.plan.services.iter().find(named).and_then(|id| self.services.get(*id))
-        else {
-            return;
-        };
+        let plan = &self.core.plan;
+        let place = plan.snapshot.service_named(&health.service);
+        let Some(service) = place.and_then(|at| self.services.get(*plan.services.get(at)?)) else { return };
         for id in service.servers.clone() {
             let Some(server) = self.servers.get_mut(id).filter(|server| server.config.id == health.server)
             else {
@@ -237,68 +203,6 @@ impl<N: Net> Worker<N> {
                 exchange.moved = true;
                 self.time_exchange(id);
             }
-        }
-    }
-
-    /// Applies another configuration of the same listeners. Idle connections to removed servers close; others finish
-    /// their work. Client connections keep the listener settings with which they were accepted.
-    fn adopt(&mut self, snapshot: Arc<Snapshot>, limits: Arc<SharedLimits>) {
-        let mut stranded = self.take_stranded(&snapshot);
-        let services = services_of(&snapshot, &limits, &mut self.services, &mut self.servers);
-        self.peers.descriptors.allow(snapshot.connections, snapshot.health_checks());
-        if snapshot.read_size != self.core.plan.snapshot.read_size {
-            self.core.wire = Wire::with_read_size(snapshot.read_size);
-        }
-        if let (Some(access), Some(log)) = (&mut self.core.access, &snapshot.access) {
-            access.follow(log);
-        }
-        self.core.plan = Rc::new(Plan { snapshot, limits, services });
-        let live = |id: &ServerId| {
-            let services = self.core.plan.services.iter().filter_map(|id| self.services.get(*id));
-            services.flat_map(|service| &service.servers).any(|server| server == id)
-        };
-        let gone: Vec<_> = self.servers.ids().into_iter().filter(|id| !live(id)).collect();
-        for id in gone {
-            self.close_idle(id);
-            self.servers.discard(id);
-        }
-        stranded.extend(self.apply_overrides());
-        self.replace_frontends();
-        let services = self.services.ids().into_iter().filter_map(|id| self.services.get(id));
-        self.waiting = services.map(|service| service.waiting.len()).sum();
-        // Each one enters its queue at the front, so the longest-waiting one comes last.
-        for exchange in stranded.into_iter().rev() {
-            self.admit(exchange);
-        }
-    }
-
-    /// Takes the queued exchanges of services that `snapshot` lacks. They need a new route.
-    fn take_stranded(&mut self, snapshot: &Snapshot) -> Vec<ExchangeId> {
-        let mut stranded = Vec::new();
-        for id in self.services.ids() {
-            let Some(service) = self.services.get_mut(id) else { continue };
-            if !service.waiting.is_empty()
-                && snapshot.services.iter().all(|config| config.name != service.config.name)
-            {
-                stranded.extend(service.waiting.drain(..));
-            }
-        }
-        stranded
-    }
-
-    fn replace_frontends(&mut self) {
-        let plan = Rc::clone(&self.core.plan);
-        for (index, site) in (0..).zip(&self.sites) {
-            let listener = &plan.snapshot.listeners[*site];
-            // A drain may have closed the listeners.
-            let Some(before) = self.frontends.of(index).map(Rc::clone) else { break };
-            let next = Frontend::new(listener, &plan.services, Some(&before));
-            if let Some(acceptor) = &before.tls
-                && !listener.tls.as_ref().is_some_and(|server| acceptor.is_of(server))
-            {
-                self.core.counters.tickets(acceptor.tickets());
-            }
-            self.frontends.replace(index, Rc::new(next));
         }
     }
 

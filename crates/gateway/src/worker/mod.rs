@@ -1,6 +1,7 @@
 //! One core's worker: its state and its turn. Connections and exchanges make decisions; the submodules carry them out.
 
 mod accept;
+mod adopt;
 mod attempts;
 mod awaiting;
 mod buffering;
@@ -32,8 +33,9 @@ mod timers;
 mod tunnels;
 
 pub(crate) use self::core::Core;
+pub(crate) use adopt::Adoption;
+use adopt::services_of;
 pub(crate) use control::Control;
-use control::services_of;
 use handshakes::EventSource;
 pub(crate) use lending::Peers;
 
@@ -125,7 +127,8 @@ impl<N: Net> Worker<N> {
             waiting: 0,
         };
         // No exchange is queued yet, so none is stranded.
-        worker.apply_overrides();
+        let services = worker.core.plan.services.clone();
+        worker.apply_overrides(&services);
         Ok(worker)
     }
 

@@ -1,17 +1,17 @@
 //! Servers that an operator drains or weights at run time.
 
 use super::Worker;
-use crate::keys::ExchangeId;
+use crate::keys::{ExchangeId, ServiceId};
 use std::rc::Rc;
 use weir_reactor::Net;
 
 impl<N: Net> Worker<N> {
-    /// Applies the run-time overrides of the current configuration. Servers that get no more requests lose their idle
+    /// Applies the run-time overrides of the current configuration to these services. Servers that get no more requests lose their idle
     /// connections. Returns the queued exchanges whose service has no open server left.
-    pub(super) fn apply_overrides(&mut self) -> Vec<ExchangeId> {
+    pub(super) fn apply_overrides(&mut self, services: &[ServiceId]) -> Vec<ExchangeId> {
         let (plan, now) = (Rc::clone(&self.core.plan), self.core.net.now());
         let mut stranded = Vec::new();
-        for id in &plan.services {
+        for id in services {
             let Some(service) = self.services.get(*id) else { continue };
             let (name, mut is_open) = (service.config.name.clone(), false);
             for id in service.servers.clone() {

@@ -37,7 +37,7 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         memory,
         connections_per_client,
         ..
-    } = &checked.snapshot;
+    } = &*checked.snapshot;
     writeln!(out, "Listeners")?;
     for listener in listeners {
         writeln!(out, "  {:<16} {}", listener.name, listener.place)?;

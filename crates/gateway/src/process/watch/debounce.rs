@@ -13,6 +13,11 @@ impl<T: Clone + PartialEq> Debounce<T> {
         Self { last: found.clone(), in_effect: found }
     }
 
+    /// The content that the last look has found.
+    pub(crate) fn last(&self) -> &T {
+        &self.last
+    }
+
     /// Takes the content that a look has found. Returns a change that takes effect now, once.
     pub(crate) fn next(&mut self, found: T) -> Option<&T> {
         let is_stable = found == self.last;

@@ -1,0 +1,85 @@
+//! The services that differ between two snapshots, found once for all workers.
+
+use super::snapshot::Snapshot;
+
+/// The services that a snapshot has in place of those of another one. All others are the same, with the same overrides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Delta {
+    /// New services, and those with other settings, servers or overrides, in the order of the new snapshot.
+    pub changed: Vec<Changed>,
+    /// The places of the services that are gone, in the order of the old snapshot.
+    pub gone: Vec<usize>,
+}
+
+/// The places of a service in both snapshots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Changed {
+    pub now: usize,
+    /// `None`: the service is new.
+    pub before: Option<usize>,
+}
+
+impl Delta {
+    pub(crate) fn between(now: &Snapshot, before: &Snapshot) -> Self {
+        let overridden = now.overrides.differing(&before.overrides);
+        let mut delta = Self::default();
+        // Both are in the order of names.
+        let mut rest = before.services.iter().enumerate().peekable();
+        for (at, service) in now.services.iter().enumerate() {
+            while let Some((gone, _)) = rest.next_if(|(_, old)| old.name < service.name) {
+                delta.gone.push(gone);
+            }
+            let old = rest.next_if(|(_, old)| old.name == service.name);
+            let is_kept =
+                old.is_some_and(|(_, old)| service.is_same(old)) && !overridden.contains(&*service.name);
+            if !is_kept {
+                delta.changed.push(Changed { now: at, before: old.map(|(at, _)| at) });
+            }
+        }
+        delta.gone.extend(rest.map(|(at, _)| at));
+        delta
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::document::Config;
+    use crate::config::{Findings, Override, compile};
+
+    /// A configuration with services of one server each, by name and further settings.
+    fn snapshot(services: &[(&str, &str)]) -> Snapshot {
+        let service = |(name, more): &(&str, &str)| {
+            format!("[service.{name}]\nservers = ['http://192.0.2.1']\n{more}\n")
+        };
+        let services: String = services.iter().map(service).collect();
+        let text =
+            format!("[listener.web]\nbind = '127.0.0.1:0'\n{services}[[route]]\nrespond.status = 200\n");
+        let config: Config = toml::from_str(&text).unwrap();
+        compile(&config, &mut Findings::default()).unwrap()
+    }
+
+    #[test]
+    fn it_has_the_services_that_differ() {
+        let before = snapshot(&[("a", ""), ("c", ""), ("d", "sticky = 'id'"), ("f", "")]);
+        assert_eq!(Delta::between(&before, &before), Delta::default());
+        let again = snapshot(&[("a", ""), ("c", ""), ("d", "sticky = 'id'"), ("f", "")]);
+        assert_eq!(Delta::between(&again, &before), Delta::default());
+        let now = snapshot(&[("b", ""), ("c", "retry_percent = 30"), ("d", "sticky = 'id'"), ("e", "")]);
+        let changed = |now, before| Changed { now, before };
+        let expected = vec![changed(0, None), changed(1, Some(1)), changed(3, None)];
+        assert_eq!(Delta::between(&now, &before), Delta { changed: expected, gone: vec![0, 3] });
+    }
+
+    #[test]
+    fn it_has_the_services_with_other_overrides() {
+        let before = snapshot(&[("a", ""), ("b", ""), ("c", "")]);
+        let mut now = before.clone();
+        let id = now.services[1].servers[0].id;
+        now.overrides.set("b", id, Override { is_drained: true, weight: None });
+        let expected = Delta { changed: vec![Changed { now: 1, before: Some(1) }], gone: Vec::new() };
+        assert_eq!(Delta::between(&now, &before), expected);
+        assert_eq!(Delta::between(&before, &now), expected);
+        assert_eq!(Delta::between(&now, &now.clone()), Delta::default());
+    }
+}

@@ -1,0 +1,256 @@
+//! Adoption of another configuration, in time proportional to its changes.
+
+use super::Worker;
+use crate::config::{Delta, Snapshot};
+use crate::downstream::Frontend;
+use crate::keys::{ExchangeId, OfServer, OfService, ServerId, ServiceId, Store};
+use crate::limits::SharedLimits;
+use crate::plan::Plan;
+use crate::upstream::{Server, Service};
+use std::borrow::Cow;
+use std::rc::Rc;
+use std::sync::{Arc, Weak};
+use weir_reactor::Net;
+use weir_transport::Wire;
+
+/// Another configuration, prepared off the workers.
+#[derive(Debug)]
+pub(crate) struct Adoption {
+    snapshot: Arc<Snapshot>,
+    limits: Arc<SharedLimits>,
+    health_checks: usize,
+    /// The snapshot that this one replaces, and the changes.
+    before: Weak<Snapshot>,
+    delta: Delta,
+}
+
+impl Adoption {
+    /// Prepares `snapshot`, which replaces `before`; `None`: it is unknown, so each worker finds the changes itself.
+    pub(crate) fn new(
+        snapshot: Arc<Snapshot>,
+        limits: Arc<SharedLimits>,
+        before: Option<&Arc<Snapshot>>,
+    ) -> Self {
+        let health_checks = snapshot.health_checks();
+        let delta = before.map(|before| Delta::between(&snapshot, before)).unwrap_or_default();
+        Self {
+            snapshot,
+            limits,
+            health_checks,
+            before: before.map(Arc::downgrade).unwrap_or_default(),
+            delta,
+        }
+    }
+
+    /// The changes from `current`, the worker's snapshot.
+    fn delta(&self, current: &Arc<Snapshot>) -> Cow<'_, Delta> {
+        match std::ptr::eq(self.before.as_ptr(), Arc::as_ptr(current)) {
+            true => Cow::Borrowed(&self.delta),
+            false => Cow::Owned(Delta::between(&self.snapshot, current)),
+        }
+    }
+}
+
+/// The services of a snapshot without a predecessor, in its order.
+pub(super) fn services_of(
+    snapshot: &Snapshot,
+    limits: &SharedLimits,
+    services: &mut Store<OfService, Service>,
+    servers: &mut Store<OfServer, Server>,
+) -> Vec<ServiceId> {
+    let new = |(at, config)| {
+        let (service, _) = Service::new(config, limits.slots(at), None, servers);
+        services.insert(service)
+    };
+    snapshot.services.iter().enumerate().map(new).collect()
+}
+
+/// The result of replacing services.
+#[derive(Debug, Default)]
+struct Replaced {
+    /// All services, in the order of the new snapshot.
+    services: Vec<ServiceId>,
+    changed: Vec<ServiceId>,
+    /// The servers that are gone.
+    gone: Vec<ServerId>,
+    /// The queued exchanges of services that are gone. They need a new route.
+    stranded: Vec<ExchangeId>,
+}
+
+impl<N: Net> Worker<N> {
+    /// Applies another configuration of the same listeners. Idle connections to removed servers close; others finish
+    /// their work. Client connections keep the listener settings with which they were accepted.
+    pub(super) fn adopt(&mut self, adoption: &Adoption) {
+        let delta = adoption.delta(&self.core.plan.snapshot);
+        let Replaced { services, changed, gone, mut stranded } = self.replace_services(adoption, &delta);
+        let (snapshot, limits) = (Arc::clone(&adoption.snapshot), Arc::clone(&adoption.limits));
+        self.peers.descriptors.allow(snapshot.connections, adoption.health_checks);
+        if snapshot.read_size != self.core.plan.snapshot.read_size {
+            self.core.wire = Wire::with_read_size(snapshot.read_size);
+        }
+        if let (Some(access), Some(log)) = (&mut self.core.access, &snapshot.access) {
+            access.follow(log);
+        }
+        self.core.plan = Rc::new(Plan { snapshot, limits, services });
+        for id in gone {
+            self.close_idle(id);
+            self.servers.discard(id);
+        }
+        stranded.extend(self.apply_overrides(&changed));
+        self.replace_frontends();
+        self.waiting -= stranded.len();
+        // Each one enters its queue at the front, so the longest-waiting one comes last.
+        for exchange in stranded.into_iter().rev() {
+            self.admit(exchange);
+        }
+    }
+
+    /// Replaces the services that differ. A service with a known name keeps its ID.
+    fn replace_services(&mut self, adoption: &Adoption, delta: &Delta) -> Replaced {
+        let mut replaced = Replaced::default();
+        let plan = Rc::clone(&self.core.plan);
+        for id in delta.gone.iter().filter_map(|at| plan.services.get(*at)) {
+            if let Some(service) = self.services.remove(*id) {
+                replaced.stranded.extend(service.waiting);
+                replaced.gone.extend(service.servers);
+            }
+        }
+        for changed in &delta.changed {
+            let config = &adoption.snapshot.services[changed.now];
+            let slots = adoption.limits.slots(changed.now);
+            let known = changed.before.and_then(|at| plan.services.get(at)).copied();
+            let place = known.and_then(|id| self.services.get_mut(id));
+            let (service, gone) = Service::new(config, slots, place, &mut self.servers);
+            replaced.gone.extend(gone);
+            replaced.changed.push(match known.and_then(|id| Some((id, self.services.get_mut(id)?))) {
+                Some((id, place)) => {
+                    *place = service;
+                    id
+                }
+                None => self.services.insert(service),
+            });
+        }
+        let mut gone = delta.gone.iter().peekable();
+        let kept = plan.services.iter().enumerate().filter(|(at, _)| gone.next_if_eq(&at).is_none());
+        let mut kept = kept.map(|(_, id)| *id);
+        let mut changed = delta.changed.iter().zip(&replaced.changed).peekable();
+        replaced.services.reserve_exact(adoption.snapshot.services.len());
+        for at in 0..adoption.snapshot.services.len() {
+            let id = match changed.next_if(|(changed, _)| changed.now == at) {
+                Some((changed, id)) if changed.before.is_none() => Some(*id),
+                Some(_) | None => kept.next(),
+            };
+            replaced.services.extend(id);
+        }
+        replaced
+    }
+
+    fn replace_frontends(&mut self) {
+        let plan = Rc::clone(&self.core.plan);
+        for (index, site) in (0..).zip(&self.sites) {
+            let listener = &plan.snapshot.listeners[*site];
+            // A drain may have closed the listeners.
+            let Some(before) = self.frontends.of(index).map(Rc::clone) else { break };
+            let next = Frontend::new(listener, &plan.services, Some(&before));
+            if let Some(acceptor) = &before.tls
+                && !listener.tls.as_ref().is_some_and(|server| acceptor.is_of(server))
+            {
+                self.core.counters.tickets(acceptor.tickets());
+            }
+            self.frontends.replace(index, Rc::new(next));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::document::Config;
+    use crate::config::{Findings, compile};
+    use crate::keys::look_ups;
+    use crate::observe::Log;
+    use crate::observe::journal::Journal;
+    use weir_reactor::Reactor;
+
+    /// A configuration with services of these names and last ports, with two servers each.
+    fn snapshot(services: &[(String, u16)]) -> Arc<Snapshot> {
+        let service = |(name, port): &(String, u16)| {
+            format!("[service.{name}]\nservers = ['http://127.0.0.1:1', 'http://127.0.0.1:{port}']\n")
+        };
+        let services: String = services.iter().map(service).collect();
+        let text =
+            format!("[listener.web]\nbind = '127.0.0.1:0'\n{services}[[route]]\nrespond.status = 200\n");
+        let config: Config = toml::from_str(&text).unwrap();
+        compile(&config, &mut Findings::default()).unwrap().into()
+    }
+
+    fn worker(snapshot: &Arc<Snapshot>) -> Worker<Reactor> {
+        let net = Reactor::new().unwrap();
+        let log = Log::new(Journal::kept().0, net.now());
+        let limits = Arc::new(SharedLimits::new(snapshot));
+        Worker::new(net, log, None, Arc::clone(snapshot), limits, Vec::new()).unwrap()
+    }
+
+    /// The look-ups of a worker with `services` for a change of one of them.
+    fn work(services: usize) -> u64 {
+        let mut all: Vec<_> = (0..services).map(|nth| (format!("s{nth}"), 2)).collect();
+        let before = snapshot(&all);
+        all[services / 2].1 = 3;
+        let now = snapshot(&all);
+        let mut worker = worker(&before);
+        let adoption = Adoption::new(Arc::clone(&now), Arc::default(), Some(&before));
+        let look_ups_before = look_ups();
+        worker.adopt(&adoption);
+        assert!(Arc::ptr_eq(&worker.core.plan.snapshot, &now));
+        look_ups() - look_ups_before
+    }
+
+    /// Regression test: a worker compared each service with each other one, and each server.
+    #[test]
+    fn its_work_is_proportional_to_what_changes() {
+        assert!(work(5) > 0, "it counts look-ups");
+        assert_eq!(work(5), work(500));
+    }
+
+    #[test]
+    fn services_and_unchanged_servers_keep_their_ids() {
+        let of = |services: &[(&str, u16)]| {
+            snapshot(&services.iter().map(|(name, port)| ((*name).to_owned(), *port)).collect::<Vec<_>>())
+        };
+        let configs = [
+            of(&[("b", 2), ("d", 2), ("e", 2)]),
+            of(&[("a", 2), ("b", 2), ("d", 3), ("f", 2)]),
+            of(&[("c", 2), ("d", 3)]),
+            of(&[]),
+            of(&[("d", 3), ("g", 1)]),
+        ];
+        for is_prepared in [true, false] {
+            let mut worker = worker(&configs[0]);
+            for pair in configs.windows(2) {
+                let (before, now) = (&pair[0], &pair[1]);
+                let old_ids = worker.core.plan.services.clone();
+                let old_servers: Vec<_> =
+                    old_ids.iter().map(|id| worker.services.get(*id).unwrap().servers.clone()).collect();
+                let before_if_known = is_prepared.then_some(before);
+                worker.adopt(&Adoption::new(Arc::clone(now), Arc::default(), before_if_known));
+                let ids = &worker.core.plan.services;
+                assert_eq!(ids.len(), now.services.len());
+                for (config, id) in now.services.iter().zip(ids) {
+                    let service = worker.services.get(*id).unwrap();
+                    assert!(service.config.is_same(config));
+                    let of_config: Vec<_> =
+                        service.servers.iter().map(|id| &worker.servers.get(*id).unwrap().config).collect();
+                    assert_eq!(of_config, config.servers.iter().collect::<Vec<_>>());
+                    let Some(old) = before.service_named(&config.name) else { continue };
+                    assert_eq!(*id, old_ids[old]);
+                    for (at, server) in config.servers.iter().enumerate() {
+                        let is_kept = *server == before.services[old].servers[at];
+                        assert_eq!(service.servers[at] == old_servers[old][at], is_kept);
+                    }
+                }
+                let servers: usize = now.services.iter().map(|service| service.servers.len()).sum();
+                assert_eq!((worker.services.len(), worker.servers.len()), (now.services.len(), servers));
+            }
+        }
+    }
+}
