@@ -28,7 +28,7 @@ fn examples() -> Vec<(String, String)> {
 type Exchange = (usize, (&'static str, &'static str), u16, &'static str);
 
 /// The page of each example, and what the example does with requests.
-const EXPECTED: [(&str, &[Exchange]); 10] = [
+const EXPECTED: [(&str, &[Exchange]); 11] = [
     // This client has no certificate.
     ("client-certificates.md", &[]),
     // The server speaks HTTP/1.1; gRPC is for clients of HTTP/2.
@@ -38,6 +38,7 @@ const EXPECTED: [(&str, &[Exchange]); 10] = [
     ("outbound.md", &[(0, ("example.org", "/"), 200, "ok")]),
     // Its cases are in the page.
     ("routes.md", &[]),
+    ("routes.md", &[(0, ("h", "/"), 200, "ok")]),
     (
         "services.md",
         &[

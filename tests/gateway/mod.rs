@@ -37,6 +37,7 @@ mod servers;
 mod services;
 mod settings;
 mod slow;
+mod split;
 mod tickets;
 mod tls;
 mod top;

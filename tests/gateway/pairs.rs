@@ -65,6 +65,7 @@ const ROUTE: Table = Table {
         ("service", "'app'", ALL),
         ("redirect", "{ to = '/x' }", ALL),
         ("respond", "{ status = 200 }", ALL),
+        ("sticky", "'c'", &["service"]),
         ("strip_prefix", "'/a'", &["service"]),
         ("add_prefix", "'/b'", &["service"]),
         ("ambiguous_paths", "'pass'", &["service"]),
@@ -83,6 +84,7 @@ const ROUTE: Table = Table {
     ],
     rows: &[
         (ACTIONS, ACTIONS, Refused("more than one action")),
+        (&["sticky"], ALL, Refused("no effect without several services")),
         (&["redirect", "respond"], OF_SERVICE, Refused("no effect beside `re")),
         // Conditions select requests; the other keys handle them.
         (&["method"], &["trace"], Obeyed("trace_passes_where_that_is_set")),

@@ -48,6 +48,23 @@ fn servers_take_turns_by_weight_and_backups_wait() {
 }
 
 #[test]
+fn a_server_without_weight_waits_for_one() {
+    let [a, b] = ["a", "b"].map(named);
+    let service =
+        format!("servers = ['http://{}', {{ url = 'http://{}', weight = 0 }}]", a.address, b.address);
+    let weir =
+        Weir::configured(&format!("{LISTENER}[admin]\nbind = '127.0.0.1:0'\n[service.app]\n{service}"), 1);
+    assert_eq!(shares(&weir, 10), counts(&[("a", 10)]));
+    let set = format!("POST /services/app/servers/http://{}?weight=1", b.address);
+    assert_eq!(weir.ask_admin(&set).status, 200);
+    // Its share grows slowly.
+    assert!(shares(&weir, 20).contains_key("b"));
+    let none = serving(&format!("servers = {{ url = 'http://{}', weight = 0 }}", a.address));
+    let answer = get(&none, "h", "/");
+    assert_eq!((answer.status, answer.text().contains("no_server")), (503, true));
+}
+
+#[test]
 fn the_least_busy_server_gets_the_request() {
     let [a, b] = ["a", "b"].map(named);
     let weir = serving(&format!("{}\nbalance = 'least-in-flight'", urls(&[a.address, b.address])));
@@ -226,8 +243,8 @@ fn what_a_service_cannot_be_is_refused() {
     let file = folder.path().join("weir.toml");
     for (lines, fault) in [
         (
-            "servers = [{ url = 'http://127.0.0.1:1', weight = 0 }]",
-            "service.app.servers.0.weight: invalid value `0`: expected 1 to 1000",
+            "servers = [{ url = 'http://127.0.0.1:1', weight = 1001 }]",
+            "service.app.servers.0.weight: invalid value `1001`: expected 0 to 1000",
         ),
         ("servers = [{ uri = 'http://a' }]", "service.app.servers: unknown field `uri`; did you mean `url`?"),
         ("servers = 5", "service.app.servers: expected a URL or a table with `url`, found 5"),

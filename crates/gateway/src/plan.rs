@@ -1,7 +1,7 @@
 //! One worker's view of the configuration.
 
 use crate::config::document::AmbiguousPaths;
-use crate::config::{Action, Conditions, Network, Policy, Redirect, Route, Snapshot, Wanted};
+use crate::config::{Conditions, Network, Policy, Redirect, Route, Snapshot, Wanted};
 use crate::heads::imitations::reads_as;
 use crate::keys::ServiceId;
 use crate::limits::SharedLimits;
@@ -90,7 +90,7 @@ impl Plan {
         let found = find(&path).ok_or(Unrouted::NoRoute)?;
         let route = &routes[found];
         if let Cow::Owned(_) = path
-            && let Action::Pass { .. } = route.action
+            && route.action.is_forwarded()
         {
             let is_refused = match route.ambiguous_paths {
                 AmbiguousPaths::Pass => false,
@@ -143,6 +143,6 @@ impl<F: Fn(&[u8]) -> Option<usize>> Routes for ByPath<'_, F> {
     }
 
     fn is_answered(&self, route: usize) -> bool {
-        self.routes.get(route).is_none_or(|route| !matches!(route.action, Action::Pass { .. }))
+        self.routes.get(route).is_none_or(|route| !route.action.is_forwarded())
     }
 }

@@ -67,7 +67,7 @@ impl Host {
         let service = Service { max_connections: Some(1), ..Service::new(vec![server]) };
         let config = Config {
             services: [("app".to_owned(), service)].into(),
-            routes: vec![Route { service: Some("app".to_owned()), ..Route::default() }],
+            routes: vec![Route { service: Some("app".into()), ..Route::default() }],
             timeouts,
             ..Config::default()
         };

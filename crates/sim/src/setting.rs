@@ -99,7 +99,7 @@ impl Setting {
     /// `plan.routes` routes to the upstream, five per host; for 0, one catch-all route.
     fn routes(&self, plan: &Plan) -> Vec<Route> {
         let mut to_upstream = Route {
-            service: Some("upstream".to_owned()),
+            service: Some("upstream".into()),
             request_trailers: vec![TRAILER.to_owned()],
             request_buffer: plan.buffers.then_some(REQUEST_BUFFER),
             response_buffer: plan.buffers.then_some(1024 * 1024),

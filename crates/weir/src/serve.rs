@@ -269,7 +269,7 @@ impl GatewayArgs {
             listeners,
             certificates,
             services: [(UPSTREAM.to_owned(), service)].into(),
-            routes: vec![Route { service: Some(UPSTREAM.to_owned()), ..Route::default() }],
+            routes: vec![Route { service: Some(UPSTREAM.into()), ..Route::default() }],
             ..Config::default()
         })
     }

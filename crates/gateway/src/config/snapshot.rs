@@ -6,7 +6,7 @@ use super::document::{
 use super::log_format::LogFormat;
 use super::policy::{Forms, MirrorTo, Policy, RateLimit};
 use super::{Network, Overrides};
-use crate::route::{Edits, Hosts, Location, PathEdit, PathPattern};
+use crate::route::{Edits, Hosts, Location, PathEdit, PathPattern, Split};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -231,6 +231,8 @@ pub(crate) struct Wanted {
 pub(crate) enum Action {
     /// Forwards the request to the service with this index in [`Snapshot::services`].
     Pass { service: usize },
+    /// Divides the requests among routes behind those of the configuration.
+    Split(Split),
     /// Redirects the client.
     Redirect(Redirect),
     /// Responds; without `body`, with the status in words.
@@ -244,6 +246,13 @@ pub(crate) struct Redirect {
     pub to: Location,
     /// `to` as a text.
     pub written: Box<str>,
+}
+
+impl Action {
+    /// Whether requests go to a service.
+    pub(crate) fn is_forwarded(&self) -> bool {
+        matches!(self, Self::Pass { .. } | Self::Split(_))
+    }
 }
 
 impl Conditions {

@@ -5,6 +5,7 @@ mod elements;
 pub(crate) mod forwarded;
 pub(crate) mod ids;
 pub(crate) mod imitations;
+pub(crate) mod lookup;
 pub(crate) mod max_forwards;
 pub(crate) mod origin;
 pub(crate) mod own;

@@ -16,6 +16,13 @@ pub(crate) struct Edits {
 }
 
 impl Edits {
+    /// Makes the changes of `other` after these.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.add.retain(|(name, _)| !other.drops_name(name));
+        self.remove.extend(other.remove);
+        self.add.extend(other.add);
+    }
+
     /// Whether there are no changes.
     pub(crate) fn is_empty(&self) -> bool {
         self.remove.is_empty() && self.add.is_empty()

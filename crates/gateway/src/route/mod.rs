@@ -6,6 +6,7 @@ mod location;
 mod paths;
 mod pattern;
 mod readings;
+mod split;
 mod template;
 
 pub(crate) use edits::{Edits, PathEdit};
@@ -14,4 +15,5 @@ pub(crate) use location::Location;
 pub(crate) use pattern::End;
 pub use pattern::PathPattern;
 pub(crate) use readings::{Routes, is_ambiguous, is_unusual};
+pub(crate) use split::{Share, Split, next_point};
 pub(crate) use template::{Template, Values};

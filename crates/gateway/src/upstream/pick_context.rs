@@ -3,6 +3,7 @@
 use super::hash_of;
 use crate::config::Service;
 use crate::config::document::{Balance, HashOn};
+use crate::heads::lookup::{cookie, values};
 use crate::keys::ServerId;
 use std::net::IpAddr;
 use weir_http1::RequestHead;
@@ -42,7 +43,7 @@ impl PickContext {
 fn key(on: &HashOn, head: &RequestHead, buf: &[u8], client: Option<IpAddr>) -> u64 {
     let found = match on {
         HashOn::Client => None,
-        HashOn::Header(name) => field(name.as_bytes(), head, buf).next(),
+        HashOn::Header(name) => values(name.as_bytes(), head, buf).next(),
         HashOn::Cookie(name) => cookie(name.as_bytes(), head, buf),
     };
     found.map_or_else(|| of_address(client), hash_of)
@@ -56,19 +57,6 @@ fn of_address(client: Option<IpAddr>) -> u64 {
     }
 }
 
-/// The values of a field.
-fn field<'a>(name: &'a [u8], head: &'a RequestHead, buf: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-    let named = head.fields.iter().filter(move |field| field.name.of(buf).eq_ignore_ascii_case(name));
-    named.map(move |field| field.value.of(buf))
-}
-
-/// The value of a cookie (RFC 6265 section 5.4).
-fn cookie<'a>(name: &'a [u8], head: &'a RequestHead, buf: &'a [u8]) -> Option<&'a [u8]> {
-    let pairs = field(b"cookie", head, buf).flat_map(|value| value.split(|byte| *byte == b';'));
-    let mut values = pairs.filter_map(|pair| pair.trim_ascii().strip_prefix(name)?.strip_prefix(b"="));
-    values.next()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,11 +67,6 @@ mod tests {
         let buf = b"GET / HTTP/1.1\r\nHost: h\r\nX-User: u\r\nCookie: a=1; id=2\r\ncookie: b=3\r\n\r\n";
         let mut head = RequestHead::new();
         assert_eq!(head.parse(buf, &Limits::default()), Ok(Parse::Complete(buf.len())));
-        for (name, value) in
-            [("a", Some(&b"1"[..])), ("id", Some(b"2")), ("b", Some(b"3")), ("d", None), ("i", None)]
-        {
-            assert_eq!(cookie(name.as_bytes(), &head, buf), value, "{name}");
-        }
         let client = |text: &str| Some(text.parse().unwrap());
         let of = |on: &str, at: &str| key(&on.parse().unwrap(), &head, buf, client(at));
         assert_eq!(of("header:x-user", "192.0.2.1"), of("header:x-user", "192.0.2.2"));

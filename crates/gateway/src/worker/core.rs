@@ -51,6 +51,8 @@ pub(crate) struct Core<N> {
     pub is_short: bool,
     /// Counts requests that may be mirrored. The hash of the count decides which of them are.
     pub drawn: u64,
+    /// The point of the last request that was divided among services.
+    pub split_point: u32,
     /// Bytes of incomplete heads, counted at each parse.
     pub in_vain: u64,
 }
@@ -87,6 +89,7 @@ impl<N: Net> Core<N> {
             knows_all: false,
             is_short: false,
             drawn: 0,
+            split_point: 0,
             in_vain: 0,
         }
     }

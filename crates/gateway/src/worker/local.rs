@@ -63,7 +63,7 @@ impl<N: Net> Worker<N> {
                     body: body.as_deref().map(Cow::Borrowed),
                     field: None,
                 },
-                Action::Pass { .. } | Action::Redirect(_) => Own::error(404, pages, None),
+                Action::Pass { .. } | Action::Split(_) | Action::Redirect(_) => Own::error(404, pages, None),
             },
             LocalResponse::NoRoute => Own::error(404, pages, None),
             LocalResponse::TooMany(_, wait) => {
@@ -126,10 +126,10 @@ pub(super) fn stopped<'a>(
     if is_trace && !route.trace {
         return Ok(Some(LocalResponse::NoTrace(route)));
     }
-    match (MaxForwards::of(head, buf), &route.action) {
+    match (MaxForwards::of(head, buf), route.action.is_forwarded()) {
         (MaxForwards::Invalid, _) => Err(Reason::BadMaxForwards),
-        (MaxForwards::None, Action::Pass { .. }) if is_trace => Ok(Some(LocalResponse::Reflected(route))),
-        (MaxForwards::None, Action::Pass { .. }) => Ok(Some(LocalResponse::Allowed(route))),
+        (MaxForwards::None, true) if is_trace => Ok(Some(LocalResponse::Reflected(route))),
+        (MaxForwards::None, true) => Ok(Some(LocalResponse::Allowed(route))),
         (MaxForwards::None | MaxForwards::Any | MaxForwards::AndThen(_), _) => Ok(None),
     }
 }

@@ -13,17 +13,19 @@ use crate::exchange::{
     Stage, Times, Trailers,
 };
 use crate::grpc::Call;
+use crate::heads::lookup::cookie;
 use crate::heads::origin::origin;
 use crate::keys::{ClientId, ExchangeId, ServiceId};
 use crate::limits::ClientKey;
 use crate::observe::access::Entry;
 use crate::plan::{Among, Plan, Unrouted};
 use crate::reason::Reason;
+use crate::route::{Split, next_point};
 use std::io::ErrorKind;
 use std::rc::Rc;
 use std::sync::Arc;
 use weir_http::Method;
-use weir_http1::{Framing, Limits, Parse};
+use weir_http1::{Framing, Limits, Parse, RequestHead};
 use weir_reactor::{Net, Ready};
 use weir_tls::ClientCertificate;
 use weir_transport::{Fault, Received};
@@ -217,7 +219,7 @@ impl<N: Net> Worker<N> {
     /// A request head is complete: begins its exchange, or rejects it. `before`: the request's earlier exchange, if a
     /// reload makes it need another route.
     pub(super) fn begin(&mut self, leg: Leg, buf: &[u8], before: Option<&mut Exchange>) {
-        let core = &self.core;
+        let core = &mut self.core;
         let head = &core.request;
         if head.method == Method::Connect {
             return self.refuse(leg, buf, Reason::ConnectMethod, None);
@@ -235,17 +237,18 @@ impl<N: Net> Worker<N> {
         let listener = &client.frontend.name;
         let redirect = plan.redirect(listener);
         let among = if redirect.is_none() { Among::All } else { Among::Challenges };
-        let (route, found) = match plan.route(head, buf, client.client_address.as_ref(), listener, among) {
-            Ok(found) => found,
-            Err(Unrouted::NoRoute) => {
-                return self.respond_locally(
-                    leg,
-                    buf,
-                    redirect.map_or(LocalResponse::NoRoute, LocalResponse::Redirected),
-                );
-            }
-            Err(Unrouted::Ambiguous) => return self.refuse(leg, buf, Reason::AmbiguousPath, None),
-        };
+        let (mut route, mut found) =
+            match plan.route(head, buf, client.client_address.as_ref(), listener, among) {
+                Ok(found) => found,
+                Err(Unrouted::NoRoute) => {
+                    return self.respond_locally(
+                        leg,
+                        buf,
+                        redirect.map_or(LocalResponse::NoRoute, LocalResponse::Redirected),
+                    );
+                }
+                Err(Unrouted::Ambiguous) => return self.refuse(leg, buf, Reason::AmbiguousPath, None),
+            };
         if let Some(rate) = found.rate.and_then(|_| plan.limits.rate(route))
             && before.is_none()
             && let Err(wait) =
@@ -263,15 +266,21 @@ impl<N: Net> Worker<N> {
         if matches!(head.framing, Framing::Length(length) if length > found.policy.max_body) {
             return self.refuse(leg, buf, Reason::BodyTooLarge, Some(found));
         }
+        if let Action::Split(split) = &found.action {
+            match share_of(split, &mut core.split_point, &plan, &core.request, buf) {
+                Some(of_share) => (route, found) = of_share,
+                None => return self.broken_client(leg.client, "a split without its routes"),
+            }
+        }
         let service = match found.action {
             Action::Pass { service } => plan.services.get(service).copied(),
-            Action::Redirect(_) | Action::Respond { .. }
+            Action::Split(_) | Action::Redirect(_) | Action::Respond { .. }
                 if leg.stream.is_some() && core.request.upgrade.is_some() =>
             {
                 // A response with success would say that a tunnel is open.
                 return self.refuse(leg, buf, Reason::ConnectMethod, Some(found));
             }
-            Action::Redirect(_) | Action::Respond { .. } => {
+            Action::Split(_) | Action::Redirect(_) | Action::Respond { .. } => {
                 return self.respond_locally(leg, buf, LocalResponse::Set(found));
             }
         };
@@ -351,6 +360,21 @@ fn receive<N: Net>(client: &mut Client<N::Socket>, core: &mut Core<N>, handshake
         }
     };
     input(client, received, inbox, core, handshakes)
+}
+
+/// The share of a request whose head was parsed from `buf`: its route, with the index.
+#[cold]
+fn share_of<'a>(
+    split: &Split,
+    point: &mut u32,
+    plan: &'a Plan,
+    head: &RequestHead,
+    buf: &[u8],
+) -> Option<(usize, &'a Route)> {
+    *point = next_point(*point);
+    let cookie = split.cookie.as_ref().and_then(|name| cookie(name, head, buf));
+    let route = split.choose(*point, cookie)?;
+    Some((route, plan.snapshot.routes.get(route)?))
 }
 
 /// Notes the facts of a read: the end of the client's stream, the end of its handshake.

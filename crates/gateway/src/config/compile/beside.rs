@@ -4,7 +4,7 @@ use super::{Fault, Findings};
 use crate::config::Network;
 use crate::config::document::{
     AmbiguousPaths, Bind, Edits, Eject, EjectOn, HalfClose, Health, Listener, ListenerTls, OwnLimits, Pool,
-    Respond, Retries, Route, RouteMinRate, RouteTimeouts, Service, Underscores,
+    Respond, Retries, Route, RouteMinRate, RouteTimeouts, Service, Target, Underscores,
 };
 use weir_tls::Version;
 
@@ -20,6 +20,7 @@ pub(super) fn of_route(route: &Route, key: &str, findings: &mut Findings) {
         service,
         redirect,
         respond,
+        sticky,
         strip_prefix,
         add_prefix,
         ambiguous_paths,
@@ -41,6 +42,15 @@ pub(super) fn of_route(route: &Route, key: &str, findings: &mut Findings) {
         let set = [("body", is_set(body)), ("content_type", content_type.is_some())];
         let why = format!("beside `status = {status}`: such a response has no body");
         without_effect(&format!("{key}.respond"), &set, &why, findings);
+    }
+    if !matches!(service, Some(Target::Split(_))) {
+        let set = [("sticky", sticky.is_some())];
+        without_effect(
+            key,
+            &set,
+            "without several services in `service`: a cookie for the servers of one belongs to the service",
+            findings,
+        );
     }
     if service.is_some() {
         return;
@@ -206,7 +216,7 @@ fn of_health(health: &Health, key: &str, findings: &mut Findings) {
 }
 
 /// Adds a fault for each key that is set.
-fn without_effect(key: &str, set: &[(&str, bool)], why: &str, findings: &mut Findings) {
+pub(super) fn without_effect(key: &str, set: &[(&str, bool)], why: &str, findings: &mut Findings) {
     for (name, _) in set.iter().filter(|(_, is_set)| *is_set) {
         findings.fault(Fault::new(format!("{key}.{name}"), format!("no effect {why}; remove it")));
     }

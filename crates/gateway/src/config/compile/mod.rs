@@ -10,6 +10,7 @@ mod reach;
 mod redirects;
 mod routes;
 mod services;
+mod split;
 mod sticky;
 mod validity;
 mod warnings;

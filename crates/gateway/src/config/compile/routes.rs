@@ -1,8 +1,8 @@
 //! Compilation of routes.
 
 use super::services::ServicePlaces;
-use super::{Fault, Findings, beside, listed, min_rates, redirects, size};
-use crate::config::document::{self, AmbiguousPaths, Config, RateBy, Retries, Retry};
+use super::{Fault, Findings, beside, listed, min_rates, redirects, size, split};
+use crate::config::document::{self, AmbiguousPaths, Config, RateBy, Retries, Retry, Target};
 use crate::config::policy::{MAX_PENDING, MirrorTo, Policy, RateLimit};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Route, Wanted};
 use crate::heads::imitations::is_imitation;
@@ -25,7 +25,7 @@ pub(super) fn compile(
         routes.push(compile_one(config, services, route, policy, &key, findings));
         place(&mut hosts, route, index, &key, findings);
     }
-    let routes: Vec<_> = routes.into_iter().collect::<Option<_>>()?;
+    let mut routes: Vec<_> = routes.into_iter().collect::<Option<_>>()?;
     let reads_path = |route: &Route| route.path.is_some() || route.ambiguous_paths == AmbiguousPaths::Strict;
     if routes.iter().any(reads_path) {
         hosts.set_reads_paths();
@@ -38,6 +38,7 @@ pub(super) fn compile(
     {
         hosts.set_catch_all(0);
     }
+    split::add_routes(services, &config.routes, &mut routes, findings);
     Some((routes, hosts))
 }
 
@@ -53,7 +54,7 @@ fn compile_one(
     beside::of_route(route, key, findings);
     redirects::check_listeners(config, route, key, findings);
     let conditions = conditions(config, route, key, findings);
-    let action = findings.keep(action(services, route, key));
+    let action = action(services, route, key, findings);
     let own = own_policy(config, route, policy, key, findings);
     let mirror = findings.keep(mirror(config, services, route, key));
     let path = findings.keep(path_edit(route, key));
@@ -192,11 +193,19 @@ fn conditions(config: &Config, route: &document::Route, key: &str, findings: &mu
     }
 }
 
-fn action(services: &ServicePlaces<'_>, route: &document::Route, key: &str) -> Result<Action, Fault> {
+fn action(
+    services: &ServicePlaces<'_>,
+    route: &document::Route,
+    key: &str,
+    findings: &mut Findings,
+) -> Option<Action> {
     const ACTIONS: &str = "expected one of `service`, `redirect`, `respond`";
-    match (&route.service, &route.redirect, &route.respond) {
-        (Some(name), None, None) => {
-            Ok(Action::Pass { service: services.of(name, &format!("{key}.service"))? })
+    let action = match (&route.service, &route.redirect, &route.respond) {
+        (Some(Target::Split(shares)), None, None) => {
+            return split::action(services, shares, route.sticky.as_deref(), key, findings);
+        }
+        (Some(Target::Service(name)), None, None) => {
+            services.of(name, &format!("{key}.service")).map(|service| Action::Pass { service })
         }
         (None, Some(redirect), None) => {
             redirects::redirect(&redirect.to, redirect.status, &format!("{key}.redirect"))
@@ -205,7 +214,8 @@ fn action(services: &ServicePlaces<'_>, route: &document::Route, key: &str) -> R
         (None, None, Some(respond)) => fixed(respond, &format!("{key}.respond")),
         (None, None, None) => Err(Fault::new(key, format!("missing action: {ACTIONS}"))),
         _ => Err(Fault::new(key, format!("more than one action: {ACTIONS}"))),
-    }
+    };
+    findings.keep(action)
 }
 
 fn retries(route: &document::Route, key: &str) -> Result<Retries, Fault> {
@@ -296,7 +306,7 @@ fn path_edit(route: &document::Route, key: &str) -> Result<Option<PathEdit>, Fau
 }
 
 /// Compiles edits, without those that are at fault. `of_request` allows variables.
-fn edits(edits: &document::Edits, key: &str, of_request: bool, findings: &mut Findings) -> Edits {
+pub(super) fn edits(edits: &document::Edits, key: &str, of_request: bool, findings: &mut Findings) -> Edits {
     let mut compiled = Edits::default();
     for name in &edits.remove {
         compiled.remove.extend(findings.keep(field_name(name, &format!("{key}.remove"))));
@@ -322,7 +332,7 @@ fn edits(edits: &document::Edits, key: &str, of_request: bool, findings: &mut Fi
 }
 
 /// Compiles a field to set or to add.
-fn edit(
+pub(super) fn edit(
     kind: &str,
     name: &str,
     value: &str,
@@ -342,7 +352,11 @@ fn edit(
 
 /// The request trailers to forward. `request` has the route's edits of heads: a client must not set those fields in a
 /// trailer, since servers may merge the two.
-fn trailers(names: &[String], request: Option<&Edits>, key: &str) -> Result<Option<FieldNames>, Fault> {
+pub(super) fn trailers(
+    names: &[String],
+    request: Option<&Edits>,
+    key: &str,
+) -> Result<Option<FieldNames>, Fault> {
     for (at, name) in names.iter().enumerate() {
         if !is_token(name.as_bytes()) || !may_be_trailer(name.as_bytes()) {
             let why = format!(

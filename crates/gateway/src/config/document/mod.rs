@@ -10,6 +10,7 @@ mod min_rate;
 mod route;
 mod schema;
 mod service;
+mod split;
 mod timeouts;
 mod tracing;
 mod values;
@@ -30,6 +31,7 @@ pub use min_rate::{MinRate, RouteMinRate};
 pub(crate) use route::RouteDefaults;
 pub use route::{AmbiguousPaths, Edits, Mirror, Rate, RateBy, Redirect, Respond, Route};
 pub use service::{Balance, Eject, HashOn, Health, Pool, ProxyProtocol, Server, Service, ServiceTls};
+pub use split::{Share, Target};
 pub use timeouts::{RouteTimeouts, Timeouts};
 pub use tracing::Tracing;
 

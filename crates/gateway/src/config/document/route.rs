@@ -3,6 +3,7 @@
 use super::failures::{Retries, Retry};
 use super::min_rate::RouteMinRate;
 use super::schema;
+use super::split::Target;
 use super::timeouts::RouteTimeouts;
 use super::values::{duration, size, texts};
 use crate::config::{LEAST_BUFFER, MAX_PENDING};
@@ -46,13 +47,15 @@ pub struct Route {
     #[schemars(schema_with = "schema::one_or_many::<String>")]
     pub listener: Vec<String>,
 
-    /// Forwards the request to this service. Default: none.
-    pub service: Option<String>,
+    /// Forwards the request to this service, or divides the requests among [several](routes.md#several-services). Default: none.
+    pub service: Option<Target>,
     /// Responds with a redirect.
     pub redirect: Option<Redirect>,
     /// Responds with a fixed response.
     pub respond: Option<Respond>,
 
+    /// With several services: the name of a [cookie](routes.md#several-services) that keeps a client on its service. Default: none.
+    pub sticky: Option<String>,
     /// Removes this prefix from the path. Default: none.
     pub strip_prefix: Option<String>,
     /// Then puts this prefix before the path. Default: none.

@@ -102,7 +102,7 @@ pub struct Server {
     #[serde(deserialize_with = "place")]
     #[schemars(schema_with = "schema::place")]
     pub url: Place,
-    /// Share of the requests relative to the other servers'.
+    /// Share of the requests relative to the other servers'; 0: none, until a weight is set at run time.
     #[serde(default = "one")]
     #[schemars(transform = schema::within(Server::WEIGHT))]
     pub weight: u32,
@@ -295,7 +295,7 @@ impl Server {
 }
 
 impl Server {
-    pub(crate) const WEIGHT: RangeInclusive<u64> = 1..=1000;
+    pub(crate) const WEIGHT: RangeInclusive<u64> = 0..=1000;
 }
 
 impl Eject {

@@ -18,6 +18,13 @@ pub(super) fn write(
         let paths = if written.path.is_empty() { "/*".to_owned() } else { joined(&written.path) };
         let action = match &route.action {
             Action::Pass { service } => format!("service {}", services[*service].name),
+            Action::Split(split) => {
+                let services = written.service.as_ref().map(ToString::to_string).unwrap_or_default();
+                match &split.cookie {
+                    Some(cookie) => format!("services {services}, by cookie {}", cookie.escape_ascii()),
+                    None => format!("services {services}"),
+                }
+            }
             Action::Redirect(Redirect { status, written, .. }) => format!("redirect {status} to {written}"),
             Action::Respond { status, .. } => format!("respond {status}"),
         };

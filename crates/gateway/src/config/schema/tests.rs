@@ -236,7 +236,7 @@ fn the_schema_rejects_numbers_outside_of_their_range() {
         "[limits]\nconnections = 0",
         "[listener.a]\nbind = 'a:1'\ntls.tickets = 9",
         "[listener.a]\nbind = 'a:1'\nredirect = { to = 'https', status = 300 }",
-        "[service.a]\nservers = { url = 'http://a', weight = 0 }",
+        "[service.a]\nservers = { url = 'http://a', weight = 1001 }",
         "[service.a]\nservers = 'http://a'\nretry_percent = 101",
         "[[route]]\nrespond.status = 199",
         "[[route]]\nmirror = { service = 'a', percent = 100.5 }",

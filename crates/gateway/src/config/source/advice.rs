@@ -66,7 +66,9 @@ pub(super) fn of_value(table: &DeTable<'_>, key: &str, error: &Error) -> String 
     let top = key.split('.').next().unwrap_or_default();
     let value = table.get(top).map(Spanned::get_ref);
     if error.message().starts_with("unknown field") {
-        return match of_top_level(parent, own) {
+        // A value with a parser of its own reports its fields by the key of the whole.
+        let is_own = error.message().starts_with(&format!("unknown field `{own}`"));
+        return match of_top_level(parent, own).filter(|_| is_own) {
             Some(next) => format!("unknown field `{own}` here; {next}"),
             None => message,
         };

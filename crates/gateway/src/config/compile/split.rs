@@ -1,0 +1,124 @@
+//! Routes whose requests several services share.
+
+use super::beside::without_effect;
+use super::routes::{edit, edits, trailers};
+use super::services::ServicePlaces;
+use super::{Fault, Findings, size};
+use crate::config::document::{self, Edits};
+use crate::config::snapshot::{Action, Route};
+use crate::route::{Share, Split};
+use std::collections::BTreeSet;
+use weir_http::is_token;
+
+/// The action of a route, without the routes of its shares: [`add_routes`] completes it. Errors: an invalid share.
+pub(super) fn action(
+    services: &ServicePlaces<'_>,
+    written: &[document::Share],
+    sticky: Option<&str>,
+    key: &str,
+    findings: &mut Findings,
+) -> Option<Action> {
+    let of_sticky = format!("{key}.sticky");
+    let key = format!("{key}.service");
+    if let Some(name) = sticky
+        && !is_token(name.as_bytes())
+    {
+        let why = format!("invalid value `{name}`: expected the name of a cookie");
+        findings.fault(Fault::new(of_sticky, why));
+    }
+    let mut names = BTreeSet::new();
+    let mut shares = Vec::new();
+    for (at, share) in written.iter().enumerate() {
+        let key = format!("{key}.{at}");
+        findings.keep(size(format!("{key}.weight"), share.weight.into(), document::Share::WEIGHT));
+        match (&share.name, share.status) {
+            (Some(name), None) => {
+                findings.keep(services.of(name, &format!("{key}.name")));
+                if !names.insert(name) {
+                    let why = format!("duplicate service `{name}`: expected one share of each");
+                    findings.fault(Fault::new(format!("{key}.name"), why));
+                }
+            }
+            (None, Some(status)) => {
+                findings.keep(size(format!("{key}.status"), status.into(), document::Share::STATUSES));
+                let set = [("request_headers", share.request_headers != Edits::default())];
+                without_effect(&key, &set, "beside `status`: it is for requests to a service", findings);
+            }
+            (None, None) => findings.fault(Fault::new(&*key, "expected one of `name`, `status`")),
+            (Some(_), Some(_)) => {
+                findings.fault(Fault::new(&*key, "more than one action: expected one of `name`, `status`"));
+            }
+        }
+        let name = share.name.as_deref().unwrap_or_default();
+        shares.push(Share { name: name.as_bytes().into(), weight: share.weight, route: 0, first: 0 });
+    }
+    if shares.iter().all(|share| share.weight == 0) {
+        findings.fault(Fault::new(&*key, "no share has a weight above 0, so no request has a service"));
+        return None;
+    }
+    Some(Action::Split(Split { cookie: sticky.map(|name| name.as_bytes().into()), shares: shares.into() }))
+}
+
+/// Adds the routes of the shares to `routes`, behind those of the configuration, which requests find.
+pub(super) fn add_routes(
+    services: &ServicePlaces<'_>,
+    written: &[document::Route],
+    routes: &mut Vec<Route>,
+    findings: &mut Findings,
+) {
+    for (index, written) in written.iter().enumerate() {
+        let Some(document::Target::Split(shares)) = &written.service else { continue };
+        let key = format!("route.{index}");
+        for (at, share) in shares.iter().enumerate() {
+            let own =
+                of_share(&routes[index], written, services, share, &format!("{key}.service.{at}"), findings);
+            let Some(own) = own else { continue };
+            let with_cookie = match (&written.sticky, &share.name) {
+                (Some(cookie), Some(name)) => {
+                    findings.keep(with_cookie(&own, cookie, name, &format!("{key}.sticky")))
+                }
+                _ => None,
+            };
+            let place = routes.len();
+            routes.push(own);
+            let first = place + usize::from(with_cookie.is_some());
+            routes.extend(with_cookie);
+            if let Action::Split(split) = &mut routes[index].action {
+                (split.shares[at].route, split.shares[at].first) = (place, first);
+            }
+        }
+    }
+}
+
+/// The route of a share: as `whole`, with the share's action and edits.
+fn of_share(
+    whole: &Route,
+    written: &document::Route,
+    services: &ServicePlaces<'_>,
+    share: &document::Share,
+    key: &str,
+    findings: &mut Findings,
+) -> Option<Route> {
+    let mut route = whole.clone();
+    // Requests are counted before they are divided.
+    route.rate = None;
+    route.action = match (&share.name, share.status) {
+        (Some(name), _) => Action::Pass { service: services.of(name, key).ok()? },
+        (None, status) => Action::Respond { status: status?, content_type: "".into(), body: None },
+    };
+    let request = edits(&share.request_headers, &format!("{key}.request_headers"), true, findings);
+    findings.keep(trailers(&written.request_trailers, Some(&request), key));
+    let response = edits(&share.response_headers, &format!("{key}.response_headers"), false, findings);
+    route.request.extend(request);
+    route.response.extend(response);
+    Some(route)
+}
+
+/// As `route`, and its responses set the cookie of its share. The value is no secret: a client may choose a share. Errors: it
+/// cannot be a cookie.
+fn with_cookie(route: &Route, cookie: &str, name: &str, key: &str) -> Result<Route, Fault> {
+    let value = format!("{cookie}={name}; Path=/; HttpOnly; SameSite=Lax");
+    let mut route = route.clone();
+    route.response.add.push(edit("add", "Set-Cookie", &value, key, false)?);
+    Ok(route)
+}

@@ -1,0 +1,120 @@
+//! Requests of one route, divided among several services.
+
+/// The shares of a route. Each has a route of its own in the snapshot, which no other request takes.
+#[derive(Clone, Debug)]
+pub(crate) struct Split {
+    /// The cookie that keeps a client on its share; `None`: each request is divided anew.
+    pub cookie: Option<Box<[u8]>>,
+    /// In the order of the configuration. The sum of the weights is positive, and fits into 32 bits.
+    pub shares: Box<[Share]>,
+}
+
+/// One share of the requests.
+#[derive(Clone, Debug)]
+pub(crate) struct Share {
+    /// The value of the cookie; empty: no client is kept here.
+    pub name: Box<[u8]>,
+    /// Relative to the other shares; 0: no requests.
+    pub weight: u32,
+    /// The index of its route.
+    pub route: usize,
+    /// As `route`, for clients without the cookie: the response sets it.
+    pub first: usize,
+}
+
+impl Split {
+    /// The index of the route for a request. Consecutive `points` of [`next_point`] divide requests by weight; `cookie` is the
+    /// value of the request's cookie.
+    pub(crate) fn choose(&self, point: u32, cookie: Option<&[u8]>) -> Option<usize> {
+        let mut usable = self.shares.iter().filter(|share| share.weight > 0);
+        if let Some(cookie) = cookie.filter(|cookie| !cookie.is_empty())
+            && let Some(kept) = usable.clone().find(|share| *share.name == *cookie)
+        {
+            return Some(kept.route);
+        }
+        let total: u64 = usable.clone().map(|share| u64::from(share.weight)).sum();
+        let mut at = (u64::from(point) * total) >> 32;
+        let chosen = usable.find(|share| {
+            let is_within = at < u64::from(share.weight);
+            at = at.saturating_sub(share.weight.into());
+            is_within
+        });
+        chosen.map(|share| share.first)
+    }
+}
+
+/// The point after `point`. A share of a hundredth gets one of about a hundred consecutive points, not one on average: the
+/// fractional part of multiples of the golden ratio.
+pub(crate) fn next_point(point: u32) -> u32 {
+    point.wrapping_add(0x9e37_79b9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn split(weights: &[u32]) -> Split {
+        let share = |(at, weight): (usize, &u32)| Share {
+            name: format!("s{at}").into_bytes().into(),
+            weight: *weight,
+            route: 2 * at,
+            first: 2 * at + 1,
+        };
+        Split { cookie: Some(b"c"[..].into()), shares: weights.iter().enumerate().map(share).collect() }
+    }
+
+    fn counts(split: &Split, requests: usize, mut point: u32) -> Vec<usize> {
+        let mut counts = vec![0; split.shares.len()];
+        for _ in 0..requests {
+            point = next_point(point);
+            counts[split.choose(point, None).unwrap() / 2] += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn requests_are_divided_by_weight() {
+        for (weights, requests, expected) in [
+            (&[90, 10][..], 1000, &[900, 100][..]),
+            (&[1], 10, &[10]),
+            (&[0, 1, 0], 10, &[0, 10, 0]),
+            (&[99, 1], 10_000, &[9900, 100]),
+            (&[1_000_000, 1_000_000], 1000, &[500, 500]),
+        ] {
+            for (found, expected) in counts(&split(weights), requests, 7).iter().zip(expected) {
+                assert!(found.abs_diff(*expected) <= 2, "{weights:?}: {found} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_cookie_keeps_a_client_on_a_share_with_a_weight() {
+        let split = split(&[90, 10, 0]);
+        for (cookie, route) in [
+            (Some("s1"), 2),
+            (Some("s0"), 0),
+            // A share of 0, an unknown one, an empty value, and none: divided by weight, and the cookie is set.
+            (Some("s2"), 1),
+            (Some("x"), 1),
+            (Some(""), 1),
+            (None, 1),
+        ] {
+            assert_eq!(split.choose(0, cookie.map(str::as_bytes)), Some(route), "{cookie:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_point_has_a_share_with_a_weight(
+            weights in prop::collection::vec(0_u32..=1_000_000, 1..9),
+            point: u32,
+        ) {
+            let chosen = split(&weights).choose(point, None);
+            match weights.iter().any(|weight| *weight > 0) {
+                true => prop_assert!(weights[chosen.unwrap() / 2] > 0),
+                false => prop_assert_eq!(chosen, None),
+            }
+        }
+    }
+}
