@@ -172,10 +172,6 @@ pub(super) fn service(
             params_of.get("maxconn").and_then(|most| most.parse::<u64>().ok()).filter(|most| *most > 0),
         );
         let weight = params_of.get("weight").and_then(|weight| weight.parse::<u64>().ok()).unwrap_or(1);
-        if weight == 0 {
-            service.notes.push(format!("{}: `{}` has weight 0, and is left out", line.at, line.word(1)));
-            continue;
-        }
         service.servers.push(Server {
             url,
             weight: weight.min(1000),
@@ -184,6 +180,7 @@ pub(super) fn service(
     }
     // Equal weights, often 100 each, have no effect.
     if let Some(common) = service.servers.first().map(|server| server.weight)
+        && common > 0
         && service.servers.iter().all(|server| server.weight == common)
     {
         service.servers.iter_mut().for_each(|server| server.weight = 1);

@@ -53,7 +53,11 @@ fn look(directive: &Directive, notes: &mut Notes) {
     match name {
         "map" if directive.arg() == "$http_upgrade" => notes.quiet("map of $http_upgrade"),
         "map" if directive.arg() == "$ssl_preread_server_name" => {}
-        "map" | "geo" | "split_clients" => {
+        "split_clients" => {
+            let message = "translated by hand: `service` of a [[route]] may list services with weights";
+            notes.loss(at, text, message);
+        }
+        "map" | "geo" => {
             let message = "variables of one's own have no counterpart; write a [[route]] for each value";
             notes.loss(at, text, message);
         }

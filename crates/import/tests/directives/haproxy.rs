@@ -159,6 +159,13 @@ fn servers_of_haproxy() {
             &["9: http-check expect string ok"],
         ),
         ("server s a:1; server t b:1 disabled", "servers = \"http://a:1\"", &[]),
+        ("server s a:1; server t b:1 weight 0", "{ url = \"http://b:1\", weight = 0 }", &[]),
+        ("server s a:1 weight 0", "{ url = \"http://a:1\", weight = 0 }", &[]),
+        (
+            "server s a:1 weight 100; server t b:1 weight 100",
+            "servers = [\n    \"http://a:1\",\n    \"http://b:1\",\n]",
+            &[],
+        ),
         ("balance hdr(X-U); server s a:1", "hash = \"header:X-U\"", &[]),
         ("balance first; server s a:1", "servers", &["7: balance first"]),
         ("cookie C prefix; server s a:1", "servers", &["7: cookie C prefix"]),

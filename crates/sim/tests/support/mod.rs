@@ -3,7 +3,7 @@
 use weir_sim::{Plan, Report, run, shrink};
 
 /// Steps that the tests with shares take in total, unless `WEIR_SIM_STEPS` sets another number.
-const STEPS: u64 = 1_200_000;
+const STEPS: u64 = 800_000;
 
 /// The seeds to run: only `WEIR_SIM_SEED` if it is set.
 pub(crate) fn seeds(count: u64) -> std::ops::Range<u64> {
