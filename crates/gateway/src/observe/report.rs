@@ -19,14 +19,7 @@ impl Report {
     pub(crate) fn add(&mut self, other: &Self) {
         self.counters.add(&other.counters);
         self.draining |= other.draining;
-        for theirs in &other.servers {
-            let is_same =
-                |mine: &&mut ServerReport| (&mine.service, &mine.server) == (&theirs.service, &theirs.server);
-            match self.servers.iter_mut().find(is_same) {
-                Some(mine) => mine.add(theirs),
-                None => self.servers.push(theirs.clone()),
-            }
-        }
+        servers::add(&mut self.servers, &other.servers);
     }
 
     /// The report as a JSON object.

@@ -3,6 +3,8 @@
 use super::counters::CLASSES;
 use super::exposition::Exposition;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 
 /// The state of one server of a service, as the admin address reports it. Missing keys are 0 or empty.
@@ -70,6 +72,21 @@ impl fmt::Display for State {
     }
 }
 
+/// Adds another worker's reports, in time proportional to their number. Equal names of one service are one server.
+pub(super) fn add(mine: &mut Vec<ServerReport>, theirs: &[ServerReport]) {
+    let name = |server: &ServerReport| (server.service.clone(), server.server.clone());
+    let mut places: HashMap<_, _> = mine.iter().map(name).zip(0..).collect();
+    for server in theirs {
+        match places.entry(name(server)) {
+            Entry::Occupied(place) => mine[*place.get()].add(server),
+            Entry::Vacant(place) => {
+                place.insert(mine.len());
+                mine.push(server.clone());
+            }
+        }
+    }
+}
+
 /// Appends the metrics of servers.
 pub(super) fn metrics(servers: &[ServerReport], text: &mut Exposition) {
     text.family("weir_server_answers_total", "counter", "Responses of a server by class of status.");
@@ -116,3 +133,29 @@ const STATES: [(State, &str); 5] = [
     (State::Off, "off"),
     (State::Drained, "drained"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn servers(names: &[(&str, &str, u64)]) -> Vec<ServerReport> {
+        let report = |(service, server, ok): &(&str, &str, u64)| ServerReport {
+            service: (*service).to_owned(),
+            server: (*server).to_owned(),
+            responses: [0, 0, *ok, 0, 0, 0],
+            ..ServerReport::default()
+        };
+        names.iter().map(report).collect()
+    }
+
+    /// Workers may have different configurations during a reload, and a service may list a server twice.
+    #[test]
+    fn reports_are_added_by_service_and_server() {
+        let mut sum = Vec::new();
+        add(&mut sum, &servers(&[("a", "x", 1), ("a", "y", 2), ("a", "x", 4), ("b", "x", 8)]));
+        add(&mut sum, &servers(&[("b", "x", 16), ("c", "x", 32), ("a", "y", 64)]));
+        let found: Vec<_> =
+            sum.iter().map(|of| (of.service.as_str(), of.server.as_str(), of.responses[2])).collect();
+        assert_eq!(found, [("a", "x", 5), ("a", "y", 66), ("b", "x", 24), ("c", "x", 32)]);
+    }
+}
