@@ -115,15 +115,20 @@ fn is_name(name: &str, is_metric: bool) -> bool {
 impl Family {
     /// Checks that buckets are cumulative and that the last has all samples.
     fn check_histogram(&self, name: &str) {
-        let mut buckets: Vec<_> =
-            self.samples.iter().filter(|((sample, _), _)| sample.ends_with("_bucket")).collect();
-        let bound = |labels: &Labels| {
-            labels.iter().find(|(label, _)| label == "le").unwrap().1.parse::<f64>().unwrap()
-        };
-        buckets.sort_by(|((_, a), _), ((_, b), _)| bound(a).total_cmp(&bound(b)));
-        assert!(buckets.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{name}: {buckets:?}");
-        let ((_, labels), all) = buckets.last().unwrap();
-        assert!(bound(labels).is_infinite() && *all == &self.samples[&(format!("{name}_count"), Vec::new())]);
+        // By the labels other than the bound.
+        let mut histograms: BTreeMap<Labels, Vec<(f64, f64)>> = BTreeMap::new();
+        for ((_, labels), count) in self.samples.iter().filter(|((name, _), _)| name.ends_with("_bucket")) {
+            let (bounds, labels): (Labels, Labels) =
+                labels.iter().cloned().partition(|(label, _)| label == "le");
+            histograms.entry(labels).or_default().push((bounds[0].1.parse().unwrap(), *count));
+        }
+        for (labels, mut buckets) in histograms {
+            buckets.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+            assert!(buckets.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{name}: {buckets:?}");
+            let (bound, all) = buckets.last().unwrap();
+            assert!(bound.is_infinite() && *all == self.samples[&(format!("{name}_count"), labels.clone())]);
+            assert!(self.samples.contains_key(&(format!("{name}_sum"), labels)));
+        }
     }
 }
 
@@ -171,6 +176,14 @@ fn all_of_it_is_valid_whatever_names_and_paths_are() {
     let mut client = Client::connect(weir.address(), Some(certificates.session()));
     assert_eq!(client.ask("GET / HTTP/1.1\r\nHost: h\r\n\r\n").status, 502);
     let families = scrape(&weir);
+    let of_service = [("class", "5xx"), ("service", "app")];
+    assert_eq!(
+        families["weir_service_response_seconds"].samples[&(
+            "weir_service_response_seconds_count".to_owned(),
+            of_service.map(|(a, b)| (a.to_owned(), b.to_owned())).into()
+        )],
+        1.0
+    );
     let of_server = [("server", &*format!("unix:{socket}")), ("service", "app")];
     assert_eq!(value(&families, "weir_server_up", &of_server), 1.0);
     let file = |name: &str| odd.join(name).to_str().unwrap().to_owned();

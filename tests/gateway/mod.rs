@@ -17,6 +17,7 @@ mod forwarded;
 mod health;
 mod https_only;
 mod import;
+mod latency;
 mod metrics;
 mod mirror;
 mod misdirected;

@@ -56,6 +56,7 @@ const OF_SERVICE: &[&str] = &[
 const ROUTE: Table = Table {
     before: "[listener.web]\nbind = '127.0.0.1:0'\n[service.app]\nservers = 'http://127.0.0.1:1'\n[[route]]\n",
     keys: &[
+        ("name", "'a'", ACTIONS),
         ("host", "'a.test'", ACTIONS),
         ("path", "'/a/*'", ACTIONS),
         ("method", "['GET', 'TRACE']", ACTIONS),
@@ -92,7 +93,7 @@ const ROUTE: Table = Table {
         // Keys for all actions.
         (&["rate"], &["respond"], Obeyed("requests_beyond_the_rate_are_declined_and_the_connection_goes_on")),
         (&["response_headers"], &["respond"], Obeyed("some_requests_are_answered_at_once")),
-        (&["rate", "response_headers"], ALL, Independent),
+        (&["name", "rate", "response_headers"], ALL, Independent),
         (&["strip_prefix"], &["add_prefix"], Obeyed("prefixes_and_fields_are_changed")),
         (&["request_buffer"], &["max_body"], Obeyed("a_body_that_goes_wrong_reaches_no_server")),
         (

@@ -20,6 +20,29 @@ fn field_bytes(weir: &Weir, with: &str, direction: &str, form: &str) -> usize {
 }
 
 #[test]
+fn responses_count_for_their_service_and_their_route() {
+    let upstream = upstream();
+    let weir = gateway(&upstream, "name = 'all'\nmax_body = 1", ADMIN);
+    let mut client = Client::connect(weir.address());
+    for stream in [1, 3] {
+        assert_eq!(client.get(stream, "/").response(stream).status(), 200);
+    }
+    let large = [&request("POST", "/")[..], &[(&b"content-length"[..], &b"2"[..])]].concat();
+    client.headers(5, &large, false);
+    assert_eq!(client.response(5).status(), 413);
+    for (of, name) in [("service", "app"), ("route", "all")] {
+        for (class, count) in [("2xx", 2.0), ("4xx", 1.0)] {
+            let labels = format!("{{{of}=\"{name}\",class=\"{class}\"}}");
+            assert_eq!(
+                sample(&weir, &format!("weir_{of}_response_seconds_count{labels}")),
+                count,
+                "{labels}"
+            );
+        }
+    }
+}
+
+#[test]
 fn heads_count_with_their_sizes() {
     let upstream = upstream();
     let weir = gateway(&upstream, "", ADMIN);

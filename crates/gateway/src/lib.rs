@@ -23,6 +23,7 @@ mod hash;
 mod heads;
 mod health;
 mod keys;
+mod latencies;
 mod limits;
 mod mirror;
 mod observe;

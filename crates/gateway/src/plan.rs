@@ -4,7 +4,9 @@ use crate::config::document::AmbiguousPaths;
 use crate::config::{Conditions, Network, Policy, Redirect, Route, Snapshot, Wanted};
 use crate::heads::imitations::reads_as;
 use crate::keys::ServiceId;
+use crate::latencies::RouteLatencies;
 use crate::limits::SharedLimits;
+use crate::observe::Measured;
 use crate::route::{Edits, Routes, is_ambiguous, is_unusual};
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
@@ -27,6 +29,8 @@ pub(crate) struct Plan {
     pub limits: Arc<SharedLimits>,
     /// The IDs of the services, in the order of [`Snapshot::services`].
     pub services: Vec<ServiceId>,
+    /// The response times of the named routes, in the order of [`Snapshot::route_names`].
+    pub route_latencies: RouteLatencies,
 }
 
 /// The reason why a request has no route.
@@ -55,6 +59,15 @@ impl Plan {
     #[inline]
     pub(crate) fn response_edits(&self, route: usize) -> Option<&Edits> {
         self.snapshot.routes.get(route).map(|route| &route.response).filter(|edits| !edits.is_empty())
+    }
+
+    /// Counts a response on this route, if it has a name.
+    #[inline]
+    pub(crate) fn count_on_route(&self, route: usize, measured: Measured) {
+        if !self.route_latencies.is_empty() {
+            let name = self.snapshot.routes.get(route).and_then(|route| route.name);
+            self.route_latencies.record(name, measured);
+        }
     }
 
     /// The redirect of all requests to a listener, if it has one. ACME challenges are exempt.

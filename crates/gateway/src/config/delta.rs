@@ -1,14 +1,16 @@
-//! The services that differ between two snapshots, found once for all workers.
+//! The services and the names of routes that differ between two snapshots, found once for all workers.
 
 use super::snapshot::Snapshot;
 
-/// The services that a snapshot has in place of those of another one. All others are the same, with the same overrides.
+/// What a snapshot has in place of another one's. All other services are the same, with the same overrides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Delta {
     /// New services, and those with other settings, servers or overrides, in the order of the new snapshot.
     pub changed: Vec<Changed>,
     /// The places of the services that are gone, in the order of the old snapshot.
     pub gone: Vec<usize>,
+    /// For each name of a route, its index in the old snapshot; `None`: the names are the same.
+    pub route_names: Option<Vec<Option<usize>>>,
 }
 
 /// The places of a service in both snapshots.
@@ -37,6 +39,10 @@ impl Delta {
             }
         }
         delta.gone.extend(rest.map(|(at, _)| at));
+        if now.route_names != before.route_names {
+            let place = |name: &String| before.route_names.binary_search(name).ok();
+            delta.route_names = Some(now.route_names.iter().map(place).collect());
+        }
         delta
     }
 }
@@ -68,7 +74,28 @@ mod tests {
         let now = snapshot(&[("b", ""), ("c", "retry_percent = 30"), ("d", "sticky = 'id'"), ("e", "")]);
         let changed = |now, before| Changed { now, before };
         let expected = vec![changed(0, None), changed(1, Some(1)), changed(3, None)];
-        assert_eq!(Delta::between(&now, &before), Delta { changed: expected, gone: vec![0, 3] });
+        assert_eq!(
+            Delta::between(&now, &before),
+            Delta { changed: expected, gone: vec![0, 3], route_names: None }
+        );
+    }
+
+    #[test]
+    fn it_has_the_names_of_routes_that_differ() {
+        let of = |names: &[&str]| {
+            let mut snapshot = snapshot(&[]);
+            snapshot.route_names = names.iter().map(|name| (*name).to_owned()).collect();
+            snapshot
+        };
+        let before = of(&["a", "c", "d"]);
+        assert_eq!(Delta::between(&of(&["a", "c", "d"]), &before).route_names, None);
+        for (now, places) in [
+            (&["c"][..], &[Some(1)][..]),
+            (&["b", "c", "d", "e"], &[None, Some(1), Some(2), None]),
+            (&[], &[]),
+        ] {
+            assert_eq!(Delta::between(&of(now), &before).route_names.as_deref(), Some(places));
+        }
     }
 
     #[test]
@@ -77,7 +104,7 @@ mod tests {
         let mut now = before.clone();
         let id = now.services[1].servers[0].id;
         now.overrides.set("b", id, Override { is_drained: true, weight: None });
-        let expected = Delta { changed: vec![Changed { now: 1, before: Some(1) }], gone: Vec::new() };
+        let expected = Delta { changed: vec![Changed { now: 1, before: Some(1) }], ..Delta::default() };
         assert_eq!(Delta::between(&now, &before), expected);
         assert_eq!(Delta::between(&before, &now), expected);
         assert_eq!(Delta::between(&now, &now.clone()), Delta::default());

@@ -251,6 +251,15 @@ mod tests {
                 "route.0.path: invalid path `a`: no `/` at its beginning",
             ),
             (
+                "[[route]]\nname = 'a b'\nrespond.status = 200",
+                "route.0.name: invalid name `a b`: expected 1 to 64 letters, digits, `-` or `_`",
+            ),
+            ("[[route]]\nname = ''\nrespond.status = 200", "route.0.name: invalid name ``"),
+            (
+                "[[route]]\nname = 'a'\nrespond.status = 200\n[[route]]\nname = 'a'\nrespond.status = 201",
+                "route.1.name: duplicate name `a`: expected a name that no other route has, and route.0 has it",
+            ),
+            (
                 "[[route]]\nlistener = 'x'\nrespond.status = 200",
                 "route.0.listener.0: unknown listener `x`: expected one of `web`",
             ),

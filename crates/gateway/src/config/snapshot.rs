@@ -32,6 +32,8 @@ pub(crate) struct Snapshot {
     /// Redirects of all requests to a listener, by its name, before any route.
     pub redirects: Vec<(Arc<str>, Redirect)>,
     pub routes: Vec<Route>,
+    /// The names of routes, in order.
+    pub route_names: Vec<String>,
     /// The index of routes by host and path.
     pub hosts: Hosts,
     /// The fields that report the client to servers.
@@ -184,6 +186,8 @@ pub enum Role {
 /// A route: its conditions besides host and path, and the treatment of its requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
+    /// The index of its name in [`Snapshot::route_names`], if it has one.
+    pub name: Option<usize>,
     pub conditions: Conditions,
     /// All its paths are ACME challenges, which precede a listener's redirect.
     pub is_for_challenges: bool,

@@ -1,5 +1,6 @@
 //! The events that workers count: plain integers, which are summed over all workers on request.
 
+use super::latency::Measured;
 use super::metrics::Counters;
 use super::values::Labels;
 use crate::limits::{EXHAUSTED, Exhausted, Kind};
@@ -79,11 +80,13 @@ impl Counters {
         *self.negotiated.entry(negotiated).or_default() += 1;
     }
 
-    /// Counts a response and the duration of its request.
+    /// Counts a response and the duration of its request. Returns it for the histograms of its service and its route.
     #[inline]
-    pub(crate) fn response(&mut self, status: u16, took: Duration) {
-        self.responses.0[usize::from(status / 100).min(5)] += 1;
-        self.took.record(took);
+    pub(crate) fn response(&mut self, status: u16, took: Duration) -> Measured {
+        let measured = Measured::new(status, took);
+        self.responses.0[measured.class] += 1;
+        self.took.record(measured);
+        measured
     }
 
     /// Counts a mirrored request.

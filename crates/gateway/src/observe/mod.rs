@@ -4,6 +4,7 @@ pub(crate) mod access;
 mod counters;
 mod exposition;
 pub(crate) mod journal;
+mod latency;
 mod log;
 mod metrics;
 pub(crate) mod process;
@@ -15,6 +16,7 @@ mod values;
 
 pub(crate) use counters::{By, Bytes, RetryRule};
 pub(crate) use exposition::Exposition;
+pub(crate) use latency::{Latency, LatencyByName, Measured};
 pub(crate) use log::{Context, Log};
 pub use metrics::{Counters, ROWS};
 pub(crate) use report::Report;

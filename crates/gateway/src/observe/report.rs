@@ -1,6 +1,7 @@
 //! A snapshot of the gateway's state, for people and programs.
 
 use super::exposition::Exposition;
+use super::latency::{self, LatencyByName};
 use super::metrics::Counters;
 use super::servers::{self, ServerReport};
 use serde::Serialize;
@@ -12,6 +13,10 @@ pub(crate) struct Report {
     pub counters: Counters,
     pub draining: bool,
     pub servers: Vec<ServerReport>,
+    /// The response times of the services that had a response.
+    pub service_latencies: LatencyByName,
+    /// The response times of the named routes that had a response.
+    pub route_latencies: LatencyByName,
 }
 
 impl Report {
@@ -19,6 +24,8 @@ impl Report {
     pub(crate) fn add(&mut self, other: &Self) {
         self.counters.add(&other.counters);
         self.draining |= other.draining;
+        latency::add(&mut self.service_latencies, &other.service_latencies);
+        latency::add(&mut self.route_latencies, &other.route_latencies);
         servers::add(&mut self.servers, &other.servers);
     }
 
@@ -31,7 +38,7 @@ impl Report {
             draining: bool,
             servers: &'a [ServerReport],
         }
-        let Self { counters, draining, servers } = self;
+        let Self { counters, draining, servers, .. } = self;
         let object = Object { counters: counters.json(), draining: *draining, servers };
         serde_json::to_string(&object).unwrap_or_default()
     }
@@ -42,6 +49,7 @@ impl Report {
         text.family("weir_build_info", "gauge", "1, with the version of the program.");
         text.sample("weir_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
         self.counters.write(&mut text);
+        latency::metrics(&self.service_latencies, &self.route_latencies, &mut text);
         servers::metrics(&self.servers, &mut text);
         text
     }
@@ -50,7 +58,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::super::values::{Counts, Process, Seconds};
-    use super::super::{By, Bytes, RetryRule, State};
+    use super::super::{By, Bytes, Latency, Measured, RetryRule, State};
     use super::*;
     use crate::limits::{Exhausted, Kind};
     use crate::mirror::Fate;
@@ -110,6 +118,13 @@ mod tests {
                 counters.response(status, Duration::from_millis(ms));
             }
         }
+        let (mut of_service, mut of_route) = (Latency::default(), Latency::default());
+        for (status, ms) in [(200, 1), (200, 30), (503, 9000)] {
+            let measured = Measured::new(status, Duration::from_millis(ms));
+            of_service.record(measured);
+            of_route.record(measured);
+        }
+        of_route.record(Measured::new(302, Duration::ZERO));
         counters.client_bytes(Bytes { received: 1001, sent: 1002 });
         counters.server_bytes(Bytes { received: 1003, sent: 1004 });
         for rule in [RetryRule::ReusedConnection, RetryRule::GoAway, RetryRule::GoAway] {
@@ -155,6 +170,8 @@ mod tests {
                     down: state == State::Down,
                 })
                 .into(),
+            service_latencies: [("app".to_owned(), of_service)].into(),
+            route_latencies: [("shop".to_owned(), of_route)].into(),
         }
     }
 

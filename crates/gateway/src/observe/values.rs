@@ -1,9 +1,9 @@
 //! The types of the table's fields.
 
 use super::exposition::Exposition;
+use super::latency::Measured;
 use super::row::{Kind, Row};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// A field of the table.
 pub(super) trait Field {
@@ -63,7 +63,7 @@ pub(crate) struct Histogram {
 }
 
 /// The upper bounds of the buckets, in microseconds.
-const BOUNDS: [u64; 16] = {
+pub(super) const BOUNDS: [u64; 16] = {
     let mut bounds = [500; 16];
     let mut at = 1;
     while at < bounds.len() {
@@ -175,12 +175,9 @@ impl Field for Histogram {
 
 impl Histogram {
     #[inline]
-    pub(super) fn record(&mut self, took: Duration) {
-        let us = took.as_secs() * 1_000_000 + u64::from(took.subsec_micros());
-        self.sum_us += us;
-        // The bounds double, beginning with 500 us.
-        let doublings = (us / BOUNDS[0]).checked_ilog2().map_or(0, |log| log as usize + 1);
-        self.buckets[doublings.min(BOUNDS.len())] += 1;
+    pub(super) fn record(&mut self, Measured { bucket, micros, .. }: Measured) {
+        self.buckets[bucket] += 1;
+        self.sum_us += micros;
     }
 }
 

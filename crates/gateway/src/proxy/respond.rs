@@ -261,7 +261,7 @@ impl<N: Net> Flow<'_, N> {
                     let write =
                         |block: &mut FieldBlock<'_, '_>| rewrite::tunnel(buf, head, via, edits, block);
                     h2.head(no, Part::Head { end: false }, write, &mut core.lines, out);
-                    open_tunnel(exchange, core);
+                    open_tunnel(exchange, core, services);
                 }
                 _ if exchange.upstream_stream().is_some() => {
                     let Some(accept) = exchange.accept.take() else {
@@ -271,7 +271,7 @@ impl<N: Net> Flow<'_, N> {
                     };
                     let out = client.transport.stage(&mut core.wire);
                     websocket::switched(buf, head, &accept, via, edits, out);
-                    open_tunnel(exchange, core);
+                    open_tunnel(exchange, core, services);
                     // The client may have sent bytes ahead, or its end.
                     if client.ended || !client.held.is_empty() {
                         core.resumable.push(exchange.client);
@@ -359,11 +359,10 @@ impl<N: Net> Flow<'_, N> {
     /// connection persists.
     #[inline(always)]
     fn complete(&mut self, stray: usize) -> Completed {
-        let Self { exchange, client, core, .. } = self;
-        let now = core.net.now();
-        exchange.times.last_byte = Some(now);
+        let Self { exchange, client, services, core, .. } = self;
+        exchange.times.last_byte = Some(core.net.now());
         if !exchange.is_tunnel {
-            core.counters.response(exchange.status, now.saturating_duration_since(exchange.times.head));
+            core.count_response(exchange, exchange.status, services);
         }
         if let Some(status) = exchange.grpc.as_ref().and_then(|call| call.status) {
             core.counters.grpc.0[status.index()] += 1;
@@ -421,12 +420,11 @@ fn deadlines_of_rest(exchange: &mut Exchange, plan: &Rc<Plan>) -> Option<Box<Bod
 
 /// All further bytes of an exchange pass in both directions. Its response counts now: the tunnel may last for hours.
 #[cold]
-fn open_tunnel<N: Net>(exchange: &mut Exchange, core: &mut Core<N>) {
+fn open_tunnel<N: Net>(exchange: &mut Exchange, core: &mut Core<N>, services: &Store<OfService, Service>) {
     exchange.become_tunnel();
     core.forget_request(exchange);
     core.counters.tunnels += 1;
-    let took = core.net.now().saturating_duration_since(exchange.times.head);
-    core.counters.response(exchange.status, took);
+    core.count_response(exchange, exchange.status, services);
 }
 
 /// Counts the rules that a response broke, as its service allows.

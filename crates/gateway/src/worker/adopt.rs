@@ -91,7 +91,11 @@ impl<N: Net> Worker<N> {
         if let (Some(access), Some(log)) = (&mut self.core.access, &snapshot.access) {
             access.follow(log);
         }
-        self.core.plan = Rc::new(Plan { snapshot, limits, services });
+        let route_latencies = match &delta.route_names {
+            None => self.core.plan.route_latencies.clone(),
+            Some(kept) => self.core.plan.route_latencies.replaced(kept),
+        };
+        self.core.plan = Rc::new(Plan { snapshot, limits, services, route_latencies });
         for id in gone {
             self.close_idle(id);
             self.servers.discard(id);
@@ -110,6 +114,7 @@ impl<N: Net> Worker<N> {
         let mut replaced = Replaced::default();
         let plan = Rc::clone(&self.core.plan);
         for id in delta.gone.iter().filter_map(|at| plan.services.get(*at)) {
+            self.core.service_latencies.forget(*id);
             if let Some(service) = self.services.remove(*id) {
                 replaced.stranded.extend(service.waiting);
                 replaced.gone.extend(service.servers);
@@ -170,6 +175,9 @@ mod tests {
     use crate::keys::look_ups;
     use crate::observe::Log;
     use crate::observe::journal::Journal;
+    use crate::worker::Control;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
     use weir_reactor::Reactor;
 
     /// A configuration with services of these names and last ports, with two servers each.
@@ -252,5 +260,67 @@ mod tests {
                 assert_eq!((worker.services.len(), worker.servers.len()), (now.services.len(), servers));
             }
         }
+    }
+
+    /// A worker's counts by service and by named route: the name, and the number of responses.
+    fn counted(worker: &mut Worker<Reactor>) -> [Vec<(String, u64)>; 2] {
+        let (reply, report) = channel();
+        worker.control(Control::Tell(reply));
+        let report = report.recv().unwrap();
+        [report.service_latencies, report.route_latencies]
+            .map(|all| all.into_iter().map(|(name, latency)| (name, latency.count())).collect())
+    }
+
+    fn named(counts: &[(&str, u64)]) -> Vec<(String, u64)> {
+        counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+    }
+
+    #[test]
+    fn response_times_are_kept_by_name() {
+        // Each route has the name of its service.
+        let of = |names: &[&str]| {
+            let part = |name: &&str| {
+                format!(
+                    "[service.{name}]\nservers = 'http://127.0.0.1:1'\n[[route]]\nname = '{name}'\npath = '/{name}'\nservice = '{name}'\n"
+                )
+            };
+            let parts: String = names.iter().map(part).collect();
+            let text = format!("[listener.web]\nbind = '127.0.0.1:0'\n{parts}");
+            Arc::new(compile(&toml::from_str(&text).unwrap(), &mut Findings::default()).unwrap())
+        };
+        let (before, now) = (of(&["a", "b", "c"]), of(&["d", "c", "b"]));
+        let mut worker = worker(&before);
+        // One response for the first service and its route, two for the second, and so on.
+        let count = |worker: &mut Worker<Reactor>, plan: &Plan| {
+            for (index, times) in (1..=plan.services.len()).enumerate() {
+                for _ in 0..times {
+                    let measured = worker.core.counters.response(200, Duration::from_millis(1));
+                    worker.core.service_latencies.record(plan.services[index], measured, &worker.services);
+                    plan.count_on_route(index, measured);
+                }
+            }
+        };
+        let first = Rc::clone(&worker.core.plan);
+        assert_eq!(counted(&mut worker), [vec![], vec![]]);
+        count(&mut worker, &first);
+        let all = named(&[("a", 1), ("b", 2), ("c", 3)]);
+        assert_eq!(counted(&mut worker), [all.clone(), all]);
+        worker.adopt(&Adoption::new(Arc::clone(&now), Arc::default(), Some(&before)));
+        let kept = named(&[("b", 2), ("c", 3)]);
+        assert_eq!(counted(&mut worker), [kept.clone(), kept]);
+        // Exchanges that began before the reload count for the names that are kept, and for no new one.
+        count(&mut worker, &first);
+        let kept = named(&[("b", 4), ("c", 6)]);
+        assert_eq!(counted(&mut worker), [kept.clone(), kept]);
+        let second = Rc::clone(&worker.core.plan);
+        count(&mut worker, &second);
+        // Routes are in the order of the file, services in that of their names.
+        assert_eq!(
+            counted(&mut worker),
+            [named(&[("b", 5), ("c", 8), ("d", 3)]), named(&[("b", 7), ("c", 8), ("d", 1)])]
+        );
+        let again = of(&["a"]);
+        worker.adopt(&Adoption::new(again, Arc::default(), None));
+        assert_eq!(counted(&mut worker), [vec![], vec![]]);
     }
 }

@@ -11,6 +11,7 @@ use crate::keys::{ServerId, UpstreamId};
 use crate::limits::Open;
 use crate::observe::access::Access;
 use crate::observe::{Bytes, Context, Counters, Process, Report, ServerReport};
+use crate::plan::Plan;
 use crate::reason::Reason;
 use crate::upstream::{Slots, Upstream, Use};
 use std::os::fd::OwnedFd;
@@ -138,7 +139,14 @@ impl<N: Net> Worker<N> {
                 });
             }
         }
-        Report { counters: self.counted(), draining: self.core.drain.is_on(), servers }
+        let Plan { snapshot, route_latencies, .. } = &*self.core.plan;
+        Report {
+            service_latencies: self.core.service_latencies.by_name(&self.services),
+            route_latencies: route_latencies.by_name(&snapshot.route_names),
+            counters: self.counted(),
+            draining: self.core.drain.is_on(),
+            servers,
+        }
     }
 
     /// The counters, including those of open connections and of the TLS acceptors in use, and the gauges.

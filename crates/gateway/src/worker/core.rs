@@ -1,15 +1,19 @@
 //! The part of a worker that all its code uses: net, buffers, plan, logs, counters.
 
+use crate::config::{Action, Route};
 use crate::drain::Drain;
 use crate::exchange::{Exchange, HeldHead};
 use crate::heads::date::Date;
 use crate::heads::ids::Ids;
-use crate::keys::{ClientId, UpstreamId};
+use crate::keys::{ClientId, OfService, Store, UpstreamId};
+use crate::latencies::ServiceLatencies;
 use crate::observe::access::Access;
 use crate::observe::{Context, Counters, Log};
 use crate::plan::Plan;
 use crate::reason::Reason;
+use crate::upstream::Service;
 use std::rc::Rc;
+use std::time::Duration;
 use weir_http1::{Limits, Part, RequestHead, ResponseHead};
 use weir_reactor::{Net, Socket};
 use weir_transport::{Fault, Received, Transport, Wire};
@@ -37,6 +41,8 @@ pub(crate) struct Core<N> {
     pub log: Log,
     pub access: Option<Access>,
     pub counters: Counters,
+    /// The response times of services.
+    pub service_latencies: ServiceLatencies,
     pub drain: Drain,
     pub touched: Touched,
     /// Clients with pipelined requests.
@@ -81,6 +87,7 @@ impl<N: Net> Core<N> {
             log,
             access,
             counters: Counters::default(),
+            service_latencies: ServiceLatencies::default(),
             drain: Drain::No,
             touched: Touched::default(),
             resumable: Vec::new(),
@@ -164,6 +171,37 @@ impl<N: Net> Core<N> {
     /// Puts the input buffer back for the next read.
     pub(crate) fn put_inbox(&mut self, inbox: Vec<u8>) {
         self.inbox = inbox;
+    }
+
+    /// Counts the response of an exchange, also by its service and its route.
+    #[inline]
+    pub(crate) fn count_response(
+        &mut self,
+        exchange: &Exchange,
+        status: u16,
+        services: &Store<OfService, Service>,
+    ) {
+        let took = self.net.now().saturating_duration_since(exchange.times.head);
+        let measured = self.counters.response(status, took);
+        self.service_latencies.record(exchange.service, measured, services);
+        exchange.plan.count_on_route(exchange.route, measured);
+    }
+
+    /// Counts the gateway's own response to a request without an exchange, also by its route and that route's service.
+    pub(crate) fn count_own_response(
+        &mut self,
+        status: u16,
+        route: Option<&Route>,
+        services: &Store<OfService, Service>,
+    ) {
+        let measured = self.counters.response(status, Duration::ZERO);
+        let Some(route) = route else { return };
+        if let Action::Pass { service } = route.action
+            && let Some(service) = self.plan.services.get(service)
+        {
+            self.service_latencies.record(*service, measured, services);
+        }
+        self.plan.route_latencies.record(route.name, measured);
     }
 
     /// Counts an early end, and logs it.

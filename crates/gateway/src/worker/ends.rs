@@ -147,7 +147,8 @@ impl<N: Net> Worker<N> {
         // Between requests there is nothing to record, unless there is a response.
         if started || status.is_some() {
             let (status, sent) = (status.unwrap_or_default(), sent.unwrap_or_default());
-            let own = record::Own { status, grpc: None, reason: Some(reason), received: 0, sent };
+            let own =
+                record::Own { status, grpc: None, reason: Some(reason), route: None, received: 0, sent };
             self.record_own(id, Head::Fragment(&head), own);
         }
         match sent {
@@ -213,7 +214,7 @@ impl<N: Net> Worker<N> {
         self.core.note_end(&reason, context);
         let status = reason.status().unwrap_or_default();
         let grpc = client.grpc_status(leg.stream, status);
-        let own = record::Own { status, grpc, reason: Some(&reason), received: 0, sent };
+        let own = record::Own { status, grpc, reason: Some(&reason), route, received: 0, sent };
         self.record_own(leg.client, Head::Parsed(buf), own);
         self.has_responded(leg, persists);
     }

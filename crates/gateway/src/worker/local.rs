@@ -108,7 +108,7 @@ impl<N: Net> Worker<N> {
             core.note_end(reason, context);
         }
         let grpc = client.grpc_status(leg.stream, status);
-        let own = record::Own { status, grpc, reason: reason.as_ref(), received: 0, sent };
+        let own = record::Own { status, grpc, reason: reason.as_ref(), route, received: 0, sent };
         self.record_own(leg.client, Head::Parsed(buf), own);
         self.has_responded(leg, persists);
     }

@@ -46,6 +46,7 @@ use crate::keys::{
     ClientId, ExchangeId, FRONTEND, OfClient, OfExchange, OfMirror, OfServer, OfService, OfTunnel,
     OfUpstream, Store, UpstreamId, take_missing,
 };
+use crate::latencies::RouteLatencies;
 use crate::limits::SharedLimits;
 use crate::mirror::Mirror;
 use crate::observe::access::Access;
@@ -98,8 +99,12 @@ impl<N: Net> Worker<N> {
         listeners: Vec<(usize, N::Listener)>,
     ) -> io::Result<Self> {
         let (mut services, mut servers) = (Store::new(), Store::new());
-        let plan =
-            Plan { services: services_of(&snapshot, &limits, &mut services, &mut servers), snapshot, limits };
+        let plan = Plan {
+            services: services_of(&snapshot, &limits, &mut services, &mut servers),
+            route_latencies: RouteLatencies::new(snapshot.route_names.len()),
+            snapshot,
+            limits,
+        };
         let frontend =
             |site: usize| Rc::new(Frontend::new(&plan.snapshot.listeners[site], &plan.services, None));
         let sites = listeners.iter().map(|(site, _)| *site).collect();

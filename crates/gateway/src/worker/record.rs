@@ -1,6 +1,7 @@
 //! Records of completed requests: counters, and lines in both logs.
 
 use super::Worker;
+use crate::config::Route;
 use crate::exchange::Exchange;
 use crate::grpc::Status;
 use crate::keys::{ClientId, ExchangeId, OfServer, OfService, OfUpstream, Store};
@@ -26,6 +27,8 @@ pub(super) struct Own<'a> {
     /// The status of gRPC in its place.
     pub grpc: Option<Status>,
     pub reason: Option<&'a Reason>,
+    /// Its route, if one is known.
+    pub route: Option<&'a Route>,
     /// Body bytes.
     pub received: u64,
     pub sent: u64,
@@ -46,10 +49,9 @@ impl<N: Net> Worker<N> {
             call.status = Some(grpc);
             self.core.counters.grpc.0[grpc.index()] += 1;
         }
-        let now = self.core.net.now();
         // A tunnel's response counted when it opened.
         if !exchange.is_tunnel {
-            self.core.counters.response(status, now.saturating_duration_since(exchange.times.head));
+            self.core.count_response(exchange, status, &self.services);
         }
         // After a complete response, `release` counts the status.
         if reason.is_some()
@@ -123,12 +125,12 @@ impl<N: Net> Worker<N> {
 
     /// Records a request that the gateway responded to before it became an exchange.
     pub(super) fn record_own(&mut self, id: ClientId, head: Head<'_>, own: Own<'_>) {
-        let Own { status, grpc, reason, received, sent } = own;
+        let Own { status, grpc, reason, route, received, sent } = own;
         if let Some(grpc) = grpc {
             self.core.counters.grpc.0[grpc.index()] += 1;
         }
         let now = self.core.net.now();
-        self.core.counters.response(status, std::time::Duration::ZERO);
+        self.core.count_own_response(status, route, &self.services);
         let (Some(access), Some(client)) = (&mut self.core.access, self.clients.present(id)) else { return };
         let request = &self.core.request;
         let (entry, protocol) = match head {

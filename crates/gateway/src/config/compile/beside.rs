@@ -11,6 +11,7 @@ use weir_tls::Version;
 /// Checks the keys beside a route's action, most of which need a `service`.
 pub(super) fn of_route(route: &Route, key: &str, findings: &mut Findings) {
     let Route {
+        name: _,
         host: _,
         path: _,
         method: _,

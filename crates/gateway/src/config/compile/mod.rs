@@ -64,7 +64,7 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
     if findings.faults().next().is_some() {
         return None;
     }
-    let ((mut services, names), (routes, hosts)) = (services?, routes?);
+    let ((mut services, names), (routes, route_names, hosts)) = (services?, routes?);
     findings.keep(sticky::compile(config, &listeners, &mut services))?;
     Some(Snapshot {
         limits: limits?,
@@ -74,6 +74,7 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
         names,
         redirects,
         routes,
+        route_names,
         hosts,
         forms,
         tracing: tracing(config),

@@ -1,28 +1,31 @@
 //! Compilation of routes.
 
 use super::services::ServicePlaces;
-use super::{Fault, Findings, beside, listed, min_rates, redirects, size, split};
+use super::{Fault, Findings, beside, check_name, listed, min_rates, redirects, size, split};
 use crate::config::document::{self, AmbiguousPaths, Config, RateBy, Retries, Retry, Target};
 use crate::config::policy::{MAX_PENDING, MirrorTo, Policy, RateLimit};
 use crate::config::snapshot::{Action, Conditions, FieldNames, Route, Wanted};
 use crate::heads::imitations::is_imitation;
 use crate::route::{Edits, End, Hosts, PathEdit, PathPattern, Template};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::net::Ipv6Addr;
 use weir_http::{FieldName, is_token, may_be_trailer};
 
-/// The routes in order, and their index by host and path. `policy` is the general one, or `None` if it is at fault.
+/// The routes in order, their names, and their index by host and path. `policy` is the general one, or `None` if it is at fault.
 /// Returns `None` if a route is at fault.
 pub(super) fn compile(
     config: &Config,
     services: &ServicePlaces<'_>,
     policy: Option<&Policy>,
     findings: &mut Findings,
-) -> Option<(Vec<Route>, Hosts)> {
+) -> Option<(Vec<Route>, Vec<String>, Hosts)> {
     let mut routes = Vec::new();
     let mut hosts = Hosts::default();
+    let names = names(config, findings);
     for (index, route) in config.routes.iter().enumerate() {
         let key = format!("route.{index}");
-        routes.push(compile_one(config, services, route, policy, &key, findings));
+        routes.push(compile_one(config, services, route, &names, policy, &key, findings));
         place(&mut hosts, route, index, &key, findings);
     }
     let mut routes: Vec<_> = routes.into_iter().collect::<Option<_>>()?;
@@ -39,7 +42,28 @@ pub(super) fn compile(
         hosts.set_catch_all(0);
     }
     split::add_routes(services, &config.routes, &mut routes, findings);
-    Some((routes, hosts))
+    Some((routes, names, hosts))
+}
+
+/// The names of routes, in order. A name that is no label or that two routes have is a fault.
+fn names(config: &Config, findings: &mut Findings) -> Vec<String> {
+    let mut firsts: BTreeMap<&str, usize> = BTreeMap::new();
+    for (index, route) in config.routes.iter().enumerate() {
+        let Some(name) = route.name.as_deref() else { continue };
+        let key = format!("route.{index}.name");
+        findings.keep(check_name(&key, name));
+        match firsts.entry(name) {
+            Entry::Vacant(entry) => drop(entry.insert(index)),
+            Entry::Occupied(entry) => {
+                let why = format!(
+                    "duplicate name `{name}`: expected a name that no other route has, and route.{} has it",
+                    entry.get()
+                );
+                findings.fault(Fault::new(key, why));
+            }
+        }
+    }
+    firsts.into_keys().map(str::to_owned).collect()
 }
 
 /// Compiles a route. It checks every part, even after a fault in another.
@@ -47,6 +71,7 @@ fn compile_one(
     config: &Config,
     services: &ServicePlaces<'_>,
     route: &document::Route,
+    names: &[String],
     policy: Option<&Policy>,
     key: &str,
     findings: &mut Findings,
@@ -63,7 +88,9 @@ fn compile_one(
     let request = findings.keep(traced(config, request));
     let request_trailers = findings.keep(trailers(&route.request_trailers, request.as_ref(), key));
     let response = edits(&route.response_headers, &format!("{key}.response_headers"), false, findings);
+    let place = |name: &str| names.binary_search_by(|own| own.as_str().cmp(name)).ok();
     Some(Route {
+        name: route.name.as_deref().and_then(place),
         conditions,
         is_for_challenges: redirects::is_for_challenges(route),
         action: action?,

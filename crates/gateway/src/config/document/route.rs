@@ -19,6 +19,9 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Route {
+    /// A name for [metrics](monitoring.md#metrics-by-service-and-route), which no other route has: 1 to 64 letters, digits, `-` or
+    /// `_`. Default: none.
+    pub name: Option<String>,
     /// Names without port: `"example.org"`, or `"*.example.org"` for all names below it; or addresses, IPv6 in brackets:
     /// `"[2001:db8::1]"`. Case, a final dot and the notation of an address make no difference. Default: any.
     #[serde(deserialize_with = "texts")]

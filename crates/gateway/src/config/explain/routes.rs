@@ -40,6 +40,7 @@ pub(super) fn write(
 
 fn conditions(route: &Written) -> Vec<String> {
     let mut parts = Vec::new();
+    parts.extend(route.name.as_ref().map(|name| format!("named {name}")));
     if !route.method.is_empty() {
         parts.push(format!("only {}", route.method.join(" ")));
     }

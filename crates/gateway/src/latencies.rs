@@ -1,0 +1,113 @@
+//! One worker's response times by service and by named route. Counting a response needs no look-up by name or in a store.
+
+use crate::keys::{OfService, ServiceId, Store};
+use crate::observe::{Latency, LatencyByName, Measured};
+use crate::upstream::Service;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// The response times of services, by the slots of their IDs. A service has an entry from its first response on.
+#[derive(Debug, Default)]
+pub(crate) struct ServiceLatencies(Vec<Option<Box<OfOne>>>);
+
+#[derive(Debug)]
+struct OfOne {
+    service: ServiceId,
+    latency: Latency,
+}
+
+impl ServiceLatencies {
+    /// Counts a response. `services` has the service, unless a reload has removed it.
+    #[inline]
+    pub(crate) fn record(
+        &mut self,
+        service: ServiceId,
+        measured: Measured,
+        services: &Store<OfService, Service>,
+    ) {
+        match self.0.get_mut(slot(service)) {
+            Some(Some(known)) if known.service == service => known.latency.record(measured),
+            _ => self.record_first(service, measured, services),
+        }
+    }
+
+    /// Counts the first response of a service. The responses of a service that is gone are not counted: its slot may
+    /// be that of another one.
+    #[cold]
+    fn record_first(&mut self, service: ServiceId, measured: Measured, services: &Store<OfService, Service>) {
+        if services.get(service).is_none() {
+            return;
+        }
+        let slot = slot(service);
+        if self.0.len() <= slot {
+            self.0.resize_with(slot + 1, || None);
+        }
+        let mut latency = Latency::default();
+        latency.record(measured);
+        self.0[slot] = Some(Box::new(OfOne { service, latency }));
+    }
+
+    /// Drops the counts of a service that is gone.
+    pub(crate) fn forget(&mut self, service: ServiceId) {
+        if let Some(entry) = self.0.get_mut(slot(service)) {
+            *entry = None;
+        }
+    }
+
+    /// The counts of all services that had a response.
+    pub(crate) fn by_name(&self, services: &Store<OfService, Service>) -> LatencyByName {
+        let named = |of: &OfOne| {
+            let service = services.get(of.service)?;
+            Some((service.config.name.clone(), of.latency.clone()))
+        };
+        self.0.iter().flatten().filter_map(|of| named(of)).collect()
+    }
+}
+
+fn slot(service: ServiceId) -> usize {
+    service.key().index() as usize
+}
+
+/// The response times of named routes, in the order of their names. A reload that keeps a name keeps its counts, which
+/// the exchanges of both configurations share.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RouteLatencies(Rc<[Rc<OfRoute>]>);
+
+/// `None` until the first response.
+type OfRoute = RefCell<Option<Box<Latency>>>;
+
+impl RouteLatencies {
+    /// For this number of named routes.
+    pub(crate) fn new(names: usize) -> Self {
+        Self((0..names).map(|_| Rc::default()).collect())
+    }
+
+    /// For the names of another configuration, each with its index in this one.
+    pub(crate) fn replaced(&self, kept: &[Option<usize>]) -> Self {
+        let of = |before: &Option<usize>| before.and_then(|at| self.0.get(at)).map(Rc::clone);
+        Self(kept.iter().map(|before| of(before).unwrap_or_default()).collect())
+    }
+
+    /// Whether no route has a name.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Counts a response on the route with this name, if it has one.
+    pub(crate) fn record(&self, name: Option<usize>, measured: Measured) {
+        let route = name.and_then(|at| self.0.get(at));
+        if let Some(mut latency) = route.and_then(|route| route.try_borrow_mut().ok()) {
+            latency.get_or_insert_default().record(measured);
+        }
+    }
+
+    /// The counts of all routes that had a response, by their `names`.
+    pub(crate) fn by_name(&self, names: &[String]) -> LatencyByName {
+        let named = |(name, route): (&String, &Rc<OfRoute>)| {
+            let latency = route.try_borrow().ok()?.as_deref()?.clone();
+            Some((name.clone(), latency))
+        };
+        names.iter().zip(&*self.0).filter_map(named).collect()
+    }
+}
