@@ -27,6 +27,7 @@ mod own;
 mod pairs;
 mod paths;
 mod preface;
+mod prometheus;
 mod queue;
 mod records;
 mod refused;
