@@ -134,8 +134,11 @@ fn faults(query: &str) -> Vec<String> {
         let labels = &all[family].1;
         labels_of_all.extend(labels);
         for (label, operator, value) in conditions {
-            if !labels.contains(&label) && !ADDED.contains(&label) {
-                faults.push(format!("{family} has no label {label}"));
+            if !labels.contains(&label) {
+                if !ADDED.contains(&label) {
+                    faults.push(format!("{family} has no label {label}"));
+                }
+                continue;
             }
             let is_recorded = PAGE.contains(&format!("# TYPE {family} "));
             if value.contains('$') || NAMES.contains(&label) || !is_recorded {
