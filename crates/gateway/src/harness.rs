@@ -94,6 +94,7 @@ impl Bound {
         if let Some((client, name)) = client {
             let tls = Arc::new(UpstreamTls { client });
             for service in &mut snapshot.services {
+                let service = Arc::make_mut(service);
                 service.tls = Some(Arc::clone(&tls));
                 for server in &mut service.servers {
                     server.name = Some(name.clone());
@@ -107,6 +108,7 @@ impl Bound {
     #[must_use]
     pub fn after(mut self, before: &Self) -> Self {
         for service in &mut self.snapshot.services {
+            let service = Arc::make_mut(service);
             let Some(old) = before.snapshot.service_named(&service.name) else { continue };
             let old = &before.snapshot.services[old];
             if service.tls.is_some() && old.tls.is_some() {

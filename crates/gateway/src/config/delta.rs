@@ -1,6 +1,7 @@
 //! The services and the names of routes that differ between two snapshots, found once for all workers.
 
 use super::snapshot::Snapshot;
+use std::sync::Arc;
 
 /// What a snapshot has in place of another one's. All other services are the same, with the same overrides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,8 +33,8 @@ impl Delta {
                 delta.gone.push(gone);
             }
             let old = rest.next_if(|(_, old)| old.name == service.name);
-            let is_kept =
-                old.is_some_and(|(_, old)| service.is_same(old)) && !overridden.contains(&*service.name);
+            let is_kept = old.is_some_and(|(_, old)| Arc::ptr_eq(service, old) || service.is_same(old))
+                && !overridden.contains(&*service.name);
             if !is_kept {
                 delta.changed.push(Changed { now: at, before: old.map(|(at, _)| at) });
             }

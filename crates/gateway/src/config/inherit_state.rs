@@ -26,11 +26,15 @@ impl Checked {
             let name = &self.snapshot.services[at].name;
             let Some(old) = active.service_named(name).map(|old| &active.services[old]) else { continue };
             let has_tls_of_old = self.has_service_tls_of(before, name);
-            let service = &mut Arc::make_mut(&mut self.snapshot).services[at];
+            let place = &mut Arc::make_mut(&mut self.snapshot).services[at];
+            let service = Arc::make_mut(place);
             if has_tls_of_old {
                 service.tls.clone_from(&old.tls);
             }
             inherit_service_state(service, old);
+            if service.is_same(old) {
+                *place = Arc::clone(old);
+            }
         }
         Arc::make_mut(&mut self.snapshot).take_overrides(active.overrides.clone());
     }

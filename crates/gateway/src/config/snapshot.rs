@@ -18,24 +18,24 @@ use weir_tls::{Client, PeerName};
 use weir_transport::{Address, Place};
 
 /// One version of the configuration: values without state. Workers receive it as a message; an exchange keeps the
-/// version with which it started.
+/// version with which it started. A clone shares the parts whose size depends on the number of services and routes.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     /// The limits of heads and chunks for listeners and services without their own.
     pub limits: Limits,
     pub listeners: Vec<Listener>,
     /// In the order of their names.
-    pub services: Vec<Service>,
+    pub services: Vec<Arc<Service>>,
     /// The settings of servers that an operator changed.
     pub overrides: Overrides,
     pub names: Names,
     /// Redirects of all requests to a listener, by its name, before any route.
     pub redirects: Vec<(Arc<str>, Redirect)>,
-    pub routes: Vec<Route>,
+    pub routes: Arc<[Route]>,
     /// The names of routes, in order.
-    pub route_names: Vec<String>,
+    pub route_names: Arc<[String]>,
     /// The index of routes by host and path.
-    pub hosts: Hosts,
+    pub hosts: Arc<Hosts>,
     /// The fields that report the client to servers.
     pub forms: Forms,
     /// The gateway's names in `Via`.
@@ -67,7 +67,7 @@ pub(crate) struct Snapshot {
 pub(crate) struct Names {
     pub dns: Dns,
     /// The TTLs of the addresses, where the lookups at startup reported one.
-    pub ttls: BTreeMap<String, Duration>,
+    pub ttls: Arc<BTreeMap<String, Duration>>,
 }
 
 /// The gateway's names in `Via` of forwarded messages; `None`: it adds none.

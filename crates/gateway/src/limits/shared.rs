@@ -11,13 +11,13 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct SharedLimits {
     /// In the order of [`Snapshot::routes`].
-    rates: Vec<Option<Rate>>,
+    rates: Arc<[Option<Rate>]>,
     /// In the order of [`Snapshot::services`] and their servers.
     slots: Vec<ServiceSlots>,
 }
 
 /// The slots of a service's servers; empty if none has a limit.
-type ServiceSlots = Box<[Option<Arc<Slots>>]>;
+type ServiceSlots = Arc<[Option<Arc<Slots>>]>;
 
 impl SharedLimits {
     /// The state of a snapshot without a predecessor.
@@ -30,7 +30,7 @@ impl SharedLimits {
     /// so that open connections still count. Token buckets start full.
     pub(crate) fn after(snapshot: &Snapshot, old: &Snapshot, before: &Self) -> Self {
         let slots = snapshot.services.iter().map(|service| {
-            let old = old.service_named(&service.name).map(|at| (&old.services[at], before.slots(at)));
+            let old = old.service_named(&service.name).map(|at| (&*old.services[at], before.slots(at)));
             slots_of(service, old)
         });
         Self::with(snapshot, slots)
@@ -54,7 +54,7 @@ impl SharedLimits {
 
 fn slots_of(service: &Service, old: Option<(&Service, &[Option<Arc<Slots>>])>) -> ServiceSlots {
     if service.servers.iter().all(|server| server.max_connections.is_none()) {
-        return Box::default();
+        return Arc::default();
     }
     let servers = service.servers.iter().map(|server| {
         let most = server.max_connections?;

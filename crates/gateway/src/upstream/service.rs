@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// A named group of servers, with this worker's state.
 #[derive(Debug)]
 pub(crate) struct Service {
-    pub config: config::Service,
+    pub config: Arc<config::Service>,
     pub servers: Vec<ServerId>,
     pub retries: Budget,
     /// Exchanges that wait for a connection, the oldest first.
@@ -25,7 +25,7 @@ impl Service {
     /// A service and its servers, with their connection `slots`. Servers of `before` with the same settings keep their
     /// connections; the others are returned, for the caller to close.
     pub(crate) fn new(
-        config: &config::Service,
+        config: &Arc<config::Service>,
         slots: &[Option<Arc<Slots>>],
         before: Option<&mut Self>,
         servers: &mut Store<OfServer, Server>,
@@ -59,7 +59,7 @@ impl Service {
         let retries = before.filter(|before| before.config.retry_percent == config.retry_percent);
         let retries = retries.map_or_else(|| Budget::new(config.retry_percent), |before| before.retries);
         let (round, random) = (Vec::new(), 0);
-        let service = Self { config: config.clone(), servers: chosen, retries, waiting, round, random };
+        let service = Self { config: Arc::clone(config), servers: chosen, retries, waiting, round, random };
         (service, rest.into_values().flatten().collect())
     }
 }

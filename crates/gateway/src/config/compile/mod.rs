@@ -24,6 +24,7 @@ use services::ServicePlaces;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use weir_http::{Authority, is_token};
 use weir_http1::Limits;
@@ -69,13 +70,13 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
     Some(Snapshot {
         limits: limits?,
         listeners,
-        services,
+        services: services.into_iter().map(Arc::new).collect(),
         overrides: Overrides::default(),
         names,
         redirects,
-        routes,
-        route_names,
-        hosts,
+        routes: routes.into(),
+        route_names: route_names.into(),
+        hosts: Arc::new(hosts),
         forms,
         tracing: tracing(config),
         via: via?,

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 use weir_transport::{Address, Endpoint, Place};
 
@@ -54,7 +55,7 @@ impl Finder {
     /// The settings and TTLs that go into the snapshot.
     pub(super) fn finish(self) -> Names {
         let ttls = self.found.into_iter().filter_map(|(name, found)| Some((name, found.ok()?.ttl)));
-        Names { ttls: ttls.collect(), dns: self.dns }
+        Names { ttls: Arc::new(ttls.collect()), dns: self.dns }
     }
 }
 

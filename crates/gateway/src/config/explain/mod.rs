@@ -196,7 +196,7 @@ fn write_names(Names { dns, ttls }: &Names, out: &mut String) -> std::fmt::Resul
     };
     writeln!(out, "\nNames")?;
     writeln!(out, "  by {by}, again after their TTL, {:?} to {:?}", dns.min_ttl, dns.max_ttl)?;
-    for (name, ttl) in ttls {
+    for (name, ttl) in ttls.iter() {
         writeln!(out, "  {name:<16} TTL {ttl:?}")?;
     }
     Ok(())

@@ -5,11 +5,12 @@ use crate::config::document::{
 };
 use crate::config::snapshot::{Action, Redirect, Route, Service};
 use std::fmt::{self, Display, Write};
+use std::sync::Arc;
 
 pub(super) fn write(
     routes: &[Route],
     written: &[Written],
-    services: &[Service],
+    services: &[Arc<Service>],
     out: &mut String,
 ) -> fmt::Result {
     writeln!(out, "\nRoutes")?;

@@ -4,10 +4,11 @@ use super::of_heads;
 use crate::config::document::{Eject, EjectOn, HashOn, Health, Pool, Service as Written};
 use crate::config::snapshot::Service;
 use std::fmt::{self, Write};
+use std::sync::Arc;
 use weir_http1::Limits;
 
 pub(super) fn write<'a>(
-    services: &[Service],
+    services: &[Arc<Service>],
     written: impl Iterator<Item = &'a Written>,
     general: &Limits,
     out: &mut String,

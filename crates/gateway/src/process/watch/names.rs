@@ -179,10 +179,11 @@ impl Keeper {
                         Choice::StaysUnknown(why) => unknown = Some(why),
                         Choice::Moves(next) => {
                             let next = Address::Tcp(SocketAddr::new(next, now.port()));
-                            let (service, place) = (&service.name, &server.place);
-                            self.journal.line(format_args!("weir: {service}: {place} is at {next} now"));
+                            let (name, place) = (&service.name, &server.place);
+                            self.journal.line(format_args!("weir: {name}: {place} is at {next} now"));
                             let moved = moved.get_or_insert_with(|| snapshot.clone());
-                            moved.services[at_service].servers[at_server].address = next;
+                            let service = Arc::make_mut(&mut moved.services[at_service]);
+                            service.servers[at_server].address = next;
                         }
                     }
                 }
