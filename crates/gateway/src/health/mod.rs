@@ -43,14 +43,15 @@ pub(crate) fn start(
 struct Checker {
     reactor: Reactor,
     wire: Wire,
-    checks: Vec<Check>,
+    /// By the number in their keys, which stays while a check is in progress.
+    checks: BTreeMap<u32, Check>,
     report: Report,
     journal: Journal,
 }
 
 impl Checker {
     fn new(report: Report, journal: Journal) -> io::Result<Self> {
-        Ok(Self { reactor: Reactor::new()?, wire: Wire::default(), checks: Vec::new(), report, journal })
+        Ok(Self { reactor: Reactor::new()?, wire: Wire::default(), checks: BTreeMap::new(), report, journal })
     }
 
     fn run(&mut self, mailbox: &Mailbox<Arc<Snapshot>>) -> io::Result<()> {
@@ -58,24 +59,23 @@ impl Checker {
         let mut events = Events::default();
         loop {
             // Checks are few and each has one deadline, so scanning all costs little.
-            let next = self.checks.iter().map(Check::due).min();
+            let next = self.checks.values().map(Check::due).min();
             self.reactor.turn(&mut events, next)?;
             for ready in events.ready() {
                 if ready.key == MAIL {
                     continue;
                 }
-                let index = ready.key.index() as usize;
-                let Some(check) = self.checks.get_mut(index) else { continue };
+                let number = ready.key.index();
+                let Some(check) = self.checks.get_mut(&number) else { continue };
                 let outcome = check.ready(ready, &mut self.wire);
-                self.proceed(index, outcome);
+                self.proceed(number, outcome);
             }
             let now = self.reactor.now();
-            for index in 0..self.checks.len() {
-                let outcome = match self.checks.get_mut(index) {
-                    Some(check) if check.due() <= now => check.time(&mut self.reactor, now),
-                    Some(_) | None => continue,
-                };
-                self.proceed(index, outcome);
+            let due = self.checks.iter().filter(|(_, check)| check.due() <= now);
+            for number in due.map(|(number, _)| *number).collect::<Vec<_>>() {
+                let Some(check) = self.checks.get_mut(&number) else { continue };
+                let outcome = check.time(&mut self.reactor, now);
+                self.proceed(number, outcome);
             }
             if events.ready().any(|ready| ready.key == MAIL) {
                 for snapshot in mailbox.take() {
@@ -86,10 +86,11 @@ impl Checker {
     }
 
     /// Waits for the next event of a check, or takes its result.
-    fn proceed(&mut self, index: usize, outcome: Option<Outcome>) {
+    fn proceed(&mut self, number: u32, outcome: Option<Outcome>) {
         let now = self.reactor.now();
-        let Some(check) = self.checks.get_mut(index) else { return };
-        let outcome = outcome.or_else(|| check.watch(&self.reactor, key(index)).err().map(Outcome::Failed));
+        let Some(check) = self.checks.get_mut(&number) else { return };
+        let key = Key::fixed(CHECK, number);
+        let outcome = outcome.or_else(|| check.watch(&self.reactor, key).err().map(Outcome::Failed));
         let Some(outcome) = outcome else { return };
         let Some(up) = check.finish(&outcome, now) else { return };
         let why = match &outcome {
@@ -102,27 +103,37 @@ impl Checker {
         (self.report)(health);
     }
 
-    /// Adopts another configuration. Checks of unchanged servers keep their state. A server without a check counts as
-    /// up.
+    /// Adopts another configuration. Checks of unchanged servers continue, also one in progress: other servers may change more often than
+    /// a check takes. A server without a check counts as up.
     fn adopt(&mut self, snapshot: &Snapshot) {
         let now = self.reactor.now();
-        let mut before: BTreeMap<_, Vec<Check>> = BTreeMap::new();
-        for check in self.checks.drain(..) {
-            before.entry((check.service.clone(), check.server.id)).or_default().push(check);
+        let mut before: BTreeMap<_, Vec<(u32, Check)>> = BTreeMap::new();
+        for (number, check) in std::mem::take(&mut self.checks) {
+            before.entry((check.service.clone(), check.server.id)).or_default().push((number, check));
         }
+        let mut new = Vec::new();
         for service in &snapshot.services {
             let Some(health) = &service.health else { continue };
             for server in &service.servers {
                 let known = before.get_mut(&(service.name.clone(), server.id)).and_then(|alike| {
-                    let at = alike.iter().position(|check| check.is_of(service, server))?;
+                    let at = alike.iter().position(|(_, check)| check.is_of(service, server))?;
                     Some(alike.swap_remove(at))
                 });
-                let at = now + SPREAD * self.checks.len() as u32;
-                let check = known.map(|check| check.again(service, health, at));
-                self.checks.push(check.unwrap_or_else(|| Check::new(service, server, health, at)));
+                let at = now + SPREAD * new.len() as u32;
+                match known {
+                    Some((number, check)) if check.has_settings(service, health) => {
+                        self.checks.insert(number, check);
+                    }
+                    Some((_, check)) => new.push(check.again(service, health, at)),
+                    None => new.push(Check::new(service, server, health, at)),
+                }
             }
         }
-        for check in before.into_values().flatten().filter(|check| !check.is_up()) {
+        let known = std::mem::take(&mut self.checks);
+        let free = (0..).filter(|number| !known.contains_key(number));
+        self.checks = free.zip(new).collect();
+        self.checks.extend(known);
+        for (_, check) in before.into_values().flatten().filter(|(_, check)| !check.is_up()) {
             (self.report)(Health { service: check.service, server: check.server.id, up: true });
         }
     }
@@ -137,12 +148,51 @@ pub(crate) struct Health {
     pub up: bool,
 }
 
-fn key(index: usize) -> Key {
-    Key::fixed(CHECK, index as u32)
-}
-
 const MAIL: Key = Key::fixed(0, 0);
 const CHECK: u8 = 1;
 
 /// The interval between the first checks, which would otherwise all start at once.
 const SPREAD: Duration = Duration::from_millis(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::document::Config;
+    use crate::config::{Findings, compile};
+    use std::net::TcpListener;
+    use std::time::Instant;
+
+    fn snapshot(servers: &str, timeout: &str) -> Snapshot {
+        let text = format!(
+            "[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nrespond.status = 200\n\
+             [service.app]\nservers = [{servers}]\nhealth = {{ path = '/', timeout = '{timeout}' }}"
+        );
+        let config: Config = toml::from_str(&text).unwrap();
+        compile(&config, &mut Findings::default()).unwrap()
+    }
+
+    /// Regression test: each change of another server began the checks in progress anew, so a silent server stayed up as long as
+    /// changes came sooner than the timeout.
+    #[test]
+    fn a_check_in_progress_continues_when_other_servers_change() {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let silent = format!("'http://{}'", silent.local_addr().unwrap());
+        let mut checker = Checker::new(Box::new(|_| {}), Journal::kept().0).unwrap();
+        checker.adopt(&snapshot(&format!("'http://192.0.2.1', {silent}"), "1h"));
+        let number = 1;
+        let now = Instant::now();
+        assert!(checker.checks.get_mut(&number).unwrap().time(&mut checker.reactor, now).is_none());
+        let is_running = |checker: &mut Checker| {
+            let check = checker.checks.get_mut(&number).unwrap();
+            check.time(&mut checker.reactor, now).is_some()
+        };
+        checker.adopt(&snapshot(&format!("{silent}, 'http://192.0.2.2', 'http://192.0.2.3'"), "1h"));
+        assert_eq!(checker.checks.keys().copied().collect::<Vec<_>>(), [0, 1, 2]);
+        assert!(is_running(&mut checker), "the server stays");
+        checker.adopt(&snapshot(&silent, "1h"));
+        assert_eq!(checker.checks.len(), 1);
+        assert!(is_running(&mut checker), "it is the only one left");
+        checker.adopt(&snapshot(&silent, "2h"));
+        assert!(checker.checks.values().all(|check| check.due() < now + Duration::from_secs(60)));
+    }
+}

@@ -28,11 +28,22 @@ impl Schedule {
         now: Instant,
     ) -> Self {
         let mut schedule = Self { names: BTreeMap::new(), min, max };
-        for (name, ttl) in names {
-            let due = ttl.map_or(now, |ttl| now + schedule.bounded(ttl));
-            schedule.names.insert(name, Entry { due: Some(due), failures: 0 });
-        }
+        schedule.follow(names, now);
         schedule
+    }
+
+    /// Replaces the names. Those that stay keep their times: names may change more often than their TTLs end.
+    pub(crate) fn follow(
+        &mut self,
+        names: impl IntoIterator<Item = (String, Option<Duration>)>,
+        now: Instant,
+    ) {
+        let mut before = std::mem::take(&mut self.names);
+        for (name, ttl) in names {
+            let due = ttl.map_or(now, |ttl| now + self.bounded(ttl));
+            let entry = before.remove(&name).unwrap_or(Entry { due: Some(due), failures: 0 });
+            self.names.insert(name, entry);
+        }
     }
 
     /// Takes up to `room` names that are due, the longest overdue first. Each is out of the schedule until
@@ -170,5 +181,23 @@ mod tests {
         let mut names = Schedule::new(names, seconds(1), seconds(60), now);
         assert_eq!(names.take_due(now, 9), ["unknown"]);
         assert_eq!(names.next(), Some(now + seconds(5)));
+    }
+
+    /// Regression test: names that changed more often than their TTLs ended were never due.
+    #[test]
+    fn names_that_stay_keep_their_times() {
+        let start = Instant::now();
+        let with_ttl = |names: &[&str]| -> Vec<_> {
+            names.iter().map(|name| ((*name).to_owned(), Some(seconds(10)))).collect()
+        };
+        let mut names = Schedule::new(with_ttl(&["a", "b", "c"]), seconds(1), seconds(60), start);
+        names.follow(with_ttl(&["b", "c", "d"]), start + seconds(9));
+        let now = start + seconds(10);
+        assert_eq!(names.take_due(now, 1), ["b"]);
+        names.follow(with_ttl(&["a", "b", "c", "d"]), now);
+        assert_eq!(names.take_due(now, 9), ["c"], "the look-up of `b` is in flight");
+        assert_eq!(names.take_due(start + seconds(19), 9), ["d"]);
+        names.found("b", seconds(1), now);
+        assert_eq!(names.take_due(start + seconds(20), 9), ["b", "a"]);
     }
 }

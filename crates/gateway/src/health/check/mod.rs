@@ -99,15 +99,15 @@ impl Check {
         self.service == service.name && self.server == *server && service.has_tls_of(self.tls.as_ref())
     }
 
-    /// The same check under another key. A check in progress starts over. With other settings, the check is due at
-    /// `at`.
+    /// Whether the service has these settings of checks.
+    pub(super) fn has_settings(&self, service: &config::Service, health: &Health) -> bool {
+        self.health == *health && self.accept == service.accept
+    }
+
+    /// The same check with other settings, due at `at`.
     pub(super) fn again(self, service: &config::Service, health: &Health, at: Instant) -> Self {
-        let (until, streak) = match self.health == *health {
-            true => (self.due(), self.streak),
-            false => (at, 0),
-        };
         let (health, accept) = (health.clone(), service.accept);
-        Self { health, accept, state: State::Waiting { until }, streak, ..self }
+        Self { health, accept, state: State::Waiting { until: at }, streak: 0, ..self }
     }
 
     /// Whether the server counts as up.

@@ -5,7 +5,7 @@ use crate::config::{Names, Snapshot};
 use crate::observe::journal::Journal;
 use crate::process::ActiveConfig;
 use crate::resolve::{Choice, Found, Resolver, Schedule, choose, name_of};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -75,9 +75,17 @@ fn names_of(snapshot: &Snapshot) -> BTreeSet<String> {
 
 fn schedule(snapshot: &Snapshot) -> Schedule {
     let Names { dns, ttls } = &snapshot.names;
-    let names = names_of(snapshot).into_iter().map(|name| (ttls.get(&name).copied(), name));
-    let names = names.map(|(ttl, name)| (name, ttl));
-    Schedule::new(names, dns.min_ttl, dns.max_ttl, Instant::now())
+    Schedule::new(with_ttls(names_of(snapshot), ttls), dns.min_ttl, dns.max_ttl, Instant::now())
+}
+
+fn with_ttls(
+    names: BTreeSet<String>,
+    ttls: &BTreeMap<String, Duration>,
+) -> impl Iterator<Item = (String, Option<Duration>)> {
+    names.into_iter().map(|name| {
+        let ttl = ttls.get(&name).copied();
+        (name, ttl)
+    })
 }
 
 struct Keeper {
@@ -123,19 +131,18 @@ impl Keeper {
         }
     }
 
-    /// Adopts another configuration in force. Names keep their due times if neither they nor the settings change.
+    /// Adopts another configuration in force. Names keep their due times unless the settings change.
     fn follow(&mut self) {
         let snapshot = self.active.snapshot();
         let names = names_of(&snapshot);
-        let dns = &snapshot.names.dns;
-        if names == self.names && *dns == self.dns {
-            return;
-        }
+        let Names { dns, ttls } = &snapshot.names;
         if *dns != self.dns {
             self.resolver = Resolver::new(&dns.name_servers());
             self.dns.clone_from(dns);
+            self.schedule = schedule(&snapshot);
+        } else if names != self.names {
+            self.schedule.follow(with_ttls(names.clone(), ttls), Instant::now());
         }
-        self.schedule = schedule(&snapshot);
         self.names = names;
     }
 
