@@ -43,6 +43,6 @@ pub use config::document::{self, Config, Timeouts};
 pub use config::{
     Checked, Fault, Finding, Findings, Location, Network, PathPattern, Severity, parse, read, schema,
 };
-pub use observe::{Counters, ROWS, Row, ServerReport, State};
+pub use observe::{Counters, ROWS, Row, ServerReport, Source, State};
 pub use process::{Again, GatewayError, Inherited, relay, serve};
 pub use reason::Reason;

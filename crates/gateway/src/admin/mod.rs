@@ -1,11 +1,14 @@
 //! The admin address: metrics, health, state. Separate threads serve it and query the workers by mail, so a slow admin
 //! client delays no request.
 
+mod body;
 mod connections;
+mod endpoints;
 mod metrics_page;
 mod response;
 mod server_change;
 mod services;
+mod target;
 
 use crate::config::document::Rights;
 use crate::observe::Report;
@@ -17,12 +20,12 @@ use crate::process::{
 use crate::worker::Control;
 use connections::{Connections, Entered};
 use response::Response;
-use services::Target;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::IpAddr;
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
+use target::Target;
 use weir_http::{Authority, Field, Method};
 use weir_http1::{Limits, Parse, RequestHead};
 use weir_reactor::mailbox::Sender;
@@ -115,22 +118,34 @@ impl Admin {
         loop {
             match head.parse(&bytes, &Limits::default()) {
                 Ok(Parse::Complete(len)) => {
-                    let _responding = Counted::responding(&listener);
+                    let body = match self.takes_body(&head, &bytes) {
+                        true => Some(body::read(stream, &head, &mut bytes, len)?),
+                        false => None,
+                    };
+                    let responding = Counted::responding(&listener);
                     let first = owed.take();
-                    let _owed = match path_and_query(&head, &bytes).0 {
+                    let owed_now = match path_and_query(&head, &bytes).0 {
                         b"/upgrade" => {
                             drop(first);
                             None
                         }
                         _ => first.or_else(|| Some(Counted::owed(&listener))),
                     };
-                    let response = entered.responding(|| self.response(&head, &bytes));
+                    // The rest of a body would be parsed as the next request.
+                    let is_read = head.framing.is_empty() || matches!(body, Some(Ok(_)));
+                    let response = match body {
+                        Some(Err(rejected)) => rejected,
+                        Some(Ok(body)) => entered.responding(|| self.response(&head, &bytes, &body)),
+                        None => entered.responding(|| self.response(&head, &bytes, &[])),
+                    };
                     bytes.drain(..len);
-                    // A body is not read, and would be parsed as the next request.
-                    let persists = head.persistent && head.framing.is_empty();
-                    let persists = persists && !listener.is_closed();
+                    let persists = head.persistent && is_read && !listener.is_closed();
                     stream.write_all(&response.bytes(head.method == Method::Head, persists))?;
                     if !persists {
+                        if !is_read {
+                            drop((responding, owed_now));
+                            body::discard(stream);
+                        }
                         return Ok(());
                     }
                     until = Instant::now() + WITHIN;
@@ -156,31 +171,49 @@ impl Admin {
         }
     }
 
-    fn response(&self, head: &RequestHead, buf: &[u8]) -> Response {
-        let (path, query) = path_and_query(head, buf);
+    /// Whether a request's body is read.
+    fn takes_body(&self, head: &RequestHead, buf: &[u8]) -> bool {
+        matches!(head.method, Method::Put | Method::Post)
+            && self.rights == Rights::All
+            && matches!(Target::of(path_and_query(head, buf).0), Some(Target::Servers(_)))
+            && self.rejection(head, buf).is_none()
+    }
+
+    /// The response to a request that is for another host, or from a web page.
+    fn rejection(&self, head: &RequestHead, buf: &[u8]) -> Option<Response> {
         let host = head.host.map(|host| host.of(buf));
         if let Some(host) = host.filter(|host| !self.is_own(host)) {
-            return Response::text(
+            return Some(Response::text(
                 421,
                 format!(
                     "unknown host `{}`: expected an address, `localhost`, or one of `hosts` in the [{}] table\n",
                     String::from_utf8_lossy(host),
                     self.rights.name()
                 ),
-            );
+            ));
         }
-        if head.method == Method::Post && head.fields.iter().any(|field| is_of_page(field, buf)) {
+        let is_change = !matches!(head.method, Method::Get | Method::Head);
+        if is_change && head.fields.iter().any(|field| is_of_page(field, buf)) {
             // A browser on this machine can reach the loopback interface, and lets any page send a POST there.
-            return Response::text(403, "a web page cannot change anything\n");
+            return Some(Response::text(403, "a web page cannot change anything\n"));
         }
+        None
+    }
+
+    /// Responds to a request. `body` is empty unless [`Admin::takes_body`].
+    fn response(&self, head: &RequestHead, buf: &[u8], body: &[u8]) -> Response {
+        if let Some(rejected) = self.rejection(head, buf) {
+            return rejected;
+        }
+        let (path, query) = path_and_query(head, buf);
         if self.rights == Rights::Read {
             return self.read(head.method, path);
         }
         if let Some(target) = Target::of(path) {
-            if !head.framing.is_empty() {
+            if !head.framing.is_empty() && !self.takes_body(head, buf) {
                 return Response::text(400, "expected no body: parameters follow the path and a `?`\n");
             }
-            return self.services(head.method, &target, query);
+            return self.services(head.method, &target, query, body);
         }
         match (head.method, path) {
             (Method::Post, b"/reload") => return self.reload(),
@@ -190,7 +223,7 @@ impl Admin {
             _ => return Response::text(405, "expected GET or HEAD\n"),
         }
         match path {
-            b"/config" => Response::text(200, self.status.current().in_words.to_string()),
+            b"/config" => Response::text(200, self.config()),
             b"/" => Response::text(
                 200,
                 "/metrics  /status  /health  /ready  /config  /services  POST /reload  POST /upgrade\n",
@@ -199,7 +232,7 @@ impl Admin {
                 Response::text(
                     404,
                     "expected one of /metrics, /status, /health, /ready, /config, /services, \
-                     /services/NAME/servers/SERVER, /reload, /upgrade\n",
+                     /services/NAME, /services/NAME/servers, /services/NAME/servers/SERVER, /reload, /upgrade\n",
                 )
             }),
         }

@@ -1,24 +1,19 @@
 //! Services and their servers: state, and changes at run time.
 
 use super::server_change::Change;
+use super::target::Target;
 use super::{Admin, Response};
 use crate::config::{Override, Server, Service, Snapshot};
-use crate::observe::{Report, ServerReport};
-use crate::process::gather;
+use crate::observe::{Report, ServerReport, Source};
+use crate::process::{gather, gather_service};
 use serde::Serialize;
+use std::collections::HashMap;
 use weir_http::Method;
 use weir_transport::Place;
 
-/// The target of a request for `/services`, or below it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Target {
-    All,
-    Server { service: String, server: String },
-}
-
 /// The error of a request that does not name exactly one server.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-enum Unknown {
+pub(super) enum Unknown {
     #[error("unknown service `{name}`: expected one of {known}")]
     Service { name: String, known: String },
     #[error("service `{service}`: unknown server `{name}`: expected one of {known}")]
@@ -27,32 +22,32 @@ enum Unknown {
     Ambiguous { service: String, name: String, count: usize, known: String },
 }
 
-impl Target {
-    /// Parses a path; `None` if it is not about services.
-    pub(super) fn of(path: &[u8]) -> Option<Self> {
-        let below = path.strip_prefix(b"/services")?;
-        if below.is_empty() {
-            return Some(Self::All);
-        }
-        let below = std::str::from_utf8(below.strip_prefix(b"/")?).ok()?;
-        // The slashes of a server's URL need no encoding.
-        let (service, server) = below.split_once("/servers/")?;
-        Some(Self::Server { service: decoded(service)?, server: decoded(server)? })
-    }
-}
-
 impl Admin {
-    /// Responds to a request about servers, by its method and query.
-    pub(super) fn services(&self, method: Method, target: &Target, query: Option<&[u8]>) -> Response {
+    /// Responds to a request about servers. `body` is empty for requests whose body is not read.
+    pub(super) fn services(
+        &self,
+        method: Method,
+        target: &Target,
+        query: Option<&[u8]>,
+        body: &[u8],
+    ) -> Response {
         match (method, target) {
             (Method::Get | Method::Head, _) if query.is_some() => Response::text(405, "expected POST\n"),
-            (Method::Get | Method::Head, _) => match gather(&self.workers) {
-                Ok(report) => self.show(target, &report),
-                Err(partial) => partial.into(),
-            },
+            (Method::Get | Method::Head, _) => self.shown(target),
             (Method::Post, Target::Server { service, server }) => self.change(service, server, query),
-            (_, Target::All) => Response::text(405, "expected GET or HEAD\n"),
-            (_, Target::Server { .. }) => Response::text(405, "expected GET, HEAD or POST\n"),
+            (Method::Put | Method::Post | Method::Delete, Target::Servers(_))
+            | (Method::Delete, Target::Server { .. })
+                if query.is_some() =>
+            {
+                Response::text(400, "expected no `?`: the body has the servers\n")
+            }
+            (Method::Put, Target::Servers(service)) => self.replace_servers(service, body),
+            (Method::Post, Target::Servers(service)) => self.add_server(service, body),
+            (Method::Delete, Target::Servers(service)) => self.reset_servers(service),
+            (Method::Delete, Target::Server { service, server }) => self.remove_server(service, server),
+            (_, Target::All | Target::Service(_)) => Response::text(405, "expected GET or HEAD\n"),
+            (_, Target::Servers(_)) => Response::text(405, "expected GET, HEAD, PUT, POST or DELETE\n"),
+            (_, Target::Server { .. }) => Response::text(405, "expected GET, HEAD, POST or DELETE\n"),
         }
     }
 
@@ -90,35 +85,39 @@ impl Admin {
         if let Some(why) = lost {
             return Response::text(409, format!("{why}\n"));
         }
-        match (unknown, gather(&self.workers)) {
-            (Some(unknown), _) => unknown.into(),
-            (None, Ok(report)) => {
-                self.show(&Target::Server { service: service.to_owned(), server: server.to_owned() }, &report)
+        match unknown {
+            Some(unknown) => unknown.into(),
+            None => self.shown(&Target::Server { service: service.to_owned(), server: server.to_owned() }),
+        }
+    }
+
+    /// Shows the target once all workers have responded, and so have the changes before.
+    pub(super) fn shown(&self, target: &Target) -> Response {
+        let report = match target {
+            Target::All => gather(&self.workers),
+            Target::Service(service) | Target::Servers(service) | Target::Server { service, .. } => {
+                gather_service(&self.workers, service)
             }
-            (None, Err(partial)) => partial.into(),
+        };
+        match report {
+            Ok(report) => self.show(target, &report),
+            Err(partial) => partial.into(),
         }
     }
 
     fn show(&self, target: &Target, report: &Report) -> Response {
-        let snapshot = self.active.snapshot();
+        let (snapshot, reports) = (self.active.snapshot(), by_name(report));
         match target {
             Target::All => {
-                let services: Vec<_> = snapshot
-                    .services
-                    .iter()
-                    .map(|service| Shown {
-                        name: &service.name,
-                        servers: service
-                            .servers
-                            .iter()
-                            .filter_map(|server| shown(service, server, report))
-                            .collect(),
-                    })
-                    .collect();
-                Response::json(200, &All { services })
+                let services = snapshot.services.iter().map(|service| Shown::of(service, &reports));
+                Response::json(200, &All { services: services.collect() })
             }
+            Target::Service(service) | Target::Servers(service) => match find_service(&snapshot, service) {
+                Ok(service) => Response::json(200, &Shown::of(service, &reports)),
+                Err(unknown) => unknown.into(),
+            },
             Target::Server { service, server } => match find(&snapshot, service, server) {
-                Ok((service, server)) => Response::json(200, &shown(service, server, report)),
+                Ok((service, server)) => Response::json(200, &shown(service, server, &reports)),
                 Err(unknown) => unknown.into(),
             },
         }
@@ -144,7 +143,15 @@ struct All<'a> {
 #[derive(Serialize)]
 struct Shown<'a> {
     name: &'a str,
+    servers_from: Source,
     servers: Vec<ShownServer<'a>>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(service: &'a Service, reports: &Reports<'a>) -> Self {
+        let servers = service.servers.iter().filter_map(|server| shown(service, server, reports));
+        Self { name: &service.name, servers_from: (&service.servers_from).into(), servers: servers.collect() }
+    }
 }
 
 #[derive(Serialize)]
@@ -156,28 +163,38 @@ struct ShownServer<'a> {
     report: &'a ServerReport,
 }
 
+/// The reports of servers, by the names of service and server.
+type Reports<'a> = HashMap<(&'a str, &'a str), &'a ServerReport>;
+
+fn by_name(report: &Report) -> Reports<'_> {
+    report.servers.iter().map(|server| (server.names(), server)).collect()
+}
+
 /// A server in a response; `None` if the report is older than the server.
-fn shown<'a>(service: &Service, server: &Server, report: &'a Report) -> Option<ShownServer<'a>> {
-    let label = server.label();
-    let is_it = |report: &&ServerReport| report.service == service.name && report.server == label;
+fn shown<'a>(service: &Service, server: &Server, reports: &Reports<'a>) -> Option<ShownServer<'a>> {
     Some(ShownServer {
         url: server.place.to_string(),
         address: server.address.to_string(),
         backup: server.backup,
-        report: report.servers.iter().find(is_it)?,
+        report: reports.get(&(&*service.name, &*server.label())).copied()?,
+    })
+}
+
+fn find_service<'a>(snapshot: &'a Snapshot, name: &str) -> Result<&'a Service, Unknown> {
+    let found = snapshot.service_named(name).map(|at| &*snapshot.services[at]);
+    found.ok_or_else(|| {
+        let known = listed(snapshot.services.iter().map(|service| &service.name));
+        Unknown::Service { name: name.to_owned(), known }
     })
 }
 
 /// Finds a server by its URL, or by its host and port. Errors: there is none, or several.
-fn find<'a>(
+pub(super) fn find<'a>(
     snapshot: &'a Snapshot,
     service: &str,
     server: &str,
 ) -> Result<(&'a Service, &'a Server), Unknown> {
-    let Some(service) = snapshot.services.iter().find(|known| known.name == service) else {
-        let known = listed(snapshot.services.iter().map(|service| &service.name));
-        return Err(Unknown::Service { name: service.to_owned(), known });
-    };
+    let service = find_service(snapshot, service)?;
     let scheme = if service.tls.is_some() { "https" } else { "http" };
     let place = server.parse().or_else(|_| format!("{scheme}://{server}").parse::<Place>());
     let is_meant = |known: &&Server| place.as_ref().is_ok_and(|place| is_same(&known.place, place));
@@ -219,20 +236,6 @@ fn in_words(before: Override, after: Override, configured: u32) -> String {
 fn listed(names: impl Iterator<Item = impl std::fmt::Display>) -> String {
     let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
     if names.is_empty() { "none is defined".to_owned() } else { names.join(", ") }
-}
-
-/// Decodes a percent-encoded part of a path; `None` if it is malformed, or not UTF-8.
-fn decoded(part: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(part.len());
-    let mut pieces = part.split('%');
-    bytes.extend_from_slice(pieces.next()?.as_bytes());
-    for piece in pieces {
-        let (code, rest) = (piece.get(..2)?, piece.get(2..)?);
-        let is_code = code.bytes().all(|byte| byte.is_ascii_hexdigit());
-        bytes.push(is_code.then(|| u8::from_str_radix(code, 16).ok())??);
-        bytes.extend_from_slice(rest.as_bytes());
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]
@@ -286,28 +289,6 @@ mod tests {
         );
     }
 
-    #[test]
-    fn targets_may_be_percent_encoded() {
-        let server = |service: &str, server: &str| {
-            Some(Target::Server { service: service.to_owned(), server: server.to_owned() })
-        };
-        for (path, target) in [
-            ("/services", Some(Target::All)),
-            ("/services/app/servers/http://a:1", server("app", "http://a:1")),
-            ("/services/app/servers/http%3A%2f%2Fa:1", server("app", "http://a:1")),
-            ("/services/a%70p/servers/unix:/run/servers/a", server("app", "unix:/run/servers/a")),
-            ("/services/app", None),
-            ("/services/", None),
-            ("/servicesx", None),
-            ("/services/app/servers/%4", None),
-            ("/services/app/servers/%+1", None),
-            ("/services/app/servers/%ff", None),
-            ("/services/app/servers/%é", None),
-        ] {
-            assert_eq!(Target::of(path.as_bytes()), target, "{path}");
-        }
-    }
-
     /// Regression test: a renamed field changed its key in JSON, so `weir top` showed no requests of servers.
     #[test]
     fn a_server_has_the_documented_fields() {
@@ -319,6 +300,7 @@ mod tests {
                 service: service.name.clone(),
                 server: server.label().into_owned(),
                 state: State::Up,
+                from: Source::File,
                 weight: 1,
                 configured_weight: 1,
                 in_flight: 0,
@@ -329,10 +311,10 @@ mod tests {
             }],
             ..Report::default()
         };
-        let json = serde_json::to_value(shown(service, server, &report)).unwrap();
+        let json = serde_json::to_value(shown(service, server, &by_name(&report))).unwrap();
         let found: BTreeSet<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
         let document = include_str!("../../../../docs/gateway/services.md");
-        let (_, table) = document.split_once("each with its `servers`, each with:").unwrap();
+        let (_, table) = document.split_once("and its `servers`, each with:").unwrap();
         let (table, _) = table.split_once("\n\nA request").unwrap();
         let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" | "));
         let documented: BTreeSet<_> = rows

@@ -3,6 +3,7 @@
 use super::document::{
     AmbiguousPaths, Balance, Dns, Eject, HalfClose, HashOn, Health, Pool, ProxyField, Underscores, WhenFull,
 };
+use super::endpoints::ServersFrom;
 use super::log_format::LogFormat;
 use super::policy::{Forms, MirrorTo, Policy, RateLimit};
 use super::{Network, Overrides};
@@ -287,6 +288,7 @@ pub(crate) struct Service {
     /// The limits of response heads and chunks.
     pub limits: Limits,
     pub tls: Option<Arc<UpstreamTls>>,
+    pub servers_from: ServersFrom,
 }
 
 impl Service {
@@ -305,13 +307,14 @@ impl Service {
             accept,
             limits,
             tls,
+            servers_from,
         } = self;
         other.has_tls_of(tls.as_ref())
             && (name, balance, hash, sticky, eject, health)
                 == (&other.name, &other.balance, &other.hash, &other.sticky, &other.eject, &other.health)
             && (retry_percent, max_waiting, accept, limits)
                 == (&other.retry_percent, &other.max_waiting, &other.accept, &other.limits)
-            && *servers == other.servers
+            && (servers, servers_from) == (&other.servers, &other.servers_from)
     }
 
     /// Whether these are the service's TLS settings; `None`: it has none.

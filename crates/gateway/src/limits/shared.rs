@@ -2,6 +2,7 @@
 
 use super::{Rate, Slots};
 use crate::config::{Service, Snapshot};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The state of a snapshot's limits, which all workers share: token buckets by route, open connections by server.
@@ -36,6 +37,15 @@ impl SharedLimits {
         Self::with(snapshot, slots)
     }
 
+    /// The state of a snapshot in which only the service at `at` differs: it was `old` and is `now`. Token buckets stay.
+    pub(crate) fn with_service(&self, at: usize, now: &Service, old: &Service) -> Self {
+        let mut slots = self.slots.clone();
+        if let Some(place) = slots.get_mut(at) {
+            *place = slots_of(now, Some((old, self.slots(at))));
+        }
+        Self { rates: Arc::clone(&self.rates), slots }
+    }
+
     fn with(snapshot: &Snapshot, slots: impl Iterator<Item = ServiceSlots>) -> Self {
         let rates = snapshot.routes.iter().map(|route| route.rate.map(Rate::new));
         Self { rates: rates.collect(), slots: slots.collect() }
@@ -56,14 +66,16 @@ fn slots_of(service: &Service, old: Option<(&Service, &[Option<Arc<Slots>>])>) -
     if service.servers.iter().all(|server| server.max_connections.is_none()) {
         return Arc::default();
     }
+    let mut known: HashMap<u64, &Arc<Slots>> = HashMap::new();
+    for (server, slots) in old.iter().flat_map(|(old, slots)| old.servers.iter().zip(*slots)) {
+        if let Some(slots) = slots {
+            known.entry(server.id).or_insert(slots);
+        }
+    }
     let servers = service.servers.iter().map(|server| {
         let most = server.max_connections?;
-        let kept = old.and_then(|(old, slots)| {
-            let mut known = old.servers.iter().zip(slots);
-            let (_, slots) = known.find(|(old, _)| old.place == server.place)?;
-            slots.as_ref().filter(|slots| slots.most() == most)
-        });
-        Some(kept.map_or_else(|| Arc::new(Slots::new(most)), Arc::clone))
+        let kept = known.get(&server.id).filter(|slots| slots.most() == most);
+        Some(kept.map_or_else(|| Arc::new(Slots::new(most)), |slots| Arc::clone(slots)))
     });
     servers.collect()
 }
@@ -120,6 +132,8 @@ mod tests {
         let limits = SharedLimits::new(&snapshot);
         let take = |limits: &SharedLimits| limits.rate(0).unwrap().take(ClientKey::of(None), now);
         assert!(take(&limits).is_ok() && take(&limits).is_err());
+        let service = &snapshot.services[0];
+        assert!(take(&limits.with_service(0, service, service)).is_err(), "not with other servers");
         let limits = SharedLimits::after(&snapshot, &snapshot, &limits);
         assert!(take(&limits).is_ok());
         assert!(limits.rate(1).is_none());

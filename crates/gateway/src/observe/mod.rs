@@ -21,6 +21,6 @@ pub(crate) use log::{Context, Log};
 pub use metrics::{Counters, ROWS};
 pub(crate) use report::Report;
 pub use row::Row;
-pub use servers::{ServerReport, State};
+pub use servers::{ServerReport, Source, State};
 pub(crate) use times::Times;
 pub(crate) use values::Process;

@@ -58,7 +58,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::super::values::{Counts, Process, Seconds};
-    use super::super::{By, Bytes, Latency, Measured, RetryRule, State};
+    use super::super::{By, Bytes, Latency, Measured, RetryRule, Source, State};
     use super::*;
     use crate::limits::{Exhausted, Kind};
     use crate::mirror::Fate;
@@ -161,6 +161,7 @@ mod tests {
                     service: service.to_owned(),
                     server: server.to_owned(),
                     state,
+                    from: Source::File,
                     weight: 2,
                     configured_weight: 3,
                     in_flight: 501,

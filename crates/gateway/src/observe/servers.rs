@@ -2,6 +2,7 @@
 
 use super::counters::CLASSES;
 use super::exposition::Exposition;
+use crate::config::ServersFrom;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -17,6 +18,8 @@ pub struct ServerReport {
     pub server: String,
     /// Whether the server gets requests, and if not, why.
     pub state: State,
+    /// Whether the server was set at run time.
+    pub from: Source,
     /// The weight in force.
     pub weight: u32,
     /// The weight in the configuration.
@@ -51,7 +54,32 @@ pub enum State {
     Drained,
 }
 
+/// The source of a service's servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The configuration file.
+    #[default]
+    File,
+    /// The admin address.
+    Admin,
+}
+
+impl From<&ServersFrom> for Source {
+    fn from(from: &ServersFrom) -> Self {
+        match from {
+            ServersFrom::File => Self::File,
+            ServersFrom::Admin(_) => Self::Admin,
+        }
+    }
+}
+
 impl ServerReport {
+    /// The names of its service and of itself.
+    pub(crate) fn names(&self) -> (&str, &str) {
+        (&self.service, &self.server)
+    }
+
     /// Adds another worker's report of the same server.
     pub(super) fn add(&mut self, other: &Self) {
         self.state = self.state.max(other.state);

@@ -1,6 +1,6 @@
 //! The active snapshot: a reload replaces it as a whole; new addresses of names and changes by an operator replace a part.
 
-use crate::config::Snapshot;
+use crate::config::{Service, Snapshot};
 use crate::health::{self, Health};
 use crate::limits::SharedLimits;
 use crate::observe::journal::Journal;
@@ -78,6 +78,20 @@ impl ActiveConfig {
         self.activate(&mut state, next, Arc::new(limits));
     }
 
+    /// Activates the current snapshot with another version of one service, which `make` makes of the current one. Its servers that stay
+    /// keep the state of their limits, and so do routes.
+    pub(crate) fn replace_service(&self, at: usize, make: impl FnOnce(&Service) -> Service) {
+        let mut state = self.state();
+        let Some(before) = state.snapshot.services.get(at).cloned() else { return };
+        let service = Arc::new(make(&before));
+        let limits = Arc::new(state.limits.with_service(at, &service, &before));
+        let mut next = Snapshot::clone(&state.snapshot);
+        next.services[at] = service;
+        let overrides = std::mem::take(&mut next.overrides);
+        next.take_overrides(overrides);
+        self.activate(&mut state, Arc::new(next), limits);
+    }
+
     /// Frees the snapshots that no worker has any more. Returns whether some are left.
     pub(crate) fn free_retired(&self) -> bool {
         let mut state = self.state();
@@ -129,4 +143,83 @@ fn start_health(
         }
     };
     health::start(snapshot, Box::new(report), journal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::document::Config;
+    use crate::config::{Endpoints, Findings, Override, ServersFrom, compile, endpoints};
+
+    /// Services `s0`, `s1`, .. of two servers each, with a route and a limit of connections.
+    fn config(services: usize) -> Config {
+        let service = |nth: usize| {
+            format!(
+                "[service.s{nth:03}]\nservers = ['http://127.0.0.1:1', 'http://127.0.0.1:2']\nmax_connections = 3\n\
+                 [[route]]\nhost = 'h{nth}'\nservice = 's{nth:03}'\n"
+            )
+        };
+        let services: String = (0..services).map(service).collect();
+        toml::from_str(&format!("[listener.web]\nbind = '127.0.0.1:0'\n{services}")).unwrap()
+    }
+
+    fn active(config: &Config) -> ActiveConfig {
+        let snapshot = Arc::new(compile(config, &mut Findings::default()).unwrap());
+        let limits = Arc::new(SharedLimits::new(&snapshot));
+        ActiveConfig::new(snapshot, limits, Vec::new(), Journal::kept().0).unwrap()
+    }
+
+    /// Gives the service in place 1 other servers.
+    fn replace(config: &Config, active: &ActiveConfig, list: &str) {
+        let snapshot = active.snapshot();
+        let written = &config.services["s001"];
+        let endpoints = Arc::new(Endpoints::new(endpoints(list.as_bytes()).unwrap(), written));
+        let service = config.with_endpoints(&snapshot, &snapshot.services[1], &endpoints).unwrap();
+        active.replace_service(1, |_| service);
+    }
+
+    #[test]
+    fn a_replaced_service_leaves_all_others_as_they_are() {
+        let config = config(3);
+        let active = active(&config);
+        let before = active.snapshot();
+        let [first, second] = [0, 1].map(|at| before.services[1].servers[at].id);
+        active.change(|snapshot| {
+            let mut next = snapshot.clone();
+            for id in [first, second] {
+                next.overrides.set("s001", id, Override { is_drained: true, weight: None });
+            }
+            Some(next)
+        });
+        let slots = |at: usize| active.state().limits.slots(1)[at].clone().unwrap();
+        let (before_first, taken) = (slots(0), slots(0).take());
+        replace(&config, &active, "[\"http://127.0.0.1:3\", \"http://127.0.0.1:1\"]");
+        let now = active.snapshot();
+        for at in [0, 2] {
+            assert!(Arc::ptr_eq(&now.services[at], &before.services[at]), "{at}");
+        }
+        assert!(Arc::ptr_eq(&now.routes, &before.routes) && Arc::ptr_eq(&now.hosts, &before.hosts));
+        let places: Vec<_> = now.services[1].servers.iter().map(|server| server.place.to_string()).collect();
+        assert_eq!(places, ["http://127.0.0.1:3", "http://127.0.0.1:1"]);
+        assert!(matches!(now.services[1].servers_from, ServersFrom::Admin(_)));
+        let kept: Vec<_> = now.overrides.settings().iter().map(|setting| setting.server).collect();
+        assert_eq!(kept, [first]);
+        assert!(Arc::ptr_eq(&slots(1), &before_first) && slots(0).open() == 0 && slots(1).open() == 1);
+        drop(taken);
+        replace(&config, &active, "[]");
+        assert!(active.snapshot().services[1].servers.is_empty());
+    }
+
+    /// The cost of a change is that of its service: all others are shared.
+    #[test]
+    fn a_replaced_service_allocates_the_same_beside_few_and_many() {
+        let allocations = |services: usize| {
+            let config = config(services);
+            let active = active(&config);
+            allocation_counter::measure(|| replace(&config, &active, "[\"http://127.0.0.1:4\"]")).count_total
+        };
+        let few = allocations(3);
+        assert!(few > 0);
+        assert_eq!(allocations(300), few);
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::sockets::{Given, systemd};
 use super::upgrade::{OldProcess, Received, State};
-use crate::config::Overrides;
+use crate::config::{EndpointLists, Overrides};
 
 /// Everything that a process inherits. With nothing inherited, it binds its addresses itself.
 #[derive(Debug, Default)]
@@ -10,6 +10,8 @@ pub struct Inherited {
     pub(super) sockets: Vec<Given>,
     /// The process that this one replaces.
     pub(super) old: Option<OldProcess>,
+    /// The servers that were set there at run time.
+    pub(super) endpoints: EndpointLists,
     /// The settings of servers that an operator changed there.
     pub(super) overrides: Overrides,
     pub(super) state: State,
@@ -23,8 +25,8 @@ impl Inherited {
     pub fn take() -> Result<Self, String> {
         match OldProcess::of_environment()? {
             Some(old) => {
-                let Received { sockets, overrides, state } = old.receive()?;
-                Ok(Self { sockets, old: Some(old), overrides, state })
+                let Received { sockets, endpoints, overrides, state } = old.receive()?;
+                Ok(Self { sockets, old: Some(old), endpoints, overrides, state })
             }
             None => Ok(Self { sockets: systemd::sockets()?, ..Self::default() }),
         }

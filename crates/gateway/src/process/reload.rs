@@ -2,6 +2,7 @@
 
 use super::active_config::ActiveConfig;
 use super::config_status::ConfigStatus;
+use super::endpoints::EndpointChange;
 use super::notify::Supervisor;
 use super::reports::confirm;
 use super::upgrade::{self, Upgrades};
@@ -29,6 +30,7 @@ pub(crate) enum Ask {
     Reload(Option<Sender<Outcome>>),
     /// After [`Upgrades::begin`].
     Upgrade(Option<Sender<upgrade::Outcome>>),
+    Endpoints(EndpointChange),
 }
 
 /// The result of a reload.
@@ -101,8 +103,11 @@ impl Running {
                 Ok(Ask::Upgrade(who)) => {
                     let snapshot = self.reloader.active.snapshot();
                     let limit = snapshot.policy.timeouts.upgrade;
-                    let outcome = self.reloader.upgrades.run(limit, &snapshot.overrides);
+                    let outcome = self.reloader.upgrades.run(limit, &snapshot);
                     let _ = who.map(|who| who.send(outcome));
+                }
+                Ok(Ask::Endpoints(EndpointChange { service, edit, reply })) => {
+                    let _ = reply.send(self.reloader.change_endpoints(&service, edit));
                 }
                 Err(RecvTimeoutError::Timeout) => match self.reloader.checked.config.reload {
                     Reload::Watch if self.reloader.upgrades.successor().is_none() => self.check_files(),
@@ -181,6 +186,10 @@ impl Reloader {
     /// Applies the configuration as it is now, as a whole, and waits until all workers have it. Errors: why nothing has changed.
     fn reload(&mut self) -> Result<Changes, String> {
         let mut checked = self.read()?;
+        let active = self.active.snapshot();
+        let outdated = checked.take_endpoints(&active.endpoints(), Some(&active));
+        let outdated = outdated.map_err(|fault| checked.in_words(fault.into()))?;
+        drop(active);
         let snapshot = Arc::make_mut(&mut checked.snapshot);
         let listeners = std::mem::take(&mut snapshot.listeners);
         let mut findings = Findings::default();
@@ -200,6 +209,11 @@ impl Reloader {
             && checked.snapshot.connections != self.checked.snapshot.connections
         {
             self.journal.warn(format_args!("weir: warning: {fault}"));
+        }
+        for name in outdated {
+            self.journal.line(format_args!(
+                "weir: {name}: the file has other servers now, which replace those set at run time"
+            ));
         }
         self.active.replace(|active| {
             checked.inherit_state(&self.checked, active);
@@ -224,12 +238,17 @@ impl Reloader {
         Err("its files change while they are read".to_owned())
     }
 
+    /// Resolves the names that are active now.
+    pub(super) fn follow_names(&mut self) {
+        if let Err(error) = self.names.follow() {
+            self.journal.line(format_args!("weir: names are not resolved again: {error}"));
+        }
+    }
+
     /// Updates the threads beside the workers.
     fn follow(&mut self) {
+        self.follow_names();
         let journal = &self.journal;
-        if let Err(error) = self.names.follow() {
-            journal.line(format_args!("weir: names are not resolved again: {error}"));
-        }
         let snapshot = &self.checked.snapshot;
         match SecretsWatch::start(snapshot, &self.secrets.files(), journal.clone()) {
             Ok(secrets) => self.secrets = secrets,

@@ -4,7 +4,8 @@ use crate::observe::Report;
 use crate::observe::journal;
 use crate::worker::Control;
 use std::iter;
-use std::sync::mpsc::channel;
+use std::sync::Arc;
+use std::sync::mpsc::{self, channel};
 use std::time::{Duration, Instant};
 use weir_reactor::mailbox::Sender;
 
@@ -27,9 +28,22 @@ pub(crate) struct Partial {
 
 /// Asks all workers, and adds up their reports. Errors: some do not respond in time, or have ended.
 pub(crate) fn gather(workers: &[Sender<Control>]) -> Result<Report, Partial> {
+    ask(workers, Control::Tell)
+}
+
+/// As [`gather`], for the servers of one service alone: a worker's whole report can take milliseconds.
+pub(crate) fn gather_service(workers: &[Sender<Control>], service: &str) -> Result<Report, Partial> {
+    let service: Arc<str> = service.into();
+    ask(workers, |reply| Control::TellService(Arc::clone(&service), reply))
+}
+
+fn ask(
+    workers: &[Sender<Control>],
+    question: impl Fn(mpsc::Sender<Report>) -> Control,
+) -> Result<Report, Partial> {
     let (reply, replies) = channel();
     for worker in workers {
-        worker.send(Control::Tell(reply.clone()));
+        worker.send(question(reply.clone()));
     }
     drop(reply);
     let mut total = Report::default();

@@ -135,7 +135,12 @@ fn start(
     }
     let count = workers(&checked.config)?;
     let limit = limits::raise_open_files()?.map_or(usize::MAX, |limit| limit as usize);
-    let Inherited { sockets, old, overrides, state } = inherited;
+    let Inherited { sockets, old, endpoints, overrides, state } = inherited;
+    for name in checked.take_endpoints(&endpoints, None)? {
+        journal.line(format_args!(
+            "weir: {name}: the file has other servers now, which replace those set at run time"
+        ));
+    }
     Arc::make_mut(&mut checked.snapshot).take_overrides(overrides);
     let admins: Vec<_> = checked.config.watched().collect();
     let hosts: Vec<_> =

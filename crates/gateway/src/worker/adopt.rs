@@ -176,6 +176,7 @@ mod tests {
     use crate::observe::Log;
     use crate::observe::journal::Journal;
     use crate::worker::Control;
+    use std::collections::BTreeMap;
     use std::sync::mpsc::channel;
     use std::time::Duration;
     use weir_reactor::Reactor;
@@ -322,5 +323,41 @@ mod tests {
         let again = of(&["a"]);
         worker.adopt(&Adoption::new(again, Arc::default(), None));
         assert_eq!(counted(&mut worker), [vec![], vec![]]);
+    }
+
+    /// The same snapshot, whose service at `at` has the servers with these last ports.
+    fn with_servers(before: &Snapshot, at: usize, ports: &[u16]) -> Arc<Snapshot> {
+        let servers: Vec<_> = ports.iter().map(|port| format!("'http://127.0.0.1:{port}'")).collect();
+        let text = format!(
+            "[listener.web]\nbind = '127.0.0.1:0'\n[service.x]\nservers = [{}]\n[[route]]\nrespond.status = 200\n",
+            if servers.is_empty() { "'http://127.0.0.1:1'".to_owned() } else { servers.join(", ") }
+        );
+        let config: Config = toml::from_str(&text).unwrap();
+        let other = compile(&config, &mut Findings::default()).unwrap();
+        let mut next = before.clone();
+        let service = Arc::make_mut(&mut next.services[at]);
+        service.servers = other.services[0].servers[..servers.len()].to_vec();
+        Arc::new(next)
+    }
+
+    #[test]
+    fn servers_that_stay_in_a_list_keep_their_ids_in_any_order() {
+        let mut now = snapshot(&[("a".to_owned(), 2), ("b".to_owned(), 2), ("c".to_owned(), 2)]);
+        let mut worker = worker(&now);
+        let others: Vec<_> = worker.core.plan.services.clone();
+        let mut known: BTreeMap<u16, ServerId> = BTreeMap::new();
+        for ports in [&[1, 2][..], &[2, 3, 1], &[3], &[], &[3, 1], &[1, 3]] {
+            let next = with_servers(&now, 1, ports);
+            worker.adopt(&Adoption::new(Arc::clone(&next), Arc::default(), Some(&now)));
+            now = next;
+            assert_eq!(worker.core.plan.services, others, "{ports:?}");
+            let servers = worker.services.get(others[1]).unwrap().servers.clone();
+            let ids: BTreeMap<_, _> = ports.iter().copied().zip(servers).collect();
+            for (port, id) in &ids {
+                assert_eq!(known.get(port).unwrap_or(id), id, "{ports:?}");
+            }
+            assert_eq!((ids.len(), worker.servers.len()), (ports.len(), 4 + ports.len()));
+            known = ids;
+        }
     }
 }

@@ -7,7 +7,7 @@ use super::room::EvictRequest;
 use crate::downstream::Phase;
 use crate::drain::Why;
 use crate::health::Health;
-use crate::keys::{ServerId, UpstreamId};
+use crate::keys::{ServerId, ServiceId, UpstreamId};
 use crate::limits::Open;
 use crate::observe::access::Access;
 use crate::observe::{Bytes, Context, Counters, Process, Report, ServerReport};
@@ -15,6 +15,7 @@ use crate::plan::Plan;
 use crate::reason::Reason;
 use crate::upstream::{Slots, Upstream, Use};
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use weir_reactor::Net;
@@ -35,6 +36,8 @@ pub(crate) enum Control<S = OwnedFd> {
     Health(Health),
     /// Report counters and state.
     Tell(Sender<Report>),
+    /// Report the servers of this service alone.
+    TellService(Arc<str>, Sender<Report>),
     /// Worker `to` has requests that wait for a connection within this limit.
     Lend { slots: Arc<Slots>, to: usize },
     /// An idle connection from another worker, for requests that wait here.
@@ -67,6 +70,7 @@ impl<N: Net> Worker<N> {
             // The requester may be gone.
             Control::Confirm(reply) => drop(reply.send(())),
             Control::Tell(reply) => drop(reply.send(self.report())),
+            Control::TellService(service, reply) => drop(reply.send(self.report_of(&service))),
         }
         self.settle_all();
         self.wake_listeners();
@@ -118,35 +122,46 @@ impl<N: Net> Worker<N> {
     }
 
     fn report(&mut self) -> Report {
-        let now = self.core.net.now();
-        let mut servers = Vec::new();
-        for service in self.core.plan.services.iter().filter_map(|id| self.services.get(*id)) {
-            for id in &service.servers {
-                let Some(server) = self.servers.get_mut(*id) else { continue };
-                let is_idle = |id: &&UpstreamId| self.upstreams.get(**id).is_some_and(Upstream::is_idle);
-                let idle = server.pool.len() + server.multiplexed.iter().filter(is_idle).count();
-                servers.push(ServerReport {
-                    service: service.config.name.clone(),
-                    server: server.config.label().into_owned(),
-                    in_flight: server.in_flight,
-                    idle,
-                    responses: server.responses,
-                    ejected: usize::from(!server.is_down() && server.is_ejected(now)),
-                    down: server.is_down(),
-                    state: server.state(now),
-                    weight: server.weight(),
-                    configured_weight: server.config.weight,
-                });
-            }
-        }
-        let Plan { snapshot, route_latencies, .. } = &*self.core.plan;
+        let plan = Rc::clone(&self.core.plan);
         Report {
             service_latencies: self.core.service_latencies.by_name(&self.services),
-            route_latencies: route_latencies.by_name(&snapshot.route_names),
+            route_latencies: plan.route_latencies.by_name(&plan.snapshot.route_names),
             counters: self.counted(),
             draining: self.core.drain.is_on(),
-            servers,
+            servers: plan.services.iter().flat_map(|id| self.servers_of(*id)).collect(),
         }
+    }
+
+    /// The report of a service's servers; without them if it is unknown.
+    fn report_of(&mut self, service: &str) -> Report {
+        let plan = &self.core.plan;
+        let id = plan.snapshot.service_named(service).and_then(|at| plan.services.get(at)).copied();
+        let servers = id.map(|id| self.servers_of(id)).unwrap_or_default();
+        Report { draining: self.core.drain.is_on(), servers, ..Report::default() }
+    }
+
+    fn servers_of(&mut self, service: ServiceId) -> Vec<ServerReport> {
+        let Some(service) = self.services.get(service) else { return Vec::new() };
+        let (now, mut servers) = (self.core.net.now(), Vec::with_capacity(service.servers.len()));
+        for id in &service.servers {
+            let Some(server) = self.servers.get_mut(*id) else { continue };
+            let is_idle = |id: &&UpstreamId| self.upstreams.get(**id).is_some_and(Upstream::is_idle);
+            let idle = server.pool.len() + server.multiplexed.iter().filter(is_idle).count();
+            servers.push(ServerReport {
+                service: service.config.name.clone(),
+                server: server.config.label().into_owned(),
+                in_flight: server.in_flight,
+                idle,
+                responses: server.responses,
+                ejected: usize::from(!server.is_down() && server.is_ejected(now)),
+                down: server.is_down(),
+                state: server.state(now),
+                from: (&service.config.servers_from).into(),
+                weight: server.weight(),
+                configured_weight: server.config.weight,
+            });
+        }
+        servers
     }
 
     /// The counters, including those of open connections and of the TLS acceptors in use, and the gauges.

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod beside;
+mod endpoints;
 mod limits;
 mod listeners;
 mod names;
@@ -20,6 +21,7 @@ use super::log_format::LogFormat;
 use super::policy::{Forms, InterimLimits, MAX_PENDING, MinRate, MinRates, Policy};
 use super::snapshot::{AccessLog, Snapshot, Tracing, Via};
 use super::{Fault, Findings, Overrides};
+pub(crate) use endpoints::with_endpoints;
 use services::ServicePlaces;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;

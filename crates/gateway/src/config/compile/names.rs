@@ -4,7 +4,7 @@ use super::Fault;
 use crate::config::document::{Config, Dns, Prefer};
 use crate::config::snapshot::Names;
 use crate::resolve::{self, Family, Found, name_of};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -18,21 +18,33 @@ pub(super) struct Finder {
     dns: Dns,
     /// The results of the configured name servers; empty if the system's resolver is used.
     found: BTreeMap<String, Result<Found, String>>,
+    /// Addresses that need no lookup, by place.
+    known: HashMap<String, Address>,
 }
 
 impl Finder {
     /// Checks the settings, and resolves all names with the configured name servers. Errors: an invalid value.
     pub(super) fn new(config: &Config) -> Result<Self, Fault> {
-        let dns = &config.dns;
-        check(dns)?;
+        check(&config.dns)?;
         let servers = config.services.values().flat_map(|service| &service.servers);
-        let names = servers.filter_map(|server| name_of(&server.url)).collect();
-        let found = match dns.servers.is_empty() {
+        Self::of(&config.dns, servers.map(|server| &server.url), HashMap::new())
+    }
+
+    /// Resolves the names of these places with the configured name servers, but for those that are `known`. Errors: the name servers
+    /// cannot be used.
+    pub(super) fn of<'a>(
+        dns: &Dns,
+        places: impl Iterator<Item = &'a Place>,
+        known: HashMap<String, Address>,
+    ) -> Result<Self, Fault> {
+        let unknown = places.filter(|place| !known.contains_key(&place.to_string()));
+        let names: BTreeSet<_> = unknown.filter_map(name_of).collect();
+        let found = match dns.servers.is_empty() || names.is_empty() {
             true => BTreeMap::new(),
             false => resolve::resolve(&dns.name_servers(), names)
                 .map_err(|error| Fault::new("dns.servers", error))?,
         };
-        Ok(Self { dns: dns.clone(), found })
+        Ok(Self { dns: dns.clone(), found, known })
     }
 
     /// The address of a server. Errors: the server has none.
@@ -40,6 +52,9 @@ impl Finder {
         let (Place::Url(endpoint), Some(name)) = (place, name_of(place)) else {
             return place.resolve().map_err(|error| error.to_string());
         };
+        if let Some(address) = self.known.get(&place.to_string()) {
+            return Ok(address.clone());
+        }
         let prefer = self.dns.prefer;
         let ip = match self.found.get(&name) {
             Some(Ok(found)) => found.first(prefer).ok_or("it has no address".to_owned()),

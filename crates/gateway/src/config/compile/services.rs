@@ -6,6 +6,7 @@ use super::{Fault, Findings, beside, check_name, key_of_file, limits, listed, re
 use crate::config::document::{
     self, Balance, Config, Eject, HashOn, Health, Pool, ProxyProtocol, ServiceTls,
 };
+use crate::config::endpoints::ServersFrom;
 use crate::config::snapshot::{Names, Server, Service, UpstreamTls};
 use crate::hash::hash_of;
 use std::collections::HashMap;
@@ -74,17 +75,7 @@ fn compile_one(
         findings.fault(Fault::new(format!("{key}.tls"), why));
     }
     let limits = findings.keep(limits::compile(general, &service.limits, &format!("{key}.limits")));
-    let mut servers = Vec::new();
-    for (index, written) in service.servers.iter().enumerate() {
-        let (key, place) = (format!("{key}.servers.{index}"), &written.url);
-        findings.keep(size(format!("{key}.weight"), written.weight.into(), document::Server::WEIGHT));
-        if place.tls() != first.tls() {
-            let why = format!("`{place}`: expected the scheme of the first server, {first}");
-            findings.fault(Fault::new(key, why));
-        } else if let Some(finder) = finder {
-            servers.extend(findings.keep(server(written, service, finder, &key)));
-        }
-    }
+    let servers = servers(&service.servers, first, service, finder, &format!("{key}.servers"), findings);
     Some(Service {
         name: name.to_owned(),
         servers,
@@ -99,7 +90,31 @@ fn compile_one(
         accept: service.accept.iter().map(|rule| rule.0).collect(),
         limits: limits?,
         tls,
+        servers_from: ServersFrom::File,
     })
+}
+
+/// The servers of a list, whose key is `key`, without those at fault. `first` has the scheme that all need.
+pub(super) fn servers(
+    list: &[document::Server],
+    first: &Place,
+    service: &document::Service,
+    finder: Option<&Finder>,
+    key: &str,
+    findings: &mut Findings,
+) -> Vec<Server> {
+    let mut servers = Vec::with_capacity(list.len());
+    for (index, written) in list.iter().enumerate() {
+        let (key, place) = (format!("{key}.{index}"), &written.url);
+        findings.keep(size(format!("{key}.weight"), written.weight.into(), document::Server::WEIGHT));
+        if place.tls() != first.tls() {
+            let why = format!("`{place}`: expected the scheme of the first server, {first}");
+            findings.fault(Fault::new(key, why));
+        } else if let Some(finder) = finder {
+            servers.extend(findings.keep(server(written, service, finder, &key)));
+        }
+    }
+    servers
 }
 
 fn warn_insecure(service: &document::Service, key: &str, findings: &mut Findings) {

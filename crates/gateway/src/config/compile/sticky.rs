@@ -2,7 +2,7 @@
 
 use super::Fault;
 use crate::config::document::Config;
-use crate::config::snapshot::{Listener, Service, Sticky};
+use crate::config::snapshot::{Listener, Server, Service, Sticky};
 use weir_tls::TicketSecrets;
 
 /// Sets the cookies of services. Their values are derived from a secret, so that a client can neither recognize a
@@ -21,22 +21,38 @@ pub(super) fn compile(
         };
         let secrets = match &secrets {
             Some(secrets) => secrets,
-            None => {
-                secrets.insert(shared(listeners).or_else(TicketSecrets::of_process).ok_or_else(|| {
-                    Fault::new(
-                        format!("service.{}.sticky", service.name),
-                        "the system has no source of randomness",
-                    )
-                })?)
-            }
+            None => secrets.insert(self::secrets(listeners, &service.name)?),
         };
-        let values = service.servers.iter().map(|server| {
-            let place = server.place.to_string();
-            secrets.derive(&[b"weir sticky cookie\0", service.name.as_bytes(), b"\0", place.as_bytes()])
-        });
-        service.sticky = Some(Sticky { name: name.as_bytes().into(), values: values.collect() });
+        let values = values(secrets, &service.name, &service.servers);
+        service.sticky = Some(Sticky { name: name.as_bytes().into(), values });
     }
     Ok(())
+}
+
+/// The same cookie for other servers of its service. Errors: the system has no source of randomness.
+pub(super) fn for_servers(
+    sticky: &Sticky,
+    listeners: &[Listener],
+    service: &str,
+    servers: &[Server],
+) -> Result<Sticky, Fault> {
+    let secrets = secrets(listeners, service)?;
+    Ok(Sticky { name: sticky.name.clone(), values: values(&secrets, service, servers) })
+}
+
+fn values(secrets: &TicketSecrets, service: &str, servers: &[Server]) -> Vec<Vec<u64>> {
+    let value = |server: &Server| {
+        let place = server.place.to_string();
+        secrets.derive(&[b"weir sticky cookie\0", service.as_bytes(), b"\0", place.as_bytes()])
+    };
+    servers.iter().map(value).collect()
+}
+
+/// Errors: the system has no source of randomness.
+fn secrets(listeners: &[Listener], service: &str) -> Result<TicketSecrets, Fault> {
+    shared(listeners).or_else(TicketSecrets::of_process).ok_or_else(|| {
+        Fault::new(format!("service.{service}.sticky"), "the system has no source of randomness")
+    })
 }
 
 /// The secrets of the first listener with a file of ticket secrets.

@@ -7,7 +7,7 @@ use super::listener::RECORD_SIZE;
 use super::schema;
 use super::values::{duration, size, text, texts};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -95,11 +95,11 @@ pub enum ProxyProtocol {
 }
 
 /// One server: a URL alone, or a table.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
     /// The server's URL. `unix:` is a cleartext Unix socket.
-    #[serde(deserialize_with = "place")]
+    #[serde(deserialize_with = "place", serialize_with = "url")]
     #[schemars(schema_with = "schema::place")]
     pub url: Place,
     /// Share of the requests relative to the other servers'; 0: none, until a weight is set at run time.
@@ -391,6 +391,10 @@ fn retry_percent() -> u32 {
 
 fn one() -> u32 {
     1
+}
+
+fn url<S: Serializer>(place: &Place, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(place)
 }
 
 fn place<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Place, D::Error> {

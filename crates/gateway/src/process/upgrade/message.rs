@@ -1,15 +1,16 @@
-//! The messages between the two processes of an upgrade. The old process sends sockets, servers, their end, and the ticket secret if
-//! it has one; then the new one sends `Ready`, the old one `Go`, the new one `Serving`. The new process may send `Failed` instead.
+//! The messages between the two processes of an upgrade. The old process sends sockets, endpoints, servers, their end, and the ticket
+//! secret if it has one; then the new one sends `Ready`, the old one `Go`, the new one `Serving`. The new process may send `Failed`
+//! instead.
 //! Each version rejects unknown fields and messages.
 
-use crate::config::Setting;
+use crate::config::{Endpoints, Setting};
 use serde::{Deserialize, Serialize};
 
 /// The environment variable that makes a process the new one of an upgrade.
 pub(super) const VARIABLE: &str = "WEIR_UPGRADE";
 
 /// Its value, the version of these messages: incremented at each change that an older or newer program could misread.
-pub(super) const VERSION: &str = "2";
+pub(super) const VERSION: &str = "3";
 
 /// Messages from the old process.
 #[derive(Debug, Serialize, Deserialize)]
@@ -19,7 +20,9 @@ pub(super) enum FromOld {
     Sockets(Vec<Handed>),
     /// Settings of servers that an operator changed.
     Servers(Vec<Setting>),
-    /// The end of sockets and servers.
+    /// Servers of a service that were set at run time, or the next part of them.
+    Endpoints { service: String, part: Endpoints },
+    /// The end of sockets, endpoints and servers.
     End(State),
     /// The new process may begin.
     Go,

@@ -14,7 +14,7 @@ use super::admin_listener::AdminListener;
 use super::error::GatewayError;
 use super::notify::Supervisor;
 use super::sockets::Kept;
-use crate::config::Overrides;
+use crate::config::Snapshot;
 use crate::observe::journal::Journal;
 use crate::worker::Control;
 use new_process::{Failure, Handover, Line, NewProcess};
@@ -169,10 +169,10 @@ impl Upgrades {
     }
 
     /// Carries out an upgrade that has begun, and waits until the new process serves, at most for `limit`. The new process gets
-    /// `overrides`.
-    pub(crate) fn run(&self, limit: Duration, overrides: &Overrides) -> Outcome {
+    /// what `snapshot` has that was set at run time.
+    pub(crate) fn run(&self, limit: Duration, snapshot: &Snapshot) -> Outcome {
         self.supervisor.status("upgrading");
-        let error = match self.attempt(limit, overrides) {
+        let error = match self.attempt(limit, snapshot) {
             Ok(pid) => return Outcome::Taken { pid },
             Err(error) => error,
         };
@@ -213,7 +213,7 @@ impl Upgrades {
         }
     }
 
-    fn attempt(&self, limit: Duration, overrides: &Overrides) -> Result<u32, String> {
+    fn attempt(&self, limit: Duration, snapshot: &Snapshot) -> Result<u32, String> {
         let program = self.program.as_ref().ok_or("it is not known which program this is")?;
         let mut new = {
             let mut phase = self.lock();
@@ -222,7 +222,7 @@ impl Upgrades {
             *candidate = Some(Candidate { line: Arc::clone(new.line()), left: None });
             new
         };
-        if let Err(error) = self.hand_over(&mut new, overrides) {
+        if let Err(error) = self.hand_over(&mut new, snapshot) {
             return Err(new.end(error));
         }
         let pid = new.line().id();
@@ -231,7 +231,7 @@ impl Upgrades {
     }
 
     /// Hands everything to the new process, and stops accepting once that serves. Errors: it does not serve, and nothing has changed.
-    fn hand_over(&self, new: &mut NewProcess, overrides: &Overrides) -> Result<(), Failure> {
+    fn hand_over(&self, new: &mut NewProcess, snapshot: &Snapshot) -> Result<(), Failure> {
         let stopping = || Failure::Said(STOPPING.to_owned());
         let (taken, refused) = self.counts();
         let secret = weir_tls::secret_of_process();
@@ -241,7 +241,8 @@ impl Upgrades {
             _ => return Err(stopping()),
         }
         .map_err(Failure::Silent)?;
-        let left = new.prepare(&Handover { sockets, overrides, state, secret })?;
+        let (endpoints, overrides) = (&snapshot.endpoints(), &snapshot.overrides);
+        let left = new.prepare(&Handover { sockets, endpoints, overrides, state, secret })?;
         match &mut *self.lock() {
             Phase::Upgrading(_, Some(candidate)) => {
                 candidate.left = Some(left);

@@ -3,7 +3,7 @@
 use super::channel::{Channel, MOST};
 use super::message::{FromNew, FromOld, Handed, State, VARIABLE, VERSION};
 use super::program::Program;
-use crate::config::Overrides;
+use crate::config::{EndpointLists, Overrides};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -36,6 +36,7 @@ pub(super) struct Line {
 /// Everything that the old process hands over.
 pub(super) struct Handover<'a> {
     pub sockets: Vec<(Handed, OwnedFd)>,
+    pub endpoints: &'a EndpointLists,
     pub overrides: &'a Overrides,
     pub state: State,
     pub secret: Option<[u8; TICKET_SECRET_LEN]>,
@@ -174,11 +175,17 @@ impl Line {
     }
 
     fn give(&self, handover: &Handover<'_>) -> io::Result<()> {
-        let Handover { sockets, overrides, state, secret } = handover;
+        let Handover { sockets, endpoints, overrides, state, secret } = handover;
         for some in sockets.chunks(MOST) {
             let (handed, descriptors): (Vec<_>, Vec<_>) =
                 some.iter().map(|(handed, socket)| (handed.clone(), socket.as_fd())).unzip();
             self.channel.send(&FromOld::Sockets(handed), &descriptors)?;
+        }
+        for (service, endpoints) in *endpoints {
+            for part in endpoints.parts(MOST) {
+                let service = service.clone();
+                self.channel.send(&FromOld::Endpoints { service, part }, &[])?;
+            }
         }
         for some in overrides.settings().chunks(MOST) {
             self.channel.send(&FromOld::Servers(some.to_vec()), &[])?;

@@ -2,8 +2,10 @@
 
 use super::channel::Channel;
 use super::message::{FromNew, FromOld, Handed, State, VARIABLE, VERSION};
-use crate::config::Overrides;
+use crate::config::{EndpointLists, Endpoints, Overrides};
 use crate::process::sockets::{Given, Label};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::env;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -20,6 +22,7 @@ pub(crate) struct OldProcess(Arc<Channel>);
 #[derive(Debug)]
 pub(crate) struct Received {
     pub sockets: Vec<Given>,
+    pub endpoints: EndpointLists,
     pub overrides: Overrides,
     pub state: State,
 }
@@ -52,6 +55,7 @@ impl OldProcess {
 
     fn receive_all(&self) -> io::Result<Received> {
         let (mut sockets, mut settings) = (Vec::new(), Vec::new());
+        let mut lists: BTreeMap<String, Endpoints> = BTreeMap::new();
         loop {
             match self.0.receive()? {
                 (FromOld::Sockets(handed), descriptors) if handed.len() == descriptors.len() => {
@@ -60,12 +64,19 @@ impl OldProcess {
                     }
                 }
                 (FromOld::Servers(some), _) => settings.extend(some),
+                (FromOld::Endpoints { service, part }, _) => match lists.entry(service) {
+                    Entry::Vacant(entry) => {
+                        entry.insert(part);
+                    }
+                    Entry::Occupied(mut entry) => entry.get_mut().extend(part),
+                },
                 (FromOld::End(state), _) => {
                     if state.has_secret && !weir_tls::take_secret_of_process(self.0.receive_secret()?) {
                         return Err(io::Error::other("the secret of tickets came too late"));
                     }
                     let overrides = settings.into_iter().collect();
-                    return Ok(Received { sockets, overrides, state });
+                    let endpoints = lists.into_iter().map(|(name, list)| (name, Arc::new(list))).collect();
+                    return Ok(Received { sockets, endpoints, overrides, state });
                 }
                 (FromOld::Sockets(_) | FromOld::Go, _) => {
                     return Err(io::Error::other("a message out of turn"));
@@ -80,7 +91,7 @@ impl OldProcess {
         self.0.send(&FromNew::Ready { left }, &[]).map_err(gone)?;
         match self.0.receive().map_err(gone)? {
             (FromOld::Go, _) => Ok(()),
-            (FromOld::Sockets(_) | FromOld::Servers(_) | FromOld::End(_), _) => {
+            (FromOld::Sockets(_) | FromOld::Endpoints { .. } | FromOld::Servers(_) | FromOld::End(_), _) => {
                 Err(io::Error::other("upgrade: a message out of turn"))
             }
         }

@@ -1,0 +1,118 @@
+//! Changes of a service's servers at run time, by the thread that reloads: it has the document, and no reload overtakes a change.
+
+use super::reload::Reloader;
+use super::reports::confirm;
+use crate::config::document::Server;
+use crate::config::{self, Endpoints, ServersFrom, inherit_service_state};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use weir_transport::Place;
+
+/// A change of a service's servers, and the sender that gets its outcome.
+pub(crate) struct EndpointChange {
+    pub service: String,
+    pub edit: Edit,
+    pub reply: Sender<Result<(), Refusal>>,
+}
+
+/// The change of a list of servers.
+#[derive(Debug)]
+pub(crate) enum Edit {
+    Replace(Vec<Server>),
+    Add(Server),
+    Remove(Place),
+    /// Return to the servers of the file.
+    Reset,
+}
+
+/// Why nothing has changed, in words.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The service or the server does not exist.
+    Unknown(String),
+    /// The servers do not fit the service, or have no address.
+    Invalid(String),
+    /// The server exists already, or a new process takes over.
+    Conflict(String),
+}
+
+impl Reloader {
+    /// Changes the servers of a service. The workers get the change by mail. Errors: why nothing has changed.
+    pub(super) fn change_endpoints(&mut self, name: &str, edit: Edit) -> Result<(), Refusal> {
+        // The change would be lost if a new process takes over.
+        self.upgrades.lasts().map_err(Refusal::Conflict)?;
+        let document = &self.checked.config;
+        let active = self.active.snapshot();
+        let unknown = || Refusal::Unknown(format!("unknown service `{name}`"));
+        let (written, at) =
+            document.services.get(name).zip(active.service_named(name)).ok_or_else(unknown)?;
+        let before = &active.services[at];
+        let list = match &before.servers_from {
+            ServersFrom::File => &written.servers,
+            ServersFrom::Admin(endpoints) => &endpoints.servers,
+        };
+        let service = match edited(name, list, edit)? {
+            Some(servers) => {
+                let endpoints = Arc::new(Endpoints::new(servers, written));
+                let made = document.with_endpoints(&active, before, &endpoints);
+                made.map_err(|findings| Refusal::Invalid(findings.faults_in_words()))?
+            }
+            None if before.servers_from == ServersFrom::File => return Ok(()),
+            None => {
+                let endpoints = Arc::new(Endpoints::new(written.servers.clone(), written));
+                let mut made = document
+                    .with_endpoints(&active, before, &endpoints)
+                    .map_err(|findings| Refusal::Invalid(findings.faults_in_words()))?;
+                made.servers_from = ServersFrom::File;
+                made
+            }
+        };
+        if service.is_same(before) {
+            return Ok(());
+        }
+        let known: HashSet<_> = before.servers.iter().map(|server| server.id).collect();
+        let is_new = |server: &&config::Server| !known.contains(&server.id);
+        let (count, new) = (service.servers.len(), service.servers.iter().filter(is_new).count());
+        let gone = (before.servers.len() + new).saturating_sub(count);
+        let from = match service.servers_from {
+            ServersFrom::File => "the file",
+            ServersFrom::Admin(_) => "the admin address",
+        };
+        self.journal
+            .line(format_args!("weir: {name}: servers of {from}: {count} ({new} new, {gone} removed)"));
+        self.active.replace_service(at, |current| {
+            // A name may have moved meanwhile.
+            let mut service = service;
+            inherit_service_state(&mut service, current);
+            service
+        });
+        self.follow_names();
+        confirm(&self.workers);
+        Ok(())
+    }
+}
+
+/// The servers after a change; `None`: those of the file.
+fn edited(service: &str, list: &[Server], edit: Edit) -> Result<Option<Vec<Server>>, Refusal> {
+    let mut servers = list.to_vec();
+    match edit {
+        Edit::Reset => return Ok(None),
+        Edit::Replace(all) => return Ok(Some(all)),
+        Edit::Add(server) => {
+            if let Some(at) = servers.iter().position(|known| known.url == server.url) {
+                let why =
+                    format!("duplicate server `{}`: service `{service}` has it as servers.{at}", server.url);
+                return Err(Refusal::Conflict(why));
+            }
+            servers.push(server);
+        }
+        Edit::Remove(place) => {
+            let Some(at) = servers.iter().position(|known| known.url == place) else {
+                return Err(Refusal::Unknown(format!("service `{service}`: unknown server `{place}`")));
+            };
+            servers.remove(at);
+        }
+    }
+    Ok(Some(servers))
+}
