@@ -23,7 +23,7 @@ Examples:
   weir top --admin unix:/run/weir-admin.sock
 
 The gateway needs an [admin] or a [metrics] table in its configuration. Rates are those since the last
-refresh, with --once those of one interval. A * marks a weight that was set at run time. q quits.")]
+refresh, with --once those of one interval. A * marks a weight, or a service's servers, set at run time. q quits.")]
 pub(crate) struct TopArgs {
     /// The gateway's admin address: HOST:PORT, a URL, or unix:PATH
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9901", value_parser = place)]

@@ -3,7 +3,7 @@
 use super::sample::Sample;
 use serde_json::Value;
 use std::fmt::Write as _;
-use weir_gateway::{ROWS, Row, ServerReport};
+use weir_gateway::{ROWS, Row, ServerReport, Source};
 use weir_http::is_hidden;
 use weir_transport::Place;
 
@@ -101,7 +101,8 @@ impl View<'_> {
             let names = self.now.servers.iter().map(name);
             names.map(|name| name.chars().count()).max().unwrap_or_default().max(least)
         };
-        let mut service = widest(|server| &server.service, 16);
+        let is_set = self.now.servers.iter().any(|server| server.from == Source::Admin);
+        let mut service = widest(|server| &server.service, 16) + usize::from(is_set);
         let mut server = widest(|server| &server.server, 28);
         if service + server > names {
             service = service.min(names / 3).max(names.saturating_sub(server));
@@ -131,8 +132,12 @@ impl View<'_> {
                 |class: usize| server.responses[class].saturating_sub(earlier.responses[class]) as f64;
             let ServerReport { weight, configured_weight, in_flight, idle, state, .. } = server;
             let mark = if weight == configured_weight { "" } else { "*" };
+            let source = match server.from {
+                Source::File => "",
+                Source::Admin => "*",
+            };
             rows.push(row([
-                &printable(&server.service),
+                &format!("{}{source}", printable(&server.service)),
                 &printable(&server.server),
                 &state.to_string(),
                 &format!("{weight}{mark}"),
@@ -254,6 +259,19 @@ mod tests {
         for (name, rate) in [("b ", "7"), ("c ", "0"), ("a ", "3")] {
             let row = lines.iter().find(|line| line.starts_with(name)).unwrap();
             assert_eq!(row.split_whitespace().nth(4), Some(rate), "{row}");
+        }
+    }
+
+    #[test]
+    fn servers_that_were_set_at_run_time_have_a_mark() {
+        let mut set = server("app", "one", 1);
+        set["from"] = "admin".into();
+        let sample = sample(0, 0, vec![set, server("web", "two", 1)]);
+        let lines = draw(&sample, &sample, None, SMALL);
+        for (name, of_server) in [("app*", "one"), ("web", "two")] {
+            let row: Vec<_> =
+                lines.iter().find(|line| line.starts_with(name)).unwrap().split_whitespace().collect();
+            assert_eq!(row[..2], [name, of_server]);
         }
     }
 
