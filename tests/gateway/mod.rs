@@ -11,6 +11,7 @@ mod deadlines;
 pub(crate) mod dns;
 mod documented;
 mod drain;
+mod endpoints;
 mod exposition;
 mod failures;
 mod forwarded;

@@ -278,9 +278,9 @@ fn what_is_no_change_is_refused_in_words_and_changes_nothing() {
             "weight: invalid value `1001`: expected 0 to 1000",
         ),
         ("GET /services/app/servers/127.0.0.1:1?state=drain", 405, "expected POST"),
-        ("PUT /services/app/servers/127.0.0.1:1?state=drain", 405, "expected GET, HEAD or POST"),
+        ("PUT /services/app/servers/127.0.0.1:1?state=drain", 405, "expected GET, HEAD, POST or DELETE"),
         ("POST /services?state=drain", 405, "expected GET or HEAD"),
-        ("GET /services/app", 404, "/services/NAME/servers/SERVER"),
+        ("GET /services/app/", 404, "/services/NAME/servers/SERVER"),
     ] {
         let answer = weir.ask_admin(request);
         assert!(
