@@ -1,4 +1,4 @@
-//! The drain of a worker, from accepting connections to its end.
+//! Drains: of a worker, from accepting connections to its end, and of one listener's clients.
 
 use crate::config::document::Timeouts;
 use std::time::{Duration, Instant};
@@ -54,19 +54,50 @@ impl Drain {
         }
     }
 
-    /// The idle timeout of a client's connection; `usual` is the timeout without a drain.
+    /// The part that concerns each client.
+    pub(crate) fn of_client(self) -> ClientDrain {
+        match self {
+            Self::No => ClientDrain::No,
+            Self::Replaced { .. } => ClientDrain::Leaving,
+            Self::Stopping { .. } => ClientDrain::Stopping,
+        }
+    }
+}
+
+/// The drain of one client's connection. It only ever moves to a later variant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ClientDrain {
+    /// The connection may have further requests.
+    #[default]
+    No,
+    /// Its listener is gone, or another process accepts in this one's place: it closes after a response, or when idle.
+    Leaving,
+    /// The process ends. Tunnels without traffic close, too.
+    Stopping,
+}
+
+impl ClientDrain {
+    /// Whether the connection must close after a response.
+    #[inline]
+    pub(crate) fn is_on(self) -> bool {
+        self != Self::No
+    }
+
+    /// The idle timeout of the connection; `usual` is the timeout without a drain.
+    #[inline]
     pub(crate) fn idle(self, usual: Duration, timeouts: &Timeouts) -> Duration {
         match self {
             Self::No => usual,
-            Self::Replaced { .. } | Self::Stopping { .. } => timeouts.drain_idle,
+            Self::Leaving | Self::Stopping => timeouts.drain_idle,
         }
     }
 
     /// The idle timeout of a tunnel; `usual` is the configured one.
+    #[inline]
     pub(crate) fn silent(self, usual: Duration, timeouts: &Timeouts) -> Duration {
         match self {
-            Self::No | Self::Replaced { .. } => usual,
-            Self::Stopping { .. } => timeouts.drain_idle,
+            Self::No | Self::Leaving => usual,
+            Self::Stopping => timeouts.drain_idle,
         }
     }
 }
@@ -111,8 +142,10 @@ mod tests {
             (Drain::Replaced { until }, timeouts.drain_idle, usual),
             (Drain::Stopping { until }, timeouts.drain_idle, timeouts.drain_idle),
         ] {
-            let kept = (drain.idle(usual, &timeouts), drain.silent(usual, &timeouts));
+            let client = drain.of_client();
+            let kept = (client.idle(usual, &timeouts), client.silent(usual, &timeouts));
             assert_eq!(kept, (idle, silent), "{drain:?}");
+            assert_eq!(client.is_on(), drain.is_on());
         }
     }
 }

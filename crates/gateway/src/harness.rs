@@ -30,12 +30,12 @@ pub struct WorkerHarness<N: Net> {
     /// Buffers of whole access log lines; `None`: no access log.
     access: Option<Receiver<Vec<u8>>>,
     /// Messages from the other workers; `None`: there are no others.
-    mailbox: Option<Mailbox<Control<N::Socket>>>,
+    mailbox: Option<Mailbox<Control<N>>>,
 }
 
 /// A message to a worker, from another one or from control threads.
 #[derive(Debug)]
-pub struct Message<S>(Control<S>);
+pub struct Message<N: Net>(Control<N>);
 
 /// The numbers of live objects in a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl Bound {
     }
 
     /// Reports a health change of the server at index `server` of a service; `None`: no such server.
-    pub fn health<S>(&self, service: &str, server: usize, up: bool) -> Option<Message<S>> {
+    pub fn health<N: Net>(&self, service: &str, server: usize, up: bool) -> Option<Message<N>> {
         let server = self.id_of(service, server)?;
         Some(Message(Control::Health(Health { service: service.to_owned(), server, up })))
     }
@@ -144,11 +144,11 @@ impl Bound {
 /// The maximum number of access log buffers between two calls of [`WorkerHarness::requests`].
 const MOST_BUFFERS: usize = 1024;
 
-impl<S> Message<S> {
+impl<N: Net> Message<N> {
     /// Adopt another configuration of the same listeners.
     pub fn adopt(bound: &Bound) -> Self {
         let (snapshot, limits) = (Arc::new(bound.snapshot.clone()), Arc::clone(&bound.limits));
-        Self(Control::Adopt(Arc::new(Adoption::new(snapshot, limits, None))))
+        Self(Control::Adopt(Arc::new(Adoption::new(snapshot, limits, None)), Vec::new()))
     }
 
     /// Drain, or stop at once.
@@ -162,7 +162,8 @@ impl<N: Net> WorkerHarness<N> {
     pub fn new(net: N, bound: Bound, listeners: Vec<N::Listener>) -> io::Result<Self> {
         let (journal, lines) = Journal::kept();
         let log = Log::new(journal, net.now());
-        let listeners = listeners.into_iter().enumerate().collect();
+        let ids = bound.snapshot.listeners.iter().map(|listener| listener.id);
+        let listeners = ids.zip(listeners).collect();
         let worker = Worker::new(net, log, None, Arc::new(bound.snapshot), bound.limits, listeners)?;
         Ok(Self { worker, events: Events::default(), lines, look_ups: 0, access: None, mailbox: None })
     }
@@ -201,7 +202,7 @@ impl<N: Net> WorkerHarness<N> {
             mailboxes.push(mailbox);
             all.push(sender);
         }
-        let Peers { limiter, descriptors, memory, .. } = Peers::<N::Socket>::none();
+        let Peers { limiter, descriptors, memory, .. } = Peers::<N>::none();
         let parts = parts.into_iter().zip(mailboxes).enumerate();
         let one = |(own, ((net, listeners), mailbox))| {
             let harness = Self::new(net, bound.clone(), listeners)?;
@@ -227,17 +228,17 @@ impl<N: Net> WorkerHarness<N> {
     pub fn adopt(&mut self, bound: Bound) {
         let before = Some(&self.worker.core.plan.snapshot);
         let adoption = Adoption::new(Arc::new(bound.snapshot), bound.limits, before);
-        self.worker.control(Control::Adopt(Arc::new(adoption)));
+        self.worker.control(Control::Adopt(Arc::new(adoption), Vec::new()));
     }
 
     /// Messages from the other workers since the last call, in order, for [`WorkerHarness::receive`].
-    pub fn messages(&mut self) -> Vec<Message<N::Socket>> {
+    pub fn messages(&mut self) -> Vec<Message<N>> {
         let messages = self.mailbox.as_ref().map(Mailbox::take).unwrap_or_default();
         messages.into_iter().map(Message).collect()
     }
 
     /// Handles a message.
-    pub fn receive(&mut self, message: Message<N::Socket>) {
+    pub fn receive(&mut self, message: Message<N>) {
         self.worker.control(message.0);
     }
 

@@ -66,6 +66,8 @@ impl Kind for OfServer {
 
 /// The tag of listeners, which have no slab.
 pub(crate) const FRONTEND: u8 = 5;
+/// The tag of the timers of listeners that are gone.
+pub(crate) const LEAVING: u8 = 9;
 
 pub(crate) type ClientId = Id<OfClient>;
 pub(crate) type UpstreamId = Id<OfUpstream>;

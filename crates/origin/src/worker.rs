@@ -83,7 +83,7 @@ impl Worker {
                 match key.tag() {
                     LISTENER => {
                         if self.frontends.due(key.index(), &mut self.reactor) {
-                            self.close_frontends();
+                            self.close_frontend(key.index());
                         }
                     }
                     _ => self.visit(*key, |connection, context| connection.visit(false, false, context)),
@@ -151,16 +151,14 @@ impl Worker {
         }
         self.deadline = Some(self.context.now + DRAIN);
         self.context.draining = true;
-        self.frontends.drain(&mut self.reactor);
+        self.frontends.drain_all(&mut self.reactor);
         self.drain_connections();
     }
 
     /// Queued connections have completed their TCP handshake; serves them.
-    fn close_frontends(&mut self) {
-        for index in self.frontends.indexes() {
-            self.accept(index, usize::MAX);
-        }
-        self.frontends.close(&self.reactor);
+    fn close_frontend(&mut self, index: u32) {
+        self.accept(index, usize::MAX);
+        self.frontends.close(index, &self.reactor);
         self.drain_connections();
     }
 

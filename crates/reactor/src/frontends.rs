@@ -5,8 +5,7 @@ use crate::share::share;
 use crate::slab::Key;
 use std::io;
 use std::net::SocketAddr;
-use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A connection and its peer's address (`None` for a Unix socket); `None` if the queue is empty.
 pub type Accepted<N> = Option<(<N as Net>::Socket, Option<SocketAddr>)>;
@@ -28,21 +27,20 @@ pub const HANDSHAKES_END: Duration = Duration::from_millis(200);
 /// A worker's listeners, each with the context of its connections (`T`, for example the TLS acceptor).
 #[derive(Debug)]
 pub struct Frontends<N: Net, T> {
-    frontends: Vec<Frontend<N::Listener, T>>,
+    /// By index; `None`: closed.
+    frontends: Vec<Option<Frontend<N::Listener, T>>>,
     tag: u8,
-    /// Index of the drain's timer.
-    end: u32,
-    draining: bool,
 }
 
 #[derive(Debug)]
 struct Frontend<L, T> {
-    /// `None`: another process has taken over.
-    listener: Option<L>,
+    listener: L,
     with: T,
     rests: bool,
-    /// The wheel holds a timer for this listener.
+    /// The wheel holds a timer for the end of a pause.
     armed: bool,
+    /// The end of a drain's wait for handshakes; `None`: no drain.
+    closes: Option<Instant>,
 }
 
 impl<N: Net, T> Frontends<N, T> {
@@ -52,28 +50,34 @@ impl<N: Net, T> Frontends<N, T> {
         for (index, (listener, _)) in listeners.iter().enumerate() {
             net.listen(listener, Key::fixed(tag, index as u32))?;
         }
-        let end = listeners.len() as u32;
-        let frontend =
-            |(listener, with)| Frontend { listener: Some(listener), with, rests: false, armed: false };
-        Ok(Self { frontends: listeners.into_iter().map(frontend).collect(), tag, end, draining: false })
+        let frontends = listeners.into_iter().map(|(listener, with)| Some(Frontend::new(listener, with)));
+        Ok(Self { frontends: frontends.collect(), tag })
+    }
+
+    /// Watches one more listener and returns its index, which may be that of a closed one. If the poller has no
+    /// memory for it, the listener begins with a pause.
+    pub fn add(&mut self, listener: N::Listener, with: T, net: &mut N) -> u32 {
+        let at = self.frontends.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.frontends.push(None);
+            self.frontends.len() - 1
+        });
+        let index = at as u32;
+        self.frontends[at] = Some(Frontend { rests: true, ..Frontend::new(listener, with) });
+        self.watch(index, net);
+        index
     }
 
     /// Accepts one queued connection; `None` if the queue is empty or the listener is closed. Errors: as
     /// [`Net::accept`]; see [`Frontends::rest`].
     pub fn accept(&mut self, index: u32, net: &mut N) -> io::Result<Accepted<N>> {
-        let frontend = self.frontends.get(index as usize);
-        match frontend.and_then(|frontend| frontend.listener.as_ref()) {
-            Some(listener) => net.accept(listener),
-            None => Ok(None),
-        }
+        self.get(index).map_or(Ok(None), |frontend| net.accept(&frontend.listener))
     }
 
     /// Stops accepting from a listener for [`REST`] or until [`Frontends::wake`]. Connections stay in its
     /// queue.
     pub fn rest(&mut self, index: u32, net: &mut N) {
-        let Some(frontend) = self.frontends.get_mut(index as usize) else { return };
-        let Some(listener) = &frontend.listener else { return };
-        if frontend.rests || net.mute(listener).is_err() {
+        let Some(frontend) = self.get_mut(index) else { return };
+        if frontend.rests || net.mute(&frontend.listener).is_err() {
             return;
         }
         frontend.rests = true;
@@ -91,87 +95,93 @@ impl<N: Net, T> Frontends<N, T> {
 
     /// Whether any listener is paused.
     pub fn is_resting(&self) -> bool {
-        self.frontends.iter().any(|frontend| frontend.rests)
+        self.frontends.iter().flatten().any(|frontend| frontend.rests)
     }
 
     /// The context of a listener's connections; `None` once it is closed.
     pub fn of(&self, index: u32) -> Option<&T> {
-        self.frontends.get(index as usize).map(|frontend| &frontend.with)
+        self.get(index).map(|frontend| &frontend.with)
     }
 
     /// Replaces the context of a listener's later connections and returns the previous one; `None` once it is
     /// closed.
     pub fn replace(&mut self, index: u32, with: T) -> Option<T> {
-        let frontend = self.frontends.get_mut(index as usize)?;
+        let frontend = self.get_mut(index)?;
         Some(std::mem::replace(&mut frontend.with, with))
     }
 
-    /// Call when a timer with the tag is due. Resumes a paused listener. Returns true if the drain's wait for
-    /// handshakes is over; then the worker accepts the queued connections of every listener and closes all
-    /// listeners.
+    /// Call when a timer with the tag is due. Resumes a paused listener. Returns true if the listener's wait for
+    /// handshakes is over; then the worker accepts its queued connections and closes it by
+    /// [`Frontends::close`].
     #[must_use]
     pub fn due(&mut self, index: u32, net: &mut N) -> bool {
-        if let Some(frontend) = self.frontends.get_mut(index as usize) {
-            frontend.armed = false;
-            self.watch(index, net);
+        let now = net.now();
+        let Some(frontend) = self.get_mut(index) else { return false };
+        frontend.armed = false;
+        // The timer may be a late one of an earlier listener with this index.
+        if frontend.closes.is_some_and(|at| at <= now) {
+            return true;
         }
-        index == self.end
+        self.watch(index, net);
+        false
     }
 
-    /// Starts a drain: see [`Listener::refuse_new`](crate::Listener::refuse_new). [`Frontends::due`] returns
-    /// true after [`HANDSHAKES_END`].
-    pub fn drain(&mut self, net: &mut N) {
-        if self.draining {
-            return;
+    /// Starts to drain all listeners, as [`Frontends::drain`].
+    pub fn drain_all(&mut self, net: &mut N) {
+        for index in self.indexes() {
+            self.drain(index, net);
         }
-        self.draining = true;
-        for frontend in &mut self.frontends {
-            if frontend.listener.as_ref().is_some_and(|listener| !net.refuse_new(listener)) {
-                frontend.leave(net);
-            }
-        }
-        if self.frontends.iter().all(|frontend| frontend.listener.is_none()) {
-            return self.frontends.clear();
-        }
-        self.arm(HANDSHAKES_END, self.end, net);
     }
 
-    /// Starts a drain after another process has taken over the listeners whose index satisfies `is_taken`:
-    /// leaves these at once, with their queues, and drains the others as [`Frontends::drain`].
-    pub fn hand_over(&mut self, is_taken: impl Fn(u32) -> bool, net: &mut N) {
-        if self.draining {
-            return;
+    /// Starts to drain a listener: see [`Listener::refuse_new`](crate::Listener::refuse_new).
+    /// [`Frontends::due`] returns true after [`HANDSHAKES_END`]. A listener whose queue is for another process is
+    /// closed at once. Returns false if the listener drains already, or is closed.
+    pub fn drain(&mut self, index: u32, net: &mut N) -> bool {
+        let closes = net.now() + HANDSHAKES_END;
+        let Some(frontend) = self.get_mut(index).filter(|frontend| frontend.closes.is_none()) else {
+            return false;
+        };
+        if net.refuse_new(&frontend.listener) {
+            frontend.closes = Some(closes);
+            self.arm(HANDSHAKES_END, index, net);
+        } else {
+            self.close(index, net);
         }
-        for (_, frontend) in (0..).zip(&mut self.frontends).filter(|(index, _)| is_taken(*index)) {
-            frontend.leave(net);
-        }
-        self.drain(net);
+        true
     }
 
-    /// Closes all listeners; the kernel resets queued connections.
-    pub fn close(&mut self, net: &N) {
-        for mut frontend in self.frontends.drain(..) {
-            frontend.leave(net);
+    /// Whether a listener drains.
+    pub fn is_draining(&self, index: u32) -> bool {
+        self.get(index).is_some_and(|frontend| frontend.closes.is_some())
+    }
+
+    /// Closes a listener, and returns the context of its connections. The kernel resets queued connections, unless
+    /// another process has the socket, too.
+    pub fn close(&mut self, index: u32, net: &N) -> Option<T> {
+        let Frontend { listener, with, rests, .. } = self.frontends.get_mut(index as usize)?.take()?;
+        if !rests {
+            // Other processes may keep the socket open, and epoll would go on reporting it.
+            let _ = net.mute(&listener);
         }
+        Some(with)
     }
 
     /// Whether all listeners are closed.
     pub fn is_closed(&self) -> bool {
-        self.frontends.is_empty()
+        self.frontends.iter().all(Option::is_none)
     }
 
     /// The indexes of the open listeners.
-    pub fn indexes(&self) -> Range<u32> {
-        0..self.frontends.len() as u32
+    pub fn indexes(&self) -> Vec<u32> {
+        let open = (0..).zip(&self.frontends).filter(|(_, frontend)| frontend.is_some());
+        open.map(|(index, _)| index).collect()
     }
 
     /// Resumes a paused listener.
     fn watch(&mut self, index: u32, net: &mut N) {
-        let Some(frontend) = self.frontends.get_mut(index as usize).filter(|frontend| frontend.rests) else {
-            return;
-        };
-        let Some(listener) = &frontend.listener else { return };
-        frontend.rests = net.listen(listener, Key::fixed(self.tag, index)).is_err();
+        let key = Key::fixed(self.tag, index);
+        let Some(frontend) = self.get_mut(index).filter(|frontend| frontend.rests) else { return };
+        frontend.rests = net.listen(&frontend.listener, key).is_err();
         if frontend.rests && !std::mem::replace(&mut frontend.armed, true) {
             // Registering failed, so memory is still short: try again later.
             self.arm(REST, index, net);
@@ -182,17 +192,19 @@ impl<N: Net, T> Frontends<N, T> {
         let at = net.now() + time;
         net.wheel().arm(at, Key::fixed(self.tag, index));
     }
+
+    fn get(&self, index: u32) -> Option<&Frontend<N::Listener, T>> {
+        self.frontends.get(index as usize)?.as_ref()
+    }
+
+    fn get_mut(&mut self, index: u32) -> Option<&mut Frontend<N::Listener, T>> {
+        self.frontends.get_mut(index as usize)?.as_mut()
+    }
 }
 
 impl<L, T> Frontend<L, T> {
-    /// Closes this process's handle on the socket.
-    fn leave<N: Net<Listener = L>>(&mut self, net: &N) {
-        if let Some(listener) = self.listener.take()
-            && !self.rests
-        {
-            // Other processes keep the socket open, and epoll would go on reporting it.
-            let _ = net.mute(&listener);
-        }
+    fn new(listener: L, with: T) -> Self {
+        Self { listener, with, rests: false, armed: false, closes: None }
     }
 }
 
@@ -203,7 +215,6 @@ mod tests {
     use crate::turn::{Events, Reactor};
     use rustix::net::{Shutdown, listen, shutdown};
     use std::net::{Ipv4Addr, TcpStream};
-    use std::time::Instant;
 
     const TAG: u8 = 7;
 
@@ -256,7 +267,7 @@ mod tests {
     #[test]
     fn connections_come_with_the_index_of_their_listener() {
         let mut worker = Worker::new(&['a', 'b']);
-        assert_eq!(worker.frontends.indexes(), 0..2);
+        assert_eq!(worker.frontends.indexes(), [0, 1]);
         for (index, name) in [(1, 'b'), (0, 'a')] {
             let client = TcpStream::connect(worker.addresses[index as usize]).unwrap();
             assert_eq!(worker.wait(), (vec![index], vec![]));
@@ -271,8 +282,9 @@ mod tests {
         let mut worker = Worker::new(&['a', 'b']);
         assert_eq!(worker.frontends.replace(1, 'c'), Some('b'));
         assert_eq!([0, 1].map(|index| worker.frontends.of(index).copied()), [Some('a'), Some('c')]);
-        worker.frontends.close(&worker.reactor);
+        assert_eq!(worker.frontends.close(1, &worker.reactor), Some('c'));
         assert_eq!(worker.frontends.replace(1, 'd'), None);
+        assert_eq!(worker.frontends.close(1, &worker.reactor), None);
     }
 
     /// accept(2) fails on a listening socket after shutdown(2), and the poller reports the socket in every
@@ -281,7 +293,7 @@ mod tests {
     fn a_listener_that_cannot_accept_rests_and_is_watched_again() {
         let mut worker = Worker::new(&['a']);
         let start = worker.reactor.now();
-        shutdown(worker.frontends.frontends[0].listener.as_ref().unwrap(), Shutdown::Read).unwrap();
+        shutdown(&worker.frontends.get(0).unwrap().listener, Shutdown::Read).unwrap();
         assert_eq!(worker.wait(), (vec![0], vec![]));
         for _ in 0..2 {
             assert!(worker.accept(0).is_err());
@@ -290,7 +302,7 @@ mod tests {
         }
         assert_eq!(worker.wait(), (vec![], vec![0]));
         assert!(worker.reactor.now() >= start + REST);
-        listen(worker.frontends.frontends[0].listener.as_ref().unwrap(), 10).unwrap();
+        listen(&worker.frontends.get(0).unwrap().listener, 10).unwrap();
         let client = TcpStream::connect(worker.addresses[0]).unwrap();
         assert!(!worker.due(0), "this is no drain");
         assert_eq!(worker.wait(), (vec![0], vec![]));
@@ -322,38 +334,74 @@ mod tests {
         let clients = [0, 1, 1].map(|index| TcpStream::connect(worker.addresses[index]).unwrap());
         let start = worker.reactor.now();
         for _ in 0..2 {
-            worker.frontends.drain(&mut worker.reactor);
+            worker.frontends.drain_all(&mut worker.reactor);
         }
-        assert_eq!(worker.reactor.wheel().len(), 1, "a drain begins once");
-        let mut due = Vec::new();
-        while due.is_empty() {
-            due = worker.wait().1;
-        }
-        assert!(worker.reactor.now() >= start + HANDSHAKES_END);
-        assert!(worker.due(due[0]));
+        assert_eq!(worker.reactor.wheel().len(), 2, "the drain of each begins once");
         let mut accepted = Vec::new();
-        for index in worker.frontends.indexes() {
-            while let Some(peer) = worker.accept(index).unwrap() {
-                accepted.push(peer);
+        while !worker.frontends.is_closed() {
+            for index in worker.wait().1 {
+                assert!(worker.reactor.now() >= start + HANDSHAKES_END);
+                assert!(worker.due(index));
+                while let Some(peer) = worker.accept(index).unwrap() {
+                    accepted.push(peer);
+                }
+                assert!(worker.frontends.close(index, &worker.reactor).is_some());
             }
         }
         accepted.sort();
         let mut peers = clients.map(|client| client.local_addr().unwrap());
         peers.sort();
         assert_eq!(accepted, peers);
-        assert!(!worker.frontends.is_closed());
-        worker.frontends.close(&worker.reactor);
-        assert!(worker.frontends.is_closed() && worker.frontends.of(0).is_none());
+        assert!(worker.frontends.of(0).is_none());
         assert_eq!(worker.accept(0).unwrap(), None);
         assert!(TcpStream::connect(worker.addresses[0]).is_err());
     }
 
     #[test]
+    fn one_listener_drains_while_the_others_go_on() {
+        let mut worker = Worker::new(&['a', 'b']);
+        let queued = TcpStream::connect(worker.addresses[0]).unwrap();
+        assert!(worker.frontends.drain(0, &mut worker.reactor));
+        assert!(!worker.frontends.drain(0, &mut worker.reactor), "it drains already");
+        assert_eq!([0, 1].map(|index| worker.frontends.is_draining(index)), [true, false]);
+        while worker.wait().1.is_empty() {}
+        assert!(worker.due(0));
+        assert_eq!(worker.accept(0).unwrap(), queued.local_addr().ok());
+        worker.frontends.close(0, &worker.reactor);
+        assert!(!worker.frontends.drain(0, &mut worker.reactor), "it is closed");
+        assert_eq!(worker.frontends.indexes(), [1]);
+        let client = TcpStream::connect(worker.addresses[1]).unwrap();
+        assert_eq!(worker.wait(), (vec![1], vec![]));
+        assert_eq!(worker.accept(1).unwrap(), client.local_addr().ok());
+    }
+
+    #[test]
+    fn a_listener_that_is_added_takes_the_index_of_a_closed_one() {
+        let mut worker = Worker::new(&['a', 'b']);
+        worker.frontends.drain(0, &mut worker.reactor);
+        worker.frontends.close(0, &worker.reactor);
+        let new = Listener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 1).unwrap().remove(0);
+        let address = new.address().tcp().unwrap();
+        assert_eq!(worker.frontends.add(new, 'c', &mut worker.reactor), 0);
+        assert_eq!(worker.frontends.of(0), Some(&'c'));
+        assert!(!worker.frontends.is_resting());
+        // The timer of the drain is that of the closed listener.
+        assert_eq!(worker.wait(), (vec![], vec![0]));
+        assert!(!worker.due(0));
+        let client = TcpStream::connect(address).unwrap();
+        assert_eq!(worker.wait(), (vec![0], vec![]));
+        assert_eq!(worker.accept(0).unwrap(), client.local_addr().ok());
+        let another = Listener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), 1).unwrap().remove(0);
+        assert_eq!(worker.frontends.add(another, 'd', &mut worker.reactor), 2);
+    }
+
+    #[test]
     fn what_another_process_takes_keeps_its_queue() {
         let mut worker = Worker::new(&['a', 'b']);
-        let successor = worker.frontends.frontends[0].listener.as_ref().unwrap().handle().unwrap();
+        let successor = worker.frontends.get(0).unwrap().listener.handle().unwrap();
         let clients = [0, 1].map(|index| TcpStream::connect(worker.addresses[index]).unwrap());
-        worker.frontends.hand_over(|index| index == 0, &mut worker.reactor);
+        worker.frontends.close(0, &worker.reactor);
+        worker.frontends.drain_all(&mut worker.reactor);
         assert_eq!(worker.accept(0).unwrap(), None, "it is the other's");
         let due = loop {
             let (ready, due) = worker.wait();
@@ -364,7 +412,8 @@ mod tests {
         };
         assert!(worker.due(due), "what nobody takes is drained");
         assert_eq!(worker.accept(1).unwrap(), clients[1].local_addr().ok());
-        worker.frontends.close(&worker.reactor);
+        worker.frontends.close(1, &worker.reactor);
+        assert!(worker.frontends.is_closed());
         let late = TcpStream::connect(worker.addresses[0]).unwrap();
         for client in [&clients[0], &late] {
             assert_eq!(successor.accept().unwrap().unwrap().1, client.local_addr().ok());
@@ -373,16 +422,9 @@ mod tests {
     }
 
     #[test]
-    fn when_another_process_takes_all_the_drain_is_over_at_once() {
-        let mut worker = Worker::new(&['a', 'b']);
-        worker.frontends.hand_over(|_| true, &mut worker.reactor);
-        assert!(worker.frontends.is_closed() && worker.reactor.wheel().is_empty());
-    }
-
-    #[test]
     fn a_rest_that_ends_after_the_close_finds_nothing() {
         let mut worker = Worker::new(&['a']);
-        worker.frontends.close(&worker.reactor);
+        worker.frontends.close(0, &worker.reactor);
         assert!(!worker.due(0));
     }
 

@@ -105,6 +105,22 @@ impl Listener {
         (0..count).map(|_| Self::join(bound)).collect::<io::Result<_>>().map_err(refused)
     }
 
+    /// As [`Listener::reserve`], for an address that overlaps with one on which this process listens, as 127.0.0.1 does
+    /// with 0.0.0.0 on the same port: the kernel would report that one as a conflict.
+    ///
+    /// # Errors
+    /// As [`Listener::bind`].
+    pub fn reserve_beside(address: SocketAddr, count: usize) -> Result<Vec<Self>, BindError> {
+        let in_use = |owner| BindError::InUse { address: Address::Tcp(address), owner };
+        if let Some(owner) = owner::of_exactly(address) {
+            return Err(in_use(owner));
+        }
+        (0..count).map(|_| Self::join(address)).collect::<io::Result<_>>().map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => in_use(owner::of(address)),
+            _ => BindError::Refused { address: Address::Tcp(address), source },
+        })
+    }
+
     /// Adds a socket to an existing group of this process. Clients cannot connect to it before
     /// [`Listener::begin`]. Errors: as bind(2).
     pub fn join(address: SocketAddr) -> io::Result<Self> {

@@ -2,7 +2,7 @@
 
 use crate::Invariant;
 use crate::ledger::Ledger;
-use crate::net::{SimListener, SimNet, SimSocket};
+use crate::net::{SimListener, SimNet};
 use crate::plan::Plan;
 use crate::setting::{Setting, ejected};
 use crate::standing::Standing;
@@ -39,7 +39,7 @@ pub(crate) struct Gateway {
 
 #[derive(Debug)]
 struct Mail {
-    message: Message<SimSocket>,
+    message: Message<SimNet>,
     news: News,
 }
 
@@ -245,7 +245,7 @@ impl Gateway {
         }
     }
 
-    fn post(&mut self, worker: usize, message: Message<SimSocket>, news: News) {
+    fn post(&mut self, worker: usize, message: Message<SimNet>, news: News) {
         let mut world = self.world.borrow_mut();
         let last = self.mail[worker].back().map_or(Duration::ZERO, |(at, _)| *at);
         let at = (world.now + world.delay()).max(last);

@@ -1,21 +1,19 @@
 //! The state that a new configuration inherits from the active one, so that a reload costs no connection and no session.
 
 use super::files::{of_certificate, of_listener, of_service};
-use super::snapshot::{Server, Service, Snapshot};
+use super::snapshot::{Listener, Server, Service, Snapshot};
 use super::{Checked, Overrides};
 use crate::resolve::name_of;
 use std::sync::Arc;
 
 impl Checked {
     /// Inherits from `before`, whose active snapshot is `active`: TLS with its sessions and connections where settings and files are
-    /// the same; the addresses of names, which are valid for their TTL; and the overrides of servers. Both have their listeners in
-    /// the same order.
+    /// the same; the addresses of names, which are valid for their TTL; and the overrides of servers.
     pub(crate) fn inherit_state(&mut self, before: &Self, active: &Snapshot) {
-        for (index, old) in active.listeners.iter().enumerate() {
-            if self.has_listener_tls_of(before, index, &old.name)
-                && let snapshot = Arc::make_mut(&mut self.snapshot)
-                && let (Some(listener), Some(old)) = (snapshot.listeners.get_mut(index), &old.tls)
-                && let Some(new) = listener.tls.replace(old.clone())
+        for at in 0..self.snapshot.listeners.len() {
+            let old = self.tls_to_inherit(before, active, &self.snapshot.listeners[at]).cloned();
+            if let Some(old) = old
+                && let Some(new) = Arc::make_mut(&mut self.snapshot).listeners[at].tls.replace(old.clone())
                 && let Some(secrets) = new.ticket_secrets()
             {
                 // Their file has been read again.
@@ -39,12 +37,26 @@ impl Checked {
         Arc::make_mut(&mut self.snapshot).take_overrides(active.overrides.clone());
     }
 
-    fn has_listener_tls_of(&self, before: &Self, index: usize, old: &str) -> bool {
-        let Some(listener) = self.snapshot.listeners.get(index) else { return false };
-        let tls = self.config.listeners.get(&*listener.name).and_then(|listener| listener.tls.as_ref());
-        let old = before.config.listeners.get(old).and_then(|listener| listener.tls.as_ref());
-        let Some(tls) = tls.filter(|tls| Some(*tls) == old) else { return false };
-        self.config.certificates == before.config.certificates
+    /// The TLS state of the listener that has had the address of this one, or else its name, if the settings are the same.
+    fn tls_to_inherit<'a>(
+        &self,
+        before: &Self,
+        active: &'a Snapshot,
+        listener: &Listener,
+    ) -> Option<&'a weir_tls::Server> {
+        let of_address = active.listeners.iter().filter(|old| old.id == listener.id);
+        let of_name = active.listeners.iter().filter(|old| old.name == listener.name);
+        let mut olds = of_address.chain(of_name);
+        olds.find(|old| self.has_listener_tls_of(before, &listener.name, &old.name))?.tls.as_ref()
+    }
+
+    fn has_listener_tls_of(&self, before: &Self, name: &str, old: &str) -> bool {
+        let (now, old) = (self.config.listeners.get(name), before.config.listeners.get(old));
+        let (Some(now), Some(old)) = (now, old) else { return false };
+        let Some(tls) = &now.tls else { return false };
+        old.tls.as_ref() == Some(tls)
+            && now.http2 == old.http2
+            && self.config.certificates == before.config.certificates
             && self.files.are_same(&before.files, self.config.certificates.iter().flat_map(of_certificate))
             && self.files.are_same(&before.files, of_listener(tls))
     }

@@ -116,9 +116,16 @@ pub(crate) struct AccessLog {
     pub when_full: WhenFull,
 }
 
+/// The number of a listening address in this process. An address that stays at a reload keeps its number, and a new one
+/// gets an unused number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ListenerId(pub u32);
+
 /// An address for clients, with its settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Listener {
+    /// By position, until a reload finds the address among those that are in use.
+    pub id: ListenerId,
     pub name: Arc<str>,
     /// Its key in the document.
     pub key: String,
@@ -148,6 +155,14 @@ pub(crate) struct Listener {
     pub limits: Limits,
     pub passthrough: Arc<Passthrough>,
     pub tls: Option<weir_tls::Server>,
+}
+
+impl Listener {
+    /// The address without a scheme.
+    pub(crate) fn address(&self) -> String {
+        let place = self.place.to_string();
+        place.split_once("://").map_or(place.clone(), |(_, address)| address.to_owned())
+    }
 }
 
 /// The services that get connections undecrypted, by SNI name.

@@ -2,7 +2,7 @@
 
 use super::{Limit, ServerWait};
 use crate::config::document::Timeouts;
-use crate::drain::Drain;
+use crate::drain::ClientDrain;
 use crate::reason::Reason;
 use std::time::{Duration, Instant};
 
@@ -29,8 +29,8 @@ pub(crate) enum Wait {
 }
 
 impl Wait {
-    /// The timeout, shortened by a drain.
-    pub(crate) fn timeout(self, timeouts: &Timeouts, drain: Drain) -> Duration {
+    /// The timeout, shortened by the drain of the client.
+    pub(crate) fn timeout(self, timeouts: &Timeouts, drain: ClientDrain) -> Duration {
         match self {
             Self::Handshake => timeouts.handshake,
             Self::Idle => drain.idle(timeouts.idle, timeouts),

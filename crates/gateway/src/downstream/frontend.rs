@@ -1,7 +1,7 @@
 //! One worker's view of a listener.
 
 use crate::config::document::{HalfClose, ProxyField, Underscores};
-use crate::config::{Listener, Network, Passthrough, Role};
+use crate::config::{Listener, ListenerId, Network, Passthrough, Role};
 use crate::h2;
 use crate::keys::ServiceId;
 use crate::limits::{ClientKey, ConnectionLimiter, Permit};
@@ -14,6 +14,7 @@ use weir_tls::Acceptor;
 /// A listener, with this worker's services and TLS state.
 #[derive(Debug)]
 pub(crate) struct Frontend {
+    pub id: ListenerId,
     pub name: Arc<str>,
     pub role: Role,
     /// Networks of trusted proxies in front.
@@ -63,6 +64,7 @@ impl Frontend {
         };
         let services = if listener.passthrough.is_empty() { Vec::new() } else { services.to_vec() };
         Self {
+            id: listener.id,
             name: Arc::clone(&listener.name),
             role: listener.role,
             trusted: Arc::clone(&listener.trusted),

@@ -10,6 +10,7 @@ pub(crate) use frontend::{Frontend, Preface};
 
 use crate::config::document::Underscores;
 use crate::deadlines::{BodyDeadlines, Cause};
+use crate::drain::ClientDrain;
 use crate::exchange::Leg;
 use crate::h2::H2;
 use crate::heads::forwarded::Proxy;
@@ -68,6 +69,7 @@ pub(crate) struct Client<S> {
     /// Bytes of a tunnel or of the last response moved since the deadline was last updated.
     pub moved: bool,
     pub handshake: Handshake,
+    pub drain: ClientDrain,
     /// The connection is in the list of those to settle at the turn's end.
     pub touched: bool,
 }
@@ -134,6 +136,7 @@ impl<S: Socket> Client<S> {
             body_deadlines: None,
             moved: false,
             handshake: Handshake::Over,
+            drain: ClientDrain::No,
             touched: false,
         }
     }

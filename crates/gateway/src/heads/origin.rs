@@ -60,7 +60,7 @@ pub(super) fn address(text: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Role;
+    use crate::config::{ListenerId, Role};
     use crate::config::document::{HalfClose, Underscores};
     use std::sync::Arc;
     use weir_http1::{Limits, Parse, Rules};
@@ -69,6 +69,7 @@ mod tests {
     fn the_last_address_that_is_no_proxys_is_taken() {
         let trusted = ["10.0.0.0/8", "192.0.2.1"].map(|network| network.parse().unwrap());
         let mut frontend = Frontend {
+            id: ListenerId(0),
             services: Vec::new(),
             name: "web".into(),
             role: Role::Gateway,

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub(crate) struct Descriptors {
     /// The open-file limit of the process.
     limit: usize,
-    /// The share of connections and health checks.
-    free: usize,
+    /// Descriptors for other things than connections and health checks, the reserve among them.
+    others: AtomicUsize,
     /// The share of connections.
     connections: AtomicUsize,
     /// A reserve for connections to servers beyond `connections`, so that none fails while other workers close idle ones.
@@ -57,10 +57,11 @@ impl Descriptors {
     /// `limit`: the process's open-file limit; `others`: descriptors in use for other things than connections.
     pub(crate) fn new(limit: usize, others: usize) -> Self {
         let spare = spare(limit);
-        let free = limit.saturating_sub(others + spare).max(LEAST);
+        let others = others + spare;
+        let free = limit.saturating_sub(others).max(LEAST);
         Self {
             limit,
-            free,
+            others: AtomicUsize::new(others),
             connections: AtomicUsize::new(free),
             more: spare / 4,
             most_clients: AtomicUsize::new(of_clients(free)),
@@ -93,9 +94,15 @@ impl Descriptors {
         })
     }
 
+    /// Counts the descriptors of new listeners, and of those that are gone. [`Descriptors::allow`] applies the change.
+    pub(crate) fn listen(&self, more: usize, fewer: usize) {
+        self.others.fetch_add(more, Ordering::SeqCst);
+        self.others.fetch_sub(fewer, Ordering::SeqCst);
+    }
+
     /// The share of connections beside this number of health checks.
     fn beside(&self, checks: usize) -> usize {
-        self.free.saturating_sub(checks).max(LEAST)
+        self.limit.saturating_sub(self.others.load(Ordering::SeqCst) + checks).max(LEAST)
     }
 
     /// Counts the descriptor of a client before its accept. Errors: the resource that is exhausted.
@@ -243,6 +250,16 @@ mod tests {
         }
         assert!(descriptors.fault(Some(30), 6).is_none());
         assert!(descriptors.fault(Some(30), 7).is_some_and(|fault| fault.message.contains("connections 29")));
+    }
+
+    #[test]
+    fn new_listeners_take_from_connections_and_give_back() {
+        let descriptors = Descriptors::new(64, 12);
+        for (more, fewer, connections) in [(8, 0, 28), (4, 8, 32), (0, 4, 36)] {
+            descriptors.listen(more, fewer);
+            descriptors.allow(None, 0);
+            assert_eq!(descriptors.open().connections, connections);
+        }
     }
 
     #[test]

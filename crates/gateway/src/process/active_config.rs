@@ -1,5 +1,6 @@
 //! The active snapshot: a reload replaces it as a whole; new addresses of names and changes by an operator replace a part.
 
+use super::sockets::Shares;
 use crate::config::{Service, Snapshot};
 use crate::health::{self, Health};
 use crate::limits::SharedLimits;
@@ -66,16 +67,17 @@ impl ActiveConfig {
         let mut state = self.state();
         if let Some(next) = change(&state.snapshot) {
             let limits = Arc::clone(&state.limits);
-            self.activate(&mut state, Arc::new(next), limits);
+            self.activate(&mut state, Arc::new(next), limits, Vec::new());
         }
     }
 
-    /// Activates another configuration, made from the current one. It inherits the state of its servers' limits.
-    pub(crate) fn replace(&self, make: impl FnOnce(&Snapshot) -> Arc<Snapshot>) {
+    /// Activates another configuration, made from the current one. It inherits the state of its servers' limits. `sockets`:
+    /// those of new listeners, for each worker.
+    pub(crate) fn replace(&self, make: impl FnOnce(&Snapshot) -> Arc<Snapshot>, sockets: Shares) {
         let mut state = self.state();
         let next = make(&state.snapshot);
         let limits = SharedLimits::after(&next, &state.snapshot, &state.limits);
-        self.activate(&mut state, next, Arc::new(limits));
+        self.activate(&mut state, next, Arc::new(limits), sockets);
     }
 
     /// Activates the current snapshot with another version of one service, which `make` makes of the current one. Its servers that stay
@@ -89,7 +91,7 @@ impl ActiveConfig {
         next.services[at] = service;
         let overrides = std::mem::take(&mut next.overrides);
         next.take_overrides(overrides);
-        self.activate(&mut state, Arc::new(next), limits);
+        self.activate(&mut state, Arc::new(next), limits, Vec::new());
     }
 
     /// Frees the snapshots that no worker has any more. Returns whether some are left.
@@ -103,10 +105,18 @@ impl ActiveConfig {
         are_left
     }
 
-    fn activate(&self, state: &mut State, next: Arc<Snapshot>, limits: Arc<SharedLimits>) {
+    fn activate(
+        &self,
+        state: &mut State,
+        next: Arc<Snapshot>,
+        limits: Arc<SharedLimits>,
+        sockets: Shares,
+    ) {
         let adoption = Arc::new(Adoption::new(Arc::clone(&next), Arc::clone(&limits), Some(&state.snapshot)));
+        let mut sockets = sockets.into_iter();
         for worker in &self.workers {
-            worker.send(Control::Adopt(Arc::clone(&adoption)));
+            let own = sockets.next().unwrap_or_default();
+            worker.send(Control::Adopt(Arc::clone(&adoption), own));
         }
         match &state.health {
             Some(health) => health.send(Arc::clone(&next)),

@@ -5,10 +5,11 @@ use super::config_status::ConfigStatus;
 use super::endpoints::EndpointChange;
 use super::notify::Supervisor;
 use super::reports::confirm;
+use super::sockets::{Rebinder, Rebound};
 use super::upgrade::{self, Upgrades};
 use super::watch::{Debounce, NameWatch, SecretsWatch};
 use crate::config::document::Reload;
-use crate::config::{Changes, Checked, Finding, Findings, OnDisk, restart};
+use crate::config::{Changes, Checked, Finding, Findings, OnDisk, Snapshot, restart};
 use crate::limits::Descriptors;
 use crate::observe::journal::Journal;
 use crate::worker::Control;
@@ -53,6 +54,7 @@ pub(crate) struct Reloader {
     pub descriptors: Arc<Descriptors>,
     pub workers: Vec<mailbox::Sender<Control>>,
     pub upgrades: Arc<Upgrades>,
+    pub rebinder: Rebinder,
     pub supervisor: Supervisor,
     pub journal: Journal,
 }
@@ -190,14 +192,18 @@ impl Reloader {
         let outdated = checked.take_endpoints(&active.endpoints(), Some(&active));
         let outdated = outdated.map_err(|fault| checked.in_words(fault.into()))?;
         drop(active);
-        let snapshot = Arc::make_mut(&mut checked.snapshot);
-        let listeners = std::mem::take(&mut snapshot.listeners);
         let mut findings = Findings::default();
         restart::check(&checked.config, &self.checked.config, &mut findings);
-        let arranged = findings.keep(restart::arrange(listeners, &self.active.snapshot().listeners));
-        snapshot.listeners = match arranged.filter(|_| findings.faults().next().is_none()) {
-            Some(listeners) => listeners,
-            None => return Err(checked.in_words(findings)),
+        if findings.faults().next().is_some() {
+            return Err(checked.in_words(findings));
+        }
+        let listeners = &mut Arc::make_mut(&mut checked.snapshot).listeners;
+        let rebound = self.rebinder.prepare(listeners).and_then(|rebinding| {
+            self.upgrades.rebind(rebinding, &mut self.rebinder).map_err(Findings::from)
+        });
+        let Rebound { shares, opened, closed, more, fewer } = match rebound {
+            Ok(rebound) => rebound,
+            Err(findings) => return Err(checked.in_words(findings)),
         };
         let changes = Changes::between(&checked, &self.checked);
         let known: HashSet<_> = self.checked.warnings().map(Finding::identity).collect();
@@ -215,14 +221,22 @@ impl Reloader {
                 "weir: {name}: the file has other servers now, which replace those set at run time"
             ));
         }
-        self.active.replace(|active| {
+        self.descriptors.listen(more, fewer);
+        let next = |active: &Snapshot| {
             checked.inherit_state(&self.checked, active);
             Arc::clone(&checked.snapshot)
-        });
+        };
+        self.active.replace(next, shares);
         self.checked = checked;
         self.follow();
         // `/health` reports a worker that does not respond; it has the mail nevertheless.
         confirm(&self.workers);
+        for place in opened {
+            self.journal.line(format_args!("weir: listening on {place}"));
+        }
+        for place in closed {
+            self.journal.line(format_args!("weir: no longer listening on {place}"));
+        }
         self.active.free_retired();
         Ok(changes)
     }

@@ -9,20 +9,19 @@ use super::notify::Supervisor;
 use super::reload::{self, Again, Ask, Reloader};
 use super::reports;
 use super::shutdown::Shutdown;
-use super::sockets::Sockets;
+use super::sockets::{Rebinder, Sockets};
 use super::start_barrier::StartBarrier;
 use super::startup::Startup;
 use super::upgrade::Upgrades;
 use super::watch::{NameWatch, SecretsWatch, clock};
 use crate::admin::{self, Admin};
-use crate::config::{AccessLog, Checked, Fault, Role, Snapshot, workers};
+use crate::config::{AccessLog, Checked, Fault, ListenerId, Role, Snapshot, workers};
 use crate::limits::{Descriptors, SharedLimits, spare};
 use crate::observe::access::{self, Access, Buffers, Writer};
 use crate::observe::journal::{self, Journal};
 use crate::observe::{Counters, Log};
 use crate::worker::{Control, Peers, Worker};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -122,9 +121,9 @@ fn start(
     work: impl Fn(
         Arc<Snapshot>,
         Arc<SharedLimits>,
-        Vec<(usize, Listener)>,
+        Vec<(ListenerId, Listener)>,
         Mailbox<Control>,
-        Peers<OwnedFd>,
+        Peers<Reactor>,
         &StartBarrier,
     ) -> Result<(), GatewayError>
     + Sync,
@@ -147,6 +146,7 @@ fn start(
         admins.iter().map(|(rights, admin)| admin.own_hosts(*rights).map(Arc::from)).collect();
     let Sockets { places, shares, admin: admin_sockets, kept, left } =
         Sockets::new(&checked.snapshot.listeners, &admins, count, sockets)?;
+    let rebinder = Rebinder::new(&checked.snapshot.listeners, &kept, count);
     let cores = checked.config.cores.clone();
     let snapshot = Arc::clone(&checked.snapshot);
     let shared = Arc::new(SharedLimits::new(&snapshot));
@@ -187,6 +187,7 @@ fn start(
             descriptors,
             workers,
             upgrades,
+            rebinder,
             supervisor,
             journal,
         };

@@ -241,7 +241,7 @@ impl<N: Net> Flow<'_, N> {
         {
             return ControlFlow::Break(Next::End(Reason::BadResponseBody(error)));
         }
-        let step = exchange.on_head(facts, core.drain.is_on());
+        let step = exchange.on_head(facts, client.drain.is_on());
         let via = exchange.plan.snapshot.via.responses.as_deref();
         let edits = exchange.plan.response_edits(exchange.route);
         match step {

@@ -19,7 +19,7 @@ impl<N: Net> Worker<N> {
         for nth in 0..budget {
             // The poller reported the first connection alone, so only that one justifies evictions. A drain accepts
             // all.
-            let descriptor = match self.core.drain.is_on() {
+            let descriptor = match self.frontends.is_draining(index) {
                 true => Some(self.peers.descriptors.forced(Kind::Client)),
                 false if nth == 0 => self.place_for_client(index),
                 false if self.core.is_short => None,
@@ -40,17 +40,6 @@ impl<N: Net> Worker<N> {
                     }
                 }
             }
-        }
-    }
-
-    /// Handles a listener's timer: resumes a paused listener, or ends a drain's wait for TCP handshakes in progress.
-    pub(super) fn frontend_due(&mut self, index: u32) {
-        if self.frontends.due(index, &mut self.core.net) {
-            // Accept the queued connections, which closing the listeners would reset.
-            for index in self.frontends.indexes() {
-                self.accept(index, usize::MAX);
-            }
-            self.frontends.close(&self.core.net);
         }
     }
 
@@ -84,7 +73,8 @@ impl<N: Net> Worker<N> {
         };
         let now = self.core.net.now();
         let client = Client::new(Transport::accepted(socket, session), frontend, peer, now, forwarded);
-        let id = self.clients.insert(Client { permit, descriptor: Some(descriptor), ..client });
+        let drain = self.drain_of_new_client(index);
+        let id = self.clients.insert(Client { permit, descriptor: Some(descriptor), drain, ..client });
         if !self.begin_handshake(id) {
             return;
         }

@@ -1,13 +1,13 @@
 //! Adoption of another configuration, in time proportional to its changes.
 
 use super::Worker;
-use crate::config::{Delta, Snapshot};
-use crate::downstream::Frontend;
+use crate::config::{Delta, ListenerId, Snapshot};
 use crate::keys::{ExchangeId, OfServer, OfService, ServerId, ServiceId, Store};
 use crate::limits::SharedLimits;
 use crate::plan::Plan;
 use crate::upstream::{Server, Service};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
 use weir_reactor::Net;
@@ -19,6 +19,8 @@ pub(crate) struct Adoption {
     snapshot: Arc<Snapshot>,
     limits: Arc<SharedLimits>,
     health_checks: usize,
+    /// The places of the listeners in the snapshot.
+    pub listeners: HashMap<ListenerId, usize>,
     /// The snapshot that this one replaces, and the changes.
     before: Weak<Snapshot>,
     delta: Delta,
@@ -32,11 +34,13 @@ impl Adoption {
         before: Option<&Arc<Snapshot>>,
     ) -> Self {
         let health_checks = snapshot.health_checks();
+        let listeners = snapshot.listeners.iter().enumerate().map(|(at, listener)| (listener.id, at)).collect();
         let delta = before.map(|before| Delta::between(&snapshot, before)).unwrap_or_default();
         Self {
             snapshot,
             limits,
             health_checks,
+            listeners,
             before: before.map(Arc::downgrade).unwrap_or_default(),
             delta,
         }
@@ -78,9 +82,10 @@ struct Replaced {
 }
 
 impl<N: Net> Worker<N> {
-    /// Applies another configuration of the same listeners. Idle connections to removed servers close; others finish
-    /// their work. Client connections keep the listener settings with which they were accepted.
-    pub(super) fn adopt(&mut self, adoption: &Adoption) {
+    /// Applies another configuration, and accepts from `sockets`, those of its new listeners. Idle connections to removed
+    /// servers close; others finish their work. Listeners that are gone drain, with their clients. Other client connections
+    /// keep the listener settings with which they were accepted.
+    pub(super) fn adopt(&mut self, adoption: &Adoption, sockets: Vec<(ListenerId, N::Listener)>) {
         let delta = adoption.delta(&self.core.plan.snapshot);
         let Replaced { services, changed, gone, mut stranded } = self.replace_services(adoption, &delta);
         let (snapshot, limits) = (Arc::clone(&adoption.snapshot), Arc::clone(&adoption.limits));
@@ -101,7 +106,7 @@ impl<N: Net> Worker<N> {
             self.servers.discard(id);
         }
         stranded.extend(self.apply_overrides(&changed));
-        self.replace_frontends();
+        self.replace_listeners(adoption, sockets);
         self.waiting -= stranded.len();
         // Each one enters its queue at the front, so the longest-waiting one comes last.
         for exchange in stranded.into_iter().rev() {
@@ -149,22 +154,6 @@ impl<N: Net> Worker<N> {
         }
         replaced
     }
-
-    fn replace_frontends(&mut self) {
-        let plan = Rc::clone(&self.core.plan);
-        for (index, site) in (0..).zip(&self.sites) {
-            let listener = &plan.snapshot.listeners[*site];
-            // A drain may have closed the listeners.
-            let Some(before) = self.frontends.of(index).map(Rc::clone) else { break };
-            let next = Frontend::new(listener, &plan.services, Some(&before));
-            if let Some(acceptor) = &before.tls
-                && !listener.tls.as_ref().is_some_and(|server| acceptor.is_of(server))
-            {
-                self.core.counters.tickets(acceptor.tickets());
-            }
-            self.frontends.replace(index, Rc::new(next));
-        }
-    }
 }
 
 #[cfg(test)]
@@ -209,7 +198,7 @@ mod tests {
         let mut worker = worker(&before);
         let adoption = Adoption::new(Arc::clone(&now), Arc::default(), Some(&before));
         let look_ups_before = look_ups();
-        worker.adopt(&adoption);
+        worker.adopt(&adoption, Vec::new());
         assert!(Arc::ptr_eq(&worker.core.plan.snapshot, &now));
         look_ups() - look_ups_before
     }
@@ -241,7 +230,8 @@ mod tests {
                 let old_servers: Vec<_> =
                     old_ids.iter().map(|id| worker.services.get(*id).unwrap().servers.clone()).collect();
                 let before_if_known = is_prepared.then_some(before);
-                worker.adopt(&Adoption::new(Arc::clone(now), Arc::default(), before_if_known));
+                let adoption = Adoption::new(Arc::clone(now), Arc::default(), before_if_known);
+                worker.adopt(&adoption, Vec::new());
                 let ids = &worker.core.plan.services;
                 assert_eq!(ids.len(), now.services.len());
                 for (config, id) in now.services.iter().zip(ids) {

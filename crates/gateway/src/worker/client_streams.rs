@@ -372,7 +372,7 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.get_mut(id) else { return };
         let (Phase::Streams, Some(h2)) = (client.phase, &mut client.h2) else { return };
         h2.settled(touched);
-        let drains = self.core.drain.is_on();
+        let drains = client.drain.is_on();
         if drains {
             h2.connection.go_away();
         }

@@ -4,32 +4,32 @@ use super::Worker;
 use super::adopt::Adoption;
 use super::lending::Handed;
 use super::room::EvictRequest;
+use crate::config::ListenerId;
 use crate::downstream::Phase;
 use crate::drain::Why;
 use crate::health::Health;
-use crate::keys::{ServerId, ServiceId, UpstreamId};
+use crate::keys::{ClientId, ServerId, ServiceId, UpstreamId};
 use crate::limits::Open;
 use crate::observe::access::Access;
 use crate::observe::{Bytes, Context, Counters, Process, Report, ServerReport};
 use crate::plan::Plan;
 use crate::reason::Reason;
 use crate::upstream::{Slots, Upstream, Use};
-use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use weir_reactor::Net;
 use weir_reactor::stop::Stop;
+use weir_reactor::{Net, Reactor};
 
 /// A message to a worker.
 #[derive(Debug)]
-pub(crate) enum Control<S = OwnedFd> {
+pub(crate) enum Control<N: Net = Reactor> {
     /// Drain, or stop at once.
     Stop(Stop),
-    /// Drain: another process takes over, and accepts from the listeners marked `true`.
-    HandOver(Arc<[bool]>),
-    /// Apply these settings; exchanges in progress keep theirs.
-    Adopt(Arc<Adoption>),
+    /// Drain: another process takes over, and accepts from these listeners.
+    HandOver(Arc<[ListenerId]>),
+    /// Apply these settings, and accept from the sockets of new listeners; exchanges in progress keep their settings.
+    Adopt(Arc<Adoption>, Vec<(ListenerId, N::Listener)>),
     /// Confirm that all messages before this one have been handled.
     Confirm(Sender<()>),
     /// A server's health has changed.
@@ -41,14 +41,14 @@ pub(crate) enum Control<S = OwnedFd> {
     /// Worker `to` has requests that wait for a connection within this limit.
     Lend { slots: Arc<Slots>, to: usize },
     /// An idle connection from another worker, for requests that wait here.
-    Take(Box<Handed<S>>),
+    Take(Box<Handed<N::Socket>>),
     /// A descriptor or a slot is free: paused listeners and queued requests may continue.
     Room,
     /// Another worker needs room for connections: close idle ones.
     EvictRequest(EvictRequest),
 }
 
-impl<S> From<Stop> for Control<S> {
+impl<N: Net> From<Stop> for Control<N> {
     fn from(stop: Stop) -> Self {
         Self::Stop(stop)
     }
@@ -56,12 +56,12 @@ impl<S> From<Stop> for Control<S> {
 
 impl<N: Net> Worker<N> {
     /// Handles a message.
-    pub(crate) fn control(&mut self, message: Control<N::Socket>) {
+    pub(crate) fn control(&mut self, message: Control<N>) {
         match message {
             Control::Stop(Stop::Drain) => self.drain(Why::Stopped, None),
             Control::Stop(Stop::Now) => self.drain(Why::Killed, None),
             Control::HandOver(taken) => self.drain(Why::Replaced, Some(&taken)),
-            Control::Adopt(adoption) => self.adopt(&adoption),
+            Control::Adopt(adoption, sockets) => self.adopt(&adoption, sockets),
             Control::Health(health) => self.note_health(&health),
             Control::Lend { slots, to } => self.lend(&slots, to),
             Control::Take(handed) => self.take_over(*handed),
@@ -173,7 +173,8 @@ impl<N: Net> Worker<N> {
         for upstream in self.upstreams.ids().into_iter().filter_map(|id| self.upstreams.get(id)) {
             counters.server_bytes(Bytes::of(&upstream.transport));
         }
-        for frontend in self.frontends.indexes().filter_map(|index| self.frontends.of(index)) {
+        let indexes = self.frontends.indexes().into_iter();
+        for frontend in indexes.filter_map(|index| self.frontends.of(index)) {
             if let Some(acceptor) = &frontend.tls {
                 counters.tickets(acceptor.tickets());
             }
@@ -198,27 +199,14 @@ impl<N: Net> Worker<N> {
 
     /// Starts a drain, or moves it to its next state. The worker leaves the listeners in `taken` to another process at
     /// once; it accepts the queued connections of the others before it closes them.
-    fn drain(&mut self, why: Why, taken: Option<&[bool]>) {
+    fn drain(&mut self, why: Why, taken: Option<&[ListenerId]>) {
         let timeouts = &self.core.plan.policy().timeouts;
         let Some(next) = self.core.drain.next(why, self.core.net.now(), timeouts) else { return };
         self.core.drain = next;
-        // Listeners that are draining already stay as they are.
-        match taken {
-            Some(taken) => {
-                let sites = &self.sites;
-                let is_taken = |index: u32| sites.get(index as usize).is_some_and(|site| taken[*site]);
-                self.frontends.hand_over(is_taken, &mut self.core.net);
-            }
-            None => self.frontends.drain(&mut self.core.net),
-        }
+        self.leave_listeners(taken.unwrap_or_default());
         self.drop_mirrors();
         for id in self.clients.ids() {
-            let Some(client) = self.clients.get_mut(id) else { continue };
-            if client.is_idle() || matches!(client.phase, Phase::Tunnel(_) | Phase::Streams) {
-                // The drain changes its timeout.
-                client.timer.clear();
-                self.touch_client(id);
-            }
+            self.drain_client(id, next.of_client());
         }
         for id in self.exchanges.ids() {
             if let Some(exchange) = self.exchanges.get_mut(id).filter(|exchange| exchange.is_tunnel) {
@@ -229,21 +217,28 @@ impl<N: Net> Worker<N> {
         }
     }
 
+    /// Ends a client's connection when the time of its drain is over.
+    pub(super) fn end_drained(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get(id) else { return };
+        match client.phase {
+            Phase::Exchange(_) | Phase::Streams => self.end(id, Reason::DrainTimeout),
+            Phase::Tunnel(tunnel) => self.end_tunnel(tunnel, Reason::DrainTimeout),
+            Phase::Preface(_) | Phase::Head { .. } | Phase::Closing if client.transport.pending() > 0 => {
+                self.note_end_of_client(id, &Reason::DrainTimeout);
+            }
+            Phase::Preface(_) | Phase::Head { .. } | Phase::Closing => {}
+        }
+        self.settle();
+        self.cut(id);
+    }
+
     /// Ends all connections when the drain's time is over.
     fn end_all(&mut self) {
-        self.frontends.close(&self.core.net);
+        for index in self.frontends.indexes() {
+            self.close_listener(index);
+        }
         for id in self.clients.ids() {
-            let Some(client) = self.clients.get(id) else { continue };
-            match client.phase {
-                Phase::Exchange(_) | Phase::Streams => self.end(id, Reason::DrainTimeout),
-                Phase::Tunnel(tunnel) => self.end_tunnel(tunnel, Reason::DrainTimeout),
-                Phase::Preface(_) | Phase::Head { .. } | Phase::Closing if client.transport.pending() > 0 => {
-                    self.note_end_of_client(id, &Reason::DrainTimeout);
-                }
-                Phase::Preface(_) | Phase::Head { .. } | Phase::Closing => {}
-            }
-            self.settle();
-            self.cut(id);
+            self.end_drained(id);
         }
         for id in self.upstreams.ids() {
             let Some(upstream) = self.upstreams.get(id) else { continue };

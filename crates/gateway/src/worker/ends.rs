@@ -164,7 +164,7 @@ impl<N: Net> Worker<N> {
         let exchange = self.exchanges.get(id).filter(|exchange| exchange.response.is_awaiting())?;
         let client = self.clients.get(exchange.client)?;
         let persists = exchange.outlives_its_end() && leaves_client(reason);
-        let persists = persists && !client.ended && !self.core.drain.is_on();
+        let persists = persists && !client.ended && !client.drain.is_on();
         let connection = Connection::of(persists, exchange.version);
         let (leg, is_head) = (exchange.leg(), exchange.method == Method::Head);
         let route = Some((Rc::clone(&exchange.plan), exchange.route));
@@ -196,7 +196,7 @@ impl<N: Net> Worker<N> {
         let core = &mut self.core;
         let head = &core.request;
         let is_over = head.persistent && head.framing.is_empty() && head.upgrade.is_none();
-        let persists = is_over && leaves_client(&reason) && !core.drain.is_on();
+        let persists = is_over && leaves_client(&reason) && !client.drain.is_on();
         let date = core.date.line(core.net.now());
         let terms = Terms {
             is_head: head.method == Method::Head,

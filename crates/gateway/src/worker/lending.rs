@@ -13,9 +13,9 @@ use weir_transport::Transport;
 
 /// All workers of the process, and the index of this one.
 #[derive(Debug)]
-pub(crate) struct Peers<S> {
+pub(crate) struct Peers<N: Net> {
     pub own: usize,
-    pub all: Vec<Sender<Control<S>>>,
+    pub all: Vec<Sender<Control<N>>>,
     /// The connections of each client, over all workers.
     pub limiter: Arc<ConnectionLimiter>,
     /// The descriptors of all workers' connections.
@@ -34,7 +34,7 @@ pub(crate) struct Handed<S> {
     idle_until: Option<Instant>,
 }
 
-impl<S> Peers<S> {
+impl<N: Net> Peers<N> {
     /// For a worker without peers.
     pub(crate) fn none() -> Self {
         Self {
@@ -46,13 +46,13 @@ impl<S> Peers<S> {
         }
     }
 
-    fn others(&self) -> impl Iterator<Item = &Sender<Control<S>>> {
+    fn others(&self) -> impl Iterator<Item = &Sender<Control<N>>> {
         self.all.iter().enumerate().filter(|(index, _)| *index != self.own).map(|(_, worker)| worker)
     }
 
     /// Sends all others a message.
     #[cold]
-    pub(super) fn tell(&self, message: impl Fn() -> Control<S>) {
+    pub(super) fn tell(&self, message: impl Fn() -> Control<N>) {
         for worker in self.others() {
             worker.send(message());
         }

@@ -41,7 +41,7 @@ impl<N: Net> Worker<N> {
         let Some(client) = self.clients.present_mut(leg.client) else { return };
         let core = &mut self.core;
         let head = &core.request;
-        let persists = head.persistent && head.framing.is_empty() && !core.drain.is_on();
+        let persists = head.persistent && head.framing.is_empty() && !client.drain.is_on();
         let connection = Connection::of(persists, head.version);
         let pages = &core.plan.snapshot.pages;
         let (methods, seconds, words);

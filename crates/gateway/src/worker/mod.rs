@@ -14,6 +14,7 @@ mod forwarding;
 mod handshakes;
 mod last_output;
 mod lending;
+mod listeners;
 mod local;
 mod memory;
 mod mirrors;
@@ -39,7 +40,7 @@ pub(crate) use control::Control;
 use handshakes::EventSource;
 pub(crate) use lending::Peers;
 
-use crate::config::Snapshot;
+use crate::config::{ListenerId, Snapshot};
 use crate::downstream::{Client, Frontend};
 use crate::exchange::Exchange;
 use crate::keys::{
@@ -78,9 +79,8 @@ pub(crate) struct Worker<N: Net> {
     dialling: Vec<Ready>,
     handshakes: handshakes::Handshakes,
     frontends: Frontends<N, Rc<Frontend>>,
-    /// For each frontend, the index of its listener in the configuration.
-    sites: Vec<usize>,
-    peers: Peers<N::Socket>,
+    leaving: listeners::Leaving,
+    peers: Peers<N>,
     overload: room::Overload,
     memory: memory::MemoryMeter,
     /// Requests that wait for a connection to a server.
@@ -88,15 +88,15 @@ pub(crate) struct Worker<N: Net> {
 }
 
 impl<N: Net> Worker<N> {
-    /// A worker for these listening sockets, each with the index of its listener in the configuration. Errors: the net
-    /// rejects a socket.
+    /// A worker for these listening sockets, each with its listener in the configuration. Errors: the net rejects a
+    /// socket.
     pub(crate) fn new(
         net: N,
         log: Log,
         access: Option<Access>,
         snapshot: Arc<Snapshot>,
         limits: Arc<SharedLimits>,
-        listeners: Vec<(usize, N::Listener)>,
+        listeners: Vec<(ListenerId, N::Listener)>,
     ) -> io::Result<Self> {
         let (mut services, mut servers) = (Store::new(), Store::new());
         let plan = Plan {
@@ -105,10 +105,12 @@ impl<N: Net> Worker<N> {
             snapshot,
             limits,
         };
-        let frontend =
-            |site: usize| Rc::new(Frontend::new(&plan.snapshot.listeners[site], &plan.services, None));
-        let sites = listeners.iter().map(|(site, _)| *site).collect();
-        let listeners = listeners.into_iter().map(|(site, listener)| (listener, frontend(site))).collect();
+        let with_frontend = |(id, socket): (ListenerId, N::Listener)| {
+            let listener = plan.snapshot.listeners.iter().find(|listener| listener.id == id);
+            let listener = listener.ok_or_else(|| io::Error::other("a socket without a listener"))?;
+            Ok((socket, Rc::new(Frontend::new(listener, &plan.services, None))))
+        };
+        let listeners = listeners.into_iter().map(with_frontend).collect::<io::Result<_>>()?;
         let frontends = Frontends::new(listeners, FRONTEND, &net)?;
         let peers = Peers::none();
         peers.descriptors.allow(plan.snapshot.connections, plan.snapshot.health_checks());
@@ -125,7 +127,7 @@ impl<N: Net> Worker<N> {
             dialling: Vec::new(),
             handshakes: handshakes::Handshakes::default(),
             frontends,
-            sites,
+            leaving: listeners::Leaving::default(),
             peers,
             overload: room::Overload::default(),
             memory: memory::MemoryMeter::default(),
@@ -138,7 +140,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// Makes this worker one of several.
-    pub(crate) fn among(self, peers: Peers<N::Socket>) -> Self {
+    pub(crate) fn among(self, peers: Peers<N>) -> Self {
         let snapshot = &self.core.plan.snapshot;
         peers.descriptors.allow(snapshot.connections, snapshot.health_checks());
         Self { peers, ..self }
@@ -203,7 +205,7 @@ impl<N: Net> Worker<N> {
                 (_, Some(id)) => self.upstream_due(id),
                 (None, None) => match ExchangeId::of(*due) {
                     Some(id) => self.exchange_due(id),
-                    None => self.frontend_due(due.index()),
+                    None => self.listener_due(*due),
                 },
             }
         }
@@ -250,6 +252,13 @@ impl<N: Net> Worker<N> {
             Some(_) => self.end_exchange(id, Reason::Internal(what)),
             None => self.core.note_end(&Reason::Internal(what), Context::default()),
         }
+    }
+
+    /// As [`Self::broken`], for a listener.
+    #[cold]
+    fn broken_listener(&mut self, what: &'static str) {
+        debug_assert!(false, "{what}");
+        self.core.note_end(&Reason::Internal(what), Context::default());
     }
 
     /// As [`Self::broken`], for a client without an exchange.

@@ -258,8 +258,8 @@ fn watch_client<N: Net>(
         (_, Some(want)) => {
             let policy = core.plan.policy();
             let within = match tunnel.filter(|_| want == Wait::Tunnel) {
-                Some(tunnel) => core.drain.silent(tunnel.idle, &policy.timeouts),
-                None => want.timeout(&policy.timeouts, core.drain),
+                Some(tunnel) => client.drain.silent(tunnel.idle, &policy.timeouts),
+                None => want.timeout(&policy.timeouts, client.drain),
             };
             let at = core.net.now() + within;
             client.timer.set(at, Cause::Waited(want), core.net.wheel(), id.key());

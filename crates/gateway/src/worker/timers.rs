@@ -6,6 +6,7 @@ use crate::config::document::Timeouts;
 use crate::config::{MinRates, Policy};
 use crate::deadlines::{BodyDeadlines, BodyProgress, Cause, Limit, ServerWait, Wait, deadline_of, nearest};
 use crate::downstream::{Client, Phase};
+use crate::drain::ClientDrain;
 use crate::keys::{ClientId, ExchangeId};
 use crate::plan::Plan;
 use std::rc::Rc;
@@ -23,6 +24,7 @@ impl<N: Net> Worker<N> {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let client = self.clients.get(exchange.client);
         let pending = client.is_some_and(|client| client.pending(exchange.stream) > 0);
+        let drain = client.map_or(ClientDrain::No, |client| client.drain);
         let server = match exchange.upstream_stream() {
             None => None,
             Some(_) => self.server_deadline(id),
@@ -30,7 +32,7 @@ impl<N: Net> Worker<N> {
         let Some(exchange) = self.exchanges.get_mut(id) else { return };
         let moved = std::mem::take(&mut exchange.moved);
         let before = exchange.timer.as_ref().and_then(|timer| timer.waits);
-        let (timeouts, drain, now) = (exchange.policy().timeouts, self.core.drain, self.core.net.now());
+        let (timeouts, now) = (exchange.policy().timeouts, self.core.net.now());
         let waits =
             deadline_of(before, exchange.wait(pending), moved, |want| now + want.timeout(&timeouts, drain));
         let server_before = exchange.timer.as_ref().and_then(|timer| timer.server);
@@ -86,8 +88,9 @@ impl<N: Net> Worker<N> {
             Some(Phase::Streams) => self.last_output_limit(id),
             _ => self.client_limit(id),
         };
-        let (drain, now) = (self.core.drain, self.core.net.now());
+        let now = self.core.net.now();
         let Some(client) = self.clients.present_mut(id) else { return };
+        let drain = client.drain;
         let (_, timeouts) = terms(client.body_deadlines.as_deref(), &self.core.plan);
         let before = match (&client.body_deadlines, client.timer.pending()) {
             (Some(body_deadlines), _) if body_deadlines.waits.is_some() => body_deadlines.waits,

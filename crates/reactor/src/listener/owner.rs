@@ -21,21 +21,45 @@ impl fmt::Display for Owner {
 
 /// The process that listens on the address, or on all addresses with the same port.
 pub(super) fn of(address: SocketAddr) -> Option<Owner> {
-    let inodes: Vec<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
+    holder(&inodes(address, Match::OrAll))
+}
+
+/// The process that listens on this very address: `None`: no process does; `Some(None)`: it is unknown.
+pub(super) fn of_exactly(address: SocketAddr) -> Option<Option<Owner>> {
+    let inodes = inodes(address, Match::Exact);
+    (!inodes.is_empty()).then(|| holder(&inodes))
+}
+
+/// The addresses to look for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Match {
+    /// The address alone.
+    Exact,
+    /// Also all addresses with its port.
+    OrAll,
+}
+
+/// The inodes of listening sockets, as /proc/PID/fd names them.
+fn inodes(address: SocketAddr, which: Match) -> Vec<String> {
+    ["/proc/net/tcp", "/proc/net/tcp6"]
         .iter()
         .filter_map(|table| fs::read_to_string(table).ok())
-        .flat_map(|table| listening(&table, address))
+        .flat_map(|table| listening(&table, address, which))
         .map(|inode| format!("socket:[{inode}]"))
-        .collect();
+        .collect()
+}
+
+/// The process that holds one of these sockets.
+fn holder(inodes: &[String]) -> Option<Owner> {
     let processes = fs::read_dir("/proc").ok()?.flatten();
     let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let pid = pids.find(|pid| holds(*pid, &inodes))?;
+    let pid = pids.find(|pid| holds(*pid, inodes))?;
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     Some(Owner { pid, name: name.trim().to_string() })
 }
 
-/// The inodes of sockets in `table` that listen on `address`, or on all addresses with its port.
-fn listening(table: &str, address: SocketAddr) -> Vec<String> {
+/// The inodes of sockets in `table` that listen on `address`.
+fn listening(table: &str, address: SocketAddr, which: Match) -> Vec<String> {
     const LISTEN: &str = "0A";
     let wanted = match address.ip() {
         IpAddr::V4(ip) => format!("{:08X}", u32::from_ne_bytes(ip.octets())),
@@ -46,7 +70,7 @@ fn listening(table: &str, address: SocketAddr) -> Vec<String> {
     };
     let matches = |local: &str| {
         let Some((ip, port)) = local.split_once(':') else { return false };
-        let every = ip.bytes().all(|digit| digit == b'0');
+        let every = which == Match::OrAll && ip.bytes().all(|digit| digit == b'0');
         port == format!("{:04X}", address.port()) && (every || ip == wanted)
     };
     let rows = table.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());

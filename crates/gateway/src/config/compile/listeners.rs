@@ -6,7 +6,7 @@ use super::{Fault, Findings, beside, check_name, key_of_file, limits, record_siz
 use crate::config::document::{
     self, Bind, Certificate, ClientCertificates, Config, ExpiredLists, ListenerTls, SuiteOrder,
 };
-use crate::config::snapshot::{Listener, Passthrough, Role};
+use crate::config::snapshot::{Listener, ListenerId, Passthrough, Role};
 use std::net::IpAddr;
 use std::sync::Arc;
 use weir_tls::{ClientAuth, Identity, Offer, Server, ServerSettings};
@@ -52,6 +52,7 @@ pub(super) fn compile(
                 Bind::Unix(path) => Place::Unix(path.clone()),
             };
             listeners.push(Listener {
+                id: ListenerId(listeners.len() as u32),
                 name: name.as_str().into(),
                 key,
                 place,

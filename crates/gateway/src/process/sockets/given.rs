@@ -1,12 +1,23 @@
 //! A listening socket that another process has opened.
 
-use weir_reactor::Listener;
+use super::matching::Candidate;
+use weir_reactor::{Address, Listener};
 
 /// A listening socket from outside.
 #[derive(Debug)]
 pub(crate) struct Given {
     pub listener: Listener,
     pub label: Label,
+}
+
+impl Candidate for Given {
+    fn label(&self) -> &Label {
+        &self.label
+    }
+
+    fn address(&self) -> &Address {
+        self.listener.address()
+    }
 }
 
 /// The facts about such a socket beside its address.

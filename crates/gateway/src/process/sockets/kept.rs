@@ -1,5 +1,7 @@
 //! Handles on the listening sockets, by which a process begins to listen and hands them to another one.
 
+use super::Label;
+use crate::config::ListenerId;
 use crate::process::upgrade::Handed;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -9,18 +11,32 @@ use weir_reactor::listener::{BindError, Hold};
 /// A handle on a socket, which keeps it open.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    /// The number of its listener; `None`: it is an admin address.
-    pub site: Option<usize>,
+    /// `None`: it is an admin address.
+    pub site: Option<ListenerId>,
     pub listener: Listener,
     /// The old process has other sockets of this address, so clients arrive as soon as this socket listens.
     pub joins: bool,
     pub name: String,
     pub place: String,
+    /// The name by which systemd has passed it.
+    pub systemd: Option<String>,
     /// Permissions of a Unix socket.
     pub mode: u32,
 }
 
 impl Kept {
+    /// The label by which another configuration finds it.
+    pub(crate) fn label(&self) -> Label {
+        match &self.systemd {
+            Some(name) => Label::Named(name.clone()),
+            None => Label::Handed {
+                admin: self.site.is_none(),
+                name: self.name.clone(),
+                place: self.place.clone(),
+            },
+        }
+    }
+
     /// Lets clients connect. Errors: as listen(2), or another process has the path of a Unix socket by now.
     pub(crate) fn begin(&self) -> Result<(), BindError> {
         self.listener

@@ -1,6 +1,6 @@
-//! Assigns sockets from outside to addresses of the configuration.
+//! Assigns existing sockets to addresses of the configuration.
 
-use super::{Given, Label};
+use super::Label;
 use weir_transport::Address;
 
 /// An address of the configuration.
@@ -16,24 +16,29 @@ pub(crate) struct Wanted {
     pub address: Address,
 }
 
+/// A socket that an address may take.
+pub(crate) trait Candidate {
+    fn label(&self) -> &Label;
+    fn address(&self) -> &Address;
+}
+
 /// The sockets of each address, and the rest with their numbers.
 #[derive(Debug)]
-pub(crate) struct Matched {
-    pub taken: Vec<Vec<Given>>,
-    pub left: Vec<(usize, Given)>,
+pub(crate) struct Matched<C> {
+    pub taken: Vec<Vec<C>>,
+    pub left: Vec<(usize, C)>,
 }
 
 /// Assigns the sockets. Those of one address stay together, in their order.
-pub(crate) fn matched(wanted: &[Wanted], given: Vec<Given>) -> Matched {
-    let mut taken: Vec<Vec<Given>> = wanted.iter().map(|_| Vec::new()).collect();
-    let mut left: Vec<(usize, Given)> = given.into_iter().enumerate().collect();
+pub(crate) fn matched<C: Candidate>(wanted: &[Wanted], given: Vec<C>) -> Matched<C> {
+    let mut taken: Vec<Vec<C>> = wanted.iter().map(|_| Vec::new()).collect();
+    let mut left: Vec<(usize, C)> = given.into_iter().enumerate().collect();
     // The closest matches first: several listeners may have port 0, and an address may have moved to another listener.
     for fits in [is_same, has_same_place, has_same_address, has_same_name] {
         for (wanted, taken) in wanted.iter().zip(&mut taken).filter(|(_, taken)| taken.is_empty()) {
             let first = left.iter().find(|(_, given)| fits(wanted, given));
-            let Some(address) = first.map(|(_, given)| given.listener.address().clone()) else { continue };
-            let of_it =
-                |(_, given): &(usize, Given)| *given.listener.address() == address && fits(wanted, given);
+            let Some(address) = first.map(|(_, given)| given.address().clone()) else { continue };
+            let of_it = |(_, given): &(usize, C)| *given.address() == address && fits(wanted, given);
             let (of_it, others) = left.into_iter().partition(of_it);
             left = others;
             taken.extend(Vec::from_iter::<Vec<_>>(of_it).into_iter().map(|(_, given)| given));
@@ -42,30 +47,31 @@ pub(crate) fn matched(wanted: &[Wanted], given: Vec<Given>) -> Matched {
     Matched { taken, left }
 }
 
-fn is_same(wanted: &Wanted, given: &Given) -> bool {
-    matches!(&given.label, Label::Handed { name, .. } if *name == wanted.name)
+fn is_same<C: Candidate>(wanted: &Wanted, given: &C) -> bool {
+    matches!(given.label(), Label::Handed { name, .. } if *name == wanted.name)
         && has_same_place(wanted, given)
 }
 
-fn has_same_place(wanted: &Wanted, given: &Given) -> bool {
-    matches!(&given.label, Label::Handed { admin, place, .. } if (*admin, place) == (wanted.admin, &wanted.place))
+fn has_same_place<C: Candidate>(wanted: &Wanted, given: &C) -> bool {
+    matches!(given.label(), Label::Handed { admin, place, .. } if (*admin, place) == (wanted.admin, &wanted.place))
 }
 
-fn has_same_address(wanted: &Wanted, given: &Given) -> bool {
-    let is_meant = match given.label {
-        Label::Handed { admin, .. } => admin == wanted.admin,
+fn has_same_address<C: Candidate>(wanted: &Wanted, given: &C) -> bool {
+    let is_meant = match given.label() {
+        Label::Handed { admin, .. } => *admin == wanted.admin,
         Label::Named(_) => true,
     };
-    is_meant && *given.listener.address() == wanted.address
+    is_meant && *given.address() == wanted.address
 }
 
 /// An operator who names a socket of systemd after a listener may give it another address.
-fn has_same_name(wanted: &Wanted, given: &Given) -> bool {
-    matches!(&given.label, Label::Named(name) if *name == wanted.name)
+fn has_same_name<C: Candidate>(wanted: &Wanted, given: &C) -> bool {
+    matches!(given.label(), Label::Named(name) if *name == wanted.name)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Given;
     use super::*;
     use std::net::SocketAddr;
     use weir_reactor::Listener;

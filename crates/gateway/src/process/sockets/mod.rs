@@ -3,16 +3,18 @@
 mod given;
 mod kept;
 mod matching;
+mod rebinding;
 pub(super) mod systemd;
 
 pub(super) use given::{Given, Label};
 pub(super) use kept::Kept;
+pub(super) use rebinding::{Rebinder, Rebinding, Rebound};
 
 use super::admin_listener::claim;
 use super::error::GatewayError;
-use crate::config::{Fault, Listener as Site, document, restart};
+use crate::config::{Fault, Listener as Site, ListenerId, document};
 use document::{Bind, Rights};
-use matching::{Matched, Wanted, matched};
+use matching::{Candidate, Matched, Wanted, matched};
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,13 +22,16 @@ use weir_reactor::Listener;
 use weir_reactor::listener::BindError;
 use weir_transport::{Address, Endpoint, Place};
 
+/// For each worker, sockets and their listeners.
+pub(crate) type Shares = Vec<Vec<(ListenerId, Listener)>>;
+
 /// All sockets.
 #[derive(Debug)]
 pub(crate) struct Sockets {
     /// The addresses of the listeners, in their order.
     pub places: Vec<Place>,
-    /// For each worker, sockets and the numbers of their listeners. Each socket has at least one worker.
-    pub shares: Vec<Vec<(usize, Listener)>>,
+    /// The sockets of each worker. Each socket has at least one worker.
+    pub shares: Shares,
     /// The sockets of the admin addresses.
     pub admin: Vec<(Rights, Listener)>,
     /// A handle on each socket.
@@ -56,17 +61,21 @@ impl Sockets {
         let shares = (0..workers).map(|_| Vec::new()).collect();
         let mut sockets = Self { places: Vec::new(), shares, admin: Vec::new(), kept: Vec::new(), left };
         for (number, (wanted, taken)) in wanted.into_iter().zip(taken).enumerate() {
+            let systemd = taken.iter().find_map(|given| match &given.label {
+                Label::Named(name) => Some(name.clone()),
+                Label::Handed { .. } => None,
+            });
             let taken: Vec<_> = taken.into_iter().map(|given| given.listener).collect();
             let there = taken.len();
             let rights = number.checked_sub(sites.len()).and_then(|at| admins.get(at)).copied();
             let (site, mode, workers) = match (sites.get(number), rights) {
-                (Some(site), _) => (Some(number), site.mode, workers),
+                (Some(site), _) => (Some(site.id), site.mode, workers),
                 (None, rights) => (None, rights.and_then(|(_, admin)| admin.mode).unwrap_or_default().0, 1),
             };
             let bind = |taken| found(&wanted.address, mode, workers, taken);
             let found = match bind(taken) {
                 Err(BindError::InUse { .. }) if site.is_none() && claim::ask(&wanted.address) => {
-                    bind_soon(|| bind(Vec::new()))
+                    bind_until(Instant::now() + SOON, || bind(Vec::new()))
                 }
                 found => found,
             };
@@ -77,13 +86,15 @@ impl Sockets {
             for (nth, listener) in found.iter().enumerate() {
                 let Wanted { name, place, .. } = wanted.clone();
                 let joins = there > 0 && nth >= there;
-                sockets.kept.push(Kept { site, listener: listener.handle()?, joins, name, place, mode });
+                let systemd = systemd.clone();
+                let listener = listener.handle()?;
+                sockets.kept.push(Kept { site, listener, joins, name, place, systemd, mode });
             }
-            match site.and_then(|number| sites.get(number)) {
+            match sites.get(number) {
                 Some(site) => {
-                    sockets.places.push(in_fact(&site.place, &found));
+                    sockets.places.extend(found.first().map(|first| in_fact(&site.place, first.address())));
                     for (worker, listener) in spread(found, workers)? {
-                        sockets.shares[worker].push((number, listener));
+                        sockets.shares[worker].push((site.id, listener));
                     }
                 }
                 None => sockets.admin.extend(rights.map(|(rights, _)| rights).into_iter().zip(found)),
@@ -96,7 +107,7 @@ impl Sockets {
 fn wanted(site: &Site) -> Result<Wanted, Fault> {
     let address =
         site.place.resolve().map_err(|error| Fault { key: site.key.clone(), message: error.to_string() })?;
-    Ok(Wanted { admin: false, name: site.name.to_string(), place: restart::address(site), address })
+    Ok(Wanted { admin: false, name: site.name.to_string(), place: site.address(), address })
 }
 
 fn wanted_admin(rights: Rights, admin: &document::Admin) -> Result<Wanted, Fault> {
@@ -110,9 +121,9 @@ fn wanted_admin(rights: Rights, admin: &document::Admin) -> Result<Wanted, Fault
     Ok(Wanted { admin: true, name, place, address })
 }
 
-fn without_place(given: &Given, wanted: &[Wanted]) -> Fault {
-    let (Label::Named(name) | Label::Handed { name, .. }) = &given.label;
-    let address = given.listener.address();
+fn without_place(given: &impl Candidate, wanted: &[Wanted]) -> Fault {
+    let (Label::Named(name) | Label::Handed { name, .. }) = given.label();
+    let address = given.address();
     let expected: Vec<_> =
         wanted.iter().map(|wanted| format!("`{}` at {}", wanted.name, wanted.address)).collect();
     Fault {
@@ -146,9 +157,12 @@ fn found(
     Ok(there)
 }
 
-/// Binds an address that another process has just left. A child of that process may hold a copy of the socket until its exec.
-fn bind_soon(bind: impl Fn() -> Result<Vec<Listener>, BindError>) -> Result<Vec<Listener>, BindError> {
-    let by = Instant::now() + SOON;
+/// Binds an address that its last owner leaves until `by`: another process, of which a child may hold a copy of the socket
+/// until its exec, or the workers, which accept the connections in its queue.
+fn bind_until(
+    by: Instant,
+    bind: impl Fn() -> Result<Vec<Listener>, BindError>,
+) -> Result<Vec<Listener>, BindError> {
     loop {
         match bind() {
             Err(BindError::InUse { .. }) if Instant::now() < by => thread::sleep(SOON / 100),
@@ -173,9 +187,8 @@ fn spread(sockets: Vec<Listener>, workers: usize) -> io::Result<Vec<(usize, List
 }
 
 /// The place with the port that the system chose.
-fn in_fact(place: &Place, sockets: &[Listener]) -> Place {
-    let port = sockets.first().and_then(|first| first.address().tcp()).map(|at| at.port());
-    match (place, port) {
+fn in_fact(place: &Place, address: &Address) -> Place {
+    match (place, address.tcp().map(|at| at.port())) {
         (Place::Url(endpoint), Some(port)) => Endpoint { port, ..endpoint.clone() }.into(),
         (place, _) => place.clone(),
     }

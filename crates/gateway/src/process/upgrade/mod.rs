@@ -13,8 +13,8 @@ pub(super) use old_process::{OldProcess, Received};
 use super::admin_listener::AdminListener;
 use super::error::GatewayError;
 use super::notify::Supervisor;
-use super::sockets::Kept;
-use crate::config::Snapshot;
+use super::sockets::{Kept, Rebinder, Rebinding, Rebound};
+use crate::config::{Fault, ListenerId, Snapshot};
 use crate::observe::journal::Journal;
 use crate::worker::Control;
 use new_process::{Failure, Handover, Line, NewProcess};
@@ -55,10 +55,10 @@ enum Phase {
     /// An upgrade was requested, or is in progress: then with its process.
     Upgrading(Vec<Kept>, Option<Candidate>),
     Stopping,
-    /// Workers drain. `taken`: for each listener, whether the new process has it.
+    /// Workers drain. `taken`: the listeners of the new process.
     HandedOver {
         pid: u32,
-        taken: Arc<[bool]>,
+        taken: Arc<[ListenerId]>,
     },
 }
 
@@ -142,6 +142,28 @@ impl Upgrades {
         }
         *phase = Phase::Serving(std::mem::take(sockets));
         Ok(true)
+    }
+
+    /// Makes a change of the listening sockets, of which `rebinder` takes note. Errors: the system refuses it, or this process is not
+    /// the service; then nothing has changed.
+    pub(crate) fn rebind(
+        &self,
+        rebinding: Rebinding,
+        rebinder: &mut Rebinder,
+    ) -> Result<Rebound, Fault> {
+        let mut phase = self.lock();
+        let (sockets, why) = match &mut *phase {
+            // The thread that reloads also upgrades: one that was requested begins after the reload.
+            Phase::Serving(sockets) | Phase::Upgrading(sockets, None) => (sockets, None),
+            Phase::Starting(sockets) => (sockets, Some("this process does not serve yet".to_owned())),
+            Phase::Upgrading(sockets, Some(_)) => (sockets, Some(UPGRADING.to_owned())),
+            Phase::Stopping => (&mut Vec::new(), Some(STOPPING.to_owned())),
+            Phase::HandedOver { pid, .. } => (&mut Vec::new(), Some(in_place(*pid))),
+        };
+        match why.zip(rebinding.changed()) {
+            Some((why, key)) => Err(Fault { key: key.to_owned(), message: why }),
+            None => rebinding.commit(sockets, rebinder),
+        }
     }
 
     /// Begins an upgrade, which [`Upgrades::run`] carries out. Errors: why it cannot begin now.
@@ -278,13 +300,10 @@ impl Upgrades {
         let pid = line.id();
         self.supervisor.is_replaced_by(pid);
         line.close();
-        let listeners = sockets.iter().filter_map(|kept| kept.site).max().map_or(0, |last| last + 1);
-        let mut taken = vec![false; listeners];
+        let mut taken = Vec::new();
         for (_, kept) in sockets.iter().enumerate().filter(|(number, _)| !left.contains(number)) {
             kept.listener.leave_file();
-            if let Some(site) = kept.site {
-                taken[site] = true;
-            }
+            taken.extend(kept.site);
         }
         self.journal.line(format_args!("weir: upgraded; process {pid} goes on, and this one drains"));
         *phase = Phase::HandedOver { pid, taken: taken.into() };
@@ -292,7 +311,7 @@ impl Upgrades {
     }
 
     /// Drains the workers.
-    fn drain(&self, taken: &Arc<[bool]>) {
+    fn drain(&self, taken: &Arc<[ListenerId]>) {
         for worker in &self.workers {
             worker.send(Control::HandOver(Arc::clone(taken)));
         }
