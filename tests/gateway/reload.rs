@@ -223,7 +223,10 @@ fn what_needs_a_restart_is_refused_by_its_name() {
         (format!("{config}{log}"), "log.access: `"),
         // The listeners stay as they are, too.
         (
-            config.replace("'127.0.0.1:0', ", "").replace("'600'", "'660'").replace("workers = 1", "workers = 2"),
+            config
+                .replace("'127.0.0.1:0', ", "")
+                .replace("'600'", "'660'")
+                .replace("workers = 1", "workers = 2"),
             "1: workers: `2`, and `1` since the start",
         ),
     ] {

@@ -2,6 +2,7 @@
 
 use super::{Client, gateway, holding};
 use crate::common::Switch;
+use crate::gateway::reload::Case;
 use weir_http2::ErrorCode;
 use weir_http2::frame;
 
@@ -66,6 +67,37 @@ fn idle_and_silent_clients_do_not_hold_up_a_drain() {
         assert_eq!(client.end(), Some((1, ErrorCode::NO_ERROR)));
     }
     assert_eq!(weir.exit_code(), Some(0));
+}
+
+/// A reload removes one of two listeners.
+#[test]
+fn clients_of_a_listener_that_is_gone_drain_alone() {
+    let switch = Switch::default();
+    let upstream = holding(&switch);
+    let config = |listeners: &str| {
+        let service = format!("[service.app]\nservers = 'http://{}'\n", upstream.address);
+        format!("workers = 1\n{listeners}{service}[[route]]\nservice = 'app'\n")
+    };
+    let [gone, web] = [("gone", "127.0.0.2:0"), ("web", "127.0.0.1:0")]
+        .map(|(name, bind)| format!("[listener.{name}]\nbind = '{bind}'\n"));
+    let case = Case::listening(&config(&format!("{gone}{web}")), 2);
+    let [mut client, mut idle, mut other] =
+        [0, 0, 1].map(|index| Client::connect(case.weir.address_of(index)));
+    for client in [&mut idle, &mut other] {
+        client.get(1, "/").response(1);
+    }
+    client.get(1, "/held").get(3, "/").response(3);
+    upstream.wait_for_requests(4);
+    case.take(&config(&web));
+    client.read_until(|client| client.go_aways.len() == 2);
+    assert_eq!(client.go_aways, [ANY, (3, ErrorCode::NO_ERROR)]);
+    assert_eq!(idle.end(), Some((1, ErrorCode::NO_ERROR)));
+    assert_eq!(other.get(3, "/").response(3).text(), "ok");
+    switch.throw();
+    assert_eq!(client.response(1).text(), "ok");
+    assert_eq!(client.end(), Some((3, ErrorCode::NO_ERROR)));
+    assert_eq!(other.get(5, "/").response(5).text(), "ok");
+    assert!(other.go_aways.is_empty(), "its listener goes on");
 }
 
 /// Regression test: requests without a response were reset at the end of a drain.

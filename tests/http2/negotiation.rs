@@ -2,6 +2,7 @@
 
 use super::{Client, gateway, listening};
 use crate::common::{Certificates, Client as Http1, Stream};
+use crate::gateway::reload::Case;
 use weir_http2::ErrorCode;
 use weir_tls::{Client as TlsClient, ClientSettings, Roots};
 
@@ -14,6 +15,32 @@ fn a_listener_without_http2() {
     assert_eq!(refused.status, 505, "{}", refused.text());
     client.expect_end();
     assert_eq!(upstream.connections(), 0);
+}
+
+/// Regression test: the listener kept the protocols that it offered before.
+#[test]
+fn a_reload_changes_what_is_offered_by_alpn() {
+    let certificates = Certificates::new();
+    let config = |http2: bool| {
+        let [chain, key] = [&certificates.cert, &certificates.key].map(|file| file.display());
+        format!(
+            "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\nhttp2 = {http2}\ntls = {{}}\n\
+             [[certificate]]\nchain = '{chain}'\nkey = '{key}'\n[[route]]\nrespond.status = 200\n"
+        )
+    };
+    let case = Case::new(&config(true));
+    for (http2, chosen) in [(true, "h2"), (false, "http/1.1"), (true, "h2")] {
+        case.take(&config(http2));
+        let settings = ClientSettings {
+            roots: Roots::File(certificates.ca.clone()),
+            alpn: vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+            ..ClientSettings::default()
+        };
+        let session = TlsClient::new(&settings).unwrap().core().connect(&"127.0.0.1".parse().unwrap());
+        let stream = Stream::connect(case.weir.address(), Some(session)).unwrap();
+        let alpn = stream.session().unwrap().facts().and_then(|facts| facts.alpn.clone());
+        assert_eq!(alpn.as_deref(), Some(chosen.as_bytes()));
+    }
 }
 
 #[test]

@@ -115,9 +115,11 @@ impl Listener {
         if let Some(owner) = owner::of_exactly(address) {
             return Err(in_use(owner));
         }
-        (0..count).map(|_| Self::join(address)).collect::<io::Result<_>>().map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => in_use(owner::of(address)),
-            _ => BindError::Refused { address: Address::Tcp(address), source },
+        (0..count).map(|_| Self::join(address)).collect::<io::Result<_>>().map_err(|source| {
+            match source.kind() {
+                io::ErrorKind::AddrInUse => in_use(owner::of(address)),
+                _ => BindError::Refused { address: Address::Tcp(address), source },
+            }
         })
     }
 

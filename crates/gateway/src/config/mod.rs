@@ -43,6 +43,6 @@ pub(crate) use policy::{
 pub use schema::schema;
 pub use snapshot::Role;
 pub(crate) use snapshot::{
-    AccessLog, Action, Conditions, FieldNames, Listener, ListenerId, Names, Pages, Passthrough, Redirect, Route, Server,
-    Service, Snapshot, Tracing, UpstreamTls, Wanted,
+    AccessLog, Action, Conditions, FieldNames, Listener, ListenerId, Names, Pages, Passthrough, Redirect,
+    Route, Server, Service, Snapshot, Tracing, UpstreamTls, Wanted,
 };

@@ -60,8 +60,8 @@ pub(super) fn address(text: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{ListenerId, Role};
     use crate::config::document::{HalfClose, Underscores};
+    use crate::config::{ListenerId, Role};
     use std::sync::Arc;
     use weir_http1::{Limits, Parse, Rules};
 

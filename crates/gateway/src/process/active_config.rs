@@ -105,13 +105,7 @@ impl ActiveConfig {
         are_left
     }
 
-    fn activate(
-        &self,
-        state: &mut State,
-        next: Arc<Snapshot>,
-        limits: Arc<SharedLimits>,
-        sockets: Shares,
-    ) {
+    fn activate(&self, state: &mut State, next: Arc<Snapshot>, limits: Arc<SharedLimits>, sockets: Shares) {
         let adoption = Arc::new(Adoption::new(Arc::clone(&next), Arc::clone(&limits), Some(&state.snapshot)));
         let mut sockets = sockets.into_iter();
         for worker in &self.workers {

@@ -205,6 +205,7 @@ impl Reloader {
             Ok(rebound) => rebound,
             Err(findings) => return Err(checked.in_words(findings)),
         };
+        self.descriptors.listen(more, fewer);
         let changes = Changes::between(&checked, &self.checked);
         let known: HashSet<_> = self.checked.warnings().map(Finding::identity).collect();
         for warning in checked.warnings().filter(|warning| !known.contains(&warning.identity())) {
@@ -221,7 +222,6 @@ impl Reloader {
                 "weir: {name}: the file has other servers now, which replace those set at run time"
             ));
         }
-        self.descriptors.listen(more, fewer);
         let next = |active: &Snapshot| {
             checked.inherit_state(&self.checked, active);
             Arc::clone(&checked.snapshot)

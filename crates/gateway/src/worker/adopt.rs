@@ -34,7 +34,8 @@ impl Adoption {
         before: Option<&Arc<Snapshot>>,
     ) -> Self {
         let health_checks = snapshot.health_checks();
-        let listeners = snapshot.listeners.iter().enumerate().map(|(at, listener)| (listener.id, at)).collect();
+        let listeners =
+            snapshot.listeners.iter().enumerate().map(|(at, listener)| (listener.id, at)).collect();
         let delta = before.map(|before| Delta::between(&snapshot, before)).unwrap_or_default();
         Self {
             snapshot,

@@ -24,11 +24,7 @@ impl Leaving {
 impl<N: Net> Worker<N> {
     /// Gives each listener its settings in the adopted configuration, drains those that are gone, and accepts from
     /// `sockets`, those of new ones.
-    pub(super) fn replace_listeners(
-        &mut self,
-        adoption: &Adoption,
-        sockets: Vec<(ListenerId, N::Listener)>,
-    ) {
+    pub(super) fn replace_listeners(&mut self, adoption: &Adoption, sockets: Vec<(ListenerId, N::Listener)>) {
         let plan = Rc::clone(&self.core.plan);
         let listener = |id: ListenerId| plan.snapshot.listeners.get(*adoption.listeners.get(&id)?);
         let mut gone = Vec::new();

@@ -22,8 +22,8 @@ use weir_transport::{UNIX, unix_path};
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Listener {
-    /// Addresses to listen on; port 0 takes a free port. The gateway creates the file of a Unix socket at startup, replaces a
-    /// stale one, and removes the file at exit.
+    /// Addresses to listen on, which a [reload](reload.md#listeners) may change; port 0 takes a free port. The gateway creates the
+    /// file of a Unix socket, replaces a stale one, and removes the file when it stops to listen there.
     #[serde(deserialize_with = "texts")]
     #[schemars(schema_with = "schema::one_or_many::<Bind>")]
     pub bind: Vec<Bind>,

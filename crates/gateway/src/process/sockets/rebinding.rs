@@ -111,8 +111,7 @@ impl Rebinder {
         }
         let shares = (0..self.workers).map(|_| Vec::new()).collect();
         let change = Rebound { shares, ..Rebound::default() };
-        let mut rebinding =
-            Rebinding { next: Vec::new(), gone, modes: Vec::new(), new: Vec::new(), change };
+        let mut rebinding = Rebinding { next: Vec::new(), gone, modes: Vec::new(), new: Vec::new(), change };
         for ((site, wanted), taken) in sites.iter_mut().zip(&wanted).zip(taken) {
             match taken.into_iter().next() {
                 Some(in_use) => rebinding.keep(in_use, site),

@@ -146,11 +146,7 @@ impl Upgrades {
 
     /// Makes a change of the listening sockets, of which `rebinder` takes note. Errors: the system refuses it, or this process is not
     /// the service; then nothing has changed.
-    pub(crate) fn rebind(
-        &self,
-        rebinding: Rebinding,
-        rebinder: &mut Rebinder,
-    ) -> Result<Rebound, Fault> {
+    pub(crate) fn rebind(&self, rebinding: Rebinding, rebinder: &mut Rebinder) -> Result<Rebound, Fault> {
         let mut phase = self.lock();
         let (sockets, why) = match &mut *phase {
             // The thread that reloads also upgrades: one that was requested begins after the reload.
