@@ -127,7 +127,7 @@ fn the_last_requests_to_a_removed_listener_end_in_time() {
     let switch = Switch::default();
     let upstream = held_back(&switch, OK);
     let limit = "[timeouts]\nupgrade_drain = '300ms'\n";
-    let configured = |listeners| config(&upstream, listeners) + limit;
+    let configured = |listeners: &[(&str, &str, &str)]| config(&upstream, listeners) + limit;
     let (web, more) = (("web", ANY, ""), ("more", "127.0.0.2:0", ""));
     let case = Case::listening(&configured(&[web, more]), 2);
     let [gone, stays] = [0, 1].map(|index| case.weir.address_of(index));
@@ -361,7 +361,8 @@ fn listeners_that_come_and_go_under_load_lose_no_request() {
     const ROUNDS: usize = 50;
     let upstream = Upstream::start(None, |peer: &mut Peer| peer.serve(OK));
     // A client that a busy machine delays must not count as idle.
-    let configured = |listeners| config(&upstream, listeners) + "[timeouts]\ndrain_idle = '20s'\n";
+    let configured =
+        |listeners: &[(&str, &str, &str)]| config(&upstream, listeners) + "[timeouts]\ndrain_idle = '20s'\n";
     // The same address each time.
     let at = free();
     let (web, bind) = (("web", ANY, ""), at.to_string());
