@@ -297,7 +297,7 @@ mod tests {
         count(&mut worker, &first);
         let all = named(&[("a", 1), ("b", 2), ("c", 3)]);
         assert_eq!(counted(&mut worker), [all.clone(), all]);
-        worker.adopt(&Adoption::new(Arc::clone(&now), Arc::default(), Some(&before)));
+        worker.adopt(&Adoption::new(Arc::clone(&now), Arc::default(), Some(&before)), Vec::new());
         let kept = named(&[("b", 2), ("c", 3)]);
         assert_eq!(counted(&mut worker), [kept.clone(), kept]);
         // Exchanges that began before the reload count for the names that are kept, and for no new one.
@@ -312,7 +312,7 @@ mod tests {
             [named(&[("b", 5), ("c", 8), ("d", 3)]), named(&[("b", 7), ("c", 8), ("d", 1)])]
         );
         let again = of(&["a"]);
-        worker.adopt(&Adoption::new(again, Arc::default(), None));
+        worker.adopt(&Adoption::new(again, Arc::default(), None), Vec::new());
         assert_eq!(counted(&mut worker), [vec![], vec![]]);
     }
 
@@ -339,7 +339,7 @@ mod tests {
         let mut known: BTreeMap<u16, ServerId> = BTreeMap::new();
         for ports in [&[1, 2][..], &[2, 3, 1], &[3], &[], &[3, 1], &[1, 3]] {
             let next = with_servers(&now, 1, ports);
-            worker.adopt(&Adoption::new(Arc::clone(&next), Arc::default(), Some(&now)));
+            worker.adopt(&Adoption::new(Arc::clone(&next), Arc::default(), Some(&now)), Vec::new());
             now = next;
             assert_eq!(worker.core.plan.services, others, "{ports:?}");
             let servers = worker.services.get(others[1]).unwrap().servers.clone();

@@ -12,7 +12,6 @@ use crate::keys::{ClientId, ServerId, ServiceId, UpstreamId};
 use crate::limits::Open;
 use crate::observe::access::Access;
 use crate::observe::{Bytes, Context, Counters, Process, Report, ServerReport};
-use crate::plan::Plan;
 use crate::reason::Reason;
 use crate::upstream::{Slots, Upstream, Use};
 use std::rc::Rc;
