@@ -73,6 +73,25 @@ fn responses_count_for_their_service_and_their_route() {
 }
 
 #[test]
+fn a_divided_route_counts_for_the_service_that_got_the_request() {
+    let upstream = named("a");
+    let config = format!(
+        "workers = 1\n[listener.web]\nbind = '127.0.0.1:0'\n[service.a]\nservers = 'http://{0}'\n\
+         [service.b]\nservers = 'http://{0}'\n[[route]]\nname = 'shop'\nmax_body = 1\n\
+         service = [{{ name = 'a', weight = 1 }}, {{ name = 'b', weight = 3 }}]\n[admin]\nbind = '127.0.0.1:0'\n",
+        upstream.address
+    );
+    let weir = Weir::configured(&config, 1);
+    for _ in 0..8 {
+        assert_eq!(status(&weir, "GET /", ""), 200);
+    }
+    // It has no service yet.
+    assert_eq!(status(&weir, "PUT /", "Content-Length: 2\r\n"), 413);
+    assert_eq!(counts(&weir, "service"), expected(&[("a 2xx", 2), ("b 2xx", 6)]));
+    assert_eq!(counts(&weir, "route"), expected(&[("shop 2xx", 8), ("shop 4xx", 1)]));
+}
+
+#[test]
 fn a_reload_keeps_the_counts_of_the_names_that_it_keeps() {
     let switch = Switch::default();
     let (quick, slow) = (named("a"), held_back(&switch, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
