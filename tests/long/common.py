@@ -79,8 +79,8 @@ class Gateway:
     def write(self, config):
         self.file.write_text(f"{config}\n[admin]\nbind = '127.0.0.1:0'\n")
 
-    def ask(self, path, method="GET"):
-        request = urllib.request.Request(self.admin + path, method=method)
+    def ask(self, path, method="GET", body=None):
+        request = urllib.request.Request(self.admin + path, method=method, data=body.encode() if body else None)
         with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.read().decode()
 
