@@ -13,7 +13,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 use weir_http::Method;
 
@@ -74,8 +74,15 @@ fn ask(address: SocketAddr, target: &str) -> Answer {
     Client::connect(address, None).ask(format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n"))
 }
 
+/// A free address whose port the system gives to no connection of a client, since its range begins at 32768.
 fn free() -> SocketAddr {
-    TcpListener::bind(ANY).unwrap().local_addr().unwrap()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let ports = std::iter::repeat_with(|| {
+        let nth = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(std::process::id().wrapping_mul(31));
+        10_000 + (nth % 20_000) as u16
+    });
+    let mut addresses = ports.take(20_000).map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+    addresses.find(|at| TcpListener::bind(("0.0.0.0", at.port())).is_ok()).expect("a free port")
 }
 
 fn mode(path: &Path) -> u32 {
