@@ -370,7 +370,7 @@ fn what_is_no_list_of_servers_is_refused_in_words_and_changes_nothing() {
             PATH,
             "[{\"url\": \"http://127.0.0.1:1\", \"weight\": 1001}]",
             400,
-            "servers.0.weight: invalid value `1001`: expected 1 to 1000",
+            "servers.0.weight: invalid value `1001`: expected 0 to 1000",
         ),
         (
             "PUT",

@@ -189,8 +189,8 @@ mod tests {
             ),
             ("[\"http://127.0.0.1:0\"]", "servers.0: http://127.0.0.1:0: invalid port 0"),
             (
-                "[{\"url\": \"http://127.0.0.1:1\", \"weight\": 0}]",
-                "servers.0.weight: invalid value `0`: expected 1 to 1000",
+                "[{\"url\": \"http://127.0.0.1:1\", \"weight\": 1001}]",
+                "servers.0.weight: invalid value `1001`: expected 0 to 1000",
             ),
         ] {
             let endpoints = Arc::new(set(&file, list));
