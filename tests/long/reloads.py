@@ -113,9 +113,10 @@ def thread_ms(pid):
     return times
 
 
-def begin(lab, url, rate):
+def begin(lab, url, rate, connections=16, options=()):
     cores = ",".join(map(str, other_cores()))
-    command = [lab, "load", url, "-c", "16", "--rate", str(rate), "-d", "1h", "--cores", cores, "--json", "-"]
+    fixed = ["-c", str(connections), "--rate", str(rate), "-d", "1h", "--cores", cores, "--json", "-"]
+    command = [lab, "load", url, *fixed, *options]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 

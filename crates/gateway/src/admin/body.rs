@@ -87,5 +87,5 @@ fn read_some(mut stream: &Socket, some: &mut [u8], until: Instant) -> io::Result
     }
 }
 
-/// A client that sends this much after a refusal is no longer waited for.
+/// After this many bytes the connection closes with unread ones.
 const MOST_DISCARDED: usize = 16 << 20;
