@@ -123,7 +123,7 @@ fn keys_in_the_wrong_place_and_mistyped_ones_are_explained() {
         ("maxbody = 1", "unknown field `maxbody`; did you mean `max_body`?"),
         ("strip-prefix = '/a'", "unknown field `strip-prefix`; did you mean `strip_prefix`?"),
         ("retry = 'alway'", "`never`; did you mean `always`?"),
-        ("backend = 'app'", "unknown field `backend`, expected one of `host`"),
+        ("backend = 'app'", "unknown field `backend`, expected one of `name`, `host`"),
         ("[services.b]", "unknown field `services`; did you mean `service`?"),
         ("[timeout]", "unknown field `timeout`; did you mean `timeouts`?"),
     ] {
