@@ -133,10 +133,9 @@ impl Admin {
                     };
                     // The rest of a body would be parsed as the next request.
                     let is_read = head.framing.is_empty() || matches!(body, Some(Ok(_)));
-                    let response = match body {
-                        Some(Err(rejected)) => rejected,
-                        Some(Ok(body)) => entered.responding(|| self.response(&head, &bytes, &body)),
-                        None => entered.responding(|| self.response(&head, &bytes, &[])),
+                    let response = match body.transpose() {
+                        Err(rejected) => rejected,
+                        Ok(body) => entered.responding(|| self.response(&head, &bytes, body.as_deref())),
                     };
                     bytes.drain(..len);
                     let persists = head.persistent && is_read && !listener.is_closed();
@@ -200,8 +199,8 @@ impl Admin {
         None
     }
 
-    /// Responds to a request. `body` is empty unless [`Admin::takes_body`].
-    fn response(&self, head: &RequestHead, buf: &[u8], body: &[u8]) -> Response {
+    /// Responds to a request. `body`: `None` unless [`Admin::takes_body`].
+    fn response(&self, head: &RequestHead, buf: &[u8], body: Option<&[u8]>) -> Response {
         if let Some(rejected) = self.rejection(head, buf) {
             return rejected;
         }
@@ -210,10 +209,10 @@ impl Admin {
             return self.read(head.method, path);
         }
         if let Some(target) = Target::of(path) {
-            if !head.framing.is_empty() && !self.takes_body(head, buf) {
+            if !head.framing.is_empty() && body.is_none() {
                 return Response::text(400, "expected no body: parameters follow the path and a `?`\n");
             }
-            return self.services(head.method, &target, query, body);
+            return self.services(head.method, &target, query, body.unwrap_or_default());
         }
         match (head.method, path) {
             (Method::Post, b"/reload") => return self.reload(),

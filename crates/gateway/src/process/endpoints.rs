@@ -4,6 +4,7 @@ use super::reload::Reloader;
 use super::reports::confirm;
 use crate::config::document::Server;
 use crate::config::{self, Endpoints, ServersFrom, inherit_service_state};
+use crate::observe::journal::Journal;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -52,22 +53,17 @@ impl Reloader {
             ServersFrom::File => &written.servers,
             ServersFrom::Admin(endpoints) => &endpoints.servers,
         };
-        let service = match edited(name, list, edit)? {
-            Some(servers) => {
-                let endpoints = Arc::new(Endpoints::new(servers, written));
-                let made = document.with_endpoints(&active, before, &endpoints);
-                made.map_err(|findings| Refusal::Invalid(findings.faults_in_words()))?
-            }
+        let (servers, is_reset) = match edited(name, list, edit)? {
+            Some(servers) => (servers, false),
             None if before.servers_from == ServersFrom::File => return Ok(()),
-            None => {
-                let endpoints = Arc::new(Endpoints::new(written.servers.clone(), written));
-                let mut made = document
-                    .with_endpoints(&active, before, &endpoints)
-                    .map_err(|findings| Refusal::Invalid(findings.faults_in_words()))?;
-                made.servers_from = ServersFrom::File;
-                made
-            }
+            None => (written.servers.clone(), true),
         };
+        let endpoints = Arc::new(Endpoints::new(servers, written));
+        let made = document.with_endpoints(&active, before, &endpoints);
+        let mut service = made.map_err(|findings| Refusal::Invalid(findings.faults_in_words()))?;
+        if is_reset {
+            service.servers_from = ServersFrom::File;
+        }
         if service.is_same(before) {
             return Ok(());
         }
@@ -90,6 +86,15 @@ impl Reloader {
         self.follow_names();
         confirm(&self.workers);
         Ok(())
+    }
+}
+
+/// Reports the services whose servers in the file replace those set at run time.
+pub(super) fn report_outdated(services: Vec<String>, journal: &Journal) {
+    for name in services {
+        journal.line(format_args!(
+            "weir: {name}: the file has other servers now, which replace those set at run time"
+        ));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::active_config::ActiveConfig;
 use super::config_status::ConfigStatus;
-use super::endpoints::EndpointChange;
+use super::endpoints::{EndpointChange, report_outdated};
 use super::notify::Supervisor;
 use super::reports::confirm;
 use super::sockets::{Rebinder, Rebound};
@@ -86,15 +86,10 @@ struct Refused {
 impl Running {
     fn run(&mut self, asks: &Receiver<Ask>) {
         loop {
+            let are_left = self.reloader.active.free_retired();
             let ask = match self.reloader.checked.config.reload {
-                Reload::Signal if !self.reloader.active.free_retired() => {
-                    asks.recv().map_err(|_| RecvTimeoutError::Disconnected)
-                }
-                Reload::Signal => asks.recv_timeout(EVERY),
-                Reload::Watch => {
-                    self.reloader.active.free_retired();
-                    asks.recv_timeout(EVERY)
-                }
+                Reload::Signal if !are_left => asks.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Reload::Signal | Reload::Watch => asks.recv_timeout(EVERY),
             };
             match ask {
                 // The sender may have stopped waiting.
@@ -217,11 +212,7 @@ impl Reloader {
         {
             self.journal.warn(format_args!("weir: warning: {fault}"));
         }
-        for name in outdated {
-            self.journal.line(format_args!(
-                "weir: {name}: the file has other servers now, which replace those set at run time"
-            ));
-        }
+        report_outdated(outdated, &self.journal);
         let next = |active: &Snapshot| {
             checked.inherit_state(&self.checked, active);
             Arc::clone(&checked.snapshot)

@@ -41,32 +41,32 @@ fn ask(
     workers: &[Sender<Control>],
     question: impl Fn(mpsc::Sender<Report>) -> Control,
 ) -> Result<Report, Partial> {
+    let (mut total, mut answered) = (Report::default(), 0);
+    for report in replies(workers, question) {
+        total.add(&report);
+        answered += 1;
+    }
+    if answered == workers.len() { Ok(total) } else { Err(Partial { answered, workers: workers.len() }) }
+}
+
+/// Waits until all workers have handled their messages, or some do not respond in time, or have ended.
+pub(crate) fn confirm(workers: &[Sender<Control>]) {
+    replies(workers, Control::Confirm).for_each(drop);
+}
+
+/// Asks all workers. Yields their replies, as far as they come in time.
+fn replies<T>(
+    workers: &[Sender<Control>],
+    question: impl Fn(mpsc::Sender<T>) -> Control,
+) -> impl Iterator<Item = T> {
     let (reply, replies) = channel();
     for worker in workers {
         worker.send(question(reply.clone()));
     }
     drop(reply);
-    let mut total = Report::default();
     let by = Instant::now() + WITHIN;
-    for answered in 0..workers.len() {
-        match replies.recv_timeout(by.saturating_duration_since(Instant::now())) {
-            Ok(report) => total.add(&report),
-            Err(_) => return Err(Partial { answered, workers: workers.len() }),
-        }
-    }
-    Ok(total)
-}
-
-/// Waits until all workers have handled their messages, or some do not respond in time, or have ended.
-pub(crate) fn confirm(workers: &[Sender<Control>]) {
-    let (reply, replies) = channel();
-    for worker in workers {
-        worker.send(Control::Confirm(reply.clone()));
-    }
-    drop(reply);
-    let by = Instant::now() + WITHIN;
-    let next = || replies.recv_timeout(by.saturating_duration_since(Instant::now())).ok();
-    iter::from_fn(next).take(workers.len()).for_each(drop);
+    let next = move || replies.recv_timeout(by.saturating_duration_since(Instant::now())).ok();
+    iter::from_fn(next).take(workers.len())
 }
 
 /// A turn takes milliseconds.

@@ -3,6 +3,7 @@
 use super::active_config::ActiveConfig;
 use super::admin_listener::AdminListener;
 use super::config_status::ConfigStatus;
+use super::endpoints::report_outdated;
 use super::error::GatewayError;
 use super::inherited::Inherited;
 use super::notify::Supervisor;
@@ -135,11 +136,7 @@ fn start(
     let count = workers(&checked.config)?;
     let limit = limits::raise_open_files()?.map_or(usize::MAX, |limit| limit as usize);
     let Inherited { sockets, old, endpoints, overrides, state } = inherited;
-    for name in checked.take_endpoints(&endpoints, None)? {
-        journal.line(format_args!(
-            "weir: {name}: the file has other servers now, which replace those set at run time"
-        ));
-    }
+    report_outdated(checked.take_endpoints(&endpoints, None)?, &journal);
     Arc::make_mut(&mut checked.snapshot).take_overrides(overrides);
     let admins: Vec<_> = checked.config.watched().collect();
     let hosts: Vec<_> =

@@ -2,7 +2,7 @@
 
 use super::listeners::{HTTP_1_1, HTTP_2};
 use super::names::Finder;
-use super::{Fault, Findings, beside, check_name, key_of_file, limits, listed, record_size, size};
+use super::{Fault, Findings, beside, check_name, key_of_file, limits, listed, record_size, size, sticky};
 use crate::config::document::{
     self, Balance, Config, Eject, HashOn, Health, Pool, ProxyProtocol, ServiceTls,
 };
@@ -11,7 +11,6 @@ use crate::config::snapshot::{Names, Server, Service, UpstreamTls};
 use crate::hash::hash_of;
 use std::collections::HashMap;
 use std::sync::Arc;
-use weir_http::is_token;
 use weir_preface::proxy;
 use weir_tls::{Client, ClientSettings, Identity, Offer, PeerName, Roots};
 use weir_transport::{Endpoint, Place};
@@ -151,11 +150,8 @@ fn check(service: &document::Service, key: &str, findings: &mut Findings) {
     if let Some(health) = &service.health {
         findings.keep(check_health(health, service.http2, &format!("{key}.health")));
     }
-    if let Some(name) = &service.sticky
-        && !is_token(name.as_bytes())
-    {
-        let why = format!("invalid value `{name}`: expected the name of a cookie");
-        findings.fault(Fault::new(format!("{key}.sticky"), why));
+    if let Some(name) = &service.sticky {
+        findings.keep(sticky::check_cookie(name, format!("{key}.sticky")));
     }
 }
 

@@ -3,12 +3,12 @@
 use super::beside::without_effect;
 use super::routes::{edit, edits, trailers};
 use super::services::ServicePlaces;
+use super::sticky::check_cookie;
 use super::{Fault, Findings, size};
 use crate::config::document::{self, Edits};
 use crate::config::snapshot::{Action, Route};
 use crate::route::{Share, Split};
 use std::collections::BTreeSet;
-use weir_http::is_token;
 
 /// The action of a route, without the routes of its shares: [`add_routes`] completes it. Errors: an invalid share.
 pub(super) fn action(
@@ -18,14 +18,10 @@ pub(super) fn action(
     key: &str,
     findings: &mut Findings,
 ) -> Option<Action> {
-    let of_sticky = format!("{key}.sticky");
-    let key = format!("{key}.service");
-    if let Some(name) = sticky
-        && !is_token(name.as_bytes())
-    {
-        let why = format!("invalid value `{name}`: expected the name of a cookie");
-        findings.fault(Fault::new(of_sticky, why));
+    if let Some(name) = sticky {
+        findings.keep(check_cookie(name, format!("{key}.sticky")));
     }
+    let key = format!("{key}.service");
     let mut names = BTreeSet::new();
     let mut shares = Vec::new();
     for (at, share) in written.iter().enumerate() {

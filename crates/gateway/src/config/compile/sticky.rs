@@ -3,6 +3,7 @@
 use super::Fault;
 use crate::config::document::Config;
 use crate::config::snapshot::{Listener, Server, Service, Sticky};
+use weir_http::is_token;
 use weir_tls::TicketSecrets;
 
 /// Sets the cookies of services. Their values are derived from a secret, so that a client can neither recognize a
@@ -27,6 +28,14 @@ pub(super) fn compile(
         service.sticky = Some(Sticky { name: name.as_bytes().into(), values });
     }
     Ok(())
+}
+
+/// Errors: a cookie cannot have this name.
+pub(super) fn check_cookie(name: &str, key: String) -> Result<(), Fault> {
+    if is_token(name.as_bytes()) {
+        return Ok(());
+    }
+    Err(Fault::new(key, format!("invalid value `{name}`: expected the name of a cookie")))
 }
 
 /// The same cookie for other servers of its service. Errors: the system has no source of randomness.
