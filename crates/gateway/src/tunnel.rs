@@ -1,9 +1,10 @@
-//! Tunnels, which forward bytes both ways unparsed: after a protocol switch, for TLS passthrough, and for the floor
-//! target.
+//! Tunnels, which forward bytes both ways unparsed: after a protocol switch, for TLS passthrough, for listeners of other
+//! protocols than HTTP, and for the floor target.
 
 use crate::exchange::{RequestLine, Times};
-use crate::keys::{ClientId, ServiceId, UpstreamId};
-use std::time::Duration;
+use crate::keys::{ClientId, ServerId, ServiceId, UpstreamId};
+use crate::observe::access::Entry;
+use std::time::{Duration, Instant};
 
 /// A joined pair of a client connection and an upstream connection. Each direction ends independently: the gateway
 /// forwards the end of one stream after its last byte, and the other stream continues.
@@ -14,13 +15,96 @@ pub(crate) struct Tunnel {
     pub service: ServiceId,
     /// The idle timeout.
     pub idle: Duration,
-    /// The request that switched protocols, for the log.
-    pub request: Option<(RequestLine, Times)>,
+    pub origin: Origin,
 }
+
+/// The event that began a tunnel.
+#[derive(Debug)]
+pub(crate) enum Origin {
+    /// A connection that is forwarded undecrypted.
+    Passed,
+    /// A request that switched protocols. Its response has a line in the access log.
+    Request(RequestLine, Times),
+    /// A connection to a listener with `tcp`.
+    Tcp(Box<TcpConnection>),
+}
+
+/// The state of a connection to a listener with `tcp`.
+#[derive(Debug)]
+pub(crate) struct TcpConnection {
+    /// The part of its line in the access log that is known at its start; `None`: there is no log.
+    pub entry: Option<Entry>,
+    pub times: Times,
+    /// Bytes from the client and to it, without TLS.
+    pub received: u64,
+    pub sent: u64,
+    /// The server of the last attempt.
+    pub server: Option<ServerId>,
+    /// Further attempts so far.
+    pub retries: u8,
+    /// The servers that the gateway could not connect to.
+    pub failed: [Option<ServerId>; MOST_OTHERS],
+}
+
+/// The maximum number of further servers to try for one connection: each may take the full connect timeout.
+const MOST_OTHERS: usize = 2;
 
 impl Tunnel {
     /// Both connections.
     pub(crate) fn ends(&self) -> (ClientId, UpstreamId) {
         (self.client, self.upstream)
+    }
+
+    /// The state of a connection to a listener with `tcp`, if this is one.
+    pub(crate) fn tcp_mut(&mut self) -> Option<&mut TcpConnection> {
+        match &mut self.origin {
+            Origin::Tcp(connection) => Some(connection),
+            Origin::Passed | Origin::Request(..) => None,
+        }
+    }
+
+    /// The times of its steps, if they are known.
+    pub(crate) fn times(&self) -> Option<Times> {
+        match &self.origin {
+            Origin::Passed => None,
+            Origin::Request(_, times) => Some(*times),
+            Origin::Tcp(connection) => Some(connection.times),
+        }
+    }
+
+    /// The request that switched protocols, for the log.
+    pub(crate) fn request(&self) -> Option<&str> {
+        match &self.origin {
+            Origin::Request(line, _) => Some(line.as_str()),
+            Origin::Passed | Origin::Tcp(_) => None,
+        }
+    }
+}
+
+impl TcpConnection {
+    /// A connection that was accepted at `accepted` and gets a server now.
+    pub(crate) fn new(entry: Option<Entry>, accepted: Instant, now: Instant) -> Self {
+        let times = Times::new(accepted, now, now);
+        Self { entry, times, received: 0, sent: 0, server: None, retries: 0, failed: [None; MOST_OTHERS] }
+    }
+
+    /// Notes that an attempt has failed. Returns whether another server may be tried.
+    pub(crate) fn note_failed(&mut self, server: ServerId) -> bool {
+        let free = self.failed.iter_mut().find(|failed| failed.is_none());
+        free.map(|free| *free = Some(server)).is_some()
+    }
+
+    /// Notes the start of an attempt.
+    pub(crate) fn note_attempt(&mut self, server: ServerId, now: Instant) {
+        self.server = Some(server);
+        (self.times.attempt, self.times.reached, self.times.connected) = (now, None, None);
+    }
+
+    /// Notes that the server's connection is established; `is_open`: no handshake follows, or it is done.
+    pub(crate) fn note_connected(&mut self, is_open: bool, now: Instant) {
+        match is_open {
+            true => self.times.connected = Some(now),
+            false => self.times.reached = Some(now),
+        }
     }
 }

@@ -11,25 +11,46 @@ use std::str::FromStr;
 pub enum Place {
     /// `http://HOST:PORT` or `https://HOST:PORT`.
     Url(Endpoint),
-    /// `unix:PATH`: HTTP in cleartext.
+    /// `tcp://HOST:PORT` or, with TLS, `tls://HOST:PORT`: another protocol than HTTP.
+    Stream(Endpoint),
+    /// `unix:PATH`: any protocol in cleartext.
     Unix(PathBuf),
 }
 
 impl Place {
-    /// Whether the scheme is `https`.
+    /// Whether the scheme is `https` or `tls`.
     pub fn tls(&self) -> bool {
-        matches!(self, Self::Url(endpoint) if endpoint.tls)
+        self.endpoint().is_some_and(|endpoint| endpoint.tls)
     }
 
     /// Whether the host is a name, which has to be resolved again from time to time.
     pub fn is_named(&self) -> bool {
-        matches!(self, Self::Url(endpoint) if !endpoint.is_address())
+        self.endpoint().is_some_and(|endpoint| !endpoint.is_address())
+    }
+
+    /// Host and port; `None` for a path.
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        match self {
+            Self::Url(endpoint) | Self::Stream(endpoint) => Some(endpoint),
+            Self::Unix(_) => None,
+        }
+    }
+
+    /// The same place at another port; a path has none.
+    #[must_use]
+    pub fn at_port(&self, port: u16) -> Self {
+        let at_port = |endpoint: &Endpoint| Endpoint { port, ..endpoint.clone() };
+        match self {
+            Self::Url(endpoint) => Self::Url(at_port(endpoint)),
+            Self::Stream(endpoint) => Self::Stream(at_port(endpoint)),
+            Self::Unix(_) => self.clone(),
+        }
     }
 
     /// The first address. Errors: as [`Endpoint::resolve`].
     pub fn resolve(&self) -> io::Result<Address> {
         match self {
-            Self::Url(endpoint) => endpoint.resolve().map(Address::Tcp),
+            Self::Url(endpoint) | Self::Stream(endpoint) => endpoint.resolve().map(Address::Tcp),
             Self::Unix(path) => Ok(Address::Unix(path.clone())),
         }
     }
@@ -38,6 +59,7 @@ impl Place {
     pub fn authority(&self) -> String {
         match self {
             Self::Url(endpoint) => endpoint.authority(),
+            Self::Stream(endpoint) => endpoint.host_and_port(),
             Self::Unix(_) => "localhost".to_owned(),
         }
     }
@@ -53,11 +75,26 @@ impl FromStr for Place {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.strip_prefix(UNIX) {
-            Some(path) => unix_path(path).map(Self::Unix).map_err(|why| format!("`{text}`: {why}")),
-            None => text.parse().map(Self::Url),
+        if let Some(path) = text.strip_prefix(UNIX) {
+            return unix_path(path).map(Self::Unix).map_err(|why| format!("`{text}`: {why}"));
+        }
+        match text.split_once("://") {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case(TCP) => stream(text, rest, false),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case(TLS) => stream(text, rest, true),
+            Some(_) | None => text.parse().map(Self::Url),
         }
     }
+}
+
+/// The place `text`, whose part behind the scheme is `rest`.
+fn stream(text: &str, rest: &str, tls: bool) -> Result<Place, String> {
+    Endpoint::with_port(rest, tls)
+        .map(Place::Stream)
+        .map_err(|why| format!("`{text}`: {why}: expected {}://HOST:PORT", stream_scheme(tls)))
+}
+
+fn stream_scheme(tls: bool) -> &'static str {
+    if tls { TLS } else { TCP }
 }
 
 /// Checks that a path fits into a socket address. Errors: the reason why it does not.
@@ -75,6 +112,9 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Url(endpoint) => endpoint.fmt(f),
+            Self::Stream(endpoint) => {
+                write!(f, "{}://{}", stream_scheme(endpoint.tls), endpoint.host_and_port())
+            }
             Self::Unix(path) => write!(f, "{UNIX}{}", path.display()),
         }
     }
@@ -82,6 +122,10 @@ impl fmt::Display for Place {
 
 /// The prefix of a path.
 pub const UNIX: &str = "unix:";
+
+/// The schemes of other protocols than HTTP, without and with TLS.
+const TCP: &str = "tcp";
+const TLS: &str = "tls";
 
 /// The size of `sun_path` without its NUL (unix(7)).
 const LONGEST: usize = 107;
@@ -92,7 +136,9 @@ mod tests {
 
     #[test]
     fn places_are_urls_or_paths() {
-        for text in ["http://192.0.2.1", "https://a:81", "unix:/run/app.sock"] {
+        for text in
+            ["http://192.0.2.1", "https://a:81", "unix:/run/app.sock", "tcp://a:80", "tls://[::1]:443"]
+        {
             assert_eq!(text.parse::<Place>().unwrap().to_string(), text);
         }
         let socket: Place = "unix:/run/app.sock".parse().unwrap();
@@ -102,6 +148,9 @@ mod tests {
             ("localhost", false, false)
         );
         assert!("http://app".parse::<Place>().unwrap().is_named());
+        let db: Place = "TLS://db:5432".parse().unwrap();
+        assert_eq!((db.authority().as_str(), db.tls(), db.is_named()), ("db:5432", true, true));
+        assert_eq!(db.at_port(1).to_string(), "tls://db:1");
     }
 
     #[test]
@@ -111,6 +160,9 @@ mod tests {
             ("unix:", "`unix:`: missing path: expected unix:PATH"),
             ("unix:run/a", "`unix:run/a`: the path is relative"),
             (long.as_str(), "a socket's path has at most 107 bytes"),
+            ("tcp://db", "`tcp://db`: missing port: expected tcp://HOST:PORT"),
+            ("tls://db:1/a", "`tls://db:1/a`: invalid port `1/a` (0 to 65535): expected tls://HOST:PORT"),
+            ("tcp://:1", "`tcp://:1`: missing host: expected tcp://HOST:PORT"),
         ] {
             let error = text.parse::<Place>().unwrap_err();
             assert!(error.contains(why), "{error}");

@@ -43,8 +43,24 @@ impl Endpoint {
 
     /// Host and port as in a `Host` field, without a default port.
     pub fn authority(&self) -> String {
-        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        if self.port == default_port(self.tls) { host } else { format!("{host}:{}", self.port) }
+        if self.port == default_port(self.tls) { self.bracketed_host() } else { self.host_and_port() }
+    }
+
+    /// Host and port; an IPv6 address in brackets.
+    pub(crate) fn host_and_port(&self) -> String {
+        format!("{}:{}", self.bracketed_host(), self.port)
+    }
+
+    fn bracketed_host(&self) -> String {
+        if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() }
+    }
+
+    /// Parses `HOST:PORT`. Errors: the reason why it is none.
+    pub(crate) fn with_port(text: &str, tls: bool) -> Result<Self, String> {
+        let (host, port) = host_and_port(text)?;
+        let host = ascii_host(host)?.into_owned();
+        let port = port.ok_or_else(|| "missing port".to_owned())?;
+        Ok(Self { tls, host, port })
     }
 }
 

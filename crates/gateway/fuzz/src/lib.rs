@@ -75,7 +75,7 @@ fn is_alone(config: &Config) -> bool {
         && config.listeners.values().all(|listener| listener.tls.is_none())
         && config.services.values().all(|service| service.tls == ServiceTls::default())
         && servers.all(|server| match &server.url {
-            Place::Url(endpoint) => !endpoint.tls && is_address(&endpoint.host),
+            Place::Url(endpoint) | Place::Stream(endpoint) => !endpoint.tls && is_address(&endpoint.host),
             Place::Unix(_) => true,
         })
         && binds.all(|bind| match bind {

@@ -195,7 +195,13 @@ pub(super) fn find<'a>(
     server: &str,
 ) -> Result<(&'a Service, &'a Server), Unknown> {
     let service = find_service(snapshot, service)?;
-    let scheme = if service.tls.is_some() { "https" } else { "http" };
+    let is_stream = service.servers.iter().any(|server| matches!(server.place, Place::Stream(_)));
+    let scheme = match (is_stream, service.tls.is_some()) {
+        (false, false) => "http",
+        (false, true) => "https",
+        (true, false) => "tcp",
+        (true, true) => "tls",
+    };
     let place = server.parse().or_else(|_| format!("{scheme}://{server}").parse::<Place>());
     let is_meant = |known: &&Server| place.as_ref().is_ok_and(|place| is_same(&known.place, place));
     let meant: Vec<_> = service.servers.iter().filter(is_meant).collect();
@@ -211,7 +217,7 @@ pub(super) fn find<'a>(
 /// Host names are case-insensitive (RFC 4343).
 fn is_same(known: &Place, place: &Place) -> bool {
     match (known, place) {
-        (Place::Url(known), Place::Url(place)) => {
+        (Place::Url(known), Place::Url(place)) | (Place::Stream(known), Place::Stream(place)) => {
             known.host.eq_ignore_ascii_case(&place.host) && (known.tls, known.port) == (place.tls, place.port)
         }
         _ => known == place,

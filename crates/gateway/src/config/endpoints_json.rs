@@ -33,7 +33,7 @@ pub(crate) fn endpoint(json: &[u8]) -> Result<Server, Fault> {
 /// A text that is the same for the same server: host names are case-insensitive (RFC 4343).
 fn identity(place: &Place) -> String {
     match place {
-        Place::Url(_) => place.to_string().to_ascii_lowercase(),
+        Place::Url(_) | Place::Stream(_) => place.to_string().to_ascii_lowercase(),
         Place::Unix(_) => place.to_string(),
     }
 }

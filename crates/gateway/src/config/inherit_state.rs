@@ -5,6 +5,7 @@ use super::snapshot::{Listener, Server, Service, Snapshot};
 use super::{Checked, Overrides};
 use crate::resolve::name_of;
 use std::sync::Arc;
+use weir_transport::Place;
 
 impl Checked {
     /// Inherits from `before`, whose active snapshot is `active`: TLS with its sessions and connections where settings and files are
@@ -55,7 +56,7 @@ impl Checked {
         let (Some(now), Some(old)) = (now, old) else { return false };
         let Some(tls) = &now.tls else { return false };
         old.tls.as_ref() == Some(tls)
-            && now.http2 == old.http2
+            && (now.http2, now.tcp.is_some()) == (old.http2, old.tcp.is_some())
             && self.config.certificates == before.config.certificates
             && self.files.are_same(&before.files, self.config.certificates.iter().flat_map(of_certificate))
             && self.files.are_same(&before.files, of_listener(tls))
@@ -66,10 +67,12 @@ impl Checked {
         else {
             return false;
         };
-        let is_tls = |servers: &[super::document::Server]| servers.first().map(|server| server.url.tls());
+        let scheme = |servers: &[super::document::Server]| {
+            servers.first().map(|server| (server.url.tls(), matches!(server.url, Place::Stream(_))))
+        };
         now.tls == old.tls
             && now.http2 == old.http2
-            && is_tls(&now.servers) == is_tls(&old.servers)
+            && scheme(&now.servers) == scheme(&old.servers)
             && self.files.are_same(&before.files, of_service(&now.tls))
     }
 }

@@ -154,6 +154,8 @@ pub(crate) struct Listener {
     /// The limits of request heads and chunks.
     pub limits: Limits,
     pub passthrough: Arc<Passthrough>,
+    /// The service of all its connections; `None`: they carry HTTP.
+    pub tcp: Option<Tcp>,
     pub tls: Option<weir_tls::Server>,
 }
 
@@ -188,6 +190,15 @@ impl Passthrough {
     pub(crate) fn find(&self, name: &[u8]) -> Option<usize> {
         self.services.get(self.names.find(name, b"/", &|_| true)?).copied()
     }
+}
+
+/// The service that gets all connections of a listener as bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tcp {
+    /// Its index in [`Snapshot::services`].
+    pub service: usize,
+    /// The idle timeout of a connection.
+    pub idle: Duration,
 }
 
 /// The treatment of an accepted connection.
@@ -396,7 +407,7 @@ impl Server {
     /// Its name in logs and metrics.
     pub(crate) fn label(&self) -> Cow<'_, str> {
         match &self.place {
-            Place::Url(_) => self.authority.as_str().into(),
+            Place::Url(_) | Place::Stream(_) => self.authority.as_str().into(),
             Place::Unix(_) => self.place.to_string().into(),
         }
     }

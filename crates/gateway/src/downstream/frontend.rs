@@ -8,6 +8,7 @@ use crate::limits::{ClientKey, ConnectionLimiter, Permit};
 use crate::reason::Reason;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 use weir_http1::{Limits, Rules};
 use weir_tls::Acceptor;
 
@@ -43,16 +44,28 @@ pub(crate) struct Frontend {
     pub passthrough: Arc<Passthrough>,
     /// The configuration's services, to which `passthrough` refers by index; empty without passthrough.
     pub services: Vec<ServiceId>,
+    /// The service of all its connections, which carry another protocol than HTTP.
+    pub tcp: Option<TcpTo>,
     pub tls: Option<Acceptor>,
 }
 
-/// Input that precedes HTTP and the TLS handshake.
+/// The service that gets a listener's connections as bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TcpTo {
+    pub service: ServiceId,
+    /// The idle timeout.
+    pub idle: Duration,
+}
+
+/// Input that precedes HTTP and its TLS handshake, or a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preface {
     /// A PROXY protocol header.
     Proxy,
     /// A ClientHello.
     Hello,
+    /// The TLS handshake, before a tunnel.
+    Tls,
 }
 
 impl Frontend {
@@ -62,6 +75,9 @@ impl Frontend {
             let before = before.and_then(|before| before.tls.as_ref());
             before.filter(|acceptor| acceptor.is_of(server)).cloned().unwrap_or_else(|| server.core())
         };
+        let tcp = listener
+            .tcp
+            .and_then(|tcp| Some(TcpTo { service: services.get(tcp.service).copied()?, idle: tcp.idle }));
         let services = if listener.passthrough.is_empty() { Vec::new() } else { services.to_vec() };
         Self {
             id: listener.id,
@@ -80,6 +96,7 @@ impl Frontend {
             limits: listener.limits,
             passthrough: Arc::clone(&listener.passthrough),
             services,
+            tcp,
             tls: listener.tls.as_ref().map(acceptor),
         }
     }
@@ -96,7 +113,7 @@ impl Frontend {
         match (self.announced_by.is_empty(), self.passthrough.is_empty()) {
             (false, _) => Some(Preface::Proxy),
             (true, false) => Some(Preface::Hello),
-            (true, true) => None,
+            (true, true) => (self.tcp.is_some() && self.tls.is_some()).then_some(Preface::Tls),
         }
     }
 

@@ -6,7 +6,7 @@ mod respond;
 mod wait;
 
 pub(crate) use crate::config::{LEAST_BUFFER, MAX_PENDING};
-pub(crate) use frontend::{Frontend, Preface};
+pub(crate) use frontend::{Frontend, Preface, TcpTo};
 
 use crate::config::document::Underscores;
 use crate::deadlines::{BodyDeadlines, Cause};

@@ -85,6 +85,7 @@ mod tests {
             accept: Rules::NONE,
             limits: Limits::default(),
             passthrough: Arc::default(),
+            tcp: None,
             tls: None,
         };
         for (fields, expected) in [

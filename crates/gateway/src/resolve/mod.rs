@@ -74,10 +74,8 @@ impl Family {
 
 /// The name to resolve, in lower case; `None` for an address or a Unix socket.
 pub(crate) fn name_of(place: &Place) -> Option<String> {
-    match place {
-        Place::Url(endpoint) if !endpoint.is_address() => Some(endpoint.host.to_ascii_lowercase()),
-        Place::Url(_) | Place::Unix(_) => None,
-    }
+    let endpoint = place.endpoint().filter(|endpoint| !endpoint.is_address())?;
+    Some(endpoint.host.to_ascii_lowercase())
 }
 
 /// Resolves names concurrently, and blocks until all are done, for at most half a minute. Errors: a fault of the

@@ -29,6 +29,8 @@ pub(crate) struct Server {
     pub in_flight: usize,
     /// Responses by the first digit of their status; index 0 counts those without a status.
     pub responses: [u64; 6],
+    /// Connections for listeners with `tcp`.
+    connected: u64,
     /// The server's credit in the weighted round robin.
     pub turn: i64,
     /// Consecutive failures.
@@ -111,6 +113,7 @@ impl Server {
             has_free_stream: false,
             in_flight: 0,
             responses: [0; 6],
+            connected: 0,
             turn: 0,
             failures: 0,
             window: None,
@@ -253,6 +256,12 @@ impl Server {
         }
     }
 
+    /// Records a connection for a listener with `tcp`, whose only success is that the server accepted it.
+    pub(crate) fn connected(&mut self) {
+        self.connected += 1;
+        self.succeeded();
+    }
+
     /// Records a failure. Returns the ejection's duration if this failure ejects the server.
     pub(crate) fn failed(&mut self, now: Instant, eject: &Eject, counted: Counted) -> Option<Duration> {
         self.failures = self.failures.saturating_add(1);
@@ -277,7 +286,7 @@ impl Server {
     /// requests. Successes cost nothing extra, since [`Self::count`] counts all responses.
     fn note_share(&mut self, now: Instant, eject: &Eject, counted: Counted) -> u64 {
         let is_counted = counted == Counted::Yes;
-        let responses: u64 = self.responses[1..].iter().sum();
+        let responses = self.responses[1..].iter().sum::<u64>() + self.connected;
         let window =
             self.window.filter(|window| now.saturating_duration_since(window.since) < eject.window());
         let mut window = window.unwrap_or(Window {
@@ -383,6 +392,21 @@ mod tests {
                 "a third is no half"
             );
         }
+    }
+
+    /// Connections for listeners with `tcp` have no responses.
+    #[test]
+    fn connections_count_for_the_share_of_failures() {
+        let eject = Eject { failures: 0, percent: Some(50), min_requests: Some(10), ..Eject::default() };
+        let (mut server, start) = (server(), Instant::now());
+        for connection in 0..100 {
+            match connection % 4 {
+                0 => assert_eq!(server.failed(start, &eject, Counted::No), None, "a quarter is no half"),
+                _ => server.connected(),
+            }
+        }
+        let failed = (0..100).find(|_| server.failed(start, &eject, Counted::No).is_some());
+        assert!(failed.is_some());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::config::Role;
-use crate::downstream::Client;
+use crate::downstream::{Client, Preface};
 use crate::heads::rewrite;
 use crate::limits::{Descriptor, Kind};
 use crate::observe::Context;
@@ -62,10 +62,10 @@ impl<N: Net> Worker<N> {
                 return self.core.note_end(&reason, Context { client: peer, ..Context::default() });
             }
         };
-        let role = frontend.role;
-        let session = match frontend.preface() {
-            Some(_) => None,
-            None => frontend.tls.as_ref().map(Acceptor::accept),
+        let (role, tcp, preface) = (frontend.role, frontend.tcp, frontend.preface());
+        let session = match preface {
+            Some(Preface::Proxy | Preface::Hello) => None,
+            Some(Preface::Tls) | None => frontend.tls.as_ref().map(Acceptor::accept),
         };
         let forwarded = match role {
             Role::Gateway => rewrite::forwarded(peer, frontend.tls.is_some()),
@@ -78,8 +78,10 @@ impl<N: Net> Worker<N> {
         if !self.begin_handshake(id) {
             return;
         }
-        if role == Role::Tunnel {
-            self.open_floor_tunnel(id);
+        match (role, tcp, preface) {
+            (Role::Tunnel, _, _) => self.open_floor_tunnel(id),
+            (Role::Gateway, Some(to), None) => self.open_tcp(id, to),
+            (Role::Gateway, _, _) => {}
         }
         self.touch_client(id);
     }

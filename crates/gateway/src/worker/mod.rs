@@ -30,6 +30,7 @@ mod retries;
 mod room;
 mod server_streams;
 mod settle;
+mod tcp;
 mod timers;
 mod tunnels;
 

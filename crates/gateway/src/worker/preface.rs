@@ -1,5 +1,5 @@
 //! The bytes before a connection's first byte of HTTP: a PROXY header with the client's address, and a ClientHello
-//! whose server name may select a service.
+//! whose server name may select a service. On a listener with `tcp`, the TLS handshake, too.
 
 use super::Worker;
 use super::core::HEADROOM;
@@ -15,6 +15,9 @@ use weir_tls::Acceptor;
 impl<N: Net> Worker<N> {
     pub(super) fn read_preface(&mut self, id: ClientId) {
         let Some(client) = self.clients.present_mut(id) else { return };
+        if client.phase == Phase::Preface(Preface::Tls) {
+            return self.read_tls_preface(id);
+        }
         let mut inbox = self.core.take_inbox(&mut client.held);
         let read = client.transport.read(&self.core.wire, &mut inbox);
         client.held = inbox[HEADROOM..].to_vec();
@@ -46,6 +49,9 @@ impl<N: Net> Worker<N> {
                     match client.frontend.admit(client.peer, &self.peers.limiter, most) {
                         Ok(permit) => client.permit = permit,
                         Err(reason) => return self.end(id, reason),
+                    }
+                    if let Some(to) = client.frontend.tcp {
+                        return self.begin_tcp(id, to);
                     }
                 }
                 Err(error) => return self.end(id, Reason::BadProxyHeader(error)),

@@ -114,8 +114,9 @@ impl<N: Net> Worker<N> {
     /// Counts and logs an early end of a client's connection that has no exchange.
     pub(super) fn note_end_of_client(&mut self, id: ClientId, reason: &Reason) {
         let Some(client) = self.clients.present(id) else { return };
-        // Frames are no text.
-        let held = if client.h2.is_none() { &client.held[..] } else { b"" };
+        // Frames are no text, and another protocol may begin with a password.
+        let is_text = client.h2.is_none() && client.frontend.tcp.is_none();
+        let held = if is_text { &client.held[..] } else { b"" };
         let entry = Entry::of_fragment(held);
         let line = entry.line();
         let request = Some(&*line).filter(|line| !line.is_empty());

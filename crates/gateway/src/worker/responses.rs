@@ -82,7 +82,12 @@ impl<N: Net> Worker<N> {
             // Streams that move in a write note that themselves.
             Use::Streams if !connected => None,
             Use::Streams => return self.connection_moved(id),
-            Use::Tunnel(tunnel) => self.tunnels.get(tunnel).map(|tunnel| tunnel.client),
+            Use::Tunnel(tunnel) => {
+                if connected {
+                    self.tunnel_connected(tunnel, id);
+                }
+                self.tunnels.get(tunnel).map(|tunnel| tunnel.client)
+            }
             Use::Idle | Use::Mirror(_) | Use::Closing => None,
         };
         if let Some(id) = client

@@ -155,7 +155,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// Spends one retry of a service's budget; returns `false` if none is left.
-    fn spend_retry(&mut self, service: ServiceId) -> bool {
+    pub(super) fn spend_retry(&mut self, service: ServiceId) -> bool {
         self.services.get_mut(service).is_some_and(|service| service.retries.spend())
     }
 

@@ -183,8 +183,8 @@ impl<N: Net> Worker<N> {
     /// As [`Self::settle_upstream`], for a connection in a tunnel.
     fn settle_tunnelled(&mut self, id: UpstreamId, tunnel: TunnelId) {
         self.settle_tunnel(tunnel);
-        // The tunnel may have ended; then its connections are touched, or closed.
-        let Some(tunnel) = self.tunnels.get(tunnel) else { return };
+        // The tunnel may have ended, or have another server; then its connections are touched, or closed.
+        let Some(tunnel) = self.tunnels.get(tunnel).filter(|tunnel| tunnel.upstream == id) else { return };
         let client = self.clients.get(tunnel.client);
         let blocked = client.is_some_and(|client| is_full(client.transport.pending(), None));
         let Some(upstream) = self.upstreams.present_mut(id) else { return };

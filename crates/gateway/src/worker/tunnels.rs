@@ -6,7 +6,7 @@ use crate::downstream::Phase;
 use crate::keys::{ClientId, ExchangeId, ServiceId, TunnelId, UpstreamId};
 use crate::observe::Context;
 use crate::reason::Reason;
-use crate::tunnel::Tunnel;
+use crate::tunnel::{Origin, Tunnel};
 use crate::upstream::{Counted, PickContext, Use};
 use weir_reactor::Net;
 
@@ -31,7 +31,13 @@ impl<N: Net> Worker<N> {
             }
         };
         let idle = self.core.plan.policy().timeouts.tunnel;
-        let tunnel = self.tunnels.insert(Tunnel { client: id, upstream, service, idle, request: None });
+        self.join(Tunnel { client: id, upstream, service, idle, origin: Origin::Passed });
+    }
+
+    /// Joins the connections of a new tunnel, beginning with the bytes that the client has sent so far.
+    pub(super) fn join(&mut self, tunnel: Tunnel) {
+        let (id, upstream) = tunnel.ends();
+        let tunnel = self.tunnels.insert(tunnel);
         let Some(client) = self.clients.present_mut(id) else { return };
         client.phase = Phase::Tunnel(tunnel);
         self.handshakes.end(client);
@@ -54,9 +60,9 @@ impl<N: Net> Worker<N> {
             return self.broken_client(exchange.client, "a switch of protocols without a connection");
         };
         let client_id = exchange.client;
-        let (service, request) = (exchange.service, Some((exchange.line, exchange.times)));
+        let (service, origin) = (exchange.service, Origin::Request(exchange.line, exchange.times));
         let idle = exchange.policy().timeouts.tunnel;
-        let tunnel = Tunnel { client: client_id, upstream: upstream_id, service, idle, request };
+        let tunnel = Tunnel { client: client_id, upstream: upstream_id, service, idle, origin };
         let tunnel = self.tunnels.insert(tunnel);
         if let Some(upstream) = self.upstreams.get_mut(upstream_id) {
             upstream.used_for = Use::Tunnel(tunnel);
@@ -72,6 +78,14 @@ impl<N: Net> Worker<N> {
 
     /// Forwards a client's bytes, `inbox[at..]`, to its upstream.
     pub(super) fn pass_up(&mut self, id: TunnelId, inbox: &mut [u8], at: usize) {
+        if let Some(connection) = self.tunnels.get_mut(id).and_then(Tunnel::tcp_mut) {
+            connection.received += (inbox.len() - at) as u64;
+        }
+        self.forward_up(id, inbox, at);
+    }
+
+    /// As [`Self::pass_up`], for bytes that are counted.
+    pub(super) fn forward_up(&mut self, id: TunnelId, inbox: &mut [u8], at: usize) {
         // The other direction may have ended the tunnel.
         let Some((client, upstream)) = self.tunnels.get(id).map(Tunnel::ends) else { return };
         if let Some(to) = self.upstreams.get_mut(upstream)
@@ -86,7 +100,11 @@ impl<N: Net> Worker<N> {
     /// Forwards an upstream's bytes, `inbox[at..]`, to its client.
     pub(super) fn pass_down(&mut self, id: TunnelId, inbox: &mut [u8], at: usize) {
         // The other direction may have ended the tunnel.
-        let Some((client, upstream)) = self.tunnels.get(id).map(Tunnel::ends) else { return };
+        let Some(tunnel) = self.tunnels.get_mut(id) else { return };
+        let (client, upstream) = tunnel.ends();
+        if let Some(connection) = tunnel.tcp_mut() {
+            connection.sent += (inbox.len() - at) as u64;
+        }
         if let Some(to) = self.clients.get_mut(client)
             && at < inbox.len()
             && let Err(fault) = to.transport.send_in_place(inbox, at, &mut self.core.wire)
@@ -131,33 +149,47 @@ impl<N: Net> Worker<N> {
         if client.ended && upstream.ended && client.transport.is_open() && upstream.transport.is_open() {
             client.phase = Phase::Closing;
             upstream.used_for = Use::Closing;
-            self.tunnels.remove(id);
+            if let Some(tunnel) = self.tunnels.take(id)
+                && let Origin::Tcp(connection) = &tunnel.origin
+            {
+                self.record_tcp(client_id, tunnel.service, connection, None);
+            }
             self.touch_client(client_id);
             self.touch_upstream(upstream_id);
         }
     }
 
-    /// Ends a tunnel early, by resets: neither side may mistake a part of the stream for all of it.
+    /// Ends a tunnel early, by resets: neither side may mistake a part of the stream for all of it. One that has not reached
+    /// its server may get another.
     pub(super) fn end_tunnel(&mut self, id: TunnelId, reason: Reason) {
+        let Err(reason) = self.reach_another(id, reason) else { return };
         let Some(tunnel) = self.tunnels.take(id) else { return };
+        let upstream = self.upstreams.get(tunnel.upstream).map(|upstream| upstream.server);
         let client = self.clients.get(tunnel.client);
+        let server = self.label_of(upstream);
         self.core.note_end(
             &reason,
             Context {
                 client: client.and_then(|client| client.peer),
-                request: tunnel.request.as_ref().map(|(line, _)| line.as_str()),
-                times: tunnel.request.as_ref().map(|(_, times)| *times),
+                request: tunnel.request(),
+                times: tunnel.times(),
                 service: self.services.get(tunnel.service).map_or("", |service| &service.config.name),
+                server: &server,
                 ..Context::default()
             },
         );
+        if let Origin::Tcp(connection) = &tunnel.origin {
+            self.record_tcp(tunnel.client, tunnel.service, connection, Some(&reason));
+        } else if let Some(server) = upstream
+            && let Some(failure) = reason.failure()
+        {
+            self.record_failure(tunnel.service, server, failure, Counted::No);
+        }
+        // The last attempt to reach a server may have failed at once.
         if let Some(upstream) = self.upstreams.get(tunnel.upstream) {
             upstream.transport.reset();
-            if let Some(failure) = reason.failure() {
-                self.record_failure(tunnel.service, upstream.server, failure, Counted::No);
-            }
+            self.drop_upstream(tunnel.upstream);
         }
-        self.drop_upstream(tunnel.upstream);
         let Some(client) = self.clients.present_mut(tunnel.client) else { return };
         client.phase = Phase::Closing;
         if matches!(reason, Reason::ClientTls(_)) {

@@ -1,10 +1,10 @@
 //! Keys that need another key to have an effect. Without it they are a fault, as the operator expects an effect.
 
-use super::{Fault, Findings};
+use super::{Fault, Findings, tcp};
 use crate::config::Network;
 use crate::config::document::{
-    AmbiguousPaths, Bind, Edits, Eject, EjectOn, HalfClose, Health, Listener, ListenerTls, OwnLimits, Pool,
-    Respond, Retries, Route, RouteMinRate, RouteTimeouts, Service, Target, Underscores,
+    AmbiguousPaths, Bind, Edits, Eject, EjectOn, HalfClose, HashOn, Health, Listener, ListenerTls, OwnLimits,
+    Pool, Respond, Retries, Route, RouteMinRate, RouteTimeouts, Service, Target, Underscores,
 };
 use weir_tls::Version;
 
@@ -75,7 +75,7 @@ pub(super) fn of_route(route: &Route, key: &str, findings: &mut Findings) {
     without_effect(key, &set, &format!("beside `{action}`: it is for requests to a `service`"), findings);
 }
 
-/// Checks a listener's keys other than its addresses, `passthrough` and `tls`.
+/// Checks a listener's keys other than its addresses.
 pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Findings) {
     let Listener {
         bind,
@@ -91,21 +91,31 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
         http2_priorities,
         accept,
         limits,
-        redirect: _,
+        redirect,
         passthrough,
+        tcp,
         tls,
     } = listener;
-    if tls.is_none() && !passthrough.is_empty() {
-        let of_http = [
-            ("trusted_proxies", !trusted_proxies.is_empty()),
-            ("proxy_field", proxy_field.is_some()),
-            ("half_close", *half_close != HalfClose::default()),
-            ("underscores_in_headers", *underscores_in_headers != Underscores::default()),
-            ("http2", !http2),
-            ("http2_priorities", *http2_priorities),
-            ("accept", !accept.is_empty()),
-            ("limits", *limits != OwnLimits::default()),
-        ];
+    let of_http = [
+        ("trusted_proxies", !trusted_proxies.is_empty()),
+        ("proxy_field", proxy_field.is_some()),
+        ("half_close", *half_close != HalfClose::default()),
+        ("underscores_in_headers", *underscores_in_headers != Underscores::default()),
+        ("http2", !http2),
+        ("http2_priorities", *http2_priorities),
+        ("accept", !accept.is_empty()),
+        ("limits", *limits != OwnLimits::default()),
+    ];
+    if tcp.is_some() {
+        let why = "beside `tcp`: it is for HTTP, and all connections are forwarded as bytes";
+        without_effect(key, &of_http, why, findings);
+        for (name, is_set) in [("passthrough", !passthrough.is_empty()), ("redirect", redirect.is_some())] {
+            if is_set {
+                let why = "conflicts with `tcp`, which forwards all connections: expected one of both";
+                findings.fault(Fault::new(format!("{key}.{name}"), why));
+            }
+        }
+    } else if tls.is_none() && !passthrough.is_empty() {
         let why = "beside `passthrough` without `tls`: it is for HTTP, and all connections are forwarded undecrypted";
         without_effect(key, &of_http, why, findings);
     }
@@ -162,6 +172,9 @@ fn of_tls(tls: &ListenerTls, key: &str, findings: &mut Findings) {
 
 /// Checks a service's keys other than balancing, limits and PROXY protocol.
 pub(super) fn of_service(service: &Service, key: &str, findings: &mut Findings) {
+    if tcp::is_for_streams(service) {
+        of_stream_service(service, key, findings);
+    }
     if service.max_connections.is_none() {
         let set = [("max_waiting", service.max_waiting.is_some())];
         without_effect(key, &set, "without `max_connections`: no request waits", findings);
@@ -193,6 +206,26 @@ pub(super) fn of_service(service: &Service, key: &str, findings: &mut Findings) 
     }
     if let Some(health) = &service.health {
         of_health(health, &format!("{key}.health"), findings);
+    }
+}
+
+/// Checks for keys about HTTP of a service whose servers speak another protocol.
+fn of_stream_service(service: &Service, key: &str, findings: &mut Findings) {
+    let of_requests = matches!(service.hash, Some(HashOn::Header(_) | HashOn::Cookie(_)));
+    let set = [
+        ("hash", of_requests),
+        ("sticky", service.sticky.is_some()),
+        ("max_waiting", service.max_waiting.is_some()),
+        ("http2", service.http2),
+        ("accept", !service.accept.is_empty()),
+        ("limits", service.limits != OwnLimits::default()),
+        ("pool", service.pool != Pool::default()),
+    ];
+    let why = "with `tcp` or `tls` servers: it is for HTTP, and these speak another protocol";
+    without_effect(key, &set, why, findings);
+    if let Some(Health { path, grpc, .. }) = &service.health {
+        let set = [("path", path.is_some()), ("grpc", grpc.is_some())];
+        without_effect(&format!("{key}.health"), &set, &format!("{why}; a check is a connection"), findings);
     }
 }
 

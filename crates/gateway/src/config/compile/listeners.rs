@@ -2,7 +2,7 @@
 
 use super::routes::{HOST, host_name};
 use super::services::ServicePlaces;
-use super::{Fault, Findings, beside, check_name, key_of_file, limits, record_size, size, validity};
+use super::{Fault, Findings, beside, check_name, key_of_file, limits, record_size, size, tcp, validity};
 use crate::config::document::{
     self, Bind, Certificate, ClientCertificates, Config, ExpiredLists, ListenerTls, SuiteOrder,
 };
@@ -30,7 +30,7 @@ pub(super) fn compile(
         check(listener, &key, findings);
         beside::of_listener(listener, &key, findings);
         let tls = match &listener.tls {
-            Some(tls) => findings.keep(server(config, listener.http2, tls, &format!("{key}.tls"))),
+            Some(tls) => findings.keep(server(config, alpn(listener), tls, &format!("{key}.tls"))),
             None => None,
         };
         if let Some(server) = &tls {
@@ -39,16 +39,18 @@ pub(super) fn compile(
         let limits = limits::compile(&config.limits, &listener.limits, &format!("{key}.limits"));
         let limits = findings.keep(limits);
         let passthrough = Arc::new(passthrough(config, services, listener, &key, findings));
+        let tcp = listener.tcp.as_ref();
+        let tcp =
+            tcp.and_then(|tcp| findings.keep(tcp::compile(config, services, tcp, &format!("{key}.tcp"))));
         let Some(limits) = limits else { continue };
         for (index, bind) in listener.bind.iter().enumerate() {
             let key = format!("{key}.bind.{index}");
             let place = match bind {
-                Bind::Tcp { host, port } => Endpoint {
-                    tls: tls.is_some() || !passthrough.is_empty(),
-                    host: host.clone(),
-                    port: *port,
+                Bind::Tcp { host, port } => {
+                    let tls = tls.is_some() || !passthrough.is_empty();
+                    let endpoint = Endpoint { tls, host: host.clone(), port: *port };
+                    if tcp.is_some() { Place::Stream(endpoint) } else { Place::Url(endpoint) }
                 }
-                .into(),
                 Bind::Unix(path) => Place::Unix(path.clone()),
             };
             listeners.push(Listener {
@@ -70,6 +72,7 @@ pub(super) fn compile(
                 accept: listener.accept.iter().map(|rule| rule.0).collect(),
                 limits,
                 passthrough: Arc::clone(&passthrough),
+                tcp,
                 tls: tls.clone(),
             });
         }
@@ -115,7 +118,7 @@ fn passthrough(
         let servers = config.services.get(&written.service).map(|service| &service.servers[..]);
         if servers.and_then(<[_]>::first).is_some_and(|server| server.url.tls()) {
             let why = format!(
-                "the servers of `{}` are https, and get TLS of the client already: expected http",
+                "the servers of `{}` have TLS, and get that of the client already: expected http or tcp",
                 written.service
             );
             findings.fault(Fault::new(format!("{key}.service"), why));
@@ -147,7 +150,16 @@ fn passed_name(name: &str, key: &str) -> Result<String, Fault> {
     host_name(name).ok_or_else(|| Fault::new(key, format!("invalid name `{name}`: {HOST}, or `*`")))
 }
 
-fn server(config: &Config, http2: bool, tls: &ListenerTls, key: &str) -> Result<Server, Fault> {
+/// The protocols that a listener with TLS offers to its clients by ALPN.
+fn alpn(listener: &document::Listener) -> Vec<Vec<u8>> {
+    if listener.tcp.is_some() {
+        return Vec::new();
+    }
+    let http2 = listener.http2.then_some(HTTP_2);
+    http2.into_iter().chain([HTTP_1_1, HTTP_1_0]).map(<[u8]>::to_vec).collect()
+}
+
+fn server(config: &Config, alpn: Vec<Vec<u8>>, tls: &ListenerTls, key: &str) -> Result<Server, Fault> {
     let identity = |certificate: &Certificate| {
         Identity::files(&certificate.chain, &certificate.key).with_ocsp(certificate.ocsp.clone())
     };
@@ -184,7 +196,7 @@ fn server(config: &Config, http2: bool, tls: &ListenerTls, key: &str) -> Result<
         suites,
         clients_order: tls.suite_order == SuiteOrder::Client,
         groups,
-        alpn: http2.then_some(HTTP_2).into_iter().chain([HTTP_1_1, HTTP_1_0]).map(<[u8]>::to_vec).collect(),
+        alpn,
         tickets: tls.tickets.unwrap_or(defaults.tickets),
         ticket_lifetime: tls.ticket_lifetime.unwrap_or(defaults.ticket_lifetime),
         ticket_secrets: tls.ticket_secrets.clone(),

@@ -13,6 +13,7 @@ mod routes;
 mod services;
 mod split;
 mod sticky;
+mod tcp;
 mod validity;
 mod warnings;
 

@@ -49,7 +49,7 @@ impl Finder {
 
     /// The address of a server. Errors: the server has none.
     pub(super) fn address(&self, place: &Place) -> Result<Address, String> {
-        let (Place::Url(endpoint), Some(name)) = (place, name_of(place)) else {
+        let (Some(endpoint), Some(name)) = (place.endpoint(), name_of(place)) else {
             return place.resolve().map_err(|error| error.to_string());
         };
         if let Some(address) = self.known.get(&place.to_string()) {

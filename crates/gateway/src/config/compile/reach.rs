@@ -98,7 +98,8 @@ impl<'a> Reach<'a> {
     fn warn_never(&self, route: &Route, key: &str, findings: &mut Findings) {
         let for_challenges = is_for_challenges(route);
         let has_requests = |listener: &&Listener| {
-            let has_http = listener.tls.is_some() || listener.passthrough.is_empty();
+            let is_passed = listener.tls.is_none() && !listener.passthrough.is_empty();
+            let has_http = listener.tcp.is_none() && !is_passed;
             has_http && (listener.redirect.is_none() || for_challenges)
         };
         let listeners = self.listeners_of(route).filter_map(|name| self.config.listeners.get(name));
@@ -107,7 +108,7 @@ impl<'a> Reach<'a> {
         let is_fault =
             !route.listener.is_empty() && others.iter().any(|listener| listener.redirect.is_some());
         if listeners.is_empty() && !others.is_empty() && !is_fault {
-            let why = "no request takes this route: all listeners redirect their requests, or forward connections undecrypted";
+            let why = "no request takes this route: all listeners redirect their requests, or forward connections as bytes";
             findings.warn(key, why, "remove it, or add a listener");
         } else if !route.client.is_empty()
             && !route.client.iter().any(|client| listeners.iter().any(|listener| lets_in(listener, *client)))
@@ -149,13 +150,18 @@ impl<'a> Reach<'a> {
         let (index, route) = self.config.routes.iter().enumerate().find(|(index, route)| {
             route.service.is_some()
                 && self.listeners_of(route).any(|listener| listener == name)
-                && self.listeners_of(route).any(|listener| self.config.listeners[listener].tls.is_some())
+                && self.listeners_of(route).any(|listener| is_secure(&self.config.listeners[listener]))
                 && self.first_covering(*index, Some(name)).is_none()
         })?;
         let secure =
-            self.listeners_of(route).find(|listener| self.config.listeners[*listener].tls.is_some())?;
+            self.listeners_of(route).find(|listener| is_secure(&self.config.listeners[*listener]))?;
         Some((index, secure))
     }
+}
+
+/// Whether a listener serves requests with TLS.
+fn is_secure(listener: &Listener) -> bool {
+    listener.tls.is_some() && listener.tcp.is_none()
 }
 
 /// The places of a route: each of its hosts with each of its paths.
@@ -182,6 +188,7 @@ fn is_open(listener: &Listener) -> bool {
         Bind::Unix(_) => false,
     };
     !has_tls(listener)
+        && listener.tcp.is_none()
         && listener.redirect.is_none()
         && listener.proxy_protocol.is_empty()
         && listener.trusted_proxies.is_empty()

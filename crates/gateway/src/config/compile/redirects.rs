@@ -63,9 +63,9 @@ fn secure_port(config: &Config, key: &str) -> Result<u16, Fault> {
     }
 }
 
-/// Whether clients use TLS on this listener.
+/// Whether clients use HTTP over TLS on this listener.
 pub(super) fn has_tls(listener: &Listener) -> bool {
-    listener.tls.is_some() || !listener.passthrough.is_empty()
+    listener.tcp.is_none() && (listener.tls.is_some() || !listener.passthrough.is_empty())
 }
 
 /// Whether all paths of a route are ACME challenges, which a CA requests in cleartext (RFC 8555 section 8.3).

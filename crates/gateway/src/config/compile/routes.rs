@@ -232,7 +232,7 @@ fn action(
             return split::action(services, shares, route.sticky.as_deref(), key, findings);
         }
         (Some(Target::Service(name)), None, None) => {
-            services.of(name, &format!("{key}.service")).map(|service| Action::Pass { service })
+            services.for_requests(name, &format!("{key}.service")).map(|service| Action::Pass { service })
         }
         (None, Some(redirect), None) => {
             redirects::redirect(&redirect.to, redirect.status, &format!("{key}.redirect"))
@@ -272,7 +272,7 @@ fn mirror(
         return Err(Fault::new(format!("{key}.max_in_flight"), "invalid value `0`: expected at least 1"));
     }
     let of_service = format!("{key}.service");
-    let index = services.of(service, &of_service)?;
+    let index = services.for_requests(service, &of_service)?;
     if config.services.get(service).is_some_and(|service| service.http2) {
         let why = format!(
             "invalid service `{service}`: expected one without `http2`, as copies are sent by HTTP/1.1"

@@ -2,7 +2,9 @@
 
 use super::listeners::{HTTP_1_1, HTTP_2};
 use super::names::Finder;
-use super::{Fault, Findings, beside, check_name, key_of_file, limits, listed, record_size, size, sticky};
+use super::{
+    Fault, Findings, beside, check_name, key_of_file, limits, listed, record_size, size, sticky, tcp,
+};
 use crate::config::document::{
     self, Balance, Config, Eject, HashOn, Health, Pool, ProxyProtocol, ServiceTls,
 };
@@ -32,6 +34,18 @@ impl<'a> ServicePlaces<'a> {
             let known = listed(self.config.services.keys());
             Fault::new(key, format!("unknown service `{name}`: expected one of {known}"))
         })
+    }
+
+    /// As [`Self::of`], for requests. Errors: also, its servers do not speak HTTP.
+    pub(super) fn for_requests(&self, name: &str, key: &str) -> Result<usize, Fault> {
+        let place = self.of(name, key)?;
+        if self.config.services.get(name).is_some_and(tcp::is_for_streams) {
+            let why = format!(
+                "the servers of `{name}` do not speak HTTP: expected http, https or unix; a listener with `tcp` has no routes"
+            );
+            return Err(Fault::new(key, why));
+        }
+        Ok(place)
     }
 }
 
@@ -64,13 +78,13 @@ fn compile_one(
     let tls = match first.tls() {
         true => {
             warn_insecure(service, &key, findings);
-            let client = findings.keep(client(&service.tls, service.http2, &format!("{key}.tls")));
+            let client = findings.keep(client(&service.tls, alpn(service), &format!("{key}.tls")));
             client.map(|client| Arc::new(UpstreamTls { client }))
         }
         false => None,
     };
     if !first.tls() && service.tls.is_set() {
-        let why = format!("{first} is not https, so there is no certificate to verify");
+        let why = format!("{first} is not https or tls, so there is no certificate to verify");
         findings.fault(Fault::new(format!("{key}.tls"), why));
     }
     let limits = findings.keep(limits::compile(general, &service.limits, &format!("{key}.limits")));
@@ -102,11 +116,17 @@ pub(super) fn servers(
     key: &str,
     findings: &mut Findings,
 ) -> Vec<Server> {
+    let is_unix = |place: &Place| matches!(place, Place::Unix(_));
+    let first = list
+        .iter()
+        .map(|server| &server.url)
+        .find(|place| is_unix(first) && !is_unix(place))
+        .unwrap_or(first);
     let mut servers = Vec::with_capacity(list.len());
     for (index, written) in list.iter().enumerate() {
         let (key, place) = (format!("{key}.{index}"), &written.url);
         findings.keep(size(format!("{key}.weight"), written.weight.into(), document::Server::WEIGHT));
-        if place.tls() != first.tls() {
+        if !has_scheme_of(first, place) {
             let why = format!("`{place}`: expected the scheme of the first server, {first}");
             findings.fault(Fault::new(key, why));
         } else if let Some(finder) = finder {
@@ -114,6 +134,13 @@ pub(super) fn servers(
         }
     }
     servers
+}
+
+/// Whether a server has the protocol of `first`; any protocol in cleartext fits a Unix socket.
+fn has_scheme_of(first: &Place, place: &Place) -> bool {
+    let is_other =
+        matches!((first, place), (Place::Url(_), Place::Stream(_)) | (Place::Stream(_), Place::Url(_)));
+    place.tls() == first.tls() && !is_other
 }
 
 fn warn_insecure(service: &document::Service, key: &str, findings: &mut Findings) {
@@ -208,15 +235,15 @@ fn server(
 ) -> Result<Server, Fault> {
     let place = &written.url;
     let name = match place {
-        Place::Url(Endpoint { port: 0, .. }) => {
+        Place::Url(Endpoint { port: 0, .. }) | Place::Stream(Endpoint { port: 0, .. }) => {
             return Err(Fault::new(key, format!("{place}: invalid port 0")));
         }
-        Place::Url(Endpoint { tls: true, host, .. }) => {
+        Place::Url(Endpoint { tls: true, host, .. }) | Place::Stream(Endpoint { tls: true, host, .. }) => {
             let name = service.tls.name.as_ref().unwrap_or(host);
             let wrong = |error| Fault::new(key, format!("{place}: {error}"));
             Some(name.parse::<PeerName>().map_err(wrong)?)
         }
-        Place::Url(_) | Place::Unix(_) => None,
+        Place::Url(_) | Place::Stream(_) | Place::Unix(_) => None,
     };
     let address = finder.address(place).map_err(|why| Fault::new(key, why))?;
     Ok(Server {
@@ -237,7 +264,16 @@ fn server(
     })
 }
 
-fn client(tls: &ServiceTls, http2: bool, key: &str) -> Result<Client, Fault> {
+/// The protocol that a service asks its servers with TLS for, by ALPN.
+fn alpn(service: &document::Service) -> Vec<Vec<u8>> {
+    match (tcp::is_for_streams(service), service.http2) {
+        (true, _) => Vec::new(),
+        (false, true) => vec![HTTP_2.to_vec()],
+        (false, false) => vec![HTTP_1_1.to_vec()],
+    }
+}
+
+fn client(tls: &ServiceTls, alpn: Vec<Vec<u8>>, key: &str) -> Result<Client, Fault> {
     let roots = match (&tls.ca, tls.insecure) {
         (Some(_), true) => {
             return Err(Fault::new(format!("{key}.insecure"), "conflicts with `ca`: expected one of both"));
@@ -262,7 +298,7 @@ fn client(tls: &ServiceTls, http2: bool, key: &str) -> Result<Client, Fault> {
         versions,
         suites,
         groups,
-        alpn: vec![if http2 { HTTP_2 } else { HTTP_1_1 }.to_vec()],
+        alpn,
         record_size: record_size(key, tls.record_size, defaults.record_size)?,
         ..defaults
     };

@@ -29,7 +29,7 @@ pub(super) fn action(
         findings.keep(size(format!("{key}.weight"), share.weight.into(), document::Share::WEIGHT));
         match (&share.name, share.status) {
             (Some(name), None) => {
-                findings.keep(services.of(name, &format!("{key}.name")));
+                findings.keep(services.for_requests(name, &format!("{key}.name")));
                 if !names.insert(name) {
                     let why = format!("duplicate service `{name}`: expected one share of each");
                     findings.fault(Fault::new(format!("{key}.name"), why));

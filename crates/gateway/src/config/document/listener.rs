@@ -4,6 +4,7 @@ use super::accept::RequestRule;
 use super::limits::OwnLimits;
 use super::route::Redirect;
 use super::schema;
+use super::tcp::Tcp;
 use super::values::{duration, size, text, texts};
 use crate::config::Network;
 use schemars::JsonSchema;
@@ -87,6 +88,10 @@ pub struct Listener {
     /// connections. Default: none.
     #[serde(default)]
     pub passthrough: Vec<Passthrough>,
+    /// Forwards all connections to a service [as bytes](tunnels.md#tcp), for protocols other than HTTP; with `tls`, decrypted.
+    /// Default: none.
+    #[serde(default)]
+    pub tcp: Option<Tcp>,
     /// Terminates TLS; the table may be empty. Without it, the listener is cleartext.
     #[serde(default)]
     pub tls: Option<ListenerTls>,
@@ -184,7 +189,8 @@ pub struct Passthrough {
     #[serde(deserialize_with = "texts")]
     #[schemars(schema_with = "schema::one_or_many::<String>")]
     pub name: Vec<String>,
-    /// The name of the service whose servers terminate TLS. Their URLs are `http`, since the gateway adds no TLS of its own.
+    /// The name of the service whose servers terminate TLS. Their URLs are `http` or `tcp`, since the gateway adds no TLS of its
+    /// own.
     pub service: String,
 }
 
@@ -338,6 +344,7 @@ impl Listener {
             limits: OwnLimits::default(),
             redirect: None,
             passthrough: Vec::new(),
+            tcp: None,
             tls: None,
         }
     }

@@ -11,6 +11,7 @@ mod route;
 mod schema;
 mod service;
 mod split;
+mod tcp;
 mod timeouts;
 mod tracing;
 mod values;
@@ -32,6 +33,7 @@ pub(crate) use route::RouteDefaults;
 pub use route::{AmbiguousPaths, Edits, Mirror, Rate, RateBy, Redirect, Respond, Route};
 pub use service::{Balance, Eject, HashOn, Health, Pool, ProxyProtocol, Server, Service, ServiceTls};
 pub use split::{Share, Target};
+pub use tcp::Tcp;
 pub use timeouts::{RouteTimeouts, Timeouts};
 pub use tracing::Tracing;
 

@@ -74,8 +74,8 @@ pub(super) fn paths_by_name(generator: &mut SchemaGenerator) -> Schema {
 /// A server's URL, as [`weir_transport::Place`] parses it.
 pub(super) fn place(_: &mut SchemaGenerator) -> Schema {
     string(
-        "URL, such as `\"http://10.0.0.7:3000\"`, or `\"unix:/PATH\"`",
-        "[Hh][Tt][Tt][Pp][Ss]?://[^/?#]+/?|unix:/[\\s\\S]+",
+        "URL, such as `\"http://10.0.0.7:3000\"` or `\"tcp://10.0.0.7:5432\"`, or `\"unix:/PATH\"`",
+        "[Hh][Tt][Tt][Pp][Ss]?://[^/?#]+/?|[Tt]([Cc][Pp]|[Ll][Ss])://.+:[0-9]+|unix:/[\\s\\S]+",
     )
 }
 

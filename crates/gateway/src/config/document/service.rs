@@ -21,7 +21,8 @@ use weir_transport::Place;
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
-    /// URLs, or tables with `url`, `weight` and `backup`; all `http` or all `https`. The gateway resolves names again when their
+    /// URLs, or tables with `url`, `weight` and `backup`; all `http` or all `https`, or for [listeners with
+    /// `tcp`](tunnels.md#tcp) all `tcp` or all `tls`. The gateway resolves names again when their
     /// TTL ends: [`[dns]`](configuration.md#dns).
     #[serde(deserialize_with = "servers")]
     #[schemars(schema_with = "schema::servers")]
@@ -79,7 +80,7 @@ pub struct Service {
     /// Idle connections, beside `timeouts.pooled`; not with `proxy_protocol`.
     #[serde(default)]
     pub pool: Pool,
-    /// TLS towards the servers, with `https`.
+    /// TLS towards the servers, with `https` or `tls`.
     #[serde(default)]
     pub tls: ServiceTls,
 }

@@ -78,6 +78,10 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         if let Some(limits) = limits.filter(|own| own != general) {
             writeln!(out, "  {name:<16} requests with {}", of_heads(&limits))?;
         }
+        if let Some(tcp) = &listener.tcp {
+            let idle = tcp.idle.unwrap_or(checked.config.timeouts.tunnel);
+            writeln!(out, "  {name:<16} bytes to service {}, idle {idle:?}", tcp.service)?;
+        }
         for passthrough in &listener.passthrough {
             let (names, service) = (passthrough.name.join(" "), &passthrough.service);
             writeln!(out, "  {name:<16} {names} undecrypted to service {service}")?;

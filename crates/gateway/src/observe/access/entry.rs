@@ -70,6 +70,11 @@ impl Entry {
         ])
     }
 
+    /// The entry of a connection without requests.
+    pub(crate) fn of_connection() -> Self {
+        Self::of_parts([b""; 5])
+    }
+
     /// The entry of a request whose head is incomplete or invalid, as far as its bytes can be read.
     #[cold]
     pub(crate) fn of_fragment(bytes: &[u8]) -> Self {

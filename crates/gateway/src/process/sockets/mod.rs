@@ -190,9 +190,9 @@ fn spread(sockets: Vec<Listener>, workers: usize) -> io::Result<Vec<(usize, List
 
 /// The place with the port that the system chose.
 fn in_fact(place: &Place, address: &Address) -> Place {
-    match (place, address.tcp().map(|at| at.port())) {
-        (Place::Url(endpoint), Some(port)) => Endpoint { port, ..endpoint.clone() }.into(),
-        (place, _) => place.clone(),
+    match address.tcp() {
+        Some(at) => place.at_port(at.port()),
+        None => place.clone(),
     }
 }
 

@@ -1,0 +1,20 @@
+//! Listeners for protocols other than HTTP.
+
+use super::schema;
+use super::values::duration;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// The service that gets all connections of a listener, as bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tcp {
+    /// The name of a service whose servers are `tcp`, `tls` or `unix`. The gateway connects to one of them as soon as a client
+    /// has connected and, with `tls`, finished its handshake.
+    pub service: String,
+    /// Without a byte in either direction. Default: `tunnel` of `[timeouts]`.
+    #[serde(default, deserialize_with = "duration")]
+    #[schemars(schema_with = "schema::time")]
+    pub idle: Option<Duration>,
+}
