@@ -28,7 +28,7 @@ fn examples() -> Vec<(String, String)> {
 type Exchange = (usize, (&'static str, &'static str), u16, &'static str);
 
 /// The page of each example, and what the example does with requests.
-const EXPECTED: [(&str, &[Exchange]); 11] = [
+const EXPECTED: [(&str, &[Exchange]); 12] = [
     // This client has no certificate.
     ("client-certificates.md", &[]),
     // The server speaks HTTP/1.1; gRPC is for clients of HTTP/2.
@@ -63,6 +63,8 @@ const EXPECTED: [(&str, &[Exchange]); 11] = [
             (1, ("example.org", "/api/x"), 200, "ok"),
         ],
     ),
+    ("tunnels.md", &[(0, ("example.org", "/"), 200, "ok"), (1, ("example.org", "/"), 200, "ok")]),
+    // The server of this protocol speaks HTTP.
     ("tunnels.md", &[(0, ("example.org", "/"), 200, "ok"), (1, ("example.org", "/"), 200, "ok")]),
     (
         "tutorial.md",
@@ -133,7 +135,8 @@ fn the_examples_serve_requests() {
                 let answer = exchange(path.as_ref(), &request);
                 return (answer[9..12].parse().unwrap(), answer.rsplit("\r\n").next().unwrap().to_owned());
             }
-            let session = url.starts_with("https").then(|| certificates.session());
+            let session =
+                (url.starts_with("https") || url.starts_with("tls")).then(|| certificates.session());
             let mut client = match config.contains("proxy_protocol = \"127.0.0.0/8\"") && session.is_none() {
                 true => announced(weir.address_of(listener), b"PROXY UNKNOWN\r\n", None),
                 false => Client::connect(weir.address_of(listener), session),

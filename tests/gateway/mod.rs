@@ -42,6 +42,7 @@ mod services;
 mod settings;
 mod slow;
 mod split;
+mod tcp;
 mod tickets;
 mod tls;
 mod top;

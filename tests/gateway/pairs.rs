@@ -107,7 +107,7 @@ const ROUTE: Table = Table {
 
 const LISTENER: Table = Table {
     before: "[[certificate]]\nchain = 'CHAIN'\nkey = 'KEY'\n[service.app]\nservers = 'http://127.0.0.1:1'\n[[route]]\nservice = 'app'\n\
-             [listener.web]\n",
+             [service.db]\nservers = 'tcp://127.0.0.1:1'\n[listener.web]\n",
     keys: &[
         ("bind", "['127.0.0.1:0', 'unix:/tmp/weir-pairs.sock']", ALL),
         ("mode", "'600'", &["bind"]),
@@ -124,9 +124,27 @@ const LISTENER: Table = Table {
         ("limits", "{ head = '16KiB' }", &["bind"]),
         ("redirect", "'https'", &["bind"]),
         ("passthrough", "[{ name = '*', service = 'app' }]", &["bind"]),
+        ("tcp", "{ service = 'db' }", &["bind"]),
         ("tls", "{}", &["bind"]),
     ],
     rows: &[
+        (&["tcp"], &["redirect", "passthrough"], Refused("conflicts with `tcp`")),
+        (
+            &["tcp"],
+            &[
+                "trusted_proxies",
+                "proxy_field",
+                "half_close",
+                "underscores_in_headers",
+                "http2",
+                "http2_priorities",
+                "accept",
+                "limits",
+            ],
+            Refused("no effect beside `tcp`"),
+        ),
+        (&["tcp"], &["tls"], Obeyed("tls_is_terminated_and_originated")),
+        (&["tcp"], &["proxy_protocol", "allow"], Obeyed("both_headers_name_the_client")),
         (&["redirect"], &["tls", "passthrough"], Refused("this listener has TLS already")),
         (&["bind"], &["mode"], Obeyed("requests_pass_through_a_socket_and_keep_what_a_trusted_proxy_says")),
         (&["bind"], ALL, Independent),
@@ -191,6 +209,7 @@ const LISTENER: Table = Table {
                 "limits",
                 "redirect",
                 "passthrough",
+                "tcp",
                 "tls",
             ],
             Independent,
