@@ -63,6 +63,14 @@ impl Tunnel {
         }
     }
 
+    /// The server of the last attempt to reach one, if the tunnel may have several.
+    pub(crate) fn last_server(&self) -> Option<ServerId> {
+        match &self.origin {
+            Origin::Tcp(connection) => connection.server,
+            Origin::Passed | Origin::Request(..) => None,
+        }
+    }
+
     /// The times of its steps, if they are known.
     pub(crate) fn times(&self) -> Option<Times> {
         match &self.origin {

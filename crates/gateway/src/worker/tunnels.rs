@@ -166,7 +166,7 @@ impl<N: Net> Worker<N> {
         let Some(tunnel) = self.tunnels.take(id) else { return };
         let upstream = self.upstreams.get(tunnel.upstream).map(|upstream| upstream.server);
         let client = self.clients.get(tunnel.client);
-        let server = self.label_of(upstream);
+        let server = self.label_of(upstream.or(tunnel.last_server()));
         self.core.note_end(
             &reason,
             Context {
