@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use rustls::NamedGroup;
 use rustls_pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 use x509_parser::public_key::PublicKey;
@@ -72,7 +73,11 @@ impl KeyName {
     fn of(leaf: &X509Certificate<'_>) -> Self {
         match leaf.public_key().parsed() {
             Ok(PublicKey::RSA(key)) => Self::Rsa(key.key_size()),
-            Ok(PublicKey::EC(point)) => Self::Ecdsa(point.key_size()),
+            // The parser counts whole bytes of a coordinate.
+            Ok(PublicKey::EC(point)) => Self::Ecdsa(match point.key_size() {
+                528 => 521,
+                bits => bits,
+            }),
             // RFC 8410 section 3.
             _ if leaf.public_key().algorithm.algorithm.to_id_string() == "1.3.101.112" => Self::Ed25519,
             _ => Self::Other,
@@ -84,9 +89,26 @@ impl KeyName {
         match self {
             Self::Ecdsa(bits) if bits <= 256 => 0,
             Self::Ed25519 => 1,
-            Self::Ecdsa(_) => 2,
-            Self::Rsa(_) => 3,
-            Self::Other => 4,
+            Self::Ecdsa(bits) if bits <= 384 => 2,
+            Self::Ecdsa(_) => 3,
+            Self::Rsa(_) => 4,
+            Self::Other => 5,
+        }
+    }
+
+    /// Whether a client that can verify signatures of one key can verify those of the other. Clients that support RSA
+    /// support all sizes; each curve has its own signature scheme.
+    pub(crate) fn is_alike(self, other: Self) -> bool {
+        matches!((self, other), (Self::Rsa(_), Self::Rsa(_))) || self == other
+    }
+
+    /// The curve of an ECDSA key, which TLS 1.2 clients list among their groups.
+    pub(crate) fn curve(self) -> Option<NamedGroup> {
+        match self {
+            Self::Ecdsa(256) => Some(NamedGroup::secp256r1),
+            Self::Ecdsa(384) => Some(NamedGroup::secp384r1),
+            Self::Ecdsa(521) => Some(NamedGroup::secp521r1),
+            Self::Ecdsa(_) | Self::Ed25519 | Self::Rsa(_) | Self::Other => None,
         }
     }
 }

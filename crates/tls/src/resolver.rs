@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use rustls::SignatureScheme;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use rustls::{SignatureAlgorithm, SignatureScheme};
 
 use crate::notes;
-use crate::{FileError, Presented, SettingsError, Staple, Suite, TimeProvider, Version};
+use crate::{FileError, KeyName, Presented, SettingsError, Staple, Suite, TimeProvider, Version};
 
 /// A server's certificates by name, shared by all cores.
 #[derive(Debug)]
@@ -39,8 +39,7 @@ struct Choice {
     certified: Arc<CertifiedKey>,
     /// The certificate with an OCSP response, for as long as the response is valid.
     stapled: Option<(Arc<CertifiedKey>, Staple)>,
-    algorithm: SignatureAlgorithm,
-    cost: u32,
+    key: KeyName,
     /// The file, for messages.
     origin: String,
 }
@@ -70,8 +69,7 @@ impl Resolver {
                 number,
                 certified: Arc::new(bare),
                 stapled: stapled.map(|staple| (Arc::new(certified.clone()), staple)),
-                algorithm: certified.key.algorithm(),
-                cost: presented.key.cost(),
+                key: presented.key,
                 origin: presented.origin.clone(),
             };
             for name in &presented.names {
@@ -96,15 +94,43 @@ impl Resolver {
         Ok(resolver)
     }
 
-    /// The certificates for `name`, the most specific name first, then the default unless names are strict.
-    fn candidates(&self, name: Option<&str>) -> impl Iterator<Item = &Choices> {
-        let named = name.into_iter().flat_map(|name| self.covering(name));
-        named.chain((!self.strict).then_some(&self.default))
+    /// The certificate for a client that asks for `name`, and whether it covers that name. None: names are strict, and
+    /// none covers it.
+    fn choose(&self, name: Option<&str>, hello: &ClientHello<'_>) -> Option<(&Choice, bool)> {
+        let covering =
+            || name.into_iter().flat_map(|name| self.covering(name)).flat_map(|choices| &choices.0);
+        let default = || (!self.strict).then_some(&self.default).into_iter().flat_map(|choices| &choices.0);
+        let number_covers = |number| covering().any(|choice| choice.number == number);
+        let first = covering().chain(default()).next()?;
+        let is_only = covering().chain(default()).all(|choice| choice.number == first.number);
+        let chosen = match is_only {
+            true => first,
+            false => {
+                let best = self.best(covering(), hello).or_else(|| self.best(default(), hello));
+                best.unwrap_or(first)
+            }
+        };
+        Some((chosen, number_covers(chosen.number)))
+    }
+
+    /// The first of these certificates that the client can use. A client of TLS 1.2 lists the curves of keys among its
+    /// groups (RFC 8422 section 5.1), but many accept others: those come last.
+    fn best<'a>(
+        &self,
+        choices: impl Iterator<Item = &'a Choice> + Clone,
+        hello: &ClientHello<'_>,
+    ) -> Option<&'a Choice> {
+        let mut usable = choices.filter(|choice| self.is_usable(choice, hello));
+        let is_listed = |choice: &&Choice| match (choice.key.curve(), hello.named_groups()) {
+            (Some(curve), Some(groups)) => groups.contains(&curve) || self.is_tls13(hello),
+            (Some(_) | None, None) | (None, Some(_)) => true,
+        };
+        usable.clone().find(is_listed).or_else(|| usable.next())
     }
 
     /// The certificates whose names cover `name`, the most specific name first. A wildcard covers one label: RFC
     /// 6066 section 3 does not say so, but RFC 9525 section 6.3 does.
-    fn covering(&self, name: &str) -> impl Iterator<Item = &Choices> {
+    fn covering(&self, name: &str) -> impl Iterator<Item = &Choices> + Clone {
         let below = name.split_once('.').and_then(|(_, domain)| self.below.get(domain));
         self.exact.get(name).into_iter().chain(below)
     }
@@ -134,9 +160,7 @@ impl Resolver {
         let Some(signer) = choice.certified.key.choose_scheme(hello.signature_schemes()) else {
             return false;
         };
-        let common =
-            || self.suites.iter().filter(|suite| hello.cipher_suites().contains(&suite.rustls().suite()));
-        if common().any(|suite| suite.version() == Version::Tls13) {
+        if self.is_tls13(hello) {
             // In TLS 1.3, PKCS#1 1.5 is for certificates only (RFC 8446 section 4.2.3).
             use SignatureScheme as S;
             return !matches!(
@@ -145,7 +169,18 @@ impl Resolver {
             );
         }
         // In TLS 1.2 the suite determines the kind of key (RFC 5246 section 7.4.2).
-        common().any(|suite| suite.rustls().usable_for_signature_algorithm(choice.algorithm))
+        let algorithm = choice.certified.key.algorithm();
+        self.common(hello).any(|suite| suite.rustls().usable_for_signature_algorithm(algorithm))
+    }
+
+    /// Whether the handshake will be one of TLS 1.3.
+    fn is_tls13(&self, hello: &ClientHello<'_>) -> bool {
+        self.common(hello).any(|suite| suite.version() == Version::Tls13)
+    }
+
+    /// The suites that the client offers and the server accepts.
+    fn common(&self, hello: &ClientHello<'_>) -> impl Iterator<Item = &Suite> {
+        self.suites.iter().filter(|suite| hello.cipher_suites().contains(&suite.rustls().suite()))
     }
 }
 
@@ -154,14 +189,9 @@ impl ResolvesServerCert for Resolver {
         // rustls returns the name in lower case, but with a trailing dot if the client sends one. RFC 6066
         // section 3 forbids the dot; in DNS it does not change the name.
         let name = hello.server_name().map(|name| name.strip_suffix('.').unwrap_or(name));
-        let choices = || self.candidates(name).flat_map(|choices| &choices.0);
-        let first = choices().next()?;
-        let is_only = || choices().all(|choice| Arc::ptr_eq(&choice.certified, &first.certified));
-        let usable = || choices().find(|choice| self.is_usable(choice, &hello));
-        let chosen = if is_only() { first } else { usable().unwrap_or(first) };
-        if let Some(name) = name {
-            let mut covering = self.covering(name).flat_map(|choices| &choices.0);
-            notes::named(chosen.number, covering.any(|choice| choice.number == chosen.number));
+        let (chosen, is_covering) = self.choose(name, &hello)?;
+        if name.is_some() {
+            notes::named(chosen.number, is_covering);
         }
         Some(self.now_of(chosen))
     }
@@ -169,7 +199,11 @@ impl ResolvesServerCert for Resolver {
 
 impl Choices {
     fn add(&mut self, name: &str, choice: Choice) -> Result<(), SettingsError> {
-        if let Some(other) = self.0.iter().find(|other| other.algorithm == choice.algorithm) {
+        if self.0.iter().any(|other| other.number == choice.number) {
+            // A certificate may contain a name twice.
+            return Ok(());
+        }
+        if let Some(other) = self.0.iter().find(|other| other.key.is_alike(choice.key)) {
             return Err(FileError::SameName {
                 name: name.to_owned(),
                 first: other.origin.clone(),
@@ -178,7 +212,7 @@ impl Choices {
             .into());
         }
         self.0.push(choice);
-        self.0.sort_by_key(|choice| choice.cost);
+        self.0.sort_by_key(|choice| choice.key.cost());
         Ok(())
     }
 }
