@@ -41,7 +41,8 @@ mod worker;
 
 pub use config::document::{self, Config, Timeouts};
 pub use config::{
-    Checked, Fault, Finding, Findings, Location, Network, PathPattern, Severity, parse, read, schema,
+    Checked, Fault, Finding, Findings, Location, Network, PathPattern, Severity, parse, read, read_after,
+    schema,
 };
 pub use observe::{Counters, ROWS, Row, ServerReport, Source, State};
 pub use process::{Again, GatewayError, Inherited, relay, serve};

@@ -7,6 +7,7 @@
 //! The crate does not expose rustls's API and types, so that the choice between its buffered and unbuffered
 //! API (docs/decisions/0002-rustls-api.md) stays internal.
 
+mod certificate;
 mod checked_parameters;
 mod client;
 mod client_certificate;
@@ -43,6 +44,7 @@ mod tickets;
 mod unbuffered;
 mod verifier;
 
+pub use certificate::Certificate;
 pub use client::{Client, ClientSettings, Connector, PeerName};
 pub use client_certificate::ClientCertificate;
 pub use error::{Fault, FileError, OfferError, SettingsError, TlsError, is_ca_as_server};

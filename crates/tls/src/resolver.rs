@@ -9,7 +9,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use crate::notes;
-use crate::{FileError, KeyName, Presented, SettingsError, Staple, Suite, TimeProvider, Version};
+use crate::{Certificate, FileError, SettingsError, Suite, TimeProvider, Version};
 
 /// A server's certificates by name, shared by all cores.
 #[derive(Debug)]
@@ -36,19 +36,14 @@ struct Choices(Vec<Choice>);
 struct Choice {
     /// The index in the server's certificates.
     number: u32,
-    certified: Arc<CertifiedKey>,
-    /// The certificate with an OCSP response, for as long as the response is valid.
-    stapled: Option<(Arc<CertifiedKey>, Staple)>,
-    key: KeyName,
-    /// The file, for messages.
-    origin: String,
+    certificate: Certificate,
 }
 
 impl Resolver {
     /// The first certificate, with others for its names, is the default. Errors: two certificates with the
     /// same kind of key for one name.
     pub(crate) fn new(
-        certificates: &[(CertifiedKey, Presented)],
+        certificates: &[Certificate],
         strict: bool,
         suites: &[Suite],
         time: Arc<dyn TimeProvider>,
@@ -62,28 +57,20 @@ impl Resolver {
             certificates: certificates.len(),
             time,
         };
-        for (number, (certified, presented)) in (0..).zip(certificates) {
-            let bare = CertifiedKey { ocsp: None, ..certified.clone() };
-            let stapled = presented.ocsp.clone().filter(|staple| staple.rejected.is_none());
-            let choice = Choice {
-                number,
-                certified: Arc::new(bare),
-                stapled: stapled.map(|staple| (Arc::new(certified.clone()), staple)),
-                key: presented.key,
-                origin: presented.origin.clone(),
-            };
-            for name in &presented.names {
+        for (number, certificate) in (0..).zip(certificates) {
+            let choice = Choice { number, certificate: certificate.clone() };
+            for name in &certificate.presented().names {
                 let choices = match name.strip_prefix("*.") {
                     Some(domain) => resolver.below.entry(domain.into()).or_default(),
                     None => resolver.exact.entry(name.as_str().into()).or_default(),
                 };
-                choices.add(name, choice.clone())?;
+                choices.add(name, &choice)?;
             }
             if resolver.default.0.is_empty() {
                 resolver.default.0.push(choice);
             }
         }
-        let names = certificates.first().map(|(_, presented)| &presented.names[..]).unwrap_or_default();
+        let names = certificates.first().map(|first| &first.presented().names[..]).unwrap_or_default();
         let named = names.first().and_then(|name| match name.strip_prefix("*.") {
             Some(domain) => resolver.below.get(domain),
             None => resolver.exact.get(name.as_str()),
@@ -121,10 +108,11 @@ impl Resolver {
         hello: &ClientHello<'_>,
     ) -> Option<&'a Choice> {
         let mut usable = choices.filter(|choice| self.is_usable(choice, hello));
-        let is_listed = |choice: &&Choice| match (choice.key.curve(), hello.named_groups()) {
-            (Some(curve), Some(groups)) => groups.contains(&curve) || self.is_tls13(hello),
-            (Some(_) | None, None) | (None, Some(_)) => true,
-        };
+        let is_listed =
+            |choice: &&Choice| match (choice.certificate.presented().key.curve(), hello.named_groups()) {
+                (Some(curve), Some(groups)) => groups.contains(&curve) || self.is_tls13(hello),
+                (Some(_) | None, None) | (None, Some(_)) => true,
+            };
         usable.clone().find(is_listed).or_else(|| usable.next())
     }
 
@@ -146,18 +134,9 @@ impl Resolver {
         covering.peek().is_some() && covering.all(|choice| choice.number != certificate)
     }
 
-    /// The certificate with its OCSP response if the response is valid now.
-    fn now_of(&self, choice: &Choice) -> Arc<CertifiedKey> {
-        let now = || self.time.current_time().map_or(0, |now| now.as_secs() as i64);
-        match &choice.stapled {
-            Some((stapled, staple)) if staple.is_stapled_at(now()) => Arc::clone(stapled),
-            _ => Arc::clone(&choice.certified),
-        }
-    }
-
     /// Whether the client can verify the certificate's signature and has a suite for it.
     fn is_usable(&self, choice: &Choice, hello: &ClientHello<'_>) -> bool {
-        let Some(signer) = choice.certified.key.choose_scheme(hello.signature_schemes()) else {
+        let Some(signer) = choice.certificate.bare().key.choose_scheme(hello.signature_schemes()) else {
             return false;
         };
         if self.is_tls13(hello) {
@@ -169,7 +148,7 @@ impl Resolver {
             );
         }
         // In TLS 1.2 the suite determines the kind of key (RFC 5246 section 7.4.2).
-        let algorithm = choice.certified.key.algorithm();
+        let algorithm = choice.certificate.algorithm();
         self.common(hello).any(|suite| suite.rustls().usable_for_signature_algorithm(algorithm))
     }
 
@@ -193,26 +172,30 @@ impl ResolvesServerCert for Resolver {
         if name.is_some() {
             notes::named(chosen.number, is_covering);
         }
-        Some(self.now_of(chosen))
+        Some(Arc::clone(chosen.certificate.certified(&*self.time)))
     }
 }
 
 impl Choices {
-    fn add(&mut self, name: &str, choice: Choice) -> Result<(), SettingsError> {
+    fn add(&mut self, name: &str, choice: &Choice) -> Result<(), SettingsError> {
         if self.0.iter().any(|other| other.number == choice.number) {
             // A certificate may contain a name twice.
             return Ok(());
         }
-        if let Some(other) = self.0.iter().find(|other| other.key.is_alike(choice.key)) {
+        let presented = choice.certificate.presented();
+        let mut others = self.0.iter().map(|other| other.certificate.presented());
+        if let Some(other) = others.find(|other| other.key.is_alike(presented.key)) {
             return Err(FileError::SameName {
                 name: name.to_owned(),
                 first: other.origin.clone(),
-                second: choice.origin,
+                second: presented.origin.clone(),
             }
             .into());
         }
-        self.0.push(choice);
-        self.0.sort_by_key(|choice| choice.key.cost());
+        // Most names have one.
+        self.0.reserve_exact(1);
+        self.0.push(choice.clone());
+        self.0.sort_by_key(|choice| choice.certificate.presented().key.cost());
         Ok(())
     }
 }

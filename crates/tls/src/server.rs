@@ -7,13 +7,11 @@ use std::time::Duration;
 
 use rustls::crypto::CryptoProvider;
 use rustls::server::danger::ClientCertVerifier;
-use rustls::server::{NoServerSessionStorage, ServerConfig, WebPkiClientVerifier};
-use rustls::sign::CertifiedKey;
+use rustls::server::{NoServerSessionStorage, ServerConfig, StoresServerSessions, WebPkiClientVerifier};
 use rustls::{NoKeyLog, RootCertStore, SignatureAlgorithm};
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer};
 
 use crate::checked_parameters::{Parameters, checked_alpn, record_size, refused};
-use crate::identity::NotingKey;
 use crate::key_log::KeyLogFile;
 use crate::names::joined;
 use crate::pem::File;
@@ -23,7 +21,7 @@ use crate::ticket_keys::{self, Binding, KeySpace};
 use crate::ticket_secrets::TicketSecrets;
 use crate::tickets::{CoreTickets, TicketCounts};
 use crate::{
-    Group, Identity, OfferError, Presented, Revocation, Session, SettingsError, Suite, SystemTime,
+    Certificate, Group, Identity, OfferError, Revocation, Session, SettingsError, Suite, SystemTime,
     TimeProvider, Version, unbuffered,
 };
 
@@ -119,8 +117,15 @@ impl ServerSettings {
 
     /// The defaults for a server that presents `identity`.
     pub fn new(identity: Identity) -> Self {
+        Self { identities: vec![identity], ..Self::default() }
+    }
+}
+
+impl Default for ServerSettings {
+    /// The defaults, without identities: for [`Server::with_certificates`].
+    fn default() -> Self {
         Self {
-            identities: vec![identity],
+            identities: Vec::new(),
             strict_names: false,
             versions: Version::ALL.to_vec(),
             suites: Suite::ALL.to_vec(),
@@ -143,48 +148,48 @@ impl ServerSettings {
 
 /// The process-wide part of a server: certificate, ticket key space and stored sessions. Cheap to clone.
 ///
-/// Two servers of one process share ticket keys if and only if they have the same certificates and client
-/// CAs. So a reloaded configuration with the same identity still accepts its tickets, and no ticket is valid
-/// for another identity. Stored sessions belong to one `Server` and its clones.
+/// Two servers of one process share ticket keys if and only if they have the same policy for client certificates. A
+/// ticket resumes at either one if that has a certificate for the ticket's server name, whatever the certificate; a
+/// ticket without such a name needs a default certificate with the same names. Stored sessions belong to one `Server`
+/// and its clones.
 #[derive(Clone, Debug)]
 pub struct Server {
     /// Complete except for the per-core part.
     template: Arc<ServerConfig>,
     resolver: Arc<Resolver>,
-    presented: Arc<[Presented]>,
+    certificates: Arc<[Certificate]>,
+    /// Without the identities, which may be keys.
+    settings: Arc<ServerSettings>,
     revocation: Arc<Revocation>,
     tickets: Option<Tickets>,
     ticket_file: Option<PathBuf>,
 }
 
 impl Server {
-    /// Reads certificate, key and client CAs, and checks the settings.
+    /// Reads certificates, keys and client CAs, and checks the settings.
     pub fn new(settings: &ServerSettings) -> Result<Self, SettingsError> {
+        let load = |identity| Certificate::load(identity, &*settings.time);
+        let certificates = settings.identities.iter().map(load).collect::<Result<_, _>>()?;
+        Self::with_certificates(settings, certificates)
+    }
+
+    /// As [`Server::new`], but presents these certificates instead of `settings.identities`.
+    pub fn with_certificates(
+        settings: &ServerSettings,
+        certificates: Vec<Certificate>,
+    ) -> Result<Self, SettingsError> {
         let parameters = Parameters::new(&settings.versions, &settings.suites, &settings.groups)?;
         if settings.tickets > MAX_TICKETS {
             return Err(OfferError::TooManyTickets { tickets: settings.tickets, most: MAX_TICKETS }.into());
         }
-        let now = settings.time.current_time().map_or(0, |now| now.as_secs() as i64);
-        let mut certificates = Vec::with_capacity(settings.identities.len());
-        for identity in &settings.identities {
-            let CertifiedKey { cert, key, .. } = identity.load(&parameters.provider)?;
-            let leaf = cert.first().ok_or(OfferError::Empty { what: "certificate" })?;
-            let mut presented = Presented::of(identity.origin(), leaf);
-            let (ocsp, staple) = identity.staple(&cert, &parameters.provider, now)?.unzip();
-            presented.ocsp = staple;
-            certificates.push((CertifiedKey { cert, key: Arc::new(NotingKey(key)), ocsp }, presented));
-        }
-        let Some((first, default)) = certificates.first() else {
-            return Err(OfferError::Empty { what: "certificate" }.into());
-        };
-        check_key_fits(first.key.algorithm(), &certificates, settings)?;
+        let resolver = resolver(&certificates, settings)?;
         let client_auth = settings.client_auth.as_ref().map(Trusted::read).transpose()?;
         if !ServerSettings::TICKET_LIFETIMES.contains(&settings.ticket_lifetime) {
             return Err(OfferError::TicketLifetime { lifetime: settings.ticket_lifetime }.into());
         }
         let secrets = settings.ticket_secrets.as_deref().map(TicketSecrets::read).transpose()?;
         let space = key_space(client_auth.as_ref(), secrets, settings.ticket_lifetime)?;
-        let uncovered = uncovered(default);
+        let uncovered = uncovered(&certificates);
 
         let provider = Arc::new(parameters.provider);
         let builder = ServerConfig::builder_with_details(provider.clone(), settings.time.clone())
@@ -198,24 +203,13 @@ impl Server {
                 builder.with_client_cert_verifier(trusted.verifier(provider)?)
             }
         };
-        let resolver =
-            Resolver::new(&certificates, settings.strict_names, &settings.suites, settings.time.clone())?;
-        let resolver = Arc::new(resolver);
         let mut config = builder.with_cert_resolver(resolver.clone());
-        let presented = certificates.into_iter().map(|(_, presented)| presented).collect();
         config.alpn_protocols = checked_alpn(&settings.alpn)?;
         match &settings.key_log {
             Some(path) => config.key_log = Arc::new(KeyLogFile::open(path)?),
             None => config.key_log = Arc::new(NoKeyLog),
         }
-        config.session_storage = match settings.resumption {
-            true => Arc::new(SessionStore::new(
-                settings.sessions,
-                settings.ticket_lifetime,
-                settings.time.clone(),
-            )),
-            false => Arc::new(NoServerSessionStorage {}),
-        };
+        config.session_storage = session_storage(settings);
         config.ignore_client_order = !settings.clients_order;
         config.max_fragment_size = Some(record_size(settings.record_size)?);
         // Never accept early data: an attacker can replay it (RFC 8446 section 8), and HTTP servers must know
@@ -226,10 +220,30 @@ impl Server {
         Ok(Self {
             template: Arc::new(config),
             resolver,
-            presented,
+            certificates: certificates.into(),
+            settings: Arc::new(ServerSettings { identities: Vec::new(), ..settings.clone() }),
             revocation: Arc::new(revocation),
             ticket_file: settings.ticket_secrets.clone().filter(|_| stateless),
             tickets: stateless.then(|| Tickets { space, uncovered, time: settings.time.clone() }),
+        })
+    }
+
+    /// This server with other certificates. It keeps the client CAs, the ticket keys and the current secrets, but no stored
+    /// sessions, which belong to the certificates. Errors: two certificates with the same kind of key for one name, or
+    /// none that fits the suites.
+    pub fn presenting(&self, certificates: Vec<Certificate>) -> Result<Self, SettingsError> {
+        let resolver = resolver(&certificates, &self.settings)?;
+        let mut config = ServerConfig::clone(&self.template);
+        config.cert_resolver = resolver.clone();
+        config.session_storage = session_storage(&self.settings);
+        let uncovered = uncovered(&certificates);
+        let tickets = self.tickets.clone().map(|tickets| Tickets { uncovered, ..tickets });
+        Ok(Self {
+            template: Arc::new(config),
+            resolver,
+            certificates: certificates.into(),
+            tickets,
+            ..self.clone()
         })
     }
 
@@ -252,8 +266,8 @@ impl Server {
     }
 
     /// The certificates, in the order of the settings.
-    pub fn certificates(&self) -> &[Presented] {
-        &self.presented
+    pub fn certificates(&self) -> &[Certificate] {
+        &self.certificates
     }
 
     /// The revocation lists for client certificates.
@@ -363,10 +377,26 @@ struct Tickets {
     time: Arc<dyn TimeProvider>,
 }
 
+/// Checks the certificates. Errors: as for [`Server::presenting`].
+fn resolver(certificates: &[Certificate], settings: &ServerSettings) -> Result<Arc<Resolver>, SettingsError> {
+    check_keys_fit(certificates, settings)?;
+    let ServerSettings { strict_names, suites, time, .. } = settings;
+    Ok(Arc::new(Resolver::new(certificates, *strict_names, suites, Arc::clone(time))?))
+}
+
+fn session_storage(settings: &ServerSettings) -> Arc<dyn StoresServerSessions> {
+    let ServerSettings { sessions, ticket_lifetime, time, .. } = settings;
+    match settings.resumption {
+        true => Arc::new(SessionStore::new(*sessions, *ticket_lifetime, Arc::clone(time))),
+        false => Arc::new(NoServerSessionStorage {}),
+    }
+}
+
 /// The binding of clients that send no server name, or one that no certificate covers: the names of the default
 /// certificate, which a renewal keeps.
-fn uncovered(default: &Presented) -> Binding {
-    let mut names: Vec<&[u8]> = default.names.iter().map(String::as_bytes).collect();
+fn uncovered(certificates: &[Certificate]) -> Binding {
+    let names = certificates.first().map(|default| &default.presented().names[..]).unwrap_or_default();
+    let mut names: Vec<&[u8]> = names.iter().map(String::as_bytes).collect();
     names.sort_unstable();
     names.dedup();
     ticket_keys::bound_to(names)
@@ -394,12 +424,11 @@ fn key_space(
 }
 
 /// With TLS 1.2 alone, suites of the wrong key type would reject every client.
-fn check_key_fits(
-    first: SignatureAlgorithm,
-    certificates: &[(CertifiedKey, Presented)],
-    settings: &ServerSettings,
-) -> Result<(), SettingsError> {
-    let algorithms = || certificates.iter().map(|(certified, _)| certified.key.algorithm());
+fn check_keys_fit(certificates: &[Certificate], settings: &ServerSettings) -> Result<(), SettingsError> {
+    let Some(first) = certificates.first().map(Certificate::algorithm) else {
+        return Err(OfferError::Empty { what: "certificate" }.into());
+    };
+    let algorithms = || certificates.iter().map(Certificate::algorithm);
     let usable = |suite: &Suite| {
         suite.version() == Version::Tls13
             || algorithms().any(|algorithm| suite.rustls().usable_for_signature_algorithm(algorithm))

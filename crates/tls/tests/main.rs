@@ -5,6 +5,7 @@
 mod common;
 
 mod bytes;
+mod certificates;
 mod choice;
 mod client;
 mod handshake;

@@ -3,8 +3,8 @@
 use crate::common::{Pair, client_hello, handshake, only};
 use weir_tls::issue::{Authority, Issued, KeyKind};
 use weir_tls::{
-    Acceptor, Client, ClientAuth, ClientCertificate, ClientSettings, Connector, HandshakeKind, Identity,
-    KeyName, PeerName, Roots, Server, ServerSettings, Signature, Suite, Version,
+    Acceptor, Certificate, Client, ClientAuth, ClientCertificate, ClientSettings, Connector, HandshakeKind,
+    Identity, KeyName, PeerName, Roots, Server, ServerSettings, Signature, Suite, Version,
 };
 
 /// A CA, and the certificates that a server has from it.
@@ -190,7 +190,7 @@ fn certificates_are_described() {
         (&["c.example"], KeyKind::Rsa2048),
     ]);
     let server = Server::new(&names.settings()).unwrap();
-    let presented = server.certificates();
+    let presented: Vec<_> = server.certificates().iter().map(Certificate::presented).collect();
     assert_eq!(presented[0].names, ["a.example", "*.b.example"]);
     assert_eq!((presented[0].key, presented[1].key), (KeyName::Ecdsa(384), KeyName::Rsa(2048)));
     assert!(presented.iter().all(|presented| presented.not_before < presented.not_after));

@@ -100,7 +100,7 @@ fn only_a_response_that_a_client_would_accept_is_stapled() {
         ("for no time", good(("20200101000000Z", None), Signer::Issuer), None, false),
     ] {
         let server = case.server(&response, &clock).unwrap();
-        let staple = server.certificates()[0].ocsp.as_ref().unwrap();
+        let staple = server.certificates()[0].presented().ocsp.as_ref().unwrap();
         assert_eq!(staple.rejected.as_deref(), rejected, "{what}");
         assert_eq!(staple.is_stapled_at(NOW as i64), stapled, "{what}");
         assert_eq!(is_stapled(&server.core(), &response), stapled, "{what}");
@@ -139,11 +139,11 @@ fn without_its_issuer_a_response_is_not_stapled() {
     let response = authority.ocsp_response(&own, Status::Good, YEAR, Signer::Issuer).unwrap();
     let case = Case { own, ..Case::new() };
     let server = case.server(&response, &Clock::new(NOW)).unwrap();
-    let rejected = server.certificates()[0].ocsp.as_ref().unwrap().rejected.clone();
+    let rejected = server.certificates()[0].presented().ocsp.as_ref().unwrap().rejected.clone();
     let expected = "it cannot be verified without its certificate's issuer in `chain`";
     assert_eq!(rejected.as_deref(), Some(expected));
     // A chain may include a root, and here the root is needed as the issuer.
     let own = Issued { certificates: case.own.certificates.clone() + authority.ca_pem(), ..case.own.clone() };
     let server = Case { own, ..Case::new() }.server(&response, &Clock::new(NOW)).unwrap();
-    assert_eq!(server.certificates()[0].ocsp.as_ref().unwrap().rejected, None);
+    assert_eq!(server.certificates()[0].presented().ocsp.as_ref().unwrap().rejected, None);
 }

@@ -164,7 +164,9 @@ fn run_flags(args: ServeArgs, inherited: Inherited) -> Outcome {
     };
     let checked = flags.check(config.clone())?;
     let blaming = flags.clone();
-    let again = move || Checked::new(config.clone()).map_err(|found| blaming.blame_all(&found));
+    let again = move |active: &Checked| {
+        Checked::after(config.clone(), Some(active)).map_err(|found| blaming.blame_all(&found))
+    };
     weir_gateway::serve(checked, inherited, Box::new(again)).map_err(|error| flags.failure(error))
 }
 
@@ -175,7 +177,9 @@ fn run_file(file: &Path, inherited: Inherited) -> Outcome {
     }
     let in_words = checked.teller();
     let path = file.to_owned();
-    let again = move || weir_gateway::read(&path).map_err(|found| found.faults_in_words());
+    let again = move |active: &Checked| {
+        weir_gateway::read_after(&path, Some(active)).map_err(|found| found.faults_in_words())
+    };
     weir_gateway::serve(checked, inherited, Box::new(again)).map_err(|error| match error {
         GatewayError::Config(fault) => Failure::findings(in_words(fault)),
         error => Failure::run(error),

@@ -1,13 +1,14 @@
 //! Configuration files, read and checked.
 
-use super::compile;
+use super::compile::{KnownCertificates, compile_with};
 use super::document::Config;
-use super::files::{Files, OnDisk};
+use super::files::{Files, OnDisk, of_certificate};
 use super::finding::{Fault, Finding, Findings};
 use super::snapshot::Snapshot;
 use super::source::{self, Document, Texts, Variables};
 use std::path::Path;
 use std::sync::Arc;
+use weir_tls::Certificate;
 
 /// A configuration without faults, with the files that it names, and its names resolved.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub struct Checked {
     pub config: Config,
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) files: Files,
+    /// Those of the files, in the order of the document; none if no listener presents them.
+    certificates: Arc<[Certificate]>,
     findings: Findings,
     /// The files that the configuration was read from; `None` if there are none.
     texts: Option<Texts>,
@@ -24,13 +27,27 @@ pub struct Checked {
 impl Checked {
     /// Checks a configuration. Errors: all findings, if there is a fault.
     pub fn new(config: Config) -> Result<Self, Findings> {
+        Self::after(config, None)
+    }
+
+    /// As [`Checked::new`], but takes certificates from `previous` if their files have the same contents.
+    pub fn after(config: Config, previous: Option<&Self>) -> Result<Self, Findings> {
         // Read before the files are used: one that changes meanwhile differs at the next check.
         let files = Files::read(&config);
         let mut findings = Findings::default();
-        match compile(&config, &mut findings) {
-            Some(snapshot) => Ok(Self { config, snapshot: Arc::new(snapshot), files, findings, texts: None }),
-            None => Err(findings),
-        }
+        let known = previous.map(|previous| previous.certificates_in(&files)).unwrap_or_default();
+        let Some(snapshot) = compile_with(&config, &known, &mut findings) else { return Err(findings) };
+        let certificates = Arc::clone(&snapshot.certificates);
+        Ok(Self { config, snapshot: Arc::new(snapshot), files, certificates, findings, texts: None })
+    }
+
+    /// The certificates whose files have the same contents in `files`.
+    fn certificates_in(&self, files: &Files) -> KnownCertificates<'_> {
+        let certificates = self.config.certificates.iter().zip(&*self.certificates);
+        certificates
+            .filter(|(written, _)| files.are_same(&self.files, of_certificate(written)))
+            .map(|(written, certificate)| (written.files(), certificate))
+            .collect()
     }
 
     /// The warnings: valid settings that are rarely meant.
@@ -81,9 +98,14 @@ fn located(texts: Option<&Texts>, mut findings: Findings) -> String {
 /// Reads and checks a configuration, and the files that it includes. Errors: all findings, if there is a fault, with
 /// file, line, key and the expected value.
 pub fn read(path: &Path) -> Result<Checked, Findings> {
+    read_after(path, None)
+}
+
+/// As [`read`], but takes certificates from `previous` if their files have the same contents.
+pub fn read_after(path: &Path, previous: Option<&Checked>) -> Result<Checked, Findings> {
     let mut findings = Findings::default();
     let texts = Texts::read(path, &mut findings);
-    let checked = checked(&texts, &mut findings);
+    let checked = checked(&texts, previous, &mut findings);
     findings.sort();
     match checked {
         Some(checked) if findings.faults().next().is_none() => {
@@ -108,10 +130,10 @@ pub fn parse(files: &[(&str, &str)], variables: Variables<'_>) -> Result<Config,
 }
 
 /// Checks the files' contents. Returns `None` if there is a fault.
-fn checked(texts: &Texts, findings: &mut Findings) -> Option<Checked> {
+fn checked(texts: &Texts, previous: Option<&Checked>, findings: &mut Findings) -> Option<Checked> {
     let document = Document::of(texts, findings)?;
     let (config, doubts) = source::config(&document, findings)?;
-    let (checked, mut found) = match Checked::new(config) {
+    let (checked, mut found) = match Checked::after(config, previous) {
         Ok(mut checked) => {
             let found = std::mem::take(&mut checked.findings);
             (Some(checked), found)
@@ -130,7 +152,7 @@ mod tests {
     fn fault(text: &str) -> String {
         let texts = Texts::from(&[("weir.toml", text)][..]);
         let mut findings = Findings::default();
-        checked(&texts, &mut findings);
+        checked(&texts, None, &mut findings);
         findings.sort();
         findings.faults_in_words()
     }

@@ -75,10 +75,19 @@ impl OnDisk {
     }
 }
 
+/// The files of a certificate: chain, key and OCSP response.
+pub(crate) type FilesOfCertificate<'a> = [Option<&'a Path>; 3];
+
+impl Certificate {
+    pub(crate) fn files(&self) -> FilesOfCertificate<'_> {
+        let Self { chain, key, ocsp } = self;
+        [Some(chain), Some(key), ocsp.as_ref()].map(|file| file.map(PathBuf::as_path))
+    }
+}
+
 /// The files of a certificate.
 pub(super) fn of_certificate(certificate: &Certificate) -> impl Iterator<Item = &Path> {
-    let Certificate { chain, key, ocsp } = certificate;
-    [Some(chain), Some(key), ocsp.as_ref()].into_iter().flatten().map(PathBuf::as_path)
+    certificate.files().into_iter().flatten()
 }
 
 /// The files of a listener's TLS, except the certificates.

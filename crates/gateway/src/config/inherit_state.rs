@@ -1,6 +1,6 @@
 //! The state that a new configuration inherits from the active one, so that a reload costs no connection and no session.
 
-use super::files::{of_certificate, of_listener, of_service};
+use super::files::{of_listener, of_service};
 use super::snapshot::{Listener, Server, Service, Snapshot};
 use super::{Checked, Overrides};
 use crate::resolve::name_of;
@@ -48,7 +48,10 @@ impl Checked {
         let of_address = active.listeners.iter().filter(|old| old.id == listener.id);
         let of_name = active.listeners.iter().filter(|old| old.name == listener.name);
         let mut olds = of_address.chain(of_name);
-        olds.find(|old| self.has_listener_tls_of(before, &listener.name, &old.name))?.tls.as_ref()
+        let is_same = |old: &&Listener| {
+            self.has_listener_tls_of(before, &listener.name, &old.name) && has_certificates_of(listener, old)
+        };
+        olds.find(is_same)?.tls.as_ref()
     }
 
     fn has_listener_tls_of(&self, before: &Self, name: &str, old: &str) -> bool {
@@ -57,8 +60,6 @@ impl Checked {
         let Some(tls) = &now.tls else { return false };
         old.tls.as_ref() == Some(tls)
             && (now.http2, now.tcp.is_some()) == (old.http2, old.tcp.is_some())
-            && self.config.certificates == before.config.certificates
-            && self.files.are_same(&before.files, self.config.certificates.iter().flat_map(of_certificate))
             && self.files.are_same(&before.files, of_listener(tls))
     }
 
@@ -75,6 +76,13 @@ impl Checked {
             && scheme(&now.servers) == scheme(&old.servers)
             && self.files.are_same(&before.files, of_service(&now.tls))
     }
+}
+
+/// Whether both present the same certificates in the same order.
+fn has_certificates_of(listener: &Listener, old: &Listener) -> bool {
+    let (Some(now), Some(old)) = (&listener.tls, &old.tls) else { return false };
+    let (now, old) = (now.certificates(), old.certificates());
+    now.len() == old.len() && now.iter().zip(old).all(|(now, old)| now.is_clone_of(old))
 }
 
 impl Snapshot {

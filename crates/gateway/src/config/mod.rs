@@ -29,7 +29,7 @@ pub(crate) use compile::{compile, workers};
 pub(crate) use delta::Delta;
 pub(crate) use endpoints::{EndpointLists, Endpoints, ServersFrom};
 pub(crate) use endpoints_json::{endpoint, endpoints};
-pub use file::{Checked, parse, read};
+pub use file::{Checked, parse, read, read_after};
 pub(crate) use files::OnDisk;
 pub use finding::{Fault, Finding, Findings, Location, Severity};
 pub(crate) use inherit_state::inherit_service_state;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_http1::{Limits, Rules};
 use weir_preface::proxy;
-use weir_tls::{Client, PeerName};
+use weir_tls::{Certificate, Client, PeerName};
 use weir_transport::{Address, Place};
 
 /// One version of the configuration: values without state. Workers receive it as a message; an exchange keeps the
@@ -24,6 +24,8 @@ use weir_transport::{Address, Place};
 pub(crate) struct Snapshot {
     /// The limits of heads and chunks for listeners and services without their own.
     pub limits: Limits,
+    /// In the order of the document; none if no listener presents them.
+    pub certificates: Arc<[Certificate]>,
     pub listeners: Vec<Listener>,
     /// In the order of their names.
     pub services: Vec<Arc<Service>>,

@@ -5,7 +5,7 @@ use crate::config::Checked;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
-use weir_tls::{RevocationList, Staple};
+use weir_tls::{Certificate, RevocationList, Staple};
 
 /// The threads of reloads and of the clock write it, those of the admin address read it.
 #[derive(Debug)]
@@ -101,17 +101,13 @@ impl Current {
                 lists.push(list.clone());
             }
         }
-        let presented = checked.snapshot.listeners.iter().find_map(|listener| listener.tls.as_ref());
-        let certificates = presented.map(weir_tls::Server::certificates).unwrap_or_default();
+        let presented = || checked.snapshot.certificates.iter().map(Certificate::presented);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             in_words: checked.explain().into(),
-            expiry: certificates
-                .iter()
-                .map(|presented| (presented.origin.clone(), presented.not_after))
-                .collect(),
+            expiry: presented().map(|presented| (presented.origin.clone(), presented.not_after)).collect(),
             lists: lists.into(),
-            staples: certificates.iter().filter_map(|presented| presented.ocsp.clone()).collect(),
+            staples: presented().filter_map(|presented| presented.ocsp.clone()).collect(),
             secrets,
             since: since.as_secs(),
         }

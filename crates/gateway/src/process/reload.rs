@@ -23,7 +23,8 @@ use std::time::{Duration, Instant};
 use weir_reactor::mailbox;
 
 /// Reads and checks the configuration again. Errors: its faults, a line each, in the same words as at the start.
-pub type Again = Box<dyn Fn() -> Result<Checked, String> + Send>;
+/// Gets the active configuration, whose certificates it takes where their files are unchanged.
+pub type Again = Box<dyn Fn(&Checked) -> Result<Checked, String> + Send>;
 
 /// A request, and the sender that gets its outcome. One thread handles all of them in order, so an upgrade and a reload never
 /// overlap.
@@ -235,7 +236,7 @@ impl Reloader {
     /// Reads the configuration until no file changes meanwhile.
     fn read(&self) -> Result<Checked, String> {
         for _ in 0..TRIES {
-            let checked = (self.again)()?;
+            let checked = (self.again)(&self.checked)?;
             if checked.is_current() {
                 return Ok(checked);
             }

@@ -4,17 +4,18 @@ use super::routes::{HOST, host_name};
 use super::services::ServicePlaces;
 use super::{Fault, Findings, beside, check_name, key_of_file, limits, record_size, size, tcp, validity};
 use crate::config::document::{
-    self, Bind, Certificate, ClientCertificates, Config, ExpiredLists, ListenerTls, SuiteOrder,
+    self, Bind, ClientCertificates, Config, ExpiredLists, ListenerTls, SuiteOrder,
 };
 use crate::config::snapshot::{Listener, ListenerId, Passthrough, Role};
 use std::net::IpAddr;
 use std::sync::Arc;
-use weir_tls::{ClientAuth, Identity, Offer, Server, ServerSettings};
+use weir_tls::{Certificate, ClientAuth, Offer, Server, ServerSettings};
 use weir_transport::{Endpoint, Place};
 
 pub(super) fn compile(
     config: &Config,
     services: &ServicePlaces<'_>,
+    certificates: Option<&[Certificate]>,
     findings: &mut Findings,
 ) -> Vec<Listener> {
     if config.listeners.is_empty() {
@@ -30,7 +31,10 @@ pub(super) fn compile(
         check(listener, &key, findings);
         beside::of_listener(listener, &key, findings);
         let tls = match &listener.tls {
-            Some(tls) => findings.keep(server(config, alpn(listener), tls, &format!("{key}.tls"))),
+            Some(tls) => {
+                let server = server(config, certificates, alpn(listener), tls, &format!("{key}.tls"));
+                findings.keep(server).flatten()
+            }
             None => None,
         };
         if let Some(server) = &tls {
@@ -77,11 +81,8 @@ pub(super) fn compile(
             });
         }
     }
-    // All listeners present the same certificates.
-    if let Some(server) = listeners.iter().find_map(|listener| listener.tls.as_ref()) {
-        validity::warn_of_certificates(server, findings);
-        validity::warn_of_responses(server, findings);
-    }
+    validity::warn_of_certificates(certificates.unwrap_or_default(), findings);
+    validity::warn_of_responses(certificates.unwrap_or_default(), findings);
     listeners
 }
 
@@ -159,15 +160,18 @@ fn alpn(listener: &document::Listener) -> Vec<Vec<u8>> {
     http2.into_iter().chain([HTTP_1_1, HTTP_1_0]).map(<[u8]>::to_vec).collect()
 }
 
-fn server(config: &Config, alpn: Vec<Vec<u8>>, tls: &ListenerTls, key: &str) -> Result<Server, Fault> {
-    let identity = |certificate: &Certificate| {
-        Identity::files(&certificate.chain, &certificate.key).with_ocsp(certificate.ocsp.clone())
-    };
-    let identities: Vec<_> = config.certificates.iter().map(identity).collect();
-    let Some(first) = identities.first() else {
+/// TLS of a listener. `certificates` is `None` if they have faults; then there is no TLS without a fault of its own.
+fn server(
+    config: &Config,
+    certificates: Option<&[Certificate]>,
+    alpn: Vec<Vec<u8>>,
+    tls: &ListenerTls,
+    key: &str,
+) -> Result<Option<Server>, Fault> {
+    if config.certificates.is_empty() {
         let expected = "a listener with TLS needs a certificate: expected [[certificate]] with chain and key";
         return Err(Fault::new(key, expected));
-    };
+    }
     if let Some(tickets) = tls.tickets {
         size(format!("{key}.tickets"), tickets.into(), ListenerTls::TICKETS)?;
     }
@@ -190,8 +194,8 @@ fn server(config: &Config, alpn: Vec<Vec<u8>>, tls: &ListenerTls, key: &str) -> 
         (None, None) if tls.client_crl.is_empty() => None,
         (None, _) => return Err(Fault::new(key, "`client_certificates` and `client_crl` need `client_ca`")),
     };
-    let defaults = ServerSettings::new(first.clone());
-    Server::new(&ServerSettings {
+    let defaults = ServerSettings::default();
+    let settings = ServerSettings {
         versions,
         suites,
         clients_order: tls.suite_order == SuiteOrder::Client,
@@ -201,19 +205,17 @@ fn server(config: &Config, alpn: Vec<Vec<u8>>, tls: &ListenerTls, key: &str) -> 
         ticket_lifetime: tls.ticket_lifetime.unwrap_or(defaults.ticket_lifetime),
         ticket_secrets: tls.ticket_secrets.clone(),
         sessions: tls.sessions.unwrap_or(defaults.sessions),
-        identities,
         strict_names: tls.strict_names,
         client_auth,
         record_size: record_size(key, tls.record_size, defaults.record_size)?,
         key_log: tls.key_log.clone(),
         ..defaults
-    })
-    .map_err(|error| {
+    };
+    let Some(certificates) = certificates else { return Ok(None) };
+    Server::with_certificates(&settings, certificates.to_vec()).map(Some).map_err(|error| {
         let error = error.to_string();
         let certificates = config.certificates.iter().enumerate().flat_map(|(index, certificate)| {
-            let Certificate { chain, key, ocsp } = certificate;
-            let files = [("chain", Some(chain)), ("key", Some(key)), ("ocsp", ocsp.as_ref())];
-            files.map(|(name, file)| (format!("certificate.{index}.{name}"), file))
+            [(format!("certificate.{index}.chain"), Some(&certificate.chain))]
         });
         let crls = tls.client_crl.iter().enumerate();
         let own = crls.map(|(index, file)| (format!("{key}.client_crl.{index}"), Some(file)));

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod beside;
+mod certificates;
 mod endpoints;
 mod limits;
 mod listeners;
@@ -22,6 +23,7 @@ use super::log_format::LogFormat;
 use super::policy::{Forms, InterimLimits, MAX_PENDING, MinRate, MinRates, Policy};
 use super::snapshot::{AccessLog, Snapshot, Tracing, Via};
 use super::{Fault, Findings, Overrides};
+pub(crate) use certificates::KnownCertificates;
 pub(crate) use endpoints::with_endpoints;
 use services::ServicePlaces;
 use std::num::NonZeroU64;
@@ -36,6 +38,15 @@ use weir_reactor::cores;
 /// Checks a configuration, reads the files that it names and resolves its names. Returns `None` if the findings include
 /// a fault.
 pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapshot> {
+    compile_with(config, &KnownCertificates::new(), findings)
+}
+
+/// As [`compile`], but does not load the certificates in `known`.
+pub(crate) fn compile_with(
+    config: &Config,
+    known: &KnownCertificates<'_>,
+    findings: &mut Findings,
+) -> Option<Snapshot> {
     at_least_one(config, findings);
     watched(config, findings);
     if let Some(cores) = &config.cores {
@@ -46,7 +57,8 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
     let policy = findings.keep(policy(config, limits.as_ref()));
     let services = services::compile(config, findings);
     let places = ServicePlaces::new(config);
-    let listeners = listeners::compile(config, &places, findings);
+    let certificates = certificates::compile(config, known, findings);
+    let listeners = listeners::compile(config, &places, certificates.as_deref(), findings);
     let redirects = redirects::of_listeners(config, findings);
     let routes = routes::compile(config, &places, policy.as_ref(), findings);
     reach::warn(config, findings);
@@ -72,6 +84,7 @@ pub(crate) fn compile(config: &Config, findings: &mut Findings) -> Option<Snapsh
     findings.keep(sticky::compile(config, &listeners, &mut services))?;
     Some(Snapshot {
         limits: limits?,
+        certificates: certificates?.into(),
         listeners,
         services: services.into_iter().map(Arc::new).collect(),
         overrides: Overrides::default(),

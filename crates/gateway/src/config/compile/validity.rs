@@ -2,7 +2,7 @@
 
 use super::Findings;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use weir_tls::{Presented, RevocationList, Server, Staple};
+use weir_tls::{Certificate, Presented, RevocationList, Server, Staple};
 
 /// Warns about revocation lists that are overdue or not valid yet, and about CAs without a list where others have one.
 pub(super) fn warn_of_lists(server: &Server, key: &str, findings: &mut Findings) {
@@ -38,9 +38,10 @@ pub(super) fn warn_of_lists(server: &Server, key: &str, findings: &mut Findings)
 }
 
 /// Warns about certificates that have expired or are not valid yet.
-pub(super) fn warn_of_certificates(server: &Server, findings: &mut Findings) {
+pub(super) fn warn_of_certificates(certificates: &[Certificate], findings: &mut Findings) {
     let now = now();
-    for (index, Presented { origin, not_before, not_after, .. }) in server.certificates().iter().enumerate() {
+    for (index, certificate) in certificates.iter().enumerate() {
+        let Presented { origin, not_before, not_after, .. } = certificate.presented();
         let (message, next) = if *not_after < now {
             (format!("{origin} expired on {}, so clients reject it", date(*not_after)), "renew it")
         } else if *not_before > now {
@@ -54,10 +55,10 @@ pub(super) fn warn_of_certificates(server: &Server, findings: &mut Findings) {
 }
 
 /// Warns about OCSP responses that are not stapled.
-pub(super) fn warn_of_responses(server: &Server, findings: &mut Findings) {
+pub(super) fn warn_of_responses(certificates: &[Certificate], findings: &mut Findings) {
     let now = now();
-    for (index, certificate) in server.certificates().iter().enumerate() {
-        let Some(staple) = &certificate.ocsp else { continue };
+    for (index, certificate) in certificates.iter().enumerate() {
+        let Some(staple) = &certificate.presented().ocsp else { continue };
         let Staple { origin, this_update, next_update, rejected } = staple;
         let why = match rejected {
             _ if staple.is_stapled_at(now) => continue,

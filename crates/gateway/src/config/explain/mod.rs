@@ -12,6 +12,7 @@ use crate::config::policy::InterimLimits;
 use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 use weir_http1::Limits;
+use weir_tls::Certificate;
 
 impl Checked {
     /// Describes listeners, routes, services and limits in a table for people.
@@ -26,6 +27,7 @@ impl Checked {
 fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     let Snapshot {
         limits: general,
+        certificates,
         listeners,
         services,
         names,
@@ -87,8 +89,7 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
             writeln!(out, "  {name:<16} {names} undecrypted to service {service}")?;
         }
     }
-    let presented = listeners.iter().find_map(|listener| listener.tls.as_ref());
-    for (index, certificate) in presented.iter().flat_map(|server| server.certificates()).enumerate() {
+    for (index, certificate) in certificates.iter().map(Certificate::presented).enumerate() {
         if index == 0 {
             writeln!(out, "\nCertificates")?;
         }
@@ -162,7 +163,7 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         let service = services.iter().find(|service| service.name == name)?;
         service.tls.as_ref()?.client.certificate().map(|own| own.key)
     };
-    tls::write(out, &checked.config, presented.map_or(&[], weir_tls::Server::certificates), own)?;
+    tls::write(out, &checked.config, listeners, own)?;
     writeln!(out)
 }
 

@@ -1,19 +1,23 @@
 //! The TLS settings in force, and hints about expensive ones.
 
 use crate::config::document::{ClientCertificates, Config, ListenerTls, Service, ServiceTls};
+use crate::config::snapshot::Listener;
+use std::collections::HashSet;
 use std::fmt::{self, Write};
-use weir_tls::{Group, KeyName, Offer, Presented, ServerSettings, Suite, Version};
+use weir_tls::{Certificate, Group, KeyName, Offer, Presented, ServerSettings, Suite, Version};
 
-/// Writes the settings of all listeners and services with TLS. `presented` has the listeners' certificates; `own` returns
-/// the key type of a service's certificate, by service name.
+/// Writes the settings of all listeners and services with TLS. `own` returns the key type of a service's certificate, by
+/// service name.
 pub(super) fn write(
     out: &mut String,
     config: &Config,
-    presented: &[Presented],
+    listeners: &[Listener],
     own: impl Fn(&str) -> Option<KeyName>,
 ) -> fmt::Result {
     let listeners = config.listeners.iter().filter_map(|(name, listener)| {
-        Some((format!("listener {name}"), of_listener(listener.tls.as_ref()?, presented)))
+        let server = listeners.iter().find(|known| *known.name == **name)?.tls.as_ref()?;
+        let presented: Vec<_> = server.certificates().iter().map(Certificate::presented).collect();
+        Some((format!("listener {name}"), of_listener(listener.tls.as_ref()?, &presented)))
     });
     let is_tls = |service: &Service| service.servers.iter().any(|server| server.url.tls());
     let services = config.services.iter().filter(|(_, service)| is_tls(service));
@@ -61,11 +65,14 @@ fn write_wrapped(out: &mut String, label: &str, text: &str) -> fmt::Result {
     writeln!(out)
 }
 
-fn of_listener(tls: &ListenerTls, presented: &[Presented]) -> Section {
+fn of_listener(tls: &ListenerTls, presented: &[&Presented]) -> Section {
     let Offer { versions, mut suites, groups } = offer(&tls.versions, &tls.suites, &tls.groups);
-    let is_rsa = |presented: &Presented| matches!(presented.key, KeyName::Rsa(_));
+    let is_rsa = |presented: &&Presented| matches!(presented.key, KeyName::Rsa(_));
     let (has_rsa, has_ecdsa) =
         (presented.iter().any(is_rsa), presented.iter().any(|presented| !is_rsa(presented)));
+    let is_cheap = |presented: &&&Presented| expensive_key(presented.key).is_none();
+    let cheap = presented.iter().filter(is_cheap).flat_map(|presented| &presented.names);
+    let cheap: HashSet<&str> = cheap.map(String::as_str).collect();
     suites.retain(|suite| match suite.name() {
         name if name.starts_with("ecdhe-rsa") => has_rsa,
         name if name.starts_with("ecdhe-ecdsa") => has_ecdsa,
@@ -77,7 +84,7 @@ fn of_listener(tls: &ListenerTls, presented: &[Presented]) -> Section {
     section.settings.push(("tickets", tickets.to_string()));
     section.settings.push(("client certificates", client_certificates(tls).to_owned()));
     section.add_record_size(tls.record_size);
-    section.hints.extend(presented.iter().filter_map(|certificate| certificate_hint(certificate, presented)));
+    section.hints.extend(presented.iter().filter_map(|certificate| certificate_hint(certificate, &cheap)));
     if versions.contains(&Version::Tls13) {
         section.hints.extend(tickets_hint(tickets, &versions));
     }
@@ -141,14 +148,12 @@ fn client_certificates(tls: &ListenerTls) -> &'static str {
     }
 }
 
-/// A hint about a certificate with an expensive key, unless one with a cheap key covers its names.
-fn certificate_hint(certificate: &Presented, all: &[Presented]) -> Option<String> {
+/// A hint about a certificate with an expensive key, unless all its names are `cheap`: those with a cheap key.
+fn certificate_hint(certificate: &Presented, cheap: &HashSet<&str>) -> Option<String> {
     let hint = expensive_key(certificate.key)?;
-    let is_beside = |other: &Presented| {
-        expensive_key(other.key).is_none() && certificate.names.iter().all(|name| other.names.contains(name))
-    };
     let origin = &certificate.origin;
-    let is_only = !all.iter().any(is_beside);
+    let is_only =
+        certificate.names.is_empty() || !certificate.names.iter().all(|name| cheap.contains(name.as_str()));
     is_only.then(|| format!("certificates: {hint}: clients get one beside {origin} if they can verify it"))
 }
 
