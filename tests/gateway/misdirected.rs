@@ -43,6 +43,41 @@ fn status(client: &mut Client, host: &str) -> u16 {
     client.ask(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n")).status
 }
 
+/// The first listener has two of the certificates, the second one the third alone.
+#[test]
+fn each_listener_presents_its_own_certificates() {
+    let (names, upstream) = (Names::new(), named("a"));
+    let certificate = |name: &str, of: &Certificates| {
+        format!(
+            "[[certificate]]\nname = '{name}'\nchain = '{}'\nkey = '{}'\n",
+            of.cert.display(),
+            of.key.display()
+        )
+    };
+    let all =
+        [certificate("own", &names.own), certificate("pair", &names.pair), certificate("wild", &names.wild)];
+    let config = format!(
+        "workers = 1\n[listener.a]\nbind = '127.0.0.1:0'\ntls = {{}}\ncertificates = ['pair', 'own']\n\
+         [listener.b]\nbind = '127.0.0.1:0'\ntls = {{}}\ncertificates = 'wild'\n{}\
+         [service.app]\nservers = 'http://{}'\n[[route]]\nservice = 'app'\n",
+        all.concat(),
+        upstream.address
+    );
+    let weir = Weir::configured(&config, 2);
+    let connect = |listener: usize, ca: &Certificates, name: &str| {
+        let settings = ClientSettings { roots: Roots::File(ca.ca.clone()), ..ClientSettings::default() };
+        let session = TlsClient::new(&settings).unwrap().core().connect(&name.parse().unwrap());
+        Client::connect(weir.address_of(listener), Some(session))
+    };
+    // The client verifies the name. Where a listener has no certificate for a host, a connection of its own does not help.
+    let mut pair = connect(0, &names.pair, "a.test");
+    assert_eq!([status(&mut pair, "a.test"), status(&mut pair, "x.c.test")], [200, 200]);
+    assert_eq!(status(&mut pair, "own.test"), 421);
+    assert_eq!(status(&mut connect(0, &names.own, "own.test"), "own.test"), 200);
+    let mut wild = connect(1, &names.wild, "x.c.test");
+    assert_eq!([status(&mut wild, "x.c.test"), status(&mut wild, "own.test")], [200, 200]);
+}
+
 #[test]
 fn a_host_of_another_certificate_is_misdirected() {
     let (names, upstream) = (Names::new(), named("a"));

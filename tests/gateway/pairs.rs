@@ -106,7 +106,7 @@ const ROUTE: Table = Table {
 };
 
 const LISTENER: Table = Table {
-    before: "[[certificate]]\nchain = 'CHAIN'\nkey = 'KEY'\n[service.app]\nservers = 'http://127.0.0.1:1'\n[[route]]\nservice = 'app'\n\
+    before: "[[certificate]]\nname = 'a'\nchain = 'CHAIN'\nkey = 'KEY'\n[service.app]\nservers = 'http://127.0.0.1:1'\n[[route]]\nservice = 'app'\n\
              [service.db]\nservers = 'tcp://127.0.0.1:1'\n[listener.web]\n",
     keys: &[
         ("bind", "['127.0.0.1:0', 'unix:/tmp/weir-pairs.sock']", ALL),
@@ -125,6 +125,7 @@ const LISTENER: Table = Table {
         ("redirect", "'https'", &["bind"]),
         ("passthrough", "[{ name = '*', service = 'app' }]", &["bind"]),
         ("tcp", "{ service = 'db' }", &["bind"]),
+        ("certificates", "'a'", &["tls"]),
         ("tls", "{}", &["bind"]),
     ],
     rows: &[
@@ -145,7 +146,7 @@ const LISTENER: Table = Table {
         ),
         (&["tcp"], &["tls"], Obeyed("tls_is_terminated_and_originated")),
         (&["tcp"], &["proxy_protocol", "allow"], Obeyed("both_headers_name_the_client")),
-        (&["redirect"], &["tls", "passthrough"], Refused("this listener has TLS already")),
+        (&["redirect"], &["tls", "passthrough", "certificates"], Refused("this listener has TLS already")),
         (&["bind"], &["mode"], Obeyed("requests_pass_through_a_socket_and_keep_what_a_trusted_proxy_says")),
         (&["bind"], ALL, Independent),
         (
@@ -177,6 +178,8 @@ const LISTENER: Table = Table {
         (&["trusted_proxies"], &["proxy_field"], Obeyed("trusted_proxies_name_the_client")),
         (&["proxy_protocol"], &["tls", "trusted_proxies"], Obeyed("a_load_balancer_says_who_the_client_is")),
         (&["http2"], &["http2_priorities"], Refused("no effect beside `http2 = false`")),
+        (&["certificates"], &["tls"], Obeyed("each_listener_presents_its_own_certificates")),
+        (&["passthrough"], &["certificates"], Independent),
         // Access control, connection prefaces, and rules for requests.
         (
             &[
@@ -210,6 +213,7 @@ const LISTENER: Table = Table {
                 "redirect",
                 "passthrough",
                 "tcp",
+                "certificates",
                 "tls",
             ],
             Independent,

@@ -232,7 +232,7 @@ impl GatewayArgs {
         let certificates: Vec<_> = self
             .cert
             .zip(self.key)
-            .map(|(chain, key)| Certificate { chain, key, ocsp: None })
+            .map(|(chain, key)| Certificate { name: None, chain, key, ocsp: None })
             .into_iter()
             .collect();
         let tls = ListenerTls {

@@ -80,7 +80,7 @@ pub(crate) type FilesOfCertificate<'a> = [Option<&'a Path>; 3];
 
 impl Certificate {
     pub(crate) fn files(&self) -> FilesOfCertificate<'_> {
-        let Self { chain, key, ocsp } = self;
+        let Self { name: _, chain, key, ocsp } = self;
         [Some(chain), Some(key), ocsp.as_ref()].map(|file| file.map(PathBuf::as_path))
     }
 }

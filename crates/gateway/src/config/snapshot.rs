@@ -158,6 +158,8 @@ pub(crate) struct Listener {
     pub passthrough: Arc<Passthrough>,
     /// The service of all its connections; `None`: they carry HTTP.
     pub tcp: Option<Tcp>,
+    /// The indexes in [`Snapshot::certificates`] of those that `tls` presents, in its order.
+    pub certificates: Arc<[usize]>,
     pub tls: Option<weir_tls::Server>,
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn check(toml: &str) {
     let files = files();
     if config.certificates.is_empty() {
         let Files { certificates: chain, key, .. } = files.clone();
-        config.certificates.push(Certificate { chain, key, ocsp: None });
+        config.certificates.push(Certificate { name: None, chain, key, ocsp: None });
     }
     for certificate in &mut config.certificates {
         (certificate.chain, certificate.key, certificate.ocsp) =

@@ -94,6 +94,7 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
         redirect,
         passthrough,
         tcp,
+        certificates,
         tls,
     } = listener;
     let of_http = [
@@ -122,6 +123,10 @@ pub(super) fn of_listener(listener: &Listener, key: &str, findings: &mut Finding
     if !http2 {
         let set = [("http2_priorities", *http2_priorities)];
         without_effect(key, &set, "beside `http2 = false`: all clients speak HTTP/1.1", findings);
+    }
+    if tls.is_none() {
+        let set = [("certificates", certificates.is_some())];
+        without_effect(key, &set, "without `tls`: the listener presents no certificate", findings);
     }
     if let Some(tls) = tls {
         of_tls(tls, &format!("{key}.tls"), findings);

@@ -1,16 +1,89 @@
-//! Certificates: loaded once for all listeners, and again only if their files have changed.
+//! Certificates: loaded once for all listeners, and again only if their files have changed; and those of each listener.
 
-use super::{Fault, Findings, key_of_file};
+use super::{Fault, Findings, check_name, key_of_file, listed};
 use crate::config::document::{self, Config};
 use crate::config::files::FilesOfCertificate;
+use std::collections::BTreeMap;
 use std::collections::HashMap;
+use std::collections::btree_map::Entry;
 use weir_tls::{Certificate, Identity, SystemTime};
 
 /// Certificates of an earlier configuration whose files have the same contents now.
 pub(crate) type KnownCertificates<'a> = HashMap<FilesOfCertificate<'a>, &'a Certificate>;
 
-/// The certificates in the order of the document; none if no listener presents them. Returns `None` if there is a fault.
-pub(super) fn compile(
+/// The certificates of a configuration.
+pub(super) struct Certificates<'a> {
+    /// The indexes of those with a name.
+    names: BTreeMap<&'a str, usize>,
+    /// The number in the document.
+    count: usize,
+    /// In the order of the document; none if no listener presents them; `None` if there is a fault.
+    pub loaded: Option<Vec<Certificate>>,
+}
+
+impl<'a> Certificates<'a> {
+    pub(super) fn compile(
+        config: &'a Config,
+        known: &KnownCertificates<'_>,
+        findings: &mut Findings,
+    ) -> Self {
+        let loaded = loaded(config, known, findings);
+        Self { names: names(config, findings), count: config.certificates.len(), loaded }
+    }
+
+    /// The indexes of a listener's certificates, the default first. Errors: a name in its list is unknown or has an earlier
+    /// place in it, or the list is empty.
+    pub(super) fn of(&self, listener: &document::Listener, key: &str) -> Result<Vec<usize>, Fault> {
+        let Some(written) = &listener.certificates else { return Ok((0..self.count).collect()) };
+        if written.is_empty() {
+            let why = "empty: expected at least one name, or no such key for all certificates";
+            return Err(Fault::new(format!("{key}.certificates"), why));
+        }
+        let mut places = HashMap::with_capacity(written.len());
+        let index = |(at, name): (usize, &String)| {
+            let fault = |why| Fault::new(format!("{key}.certificates.{at}"), why);
+            if let Some(first) = places.insert(name.clone(), at) {
+                return Err(fault(format!(
+                    "duplicate certificate `{name}`: it is certificates.{first} already"
+                )));
+            }
+            self.names.get(name.as_str()).copied().ok_or_else(|| {
+                let known = listed(self.names.keys());
+                fault(format!("unknown certificate `{name}`: expected one of {known}"))
+            })
+        };
+        written.iter().enumerate().map(index).collect()
+    }
+
+    /// Those with these indexes; `None` if there is a fault.
+    pub(super) fn at(&self, indexes: &[usize]) -> Option<Vec<Certificate>> {
+        let loaded = self.loaded.as_ref()?;
+        indexes.iter().map(|index| loaded.get(*index).cloned()).collect()
+    }
+}
+
+/// The indexes of certificates by name. A name that is no label or that two certificates have is a fault.
+fn names<'a>(config: &'a Config, findings: &mut Findings) -> BTreeMap<&'a str, usize> {
+    let mut names = BTreeMap::new();
+    for (index, certificate) in config.certificates.iter().enumerate() {
+        let Some(name) = certificate.name.as_deref() else { continue };
+        let key = format!("certificate.{index}.name");
+        findings.keep(check_name(&key, name));
+        match names.entry(name) {
+            Entry::Vacant(entry) => drop(entry.insert(index)),
+            Entry::Occupied(entry) => {
+                let first = entry.get();
+                let why = format!(
+                    "duplicate name `{name}`: expected a name that no other certificate has, and certificate.{first} has it"
+                );
+                findings.fault(Fault::new(key, why));
+            }
+        }
+    }
+    names
+}
+
+fn loaded(
     config: &Config,
     known: &KnownCertificates<'_>,
     findings: &mut Findings,
@@ -39,7 +112,7 @@ fn load(
     if let Some(known) = known.filter(|known| !is_rejected(known)) {
         return Ok(known.clone());
     }
-    let document::Certificate { chain, key: private, ocsp } = written;
+    let document::Certificate { name: _, chain, key: private, ocsp } = written;
     let identity = Identity::files(chain, private).with_ocsp(ocsp.clone());
     match Certificate::load(&identity, &SystemTime) {
         // A response that was rejected may be valid by now.
@@ -124,6 +197,86 @@ mod tests {
         let mut fourth = check(&["three", "two", "one"], Some(&third));
         fourth.inherit_state(&third, &third.snapshot);
         assert!(is_of(&fourth, &third));
+    }
+
+    /// A configuration of two named certificates, and one without a name.
+    fn named(directory: &TempDir, one: &str, two: &str, listeners: &str) -> Result<Checked, Vec<String>> {
+        let mut config = config(directory.path(), &["one", "two", "three"]);
+        config.listeners = toml::from_str::<Config>(listeners).unwrap().listeners;
+        config.certificates[0].name = Some(one.to_owned());
+        config.certificates[1].name = Some(two.to_owned());
+        Checked::new(config).map_err(|found| {
+            found.faults().map(|fault| format!("{}: {}", fault.key, fault.message)).collect()
+        })
+    }
+
+    #[test]
+    fn a_listener_has_the_certificates_that_it_names_or_all() {
+        let (authority, directory) = (Authority::new().unwrap(), tempdir().unwrap());
+        for name in ["one", "two", "three"] {
+            issue(&authority, &directory, name);
+        }
+        let listeners = "[listener.a]\nbind = '127.0.0.1:0'\ntls = {}\ncertificates = ['two', 'one']\n\
+                         [listener.b]\nbind = '127.0.0.1:0'\ntls = {}\n\
+                         [listener.c]\nbind = '127.0.0.1:0'\ntls = {}\ncertificates = 'one'\n";
+        let checked = named(&directory, "one", "two", listeners).unwrap();
+        let names = |index| -> Vec<_> {
+            let own = of_listener(&checked.snapshot, index).iter();
+            own.map(|certificate| certificate.presented().names[0].as_str()).collect()
+        };
+        assert_eq!(names(0), ["two.example", "one.example"]);
+        assert_eq!(names(1), ["one.example", "two.example", "three.example"]);
+        assert_eq!(names(2), ["one.example"]);
+        assert_eq!(checked.warnings().count(), 0);
+        let (others, _) = listeners.split_once("[listener.b]").unwrap();
+        let checked = named(&directory, "one", "two", others).unwrap();
+        let warned: Vec<_> = checked.warnings().map(|warning| warning.key.as_str()).collect();
+        assert_eq!(warned, ["certificate.2"], "no listener presents it");
+    }
+
+    #[test]
+    fn faults_of_names() {
+        let (authority, directory) = (Authority::new().unwrap(), tempdir().unwrap());
+        for name in ["one", "two", "three"] {
+            issue(&authority, &directory, name);
+        }
+        for (one, two, certificates, tls, expected) in [
+            (
+                "a",
+                "a",
+                "'a'",
+                "tls = {}",
+                "certificate.1.name: duplicate name `a`: expected a name that no other certificate has, and certificate.0 has it",
+            ),
+            (
+                "a b",
+                "b",
+                "'b'",
+                "tls = {}",
+                "certificate.0.name: invalid name `a b`: expected 1 to 64 letters",
+            ),
+            (
+                "a",
+                "b",
+                "['b', 'c']",
+                "tls = {}",
+                "listener.web.certificates.1: unknown certificate `c`: expected one of `a`, `b`",
+            ),
+            (
+                "a",
+                "b",
+                "['b', 'b']",
+                "tls = {}",
+                "listener.web.certificates.1: duplicate certificate `b`: it is certificates.0 already",
+            ),
+            ("a", "b", "[]", "tls = {}", "listener.web.certificates: empty: expected at least one name"),
+            ("a", "b", "'b'", "", "listener.web.certificates: no effect without `tls`"),
+        ] {
+            let listener =
+                format!("[listener.web]\nbind = '127.0.0.1:0'\ncertificates = {certificates}\n{tls}\n");
+            let faults = named(&directory, one, two, &listener).unwrap_err();
+            assert!(faults.len() == 1 && faults[0].starts_with(expected), "{expected}: {faults:?}");
+        }
     }
 
     #[test]

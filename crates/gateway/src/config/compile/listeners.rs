@@ -1,5 +1,6 @@
 //! Listeners and their TLS.
 
+use super::certificates::Certificates;
 use super::routes::{HOST, host_name};
 use super::services::ServicePlaces;
 use super::{Fault, Findings, beside, check_name, key_of_file, limits, record_size, size, tcp, validity};
@@ -15,7 +16,7 @@ use weir_transport::{Endpoint, Place};
 pub(super) fn compile(
     config: &Config,
     services: &ServicePlaces<'_>,
-    certificates: Option<&[Certificate]>,
+    certificates: &Certificates<'_>,
     findings: &mut Findings,
 ) -> Vec<Listener> {
     if config.listeners.is_empty() {
@@ -30,13 +31,17 @@ pub(super) fn compile(
         findings.keep(check_name(&key, name));
         check(listener, &key, findings);
         beside::of_listener(listener, &key, findings);
+        let mut presented = Vec::new();
         let tls = match &listener.tls {
             Some(tls) => {
-                let server = server(config, certificates, alpn(listener), tls, &format!("{key}.tls"));
+                presented = findings.keep(certificates.of(listener, &key)).unwrap_or_default();
+                let own = certificates.at(&presented).filter(|own| !own.is_empty());
+                let server = server(config, own, alpn(listener), tls, &format!("{key}.tls"));
                 findings.keep(server).flatten()
             }
             None => None,
         };
+        let presented: Arc<[usize]> = presented.into();
         if let Some(server) = &tls {
             validity::warn_of_lists(server, &format!("{key}.tls.client_crl"), findings);
         }
@@ -77,12 +82,14 @@ pub(super) fn compile(
                 limits,
                 passthrough: Arc::clone(&passthrough),
                 tcp,
+                certificates: Arc::clone(&presented),
                 tls: tls.clone(),
             });
         }
     }
-    validity::warn_of_certificates(certificates.unwrap_or_default(), findings);
-    validity::warn_of_responses(certificates.unwrap_or_default(), findings);
+    let loaded = certificates.loaded.as_deref().unwrap_or_default();
+    validity::warn_of_certificates(loaded, findings);
+    validity::warn_of_responses(loaded, findings);
     listeners
 }
 
@@ -163,7 +170,7 @@ fn alpn(listener: &document::Listener) -> Vec<Vec<u8>> {
 /// TLS of a listener. `certificates` is `None` if they have faults; then there is no TLS without a fault of its own.
 fn server(
     config: &Config,
-    certificates: Option<&[Certificate]>,
+    certificates: Option<Vec<Certificate>>,
     alpn: Vec<Vec<u8>>,
     tls: &ListenerTls,
     key: &str,
@@ -212,7 +219,7 @@ fn server(
         ..defaults
     };
     let Some(certificates) = certificates else { return Ok(None) };
-    Server::with_certificates(&settings, certificates.to_vec()).map(Some).map_err(|error| {
+    Server::with_certificates(&settings, certificates).map(Some).map_err(|error| {
         let error = error.to_string();
         let certificates = config.certificates.iter().enumerate().flat_map(|(index, certificate)| {
             [(format!("certificate.{index}.chain"), Some(&certificate.chain))]

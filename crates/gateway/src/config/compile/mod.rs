@@ -23,9 +23,11 @@ use super::log_format::LogFormat;
 use super::policy::{Forms, InterimLimits, MAX_PENDING, MinRate, MinRates, Policy};
 use super::snapshot::{AccessLog, Snapshot, Tracing, Via};
 use super::{Fault, Findings, Overrides};
+use certificates::Certificates;
 pub(crate) use certificates::KnownCertificates;
 pub(crate) use endpoints::with_endpoints;
 use services::ServicePlaces;
+use std::fmt::Display;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -57,8 +59,8 @@ pub(crate) fn compile_with(
     let policy = findings.keep(policy(config, limits.as_ref()));
     let services = services::compile(config, findings);
     let places = ServicePlaces::new(config);
-    let certificates = certificates::compile(config, known, findings);
-    let listeners = listeners::compile(config, &places, certificates.as_deref(), findings);
+    let certificates = Certificates::compile(config, known, findings);
+    let listeners = listeners::compile(config, &places, &certificates, findings);
     let redirects = redirects::of_listeners(config, findings);
     let routes = routes::compile(config, &places, policy.as_ref(), findings);
     reach::warn(config, findings);
@@ -84,7 +86,7 @@ pub(crate) fn compile_with(
     findings.keep(sticky::compile(config, &listeners, &mut services))?;
     Some(Snapshot {
         limits: limits?,
-        certificates: certificates?.into(),
+        certificates: certificates.loaded?.into(),
         listeners,
         services: services.into_iter().map(Arc::new).collect(),
         overrides: Overrides::default(),
@@ -264,7 +266,7 @@ fn check_name(key: &str, name: &str) -> Result<(), Fault> {
 }
 
 /// A list for a message: `a`, `b`.
-fn listed<'a>(names: impl Iterator<Item = &'a String>) -> String {
+fn listed(names: impl Iterator<Item = impl Display>) -> String {
     let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
     if names.is_empty() { "none is defined".to_owned() } else { names.join(", ") }
 }

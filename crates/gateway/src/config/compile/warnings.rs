@@ -3,6 +3,7 @@
 use crate::config::document::Config;
 use crate::config::finding::Findings;
 use crate::config::network::Network;
+use std::collections::HashSet;
 
 /// Adds the warnings that no other module adds.
 pub(super) fn warn(config: &Config, findings: &mut Findings) {
@@ -15,6 +16,7 @@ pub(super) fn warn(config: &Config, findings: &mut Findings) {
             );
         }
     }
+    of_certificates(config, findings);
     of_paths(config, findings);
     for (name, listener) in &config.listeners {
         for (key, networks, who) in [
@@ -28,6 +30,23 @@ pub(super) fn warn(config: &Config, findings: &mut Findings) {
                     format!("name the networks of your {who} alone"),
                 );
             }
+        }
+    }
+}
+
+/// Warns about certificates that no listener with TLS presents, where each has a list of its own.
+fn of_certificates(config: &Config, findings: &mut Findings) {
+    let with_tls = || config.listeners.values().filter(|listener| listener.tls.is_some());
+    let lists: Option<Vec<_>> = with_tls().map(|listener| listener.certificates.as_ref()).collect();
+    let Some(lists) = lists.filter(|lists| !lists.is_empty()) else { return };
+    let presented: HashSet<&String> = lists.into_iter().flatten().collect();
+    for (index, certificate) in config.certificates.iter().enumerate() {
+        if !certificate.name.as_ref().is_some_and(|name| presented.contains(name)) {
+            findings.warn(
+                format!("certificate.{index}"),
+                "it is in `certificates` of no listener with TLS, so no client gets this certificate",
+                "add its name there, or remove the certificate",
+            );
         }
     }
 }

@@ -5,7 +5,7 @@ use super::limits::OwnLimits;
 use super::route::Redirect;
 use super::schema;
 use super::tcp::Tcp;
-use super::values::{duration, size, text, texts};
+use super::values::{duration, size, some_texts, text, texts};
 use crate::config::Network;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
@@ -92,6 +92,11 @@ pub struct Listener {
     /// Default: none.
     #[serde(default)]
     pub tcp: Option<Tcp>,
+    /// The [certificates](#certificate) of this listener, by name; the first is its default. For listeners with `tls`. Default: all
+    /// certificates.
+    #[serde(default, deserialize_with = "some_texts")]
+    #[schemars(schema_with = "schema::one_or_many::<String>")]
+    pub certificates: Option<Vec<String>>,
     /// Terminates TLS; the table may be empty. Without it, the listener is cleartext.
     #[serde(default)]
     pub tls: Option<ListenerTls>,
@@ -304,6 +309,9 @@ pub enum ClientCertificates {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
+    /// Its name, for `certificates` of a [listener](#listenername). Default: none.
+    #[serde(default)]
+    pub name: Option<String>,
     /// The certificate chain (PEM, leaf first).
     #[schemars(schema_with = "schema::path")]
     pub chain: PathBuf,
@@ -345,6 +353,7 @@ impl Listener {
             redirect: None,
             passthrough: Vec::new(),
             tcp: None,
+            certificates: None,
             tls: None,
         }
     }

@@ -61,7 +61,7 @@ pub struct Config {
     /// Listeners, by name: `[listener.NAME]`.
     #[serde(rename = "listener")]
     pub listeners: BTreeMap<String, Listener>,
-    /// Certificates of all listeners with TLS. A client gets the one for its name, or else the first one.
+    /// Certificates of the listeners with TLS. A client gets the one for its name, or else the first one.
     #[serde(rename = "certificate")]
     pub certificates: Vec<Certificate>,
     /// Services, by name: `[service.NAME]`.

@@ -24,6 +24,15 @@ where
     texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
 }
 
+/// As [`texts`], for a list that differs from its default even if it is empty.
+pub(super) fn some_texts<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: Display>,
+{
+    texts(deserializer).map(Some)
+}
+
 /// `250ms`, `10s`, `5min`, `12h` or `7d`; greater than 0.
 pub(super) fn duration<'de, D, R>(deserializer: D) -> Result<R, D::Error>
 where

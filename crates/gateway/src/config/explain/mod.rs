@@ -68,6 +68,9 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
             Underscores::Pass => Some("passes fields with underscores in their names"),
             Underscores::Reject => Some("rejects fields with underscores in their names"),
         };
+        if let Some(names) = &listener.certificates {
+            writeln!(out, "  {name:<16} presents {}", names.join(" "))?;
+        }
         let http2 = (!listener.http2).then_some("speaks HTTP/1.1 only");
         let priorities = listener.http2_priorities.then_some("sends HTTP/2 responses by priority");
         for what in [half_close, underscores, http2, priorities].into_iter().flatten() {
@@ -89,7 +92,9 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
             writeln!(out, "  {name:<16} {names} undecrypted to service {service}")?;
         }
     }
-    for (index, certificate) in certificates.iter().map(Certificate::presented).enumerate() {
+    let written = &checked.config.certificates;
+    let certificates = certificates.iter().map(Certificate::presented).zip(written);
+    for (index, (certificate, written)) in certificates.enumerate() {
         if index == 0 {
             writeln!(out, "\nCertificates")?;
         }
@@ -97,7 +102,10 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         let until =
             httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(certificate.not_after.max(0) as u64));
         writeln!(out, "  {:<12} until {until}  {names}", certificate.key.to_string())?;
-        writeln!(out, "               {}", certificate.origin)?;
+        match &written.name {
+            Some(name) => writeln!(out, "               {name}: {}", certificate.origin)?,
+            None => writeln!(out, "               {}", certificate.origin)?,
+        }
     }
     services::write(services, checked.config.services.values(), general, out)?;
     let mut servers = services.iter().flat_map(|service| &service.servers);
@@ -163,7 +171,7 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         let service = services.iter().find(|service| service.name == name)?;
         service.tls.as_ref()?.client.certificate().map(|own| own.key)
     };
-    tls::write(out, &checked.config, listeners, own)?;
+    tls::write(out, &checked.config, &checked.snapshot, own)?;
     writeln!(out)
 }
 

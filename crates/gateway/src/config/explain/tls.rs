@@ -1,7 +1,7 @@
 //! The TLS settings in force, and hints about expensive ones.
 
 use crate::config::document::{ClientCertificates, Config, ListenerTls, Service, ServiceTls};
-use crate::config::snapshot::Listener;
+use crate::config::snapshot::Snapshot;
 use std::collections::HashSet;
 use std::fmt::{self, Write};
 use weir_tls::{Certificate, Group, KeyName, Offer, Presented, ServerSettings, Suite, Version};
@@ -11,12 +11,13 @@ use weir_tls::{Certificate, Group, KeyName, Offer, Presented, ServerSettings, Su
 pub(super) fn write(
     out: &mut String,
     config: &Config,
-    listeners: &[Listener],
+    snapshot: &Snapshot,
     own: impl Fn(&str) -> Option<KeyName>,
 ) -> fmt::Result {
     let listeners = config.listeners.iter().filter_map(|(name, listener)| {
-        let server = listeners.iter().find(|known| *known.name == **name)?.tls.as_ref()?;
-        let presented: Vec<_> = server.certificates().iter().map(Certificate::presented).collect();
+        let known = snapshot.listeners.iter().find(|known| *known.name == **name)?;
+        let own = known.certificates.iter().filter_map(|index| snapshot.certificates.get(*index));
+        let presented: Vec<_> = own.map(Certificate::presented).collect();
         Some((format!("listener {name}"), of_listener(listener.tls.as_ref()?, &presented)))
     });
     let is_tls = |service: &Service| service.servers.iter().any(|server| server.url.tls());
