@@ -21,6 +21,7 @@ impl Admin {
             let servers = if servers.is_empty() { "none".to_owned() } else { servers.join(" ") };
             words.push_str(&format!("  {:<16} {servers}\n", service.name));
         }
+        self.set_certificates_in_words(&mut words);
         words
     }
 

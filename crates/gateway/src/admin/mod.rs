@@ -2,6 +2,7 @@
 //! client delays no request.
 
 mod body;
+mod certificates;
 mod connections;
 mod endpoints;
 mod metrics_page;
@@ -18,6 +19,7 @@ use crate::process::{
     UpgradeOutcome, Upgrades, gather,
 };
 use crate::worker::Control;
+use certificates::CertificateTarget;
 use connections::{Connections, Entered};
 use response::Response;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -174,7 +176,7 @@ impl Admin {
     fn takes_body(&self, head: &RequestHead, buf: &[u8]) -> bool {
         matches!(head.method, Method::Put | Method::Post)
             && self.rights == Rights::All
-            && matches!(Target::of(path_and_query(head, buf).0), Some(Target::Servers(_)))
+            && has_body(head.method, path_and_query(head, buf).0)
             && self.rejection(head, buf).is_none()
     }
 
@@ -214,6 +216,12 @@ impl Admin {
             }
             return self.services(head.method, &target, query, body.unwrap_or_default());
         }
+        if let Some(target) = CertificateTarget::of(path) {
+            if !head.framing.is_empty() && !self.takes_body(head, buf) {
+                return Response::text(400, "expected no body\n");
+            }
+            return self.certificates(head.method, target, query, body);
+        }
         match (head.method, path) {
             (Method::Post, b"/reload") => return self.reload(),
             (Method::Post, b"/upgrade") => return self.upgrade(),
@@ -225,13 +233,14 @@ impl Admin {
             b"/config" => Response::text(200, self.config()),
             b"/" => Response::text(
                 200,
-                "/metrics  /status  /health  /ready  /config  /services  POST /reload  POST /upgrade\n",
+                "/metrics  /status  /health  /ready  /config  /services  /certificates  POST /reload  POST /upgrade\n",
             ),
             _ => self.state(path).unwrap_or_else(|| {
                 Response::text(
                     404,
                     "expected one of /metrics, /status, /health, /ready, /config, /services, \
-                     /services/NAME, /services/NAME/servers, /services/NAME/servers/SERVER, /reload, /upgrade\n",
+                     /services/NAME, /services/NAME/servers, /services/NAME/servers/SERVER, /certificates, \
+                     /certificates/NAME, /reload, /upgrade\n",
                 )
             }),
         }
@@ -331,6 +340,16 @@ impl Admin {
             Ok(outcome @ UpgradeOutcome::Taken { .. }) => Response::json(200, &outcome),
             Ok(outcome @ UpgradeOutcome::Refused { .. }) => Response::json(409, &outcome),
             Err(_) => Response::text(504, "the outcome of the upgrade will be in the log\n"),
+        }
+    }
+}
+
+/// Whether a request with this method and path may have a body.
+fn has_body(method: Method, path: &[u8]) -> bool {
+    match Target::of(path) {
+        Some(target) => matches!(target, Target::Servers(_)),
+        None => {
+            method == Method::Put && matches!(CertificateTarget::of(path), Some(CertificateTarget::One(_)))
         }
     }
 }

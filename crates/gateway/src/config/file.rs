@@ -4,11 +4,11 @@ use super::compile::{KnownCertificates, compile_with};
 use super::document::Config;
 use super::files::{Files, OnDisk, of_certificate};
 use super::finding::{Fault, Finding, Findings};
+use super::served_certificates::ServedCertificate;
 use super::snapshot::Snapshot;
 use super::source::{self, Document, Texts, Variables};
 use std::path::Path;
 use std::sync::Arc;
-use weir_tls::Certificate;
 
 /// A configuration without faults, with the files that it names, and its names resolved.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct Checked {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) files: Files,
     /// Those of the files, in the order of the document; none if no listener presents them.
-    certificates: Arc<[Certificate]>,
+    certificates: Arc<[ServedCertificate]>,
     findings: Findings,
     /// The files that the configuration was read from; `None` if there are none.
     texts: Option<Texts>,
@@ -41,12 +41,17 @@ impl Checked {
         Ok(Self { config, snapshot: Arc::new(snapshot), files, certificates, findings, texts: None })
     }
 
+    /// The certificates of the files, in the order of the document; none if no listener presents them.
+    pub(crate) fn certificates(&self) -> &[ServedCertificate] {
+        &self.certificates
+    }
+
     /// The certificates whose files have the same contents in `files`.
     fn certificates_in(&self, files: &Files) -> KnownCertificates<'_> {
         let certificates = self.config.certificates.iter().zip(&*self.certificates);
         certificates
             .filter(|(written, _)| files.are_same(&self.files, of_certificate(written)))
-            .map(|(written, certificate)| (written.files(), certificate))
+            .map(|(written, served)| (written.files(), &served.certificate))
             .collect()
     }
 

@@ -4,6 +4,7 @@
 use super::document::{Certificate, Config, ListenerTls, ServiceTls};
 use super::finding::Findings;
 use super::source::{self, Document, Texts};
+use crate::hash::hash_of;
 use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -44,6 +45,12 @@ impl Files {
     /// The same files as they are now.
     fn again(&self) -> Self {
         Self(self.0.keys().map(|path| (path.clone(), content(path))).collect())
+    }
+
+    /// A fingerprint of the contents of a certificate's chain and key.
+    pub(crate) fn fingerprint(&self, certificate: &Certificate) -> u64 {
+        let content = |path: &PathBuf| self.0.get(path).copied().flatten().unwrap_or_default().to_be_bytes();
+        hash_of(&[content(&certificate.chain), content(&certificate.key)].concat())
     }
 
     /// Whether all of these files have the same content in `self` and `other`.

@@ -2,6 +2,7 @@
 
 pub mod document;
 
+mod certificate_json;
 mod changes;
 mod compile;
 mod delta;
@@ -20,10 +21,12 @@ mod policy;
 mod reference;
 pub(crate) mod restart;
 mod schema;
+mod served_certificates;
 mod snapshot;
 mod source;
 
 pub use crate::route::PathPattern;
+pub(crate) use certificate_json::certificate;
 pub(crate) use changes::Changes;
 pub(crate) use compile::{compile, workers};
 pub(crate) use delta::Delta;
@@ -41,6 +44,7 @@ pub(crate) use policy::{
     Forms, InterimLimits, LEAST_BUFFER, MAX_PENDING, MinRate, MinRates, MirrorTo, Policy, RateLimit,
 };
 pub use schema::schema;
+pub(crate) use served_certificates::{CertificateFrom, ServedCertificate};
 pub use snapshot::Role;
 pub(crate) use snapshot::{
     AccessLog, Action, Conditions, FieldNames, Listener, ListenerId, Names, Pages, Passthrough, Redirect,

@@ -6,6 +6,7 @@ use super::document::{
 use super::endpoints::ServersFrom;
 use super::log_format::LogFormat;
 use super::policy::{Forms, MirrorTo, Policy, RateLimit};
+use super::served_certificates::ServedCertificate;
 use super::{Network, Overrides};
 use crate::route::{Edits, Hosts, Location, PathEdit, PathPattern, Split};
 use std::borrow::Cow;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_http1::{Limits, Rules};
 use weir_preface::proxy;
-use weir_tls::{Certificate, Client, PeerName};
+use weir_tls::{Client, PeerName};
 use weir_transport::{Address, Place};
 
 /// One version of the configuration: values without state. Workers receive it as a message; an exchange keeps the
@@ -25,7 +26,7 @@ pub(crate) struct Snapshot {
     /// The limits of heads and chunks for listeners and services without their own.
     pub limits: Limits,
     /// In the order of the document; none if no listener presents them.
-    pub certificates: Arc<[Certificate]>,
+    pub certificates: Arc<[ServedCertificate]>,
     pub listeners: Vec<Listener>,
     /// In the order of their names.
     pub services: Vec<Arc<Service>>,

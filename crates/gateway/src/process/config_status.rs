@@ -1,11 +1,11 @@
 //! Facts about the active configuration and the outcome of reloads, for the admin address.
 
 use super::watch::SecretsFile;
-use crate::config::Checked;
+use crate::config::{Checked, Snapshot};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
-use weir_tls::{Certificate, RevocationList, Staple};
+use weir_tls::{RevocationList, Staple};
 
 /// The threads of reloads and of the clock write it, those of the admin address read it.
 #[derive(Debug)]
@@ -72,6 +72,13 @@ impl ConfigStatus {
         self.is_stale.store(false, Ordering::Relaxed);
     }
 
+    /// Reports the certificates of this snapshot, after a change of one at run time.
+    pub(crate) fn change_certificates(&self, snapshot: &Snapshot) {
+        let (expiry, staples) = (expiry(snapshot), staples(snapshot));
+        let mut current = self.lock();
+        (current.expiry, current.staples) = (expiry, staples);
+    }
+
     pub(crate) fn refuse(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
         self.is_stale.store(true, Ordering::Relaxed);
@@ -101,15 +108,24 @@ impl Current {
                 lists.push(list.clone());
             }
         }
-        let presented = || checked.snapshot.certificates.iter().map(Certificate::presented);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             in_words: checked.explain().into(),
-            expiry: presented().map(|presented| (presented.origin.clone(), presented.not_after)).collect(),
+            expiry: expiry(&checked.snapshot),
             lists: lists.into(),
-            staples: presented().filter_map(|presented| presented.ocsp.clone()).collect(),
+            staples: staples(&checked.snapshot),
             secrets,
             since: since.as_secs(),
         }
     }
+}
+
+fn expiry(snapshot: &Snapshot) -> Arc<[(String, i64)]> {
+    let certificates = snapshot.certificates.iter();
+    certificates.map(|served| (served.file.to_string(), served.certificate.presented().not_after)).collect()
+}
+
+fn staples(snapshot: &Snapshot) -> Arc<[Staple]> {
+    let certificates = snapshot.certificates.iter();
+    certificates.filter_map(|served| served.certificate.presented().ocsp.clone()).collect()
 }

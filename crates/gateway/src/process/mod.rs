@@ -6,6 +6,7 @@
 
 mod active_config;
 mod admin_listener;
+mod certificates;
 mod config_status;
 mod endpoints;
 mod error;
@@ -23,6 +24,7 @@ mod watch;
 
 pub(crate) use active_config::ActiveConfig;
 pub(crate) use admin_listener::{AdminListener, Counted, Next};
+pub(crate) use certificates::{CertificateChange, CertificateEdit};
 pub(crate) use config_status::{ConfigStatus, Current, Reloads};
 pub(crate) use endpoints::{Edit, EndpointChange, Refusal};
 pub use error::GatewayError;

@@ -1,6 +1,7 @@
 //! Reloads: reads and checks the configuration as at the start, and applies it as a whole or not at all.
 
 use super::active_config::ActiveConfig;
+use super::certificates::CertificateChange;
 use super::config_status::ConfigStatus;
 use super::endpoints::{EndpointChange, report_outdated};
 use super::notify::Supervisor;
@@ -33,6 +34,7 @@ pub(crate) enum Ask {
     /// After [`Upgrades::begin`].
     Upgrade(Option<Sender<upgrade::Outcome>>),
     Endpoints(EndpointChange),
+    Certificate(CertificateChange),
 }
 
 /// The result of a reload.
@@ -106,6 +108,9 @@ impl Running {
                 }
                 Ok(Ask::Endpoints(EndpointChange { service, edit, reply })) => {
                     let _ = reply.send(self.reloader.change_endpoints(&service, edit));
+                }
+                Ok(Ask::Certificate(CertificateChange { name, edit, reply })) => {
+                    let _ = reply.send(self.reloader.change_certificate(&name, edit));
                 }
                 Err(RecvTimeoutError::Timeout) => match self.reloader.checked.config.reload {
                     Reload::Watch if self.reloader.upgrades.successor().is_none() => self.check_files(),
@@ -187,6 +192,8 @@ impl Reloader {
         let active = self.active.snapshot();
         let outdated = checked.take_endpoints(&active.endpoints(), Some(&active));
         let outdated = outdated.map_err(|fault| checked.in_words(fault.into()))?;
+        let renewed = checked.take_certificates(&active.set_certificates());
+        let renewed = renewed.map_err(|fault| checked.in_words(fault.into()))?;
         drop(active);
         let mut findings = Findings::default();
         restart::check(&checked.config, &self.checked.config, &mut findings);
@@ -214,6 +221,11 @@ impl Reloader {
             self.journal.warn(format_args!("weir: warning: {fault}"));
         }
         report_outdated(outdated, &self.journal);
+        for name in renewed {
+            self.journal.line(format_args!(
+                "weir: {name}: the file has another certificate now, which replaces the one set at run time"
+            ));
+        }
         let next = |active: &Snapshot| {
             checked.inherit_state(&self.checked, active);
             Arc::clone(&checked.snapshot)

@@ -3,9 +3,11 @@
 use super::{Fault, Findings, check_name, key_of_file, listed};
 use crate::config::document::{self, Config};
 use crate::config::files::FilesOfCertificate;
+use crate::config::served_certificates::{CertificateFrom, ServedCertificate};
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::collections::btree_map::Entry;
+use std::sync::Arc;
 use weir_tls::{Certificate, Identity, SystemTime};
 
 /// Certificates of an earlier configuration whose files have the same contents now.
@@ -53,6 +55,17 @@ impl<'a> Certificates<'a> {
             })
         };
         written.iter().enumerate().map(index).collect()
+    }
+
+    /// All of them, as the workers have them; `None` if there is a fault.
+    pub(super) fn served(&self, config: &Config) -> Option<Arc<[ServedCertificate]>> {
+        let served = |(certificate, written): (&Certificate, &document::Certificate)| ServedCertificate {
+            name: written.name.as_deref().map(Into::into),
+            file: written.chain.display().to_string().into(),
+            certificate: certificate.clone(),
+            from: CertificateFrom::File,
+        };
+        self.loaded.as_ref().map(|loaded| loaded.iter().zip(&config.certificates).map(served).collect())
     }
 
     /// Those with these indexes; `None` if there is a fault.
@@ -171,11 +184,13 @@ mod tests {
             Checked::after(config(directory.path(), names), previous).unwrap()
         };
         let first = check(&["one", "two"], None);
-        for (at, own) in first.snapshot.certificates.iter().enumerate() {
+        for (at, own) in first.snapshot.certificates.iter().map(|served| &served.certificate).enumerate() {
             assert!([0, 1].iter().all(|index| of_listener(&first.snapshot, *index)[at].is_clone_of(own)));
         }
         let are_clones = |now: &Checked, at: usize, before: &Checked, was: usize| {
-            now.snapshot.certificates[at].is_clone_of(&before.snapshot.certificates[was])
+            now.snapshot.certificates[at]
+                .certificate
+                .is_clone_of(&before.snapshot.certificates[was].certificate)
         };
         // In another place of the document.
         let mut second = check(&["three", "two", "one"], Some(&first));
@@ -303,9 +318,9 @@ mod tests {
         let mut config = config(directory.path(), &["one"]);
         config.certificates[0].ocsp = Some(ocsp);
         let first = Checked::new(config.clone()).unwrap();
-        let certificate = &first.snapshot.certificates[0];
+        let certificate = &first.snapshot.certificates[0].certificate;
         assert!(certificate.presented().ocsp.as_ref().unwrap().rejected.is_some());
         let second = Checked::after(config, Some(&first)).unwrap();
-        assert!(second.snapshot.certificates[0].is_clone_of(certificate));
+        assert!(second.snapshot.certificates[0].certificate.is_clone_of(certificate));
     }
 }

@@ -86,7 +86,7 @@ pub(crate) fn compile_with(
     findings.keep(sticky::compile(config, &listeners, &mut services))?;
     Some(Snapshot {
         limits: limits?,
-        certificates: certificates.loaded?.into(),
+        certificates: certificates.served(config)?,
         listeners,
         services: services.into_iter().map(Arc::new).collect(),
         overrides: Overrides::default(),

@@ -6,13 +6,13 @@ mod tls;
 
 use super::document::{HalfClose, MinRate, Underscores};
 use super::file::Checked;
+use super::served_certificates::CertificateFrom;
 use super::snapshot::{Names, Snapshot, Via};
 use crate::config::policy::InterimLimits;
 
 use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 use weir_http1::Limits;
-use weir_tls::Certificate;
 
 impl Checked {
     /// Describes listeners, routes, services and limits in a table for people.
@@ -93,8 +93,9 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         }
     }
     let written = &checked.config.certificates;
-    let certificates = certificates.iter().map(Certificate::presented).zip(written);
-    for (index, (certificate, written)) in certificates.enumerate() {
+    let certificates = certificates.iter().zip(written);
+    for (index, (served, written)) in certificates.enumerate() {
+        let certificate = served.certificate.presented();
         if index == 0 {
             writeln!(out, "\nCertificates")?;
         }
@@ -102,9 +103,13 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         let until =
             httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(certificate.not_after.max(0) as u64));
         writeln!(out, "  {:<12} until {until}  {names}", certificate.key.to_string())?;
+        let file = match served.from {
+            CertificateFrom::File => &*served.file,
+            CertificateFrom::Admin { .. } => "set at run time",
+        };
         match &written.name {
-            Some(name) => writeln!(out, "               {name}: {}", certificate.origin)?,
-            None => writeln!(out, "               {}", certificate.origin)?,
+            Some(name) => writeln!(out, "               {name}: {file}")?,
+            None => writeln!(out, "               {file}")?,
         }
     }
     services::write(services, checked.config.services.values(), general, out)?;

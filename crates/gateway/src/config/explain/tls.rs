@@ -4,7 +4,7 @@ use crate::config::document::{ClientCertificates, Config, ListenerTls, Service, 
 use crate::config::snapshot::Snapshot;
 use std::collections::HashSet;
 use std::fmt::{self, Write};
-use weir_tls::{Certificate, Group, KeyName, Offer, Presented, ServerSettings, Suite, Version};
+use weir_tls::{Group, KeyName, Offer, Presented, ServerSettings, Suite, Version};
 
 /// Writes the settings of all listeners and services with TLS. `own` returns the key type of a service's certificate, by
 /// service name.
@@ -17,7 +17,7 @@ pub(super) fn write(
     let listeners = config.listeners.iter().filter_map(|(name, listener)| {
         let known = snapshot.listeners.iter().find(|known| *known.name == **name)?;
         let own = known.certificates.iter().filter_map(|index| snapshot.certificates.get(*index));
-        let presented: Vec<_> = own.map(Certificate::presented).collect();
+        let presented: Vec<_> = own.map(|served| served.certificate.presented()).collect();
         Some((format!("listener {name}"), of_listener(listener.tls.as_ref()?, &presented)))
     });
     let is_tls = |service: &Service| service.servers.iter().any(|server| server.url.tls());

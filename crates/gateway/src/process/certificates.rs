@@ -1,0 +1,72 @@
+//! Changes of certificates at run time, by the thread that reloads: no reload overtakes a change.
+
+use super::endpoints::Refusal;
+use super::reload::Reloader;
+use super::reports::confirm;
+use crate::config::{CertificateFrom, ServedCertificate};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, UNIX_EPOCH};
+use weir_tls::Certificate;
+
+/// A change of a certificate, and the sender that gets its outcome.
+pub(crate) struct CertificateChange {
+    pub name: String,
+    pub edit: CertificateEdit,
+    pub reply: Sender<Result<(), Refusal>>,
+}
+
+/// The change of a certificate.
+pub(crate) enum CertificateEdit {
+    Replace(Certificate),
+    /// Return to the certificate of the file.
+    Reset,
+}
+
+impl Reloader {
+    /// Changes a certificate in all listeners that present it. The workers get the change by mail. Errors: why nothing has changed.
+    pub(super) fn change_certificate(&mut self, name: &str, edit: CertificateEdit) -> Result<(), Refusal> {
+        // The change would be lost if a new process takes over.
+        self.upgrades.lasts().map_err(Refusal::Conflict)?;
+        let active = self.active.snapshot();
+        let unknown = || Refusal::Unknown(format!("unknown certificate `{name}`"));
+        let at = active.certificate_named(name).ok_or_else(unknown)?;
+        let (of_file, before) =
+            self.checked.certificates().get(at).zip(active.certificates.get(at)).ok_or_else(unknown)?;
+        let served = match edit {
+            CertificateEdit::Replace(certificate) => {
+                let from = CertificateFrom::Admin { replaces: self.checked.fingerprint(at) };
+                ServedCertificate { certificate, from, ..of_file.clone() }
+            }
+            CertificateEdit::Reset if before.from == CertificateFrom::File => return Ok(()),
+            CertificateEdit::Reset => of_file.clone(),
+        };
+        let presented = served.certificate.presented();
+        let (names, until) = (presented.names.join(" "), date(presented.not_after));
+        let from = match served.from {
+            CertificateFrom::File => "the file",
+            CertificateFrom::Admin { .. } => "the admin address",
+        };
+        let line = format!("weir: {name}: certificate of {from}: until {until}, for {names}");
+        let next =
+            active.with_certificate(at, served).map_err(|fault| Refusal::Invalid(fault.to_string()))?;
+        self.active.change(|current| {
+            // Only this thread changes listeners, but a name or a server's state may have changed meanwhile.
+            let mut changed = current.clone();
+            changed.certificates = Arc::clone(&next.certificates);
+            changed.listeners.clone_from(&next.listeners);
+            Some(changed)
+        });
+        self.status.change_certificates(&self.active.snapshot());
+        self.journal.line(format_args!("{line}"));
+        confirm(&self.workers);
+        Ok(())
+    }
+}
+
+fn date(seconds: i64) -> String {
+    httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds.clamp(0, LAST) as u64))
+}
+
+/// The last second of the year 9999: the format has four-digit years.
+const LAST: i64 = 253_402_300_799;
