@@ -1,5 +1,5 @@
 //! The memory of a server's certificates, and the time to load and to change them: `cargo bench -p weir-tls --bench
-//! certificates [NUMBER]`. docs/decisions/0038-certificates.md has the figures.
+//! certificates [NUMBER]`. docs/decisions/0039-certificates.md has the figures.
 #![allow(clippy::print_stdout, reason = "a bench reports")]
 
 use std::error::Error;
