@@ -6,6 +6,7 @@ mod addresses;
 mod admin_requests;
 mod admission;
 mod buffering;
+mod certificates;
 mod check;
 mod deadlines;
 pub(crate) mod dns;

@@ -57,7 +57,7 @@ impl Admin {
             if at == 0 {
                 words.push_str("\nCertificates set at run time\n");
             }
-            let names = served.certificate.presented().names.join(" ");
+            let names = served.certificate.presented().names.join(" ").escape_debug().to_string();
             words.push_str(&format!("  {name:<16} {names}\n"));
         }
     }

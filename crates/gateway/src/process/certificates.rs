@@ -42,7 +42,9 @@ impl Reloader {
             CertificateEdit::Reset => of_file.clone(),
         };
         let presented = served.certificate.presented();
-        let (names, until) = (presented.names.join(" "), date(presented.not_after));
+        // A certificate of a client of the admin address may have any characters in its names.
+        let (names, until) =
+            (presented.names.join(" ").escape_debug().to_string(), date(presented.not_after));
         let from = match served.from {
             CertificateFrom::File => "the file",
             CertificateFrom::Admin { .. } => "the admin address",
