@@ -1,10 +1,9 @@
 //! Certificates: their state, and changes at run time.
 
-use super::{Admin, RELOAD, Response};
+use super::{Admin, Response};
 use crate::config::{CertificateFrom, ServedCertificate, Snapshot, certificate};
-use crate::process::{Ask, CertificateChange, CertificateEdit, Refusal};
+use crate::process::{Ask, CertificateChange, CertificateEdit};
 use serde::Serialize;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use weir_http::Method;
 
 /// The target of a request for `/certificates`, or below it.
@@ -76,29 +75,14 @@ impl Admin {
         }
     }
 
-    /// Has the certificate changed, and waits until all workers have the change.
     fn change_certificate(&self, name: &str, edit: CertificateEdit) -> Response {
-        // An upgrade keeps the thread busy to its end.
-        if let Err(why) = self.upgrades.lasts() {
-            return Response::text(409, format!("{why}\n"));
+        if self.active.snapshot().certificate_named(name).is_none() {
+            return unknown(name, &self.active.snapshot());
         }
-        let (reply, outcome) = mpsc::channel();
-        let change = CertificateChange { name: name.to_owned(), edit, reply };
-        let is_asked =
-            self.reload.as_ref().is_some_and(|thread| thread.send(Ask::Certificate(change)).is_ok());
-        let outcome =
-            if is_asked { outcome.recv_timeout(RELOAD) } else { Err(RecvTimeoutError::Disconnected) };
-        match outcome {
-            Ok(Ok(())) => self.shown_certificates(CertificateTarget::One(name)),
-            Ok(Err(Refusal::Unknown(_))) => unknown(name, &self.active.snapshot()),
-            Ok(Err(Refusal::Invalid(why))) => Response::text(400, format!("{why}\n")),
-            Ok(Err(Refusal::Conflict(why))) => Response::text(409, format!("{why}\n")),
-            Err(RecvTimeoutError::Timeout) => {
-                Response::text(504, "the change continues; see the log for its outcome\n")
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                Response::text(501, "this gateway does not change certificates\n")
-            }
+        let ask = |reply| Ask::Certificate(CertificateChange { name: name.to_owned(), edit, reply });
+        match self.apply("certificates", ask) {
+            Ok(()) => self.shown_certificates(CertificateTarget::One(name)),
+            Err(refused) => refused,
         }
     }
 }

@@ -2,10 +2,9 @@
 
 use super::services::find;
 use super::target::Target;
-use super::{Admin, RELOAD, Response};
+use super::{Admin, Response};
 use crate::config::{ServersFrom, endpoint, endpoints};
-use crate::process::{Ask, Edit, EndpointChange, Refusal};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use crate::process::{Ask, Edit, EndpointChange};
 
 impl Admin {
     /// The configuration of the file in words, and the services that have other servers.
@@ -54,28 +53,11 @@ impl Admin {
         self.change_servers(service, Edit::Reset)
     }
 
-    /// Has the servers changed, and waits until all workers have the change.
     fn change_servers(&self, service: &str, edit: Edit) -> Response {
-        // An upgrade keeps the thread busy to its end.
-        if let Err(why) = self.upgrades.lasts() {
-            return Response::text(409, format!("{why}\n"));
-        }
-        let (reply, outcome) = mpsc::channel();
-        let change = EndpointChange { service: service.to_owned(), edit, reply };
-        let is_asked = self.reload.as_ref().is_some_and(|thread| thread.send(Ask::Endpoints(change)).is_ok());
-        let outcome =
-            if is_asked { outcome.recv_timeout(RELOAD) } else { Err(RecvTimeoutError::Disconnected) };
-        match outcome {
-            Ok(Ok(())) => self.shown(&Target::Servers(service.to_owned())),
-            Ok(Err(Refusal::Unknown(why))) => Response::text(404, format!("{why}\n")),
-            Ok(Err(Refusal::Invalid(why))) => Response::text(400, format!("{why}\n")),
-            Ok(Err(Refusal::Conflict(why))) => Response::text(409, format!("{why}\n")),
-            Err(RecvTimeoutError::Timeout) => {
-                Response::text(504, "the change continues; see the log for its outcome\n")
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                Response::text(501, "this gateway does not change servers\n")
-            }
+        let ask = |reply| Ask::Endpoints(EndpointChange { service: service.to_owned(), edit, reply });
+        match self.apply("servers", ask) {
+            Ok(()) => self.shown(&Target::Servers(service.to_owned())),
+            Err(refused) => refused,
         }
     }
 }

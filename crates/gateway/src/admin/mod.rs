@@ -1,6 +1,7 @@
 //! The admin address: metrics, health, state. Separate threads serve it and query the workers by mail, so a slow admin
 //! client delays no request.
 
+mod apply;
 mod body;
 mod certificates;
 mod connections;
@@ -217,10 +218,10 @@ impl Admin {
             return self.services(head.method, &target, query, body.unwrap_or_default());
         }
         if let Some(target) = CertificateTarget::of(path) {
-            if !head.framing.is_empty() && !self.takes_body(head, buf) {
+            if !head.framing.is_empty() && body.is_none() {
                 return Response::text(400, "expected no body\n");
             }
-            return self.certificates(head.method, target, query, body);
+            return self.certificates(head.method, target, query, body.unwrap_or_default());
         }
         match (head.method, path) {
             (Method::Post, b"/reload") => return self.reload(),

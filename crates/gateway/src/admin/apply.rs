@@ -1,0 +1,33 @@
+//! Changes at run time that the thread of reloads makes.
+
+use super::{Admin, RELOAD, Response};
+use crate::process::{Ask, Refusal};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+
+impl Admin {
+    /// Has something changed, and waits until all workers have the change. `ask` makes the question to the thread of reloads; `what`
+    /// is what changes. Errors: the response that says why nothing has changed.
+    pub(super) fn apply(
+        &self,
+        what: &str,
+        ask: impl FnOnce(Sender<Result<(), Refusal>>) -> Ask,
+    ) -> Result<(), Response> {
+        // An upgrade keeps the thread busy to its end.
+        self.upgrades.lasts().map_err(|why| Response::text(409, format!("{why}\n")))?;
+        let (reply, outcome) = mpsc::channel();
+        let is_asked = self.reload.as_ref().is_some_and(|thread| thread.send(ask(reply)).is_ok());
+        let outcome =
+            if is_asked { outcome.recv_timeout(RELOAD) } else { Err(RecvTimeoutError::Disconnected) };
+        let (status, why) = match outcome {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(Refusal::Unknown(why))) => (404, why),
+            Ok(Err(Refusal::Invalid(why))) => (400, why),
+            Ok(Err(Refusal::Conflict(why))) => (409, why),
+            Err(RecvTimeoutError::Timeout) => {
+                (504, "the change continues; see the log for its outcome".to_owned())
+            }
+            Err(RecvTimeoutError::Disconnected) => (501, format!("this gateway does not change {what}")),
+        };
+        Err(Response::text(status, format!("{why}\n")))
+    }
+}
