@@ -130,18 +130,16 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Takes handshake steps within the budget, alternating between servers (`upstreams`, which the poller reports
+    /// Takes handshake steps within the budget, alternating between servers (which the poller reports
     /// again if they have to wait) and clients. A turn that has already taken long continues for another quarter of
     /// that time: long turns are few per second, so the budget alone would let too few handshakes pass.
-    pub(super) fn take_handshakes(&mut self, upstreams: &[Ready]) {
-        if upstreams.is_empty() && self.handshakes.ready == 0 {
-            return;
-        }
+    pub(super) fn take_handshakes(&mut self) {
+        let mut dialling = std::mem::take(&mut self.dialling);
         let before = self.core.wire.flights();
         let most = self.core.plan.snapshot.handshakes_per_turn;
         let looks = LOOKS_PER_STEP * most;
         let end = self.core.net.spent() * 5 / 4;
-        let mut upstreams = upstreams.iter();
+        let mut upstreams = dialling.iter();
         for nth in 0.. {
             let is_used_up = nth >= looks || self.core.wire.flights() - before >= u64::from(most);
             if is_used_up && self.core.net.spent() >= end {
@@ -162,6 +160,8 @@ impl<N: Net> Worker<N> {
                 },
             }
         }
+        dialling.clear();
+        self.dialling = dialling;
         self.handshakes.tidy(&self.clients);
     }
 

@@ -196,10 +196,9 @@ impl<N: Net> Worker<N> {
                 self.client_ready(id, ready, EventSource::Poller);
             }
         }
-        let mut dialling = std::mem::take(&mut self.dialling);
-        self.take_handshakes(&dialling);
-        dialling.clear();
-        self.dialling = dialling;
+        if self.handshakes.waiting() > 0 || !self.dialling.is_empty() {
+            self.take_handshakes();
+        }
         for due in events.due() {
             match (ClientId::of(*due), UpstreamId::of(*due)) {
                 (Some(id), _) => self.client_due(id),

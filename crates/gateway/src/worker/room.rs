@@ -170,8 +170,16 @@ impl<N: Net> Worker<N> {
     }
 
     /// Resumes paused listeners once there is room.
+    #[inline]
     pub(super) fn wake_listeners(&mut self) {
-        if self.overload.resting.is_some() && !self.core.is_short && self.peers.descriptors.room().is_ok() {
+        if self.overload.resting.is_some() {
+            self.wake_paused();
+        }
+    }
+
+    #[cold]
+    fn wake_paused(&mut self) {
+        if !self.core.is_short && self.peers.descriptors.room().is_ok() {
             self.overload.resting = None;
             self.frontends.wake(&mut self.core.net);
         }

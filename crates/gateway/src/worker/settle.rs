@@ -34,21 +34,19 @@ impl<N: Net> Worker<N> {
 
     /// Sends all output, and updates interest and deadlines. A connection that fails here may touch others.
     pub(super) fn settle(&mut self) {
-        // Clients whose interest depends on the output of their servers' connections.
-        let mut dependent = std::mem::take(&mut self.dependent);
         let (mut clients, mut upstreams) = (0, 0);
         loop {
             while let Some(id) = self.core.touched.clients.get(clients).copied() {
                 clients += 1;
                 if !self.settle_client(id) {
-                    dependent.push(id);
+                    self.dependent.push(id);
                 }
             }
             while let Some(id) = self.core.touched.upstreams.get(upstreams).copied() {
                 upstreams += 1;
                 self.settle_upstream(id);
             }
-            for id in dependent.drain(..) {
+            while let Some(id) = self.dependent.pop() {
                 self.settle_dependent(id);
             }
             let touched = &mut self.core.touched;
@@ -58,7 +56,6 @@ impl<N: Net> Worker<N> {
                 break;
             }
         }
-        self.dependent = dependent;
     }
 
     /// Sends a client's output, and updates its interest and deadline. Returns `false`, without the update, if they
