@@ -45,9 +45,7 @@ fn status(weir: &Weir, certificates: &Certificates) -> u16 {
     let roots = Roots::File(certificates.ca.clone());
     let settings = ClientSettings { roots, ..ClientSettings::default() };
     let session = TlsClient::new(&settings).unwrap().core().connect(&"web.test".parse().unwrap());
-    Client::connect(weir.address(), Some(session))
-        .ask("GET / HTTP/1.1\r\nHost: web.test\r\n\r\n")
-        .status
+    Client::connect(weir.address(), Some(session)).ask("GET / HTTP/1.1\r\nHost: web.test\r\n\r\n").status
 }
 
 fn shown(answer: &Answer) -> Value {

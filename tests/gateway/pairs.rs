@@ -146,7 +146,8 @@ const LISTENER: Table = Table {
         ),
         (&["tcp"], &["tls"], Obeyed("tls_is_terminated_and_originated")),
         (&["tcp"], &["proxy_protocol", "allow"], Obeyed("both_headers_name_the_client")),
-        (&["redirect"], &["tls", "passthrough", "certificates"], Refused("this listener has TLS already")),
+        (&["redirect"], &["certificates"], Refused("no effect without `tls`")),
+        (&["redirect"], &["tls", "passthrough"], Refused("this listener has TLS already")),
         (&["bind"], &["mode"], Obeyed("requests_pass_through_a_socket_and_keep_what_a_trusted_proxy_says")),
         (&["bind"], ALL, Independent),
         (

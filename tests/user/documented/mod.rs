@@ -29,7 +29,7 @@ enum How {
 }
 
 /// By the start of a command; the longest match counts.
-const RULES: [(&str, How); 46] = [
+const RULES: [(&str, How); 47] = [
     ("weir advise", How::Done),
     ("weir advise nginx-current", How::Stops("nothing to run")),
     ("weir advise node-26", How::Stops("nothing to run")),
@@ -74,6 +74,7 @@ const RULES: [(&str, How); 46] = [
     ("sed ", How::Done),
     ("cargo ", How::Not("builds for minutes; the other commands run its output")),
     ("curl ", How::Not("is not part of Weir")),
+    ("jq ", How::Not("is not part of Weir")),
     ("openssl ", How::Not("is not part of Weir")),
     ("printf ", How::Not("the runner protocol of engines; tests/stacks.rs covers it")),
 ];
