@@ -145,6 +145,7 @@ const LISTENER: Table = Table {
             Refused("no effect beside `tcp`"),
         ),
         (&["tcp"], &["tls"], Obeyed("tls_is_terminated_and_originated")),
+        (&["tcp"], &["certificates"], Independent),
         (&["tcp"], &["proxy_protocol", "allow"], Obeyed("both_headers_name_the_client")),
         (&["redirect"], &["certificates"], Refused("no effect without `tls`")),
         (&["redirect"], &["tls", "passthrough"], Refused("this listener has TLS already")),
