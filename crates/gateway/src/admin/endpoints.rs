@@ -9,7 +9,7 @@ use crate::process::{Ask, Edit, EndpointChange};
 impl Admin {
     /// The configuration of the file in words, and the services that have other servers.
     pub(super) fn config(&self) -> String {
-        let mut words = self.status.current().in_words.to_string();
+        let mut words = self.status.current().checked.explain();
         let snapshot = self.active.snapshot();
         let set = snapshot.services.iter().filter(|service| service.servers_from != ServersFrom::File);
         for (at, service) in set.enumerate() {

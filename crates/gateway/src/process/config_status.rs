@@ -20,7 +20,7 @@ pub(crate) struct ConfigStatus {
 /// Facts about the active configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Current {
-    pub in_words: Arc<str>,
+    pub checked: Arc<Checked>,
     /// The files of certificates, and when they expire, in seconds since 1970.
     pub expiry: Arc<[(String, i64)]>,
     /// The revocation lists of listeners.
@@ -43,7 +43,7 @@ pub(crate) struct Reloads {
 }
 
 impl ConfigStatus {
-    pub(crate) fn new(checked: &Checked, secrets: Arc<[Arc<SecretsFile>]>) -> Self {
+    pub(crate) fn new(checked: &Arc<Checked>, secrets: Arc<[Arc<SecretsFile>]>) -> Self {
         Self {
             current: Mutex::new(Current::of(checked, secrets)),
             taken: AtomicU64::new(0),
@@ -65,8 +65,11 @@ impl ConfigStatus {
         }
     }
 
-    pub(crate) fn take(&self, checked: &Checked, secrets: Arc<[Arc<SecretsFile>]>) {
-        *self.lock() = Current::of(checked, secrets);
+    pub(crate) fn take(&self, checked: &Arc<Checked>, secrets: Arc<[Arc<SecretsFile>]>) {
+        let now = Current::of(checked, secrets);
+        // A large configuration is freed without the lock.
+        let before = std::mem::replace(&mut *self.lock(), now);
+        drop(before);
         // A thread that sees the new count also sees that the workers have mail.
         self.taken.fetch_add(1, Ordering::Release);
         self.is_stale.store(false, Ordering::Relaxed);
@@ -100,7 +103,7 @@ impl ConfigStatus {
 }
 
 impl Current {
-    fn of(checked: &Checked, secrets: Arc<[Arc<SecretsFile>]>) -> Self {
+    fn of(checked: &Arc<Checked>, secrets: Arc<[Arc<SecretsFile>]>) -> Self {
         let servers = checked.snapshot.listeners.iter().filter_map(|listener| listener.tls.as_ref());
         let mut lists: Vec<RevocationList> = Vec::new();
         for list in servers.flat_map(|server| &server.revocation().lists) {
@@ -110,7 +113,7 @@ impl Current {
         }
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
-            in_words: checked.explain().into(),
+            checked: Arc::clone(checked),
             expiry: expiry(&checked.snapshot),
             lists: lists.into(),
             staples: staples(&checked.snapshot),
