@@ -5,16 +5,17 @@
 
 The gateway has --services (default 5000) of three servers each, and a route to each. While a load sends --rate requests/s
 (default 500) on another route, one server of one service changes, and the gateway reloads: --reloads times (default 10), half
-a second apart. Then it reloads once more without a load, for the CPU time of its threads, which says more than elapsed time on a busy
-machine. It fails if a response is missing or wrong, or if a reload changes
-anything else than one service; with --most-ms, also if a reload takes longer. It prints the time of each reload, the response
-times with and without reloads, and the resident memory.
+a second apart. Then it reloads as often without a load, for its CPU time, which says more than elapsed time on a busy
+machine. It fails if a response is missing or wrong, if a reload changes
+anything else than one service, or if the reloads have grown the resident memory by more than a tenth; with --most-ms, also if a
+reload takes longer. It prints the time of each reload, the response times with and without reloads, and the resident memory.
 
 --lab names the program for load and origin, if that of the gateway has neither.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -69,21 +70,24 @@ def main(program, lab, services, reloads, rate, most):
                 memory.append(gateway.rss_kib())
                 time.sleep(PAUSE)
             busy = end(load)
-            begun = thread_ms(gateway.pid)
-            reload(gateway, configuration(at, services, reloads + 1))
-            cpu = {name: ms - begun.get(name, 0) for name, ms in thread_ms(gateway.pid).items()}
+            begun = cpu_ms(gateway.pid)
+            for nth in range(reloads + 1, 2 * reloads + 1):
+                reload(gateway, configuration(at, services, nth))
+            total, worker = ((now - then) / reloads for now, then in zip(cpu_ms(gateway.pid), begun))
+            time.sleep(PAUSE)
             after = gateway.rss_kib()
     finally:
         origin.stop()
     print(f"{services} services; {reloads} reloads of one changed service, {rate} requests/s")
     print(f"reload {min(times):.0f} to {max(times):.0f} ms, median {statistics.median(times):.0f} ms")
-    worker = max(ms for name, ms in cpu.items() if name.startswith("worker"))
-    print(f"CPU of a reload: {cpu['reload']:.0f} ms of its thread, {worker:.1f} ms of a worker")
+    print(f"CPU of a reload: {total:.0f} ms, {worker:.1f} ms of them of workers")
     for what, result in [("without reloads", quiet), ("with reloads", busy)]:
         response, late = result["response"], result["unsent"]["count"]
         p99, worst = response["p99_us"] or 0, response["max_us"]
         print(f"{what}: p99 {p99 / 1000:.1f} ms, worst {worst / 1000:.1f} ms, {late} requests not sent in time")
     print(f"RSS {before / 1024:.0f} MiB before, {max(memory) / 1024:.0f} MiB at most, {after / 1024:.0f} MiB after ({after / before - 1:+.0%})")
+    if after > 1.1 * before:
+        fail(f"the memory has grown; see {folder}")
     if most and max(times) > most:
         fail(f"a reload took {max(times):.0f} ms; see {folder}")
     shutil.rmtree(folder)
@@ -100,17 +104,18 @@ def reload(gateway, config):
     return taken
 
 
-def thread_ms(pid):
-    """Name -> CPU time in milliseconds, of each thread."""
-    times = {}
+def cpu_ms(pid):
+    """The CPU time in milliseconds of a process, threads that have ended included, and of its workers."""
+    ticks = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+    workers = 0
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         try:
-            name, spent = (task / "comm").read_text().strip(), (task / "schedstat").read_text().split()[0]
+            if (task / "comm").read_text().startswith("worker"):
+                workers += int((task / "schedstat").read_text().split()[0]) / 1e6
         except OSError:
             # It has ended, as do those of the admin address.
             continue
-        times[name] = int(spent) / 1e6
-    return times
+    return sum(map(int, ticks)) * 1000 / os.sysconf("SC_CLK_TCK"), workers
 
 
 def begin(lab, url, rate, connections=16, options=()):

@@ -128,6 +128,7 @@ struct GatewayArgs {
 const UPSTREAM: &str = "upstream";
 
 pub(crate) fn run(args: ServeArgs) -> Outcome {
+    weir_heap::return_early();
     let inherited = Inherited::take().map_err(Failure::run)?;
     let tell = inherited.teller();
     let outcome = match &args.config {

@@ -49,7 +49,7 @@ pub(crate) enum Outcome {
 pub(crate) struct Reloader {
     pub again: Again,
     /// The active configuration. Its snapshot may be older than the active one: addresses of names change.
-    pub checked: Checked,
+    pub checked: Arc<Checked>,
     pub active: Arc<ActiveConfig>,
     pub names: NameWatch,
     pub secrets: SecretsWatch,
@@ -66,8 +66,27 @@ pub(crate) struct Reloader {
 pub(crate) fn start(reloader: Reloader) -> io::Result<Sender<Ask>> {
     let (sender, asks) = channel();
     let seen = Debounce::new(reloader.checked.on_disk());
+    let running = Running { reloader, seen, refused: None, has_reloaded: false, asks };
+    let thread = start_thread()?;
+    // It waits for this.
+    let _ = thread.send(running);
+    Ok(sender)
+}
+
+/// Starts a thread that goes on with what it gets. After each reload it hands over to another one: the allocator has a heap for each
+/// thread, so two configurations share no page, and those of the replaced one return to the system.
+fn start_thread() -> io::Result<Sender<Running>> {
+    let (sender, begin) = channel::<Running>();
     thread::Builder::new().name("reload".into()).spawn(move || {
-        Running { reloader, seen, refused: None }.run(&asks);
+        let Ok(mut running) = begin.recv() else { return };
+        while running.run() == Until::Reloaded {
+            weir_heap::trim();
+            // Without another thread, this one goes on.
+            if let Ok(next) = start_thread() {
+                let _ = next.send(running);
+                return;
+            }
+        }
     })?;
     Ok(sender)
 }
@@ -77,6 +96,17 @@ struct Running {
     /// The files as they were last read.
     seen: Debounce<OnDisk>,
     refused: Option<Refused>,
+    /// The replaced configuration may not be free yet.
+    has_reloaded: bool,
+    asks: Receiver<Ask>,
+}
+
+/// The end of a thread's part.
+#[derive(PartialEq, Eq)]
+enum Until {
+    /// A reload, when the replaced configuration is free.
+    Reloaded,
+    Ended,
 }
 
 /// The last reload was refused.
@@ -87,12 +117,16 @@ struct Refused {
 }
 
 impl Running {
-    fn run(&mut self, asks: &Receiver<Ask>) {
+    fn run(&mut self) -> Until {
         loop {
             let are_left = self.reloader.active.free_retired();
+            if self.has_reloaded && !are_left {
+                self.has_reloaded = false;
+                return Until::Reloaded;
+            }
             let ask = match self.reloader.checked.config.reload {
-                Reload::Signal if !are_left => asks.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Reload::Signal | Reload::Watch => asks.recv_timeout(EVERY),
+                Reload::Signal if !are_left => self.asks.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Reload::Signal | Reload::Watch => self.asks.recv_timeout(EVERY),
             };
             match ask {
                 // The sender may have stopped waiting.
@@ -116,7 +150,7 @@ impl Running {
                     Reload::Watch if self.reloader.upgrades.successor().is_none() => self.check_files(),
                     Reload::Watch | Reload::Signal => {}
                 },
-                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Disconnected) => return Until::Ended,
             }
         }
     }
@@ -166,6 +200,7 @@ impl Running {
         match result {
             Ok(changed) => {
                 self.refused = None;
+                self.has_reloaded = true;
                 supervisor.ready(format_args!("serving; reloaded; {changed}"));
                 journal.line(format_args!("weir: reloaded; {changed}"));
                 Outcome::Taken { changed }
@@ -231,7 +266,7 @@ impl Reloader {
             Arc::clone(&checked.snapshot)
         };
         self.active.replace(next, shares);
-        self.checked = checked;
+        self.checked = Arc::new(checked);
         self.follow();
         // `/health` reports a worker that does not respond; it has the mail nevertheless.
         confirm(&self.workers);

@@ -146,6 +146,7 @@ fn start(
     let rebinder = Rebinder::new(&checked.snapshot.listeners, &kept, count);
     let cores = checked.config.cores.clone();
     let snapshot = Arc::clone(&checked.snapshot);
+    let checked = Arc::new(checked);
     let shared = Arc::new(SharedLimits::new(&snapshot));
     let (mailboxes, senders): (Vec<_>, Vec<_>) = (0..count).map(|_| mailbox()).collect::<io::Result<_>>()?;
     let active = Arc::new(ActiveConfig::new(
