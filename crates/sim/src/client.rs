@@ -2,9 +2,10 @@
 
 use crate::Invariant;
 use crate::ledger::{Entry, Ledger, Outcome};
-use crate::message::{ANSWER, Ask, name, pattern};
+use crate::message::{Ask, name, pattern};
 use crate::peer::{End, Peer};
 use crate::response::{self, Begun};
+use crate::switch::ACCEPT;
 use crate::world::World;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -151,6 +152,9 @@ impl Client {
             }
             let Some(mut ask) = self.asks.pop_front() else { break };
             ask.id = ledger.entries.len();
+            if let Some(switch) = &mut ask.switch {
+                switch.is_on_stream = false;
+            }
             let mut bytes = ask.bytes(world);
             if std::mem::take(&mut self.behaviour.is_malformed) {
                 (ask.method, ask.body, ask.switch) = (Method::Get, None, None);
@@ -177,13 +181,16 @@ impl Client {
     }
 
     /// After the upgrade: sends all bytes and ends its stream.
-    fn switch(&mut self, id: usize, ledger: &mut Ledger) {
+    fn switch(&mut self, id: usize, has_proof: bool, ledger: &mut Ledger) {
         self.waiting.pop_front();
         self.switched = Some(Switched { id, got: Vec::new() });
         let Some(switch) = ledger.entries.get(id).and_then(|entry| entry.ask.switch) else {
             return ledger
                 .violation(Invariant::Messages, format!("#{id} got a protocol that it did not ask for"));
         };
+        if switch.is_websocket() && !has_proof {
+            ledger.violation(Invariant::Messages, format!("#{id} got 101 without {ACCEPT}"));
+        }
         ledger.note(|| format!("client {} of #{id} speaks another protocol", self.peer.link));
         self.peer.say(&pattern(id, switch.up));
         self.peer.finish();
@@ -220,7 +227,10 @@ impl Client {
                     Ok(Parse::Complete(length)) => {
                         let bytes: Vec<u8> = self.peer.input.drain(..length).collect();
                         if head.status == 101 {
-                            self.switch(id, ledger);
+                            let has_proof = bytes
+                                .windows(ACCEPT.len())
+                                .any(|part| part.eq_ignore_ascii_case(ACCEPT.as_bytes()));
+                            self.switch(id, has_proof, ledger);
                             continue;
                         }
                         if head.status < 200 {
@@ -300,12 +310,12 @@ impl Client {
         }
         ledger.note(|| format!("client {} sees its connection end: {end:?}", self.peer.link));
         if let Some(Switched { id, got }) = self.switched.take() {
-            let wanted = ledger.entries.get(id).and_then(|entry| entry.ask.switch).map_or(0, |it| it.down);
-            let is_all = got == pattern(id ^ ANSWER, wanted);
+            let wanted = ledger.entries.get(id).map(|entry| entry.ask.answer_body()).unwrap_or_default();
+            let is_all = got == wanted;
             if end == End::Clean && !is_all {
                 ledger.violation(
                     Invariant::Bytes,
-                    format!("#{id} got {} bytes of another protocol, not {wanted}", got.len()),
+                    format!("#{id} got {} bytes of another protocol, not {}", got.len(), wanted.len()),
                 );
             }
             ledger.outcome(id, if is_all { Outcome::Answered } else { Outcome::Lost });

@@ -57,7 +57,9 @@ mod response;
 mod run;
 mod setting;
 mod standing;
+mod switch;
 mod tls;
+mod tunnels;
 mod world;
 
 pub use arrivals::{Arrivals, Outcomes};
@@ -66,3 +68,4 @@ pub(crate) use invariant::Invariant;
 pub use plan::{Plan, shrink};
 pub use raw::connection;
 pub use run::{Report, Steady, run};
+pub use tunnels::Tunnels;

@@ -1,5 +1,7 @@
 //! Requests, responses and the byte patterns that identify them.
 
+use crate::plan::Plan;
+use crate::switch::Switch;
 use crate::world::World;
 use weir_http::Method;
 
@@ -16,21 +18,12 @@ pub(crate) struct Ask {
     pub(crate) body: Option<BodyOf>,
     /// The response that the origin should send.
     pub(crate) answer: Answer,
-    /// The upgrade that it asks for.
+    /// The switch of protocols that it asks for.
     pub(crate) switch: Option<Switch>,
     /// Both messages have trailers, if they may; in HTTP/2 alone.
     pub(crate) has_trailers: bool,
     /// The prefix of its path.
     pub(crate) below: &'static str,
-}
-
-/// The bytes after an upgrade. Each side sends all of its own and ends its stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Switch {
-    /// Bytes from the client.
-    pub(crate) up: usize,
-    /// Bytes from the origin.
-    pub(crate) down: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +47,9 @@ pub(crate) enum Answer {
     NoContent,
     /// 304.
     NotModified,
-    /// 101.
+    /// 403 with Content-Length.
+    Forbidden(usize),
+    /// 101, or 200 on a stream.
     Switch,
 }
 
@@ -117,10 +112,16 @@ impl Ask {
         }
     }
 
-    /// A random request for an upgrade, which the origin grants or not.
-    pub(crate) fn switch(world: &mut World) -> Self {
-        let switch = Switch { up: length(world), down: length(world) };
-        let answer = if world.below(4) == 0 { Answer::Length(length(world)) } else { Answer::Switch };
+    /// A random request for a switch of protocols, which the origin grants or not.
+    pub(crate) fn switch(plan: &Plan, world: &mut World) -> Self {
+        let (up, down) = (length(world), length(world));
+        let switch = Switch::new(plan, up, down);
+        let answer = match world.below(4) == 0 {
+            // On a stream, success opens a tunnel.
+            true if switch.is_websocket() => Answer::Forbidden(length(world)),
+            true => Answer::Length(length(world)),
+            false => Answer::Switch,
+        };
         Self { answer, switch: Some(switch), ..Self::plain(0, false) }
     }
 
@@ -152,10 +153,8 @@ impl Ask {
         field("X-Id", self.id.to_string());
         field("X-Answer", self.answer.text());
         field("X-Body", self.body.map_or(0, |body| body.length).to_string());
-        if let Some(switch) = self.switch {
-            field("X-Switch", switch.text());
-            field("Upgrade", PROTOCOL.into());
-            field("Connection", "upgrade".into());
+        for (name, value) in self.switch.iter().flat_map(|switch| switch.fields(id)) {
+            field(name, value);
         }
         match (self.closes, self.is_old) {
             (true, _) => field("Connection", "close".into()),
@@ -174,7 +173,7 @@ impl Ask {
         out
     }
 
-    /// The body that the client must receive; empty if the method or the status forbids one.
+    /// The body that the client must receive, or the bytes of a tunnel; empty if the method or the status forbids one.
     pub(crate) fn answer_body(&self) -> Vec<u8> {
         self.body_of(self.answer, self.id ^ ANSWER)
     }
@@ -187,23 +186,21 @@ impl Ask {
     fn body_of(&self, answer: Answer, id: usize) -> Vec<u8> {
         match answer {
             _ if self.method == Method::Head => Vec::new(),
-            Answer::Length(length) | Answer::Chunked(length) | Answer::UntilClose(length) => {
-                pattern(id, length)
-            }
-            Answer::NoContent | Answer::NotModified | Answer::Switch => Vec::new(),
+            Answer::Length(length)
+            | Answer::Chunked(length)
+            | Answer::UntilClose(length)
+            | Answer::Forbidden(length) => pattern(id, length),
+            Answer::Switch => self.switch.map(|switch| switch.down(self.id)).unwrap_or_default(),
+            Answer::NoContent | Answer::NotModified => Vec::new(),
         }
     }
-}
 
-impl Switch {
-    fn text(self) -> String {
-        format!("{} {}", self.up, self.down)
-    }
-
-    /// Parses the value that [`Ask::bytes`] wrote.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (up, down) = text.split_once(' ')?;
-        Some(Self { up: up.parse().ok()?, down: down.parse().ok()? })
+    /// The status of the origin's correct response, as its client gets it.
+    pub(crate) fn status(&self) -> u16 {
+        match (self.answer, self.switch) {
+            (Answer::Switch, Some(switch)) if switch.is_on_stream => 200,
+            (answer, _) => answer.status(),
+        }
     }
 }
 
@@ -214,6 +211,7 @@ impl Answer {
             Self::Length(_) | Self::Chunked(_) | Self::UntilClose(_) => 200,
             Self::NoContent => 204,
             Self::NotModified => 304,
+            Self::Forbidden(_) => 403,
             Self::Switch => 101,
         }
     }
@@ -226,6 +224,7 @@ impl Answer {
             Self::UntilClose(length) => format!("close {length}"),
             Self::NoContent => "none 0".into(),
             Self::NotModified => "same 0".into(),
+            Self::Forbidden(length) => format!("forbidden {length}"),
             Self::Switch => "switch 0".into(),
         }
     }
@@ -240,6 +239,7 @@ impl Answer {
             "close" => Self::UntilClose(length),
             "none" => Self::NoContent,
             "same" => Self::NotModified,
+            "forbidden" => Self::Forbidden(length),
             "switch" => Self::Switch,
             _ => return None,
         })
@@ -311,9 +311,6 @@ pub(crate) const COPY: &str = "X-Copy";
 
 /// The field of a request that asks for trailers, and the trailer of both messages, with the request's ID.
 pub(crate) const TRAILER: &str = "X-End";
-
-/// The upgrade's protocol name.
-pub(crate) const PROTOCOL: &str = "sim";
 
 /// Separates the patterns of response bodies from those of request bodies.
 pub(crate) const ANSWER: usize = 0x55;

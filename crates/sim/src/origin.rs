@@ -2,11 +2,10 @@
 
 use crate::Invariant;
 use crate::ledger::{Arrival, Ledger, Repeats};
-use crate::message::{
-    ANSWER, ATTEMPT, Answer, COPY, Failure, PROTOCOL, Switch, TRAILER, error, pattern, write_body,
-};
+use crate::message::{ANSWER, ATTEMPT, Answer, COPY, Failure, TRAILER, error, pattern, write_body};
 use crate::peer::{End, Peer};
 use crate::request::{self, Begun, Received};
+use crate::switch::{ACCEPT, Order, Switch};
 use crate::world::World;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -80,10 +79,10 @@ struct Request {
 #[derive(Debug)]
 struct Switched {
     id: usize,
-    wanted: usize,
+    switch: Switch,
     got: Vec<u8>,
-    /// Bytes to send after the client ends its stream.
-    reply: Option<usize>,
+    /// The origin has ended its stream.
+    has_ended: bool,
 }
 
 /// The fault of a response.
@@ -211,19 +210,19 @@ impl Origin {
 
     /// Runs an upgraded connection until both sides have sent everything.
     fn go_on(&mut self, world: &mut World, ledger: &mut Ledger) {
-        let Some(Switched { id, wanted, got, reply }) = &mut self.switched else { return };
+        let Some(Switched { id, switch, got, has_ended }) = &mut self.switched else { return };
         got.append(&mut self.peer.input);
         let Some(end) = self.peer.ended else { return };
-        if let Some(length) = reply.take() {
-            self.peer.say(&pattern(*id ^ ANSWER, length));
+        if !std::mem::replace(has_ended, true) {
+            if switch.order == Order::Replies {
+                self.peer.say(&switch.down(*id));
+            }
             self.peer.finish();
             self.peer.poll(world, false);
         }
         // A connection may break; if it ends cleanly, all bytes must be present.
-        if end == End::Clean
-            && let Some(entry) = ledger.entries.get_mut(*id)
-        {
-            entry.is_passed_on = Some(*got == pattern(*id, *wanted));
+        if end == End::Clean {
+            switch.ends_at_origin(*id, got, switch.is_on_stream, ledger);
         }
         if end != End::Clean || self.peer.is_flushed() {
             self.leave(world);
@@ -338,13 +337,15 @@ impl Origin {
                 .unwrap_or_default()
         };
         let target = String::from_utf8_lossy(head.target.of(&bytes)).into_owned();
-        let received = Received { method: head.method, target: &target, field: &field };
+        let protocol = head.upgrade.map(|upgrade| String::from_utf8_lossy(upgrade.of(&bytes)).into_owned());
+        let protocol = protocol.unwrap_or_default();
+        let received = Received { method: head.method, target: &target, protocol: &protocol, field: &field };
         let Site { is_mirror, is_passed, .. } = self.site;
         let Some(begun) = request::begin(link, is_mirror, is_passed, &received, ledger) else {
             self.close();
             return false;
         };
-        let Begun { id, length, answer, version } = begun;
+        let Begun { id, length, answer, switch, version } = begun;
         if let Some(announced) = self.announced {
             let entry = ledger.entries.get(id).filter(|entry| !entry.is_passed);
             let source = entry.and_then(|entry| entry.source);
@@ -378,7 +379,7 @@ impl Origin {
         }
         self.requests += 1;
         let decoder = BodyDecoder::new(head.framing, &Limits::default());
-        let (method, switch) = (head.method, Switch::parse(&field("x-switch")));
+        let method = head.method;
         let fails = self.site.errors > 0 && world.below(1000) < self.site.errors;
         let error = fails.then(|| Failure::by_chance(world));
         let is_early = fails && length > 0 && world.below(3) == 0;
@@ -421,18 +422,20 @@ impl Origin {
 
     /// Accepts the upgrade: sends all bytes and ends its stream, at once or after the client.
     fn switch(&mut self, id: usize, switch: Switch) {
+        let proof = if switch.is_websocket() { format!("{ACCEPT}: {id}\r\n") } else { String::new() };
         let head = format!(
-            "HTTP/1.1 101 Switching\r\nX-Id: {id}\r\nUpgrade: {PROTOCOL}\r\nConnection: upgrade\r\n\r\n"
+            "HTTP/1.1 101 Switching\r\nX-Id: {id}\r\nUpgrade: {}\r\nConnection: upgrade\r\n{proof}\r\n",
+            switch.protocol
         );
         self.peer.say(head.as_bytes());
-        // Every second origin waits for the client's end of stream.
-        let replies = switch.up % 2 == 1;
-        if !replies {
-            self.peer.say(&pattern(id ^ ANSWER, switch.down));
+        if switch.order != Order::Replies {
+            self.peer.say(&switch.down(id));
+        }
+        let has_ended = switch.order == Order::AtOnce;
+        if has_ended {
             self.peer.finish();
         }
-        let reply = replies.then_some(switch.down);
-        self.switched = Some(Switched { id, wanted: switch.up, got: Vec::new(), reply });
+        self.switched = Some(Switched { id, switch, got: Vec::new(), has_ended });
     }
 
     fn answer(&mut self, request: &Request, world: &mut World, ledger: &mut Ledger) {
@@ -528,7 +531,7 @@ fn answer(request: &Request, announced: bool, to_copy: bool, numbered: bool, wor
         out.extend_from_slice(b"Connection: close\r\n");
     }
     let (length, chunked) = match request.answer {
-        Answer::Length(length) => {
+        Answer::Length(length) | Answer::Forbidden(length) => {
             out.extend_from_slice(format!("Content-Length: {length}\r\n").as_bytes());
             (length, false)
         }

@@ -58,7 +58,8 @@ pub struct Plan {
     pub shortages: u64,
     /// Origins that send a response before any request, per thousand; cleartext only.
     pub speaks_first: u64,
-    /// Some requests ask for a protocol upgrade; origins grant some of these.
+    /// Some requests ask for a switch of protocols; origins grant some of these. A WebSocket if clients or servers speak
+    /// HTTP/2.
     pub switches: bool,
     /// Every connection is a tunnel.
     pub tunnels: bool,
@@ -200,12 +201,12 @@ impl Plan {
     /// This plan with HTTP/2 clients only, which reset and stall some streams if the plan has other faults.
     pub fn over_http2(self) -> Self {
         let (resets, stalls) = if self.is_faultless() { (0, 0) } else { (60, 30) };
-        Self { http2: 1000, resets, stalls, switches: false, ..self }
+        Self { http2: 1000, resets, stalls, ..self }
     }
 
-    /// This plan with servers that speak HTTP/2. HTTP/2 has neither upgrades nor a PROXY header.
+    /// This plan with servers that speak HTTP/2, which has no PROXY header.
     pub fn to_http2(self) -> Self {
-        Self { http2_servers: true, switches: false, announces: None, tunnels: false, ..self }
+        Self { http2_servers: true, announces: None, tunnels: false, ..self }
     }
 
     /// Whether the plan has neither faults nor a drain.

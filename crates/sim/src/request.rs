@@ -4,6 +4,7 @@ use crate::Invariant;
 use crate::ledger::Ledger;
 use crate::message::{Answer, name};
 use crate::setting::VERSION;
+use crate::switch::Switch;
 use std::net::IpAddr;
 use weir_http::Method;
 
@@ -11,6 +12,8 @@ use weir_http::Method;
 pub(crate) struct Received<'a> {
     pub(crate) method: Method,
     pub(crate) target: &'a str,
+    /// The protocol that it asks to switch to; empty if there is none.
+    pub(crate) protocol: &'a str,
     /// The value of a field; empty if there is none.
     pub(crate) field: &'a dyn Fn(&str) -> String,
 }
@@ -22,6 +25,7 @@ pub(crate) struct Begun {
     /// The length of the body.
     pub(crate) length: usize,
     pub(crate) answer: Answer,
+    pub(crate) switch: Option<Switch>,
     /// The configuration that forwarded the request.
     pub(crate) version: u32,
 }
@@ -35,7 +39,7 @@ pub(crate) fn begin(
     received: &Received<'_>,
     ledger: &mut Ledger,
 ) -> Option<Begun> {
-    let Received { method, target, field } = *received;
+    let Received { method, target, protocol, field } = *received;
     let id = field("x-id").parse().unwrap_or(usize::MAX);
     let (body, answer) = (field("x-body").parse().ok(), Answer::parse(&field("x-answer")));
     let (Some(entry), Some(length), Some(answer)) = (ledger.entries.get_mut(id), body, answer) else {
@@ -43,13 +47,14 @@ pub(crate) fn begin(
         return None;
     };
     let (ask, below, oldest, source) = (entry.ask.method, entry.ask.below, entry.oldest, entry.source);
-    let was_passed = entry.is_passed;
+    let (was_passed, switch) = (entry.is_passed, entry.ask.switch);
     entry.copies += u32::from(is_mirror);
     let copies = entry.copies;
     ledger.note(|| format!("origin {link} gets #{id} {}", name(method)));
     if method != ask || *target != format!("{below}/{id}") {
         ledger.violation(Invariant::Bytes, format!("#{id} arrived as {} {target}", name(method)));
     }
+    Switch::check(switch, id, protocol, ledger);
     if copies > 1 {
         ledger.violation(Invariant::Once, format!("#{id} was copied {copies} times"));
     }
@@ -68,5 +73,5 @@ pub(crate) fn begin(
             format!("#{id} follows configuration {version}, and {oldest} was in force"),
         );
     }
-    Some(Begun { id, length, answer, version })
+    Some(Begun { id, length, answer, switch, version })
 }

@@ -57,7 +57,7 @@ pub(crate) fn complete(id: usize, begun: Begun, body: &[u8], ledger: &mut Ledger
     let error = entry.arrivals.last().and_then(|arrival| arrival.error);
     let (status, wanted) = match error {
         Some(error) => (error.status, ask.error_body(error, entry.arrivals.len() - 1)),
-        None => (ask.answer.status(), ask.answer_body()),
+        None => (ask.status(), ask.answer_body()),
     };
     if begun.status != status || body != wanted {
         let (wanted, got) = (wanted.len(), body.len());

@@ -15,6 +15,7 @@ use crate::peer::Peer;
 use crate::plan::Plan;
 use crate::setting::{BEHIND, MIRROR, ROUTED, server_at};
 use crate::tls;
+use crate::tunnels::Tunnels;
 use crate::world::{Faults, World};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -37,6 +38,8 @@ pub struct Report {
     pub trace: Vec<String>,
     /// Number of requests by outcome: answered, refused, lost, forgone.
     pub outcomes: [usize; 4],
+    /// The ends of tunnels.
+    pub tunnels: Tunnels,
     /// The gateway's counters.
     pub counters: Counters,
 }
@@ -47,7 +50,7 @@ pub fn run(seed: u64, plan: &Plan) -> Report {
     for _ in 0..plan.clients {
         let mut world = run.world.borrow_mut();
         let ask = |world: &mut World| match plan.switches && world.below(8) == 0 {
-            true => Ask::switch(world),
+            true => Ask::switch(plan, world),
             false => Ask::by_chance(0, plan.is_faultless(), world),
         };
         let asks = (0..plan.requests).map(|_| ask(&mut world)).collect();
@@ -145,6 +148,7 @@ impl<'a> Run<'a> {
         self.judge();
         Report {
             steps: self.steps,
+            tunnels: Tunnels::of(&self.ledger.entries),
             look_ups: self.gateway.look_ups(),
             violations: self.ledger.violations,
             trace: self.ledger.trace,

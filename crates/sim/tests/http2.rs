@@ -4,7 +4,7 @@ mod support;
 
 use support::{seeds, share, well};
 use weir_gateway::document::{HalfClose, ProxyProtocol, Retry};
-use weir_sim::{Plan, Report};
+use weir_sim::{Plan, Report, Tunnels};
 
 /// The number of early ends for a reason.
 fn ended(report: &Report, reason: &str) -> u64 {
@@ -27,14 +27,17 @@ fn undisturbed_streams_get_their_responses() {
 /// client, and reset them although the client kept reading.
 #[test]
 fn a_rough_network_loses_no_stream() {
-    let mut steps = 0;
+    let (mut steps, mut tunnels) = (0, Tunnels::default());
     for seed in 0.. {
         let buffers = seed % 3 == 0;
-        steps += well(seed, &Plan { buffers, mirrors: seed % 4 == 0, ..Plan::rough() }.over_http2()).steps;
+        let report = well(seed, &Plan { buffers, mirrors: seed % 4 == 0, ..Plan::rough() }.over_http2());
+        (steps, tunnels) = (steps + report.steps, tunnels.and(report.tunnels));
         if steps > share(1) {
             break;
         }
     }
+    println!("{steps} steps, {tunnels:?}");
+    assert!(tunnels.complete[1][0] > 10 && tunnels.refused[1][0] > 5, "WebSockets on streams: {tunnels:?}");
 }
 
 /// Resets, stalls, malformed frames, lost connections, bad responses, both versions of HTTP, a drain in some.
@@ -42,11 +45,11 @@ fn a_rough_network_loses_no_stream() {
 fn each_fault_of_a_stream_has_one_reason() {
     const REASONS: [&str; 5] =
         ["client_reset", "client_closed", "client_stalled", "bad_http2_stream", "upstream_truncated"];
-    let (mut steps, mut counts) = (0, [0; REASONS.len()]);
+    let (mut steps, mut counts, mut tunnels) = (0, [0; REASONS.len()], Tunnels::default());
     for seed in 0.. {
         let of = |plan: Plan| {
             let http2 = if seed % 2 == 0 { 1000 } else { 500 };
-            Plan { http2, switches: http2 < 1000, buffers: seed % 5 == 0, stalls: 200, ..plan.over_http2() }
+            Plan { http2, buffers: seed % 5 == 0, stalls: 200, ..plan.over_http2() }
         };
         let drains = seed % 4 == 0;
         for plan in [
@@ -55,7 +58,7 @@ fn each_fault_of_a_stream_has_one_reason() {
             Plan { drains, workers: 2, drains_servers: seed % 3 == 0, ..Plan::failing() },
         ] {
             let report = well(seed, &of(plan));
-            steps += report.steps;
+            (steps, tunnels) = (steps + report.steps, tunnels.and(report.tunnels));
             for (count, reason) in counts.iter_mut().zip(REASONS) {
                 *count += ended(&report, reason);
             }
@@ -64,9 +67,11 @@ fn each_fault_of_a_stream_has_one_reason() {
             break;
         }
     }
-    println!("{steps} steps, {counts:?}");
+    println!("{steps} steps, {counts:?}, {tunnels:?}");
     let is_one = std::env::var_os("WEIR_SIM_SEED").is_some();
     assert!(is_one || counts.iter().all(|count| *count > 0), "each of {REASONS:?} is met: {counts:?}");
+    let are_met = tunnels.complete[1][0] > 10 && tunnels.cut[1][0] > 10;
+    assert!(is_one || are_met, "WebSockets on streams are complete or cut: {tunnels:?}");
 }
 
 /// In a network without delays, nothing but a stall takes time.
@@ -124,7 +129,9 @@ fn a_drain_loses_no_stream() {
     for seed in seeds(30) {
         let with = |plan| Plan { drains: true, adopts: true, mirrors: seed % 3 == 0, ..plan };
         well(seed, &with(Plan::plain().over_http2()));
-        well(seed, &with(Plan { buffers: seed % 2 == 0, ..Plan::rough().over_http2() }));
+        // A drain may cut tunnels.
+        let rough = Plan { switches: false, ..Plan::rough().over_http2() };
+        well(seed, &with(Plan { buffers: seed % 2 == 0, ..rough }));
         well(seed, &with(Plan { http2: 500, workers: 2, ..Plan::faulty().over_http2() }));
     }
 }

@@ -4,7 +4,7 @@ mod support;
 
 use support::{seeds, share, well};
 use weir_gateway::document::{HalfClose, Retry};
-use weir_sim::{Plan, Report};
+use weir_sim::{Plan, Report, Tunnels};
 
 /// The number of early ends for a reason.
 fn ended(report: &Report, reason: &str) -> u64 {
@@ -36,16 +36,21 @@ fn requests_that_nothing_disturbs_are_answered() {
 
 #[test]
 fn a_rough_network_loses_no_request() {
-    let mut steps = 0;
+    let (mut steps, mut tunnels) = (0, Tunnels::default());
     for seed in 0.. {
         let (buffers, mirrors, upstream_tls) = (seed % 3 == 0, seed % 4 == 0, seed % 5 == 4);
         let most_streams = (seed % 2 == 0).then_some(1 + (seed % 7) as u32);
         let plan = Plan { buffers, mirrors, upstream_tls, most_streams, ..Plan::rough() };
-        steps += well(seed, &with_clients(seed, plan.to_http2())).steps;
+        let report = well(seed, &with_clients(seed, plan.to_http2()));
+        (steps, tunnels) = (steps + report.steps, tunnels.and(report.tunnels));
         if steps > share(2) {
             break;
         }
     }
+    println!("{steps} steps, {tunnels:?}");
+    let are_met = |counts: [[usize; 2]; 2], least| counts.iter().all(|[_, of_http2]| *of_http2 > least);
+    let are_met = are_met(tunnels.complete, 10) && are_met(tunnels.refused, 5);
+    assert!(are_met, "WebSockets of both versions: {tunnels:?}");
 }
 
 /// All faults of servers and clients, and a drain in some.
@@ -55,6 +60,7 @@ fn whatever_a_server_does_has_one_reason() {
     const REASONS: [&str; 4] =
         ["upstream_reset", "upstream_truncated", "bad_upstream_http2", "upstream_timeout"];
     let (mut steps, mut unprocessed, mut counts) = (0, 0, [0; REASONS.len()]);
+    let mut tunnels = Tunnels::default();
     for seed in 0.. {
         let drains = seed % 4 == 0;
         let most_streams = (seed % 2 == 0).then_some(1 + (seed % 7) as u32);
@@ -69,7 +75,7 @@ fn whatever_a_server_does_has_one_reason() {
             Plan { drains, workers: 2, drains_servers: seed % 3 == 0, ..Plan::failing() },
         ] {
             let report = well(seed, &of(plan));
-            steps += report.steps;
+            (steps, tunnels) = (steps + report.steps, tunnels.and(report.tunnels));
             unprocessed += report.counters.unprocessed_retries;
             for (count, reason) in counts.iter_mut().zip(REASONS) {
                 *count += ended(&report, reason);
@@ -79,10 +85,13 @@ fn whatever_a_server_does_has_one_reason() {
             break;
         }
     }
-    println!("{steps} steps, {counts:?}, {unprocessed} unprocessed");
+    println!("{steps} steps, {counts:?}, {unprocessed} unprocessed, {tunnels:?}");
     let is_one = std::env::var_os("WEIR_SIM_SEED").is_some();
     let is_met = counts.iter().all(|count| *count > 0) && unprocessed > 10;
     assert!(is_one || is_met, "each of {REASONS:?} is met: {counts:?}, {unprocessed} unprocessed");
+    let are_cut = tunnels.cut.iter().all(|[_, of_http2]| *of_http2 > 0);
+    let are_unsupported = tunnels.unsupported.iter().all(|count| *count > 5);
+    assert!(is_one || (are_cut && are_unsupported), "WebSockets of both versions: {tunnels:?}");
 }
 
 #[test]
@@ -95,7 +104,7 @@ fn requests_wait_for_streams_and_lose_nothing() {
             with_clients(seed, plan.to_http2())
         };
         assert_eq!(well(seed, &with(Plan::plain())).outcomes, [72, 0, 0, 0], "seed {seed}");
-        well(seed, &with(Plan { adopts: seed % 2 == 0, ..Plan::rough() }));
+        well(seed, &with(Plan { adopts: seed % 2 == 0, switches: false, ..Plan::rough() }));
         well(seed, &with(Plan { adopts: false, ..Plan::faulty() }));
         well(seed, &with(Plan { most_waiting: Some(seed as usize % 3), workers: 2, ..Plan::rough() }));
         well(seed, &with(Plan { drains: seed % 2 == 0, vanishes: 300, refusals: 30, ..Plan::lending() }));
@@ -111,7 +120,13 @@ fn requests_are_retried_and_their_servers_ejected() {
         let erring = Plan { servers, retry, requests: 20, ..Plan::erring() };
         let report = well(seed, &with_clients(seed, erring.to_http2()));
         (retries, ejections) = (retries + report.counters.retries, ejections + report.counters.ejections);
-        let errors = Plan { errors: 500, ejects_errors: true, retries_errors: true, ..Plan::failing() };
+        let errors = Plan {
+            errors: 500,
+            ejects_errors: true,
+            retries_errors: true,
+            switches: false,
+            ..Plan::failing()
+        };
         well(seed, &with_clients(seed, Plan { retry, buffers: seed % 3 == 0, ..errors.to_http2() }));
     }
     let is_one = std::env::var_os("WEIR_SIM_SEED").is_some();
@@ -126,7 +141,8 @@ fn a_drain_loses_no_request() {
             with_clients(seed, Plan { drains: true, adopts: true, mirrors: seed % 3 == 0, ..plan.to_http2() })
         };
         well(seed, &with(Plan::plain()));
-        well(seed, &with(Plan { buffers: seed % 2 == 0, ..Plan::rough() }));
+        // A drain may cut tunnels.
+        well(seed, &with(Plan { buffers: seed % 2 == 0, switches: false, ..Plan::rough() }));
         well(seed, &with(Plan { workers: 2, ..Plan::faulty() }));
     }
 }

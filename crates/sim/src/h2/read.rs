@@ -8,6 +8,7 @@ use crate::Invariant;
 use crate::ledger::{Ledger, Outcome, Unprocessed};
 use crate::message::{Ask, TRAILER};
 use crate::response;
+use crate::switch::ACCEPT;
 use crate::world::World;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -93,7 +94,13 @@ impl H2Client {
             }
             return;
         }
+        if status < 300 && stream.upload == Upload::Opening {
+            stream.upload = Upload::Sending;
+        }
         let id = stream.id;
+        if self.field(ACCEPT).is_some() {
+            ledger.violation(Invariant::Messages, format!("#{id} got {ACCEPT} on a stream"));
+        }
         let begun = response::begin(id, status, |name| self.field(name), ledger);
         if let Some(stream) = self.stream(no) {
             stream.begun = Some(begun);
@@ -131,7 +138,7 @@ impl H2Client {
         stream.has_ended = true;
         let (id, got_trailers, stall) = (stream.id, stream.got_trailers, stream.stall);
         let (body, begun) = (std::mem::take(&mut stream.got), stream.begun);
-        if matches!(stream.upload, Upload::Waiting(_)) || world.below(2) == 0 {
+        if matches!(stream.upload, Upload::Waiting(_) | Upload::Opening) || world.below(2) == 0 {
             // The response is complete, so the rest of the request is of no use.
             stream.upload = Upload::Sent;
         }

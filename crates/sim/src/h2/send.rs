@@ -32,6 +32,10 @@ impl H2Client {
                 return;
             }
             let Some(mut ask) = self.asks.pop_front() else { return };
+            if ask.switch.is_some() && !self.connection.peer().enable_connect_protocol {
+                // The gateway's SETTINGS have not arrived.
+                return self.asks.push_front(ask);
+            }
             let Some(no) = self.connection.open(ask.method == Method::Head) else {
                 return self.asks.push_front(ask);
             };
@@ -61,7 +65,15 @@ impl H2Client {
             return Stall::No;
         }
         let length = 2000 + world.below(300_000) as usize;
+        if let Some(switch) = &mut ask.switch {
+            switch.down = length;
+            return self.any_stall(world);
+        }
         ask.answer = if world.below(2) == 0 { Answer::Length(length) } else { Answer::Chunked(length) };
+        self.any_stall(world)
+    }
+
+    fn any_stall(&self, world: &mut World) -> Stall {
         if world.below(2) == 0 { Stall::WhileOthersAsk } else { Stall::Always }
     }
 
@@ -79,8 +91,11 @@ impl H2Client {
             let most = if world.faults.rough { 3000 } else { 10 };
             stream.upload = Upload::Waiting(world.now + Duration::from_millis(world.below(most)));
         }
+        if ask.switch.is_some() && world.below(2) == 0 {
+            stream.upload = Upload::Opening;
+        }
         let length = ask.body.filter(|body| !body.chunked).map(|body| body.length);
-        let part = Part::Head { end: ask.body.is_none() };
+        let part = Part::Head { end: stream.upload == Upload::Sent };
         let head = self.connection.head(
             no,
             part,
@@ -207,11 +222,14 @@ impl H2Client {
 
 /// Makes a request one of HTTP/2, and malformed.
 fn suit(ask: &mut Ask, malformed: Option<Malformed>, world: &mut World) {
-    (ask.is_old, ask.closes, ask.switch) = (false, false, None);
-    if ask.answer == Answer::Switch {
+    (ask.is_old, ask.closes) = (false, false);
+    if malformed.is_some() && ask.switch.take().is_some() {
         ask.answer = Answer::NoContent;
     }
-    ask.has_trailers = world.below(4) == 0;
+    if let Some(switch) = &mut ask.switch {
+        switch.is_on_stream = true;
+    }
+    ask.has_trailers = ask.switch.is_none() && world.below(4) == 0;
     match malformed {
         None => {}
         Some(Malformed::Length) => {

@@ -2,6 +2,7 @@
 
 use crate::message::{Answer, Ask, HOST, TRAILER, name, pattern};
 use crate::response::Begun;
+use crate::switch;
 use std::time::Duration;
 use weir_http::Method;
 use weir_http2::hpack::Encoder;
@@ -39,6 +40,8 @@ pub(super) struct Stream {
 pub(super) enum Upload {
     /// Waits for 100 (Continue) until this instant.
     Waiting(Duration),
+    /// Waits for the response that opens its tunnel.
+    Opening,
     Sending,
     Sent,
 }
@@ -55,11 +58,12 @@ pub(super) enum Stall {
 impl Stream {
     /// The stream of a request whose head is in flight.
     pub(super) fn new(no: StreamNo, ask: &Ask) -> Self {
-        let body = ask.body.map(|body| pattern(ask.id, body.length)).unwrap_or_default();
+        let length = ask.body.map(|body| body.length).or(ask.switch.map(|switch| switch.up));
+        let body = length.map(|length| pattern(ask.id, length)).unwrap_or_default();
         Self {
             no,
             id: ask.id,
-            upload: if ask.body.is_some() { Upload::Sending } else { Upload::Sent },
+            upload: if length.is_some() { Upload::Sending } else { Upload::Sent },
             body,
             sent: 0,
             has_trailers: ask.has_trailers && ask.body.is_some_and(|body| body.chunked),
@@ -78,7 +82,7 @@ impl Stream {
     pub(super) fn wakes(&self) -> Option<Duration> {
         match self.upload {
             Upload::Waiting(until) => Some(until),
-            Upload::Sending | Upload::Sent => None,
+            Upload::Opening | Upload::Sending | Upload::Sent => None,
         }
     }
 
@@ -98,7 +102,12 @@ pub(super) fn write_head(
 ) {
     let scheme = if over_tls { Scheme::Https } else { Scheme::Http };
     let path = format!("{}/{}", ask.below, ask.id);
-    to.request(name(ask.method).as_bytes(), scheme, HOST.as_bytes(), path.as_bytes());
+    let method = if ask.switch.is_some() { "CONNECT" } else { name(ask.method) };
+    to.request(method.as_bytes(), scheme, HOST.as_bytes(), path.as_bytes());
+    if let Some(switch) = ask.switch {
+        to.protocol(switch.protocol.as_bytes());
+        to.field(switch::VERSION.as_bytes(), b"13");
+    }
     let mut field = |name: &str, value: String| to.field(name.as_bytes(), value.as_bytes());
     field("X-Id", ask.id.to_string());
     field("X-Answer", ask.answer.text());

@@ -44,6 +44,7 @@ pub(crate) const INITIAL_WINDOW: u32 = 65_535;
 /// The identifiers of settings.
 pub(crate) const MAX_CONCURRENT_STREAMS: u16 = 3;
 pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
+pub(crate) const ENABLE_CONNECT_PROTOCOL: u16 = 8;
 
 /// A violation.
 type Wrong = (Invariant, String);

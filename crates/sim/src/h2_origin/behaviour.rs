@@ -38,6 +38,18 @@ pub(crate) struct Behaviour {
     pub(super) idle_until: Option<Duration>,
     /// Sends some responses before the whole request.
     pub(super) hastens: bool,
+    pub(super) tunnels: Tunnels,
+}
+
+/// Whether an origin's SETTINGS say that it takes tunnels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tunnels {
+    /// The first SETTINGS say so.
+    Taken,
+    /// SETTINGS after this many requests say so.
+    TakenAfter(u64),
+    /// None do.
+    NotTaken,
 }
 
 /// A fault of one response.
@@ -122,6 +134,11 @@ impl Behaviour {
             2 => Some(100),
             _ => None,
         };
+        let tunnels = match world.below(6) {
+            0 if is_faulty => Tunnels::NotTaken,
+            1 if is_faulty => Tunnels::TakenAfter(world.below(6)),
+            _ => Tunnels::Taken,
+        };
         // Other settings change the windows.
         let (fidgets, hoards) = (world.below(3) == 0, world.below(4) > 0);
         Self {
@@ -141,6 +158,7 @@ impl Behaviour {
             idle_until: (plan.bad_answers > 0 && world.below(4) == 0)
                 .then(|| world.now + millis(world.below(3000))),
             hastens: is_faulty && world.below(3) == 0,
+            tunnels,
         }
     }
 

@@ -1,8 +1,8 @@
 //! Frames about the connection: credit, settings, and frames without effect.
 
 use super::H2Origin;
-use super::behaviour::Behaviour;
-use crate::h2::wire::{INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS};
+use super::behaviour::{Behaviour, Tunnels};
+use crate::h2::wire::{ENABLE_CONNECT_PROTOCOL, INITIAL_WINDOW_SIZE, MAX_CONCURRENT_STREAMS};
 use crate::ledger::Ledger;
 use crate::world::World;
 use std::time::Duration;
@@ -31,6 +31,20 @@ impl H2Origin {
         self.settle();
         frame::write_settings([(MAX_CONCURRENT_STREAMS, most)].into_iter(), &mut self.out);
         self.limits.push(Some(most));
+        self.wire.resizes(self.window);
+    }
+
+    /// Says that the origin takes tunnels, if its time has come.
+    pub(super) fn take_tunnels(&mut self, ledger: &mut Ledger) {
+        let Tunnels::TakenAfter(requests) = self.behaviour.tunnels else { return };
+        if self.requests < requests || self.takes_tunnels_from.is_some() {
+            return;
+        }
+        ledger.note(|| format!("origin {} takes tunnels", self.peer.link));
+        self.settle();
+        frame::write_settings([(ENABLE_CONNECT_PROTOCOL, 1)].into_iter(), &mut self.out);
+        self.limits.push(self.limit());
+        self.takes_tunnels_from = Some(self.limits.len());
         self.wire.resizes(self.window);
     }
 

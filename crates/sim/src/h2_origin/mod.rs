@@ -15,7 +15,7 @@ use crate::origin::Site;
 use crate::peer::{End, Peer};
 use crate::plan::Plan;
 use crate::world::World;
-use behaviour::Behaviour;
+use behaviour::{Behaviour, Tunnels};
 use std::time::Duration;
 use stream::Stream;
 use weir_http2::{Budgets, Config, Connection, Head, Role, Settings, frame};
@@ -43,6 +43,8 @@ pub(crate) struct H2Origin {
     window: u32,
     /// The limit of concurrent streams in each SETTINGS frame sent.
     limits: Vec<Option<u32>>,
+    /// The number of SETTINGS frames, the one included that says that the origin takes tunnels.
+    takes_tunnels_from: Option<usize>,
     /// Frames to send.
     out: Vec<u8>,
     /// Cleartext bytes sent.
@@ -94,16 +96,17 @@ impl H2Origin {
         // A server must not announce that it may push.
         let settings = Settings { enable_push: true, max_concurrent_streams: None, ..usual.settings };
         // `Wire` checks windows, which change during a connection; `count` checks the number of streams.
-        let roomy = Settings { initial_window_size: ANY_STREAM, ..settings };
+        let roomy = Settings { initial_window_size: ANY_STREAM, enable_connect_protocol: true, ..settings };
         // Clients that send single bytes make the gateway send small frames.
         let budgets = Budgets { empty_data: u32::MAX, ..usual.budgets };
         let mut connection = Connection::new(Role::Server, Config { settings: roomy, budgets, ..usual });
         let (mut out, mut wire) = (Vec::new(), Wire::of_client());
         connection.settle(&mut out);
         out.clear();
-        let Behaviour { most_streams, window, .. } = behaviour;
-        Settings { initial_window_size: window, max_concurrent_streams: most_streams, ..settings }
-            .write(&mut out);
+        let Behaviour { most_streams, window, tunnels, .. } = behaviour;
+        let takes_tunnels = tunnels == Tunnels::Taken;
+        let own = Settings { initial_window_size: window, max_concurrent_streams: most_streams, ..settings };
+        Settings { enable_connect_protocol: takes_tunnels, ..own }.write(&mut out);
         wire.resizes(window);
         if !behaviour.has_narrow_connection {
             let update = ANY_STREAM - INITIAL_WINDOW;
@@ -125,6 +128,7 @@ impl H2Origin {
             credited: 0,
             window,
             limits: vec![most_streams],
+            takes_tunnels_from: takes_tunnels.then_some(1),
             out,
             said: 0,
             wake: Duration::ZERO,
@@ -177,6 +181,7 @@ impl H2Origin {
             self.read(world, ledger);
             self.respond(world, ledger);
             self.shrink(world, ledger);
+            self.take_tunnels(ledger);
             self.say_without_effect(world);
             self.give_credit(world);
             self.end(world, ledger);

@@ -10,6 +10,7 @@ use crate::message::{Answer, Failure, TRAILER, pattern};
 use crate::request::{self, Received};
 use crate::world::World;
 use std::time::Duration;
+use weir_http::Method;
 use weir_http2::{ErrorCode, Event, Part, StreamNo};
 
 impl H2Origin {
@@ -89,6 +90,9 @@ impl H2Origin {
                 self.connection.release(stream);
                 for stream in self.streams.extract_if(.., |known| known.no == stream) {
                     ledger.note(|| format!("origin {link} sees #{} reset: {}", stream.id, code.name()));
+                    if let Some(switch) = stream.switch {
+                        switch.is_own(stream.id, &stream.got, ledger);
+                    }
                 }
             }
             Event::Failed { stream, error } | Event::Rejected { stream, error } => {
@@ -132,7 +136,10 @@ impl H2Origin {
         let link = self.peer.link;
         let target = String::from_utf8_lossy(self.head.path.of(&self.head.bytes)).into_owned();
         let field = |name: &str| self.field(name);
-        let received = Received { method: self.head.method, target: &target, field: &field };
+        let protocol = self.head.protocol.map(|protocol| protocol.of(&self.head.bytes));
+        let protocol = String::from_utf8_lossy(protocol.unwrap_or_default()).into_owned();
+        let method = self.method(no, ledger);
+        let received = Received { method, target: &target, protocol: &protocol, field: &field };
         let Some(begun) = request::begin(link, false, false, &received, ledger) else {
             return self.close();
         };
@@ -150,7 +157,7 @@ impl H2Origin {
         ledger.arrives(id, arrival, self.site.repeats, world);
         self.requests += 1;
         let attempt = ledger.entries.get(id).map_or(0, |entry| entry.arrivals.len().saturating_sub(1));
-        let mut stream = Stream::new(no, self.head.method, begun, attempt);
+        let mut stream = Stream::new(no, method, begun, attempt);
         stream.has_trailers = !self.field(TRAILER).is_empty();
         self.choose_response(&mut stream, world, ledger);
         if self.head.expect_continue && !end && world.below(4) > 0 {
@@ -159,6 +166,24 @@ impl H2Origin {
         self.streams.push(stream);
         if end {
             self.request_ends(no, false, ledger);
+        }
+    }
+
+    /// The method of the head received last: that of HTTP/1.1 if it asks for a tunnel, which the gateway may send only once
+    /// it knows that the origin takes tunnels.
+    fn method(&self, no: StreamNo, ledger: &mut Ledger) -> Method {
+        if self.head.protocol.is_none() {
+            return self.head.method;
+        }
+        if self.takes_tunnels_from.is_none_or(|settings| self.wire.acknowledged() < settings) {
+            let (link, no) = (self.peer.link, no.get());
+            let what =
+                format!("origin {link} got a tunnel on stream {no}, and has not said that it takes any");
+            ledger.violation(Invariant::Messages, what);
+        }
+        match self.head.method {
+            Method::Connect => Method::Get,
+            other => other,
         }
     }
 
@@ -196,6 +221,7 @@ impl H2Origin {
         stream.is_early = has_body && self.behaviour.hastens && world.below(3) == 0;
         // A fault does not wait for the whole request either.
         stream.is_early |= has_body && stream.fault.is_some() && world.below(2) == 0;
+        stream.is_early |= stream.switch.is_some();
         let delay = self.behaviour.dawdles.map_or(0, |most| world.below(most));
         stream.phase = Phase::Due(world.now + Duration::from_millis(delay));
     }
@@ -235,6 +261,10 @@ impl H2Origin {
     fn request_ends(&mut self, no: StreamNo, got_trailers: bool, ledger: &mut Ledger) {
         let Some(stream) = self.streams.iter_mut().find(|stream| stream.no == no) else { return };
         stream.is_whole = true;
+        if let Some(switch) = stream.switch {
+            switch.ends_at_origin(stream.id, &stream.got, true, ledger);
+            return self.release_ended();
+        }
         let (id, got, wanted) = (stream.id, &stream.got, stream.length);
         if *got != pattern(id, wanted) {
             let what = format!("an origin got {} bytes as the body of #{id}, not its {wanted}", got.len());

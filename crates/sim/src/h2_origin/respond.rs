@@ -59,7 +59,7 @@ impl H2Origin {
         }
         if let Some(arrival) = ledger.arrival(stream.id, stream.attempt) {
             arrival.error = stream.error;
-            arrival.is_early = !stream.is_whole;
+            arrival.is_early = !stream.is_whole && stream.switch.is_none();
         }
         if let Some(error) = stream.error {
             ledger.note(|| format!("origin {link} answers #{} with {error:?}", stream.id));
@@ -90,7 +90,7 @@ impl H2Origin {
             return;
         }
         let mut streams = std::mem::take(&mut self.streams);
-        for stream in streams.iter_mut().filter(|stream| stream.phase == Phase::Body) {
+        for stream in streams.iter_mut().filter(|stream| stream.may_send()) {
             if !self.is_ending() && !self.aborts {
                 self.send_body(stream, world, ledger);
             }
@@ -110,7 +110,7 @@ impl H2Origin {
             false => world.piece(rest.len()),
         };
         let with_trailers = stream.ends_with_trailers();
-        let end = most == rest.len() && !with_trailers && stream.fault.is_none();
+        let end = most == rest.len() && !with_trailers && stream.fault.is_none() && stream.may_end();
         self.settle();
         let mut frames = Vec::new();
         let Ok(taken) = self.connection.data(stream.no, &rest[..most], end, &mut frames) else {
@@ -125,7 +125,7 @@ impl H2Origin {
         self.wire.sends(stream.no.get(), taken + added);
         stream.sent += taken;
         world.moves += u64::from(taken > 0);
-        if taken < most || stream.sent < stream.body.len() || stream.fault.is_some() {
+        if taken < most || stream.sent < stream.body.len() || stream.fault.is_some() || !stream.may_end() {
             return;
         }
         stream.phase = Phase::Ended;

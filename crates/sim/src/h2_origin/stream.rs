@@ -4,6 +4,7 @@ use super::behaviour::Fault;
 use crate::ledger::Ledger;
 use crate::message::{ANSWER, ATTEMPT, Answer, Failure, TRAILER, error, pattern};
 use crate::request::Begun;
+use crate::switch::{Order, Switch};
 use std::time::Duration;
 use weir_http::Method;
 use weir_http2::StreamNo;
@@ -29,6 +30,8 @@ pub(super) struct Stream {
     /// The error to send instead.
     pub(super) error: Option<Failure>,
     pub(super) fault: Option<Fault>,
+    /// The switch of protocols that it asks for.
+    pub(super) switch: Option<Switch>,
     /// The response does not wait for the whole request.
     pub(super) is_early: bool,
     /// A response without a length ends with a trailer.
@@ -69,6 +72,7 @@ impl Stream {
             answer: begun.answer,
             error: None,
             fault: None,
+            switch: begun.switch,
             is_early: false,
             has_trailers: false,
             phase: Phase::Due(Duration::ZERO),
@@ -96,9 +100,29 @@ impl Stream {
         self.phase == Phase::Gone || (self.is_whole && self.phase == Phase::Ended)
     }
 
+    /// The tunnel that the response opens.
+    pub(super) fn tunnel(&self) -> Option<Switch> {
+        self.switch.filter(|_| self.answer == Answer::Switch)
+    }
+
+    /// Whether bytes of the body are to be sent now. Some tunnels wait for the client's end.
+    pub(super) fn may_send(&self) -> bool {
+        self.phase == Phase::Body
+            && (self.is_whole || self.tunnel().is_none_or(|tunnel| tunnel.order != Order::Replies))
+    }
+
+    /// Whether the response ends behind the last byte of its body, whether or not the request is whole.
+    pub(super) fn may_end(&self) -> bool {
+        self.is_whole || self.tunnel().is_none_or(|tunnel| tunnel.order == Order::AtOnce)
+    }
+
     /// The response's status.
     pub(super) fn status(&self) -> u16 {
-        self.error.map_or(self.answer.status(), |error| error.status)
+        match (self.error, self.tunnel()) {
+            (Some(error), _) => error.status,
+            (None, Some(_)) => 200,
+            (None, None) => self.answer.status(),
+        }
     }
 
     /// The response's body, from the beginning.
@@ -109,10 +133,12 @@ impl Stream {
         };
         match self.answer {
             _ if self.method == Method::Head => Vec::new(),
-            Answer::Length(length) | Answer::Chunked(length) | Answer::UntilClose(length) => {
-                pattern(id, length)
-            }
-            Answer::NoContent | Answer::NotModified | Answer::Switch => Vec::new(),
+            Answer::Length(length)
+            | Answer::Chunked(length)
+            | Answer::UntilClose(length)
+            | Answer::Forbidden(length) => pattern(id, length),
+            Answer::Switch => self.switch.map(|switch| switch.down(self.id)).unwrap_or_default(),
+            Answer::NoContent | Answer::NotModified => Vec::new(),
         }
     }
 
@@ -137,7 +163,7 @@ impl Stream {
         if numbered {
             field(ATTEMPT, self.attempt.to_string());
         }
-        if let Answer::Length(length) = self.answer {
+        if let Answer::Length(length) | Answer::Forbidden(length) = self.answer {
             field("Content-Length", length.to_string());
         }
     }
