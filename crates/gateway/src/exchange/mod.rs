@@ -88,8 +88,8 @@ pub(crate) struct Exchange {
     pub key: u64,
     /// The number of other servers to try if this one cannot be reached or responds with an error.
     pub others: u8,
-    /// The previous server, whose response another attempt replaced.
-    pub asked: Option<ServerId>,
+    /// The servers whose responses further attempts replaced, the last one first.
+    pub asked: [Option<ServerId>; 2],
     /// The response sets the cookie that leads back to this server.
     pub sets_cookie: bool,
     /// The response's status; 0 before its head.

@@ -473,7 +473,7 @@ fn exchange<N: Net>(
         limits: Limits::default(),
         key: 0,
         others: 0,
-        asked: None,
+        asked: [None; 2],
         sets_cookie: false,
         status: 0,
         received: before.as_ref().map_or(0, |before| before.received),

@@ -3,7 +3,7 @@
 use super::Worker;
 use super::attempts::Unavailable;
 use super::awaiting::must_wait;
-use crate::exchange::Attempt;
+use crate::exchange::{Attempt, Exchange};
 use crate::keys::{ExchangeId, ServerId, ServiceId};
 use crate::observe::RetryRule;
 use crate::proxy::send_request;
@@ -18,13 +18,14 @@ impl<N: Net> Worker<N> {
     /// unavailable now, or a reload removed it.
     pub(super) fn retry(&mut self, id: ExchangeId) {
         let Some(flow) = self.flow(id) else { return self.broken(id, "a retry without its connections") };
-        let (client, service, key) = (flow.exchange.client, flow.exchange.service, flow.exchange.key);
+        let (client, service) = (flow.exchange.client, flow.exchange.service);
         let (lost, server) = (flow.exchange.attempt, flow.upstream.server);
+        let context = other_than(server, flow.exchange);
         if !self.spend_retry(service) {
             return self.end_exchange(id, Reason::UpstreamClosed);
         }
         self.leave(id, lost);
-        let again = self.server_again(service, server, key);
+        let again = self.server_again(service, server, context);
         match again.and_then(|server| self.further_attempt(server, client)) {
             Ok(attempt) => self.resend(id, attempt, RetryRule::ReusedConnection),
             Err(unavailable) => self.end_exchange(id, unavailable.into()),
@@ -40,10 +41,11 @@ impl<N: Net> Worker<N> {
             _ => RetryRule::GoAway,
         };
         let Some(flow) = self.flow(id) else { return self.broken(id, "a retry without its connections") };
-        let (client, service, key) = (flow.exchange.client, flow.exchange.service, flow.exchange.key);
+        let (client, service) = (flow.exchange.client, flow.exchange.service);
         let (lost, server) = (flow.exchange.attempt, flow.upstream.server);
+        let context = other_than(server, flow.exchange);
         self.leave(id, lost);
-        let again = self.server_again(service, server, key);
+        let again = self.server_again(service, server, context);
         match again.and_then(|server| self.further_attempt(server, client)) {
             Ok(attempt) => self.resend(id, attempt, rule),
             Err(Unavailable::Full) => {
@@ -67,19 +69,17 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The server of an attempt, or another one if that is unavailable by now.
+    /// The server of an attempt, or an `other` one if that is unavailable by now.
     fn server_again(
         &mut self,
         service: ServiceId,
         server: ServerId,
-        key: u64,
+        other: PickContext,
     ) -> Result<ServerId, Unavailable> {
         let now = self.core.net.now();
         match self.servers.get_mut(server).is_some_and(|server| server.is_available(now)) {
             true => Ok(server),
-            false => {
-                Ok(self.choose(service, PickContext { key, avoid: Some(server), ..PickContext::default() })?)
-            }
+            false => Ok(self.choose(service, other)?),
         }
     }
 
@@ -93,11 +93,8 @@ impl<N: Net> Worker<N> {
         };
         let (client, service) = (flow.exchange.client, flow.exchange.service);
         let (lost, server) = (flow.exchange.attempt, flow.upstream.server);
-        let context = PickContext {
-            key: flow.exchange.key,
-            asked: [Some(server), flow.exchange.asked],
-            ..PickContext::default()
-        };
+        let asked = [Some(server), flow.exchange.asked[0]];
+        let context = PickContext { key: flow.exchange.key, asked, ..PickContext::default() };
         flow.exchange.others -= 1;
         let others = std::mem::take(&mut flow.exchange.others);
         let Ok(chosen) = self.choose_other(service, context) else { return false };
@@ -106,7 +103,7 @@ impl<N: Net> Worker<N> {
         }
         let Ok(attempt) = self.further_attempt(chosen, client) else { return false };
         if let Some(exchange) = self.exchanges.get_mut(id) {
-            exchange.asked = Some(server);
+            exchange.asked = asked;
             exchange.others = others;
             exchange.times.first_byte = None;
         }
@@ -133,12 +130,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn fail_over_from(&mut self, id: ExchangeId, server: ServerId, reason: Reason) {
         let Some(exchange) = self.exchanges.present_mut(id) else { return };
         let (client, service, lost) = (exchange.client, exchange.service, exchange.attempt);
-        let context = PickContext {
-            key: exchange.key,
-            avoid: Some(server),
-            asked: [exchange.asked, None],
-            sticky: None,
-        };
+        let context = other_than(server, exchange);
         if !exchange.is_kept() || !self.spend_retry(service) {
             return self.end_exchange(id, reason);
         }
@@ -203,4 +195,9 @@ impl<N: Net> Worker<N> {
         client.touch_leg(exchange.leg(), &mut self.core.touched.clients);
         upstream.touch_leg(attempt.upstream, attempt.stream, &mut self.core.touched.upstreams);
     }
+}
+
+/// The choice of a server after a failed attempt at `server`: none that has responded to the request already.
+fn other_than(server: ServerId, exchange: &Exchange) -> PickContext {
+    PickContext { key: exchange.key, sticky: None, avoid: Some(server), asked: exchange.asked }
 }
