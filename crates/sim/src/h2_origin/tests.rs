@@ -313,7 +313,7 @@ fn a_gateway_that_breaks_rules_is_noticed() {
 #[test]
 fn a_response_that_is_cut_short_has_a_length() {
     let mut cut = 0;
-    for seed in 0..300 {
+    for seed in 0..900 {
         let mut duel = Duel::new(seed, &Plan { bad_answers: 500, ..Plan::plain() }, asks(seed, 10));
         duel.run();
         for stream in &duel.origin.streams {
