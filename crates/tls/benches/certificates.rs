@@ -24,7 +24,7 @@ const KINDS: [(&str, KeyKind); 4] = [
 const TIMED: usize = 200;
 
 fn main() -> Outcome<()> {
-    let number = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(10_000);
+    let number: usize = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(10_000);
     let authority = Authority::new()?.intermediate()?;
     // Kept, so that no later one gets the memory of an earlier one.
     let mut kept = Vec::new();
