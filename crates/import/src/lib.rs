@@ -4,6 +4,7 @@
 //! translation never drops a directive silently: it reports each one without a counterpart as a [`Loss`] with file and
 //! line.
 
+mod access;
 mod haproxy;
 mod model;
 mod nginx;

@@ -41,8 +41,17 @@ pub(crate) struct Listener {
     /// TLS settings; `None`: cleartext.
     pub tls: Option<Table>,
     pub passthrough: Vec<Passthrough>,
+    /// For protocols other than HTTP.
+    pub tcp: Option<Tcp>,
     pub notes: Vec<String>,
     pub from: String,
+}
+
+/// The service of all connections of a listener, as bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tcp {
+    pub service: String,
+    pub idle_ms: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -175,6 +184,13 @@ impl Document {
     /// A listener name that is not in use.
     pub(crate) fn listener_name(&self, wanted: &str) -> String {
         values::unique(wanted, |name| self.listeners.iter().any(|known| known.name == name))
+    }
+}
+
+impl Listener {
+    /// Whether clients speak HTTP to the listener itself, so that routes may be for it.
+    pub(crate) fn is_http(&self) -> bool {
+        self.tcp.is_none() && self.passthrough.is_empty()
     }
 }
 

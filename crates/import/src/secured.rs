@@ -4,15 +4,14 @@ use crate::model::{Action, Conditions, Document, Handler, Route, Table, Value};
 
 /// Replaces routes that redirect all requests of cleartext listeners by a setting of those listeners.
 pub(crate) fn listeners(document: &mut Document) {
-    let with_tls: Vec<_> = document.listeners.iter().filter(|listener| listener.tls.is_some()).collect();
+    let with_tls: Vec<_> =
+        document.listeners.iter().filter(|listener| listener.is_http() && listener.tls.is_some()).collect();
     if with_tls.is_empty() {
         return;
     }
     let is_standard = with_tls.iter().flat_map(|listener| &listener.bind).any(|bind| bind.ends_with(":443"));
-    let cleartext = document
-        .listeners
-        .iter_mut()
-        .filter(|listener| listener.tls.is_none() && listener.passthrough.is_empty());
+    let cleartext =
+        document.listeners.iter_mut().filter(|listener| listener.tls.is_none() && listener.is_http());
     for listener in cleartext {
         let comes_here =
             |route: &&Route| route.when.listener.is_empty() || route.when.listener.contains(&listener.name);

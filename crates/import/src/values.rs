@@ -98,6 +98,17 @@ pub(crate) fn is_host(host: &str) -> bool {
     (name.len() <= 253 && name.split('.').all(label)) || is_ipv6() == Some(true)
 }
 
+/// Whether `host` matches all names that `own` matches.
+pub(crate) fn host_covers(host: &str, own: &str) -> bool {
+    match host.strip_prefix("*.") {
+        None => host == own,
+        Some(domain) => {
+            let own = own.strip_prefix("*.").map_or_else(|| own.to_owned(), |own| format!("x.{own}"));
+            own.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))
+        }
+    }
+}
+
 /// Whether this is a valid field name (RFC 9110 section 5.1).
 pub(crate) fn is_token(text: &str) -> bool {
     weir_http::is_token(text.as_bytes())
@@ -160,5 +171,21 @@ mod tests {
         assert_eq!(name("http://a.b:80/"), "http---a-b-80");
         assert_eq!(name("_"), "_");
         assert_eq!(unique("a", |name| name == "a" || name == "a-2"), "a-3");
+    }
+
+    #[test]
+    fn domains_cover_names_and_domains() {
+        for (host, own, covers) in [
+            ("a.org", "a.org", true),
+            ("*.a.org", "b.a.org", true),
+            ("*.a.org", "a.org", false),
+            ("*.a.org", "*.a.org", true),
+            ("*.a.org", "*.b.a.org", true),
+            ("*.b.a.org", "*.a.org", false),
+            ("a.org", "*.a.org", false),
+            ("*.a.org", "xa.org", false),
+        ] {
+            assert_eq!(host_covers(host, own), covers, "{host} {own}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The document as TOML.
 
-use crate::model::{Action, Document, Edits, Handler, Listener, Route, Server, Service, Table, Value};
+use crate::model::{Action, Document, Edits, Handler, Listener, Route, Server, Service, Table, Tcp, Value};
 use crate::note::{Notes, one_line};
 use crate::values;
 use std::fmt::Write as _;
@@ -86,6 +86,14 @@ fn write_listener(listener: &Listener, out: &mut String) {
             let _ = writeln!(out, "    {},", inline(&Value::Table(entry)));
         }
         out.push_str("]\n");
+    }
+    if let Some(Tcp { service, idle_ms }) = &listener.tcp {
+        let mut table = Table::default();
+        table.text("service", service.clone());
+        if let Some(idle) = idle_ms.and_then(values::duration) {
+            table.text("idle", idle);
+        }
+        key("tcp", &Value::Table(table), out);
     }
     match &listener.tls {
         Some(tls) if tls.is_empty() => out.push_str("tls = {}\n"),

@@ -121,8 +121,9 @@ fn an_identity_provider() {
 fn one_address_for_many_names() {
     assert_shape(
         "nginx-sni.conf",
-        &["24: proxy_pass 10.0.0.8:5432"],
+        &[],
         &[
+            "[listener.tcp-5432]\nbind = \"0.0.0.0:5432\"\ntcp = { service = \"10-0-0-8-5432\", idle = \"10min\" }",
             "{ name = \"*.lab.example.org\", service = \"lab\" }",
             "{ name = [\"old.example.org\", \"www.old.example.org\"], service = \"10-0-0-9-443\" }",
             "{ name = \"*\", service = \"web\" }",

@@ -230,6 +230,7 @@ fn add(
         settings: Table::default(),
         tls: None,
         passthrough: Vec::new(),
+        tcp: None,
         notes: Vec::new(),
         from: line.at.to_string(),
     };

@@ -1,14 +1,14 @@
 //! Frontends as routes: evaluates their rules and those of their backends for each host and path.
 
 use super::acl::Atom;
-use super::region::{Entry, Region, host_covers};
+use super::region::{Entry, Region};
 use super::rules::{Then, rules};
 use super::run::{Leaf, Program, Run, Target};
 use super::{Config, backend, bind};
 use crate::model::{Document, Handler, Route, Table as Keys};
 use crate::note::Notes;
 use crate::pattern::Pattern;
-use crate::values;
+use crate::values::{self, host_covers};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_syntax::haproxy::Section;
 

@@ -5,9 +5,10 @@
 //! that remain unknown.
 
 use super::acl::{Atom, Condition, Literal};
+use crate::access::common;
 use crate::model::Conditions;
 use crate::pattern::Pattern;
-use crate::values;
+use crate::values::host_covers;
 
 /// A listener, as conditions see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,47 +159,6 @@ impl<'a> Region<'a> {
                 }
                 held().any(|(known, _)| implies(known)).then_some(true)
             }
-        }
-    }
-}
-
-/// The networks that both lists contain.
-fn common(a: &[String], b: &[String]) -> Vec<String> {
-    let mut networks: Vec<_> =
-        a.iter().flat_map(|a| b.iter().filter_map(|b| values::narrower(a, b))).collect();
-    networks.sort();
-    networks.dedup();
-    networks
-}
-
-/// Whether `host` matches all requests that `own` matches.
-pub(super) fn host_covers(host: &str, own: &str) -> bool {
-    match host.strip_prefix("*.") {
-        None => host == own,
-        Some(domain) => {
-            let own = own.strip_prefix("*.").map_or_else(|| own.to_owned(), |own| format!("x.{own}"));
-            own.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn domains_cover_names_and_domains() {
-        for (host, own, covers) in [
-            ("a.org", "a.org", true),
-            ("*.a.org", "b.a.org", true),
-            ("*.a.org", "a.org", false),
-            ("*.a.org", "*.a.org", true),
-            ("*.a.org", "*.b.a.org", true),
-            ("*.b.a.org", "*.a.org", false),
-            ("a.org", "*.a.org", false),
-            ("*.a.org", "xa.org", false),
-        ] {
-            assert_eq!(host_covers(host, own), covers, "{host} {own}");
         }
     }
 }

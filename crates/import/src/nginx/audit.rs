@@ -53,10 +53,7 @@ fn look(directive: &Directive, notes: &mut Notes) {
     match name {
         "map" if directive.arg() == "$http_upgrade" => notes.quiet("map of $http_upgrade"),
         "map" if directive.arg() == "$ssl_preread_server_name" => {}
-        "split_clients" => {
-            let message = "translated by hand: `service` of a [[route]] may list services with weights";
-            notes.loss(at, text, message);
-        }
+        "split_clients" => {}
         "map" | "geo" => {
             let message = "variables of one's own have no counterpart; write a [[route]] for each value";
             notes.loss(at, text, message);
@@ -72,7 +69,7 @@ fn look(directive: &Directive, notes: &mut Notes) {
 }
 
 /// Directives that other parts of the translation read.
-const TRANSLATED: [&str; 86] = [
+const TRANSLATED: [&str; 87] = [
     "access_log",
     "add_header",
     "alias",
@@ -110,6 +107,7 @@ const TRANSLATED: [&str; 86] = [
     "proxy_read_timeout",
     "proxy_send_timeout",
     "proxy_set_header",
+    "proxy_ssl",
     "proxy_ssl_certificate",
     "proxy_ssl_certificate_key",
     "proxy_ssl_ciphers",
@@ -162,7 +160,7 @@ const TRANSLATED: [&str; 86] = [
 ];
 
 /// Directives that need no setting in Weir, or whose effect neither clients nor servers notice.
-const QUIET: [&str; 72] = [
+const QUIET: [&str; 77] = [
     "absolute_redirect",
     "accept_mutex",
     "aio",
@@ -205,15 +203,20 @@ const QUIET: [&str; 72] = [
     "pid",
     "port_in_redirect",
     "postpone_output",
+    "preread_buffer_size",
     "preread_timeout",
     "proxy_buffer_size",
     "proxy_buffering",
     "proxy_buffers",
     "proxy_busy_buffers_size",
+    "proxy_half_close",
     "proxy_headers_hash_bucket_size",
     "proxy_headers_hash_max_size",
     "proxy_max_temp_file_size",
     "proxy_pass_header",
+    "proxy_protocol_timeout",
+    "proxy_requests",
+    "proxy_responses",
     "proxy_socket_keepalive",
     "proxy_ssl_server_name",
     "proxy_ssl_session_reuse",
@@ -276,7 +279,7 @@ const WITHOUT: [(&str, &str); 4] = [
 ];
 
 /// Directives without a counterpart: the reason, and what to do instead.
-const LOSSES: [(&str, &str); 19] = [
+const LOSSES: [(&str, &str); 22] = [
     ("http3", "Weir speaks HTTP over TCP; clients of HTTP/3 fall back to it, nothing to do"),
     ("gzip", "Weir does not compress; let the service compress its responses"),
     ("gunzip", "Weir does not decompress; let the service send what the client accepts"),
@@ -288,6 +291,9 @@ const LOSSES: [(&str, &str); 19] = [
     ("proxy_next_upstream_tries", "Weir retries on up to two more servers; no setting needed"),
     ("proxy_next_upstream_timeout", "Weir retries on up to two more servers; no setting needed"),
     ("proxy_ssl_crl", "Weir reads no revocation lists about servers; use a CA of their own in tls.ca"),
+    ("proxy_download_rate", "Weir does not limit bandwidth"),
+    ("proxy_upload_rate", "Weir does not limit bandwidth"),
+    ("ssl_alpn", "TLS of a listener with `tcp` has no ALPN; nothing to do unless clients insist on it"),
     ("ssl_stapling", "Weir staples from a file; fetch the response and name it in [[certificate]] ocsp"),
     ("ssl_early_data", "Weir does not accept early data (0-RTT), which can be replayed"),
     (

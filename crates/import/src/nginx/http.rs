@@ -29,6 +29,10 @@ const MAX_BODY: u64 = 1 << 20;
 
 pub(super) fn translate(block: &[Directive], document: &mut Document, notes: &mut Notes) {
     let http = Scope::new(block);
+    for split in block.iter().filter(|directive| directive.is("split_clients")) {
+        let message = "translated by hand: `service` of a [[route]] may list services with weights";
+        notes.loss(&split.at, split.text(), message);
+    }
     let directives: Vec<_> = block.iter().filter(|directive| directive.is("server")).collect();
     let servers: Vec<_> = directives.iter().map(|directive| http.within(directive.block())).collect();
     let at: Vec<At> = directives.iter().map(|directive| directive.at.clone()).collect();
@@ -67,26 +71,6 @@ pub(super) fn translate(block: &[Directive], document: &mut Document, notes: &mu
         if let Some(at) = at.get(number) {
             server::translate(number, scope, places, at, &mut context);
         }
-    }
-    finish(document, notes);
-}
-
-/// Remarks about the complete document.
-fn finish(document: &Document, notes: &mut Notes) {
-    document.lacks_certificate(notes);
-    let relative = |path: &str| !path.starts_with('/');
-    if document
-        .certificates
-        .iter()
-        .any(|certificate| relative(&certificate.chain) || relative(&certificate.key))
-    {
-        notes.remark("relative names of files are looked for where `weir serve` is started");
-    }
-    let with_tls = document.listeners.iter().filter(|listener| listener.tls.is_some()).count();
-    if with_tls > 1 && document.certificates.len() > 1 {
-        notes.remark(
-            "all listeners with TLS have all certificates, chosen by the name that the client asks for; the first is for other names",
-        );
     }
 }
 

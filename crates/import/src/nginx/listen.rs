@@ -1,10 +1,10 @@
 //! `listen` directives as listeners, with their servers' TLS settings.
 
+use super::listener_tls;
 use super::settings::switches;
-use super::time;
-use crate::model::{Certificate, Document, Listener, Table};
+use crate::model::{Document, Listener, Table};
 use crate::note::Notes;
-use crate::{tls, values};
+use crate::values;
 use std::collections::BTreeMap;
 use weir_syntax::At;
 use weir_syntax::nginx::{Directive, Scope};
@@ -73,8 +73,10 @@ pub(super) fn sockets(servers: &[Scope<'_>], at: &[At], notes: &mut Notes) -> Ve
     sockets
 }
 
+/// The expected form of an address.
+pub(super) const ADDRESS: &str = "expected ADDRESS:PORT, a port, at most 100 ports or unix:PATH; set `bind`";
+
 fn parse(directive: &Directive, scope: &Scope<'_>, number: usize, notes: &mut Notes) -> Vec<Socket> {
-    let address = directive.arg();
     let params: Vec<_> = directive.args.iter().skip(1).map(String::as_str).collect();
     let has = |name: &str| params.contains(&name);
     if has("quic") {
@@ -82,15 +84,10 @@ fn parse(directive: &Directive, scope: &Scope<'_>, number: usize, notes: &mut No
         notes.loss_once("http3", &directive.at, directive.text(), message);
         return Vec::new();
     }
-    let mut binds = addresses(address);
+    let binds = binds(directive);
     if binds.is_empty() {
-        notes.loss(&directive.at, directive.text(), "expected ADDRESS:PORT, a port or unix:PATH; set `bind`");
+        notes.loss(&directive.at, directive.text(), ADDRESS);
         return Vec::new();
-    }
-    if has("ipv6only=off") && address.starts_with("[::]") {
-        let ipv4: Vec<_> =
-            binds.iter().map(|(bind, port)| (bind.replace("[::]", "0.0.0.0"), *port)).collect();
-        binds.extend(ipv4);
     }
     let has_default = has("default_server") || has("default");
     let socket = |(bind, port)| Socket {
@@ -106,8 +103,22 @@ fn parse(directive: &Directive, scope: &Scope<'_>, number: usize, notes: &mut No
     binds.into_iter().map(socket).collect()
 }
 
-/// The addresses and ports of a `listen`, as Weir binds them.
-pub(super) fn addresses(text: &str) -> Vec<(String, Option<u16>)> {
+/// The addresses and ports of a `listen`, of both families with `ipv6only=off`; none if it is invalid.
+pub(super) fn binds(listen: &Directive) -> Vec<(String, Option<u16>)> {
+    let mut binds = addresses(listen.arg());
+    if listen.args.iter().any(|arg| arg == "ipv6only=off") && listen.arg().starts_with("[::]") {
+        let ipv4: Vec<_> =
+            binds.iter().map(|(bind, port)| (bind.replace("[::]", "0.0.0.0"), *port)).collect();
+        binds.extend(ipv4);
+    }
+    binds
+}
+
+/// Limit of ports per range.
+const MOST_PORTS: usize = 100;
+
+/// The addresses and ports of a `listen`, as Weir binds them; none if it is invalid or a range of too many ports.
+fn addresses(text: &str) -> Vec<(String, Option<u16>)> {
     if let Some(path) = text.strip_prefix("unix:") {
         let fits = path.starts_with('/') && path.len() <= 107;
         return if fits { vec![(format!("unix:{path}"), None)] } else { Vec::new() };
@@ -126,9 +137,11 @@ pub(super) fn addresses(text: &str) -> Vec<(String, Option<u16>)> {
     }
     let (first, last) = ports.split_once('-').unwrap_or((ports, ports));
     let (Ok(first), Ok(last)) = (first.parse::<u16>(), last.parse::<u16>()) else { return Vec::new() };
-    /// Limit of ports per range.
-    const MOST: usize = 100;
-    (first..=last).take(MOST).map(|port| (format!("{host}:{port}"), Some(port))).collect()
+    let ports = first..=last;
+    if ports.len() > MOST_PORTS {
+        return Vec::new();
+    }
+    ports.map(|port| (format!("{host}:{port}"), Some(port))).collect()
 }
 
 /// Writes the listeners; returns each server's places.
@@ -214,13 +227,14 @@ fn listener(
     if scope.arg("http2").eq_ignore_ascii_case("off") {
         settings.flag("http2", false);
     }
-    let tls = socket.is_tls.then(|| listener_tls(socket, scope, servers, document, notes));
+    let tls = socket.is_tls.then(|| tls(socket, scope, servers, document, notes));
     Listener {
         name: name.to_owned(),
         bind: vec![socket.bind.clone()],
         settings,
         tls,
         passthrough: Vec::new(),
+        tcp: None,
         notes: Vec::new(),
         from: socket.at.to_string(),
     }
@@ -238,24 +252,21 @@ fn networks(scope: &Scope<'_>, notes: &mut Notes) -> Vec<String> {
 }
 
 /// A listener's `tls`, and the certificates of its servers, the default server's first.
-fn listener_tls(
+fn tls(
     socket: &Socket,
     scope: &Scope<'_>,
     servers: &[Scope<'_>],
     document: &mut Document,
     notes: &mut Notes,
 ) -> Table {
-    let mut table = Table::default();
-    versions_and_suites(scope, &mut table, notes);
-    sessions(scope, &mut table, notes);
-    client_certificates(scope, &mut table, notes);
+    let mut table = listener_tls::settings(scope, notes);
     if scope.arg("ssl_reject_handshake") == "on" {
         table.flag("strict_names", true);
     }
     let own = client_settings(scope);
     for number in std::iter::once(&socket.default).chain(&socket.servers) {
         let Some(server) = servers.get(*number) else { continue };
-        certificates(server, document, notes);
+        listener_tls::certificates(server, document, notes);
         if client_settings(server) != own
             && let Some(directive) = server.find("ssl_verify_client")
         {
@@ -275,117 +286,4 @@ fn lacks_certificates(number: usize, default: usize, servers: &[Scope<'_>]) -> b
 
 fn client_settings<'a>(scope: &Scope<'a>) -> [&'a str; 2] {
     [scope.arg("ssl_verify_client"), scope.arg("ssl_client_certificate")]
-}
-
-fn versions_and_suites(scope: &Scope<'_>, table: &mut Table, notes: &mut Notes) {
-    let mut versions = Vec::new();
-    if let Some(directive) = scope.find("ssl_protocols") {
-        versions.extend(directive.args.iter().filter_map(|name| tls::version(name)));
-        if directive.args.iter().any(|name| tls::version(name).is_none()) {
-            notes.loss(
-                &directive.at,
-                directive.text(),
-                "Weir accepts TLS 1.2 and 1.3; older clients are rejected",
-            );
-        }
-    }
-    let ciphers = scope.find("ssl_ciphers");
-    let conf = scope.all("ssl_conf_command");
-    let ciphersuites = conf.iter().find(|directive| directive.arg().eq_ignore_ascii_case("ciphersuites"));
-    let offer = tls::Offer {
-        versions,
-        ciphers: ciphers.map_or("", Directive::arg),
-        ciphersuites: ciphersuites.and_then(|directive| directive.args.get(1)).map_or("", String::as_str),
-    };
-    if let (Err(why), Some(directive)) = (offer.write(table), ciphers) {
-        notes.loss(&directive.at, directive.text(), why);
-    }
-    if scope.arg("ssl_prefer_server_ciphers") == "off" {
-        table.text("suite_order", "client");
-    }
-    for directive in conf {
-        if !["ciphersuites", "options"].iter().any(|known| directive.arg().eq_ignore_ascii_case(known)) {
-            notes.loss(&directive.at, directive.text(), "a command of OpenSSL; see [listener.NAME] tls");
-        }
-    }
-    if let Some(directive) = scope.find("ssl_ecdh_curve").filter(|directive| directive.arg() != "auto") {
-        let (groups, unknown) = tls::groups(directive.arg());
-        if !unknown.is_empty() {
-            notes.loss(&directive.at, directive.text(), format!("Weir has no group {}", unknown.join(", ")));
-        }
-        if !groups.is_empty() {
-            table.texts("groups", groups);
-        }
-    }
-}
-
-fn sessions(scope: &Scope<'_>, table: &mut Table, notes: &mut Notes) {
-    if scope.arg("ssl_session_tickets") == "off" {
-        table.number("tickets", 0);
-    }
-    if let Some(ms) = scope.find("ssl_session_timeout").and_then(|directive| time(directive.arg())) {
-        // Weir's range.
-        let (least, most) = (60_000, 84 * 3_600_000);
-        if let Some(text) = values::duration(ms.clamp(least, most)) {
-            table.text("ticket_lifetime", text);
-        }
-    }
-    let Some(directive) = scope.find("ssl_session_cache") else { return };
-    let shared = directive.args.iter().find_map(|arg| arg.strip_prefix("shared:")?.rsplit_once(':'));
-    match shared.and_then(|(_, size)| values::bytes(size)) {
-        // By nginx's manual, a megabyte holds about 4000 sessions.
-        Some(bytes) => table.number("sessions", (bytes / 1024 * 4000 / 1024).clamp(1, 10_000_000)),
-        None if matches!(directive.arg(), "off" | "none") => {
-            notes.quiet("ssl_session_cache off");
-        }
-        None => {}
-    }
-}
-
-fn client_certificates(scope: &Scope<'_>, table: &mut Table, notes: &mut Notes) {
-    let Some(directive) = scope.find("ssl_verify_client").filter(|directive| directive.arg() != "off") else {
-        return;
-    };
-    let ca = [scope.arg("ssl_client_certificate"), scope.arg("ssl_trusted_certificate")];
-    let Some(ca) = ca.into_iter().find(|ca| !ca.is_empty()) else {
-        let message = "the CAs of the clients are missing; set tls.client_ca";
-        return notes.loss(&directive.at, directive.text(), message);
-    };
-    if directive.arg() == "optional_no_ca" {
-        let message = "Weir verifies client certificates; this one asks for certificates of client_ca, and rejects others";
-        notes.loss(&directive.at, directive.text(), message);
-    }
-    table.text("client_ca", ca);
-    if directive.arg() != "on" {
-        table.text("client_certificates", "optional");
-    }
-    if let Some(crl) = scope.find("ssl_crl") {
-        table.text("client_crl", crl.arg());
-    }
-}
-
-fn certificates(scope: &Scope<'_>, document: &mut Document, notes: &mut Notes) {
-    let (chains, keys) = (scope.all("ssl_certificate"), scope.all("ssl_certificate_key"));
-    let staple = scope.find("ssl_stapling_file").map(|directive| directive.arg().to_owned());
-    for (chain, key) in chains.iter().zip(&keys) {
-        let is_file = |text: &str| {
-            !text.contains('$') && !["data:", "engine:", "store:"].iter().any(|no| text.starts_with(no))
-        };
-        if !is_file(chain.arg()) || !is_file(key.arg()) {
-            let message = "the certificate is not in a file; write a [[certificate]] for each name";
-            notes.loss(&chain.at, chain.text(), message);
-            continue;
-        }
-        document.certificate(Certificate {
-            chain: chain.arg().to_owned(),
-            key: key.arg().to_owned(),
-            ocsp: staple.clone(),
-            from: chain.at.to_string(),
-        });
-    }
-    if chains.len() != keys.len()
-        && let Some(chain) = chains.first()
-    {
-        notes.loss(&chain.at, chain.text(), "each certificate needs its ssl_certificate_key; set `key`");
-    }
 }

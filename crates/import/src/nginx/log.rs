@@ -1,7 +1,7 @@
 //! `access_log` and its format.
 
 use super::variables::{Piece, pieces};
-use crate::model::Document;
+use crate::model::{Document, Value};
 use crate::note::Notes;
 use weir_syntax::nginx::{Directive, Scope};
 
@@ -48,6 +48,32 @@ pub(super) fn access(http: &Scope<'_>, servers: &[Scope<'_>], document: &mut Doc
             } else {
                 document.log.text("format", template(&text, format, notes));
             }
+        }
+    }
+}
+
+/// The access log of `stream` servers, unless HTTP has one: both have the same file and format.
+pub(super) fn of_streams<'a>(
+    servers: impl Iterator<Item = &'a Scope<'a>>,
+    document: &mut Document,
+    notes: &mut Notes,
+) {
+    let all = servers.flat_map(|scope| scope.all("access_log"));
+    for directive in all.filter(|directive| directive.arg() != "off") {
+        let file = match directive.arg() {
+            "/dev/stdout" | "/dev/stderr" => "-",
+            file => file,
+        };
+        let known = document.log.get("access").cloned();
+        if file.starts_with("syslog:") || file.contains('$') {
+            let message = "Weir writes to a file, or to stdout with access = \"-\"; send that on";
+            notes.loss(&directive.at, directive.text(), message);
+        } else if known.is_none() {
+            document.log.text("access", file);
+            notes.remark("the access log has a line in JSON for each TCP connection: docs/GATEWAY.md, [log]");
+        } else if known != Some(Value::Text(file.to_owned())) {
+            let message = "there is one access log, which has TCP connections, too";
+            notes.loss(&directive.at, directive.text(), message);
         }
     }
 }

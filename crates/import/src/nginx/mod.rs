@@ -1,5 +1,6 @@
 //! nginx.
 
+mod admission;
 mod audit;
 mod closed;
 mod errors;
@@ -7,9 +8,11 @@ mod guards;
 mod headers;
 mod http;
 mod listen;
+mod listener_tls;
 mod location;
 mod log;
 mod module;
+mod passthrough;
 mod server;
 mod settings;
 mod stream;
@@ -58,7 +61,27 @@ pub(crate) fn translate(
     for block in directives.iter().filter(|directive| directive.is("stream")) {
         stream::translate(block.block(), &mut document, notes);
     }
+    finish(&document, notes);
     Ok(document)
+}
+
+/// Remarks about the complete document.
+fn finish(document: &Document, notes: &mut Notes) {
+    document.lacks_certificate(notes);
+    let relative = |path: &str| !path.starts_with('/');
+    if document
+        .certificates
+        .iter()
+        .any(|certificate| relative(&certificate.chain) || relative(&certificate.key))
+    {
+        notes.remark("relative names of files are looked for where `weir serve` is started");
+    }
+    let with_tls = document.listeners.iter().filter(|listener| listener.tls.is_some()).count();
+    if with_tls > 1 && document.certificates.len() > 1 {
+        notes.remark(
+            "all listeners with TLS have all certificates, chosen by the name that the client asks for; the first is for other names",
+        );
+    }
 }
 
 fn find<'a>(block: &'a [Directive], name: &str) -> Option<&'a Directive> {

@@ -138,8 +138,7 @@ pub(super) fn translate(
             part.then = closed::closed(std::mem::take(&mut part.then), why);
         }
     }
-    let all: usize =
-        context.document.listeners.iter().filter(|listener| listener.passthrough.is_empty()).count();
+    let all = context.document.listeners.iter().filter(|listener| listener.is_http()).count();
     for scope in &scoped {
         for (part, patterns, from) in &routes {
             let mut listener =

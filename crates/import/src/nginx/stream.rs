@@ -1,169 +1,246 @@
-//! The `stream` block: passthrough connections by server name.
+//! The `stream` block: connections of other protocols than HTTP, and of TLS by server name.
 
-use super::listen;
-use super::server::host_of_regex;
-use super::time;
-use super::upstream::{Upstreams, group_service, service_name, upstreams, url};
-use crate::model::{Document, Listener, Passthrough, Server, Service, Table};
+use super::admission::admitted;
+use super::closed::is_guard;
+use super::upstream::{Upstreams, stream_service, upstreams};
+use super::{listen, listener_tls, passthrough, time};
+use crate::model::{Document, Listener, Passthrough, Table, Tcp};
 use crate::note::Notes;
 use crate::values;
+use std::collections::BTreeMap;
 use weir_syntax::nginx::{Directive, Scope};
+
+/// The reason why a server is left out: a directive, and what is wrong with it.
+type LeftOut<'a> = (&'a Directive, String);
+
+/// nginx's default of `proxy_timeout`.
+const IDLE_MS: u64 = 600_000;
 
 pub(super) fn translate(block: &[Directive], document: &mut Document, notes: &mut Notes) {
     let (stream, groups) = (Scope::new(block), upstreams(block));
-    for directive in block.iter().filter(|directive| directive.is("server")) {
-        let scope = stream.within(directive.block());
-        server(directive, &scope, block, &groups, document, notes);
+    let servers: Vec<_> = block
+        .iter()
+        .filter(|directive| directive.is("server"))
+        .map(|directive| (directive, stream.within(directive.block())))
+        .collect();
+    // Of several servers with one address, nginx chooses by `server_name`.
+    let mut uses: BTreeMap<String, usize> = BTreeMap::new();
+    for bind in servers.iter().flat_map(|(directive, _)| binds(directive)) {
+        *uses.entry(bind).or_default() += 1;
     }
-}
-
-fn server(
-    directive: &Directive,
-    scope: &Scope<'_>,
-    block: &[Directive],
-    groups: &Upstreams<'_>,
-    document: &mut Document,
-    notes: &mut Notes,
-) {
-    let Some(pass) = scope.here("proxy_pass") else { return };
-    let listens: Vec<_> = scope.own().iter().filter(|inner| inner.is("listen")).collect();
-    let is_by_name = scope.arg("ssl_preread") == "on" && listens.iter().all(|listen| !has(listen, "ssl"));
-    if !is_by_name || listens.iter().any(|listen| has(listen, "udp")) {
-        let message =
-            "Weir passes on TLS by name (ssl_preread) and HTTP, no other TCP or UDP; keep nginx for this";
-        return notes.loss(&directive.at, pass.text(), message);
-    }
-    if let Some(denial) = scope.all_of(&["allow", "deny"]).into_iter().find(|rule| rule.is("deny")) {
-        let message =
-            "Weir passes on the connections of all clients, so this server is left out; keep nginx for it";
-        return notes.loss(&denial.at, denial.text(), message);
-    }
-    let mut bind = Vec::new();
-    for listen in &listens {
-        bind.extend(listen::addresses(listen.arg()).into_iter().map(|(bind, _)| bind));
-    }
-    if bind.is_empty() {
-        return notes.loss(&directive.at, "listen", "expected an address; set `bind`");
-    }
-    let announces = scope.arg("proxy_protocol") == "on";
-    let mut passthrough: Vec<Passthrough> = Vec::new();
-    for (names, to, at) in targets(pass, block, notes) {
-        match service(&to, groups, announces, at, document, notes) {
-            Ok(service) => match passthrough.iter_mut().find(|known| known.service == service) {
-                Some(known) => known.names.extend(names),
-                None => passthrough.push(Passthrough { names, service }),
-            },
-            Err(why) => notes.loss(&at.at, format!("{} {to}", at.name), why),
+    for (directive, scope) in &servers {
+        let is_shared = binds(directive).iter().any(|bind| uses.get(bind).is_some_and(|count| *count > 1));
+        let (services, certificates) = (document.services.len(), document.certificates.len());
+        let done = match is_shared {
+            true => Err((*directive, "several servers have its address".to_owned())),
+            false => server(directive, scope, block, &groups, document, notes),
+        };
+        if let Err((at, why)) = done {
+            document.services.truncate(services);
+            document.certificates.truncate(certificates);
+            let message =
+                format!("{why}, so the server of line {} is left out; keep nginx for it", directive.at.line);
+            notes.loss(&at.at, at.text(), message);
         }
     }
-    if passthrough.is_empty() {
-        return;
+    for split in block.iter().filter(|directive| directive.is("split_clients")) {
+        let message = "a listener with `tcp` has one service; give its servers weights";
+        notes.loss(&split.at, split.text(), message);
     }
-    if let Some(ms) = scope.find("proxy_timeout").and_then(|found| time(found.arg())) {
-        document.timeouts.set("tunnel", ms, "proxy_timeout", notes);
+    super::log::of_streams(servers.iter().map(|(_, scope)| scope), document, notes);
+}
+
+/// The addresses of a server.
+fn binds(server: &Directive) -> Vec<String> {
+    let listens = server.block().iter().filter(|inner| inner.is("listen"));
+    listens.flat_map(listen::binds).map(|(bind, _)| bind).collect()
+}
+
+fn server<'a>(
+    directive: &'a Directive,
+    scope: &Scope<'a>,
+    block: &'a [Directive],
+    groups: &Upstreams<'a>,
+    document: &mut Document,
+    notes: &mut Notes,
+) -> Result<(), LeftOut<'a>> {
+    let pass = scope.here("proxy_pass").ok_or_else(|| (directive, "it has no proxy_pass".to_owned()))?;
+    if let Some(guard) = scope.from(0).find(|found| is_guard(&found.name) || is_script(&found.name)) {
+        return Err((guard, "it may reject or change connections".to_owned()));
+    }
+    let listens: Vec<_> = scope.own().iter().filter(|inner| inner.is("listen")).collect();
+    if let Some(listen) = listens.iter().find(|listen| has(listen, "udp")) {
+        return Err((listen, "Weir forwards no UDP".to_owned()));
+    }
+    let admitted = admitted(scope, notes).map_err(|rule| (rule, "the network is invalid".to_owned()))?;
+    let is_announced = listens.iter().any(|listen| has(listen, "proxy_protocol"));
+    let trusted: Vec<_> = scope.all("set_real_ip_from");
+    if let Some(rule) =
+        scope.all_of(&["allow", "deny"]).first().filter(|_| is_announced && trusted.is_empty())
+    {
+        let why =
+            "nginx applies it to the load balancer, and Weir to the client in the PROXY protocol header";
+        return Err((rule, why.to_owned()));
+    }
+    let mut listeners = listeners(directive, &listens)?;
+    for (listener, listen) in &mut listeners {
+        if has(listen, "proxy_protocol") {
+            announced(&trusted, listener, notes);
+        }
+        let is_announced = listener.settings.get("proxy_protocol").is_some();
+        if !admitted.write(&listener.bind, is_announced, &mut listener.settings) {
+            return Err((directive, "it admits no client".to_owned()));
+        }
+        let known = document.listeners.iter().flat_map(|known| &known.bind);
+        if known.into_iter().any(|known| listener.bind.contains(known)) {
+            return Err((listen, "another listener has its address".to_owned()));
+        }
+    }
+    let is_by_name = pass.arg().contains('$');
+    let is_tls = listens.iter().any(|listen| has(listen, "ssl"));
+    let idle_ms = match scope.find("proxy_timeout") {
+        Some(found) => time(found.arg()).filter(|ms| *ms > 0),
+        None => Some(IDLE_MS),
+    };
+    if is_by_name {
+        let passthrough = by_name(pass, scope, is_tls, block, groups, document, notes)?;
+        if let Some(ms) = idle_ms.filter(|_| scope.find("proxy_timeout").is_some()) {
+            document.timeouts.set("tunnel", ms, "proxy_timeout", notes);
+        }
+        for (listener, _) in &mut listeners {
+            listener.passthrough.clone_from(&passthrough);
+        }
+    } else {
+        let service =
+            stream_service(pass.arg(), pass, scope, groups, document, notes).map_err(|why| (pass, why))?;
+        for (listener, listen) in &mut listeners {
+            listener.tcp = Some(Tcp { service: service.clone(), idle_ms });
+            if has(listen, "ssl") {
+                listener.tls = Some(terminated(scope, document, notes)?);
+            }
+        }
     }
     if let Some(ms) = scope.find("proxy_connect_timeout").and_then(|found| time(found.arg())) {
         document.timeouts.set("connect", ms, "proxy_connect_timeout", notes);
     }
-    let mut settings = Table::default();
-    if listens.iter().any(|listen| has(listen, "proxy_protocol")) {
-        let networks: Vec<_> =
-            scope.all("set_real_ip_from").iter().filter_map(|found| values::network(found.arg())).collect();
-        match networks.is_empty() {
-            true => settings.texts("proxy_protocol", ["0.0.0.0/0", "::/0"]),
-            false => settings.texts("proxy_protocol", networks),
+    for (listener, _) in listeners {
+        let wanted = if is_by_name { "passthrough".to_owned() } else { listener.name.clone() };
+        let name = document.listener_name(&wanted);
+        document.listeners.push(Listener { name, ..listener });
+    }
+    Ok(())
+}
+
+/// A listener for each kind of `listen`, with its first directive.
+fn listeners<'a>(
+    directive: &'a Directive,
+    listens: &[&'a Directive],
+) -> Result<Vec<(Listener, &'a Directive)>, LeftOut<'a>> {
+    let mut listeners: Vec<(Listener, &Directive)> = Vec::new();
+    for listen in listens {
+        let binds = listen::binds(listen);
+        let Some((_, port)) = binds.first() else { return Err((listen, listen::ADDRESS.to_owned())) };
+        let name = port.map_or_else(|| "tcp-unix".to_owned(), |port| format!("tcp-{port}"));
+        let binds = binds.iter().map(|(bind, _)| bind.clone());
+        let is_alike = |(_, known): &&mut (Listener, &Directive)| {
+            ["ssl", "proxy_protocol"].iter().all(|param| has(known, param) == has(listen, param))
+        };
+        match listeners.iter_mut().find(is_alike) {
+            Some((listener, _)) => listener.bind.extend(binds),
+            None => {
+                let listener = Listener {
+                    name,
+                    bind: binds.collect(),
+                    settings: Table::default(),
+                    tls: None,
+                    passthrough: Vec::new(),
+                    tcp: None,
+                    notes: Vec::new(),
+                    from: directive.at.to_string(),
+                };
+                listeners.push((listener, listen));
+            }
         }
     }
-    document.listeners.push(Listener {
-        name: document.listener_name("passthrough"),
-        bind,
-        settings,
-        tls: None,
-        passthrough,
-        notes: Vec::new(),
-        from: directive.at.to_string(),
-    });
+    match listeners.is_empty() {
+        true => Err((directive, "it has no address".to_owned())),
+        false => Ok(listeners),
+    }
 }
 
 fn has(listen: &Directive, param: &str) -> bool {
     listen.args.iter().skip(1).any(|arg| arg == param)
 }
 
-/// Server names, their target, and the directive that maps them.
-fn targets<'a>(
-    pass: &'a Directive,
-    block: &'a [Directive],
-    notes: &mut Notes,
-) -> Vec<(Vec<String>, String, &'a Directive)> {
-    let to = pass.arg();
-    let Some(variable) = to.strip_prefix('$') else {
-        return vec![(vec!["*".to_owned()], to.to_owned(), pass)];
-    };
-    let (variable, port) =
-        variable.split_once(':').map_or((variable, None), |(name, port)| (name, Some(port)));
-    let is_map = |map: &&Directive| {
-        map.is("map")
-            && map.arg() == "$ssl_preread_server_name"
-            && map.args.get(1).is_some_and(|name| name.trim_start_matches('$') == variable)
-    };
-    let Some(map) = block.iter().find(is_map) else {
-        let message = "the server depends on variables; name each in the listener's `passthrough`";
-        notes.loss(&pass.at, pass.text(), message);
-        return Vec::new();
-    };
-    let mut targets = Vec::new();
-    for entry in map.block().iter().filter(|entry| !entry.is("hostnames") && !entry.is("volatile")) {
-        let name = entry.name.to_ascii_lowercase();
-        let names = match name.as_str() {
-            "default" => vec!["*".to_owned()],
-            regex if regex.starts_with('~') => {
-                host_of_regex(regex[1..].trim_start_matches('*')).unwrap_or_default()
-            }
-            domain if domain.starts_with('.') => vec![domain[1..].to_owned(), format!("*{domain}")],
-            name => vec![name.to_owned()],
-        };
-        let names: Vec<_> = names.into_iter().filter(|name| name == "*" || values::is_host(name)).collect();
-        let target = match port {
-            Some(port) => format!("{}:{port}", entry.arg()),
-            None => entry.arg().to_owned(),
-        };
-        match names.is_empty() {
-            true => {
-                let message =
-                    "names are plain, or begin with `*.`; name each in the listener's `passthrough`";
-                notes.loss(&entry.at, entry.text(), message);
-            }
-            // nginx closes connections for names with an empty value, as for unknown names.
-            false if entry.arg().is_empty() => {}
-            false => targets.push((names, target, entry)),
-        }
-    }
-    targets
+/// Whether a directive of this name runs a script on each connection.
+fn is_script(name: &str) -> bool {
+    ["js_access", "js_filter", "js_preread"].contains(&name) || name.contains("_by_lua")
 }
 
-fn service(
-    to: &str,
-    groups: &Upstreams<'_>,
-    announces: bool,
-    at: &Directive,
+/// The PROXY protocol: of the trusted load balancers, or of all.
+fn announced(trusted: &[&Directive], listener: &mut Listener, notes: &mut Notes) {
+    let networks: Vec<_> = trusted.iter().filter_map(|found| values::network(found.arg())).collect();
+    match (networks.is_empty(), listener.bind.iter().all(|bind| bind.starts_with("unix:"))) {
+        (false, _) => listener.settings.texts("proxy_protocol", networks),
+        (true, true) => listener.settings.text("proxy_protocol", "unix"),
+        (true, false) => {
+            listener.settings.texts("proxy_protocol", ["0.0.0.0/0", "::/0"]);
+            notes.remark(format!(
+                "listener {}: nginx takes the PROXY protocol from all; name your load balancers in proxy_protocol",
+                listener.name
+            ));
+        }
+    }
+}
+
+/// The services of TLS connections by server name.
+fn by_name<'a>(
+    pass: &'a Directive,
+    scope: &Scope<'a>,
+    is_tls: bool,
+    block: &'a [Directive],
+    groups: &Upstreams<'a>,
     document: &mut Document,
     notes: &mut Notes,
-) -> Result<String, String> {
-    if to.contains('$') {
-        return Err("the server depends on variables; name each in the listener's `passthrough`".to_owned());
+) -> Result<Vec<Passthrough>, LeftOut<'a>> {
+    if scope.arg("ssl_preread") != "on" || is_tls {
+        let why = "a listener with `tcp` has one service, and this one depends on variables";
+        return Err((pass, why.to_owned()));
     }
-    let mut service = match groups.get(to) {
-        Some(group) => group_service(group, "http", document, notes)?,
-        None => Service {
-            name: service_name(to),
-            servers: vec![Server { url: url("http", to, 443)?, weight: 1, backup: false }],
-            settings: Table::default(),
-            notes: vec!["TLS passes through undecrypted, hence http".to_owned()],
-            from: at.at.to_string(),
-        },
-    };
-    if announces {
-        service.settings.text("proxy_protocol", "v1");
+    if let Some(tls) = scope.find("proxy_ssl").filter(|tls| tls.arg() == "on") {
+        return Err((tls, "Weir adds no TLS to that of the client".to_owned()));
     }
-    Ok(document.service(service))
+    let targets = passthrough::targets(pass, block, notes).map_err(|(at, why)| (at, why.to_owned()))?;
+    let mut passthrough: Vec<Passthrough> = Vec::new();
+    for (names, to, at) in targets {
+        let service = stream_service(&to, at, scope, groups, document, notes).map_err(|why| (at, why))?;
+        match passthrough.iter_mut().find(|known| known.service == service) {
+            Some(known) => known.names.extend(names),
+            None => passthrough.push(Passthrough { names, service }),
+        }
+    }
+    match passthrough.is_empty() {
+        true => Err((pass, "no name has a server".to_owned())),
+        false => Ok(passthrough),
+    }
+}
+
+/// TLS of a listener. Errors: it asks for client certificates, and nothing says whose.
+fn terminated<'a>(
+    scope: &Scope<'a>,
+    document: &mut Document,
+    notes: &mut Notes,
+) -> Result<Table, LeftOut<'a>> {
+    if let Some(rejects) = scope.find("ssl_reject_handshake").filter(|found| found.arg() == "on") {
+        return Err((rejects, "it rejects all handshakes".to_owned()));
+    }
+    let table = listener_tls::settings(scope, notes);
+    let asks = scope.find("ssl_verify_client").filter(|found| matches!(found.arg(), "on" | "optional"));
+    match asks.filter(|_| table.get("client_ca").is_none()) {
+        Some(asks) => Err((asks, "the CAs of the clients are missing".to_owned())),
+        None => {
+            listener_tls::certificates(scope, document, notes);
+            Ok(table)
+        }
+    }
 }

@@ -84,11 +84,52 @@ pub(super) fn target(
         service.settings.set("tls", Value::Table(tls));
     }
     if let Some(check) = scope.here("health_check") {
-        service.settings.set("health", Value::Table(health(check, is_http2, notes)));
+        let kind = match is_http2 && check.args.iter().any(|arg| arg == "type=grpc") {
+            true => Check::Grpc,
+            false => Check::Path,
+        };
+        service.settings.set("health", Value::Table(health(check, kind, notes)));
     }
     let authority = if host.starts_with("unix:") { "localhost".to_owned() } else { host };
     let uri = (!uri.is_empty()).then(|| uri.to_owned());
     Ok(Target { service: document.service(service), uri, authority, is_group: group.is_some() })
+}
+
+/// The service of a `proxy_pass` in `stream`. Errors: the reason why there is none.
+pub(super) fn stream_service(
+    to: &str,
+    at: &Directive,
+    scope: &Scope<'_>,
+    upstreams: &Upstreams<'_>,
+    document: &mut Document,
+    notes: &mut Notes,
+) -> Result<String, String> {
+    if to.contains('$') {
+        return Err("the server depends on variables".to_owned());
+    }
+    let scheme = if scope.arg("proxy_ssl") == "on" { "tls" } else { "tcp" };
+    let group = upstreams.get(to).copied();
+    let mut service = match group {
+        Some(group) => group_service(group, scheme, document, notes)?,
+        None => Service {
+            name: service_name(to),
+            servers: vec![Server { url: url(scheme, to, 0)?, weight: 1, backup: false }],
+            settings: Table::default(),
+            notes: Vec::new(),
+            from: at.at.to_string(),
+        },
+    };
+    if scope.arg("proxy_protocol") == "on" {
+        service.settings.text("proxy_protocol", "v1");
+    }
+    if scheme == "tls" {
+        let tls = tls_towards(Module::Proxy, scope, group.map(|_| to), &mut service.notes, notes);
+        service.settings.set("tls", Value::Table(tls));
+    }
+    if let Some(check) = scope.find("health_check") {
+        service.settings.set("health", Value::Table(health(check, Check::Connection, notes)));
+    }
+    Ok(document.service(service))
 }
 
 /// The scheme of the service's servers, and the rest of an address.
@@ -115,11 +156,16 @@ fn default_port(scheme: &str) -> u16 {
     if scheme == "https" { 443 } else { 80 }
 }
 
-/// A server's URL. Errors: not a valid address.
+/// Whether servers with this scheme speak other protocols than HTTP.
+fn is_stream(scheme: &str) -> bool {
+    matches!(scheme, "tcp" | "tls")
+}
+
+/// A server's URL; those of streams need a port of their own. Errors: not a valid address.
 pub(crate) fn url(scheme: &str, address: &str, port: u16) -> Result<String, String> {
     if let Some(path) = address.strip_prefix("unix:") {
-        if scheme == "https" {
-            return Err("Weir speaks cleartext to Unix sockets; use a port for https".into());
+        if matches!(scheme, "https" | "tls") {
+            return Err(format!("Weir speaks cleartext to Unix sockets; use a port for {scheme}"));
         }
         // The size of sun_path (unix(7)).
         return match path.starts_with('/') && path.len() <= 107 {
@@ -136,6 +182,10 @@ pub(crate) fn url(scheme: &str, address: &str, port: u16) -> Result<String, Stri
     };
     if !values::is_host(host) || host.starts_with("*.") {
         return Err(format!("`{address}`: expected HOST:PORT"));
+    }
+    if is_stream(scheme) {
+        let port = given.ok_or_else(|| format!("`{address}`: expected HOST:PORT"))?;
+        return Ok(format!("{scheme}://{host}:{port}"));
     }
     let port = given.unwrap_or(port);
     match port == default_port(scheme) {
@@ -196,10 +246,12 @@ pub(super) fn group_service(
         return Err(format!("the group `{}` has no server that is up", group.arg()));
     }
     service.promote_backups();
-    balance(group, &mut service, notes);
+    balance(group, scheme, &mut service, notes);
     eject(&failures, &mut service);
     service.limit_connections(&most, notes);
-    pool(group, &mut service, document, notes);
+    if !is_stream(scheme) {
+        pool(group, &mut service, document, notes);
+    }
     Ok(service)
 }
 
@@ -218,14 +270,14 @@ fn eject(failures: &BTreeMap<&str, (u64, &Directive)>, service: &mut Service) {
     }
 }
 
-fn balance(group: &Directive, service: &mut Service, notes: &mut Notes) {
+fn balance(group: &Directive, scheme: &str, service: &mut Service, notes: &mut Notes) {
     for directive in group.block() {
         let settings = &mut service.settings;
         match directive.name.as_str() {
             "least_conn" | "least_time" => settings.text("balance", "least-in-flight"),
             "random" => settings.text("balance", "two-choices"),
             "ip_hash" => settings.text("balance", "hash"),
-            "hash" => match hash(directive.arg()) {
+            "hash" => match hash(directive.arg()).filter(|on| on == "client" || !is_stream(scheme)) {
                 Some(on) => {
                     settings.text("balance", "hash");
                     if on != "client" {
@@ -233,11 +285,14 @@ fn balance(group: &Directive, service: &mut Service, notes: &mut Notes) {
                     }
                 }
                 None => {
-                    let message = "Weir hashes the client, a field or a cookie; set `hash` to one of them";
+                    let message = match is_stream(scheme) {
+                        true => "Weir hashes the client's address; the servers take turns: set `balance`",
+                        false => "Weir hashes the client, a field or a cookie; set `hash` to one of them",
+                    };
                     notes.loss(&directive.at, directive.text(), message);
                 }
             },
-            "sticky" if directive.arg() == "cookie" && directive.args.len() > 1 => {
+            "sticky" if !is_stream(scheme) && directive.arg() == "cookie" && directive.args.len() > 1 => {
                 settings.text("sticky", directive.args[1].clone());
                 if directive.args.len() > 2 {
                     let message =
@@ -358,19 +413,31 @@ fn tls_towards(
     table
 }
 
-fn health(check: &Directive, is_http2: bool, notes: &mut Notes) -> Table {
+/// What a health check does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Check {
+    Path,
+    Grpc,
+    /// It connects, with TLS it makes a handshake.
+    Connection,
+}
+
+fn health(check: &Directive, kind: Check, notes: &mut Notes) -> Table {
     let mut table = Table::default();
-    let is_grpc = is_http2 && check.args.iter().any(|arg| arg == "type=grpc");
-    if is_grpc {
-        table.text("grpc", "");
-    } else {
-        table.text("path", "/");
+    match kind {
+        Check::Path => table.text("path", "/"),
+        Check::Grpc => table.text("grpc", ""),
+        // The default of nginx.
+        Check::Connection => table.text("every", "5s"),
     }
     for arg in &check.args {
         let Some((name, value)) = arg.split_once('=') else { continue };
         match name {
-            "uri" if value.starts_with('/') && !is_grpc => table.text("path", value),
-            "grpc_service" if is_grpc => match values::is_grpc_service(value) {
+            "uri" if value.starts_with('/') && kind == Check::Path => table.text("path", value),
+            "match" | "port" if kind == Check::Connection => {
+                notes.loss(&check.at, arg, "a check is a connection to the server's own port; remove it");
+            }
+            "grpc_service" if kind == Check::Grpc => match values::is_grpc_service(value) {
                 true => table.text("grpc", value),
                 false => {
                     notes.loss(

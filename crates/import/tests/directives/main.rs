@@ -5,6 +5,7 @@ mod accepted;
 mod haproxy;
 mod http2;
 mod listeners;
+mod stream;
 
 use accepted::check;
 use haproxy::frontend;
@@ -571,6 +572,9 @@ const WORDS: &[&str] = &[
     "]",
     "map ",
     "stream ",
+    "proxy_ssl on;",
+    "10.0.0.1:5432;",
+    "deny all;",
     "http ",
     "ssl_preread on;",
     "rewrite ",

@@ -1,0 +1,271 @@
+//! Rules that admit or reject clients in turn, as the `allow` and `deny` of a listener.
+
+use crate::model::Table;
+use crate::values::narrower;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// The clients that a rule is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Clients {
+    All,
+    In(Vec<String>),
+    Except(Vec<String>),
+}
+
+/// A rule; the first one that is about a client decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rule {
+    pub clients: Clients,
+    pub admits: bool,
+}
+
+/// The admitted clients: those in `allow`, or all, without those in `deny`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Admitted {
+    /// `None`: all.
+    allow: Option<Vec<String>>,
+    deny: Vec<String>,
+    /// The rules admit more clients than two lists can express.
+    pub is_narrowed: bool,
+}
+
+impl Admitted {
+    /// The clients that a list of rules admits. Clients without a rule are admitted.
+    pub(crate) fn of(rules: &[Rule]) -> Self {
+        rules.iter().rev().fold(Self::default(), |rest, rule| match (&rule.clients, rule.admits) {
+            (Clients::All, true) => Self::default(),
+            (Clients::All, false) => Self { allow: Some(Vec::new()), ..Self::default() },
+            (Clients::In(networks), false) => rest.without(networks),
+            (Clients::Except(networks), false) => rest.within(networks),
+            (Clients::In(networks), true) => rest.with(networks),
+            (Clients::Except(networks), true) => rest.with_all_but(networks),
+        })
+    }
+
+    /// The clients that both admit.
+    pub(crate) fn and(self, other: &Self) -> Self {
+        let both = match &other.allow {
+            Some(networks) => self.within(networks),
+            None => self,
+        };
+        let is_narrowed = both.is_narrowed || other.is_narrowed;
+        Self { is_narrowed, ..both.without(&other.deny) }
+    }
+
+    fn admits_none(&self) -> bool {
+        self.allow.as_ref().is_some_and(Vec::is_empty)
+    }
+
+    fn without(mut self, networks: &[String]) -> Self {
+        self.deny.extend(networks.iter().cloned());
+        self
+    }
+
+    fn within(mut self, networks: &[String]) -> Self {
+        self.allow = Some(match self.allow {
+            None => networks.to_vec(),
+            Some(known) => common(&known, networks),
+        });
+        self
+    }
+
+    fn with(mut self, networks: &[String]) -> Self {
+        if self.admits_none() {
+            self.deny.clear();
+        }
+        if let Some(allow) = &mut self.allow {
+            allow.splice(0..0, networks.iter().cloned());
+        }
+        // `deny` has precedence, so a denied network must not overlap with an admitted one.
+        let is_inside = |denied: &String| {
+            networks.iter().any(|network| narrower(network, denied).as_ref() == Some(denied))
+        };
+        self.deny.retain(|denied| !is_inside(denied));
+        let overlaps = |denied: &String| networks.iter().any(|network| narrower(network, denied).is_some());
+        self.is_narrowed |= self.deny.iter().any(overlaps);
+        self
+    }
+
+    fn with_all_but(mut self, networks: &[String]) -> Self {
+        if self.admits_none() {
+            return Self { allow: None, deny: networks.to_vec(), ..self };
+        }
+        match self.allow {
+            None => self.deny = common(&self.deny, networks),
+            Some(_) => self.is_narrowed = true,
+        }
+        self
+    }
+
+    /// Writes the lists of a listener with these addresses. `is_announced`: a PROXY protocol header names the client. False:
+    /// the listener would admit no client.
+    #[must_use]
+    pub(crate) fn write(&self, bind: &[String], is_announced: bool, settings: &mut Table) -> bool {
+        // The gateway rejects networks that no client of the listener can have.
+        let may_come = |network: &String| is_announced || bind.iter().any(|bind| may_connect(network, bind));
+        let of_listener = |networks: &[String]| -> Vec<String> {
+            let mut found = Vec::new();
+            for network in networks.iter().flat_map(|network| without_ipv4(network)) {
+                if may_come(&network) && !found.contains(&network) {
+                    found.push(network);
+                }
+            }
+            found
+        };
+        if let Some(allow) = &self.allow {
+            let allow = of_listener(allow);
+            if allow.is_empty() {
+                return false;
+            }
+            settings.texts("allow", allow);
+        }
+        let deny = of_listener(&self.deny);
+        if !deny.is_empty() {
+            settings.texts("deny", deny);
+        }
+        true
+    }
+}
+
+/// Whether a client of the network may connect to the address.
+fn may_connect(network: &str, bind: &str) -> bool {
+    let is_unix = bind.starts_with("unix:");
+    if network == "unix" || is_unix {
+        return (network == "unix") == is_unix;
+    }
+    let host = bind.rsplit_once(':').map_or(bind, |(host, _)| host);
+    match (network.contains(':'), host.starts_with('['), host.parse::<Ipv4Addr>()) {
+        (is_ipv6, true, _) => is_ipv6,
+        (is_ipv6, false, Ok(_)) => !is_ipv6,
+        // A name may have addresses of both kinds.
+        (_, false, Err(_)) => true,
+    }
+}
+
+/// Weir maps IPv4 into IPv6, where a short prefix such as `::/0` includes all of IPv4. In the sources it does not, so the
+/// networks of IPv6 clients replace it.
+fn without_ipv4(network: &str) -> Vec<String> {
+    let covers_ipv4 = network.split_once('/').is_some_and(|(address, length)| {
+        let mapped = Ipv4Addr::UNSPECIFIED.to_ipv6_mapped().to_bits();
+        let (Ok(address), Ok(length)) = (address.parse::<Ipv6Addr>(), length.parse::<u32>()) else {
+            return false;
+        };
+        length <= 96 && (address.to_bits() ^ mapped).leading_zeros() >= length
+    });
+    let clients = ["2000::/3", "fc00::/7", "fe80::/10", "::1"];
+    match covers_ipv4 {
+        false => vec![network.to_owned()],
+        true => clients.iter().filter_map(|own| narrower(network, own)).collect(),
+    }
+}
+
+/// The networks that both lists contain.
+pub(crate) fn common(a: &[String], b: &[String]) -> Vec<String> {
+    let mut networks: Vec<_> = a.iter().flat_map(|a| b.iter().filter_map(|b| narrower(a, b))).collect();
+    networks.sort();
+    networks.dedup();
+    networks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Value;
+
+    /// `+10.0.0.0/8`, `-!10.0.0.0/8` (all but these), `-` (all).
+    fn rules(text: &str) -> Vec<Rule> {
+        let rule = |word: &str| {
+            let (sign, rest) = word.split_at(1);
+            let networks = |text: &str| text.split(',').map(str::to_owned).collect();
+            let clients = match (rest, rest.strip_prefix('!')) {
+                ("", _) => Clients::All,
+                (_, Some(text)) => Clients::Except(networks(text)),
+                (text, None) => Clients::In(networks(text)),
+            };
+            Rule { clients, admits: sign == "+" }
+        };
+        text.split_whitespace().map(rule).collect()
+    }
+
+    fn written(admitted: &Admitted, bind: &[&str], is_announced: bool) -> String {
+        let mut settings = Table::default();
+        let bind: Vec<_> = bind.iter().map(|bind| (*bind).to_owned()).collect();
+        if !admitted.write(&bind, is_announced, &mut settings) {
+            return "none".to_owned();
+        }
+        let list = |key: &str| match settings.get(key) {
+            Some(Value::Text(one)) => one.clone(),
+            Some(Value::List(many)) => {
+                let texts = many.iter().filter_map(|value| match value {
+                    Value::Text(text) => Some(text.as_str()),
+                    _ => None,
+                });
+                texts.collect::<Vec<_>>().join(",")
+            }
+            _ => "-".to_owned(),
+        };
+        let narrowed = if admitted.is_narrowed { " narrowed" } else { "" };
+        format!("{} {}{narrowed}", list("allow"), list("deny"))
+    }
+
+    #[test]
+    fn rules_in_turn_become_two_lists() {
+        for (text, lists) in [
+            ("", "- -"),
+            ("+10.0.0.0/8", "- -"),
+            ("-", "none"),
+            ("+ -", "- -"),
+            ("- +", "none"),
+            ("-10.0.0.1", "- 10.0.0.1"),
+            ("+10.0.0.0/8 -", "10.0.0.0/8 -"),
+            ("-10.0.0.1 +10.0.0.0/8 -", "10.0.0.0/8 10.0.0.1"),
+            ("+10.0.0.0/8 -10.0.0.1 -", "10.0.0.0/8 -"),
+            ("+10.0.0.1 +192.0.2.0/24 -", "10.0.0.1,192.0.2.0/24 -"),
+            // The exception inside a denied network is lost, so more is denied.
+            ("+10.0.0.1 -10.0.0.0/8", "- 10.0.0.0/8 narrowed"),
+            ("+10.0.0.1 -10.0.0.0/8 +10.0.0.0/7 -", "10.0.0.1,10.0.0.0/7 10.0.0.0/8 narrowed"),
+            ("-!10.0.0.0/8", "10.0.0.0/8 -"),
+            ("-!10.0.0.0/8 -!10.1.0.0/16", "10.1.0.0/16 -"),
+            ("-!10.0.0.0/8 -!11.0.0.0/8", "none"),
+            ("+!10.0.0.0/8 -", "- 10.0.0.0/8"),
+            ("+!10.0.0.0/8 -10.1.0.0/16,11.0.0.0/8", "- 10.1.0.0/16"),
+            ("+!10.0.0.0/8 -!11.0.0.0/8", "11.0.0.0/8 - narrowed"),
+        ] {
+            assert_eq!(written(&Admitted::of(&rules(text)), &["0.0.0.0:1"], false), lists, "{text}");
+        }
+    }
+
+    #[test]
+    fn both_of_two_lists_of_rules_decide() {
+        for (a, b, lists) in [
+            ("", "", "- -"),
+            ("-10.0.0.1", "-10.0.0.2", "- 10.0.0.1,10.0.0.2"),
+            ("+10.0.0.0/8 -", "+10.1.0.0/16 -", "10.1.0.0/16 -"),
+            ("+10.0.0.0/8 -", "-10.0.0.1", "10.0.0.0/8 10.0.0.1"),
+            ("-", "", "none"),
+            ("", "-", "none"),
+        ] {
+            let both = Admitted::of(&rules(a)).and(&Admitted::of(&rules(b)));
+            assert_eq!(written(&both, &["0.0.0.0:1"], false), lists, "{a}; {b}");
+        }
+    }
+
+    #[test]
+    fn lists_have_the_networks_of_the_listener() {
+        for (text, bind, is_announced, lists) in [
+            ("+unix -", &["0.0.0.0:1"][..], false, "none"),
+            ("+unix -", &["unix:/a"], false, "unix -"),
+            ("+10.0.0.0/8 -", &["unix:/a"], false, "none"),
+            ("+10.0.0.0/8 -", &["unix:/a"], true, "10.0.0.0/8 -"),
+            ("+10.0.0.0/8 +2001:db8::/32 -", &["0.0.0.0:1"], false, "10.0.0.0/8 -"),
+            ("+10.0.0.0/8 +2001:db8::/32 -", &["[::]:1", "0.0.0.0:1"], false, "10.0.0.0/8,2001:db8::/32 -"),
+            ("+10.0.0.0/8 -", &["localhost:1"], false, "10.0.0.0/8 -"),
+            ("+::/0 -", &["0.0.0.0:1"], false, "none"),
+            ("+::/0 -", &["[::]:1", "0.0.0.0:1"], false, "2000::/3,fc00::/7,fe80::/10,::1 -"),
+            ("-::/1", &["[::]:1"], false, "- 2000::/3,::1"),
+            ("-10.0.0.0/8", &["unix:/a"], false, "- -"),
+        ] {
+            assert_eq!(written(&Admitted::of(&rules(text)), bind, is_announced), lists, "{text} {bind:?}");
+        }
+    }
+}
