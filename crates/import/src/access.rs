@@ -49,7 +49,8 @@ impl Admitted {
             None => self,
         };
         let is_narrowed = both.is_narrowed || other.is_narrowed;
-        Self { is_narrowed, ..both.without(&other.deny) }
+        let deny = [both.deny, other.deny.clone()].concat();
+        Self { is_narrowed, deny, ..both }
     }
 
     fn admits_none(&self) -> bool {
@@ -57,7 +58,7 @@ impl Admitted {
     }
 
     fn without(mut self, networks: &[String]) -> Self {
-        self.deny.extend(networks.iter().cloned());
+        self.deny.splice(0..0, networks.iter().cloned());
         self
     }
 
@@ -140,6 +141,24 @@ fn may_connect(network: &str, bind: &str) -> bool {
         // A name may have addresses of both kinds.
         (_, false, Err(_)) => true,
     }
+}
+
+/// The networks of the load balancers that begin connections to these addresses with a PROXY protocol header: of `trusted` those
+/// that can, or all. Also whether it is all.
+pub(crate) fn announced_by(trusted: &[String], bind: &[String]) -> (Vec<String>, bool) {
+    let own = of_kind(trusted, bind);
+    if !own.is_empty() {
+        return (own, false);
+    }
+    let all = ["0.0.0.0/0", "::/0", "unix"].map(str::to_owned);
+    (of_kind(&all, bind), true)
+}
+
+/// The networks, without addresses if all clients have Unix sockets, and without these if none has.
+pub(crate) fn of_kind(networks: &[String], bind: &[String]) -> Vec<String> {
+    let is_unix = |bind: &String| bind.starts_with("unix:");
+    let may_be = |network: &&String| bind.iter().any(|bind| is_unix(bind) == (*network == "unix"));
+    networks.iter().filter(may_be).cloned().collect()
 }
 
 /// Weir maps IPv4 into IPv6, where a short prefix such as `::/0` includes all of IPv4. In the sources it does not, so the

@@ -191,8 +191,9 @@ fn one_door_for_several_sites() {
 fn a_door_that_does_not_decrypt() {
     assert_shape(
         "haproxy-sni.cfg",
-        &["28: listen database"],
+        &[],
         &[
+            "tcp = { service = \"database\", idle = \"30min\" }",
             "bind = [\"[::]:443\", \"0.0.0.0:443\"]",
             "{ name = \"console.example.org\", service = \"console\" }",
             "{ name = \"*.apps.example.org\", service = \"apps\" }",

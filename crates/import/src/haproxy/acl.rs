@@ -161,7 +161,7 @@ fn named(name: &str, section: &Section, config: &Config<'_>, notes: &mut Notes, 
         return found;
     }
     let atom = match name {
-        "TRUE" | "HTTP" | "REQ_CONTENT" => Atom::Always,
+        "TRUE" | "HTTP" | "REQ_CONTENT" | "WAIT_END" => Atom::Always,
         "FALSE" => Atom::Never,
         "LOCALHOST" => Atom::Clients(vec!["127.0.0.0/8".into(), "::1".into()]),
         "METH_GET" => Atom::Methods(vec!["GET".into(), "HEAD".into()]),
@@ -236,7 +236,13 @@ fn meaning(words: &[String], config: &Config<'_>, notes: &mut Notes, line: &Line
         "dst_port" | "fc_dst_port" if is_plain => {
             exact(values.iter().map(|value| Some(Atom::Port(value.parse().ok()?))).collect())
         }
-        "always_true" | "req_ssl_hello_type" | "req.ssl_hello_type" => Meaning::exact(vec![Atom::Always]),
+        "always_true" => Meaning::exact(vec![Atom::Always]),
+        // Passthrough rejects what does not begin with a ClientHello, whose type is 1.
+        "req_ssl_hello_type" | "req.ssl_hello_type" => match &values[..] {
+            [kind] if kind == "1" => Meaning::exact(vec![Atom::Always]),
+            [kind] if kind == "0" || kind == "2" => Meaning::exact(vec![Atom::Never]),
+            _ => Meaning::default(),
+        },
         "always_false" => Meaning::exact(vec![Atom::Never]),
         _ => Meaning::default(),
     }

@@ -21,6 +21,9 @@ pub(super) fn audit(config: &Config<'_>, notes: &mut Notes) {
                 notes.loss(&section.at, format!("{} {}", section.kind, section.name), message);
             }
             "global" => section.lines.iter().for_each(|line| global(line, notes)),
+            "frontend" | "backend" | "listen" if !config.is_http(section) => {
+                section.lines.iter().filter(|line| !is_of_tcp(line)).for_each(|line| proxy(line, notes));
+            }
             "defaults" | "frontend" | "backend" | "listen" => {
                 section.lines.iter().for_each(|line| proxy(line, notes));
             }
@@ -40,6 +43,12 @@ pub(super) fn audit(config: &Config<'_>, notes: &mut Notes) {
             kind => notes.quiet(kind),
         }
     }
+}
+
+/// Whether a line of `mode tcp` is a rule that admits connections, which its translation reports.
+fn is_of_tcp(line: &Line) -> bool {
+    line.word(0) == "tcp-request"
+        && ["accept", "expect-proxy", "reject", "silent-drop"].contains(&line.word(2))
 }
 
 fn global(line: &Line, notes: &mut Notes) {

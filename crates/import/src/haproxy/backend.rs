@@ -2,6 +2,7 @@
 
 use super::Config;
 use super::audit::ACCEPTS_ANSWERS;
+use super::health;
 use super::http2::{self, Offer};
 use crate::model::{Document, Server, Service, Table, Value};
 use crate::nginx::server_url;
@@ -102,11 +103,21 @@ const QUIET: [&str; 29] = [
 
 pub(super) type Params = BTreeMap<String, String>;
 
-/// The service of a backend; `None` if no server remains. `passes_tls`: passthrough connections.
+/// The protocol of a service's connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Protocol {
+    Http,
+    /// Another one, as bytes.
+    Tcp,
+    /// TLS between the client and the server, undecrypted.
+    Passthrough,
+}
+
+/// The service of a backend; `None` if no server remains.
 pub(super) fn service(
     section: &Section,
     config: &Config<'_>,
-    passes_tls: bool,
+    protocol: Protocol,
     document: &mut Document,
     notes: &mut Notes,
 ) -> Option<String> {
@@ -124,6 +135,7 @@ pub(super) fn service(
             defaults.extend(params(&line.words[1..]));
         }
     }
+    let is_http = protocol == Protocol::Http;
     let mut first: Option<Params> = None;
     let mut most = Vec::new();
     for line in &section.lines {
@@ -147,7 +159,18 @@ pub(super) fn service(
         }
         unknown(&params_of, line, notes);
         let is_tls = params_of.contains_key("ssl");
-        let scheme = if is_tls && !passes_tls { "https" } else { "http" };
+        let scheme = match (protocol, is_tls) {
+            (Protocol::Http, true) => "https",
+            (Protocol::Http, false) => "http",
+            (Protocol::Tcp, true) => "tls",
+            (Protocol::Tcp | Protocol::Passthrough, false) => "tcp",
+            (Protocol::Passthrough, true) => {
+                let message =
+                    "Weir adds no TLS to that of the client, so the server is left out; remove `ssl`";
+                notes.loss(&line.at, line.text(), message);
+                continue;
+            }
+        };
         let url = match address_of(address, scheme) {
             Ok(url) => url,
             Err(why) => {
@@ -158,11 +181,17 @@ pub(super) fn service(
         let first = first.get_or_insert_with(|| params_of.clone());
         if first.contains_key("ssl") != is_tls {
             let message =
-                "the servers of a service are all https or all http; make it one of another service";
+                "the servers of a service all have TLS, or none does; make it one of another service";
             notes.loss(&line.at, line.text(), message);
             continue;
         }
-        if Offer::of(first).is_http2() != Offer::of(&params_of).is_http2() && !passes_tls {
+        if !is_http && differs(first, &params_of) {
+            let message =
+                "the servers of a service share TLS and the PROXY protocol; make it one of another service";
+            notes.loss(&line.at, line.text(), message);
+            continue;
+        }
+        if Offer::of(first).is_http2() != Offer::of(&params_of).is_http2() && is_http {
             let message =
                 "the servers of a service all speak HTTP/2, or none does; make it one of another service";
             notes.loss(&line.at, line.text(), message);
@@ -190,10 +219,22 @@ pub(super) fn service(
         return None;
     }
     service.promote_backups();
-    balance(section, config, &mut service, notes);
-    sticky(section, config, &mut service, notes);
+    balance(section, config, is_http, &mut service, notes);
+    sticky(section, config, is_http, &mut service, notes);
     service.limit_connections(&most, notes);
-    health(section, config, &first, &mut service, notes);
+    if !is_http && !most.is_empty() {
+        notes.remark(format!(
+            "service {}: connections above max_connections end at once; in HAProxy, those above maxconn wait",
+            service.name
+        ));
+    }
+    if first.contains_key("check") {
+        let health = match is_http {
+            true => health::of_requests(section, config, &first, &service.name, notes),
+            false => health::of_connections(section, config, &first, notes),
+        };
+        service.settings.set("health", Value::Table(health));
+    }
     let slow = first.get("slowstart").and_then(|time| values::time(time, 1)).and_then(values::duration);
     if let Some(text) = slow {
         let mut eject = Table::default();
@@ -205,7 +246,30 @@ pub(super) fn service(
             service.settings.text("proxy_protocol", version);
         }
     }
-    let is_http2 = !passes_tls && http2::set(&first, &section.at, &mut service, notes);
+    match is_http {
+        true => requests(section, config, &first, &mut service, notes),
+        false if first.contains_key("alpn") => {
+            let message = "TLS to the servers of a listener with `tcp` has no ALPN; remove it";
+            notes.loss(&section.at, format!("alpn of {}", section.name), message);
+        }
+        false => {}
+    }
+    if first.contains_key("ssl") {
+        let table = tls_towards(&first, section, config, &mut service.notes, notes);
+        service.settings.set("tls", Value::Table(table));
+    }
+    Some(document.service(service))
+}
+
+/// Settings of requests and responses.
+fn requests(
+    section: &Section,
+    config: &Config<'_>,
+    first: &Params,
+    service: &mut Service,
+    notes: &mut Notes,
+) {
+    let is_http2 = http2::set(first, &section.at, service, notes);
     // Repairs are for the text of HTTP/1.1.
     if !is_http2 && ACCEPTS_ANSWERS.iter().any(|option| config.find(section, &["option", option]).is_some()) {
         service.settings.texts("accept", ["bare-lf", "obs-fold", "space-before-colon"]);
@@ -214,14 +278,25 @@ pub(super) fn service(
             service.name
         ));
     }
-    if first.contains_key("ssl") && !passes_tls {
-        let table = tls_towards(&first, section, config, &mut service.notes, notes);
-        service.settings.set("tls", Value::Table(table));
-    }
-    if passes_tls {
-        service.notes.push("TLS passes through undecrypted, hence http".to_owned());
-    }
-    Some(document.service(service))
+}
+
+/// Whether two servers need different settings of their service.
+fn differs(a: &Params, b: &Params) -> bool {
+    const OF_SERVICE: [&str; 12] = [
+        "alpn",
+        "ca-file",
+        "ciphers",
+        "ciphersuites",
+        "crt",
+        "send-proxy",
+        "send-proxy-v2",
+        "sni",
+        "ssl-max-ver",
+        "ssl-min-ver",
+        "verify",
+        "verifyhost",
+    ];
+    OF_SERVICE.iter().any(|name| a.get(*name) != b.get(*name))
 }
 
 fn params(words: &[String]) -> Params {
@@ -288,7 +363,7 @@ fn address_of(address: &str, scheme: &str) -> Result<String, String> {
     server_url(scheme, &address, 80)
 }
 
-fn balance(section: &Section, config: &Config<'_>, service: &mut Service, notes: &mut Notes) {
+fn balance(section: &Section, config: &Config<'_>, is_http: bool, service: &mut Service, notes: &mut Notes) {
     let Some(line) = config.find(section, &["balance"]) else { return };
     let algorithm = line.word(1);
     let header = algorithm.strip_prefix("hdr(").and_then(|rest| rest.strip_suffix(')'));
@@ -299,15 +374,19 @@ fn balance(section: &Section, config: &Config<'_>, service: &mut Service, notes:
         (random, _) if random.starts_with("random") => {
             return service.settings.text("balance", "two-choices");
         }
-        (_, Some(name)) if values::is_token(name) => Some(format!("header:{name}")),
+        (_, Some(name)) if is_http && values::is_token(name) => Some(format!("header:{name}")),
         ("hash", _) if line.word(2) == "src" => None,
-        ("hash", _) if line.word(2).starts_with("req.hdr(") => {
+        ("hash", _) if is_http && line.word(2).starts_with("req.hdr(") => {
             let name = line.word(2).trim_start_matches("req.hdr(").trim_end_matches(')');
             Some(format!("header:{name}")).filter(|_| values::is_token(name))
         }
         _ => {
-            let message =
-                "Weir hashes the client, a field or a cookie; round-robin it is, set `balance` and `hash`";
+            let message = match is_http {
+                true => {
+                    "Weir hashes the client, a field or a cookie; round-robin it is, set `balance` and `hash`"
+                }
+                false => "Weir hashes the client's address; round-robin it is, set `balance`",
+            };
             return notes.loss(&line.at, line.text(), message);
         }
     };
@@ -317,8 +396,8 @@ fn balance(section: &Section, config: &Config<'_>, service: &mut Service, notes:
     }
 }
 
-fn sticky(section: &Section, config: &Config<'_>, service: &mut Service, notes: &mut Notes) {
-    if let Some(line) = config.find(section, &["cookie"]) {
+fn sticky(section: &Section, config: &Config<'_>, is_http: bool, service: &mut Service, notes: &mut Notes) {
+    if let Some(line) = config.find(section, &["cookie"]).filter(|_| is_http) {
         let inserts = line.has("insert");
         match inserts && values::is_token(line.word(1)) {
             true => {
@@ -339,109 +418,6 @@ fn sticky(section: &Section, config: &Config<'_>, service: &mut Service, notes: 
     for line in section.lines.iter().filter(|line| line.word(0) == "stick") {
         let message = "Weir has no tables; set balance = \"hash\", or `sticky`";
         notes.loss(&line.at, line.text(), message);
-    }
-}
-
-fn health(section: &Section, config: &Config<'_>, first: &Params, service: &mut Service, notes: &mut Notes) {
-    if !first.contains_key("check") {
-        return;
-    }
-    let mut health = Table::default();
-    if let Some(line) = config.find(section, &["option", "httpchk"]) {
-        // `METHOD URI VERSION`, or a URI alone.
-        let (method, path) = match (line.word(2), line.word(3)) {
-            ("", _) => ("GET", "/"),
-            (path, "") if path.starts_with('/') => ("GET", path),
-            (method, path) => (method, path),
-        };
-        let sends = section.lines.iter().find(|line| line.begins(&["http-check", "send"]));
-        let sent = |name: &str| sends?.after(name);
-        let path = sent("uri").unwrap_or(path);
-        let method = sent("meth").unwrap_or(method);
-        if !matches!(method, "GET" | "HEAD" | "OPTIONS" | "") {
-            notes.loss(
-                &line.at,
-                line.text(),
-                "health checks are GET requests; give them a path that answers one",
-            );
-        } else if matches!(method, "HEAD" | "OPTIONS") {
-            notes.remark(format!(
-                "service {}: health checks are GET requests in place of {method}",
-                service.name
-            ));
-        }
-        let is_path = path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic());
-        health.text("path", if is_path { path } else { "/" });
-        let old = line.words.iter().find_map(|word| word.split_once("Host:").map(|(_, host)| host.trim()));
-        let new = sends.and_then(|line| {
-            let mut pairs = line.words.windows(3).filter(|three| three[0] == "hdr");
-            pairs.find(|three| three[1].eq_ignore_ascii_case("host")).map(|three| three[2].as_str())
-        });
-        let host = new.or(old).map(|host| host.lines().next().unwrap_or_default());
-        if let Some(host) =
-            host.filter(|host| !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_graphic()))
-        {
-            health.text("host", host);
-        }
-        expect(section, &mut health, notes);
-    }
-    let inter = first.get("inter").and_then(|time| values::time(time, 1)).unwrap_or(2000);
-    if let Some(text) = values::duration(inter) {
-        health.text("every", text);
-    }
-    let timeout = config.find(section, &["timeout", "check"]).and_then(|line| values::time(line.word(2), 1));
-    if let Some(text) = timeout.and_then(values::duration) {
-        health.text("timeout", text);
-    }
-    for name in ["rise", "fall"] {
-        if let Some(count) =
-            first.get(name).and_then(|count| count.parse::<u32>().ok()).filter(|count| *count > 0)
-        {
-            health.number(name, count.into());
-        }
-    }
-    service.settings.set("health", Value::Table(health));
-}
-
-fn expect(section: &Section, health: &mut Table, notes: &mut Notes) {
-    for line in section.lines.iter().filter(|line| line.begins(&["http-check", "expect"])) {
-        let words: Vec<_> = line.words.iter().skip(2).map(String::as_str).collect();
-        let status = |text: &str| {
-            let (first, last) = text.split_once('-').unwrap_or((text, text));
-            let of = |text: &str| text.parse::<u16>().ok().filter(|status| (100..=599).contains(status));
-            of(first).zip(of(last)).filter(|(first, last)| first <= last).map(|_| text.to_owned())
-        };
-        let statuses: Option<Vec<_>> = match words[..] {
-            ["status", list] => list.split(',').map(status).collect(),
-            ["rstatus", regex] => class_of(regex).map(|class| vec![class]),
-            _ => None,
-        };
-        match statuses {
-            Some(statuses) => health.texts("status", statuses),
-            None => {
-                notes.loss(
-                    &line.at,
-                    line.text(),
-                    "health checks look at the status alone; set health.status",
-                );
-            }
-        }
-    }
-}
-
-/// The status classes of an expression: `^2`, `^[23]..`, `(2|3)[0-9][0-9]`.
-fn class_of(regex: &str) -> Option<String> {
-    let inner = regex.trim_start_matches('^').trim_end_matches('$');
-    let inner = ["[0-9][0-9]", "..", "\\d\\d", "[0-9]{2}"]
-        .iter()
-        .find_map(|tail| inner.strip_suffix(tail))
-        .unwrap_or(inner);
-    match inner.trim_matches(['(', ')', '[', ']']) {
-        "2" => Some("200-299".into()),
-        "3" => Some("300-399".into()),
-        "23" | "2|3" | "2-3" => Some("200-399".into()),
-        "2-4" | "234" | "2|3|4" => Some("200-499".into()),
-        _ => None,
     }
 }
 

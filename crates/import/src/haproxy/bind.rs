@@ -87,10 +87,19 @@ pub(super) fn versions(least: Option<&str>, most: Option<&str>) -> Vec<Version> 
     }
 }
 
-/// The listeners of a frontend, as its rules see them. `passes_tls`: passthrough, without TLS termination.
+/// The protocol of a listener's connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Serves {
+    Http,
+    /// Any, as bytes.
+    Bytes,
+}
+
+/// The listeners of a frontend, as its rules see them.
 pub(super) fn listeners(
     section: &Section,
     config: &Config<'_>,
+    serves: Serves,
     document: &mut Document,
     notes: &mut Notes,
 ) -> Vec<Entry> {
@@ -109,7 +118,7 @@ pub(super) fn listeners(
         for address in line.word(1).split(',') {
             let binds = addresses(address, &params);
             if binds.is_empty() {
-                let message = "expected ADDRESS:PORT or a path; set `bind`";
+                let message = "expected ADDRESS:PORT, at most 100 ports or a path; set `bind`";
                 notes.loss(&line.at, format!("bind {address}"), message);
             }
             for (bind, port) in binds {
@@ -136,8 +145,13 @@ pub(super) fn listeners(
         {
             listener.settings.text("mode", mode.clone());
         }
-        if !may_be_h2(&params) {
-            listener.settings.flag("http2", false);
+        match serves {
+            Serves::Http if !may_be_h2(&params) => listener.settings.flag("http2", false),
+            Serves::Bytes if entry.is_tls && params.contains_key("alpn") => {
+                let message = "a listener with `tcp` has no ALPN; nothing to do unless clients insist on it";
+                notes.loss(&section.at, "bind alpn", message);
+            }
+            Serves::Http | Serves::Bytes => {}
         }
         if params.contains_key("accept-proxy") {
             let unix = listener.bind.iter().all(|bind| bind.starts_with("unix:"));
@@ -152,7 +166,9 @@ pub(super) fn listeners(
                 }
             }
         }
-        if ACCEPTS_REQUESTS.iter().any(|option| config.find(section, &["option", option]).is_some()) {
+        if serves == Serves::Http
+            && ACCEPTS_REQUESTS.iter().any(|option| config.find(section, &["option", option]).is_some())
+        {
             listener.settings.texts("accept", ["raw-utf8-target"]);
             notes.remark(format!(
                 "listener {}: of what HAProxy accepts in requests, Weir accepts UTF-8 in targets; accept has more",
@@ -261,7 +277,10 @@ fn addresses(text: &str, params: &Params) -> Vec<(String, Option<u16>)> {
     let (Ok(first), Ok(last)) = (first.parse::<u16>(), last.parse::<u16>()) else { return Vec::new() };
     /// Limit of ports per range.
     const MOST: usize = 100;
-    let ports = || (first..=last).take(MOST);
+    if (first..=last).len() > MOST {
+        return Vec::new();
+    }
+    let ports = || first..=last;
     hosts.iter().flat_map(|host| ports().map(move |port| (format!("{host}:{port}"), Some(port)))).collect()
 }
 

@@ -25,7 +25,7 @@ pub(super) fn prepare<'a>(
     document: &mut Document,
     notes: &mut Notes,
 ) -> Vec<Prepared<'a>> {
-    let entries = bind::listeners(section, config, document, notes);
+    let entries = bind::listeners(section, config, bind::Serves::Http, document, notes);
     if entries.is_empty() && section.lines.iter().any(|line| line.word(0) == "bind") {
         notes.loss(
             &section.at,
@@ -121,7 +121,7 @@ fn target(
         notes.loss(&from.at, format!("backend {name}"), "there is no such backend");
         return None;
     };
-    let service = backend::service(section, config, false, document, notes);
+    let service = backend::service(section, config, backend::Protocol::Http, document, notes);
     let rules = rules(section, config, notes);
     let mut timeouts = Keys::default();
     let time = config.find(section, &["timeout", "server"]).and_then(|line| values::time(line.word(2), 1));
@@ -255,7 +255,8 @@ impl Evaluated {
                     for leaf in *leaves {
                         let mut when = leaf.when.clone();
                         if members.len() < self.listeners.len()
-                            || document.listeners.len() > self.listeners.len()
+                            || document.listeners.iter().filter(|known| known.is_http()).count()
+                                > self.listeners.len()
                         {
                             when.listener = members
                                 .iter()

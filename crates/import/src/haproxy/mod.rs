@@ -1,16 +1,19 @@
 //! HAProxy.
 
 mod acl;
+mod admission;
 mod audit;
 mod backend;
 mod bind;
 mod format;
 mod frontend;
+mod health;
 mod http2;
 mod rate;
 mod region;
 mod rules;
 mod run;
+mod targets;
 mod tcp;
 
 use crate::model::Document;
@@ -55,10 +58,9 @@ pub(crate) fn translate(
         if audit::is_statistics(section) {
             continue;
         }
-        let mode = config.find(section, &["mode"]).map_or("tcp", |line| line.word(1));
-        match mode {
-            "http" => entries.extend(frontend::prepare(section, &config, &mut document, notes)),
-            _ => tcp::translate(section, &config, &mut document, notes),
+        match config.is_http(section) {
+            true => entries.extend(frontend::prepare(section, &config, &mut document, notes)),
+            false => tcp::translate(section, &config, &mut document, notes),
         }
     }
     frontend::translate(&entries, &config, &mut document, notes);
@@ -91,7 +93,8 @@ fn general(config: &Config<'_>, document: &mut Document, notes: &mut Notes) {
         if audit::is_statistics(section) {
             continue;
         }
-        if is_front {
+        let is_http = config.is_http(section);
+        if is_front && is_http {
             let head = time("http-request");
             let idle = time("http-keep-alive").or(head).or(time("client"));
             for (key, ms) in [("head", head), ("idle", idle), ("stall", time("client"))] {
@@ -99,25 +102,26 @@ fn general(config: &Config<'_>, document: &mut Document, notes: &mut Notes) {
                     document.timeouts.set(key, ms, "timeout client and its like", notes);
                 }
             }
-            if config.find(section, &["log"]).is_some()
-                && config.find(section, &["option", "httplog"]).is_some()
-            {
-                document.log.text("access", "-");
-            }
+        }
+        let logs = ["httplog", "tcplog"].iter().any(|log| config.find(section, &["option", log]).is_some());
+        if is_front && logs && config.find(section, &["log"]).is_some() {
+            document.log.text("access", "-");
         }
         if is_back {
-            for (name, key) in [("connect", "connect"), ("queue", "queue")] {
-                if let Some(ms) = time(name) {
-                    document.timeouts.set(key, ms, &format!("timeout {name}"), notes);
+            for name in ["connect", "queue", "tunnel"] {
+                // Connections of other protocols do not wait, and have an idle timeout of their own.
+                if let Some(ms) = time(name).filter(|_| is_http || name == "connect") {
+                    document.timeouts.set(name, ms, &format!("timeout {name}"), notes);
                 }
-            }
-            if let Some(ms) = time("tunnel") {
-                document.timeouts.set("tunnel", ms, "timeout tunnel", notes);
             }
         }
     }
     // The first `defaults` section sets the general timeouts; a backend that differs sets them in its routes.
-    let defaults = config.sections.iter().find(|section| section.kind == "defaults");
+    let serves_http = config
+        .sections
+        .iter()
+        .any(|section| matches!(section.kind.as_str(), "frontend" | "listen") && config.is_http(section));
+    let defaults = config.sections.iter().find(|section| section.kind == "defaults" && serves_http);
     let server = defaults.and_then(|section| config.find(section, &["timeout", "server"]));
     if let Some(ms) = server.and_then(|line| values::time(line.word(2), 1)) {
         document.timeouts.set("response", ms, "timeout server", notes);
@@ -153,6 +157,11 @@ impl<'a> Config<'a> {
     fn find(&self, section: &'a Section, words: &[&str]) -> Option<&'a Line> {
         let find = |section: &'a Section| section.lines.iter().rfind(|line| line.begins(words));
         self.lineage(section).into_iter().rev().find_map(find)
+    }
+
+    /// Whether a section handles requests; otherwise it handles connections, as by HAProxy's default.
+    fn is_http(&self, section: &'a Section) -> bool {
+        self.find(section, &["mode"]).is_some_and(|line| line.word(1) == "http")
     }
 
     /// The section, preceded by the defaults that it inherits, outermost first.

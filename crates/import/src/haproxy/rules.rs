@@ -76,7 +76,7 @@ pub(super) fn rules(section: &Section, config: &Config<'_>, notes: &mut Notes) -
 
 /// Whether a line rejects connections.
 pub(super) fn rejects_connections(line: &Line) -> bool {
-    line.word(0) == "tcp-request" && line.word(2) == "reject"
+    line.word(0) == "tcp-request" && matches!(line.word(2), "reject" | "silent-drop")
 }
 
 /// Whether a line rejects requests, or runs code that may.

@@ -2,6 +2,7 @@
 
 use super::listener_tls;
 use super::settings::switches;
+use crate::access::{announced_by, of_kind};
 use crate::model::{Document, Listener, Table};
 use crate::note::Notes;
 use crate::values;
@@ -200,12 +201,12 @@ fn listener(
     let mut settings = Table::default();
     let empty = Scope::default();
     let scope = servers.get(socket.default).unwrap_or(&empty);
-    let networks = networks(scope, notes);
+    let bind = vec![socket.bind.clone()];
+    let networks = of_kind(&networks(scope, notes), &bind);
     let header = scope.arg("real_ip_header");
     if socket.is_announced {
-        let mut networks = networks.clone();
-        if networks.is_empty() {
-            networks = vec!["0.0.0.0/0".to_owned(), "::/0".to_owned()];
+        let (networks, is_all) = announced_by(&networks, &bind);
+        if networks != ["unix"] && is_all {
             notes.remark(format!(
                 "listener {name}: nginx takes the PROXY protocol from all; name your load balancers in proxy_protocol"
             ));
@@ -230,7 +231,7 @@ fn listener(
     let tls = socket.is_tls.then(|| tls(socket, scope, servers, document, notes));
     Listener {
         name: name.to_owned(),
-        bind: vec![socket.bind.clone()],
+        bind,
         settings,
         tls,
         passthrough: Vec::new(),

@@ -4,6 +4,7 @@ use super::admission::admitted;
 use super::closed::is_guard;
 use super::upstream::{Upstreams, stream_service, upstreams};
 use super::{listen, listener_tls, passthrough, time};
+use crate::access::announced_by;
 use crate::model::{Document, Listener, Passthrough, Table, Tcp};
 use crate::note::Notes;
 use crate::values;
@@ -73,19 +74,23 @@ fn server<'a>(
         return Err((listen, "Weir forwards no UDP".to_owned()));
     }
     let admitted = admitted(scope, notes).map_err(|rule| (rule, "the network is invalid".to_owned()))?;
-    let is_announced = listens.iter().any(|listen| has(listen, "proxy_protocol"));
     let trusted: Vec<_> = scope.all("set_real_ip_from");
-    if let Some(rule) =
-        scope.all_of(&["allow", "deny"]).first().filter(|_| is_announced && trusted.is_empty())
-    {
-        let why =
-            "nginx applies it to the load balancer, and Weir to the client in the PROXY protocol header";
-        return Err((rule, why.to_owned()));
-    }
+    let trusted: Vec<_> = trusted.iter().filter_map(|found| values::network(found.arg())).collect();
     let mut listeners = listeners(directive, &listens)?;
     for (listener, listen) in &mut listeners {
         if has(listen, "proxy_protocol") {
-            announced(&trusted, listener, notes);
+            let (networks, is_all) = announced_by(&trusted, &listener.bind);
+            if let Some(rule) = scope.all_of(&["allow", "deny"]).first().filter(|_| is_all) {
+                let why = "nginx applies it to the load balancer, and Weir to the client in the PROXY protocol header";
+                return Err((rule, why.to_owned()));
+            }
+            if networks != ["unix"] && is_all {
+                notes.remark(format!(
+                    "listener {}: nginx takes the PROXY protocol from all; name your load balancers in proxy_protocol",
+                    listener.name
+                ));
+            }
+            listener.settings.texts("proxy_protocol", networks);
         }
         let is_announced = listener.settings.get("proxy_protocol").is_some();
         if !admitted.write(&listener.bind, is_announced, &mut listener.settings) {
@@ -175,22 +180,6 @@ fn has(listen: &Directive, param: &str) -> bool {
 /// Whether a directive of this name runs a script on each connection.
 fn is_script(name: &str) -> bool {
     ["js_access", "js_filter", "js_preread"].contains(&name) || name.contains("_by_lua")
-}
-
-/// The PROXY protocol: of the trusted load balancers, or of all.
-fn announced(trusted: &[&Directive], listener: &mut Listener, notes: &mut Notes) {
-    let networks: Vec<_> = trusted.iter().filter_map(|found| values::network(found.arg())).collect();
-    match (networks.is_empty(), listener.bind.iter().all(|bind| bind.starts_with("unix:"))) {
-        (false, _) => listener.settings.texts("proxy_protocol", networks),
-        (true, true) => listener.settings.text("proxy_protocol", "unix"),
-        (true, false) => {
-            listener.settings.texts("proxy_protocol", ["0.0.0.0/0", "::/0"]);
-            notes.remark(format!(
-                "listener {}: nginx takes the PROXY protocol from all; name your load balancers in proxy_protocol",
-                listener.name
-            ));
-        }
-    }
 }
 
 /// The services of TLS connections by server name.

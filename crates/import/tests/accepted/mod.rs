@@ -1,11 +1,11 @@
 //! The gateway's own check of a configuration.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use weir_gateway::Checked;
 use weir_gateway::document::{Certificate, Config, ListenerTls};
 use weir_tls::issue::{Authority, Files, KeyKind};
 
-/// Checks a configuration by the gateway's rules, with one worker, existing files and servers that need no resolver.
+/// Checks a configuration by the gateway's rules, with one worker, existing files, a name for each certificate and servers that need no resolver.
 ///
 /// # Panics
 /// If the gateway rejects it.
@@ -16,14 +16,14 @@ pub(crate) fn check(toml: &str) {
         // The importer has reported that there is nothing to serve.
         return;
     }
-    let files = files();
+    let files = files(0);
     if config.certificates.is_empty() {
         let Files { certificates: chain, key, .. } = files.clone();
         config.certificates.push(Certificate { name: None, chain, key, ocsp: None });
     }
-    for certificate in &mut config.certificates {
-        (certificate.chain, certificate.key, certificate.ocsp) =
-            (files.certificates.clone(), files.key.clone(), None);
+    for (index, certificate) in config.certificates.iter_mut().enumerate() {
+        let files = self::files(index);
+        (certificate.chain, certificate.key, certificate.ocsp) = (files.certificates, files.key, None);
     }
     for listener in config.listeners.values_mut() {
         if let Some(ListenerTls { client_ca, client_crl, .. }) = &mut listener.tls {
@@ -65,14 +65,17 @@ fn names_no_variable(value: &toml::Table) {
     }
 }
 
-/// One certificate for all tests: issuing one takes longer than a check.
-fn files() -> &'static Files {
-    static FILES: OnceLock<(tempfile::TempDir, Files)> = OnceLock::new();
-    let (_, files) = FILES.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let issued = Authority::new().unwrap().issue(&["localhost"], KeyKind::EcdsaP256).unwrap();
-        let files = issued.write_to(folder.path()).unwrap();
-        (folder, files)
-    });
-    files
+/// A certificate with this number, of a name of its own, for all tests: issuing one takes longer than a check.
+fn files(number: usize) -> Files {
+    static ISSUED: OnceLock<Mutex<(tempfile::TempDir, Vec<Files>)>> = OnceLock::new();
+    let issued = ISSUED.get_or_init(|| Mutex::new((tempfile::tempdir().unwrap(), Vec::new())));
+    let (folder, known) = &mut *issued.lock().unwrap_or_else(PoisonError::into_inner);
+    while known.len() <= number {
+        let name = format!("n{}.test", known.len());
+        let own = folder.path().join(&name);
+        std::fs::create_dir(&own).unwrap();
+        let issued = Authority::new().unwrap().issue(&[&name], KeyKind::EcdsaP256).unwrap();
+        known.push(issued.write_to(&own).unwrap());
+    }
+    known[number].clone()
 }

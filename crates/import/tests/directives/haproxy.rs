@@ -96,6 +96,12 @@ fn rules_of_haproxy() {
             &["5: http-request auth unless { path /x }"],
         ),
         ("use_backend none; default_backend a", &["service = \"a\""], &["5: use_backend none"]),
+        // Regression test: connections that HAProxy drops were served.
+        (
+            "tcp-request connection silent-drop if { src 10.0.0.9 }; default_backend a",
+            &["client = \"10.0.0.9\"\nrespond = { status = 403 }"],
+            &["5: tcp-request connection silent-drop if { src 10.0.0.9 }"],
+        ),
         ("frob x; default_backend a", &[], &["5: frob x"]),
     ] {
         assert_settings(Kind::Haproxy, &frontend(lines), parts, losses);

@@ -6,6 +6,7 @@ mod haproxy;
 mod http2;
 mod listeners;
 mod stream;
+mod tcp;
 
 use accepted::check;
 use haproxy::frontend;
@@ -526,6 +527,80 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn streams_in_any_order_are_accepted(inner in prop::collection::vec(prop::sample::select(STREAM), 0..9)) {
+        let map = "map $ssl_preread_server_name $s { a.test g; *.a.test h:1; default h:2; }";
+        let text = format!("stream {{ {map} upstream g {{ server a:1; }} server {{ {} }} server {{ listen 9; proxy_pass g; }} }}", inner.concat());
+        translated(&text, Kind::Nginx);
+    }
+
+    #[test]
+    fn connections_in_any_order_are_accepted(lines in prop::collection::vec(prop::sample::select(TCP), 0..9)) {
+        let text = format!(
+            "defaults\n mode tcp\nfrontend f\n {}\nbackend a\n server s 127.0.0.1:1\nbackend b\n server s 127.0.0.1:2 ssl\n",
+            lines.join("\n ")
+        );
+        translated(&text, Kind::Haproxy);
+    }
+}
+
+const STREAM: &[&str] = &[
+    "listen 1;",
+    "listen 2 ssl;",
+    "listen [::]:3 proxy_protocol;",
+    "listen unix:/a;",
+    "listen unix:/b proxy_protocol ssl;",
+    "proxy_pass g;",
+    "proxy_pass $s;",
+    "proxy_pass unix:/c;",
+    "ssl_preread on;",
+    "ssl_certificate a; ssl_certificate_key b;",
+    "ssl_verify_client on; ssl_client_certificate c;",
+    "proxy_ssl on;",
+    "proxy_ssl_verify on; proxy_ssl_name a.test;",
+    "proxy_protocol on;",
+    "set_real_ip_from 10.0.0.0/8;",
+    "set_real_ip_from unix:;",
+    "allow 10.0.0.0/8;",
+    "allow ::/0;",
+    "allow unix:;",
+    "deny 10.0.0.1;",
+    "deny all;",
+    "proxy_timeout 0;",
+    "proxy_timeout 5s;",
+    "health_check interval=2s;",
+];
+
+const TCP: &[&str] = &[
+    "bind :1",
+    "bind :2 ssl crt /c.pem alpn h2",
+    "bind :::3 v4v6 accept-proxy",
+    "bind /run/x.sock accept-proxy mode 600",
+    "bind :4 ssl crt /d.pem verify required ca-file /ca.pem",
+    "acl x src 10.0.0.0/8 ::1",
+    "acl y req.ssl_sni a.test",
+    "acl z dst_port 1",
+    "tcp-request inspect-delay 1s",
+    "tcp-request connection reject if !x",
+    "tcp-request connection expect-proxy layer4 if x",
+    "tcp-request content accept if x",
+    "tcp-request content reject if z",
+    "tcp-request content reject",
+    "tcp-request content accept if { req.ssl_hello_type 1 }",
+    "use_backend a if y",
+    "use_backend b if y or z",
+    "use_backend b if z",
+    "default_backend a",
+    "default_backend b",
+    "timeout client 0",
+    "timeout tunnel 1h",
+    "option accept-invalid-http-request",
+    "maxconn 9",
+];
+
 const WORDS: &[&str] = &[
     "server ",
     "{",
@@ -581,6 +656,10 @@ const WORDS: &[&str] = &[
     "return ",
     "301 ",
     "mode tcp\n",
+    "tcp-request content reject ",
+    "default_backend a\n",
+    "src 10.0.0.0/8 ",
+    "req.ssl_sni a.test ",
     "include ",
     "x_by_lua_block ",
     "\u{0}",
