@@ -5,6 +5,7 @@
 //! line.
 
 mod access;
+mod certificates;
 mod haproxy;
 mod model;
 mod nginx;
@@ -67,6 +68,7 @@ pub fn import(
         Kind::Haproxy => haproxy::translate(text, name, reader, &mut notes)?,
     };
     secured::listeners(&mut document);
+    certificates::by_listener(&mut document, &mut notes);
     notes.sort();
     let toml = write::document(&document, &notes, &file);
     Ok(Imported { toml, losses: notes.into_losses() })

@@ -40,6 +40,8 @@ pub(crate) struct Listener {
     pub settings: Table,
     /// TLS settings; `None`: cleartext.
     pub tls: Option<Table>,
+    /// With TLS: indexes of the document's certificates, the default first.
+    pub certificates: Vec<usize>,
     pub passthrough: Vec<Passthrough>,
     /// For protocols other than HTTP.
     pub tcp: Option<Tcp>,
@@ -62,6 +64,8 @@ pub(crate) struct Passthrough {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Certificate {
+    /// Its name, if listeners refer to it.
+    pub name: Option<String>,
     pub chain: String,
     pub key: String,
     pub ocsp: Option<String>,
@@ -160,13 +164,21 @@ impl Document {
         name
     }
 
-    /// Adds a certificate unless it exists.
-    pub(crate) fn certificate(&mut self, certificate: Certificate) {
+    /// Adds a certificate unless it exists, and returns its index.
+    pub(crate) fn certificate(&mut self, certificate: Certificate) -> usize {
         let is_equal =
             |known: &Certificate| (&known.chain, &known.key) == (&certificate.chain, &certificate.key);
-        match self.certificates.iter_mut().find(|known| is_equal(known)) {
-            Some(known) => known.ocsp = known.ocsp.take().or(certificate.ocsp),
-            None => self.certificates.push(certificate),
+        match self.certificates.iter().position(is_equal) {
+            Some(index) => {
+                if let Some(known) = self.certificates.get_mut(index) {
+                    known.ocsp = known.ocsp.take().or(certificate.ocsp);
+                }
+                index
+            }
+            None => {
+                self.certificates.push(certificate);
+                self.certificates.len() - 1
+            }
         }
     }
 
@@ -188,6 +200,15 @@ impl Document {
 }
 
 impl Listener {
+    /// Adds certificates unless the listener has them.
+    pub(crate) fn present(&mut self, certificates: Vec<usize>) {
+        for index in certificates {
+            if !self.certificates.contains(&index) {
+                self.certificates.push(index);
+            }
+        }
+    }
+
     /// Whether clients speak HTTP to the listener itself, so that routes may be for it.
     pub(crate) fn is_http(&self) -> bool {
         self.tcp.is_none() && self.passthrough.is_empty()

@@ -19,6 +19,9 @@ pub(crate) fn document(document: &Document, notes: &Notes, file: &str) -> String
     }
     for certificate in &document.certificates {
         section("[[certificate]]", &[&certificate.from], &mut out);
+        if let Some(name) = &certificate.name {
+            key("name", &Value::Text(name.clone()), &mut out);
+        }
         key("chain", &Value::Text(certificate.chain.clone()), &mut out);
         key("key", &Value::Text(certificate.key.clone()), &mut out);
         if let Some(ocsp) = &certificate.ocsp {

@@ -176,7 +176,9 @@ pub(super) fn listeners(
             ));
         }
         if entry.is_tls {
-            listener.tls = Some(listener_tls(&params, section, config, document, notes));
+            let (tls, certificates) = listener_tls(&params, section, config, document, notes);
+            listener.tls = Some(tls);
+            listener.present(certificates);
         }
         document.listeners.push(listener);
         out.push(entry);
@@ -245,6 +247,7 @@ fn add(
         bind: vec![bind],
         settings: Table::default(),
         tls: None,
+        certificates: Vec::new(),
         passthrough: Vec::new(),
         tcp: None,
         notes: Vec::new(),
@@ -290,8 +293,8 @@ fn listener_tls(
     config: &Config<'_>,
     document: &mut Document,
     notes: &mut Notes,
-) -> Table {
-    let mut table = Table::default();
+) -> (Table, Vec<usize>) {
+    let (mut table, mut own) = (Table::default(), Vec::new());
     let param = |name: &str| params.get(name).and_then(|values| values.first()).map(String::as_str);
     let global = |name: &str| config.global(name).map(|line| line.word(1));
     let options: Vec<&str> = config
@@ -356,7 +359,7 @@ fn listener_tls(
         }
     }
     for file in params.get("crt").into_iter().flatten() {
-        certificates(file, section, config, document, notes);
+        own.extend(certificates(file, section, config, document, notes));
     }
     for file in params.get("crt-list").into_iter().flatten() {
         match config.reader.read(&config.folder.join(file)) {
@@ -374,7 +377,7 @@ fn listener_tls(
                         }
                     }
                     let file = line.split([' ', '\t', '[']).next().unwrap_or_default();
-                    certificates(file, section, config, document, notes);
+                    own.extend(certificates(file, section, config, document, notes));
                 }
             }
             Err(_) => {
@@ -383,21 +386,23 @@ fn listener_tls(
             }
         }
     }
-    table
+    (table, own)
 }
 
-/// Adds the certificates of a PEM file with certificate and key, or of a directory of such files.
+/// Adds the certificates of a PEM file with certificate and key, or of a directory of such files; returns their indexes.
 fn certificates(
     file: &str,
     section: &Section,
     config: &Config<'_>,
     document: &mut Document,
     notes: &mut Notes,
-) {
+) -> Vec<usize> {
     let path = config.path(file, "crt-base");
     let listed = config.reader.list(&config.folder.join(&path));
+    let mut own = Vec::new();
     let mut add = |chain: String, key: String| {
-        document.certificate(Certificate { chain, key, ocsp: None, from: section.at.to_string() });
+        let from = section.at.to_string();
+        own.push(document.certificate(Certificate { name: None, chain, key, ocsp: None, from }));
     };
     if !listed.is_empty() {
         for file in listed {
@@ -409,7 +414,7 @@ fn certificates(
                 add(name.clone(), if has_key { key } else { name });
             }
         }
-        return;
+        return own;
     }
     let text = config.reader.read(&config.folder.join(&path)).ok();
     let is_file = text.is_some() || [".pem", ".crt", ".cer"].iter().any(|end| path.ends_with(end));
@@ -421,4 +426,5 @@ fn certificates(
     let is_alone = text.is_some_and(|text| !text.contains("PRIVATE KEY"));
     let key = if is_alone { format!("{path}.key") } else { path.clone() };
     add(path, key);
+    own
 }

@@ -68,12 +68,6 @@ pub(crate) fn translate(
         notes.remark("the access log goes to stdout, as JSON; [log] sets a file and a format");
     }
     document.lacks_certificate(notes);
-    let with_tls = document.listeners.iter().filter(|listener| listener.tls.is_some()).count();
-    if with_tls > 1 && document.certificates.len() > 1 {
-        notes.remark(
-            "all listeners with TLS have all certificates, chosen by the name that the client asks for; the first is for other names",
-        );
-    }
     Ok(document)
 }
 

@@ -229,16 +229,20 @@ fn listener(
         settings.flag("http2", false);
     }
     let tls = socket.is_tls.then(|| tls(socket, scope, servers, document, notes));
-    Listener {
+    let (tls, certificates) = tls.unzip();
+    let mut listener = Listener {
         name: name.to_owned(),
         bind,
         settings,
         tls,
+        certificates: Vec::new(),
         passthrough: Vec::new(),
         tcp: None,
         notes: Vec::new(),
         from: socket.at.to_string(),
-    }
+    };
+    listener.present(certificates.unwrap_or_default());
+    listener
 }
 
 fn networks(scope: &Scope<'_>, notes: &mut Notes) -> Vec<String> {
@@ -259,7 +263,8 @@ fn tls(
     servers: &[Scope<'_>],
     document: &mut Document,
     notes: &mut Notes,
-) -> Table {
+) -> (Table, Vec<usize>) {
+    let mut certificates = Vec::new();
     let mut table = listener_tls::settings(scope, notes);
     if scope.arg("ssl_reject_handshake") == "on" {
         table.flag("strict_names", true);
@@ -267,7 +272,7 @@ fn tls(
     let own = client_settings(scope);
     for number in std::iter::once(&socket.default).chain(&socket.servers) {
         let Some(server) = servers.get(*number) else { continue };
-        listener_tls::certificates(server, document, notes);
+        certificates.extend(listener_tls::certificates(server, document, notes));
         if client_settings(server) != own
             && let Some(directive) = server.find("ssl_verify_client")
         {
@@ -275,7 +280,7 @@ fn tls(
             notes.loss(&directive.at, directive.text(), message);
         }
     }
-    table
+    (table, certificates)
 }
 
 /// Whether a server requires client certificates by other settings than the default server's.

@@ -102,9 +102,10 @@ fn client_certificates(scope: &Scope<'_>, table: &mut Table, notes: &mut Notes) 
     }
 }
 
-/// Adds a server's certificates.
-pub(super) fn certificates(scope: &Scope<'_>, document: &mut Document, notes: &mut Notes) {
+/// Adds a server's certificates, and returns their indexes.
+pub(super) fn certificates(scope: &Scope<'_>, document: &mut Document, notes: &mut Notes) -> Vec<usize> {
     let (chains, keys) = (scope.all("ssl_certificate"), scope.all("ssl_certificate_key"));
+    let mut own = Vec::new();
     let staple = scope.find("ssl_stapling_file").map(|directive| directive.arg().to_owned());
     for (chain, key) in chains.iter().zip(&keys) {
         let is_file = |text: &str| {
@@ -115,16 +116,18 @@ pub(super) fn certificates(scope: &Scope<'_>, document: &mut Document, notes: &m
             notes.loss(&chain.at, chain.text(), message);
             continue;
         }
-        document.certificate(Certificate {
+        own.push(document.certificate(Certificate {
+            name: None,
             chain: chain.arg().to_owned(),
             key: key.arg().to_owned(),
             ocsp: staple.clone(),
             from: chain.at.to_string(),
-        });
+        }));
     }
     if chains.len() != keys.len()
         && let Some(chain) = chains.first()
     {
         notes.loss(&chain.at, chain.text(), "each certificate needs its ssl_certificate_key; set `key`");
     }
+    own
 }

@@ -76,12 +76,6 @@ fn finish(document: &Document, notes: &mut Notes) {
     {
         notes.remark("relative names of files are looked for where `weir serve` is started");
     }
-    let with_tls = document.listeners.iter().filter(|listener| listener.tls.is_some()).count();
-    if with_tls > 1 && document.certificates.len() > 1 {
-        notes.remark(
-            "all listeners with TLS have all certificates, chosen by the name that the client asks for; the first is for other names",
-        );
-    }
 }
 
 fn find<'a>(block: &'a [Directive], name: &str) -> Option<&'a Directive> {

@@ -121,7 +121,9 @@ fn server<'a>(
         for (listener, listen) in &mut listeners {
             listener.tcp = Some(Tcp { service: service.clone(), idle_ms });
             if has(listen, "ssl") {
-                listener.tls = Some(terminated(scope, document, notes)?);
+                let (tls, certificates) = terminated(scope, document, notes)?;
+                listener.tls = Some(tls);
+                listener.present(certificates);
             }
         }
     }
@@ -158,6 +160,7 @@ fn listeners<'a>(
                     bind: binds.collect(),
                     settings: Table::default(),
                     tls: None,
+                    certificates: Vec::new(),
                     passthrough: Vec::new(),
                     tcp: None,
                     notes: Vec::new(),
@@ -219,7 +222,7 @@ fn terminated<'a>(
     scope: &Scope<'a>,
     document: &mut Document,
     notes: &mut Notes,
-) -> Result<Table, LeftOut<'a>> {
+) -> Result<(Table, Vec<usize>), LeftOut<'a>> {
     if let Some(rejects) = scope.find("ssl_reject_handshake").filter(|found| found.arg() == "on") {
         return Err((rejects, "it rejects all handshakes".to_owned()));
     }
@@ -228,8 +231,8 @@ fn terminated<'a>(
     match asks.filter(|_| table.get("client_ca").is_none()) {
         Some(asks) => Err((asks, "the CAs of the clients are missing".to_owned())),
         None => {
-            listener_tls::certificates(scope, document, notes);
-            Ok(table)
+            let certificates = listener_tls::certificates(scope, document, notes);
+            Ok((table, certificates))
         }
     }
 }

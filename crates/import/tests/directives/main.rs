@@ -2,6 +2,7 @@
 
 #[path = "../accepted/mod.rs"]
 mod accepted;
+mod certificates;
 mod haproxy;
 mod http2;
 mod listeners;
