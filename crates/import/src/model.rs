@@ -132,8 +132,37 @@ pub(crate) struct Rate {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Service(String),
-    Redirect { to: String, status: u64 },
-    Respond { status: u64, body: Option<String>, content_type: Option<String> },
+    /// Shares of the requests, and the cookie that keeps a client on its share.
+    Split {
+        shares: Vec<Share>,
+        sticky: Option<String>,
+    },
+    Redirect {
+        to: String,
+        status: u64,
+    },
+    Respond {
+        status: u64,
+        body: Option<String>,
+        content_type: Option<String>,
+    },
+}
+
+/// A share of a route's requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Share {
+    pub to: Destination,
+    pub weight: u64,
+    /// `Host` of its requests, if it differs from the other shares'.
+    pub host: Option<String>,
+}
+
+/// Where the requests of a share go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Destination {
+    Service(String),
+    /// Nowhere: the response has this status.
+    Status(u64),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! The document as TOML.
 
-use crate::model::{Action, Document, Edits, Handler, Listener, Route, Server, Service, Table, Tcp, Value};
+use crate::model::{
+    Action, Destination, Document, Edits, Handler, Listener, Route, Server, Service, Share, Table, Tcp, Value,
+};
 use crate::note::{Notes, one_line};
 use crate::values;
 use std::fmt::Write as _;
@@ -144,6 +146,21 @@ fn server(server: &Server) -> Value {
     Value::Table(table)
 }
 
+fn share(share: &Share) -> Value {
+    let mut table = Table::default();
+    match &share.to {
+        Destination::Service(name) => table.text("name", name.clone()),
+        Destination::Status(status) => table.number("status", *status),
+    }
+    table.number("weight", share.weight);
+    if let Some(host) = &share.host {
+        let mut set = Table::default();
+        set.text("Host", host.clone());
+        table.set("request_headers", Value::Table(Table([("set".to_owned(), Value::Table(set))].into())));
+    }
+    Value::Table(table)
+}
+
 fn write_route(route: &Route, out: &mut String) {
     let Route { host, path, when, then, from } = route;
     let Handler { action, strip_prefix, add_prefix, request, response, max_body, rate, timeouts, notes } =
@@ -167,6 +184,16 @@ fn write_route(route: &Route, out: &mut String) {
     }
     match action {
         Action::Service(name) => key("service", &Value::Text(name.clone()), out),
+        Action::Split { shares, sticky } => {
+            out.push_str("service = [\n");
+            for one in shares {
+                let _ = writeln!(out, "    {},", inline(&share(one)));
+            }
+            out.push_str("]\n");
+            if let Some(cookie) = sticky {
+                key("sticky", &Value::Text(cookie.clone()), out);
+            }
+        }
         Action::Redirect { to, status } => {
             let mut table = Table::default();
             table.text("to", to.clone());

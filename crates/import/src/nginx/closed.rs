@@ -88,6 +88,7 @@ pub(super) fn closed(handler: Handler, why: &Directive) -> Handler {
     }
     let then = match &handler.action {
         Action::Service(name) => format!("; then: service = \"{name}\""),
+        Action::Split { shares, .. } => format!("; then: {} services by weight", shares.len()),
         Action::Redirect { to, .. } => format!("; then: redirect to {to}"),
         Action::Respond { .. } => String::new(),
     };

@@ -128,7 +128,7 @@ pub(super) fn guarded(scope: &Scope<'_>, then: Handler, context: &mut Context<'_
     let rules = scope.all_of(&["allow", "deny"]);
     let password = closed::guard(scope);
     let is_any = scope.arg("satisfy") == "any" && !rules.is_empty();
-    let is_service = matches!(then.action, Action::Service(_));
+    let is_service = matches!(then.action, Action::Service(_) | Action::Split { .. });
     let mut handler = then;
     if let Some(directive) = password.filter(|_| is_service) {
         let message = "Weir does not check credentials, so this answers 403; let the service ask for them, then set `service`";

@@ -9,7 +9,15 @@ use crate::note::Notes;
 use crate::values::{is_framing, is_token};
 use weir_syntax::nginx::Scope;
 
-/// The edits of the request's fields, and whether the location supports WebSockets.
+/// What becomes of a location's directives about requests.
+pub(super) struct Request {
+    pub edits: Edits,
+    /// The location supports WebSockets.
+    pub is_upgraded: bool,
+    /// A directive sets `Host`, in place of nginx's default.
+    pub has_host: bool,
+}
+
 pub(super) fn request(
     module: Module,
     scope: &Scope<'_>,
@@ -17,7 +25,7 @@ pub(super) fn request(
     known: &Known,
     document: &mut Document,
     notes: &mut Notes,
-) -> (Edits, bool) {
+) -> Request {
     let (mut edits, mut is_upgraded, mut has_host) = (Edits::default(), false, false);
     for directive in module.all(scope, "proxy_set_header") {
         let [name, value] = &directive.args[..] else {
@@ -76,15 +84,10 @@ pub(super) fn request(
             },
         }
     }
-    if !has_host {
-        // nginx's default. All servers of a group share the group's name, so a retry at another server may keep it.
-        let text = match target.is_group || target.authority == "localhost" {
-            true => target.authority.replace('{', "{{").replace('}', "}}"),
-            false => "{upstream}".to_owned(),
-        };
-        edits.put("Host", text);
+    if !has_host && let Some(host) = &target.host {
+        edits.put("Host", host.clone());
     }
-    (edits, is_upgraded)
+    Request { edits, is_upgraded, has_host }
 }
 
 const FORWARDED_FOR: &str = "X-Forwarded-For has the client's address alone, not what the client sent; behind another proxy, name it in trusted_proxies";

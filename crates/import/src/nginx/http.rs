@@ -2,6 +2,7 @@
 
 use super::errors::Pages;
 use super::listen::{self, Place};
+use super::split::{Split, splits};
 use super::upstream::{Upstreams, upstreams};
 use super::{log, server, time};
 use crate::model::{Document, Value};
@@ -15,6 +16,7 @@ use weir_syntax::nginx::{Directive, Scope};
 pub(super) struct Context<'a> {
     pub scope: Scope<'a>,
     pub upstreams: Upstreams<'a>,
+    pub splits: Vec<Split<'a>>,
     pub document: &'a mut Document,
     pub notes: &'a mut Notes,
     /// The default limit of request bodies; 0: none.
@@ -29,10 +31,6 @@ const MAX_BODY: u64 = 1 << 20;
 
 pub(super) fn translate(block: &[Directive], document: &mut Document, notes: &mut Notes) {
     let http = Scope::new(block);
-    for split in block.iter().filter(|directive| directive.is("split_clients")) {
-        let message = "translated by hand: `service` of a [[route]] may list services with weights";
-        notes.loss(&split.at, split.text(), message);
-    }
     let directives: Vec<_> = block.iter().filter(|directive| directive.is("server")).collect();
     let servers: Vec<_> = directives.iter().map(|directive| http.within(directive.block())).collect();
     let at: Vec<At> = directives.iter().map(|directive| directive.at.clone()).collect();
@@ -54,6 +52,7 @@ pub(super) fn translate(block: &[Directive], document: &mut Document, notes: &mu
     log::access(&http, &servers, document, notes);
     let mut context = Context {
         upstreams: upstreams(block),
+        splits: splits(block),
         scope: http,
         document,
         notes,
@@ -71,6 +70,14 @@ pub(super) fn translate(block: &[Directive], document: &mut Document, notes: &mu
         if let Some(at) = at.get(number) {
             server::translate(number, scope, places, at, &mut context);
         }
+    }
+    let used = context.splits.iter().filter(|split| split.is_used).map(|split| split.directive);
+    let used: Vec<_> = used.collect();
+    let is_used = |directive: &Directive| used.iter().any(|known| std::ptr::eq(*known, directive));
+    for split in block.iter().filter(|directive| directive.is("split_clients") && !is_used(directive)) {
+        let message =
+            "no proxy_pass has its variable; `service` of a [[route]] may list services with weights";
+        context.notes.loss(&split.at, split.text(), message);
     }
 }
 

@@ -314,8 +314,15 @@ fn proxied(
     known: &Known,
     context: &mut Context<'_>,
 ) -> Handler {
-    let target =
-        upstream::target(module, directive, scope, &context.upstreams, context.document, context.notes);
+    let target = upstream::target(
+        module,
+        directive,
+        scope,
+        &context.upstreams,
+        &mut context.splits,
+        context.document,
+        context.notes,
+    );
     let target = match target {
         Ok(target) => target,
         Err(why) => {
@@ -323,11 +330,16 @@ fn proxied(
             return untranslated(directive);
         }
     };
-    let known = Known { proxy_host: Some(target.authority.clone()), ..known.clone() };
-    let (request, is_upgraded) =
+    let known = Known { proxy_host: target.authority.clone(), ..known.clone() };
+    let headers::Request { edits: request, is_upgraded, has_host } =
         headers::request(module, scope, &target, &known, context.document, context.notes);
     let (response, _) = headers::response(scope, &known, Some(module), context.notes);
-    let mut handler = Handler { request, response, ..Handler::new(Action::Service(target.service.clone())) };
+    let mut handler = Handler { request, response, ..Handler::new(target.action) };
+    if let Action::Split { shares, .. } = &mut handler.action
+        && has_host
+    {
+        shares.iter_mut().for_each(|share| share.host = None);
+    }
     let rewritten = rewritten(scope, context);
     let (strip, add) = match (rewritten, &target.uri, prefix) {
         (Some(edit), _, _) => edit,

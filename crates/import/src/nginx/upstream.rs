@@ -1,11 +1,14 @@
 //! `upstream`, `proxy_pass` and `grpc_pass` as services.
 
+use super::health::{Check, health};
 use super::module::Module;
+use super::service_tls::tls_towards;
+use super::split::Split;
 use super::variables::{Known, resolved};
 use super::{audit, time};
-use crate::model::{Document, Server, Service, Table, Value};
+use crate::model::{Action, Destination, Document, Server, Service, Share, Table, Value};
 use crate::note::Notes;
-use crate::{tls, values};
+use crate::values;
 use std::collections::BTreeMap;
 use weir_syntax::nginx::{Directive, Scope};
 
@@ -20,22 +23,23 @@ pub(super) fn upstreams(block: &[Directive]) -> Upstreams<'_> {
 /// The target of a `proxy_pass` or `grpc_pass`.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// The service's name.
-    pub service: String,
+    /// Its service, or services by weight.
+    pub action: Action,
     /// The replacement of the location's prefix, if the URL has a path.
     pub uri: Option<String>,
-    /// `$proxy_host`.
-    pub authority: String,
-    /// The target is a group, whose servers have other names than [`Target::authority`].
-    pub is_group: bool,
+    /// `$proxy_host`; `None`: shares differ.
+    pub authority: Option<String>,
+    /// nginx's default of `Host`; `None`: shares differ, and have their own.
+    pub host: Option<String>,
 }
 
-/// The service of a `proxy_pass` or `grpc_pass`. Errors: the reason why there is none, and what to do.
+/// The target of a `proxy_pass` or `grpc_pass`. Errors: the reason why there is none, and what to do.
 pub(super) fn target(
     module: Module,
     directive: &Directive,
     scope: &Scope<'_>,
     upstreams: &Upstreams<'_>,
+    splits: &mut [Split<'_>],
     document: &mut Document,
     notes: &mut Notes,
 ) -> Result<Target, String> {
@@ -45,10 +49,92 @@ pub(super) fn target(
     for own in ["${request_uri}", "${uri}${is_args}${args}", "${uri}"] {
         address = address.strip_suffix(own).map(str::to_owned).unwrap_or(address);
     }
+    if let Some(split) = splits.iter_mut().find(|split| split.decides(&address)) {
+        let services = document.services.len();
+        let mut one = |address: &str| one(module, directive, address, scope, upstreams, document, notes);
+        let target = divided(module, &address, split, &mut one);
+        match &target {
+            Ok(target) => {
+                split.is_used = true;
+                split.remark(&target.action, notes);
+            }
+            Err(_) => document.services.truncate(services),
+        }
+        return target;
+    }
     if address.contains('$') {
         return Err("the server depends on variables; write a [service.NAME] and a [[route]] for each".into());
     }
-    let (scheme, rest) = scheme_of(module, &address)?;
+    let One { service, uri, authority, host } =
+        one(module, directive, &address, scope, upstreams, document, notes)?;
+    Ok(Target { action: Action::Service(service), uri, authority: Some(authority), host: Some(host) })
+}
+
+/// The target of a variable of `split_clients`. `one`: the service of an address.
+fn divided(
+    module: Module,
+    address: &str,
+    split: &Split<'_>,
+    one: &mut dyn FnMut(&str) -> Result<One, String>,
+) -> Result<Target, String> {
+    let mut shares: Vec<Share> = Vec::new();
+    let mut found: Vec<One> = Vec::new();
+    for (address, weight) in split.values(address) {
+        let to = match scheme_of(module, &address)?.1 {
+            // nginx responds with 500 if there is no host.
+            rest if rest.is_empty() || rest.starts_with('/') => Destination::Status(500),
+            _ => {
+                let one = one(&address)?;
+                let to = Destination::Service(one.service.clone());
+                found.push(one);
+                to
+            }
+        };
+        let host = found.last().map(|one| one.host.clone()).filter(|_| to != Destination::Status(500));
+        match shares.iter_mut().find(|known| known.to == to) {
+            Some(known) if known.host == host => known.weight += weight,
+            Some(_) => return Err("two of its values have one server; write a [[route]]".to_owned()),
+            None => shares.push(Share { to, weight, host }),
+        }
+    }
+    let first = found.first().ok_or("none of its values is a server")?;
+    if found.iter().any(|one| one.uri != first.uri) {
+        return Err("the paths of its addresses differ; write a [[route]] for each".to_owned());
+    }
+    let is_same = |of: fn(&One) -> &String| found.iter().all(|one| of(one) == of(first));
+    let authority = is_same(|one| &one.authority).then(|| first.authority.clone());
+    let host = is_same(|one| &one.host).then(|| first.host.clone());
+    if host.is_some() {
+        shares.iter_mut().for_each(|share| share.host = None);
+    }
+    let uri = first.uri.clone();
+    let action = match &shares[..] {
+        [Share { to: Destination::Service(service), .. }] => Action::Service(service.clone()),
+        _ => Action::Split { shares, sticky: split.sticky() },
+    };
+    Ok(Target { action, uri, authority, host })
+}
+
+/// The service of an address.
+#[derive(Debug)]
+struct One {
+    service: String,
+    uri: Option<String>,
+    authority: String,
+    /// nginx's default of `Host`.
+    host: String,
+}
+
+fn one(
+    module: Module,
+    directive: &Directive,
+    address: &str,
+    scope: &Scope<'_>,
+    upstreams: &Upstreams<'_>,
+    document: &mut Document,
+    notes: &mut Notes,
+) -> Result<One, String> {
+    let (scheme, rest) = scheme_of(module, address)?;
     let (host, uri) = match rest.strip_prefix("unix:") {
         Some(path) => {
             let (path, uri) = path.split_once(':').unwrap_or((path, ""));
@@ -92,7 +178,12 @@ pub(super) fn target(
     }
     let authority = if host.starts_with("unix:") { "localhost".to_owned() } else { host };
     let uri = (!uri.is_empty()).then(|| uri.to_owned());
-    Ok(Target { service: document.service(service), uri, authority, is_group: group.is_some() })
+    // All servers of a group share the group's name, so a retry at another server may keep it.
+    let host = match group.is_some() || authority == "localhost" {
+        true => authority.replace('{', "{{").replace('}', "}}"),
+        false => "{upstream}".to_owned(),
+    };
+    Ok(One { service: document.service(service), uri, authority, host })
 }
 
 /// The service of a `proxy_pass` in `stream`. Errors: the reason why there is none.
@@ -351,120 +442,4 @@ fn pool(group: &Directive, service: &mut Service, document: &mut Document, notes
     if !pool.is_empty() {
         service.settings.set("pool", Value::Table(pool));
     }
-}
-
-/// A service's `tls`. `group`: the name that nginx verifies and sends instead of the servers' names.
-fn tls_towards(
-    module: Module,
-    scope: &Scope<'_>,
-    group: Option<&str>,
-    comments: &mut Vec<String>,
-    notes: &mut Notes,
-) -> Table {
-    let mut table = Table::default();
-    let verifies = module.arg(scope, "proxy_ssl_verify") == "on";
-    if verifies {
-        let trusted = module.arg(scope, "proxy_ssl_trusted_certificate");
-        if !trusted.is_empty() {
-            table.text("ca", trusted);
-        }
-    } else {
-        comments.push(
-            "nginx does not verify servers unless told, nor does this; better: tls.ca = \"CA.pem\" in place of tls.insecure"
-                .to_owned(),
-        );
-        table.flag("insecure", true);
-    }
-    let name = module.find(scope, "proxy_ssl_name");
-    match name {
-        Some(directive) if directive.arg().contains('$') && directive.arg() != "$proxy_host" => {
-            notes.loss(
-                &directive.at,
-                directive.text(),
-                "the name is fixed in Weir; set tls.name of the service",
-            );
-        }
-        Some(directive) if directive.arg() != "$proxy_host" => table.text("name", directive.arg()),
-        _ => {
-            if let Some(group) = group.filter(|group| verifies && values::is_host(group)) {
-                table.text("name", group);
-            }
-        }
-    }
-    for (key, name) in [("certificate", "proxy_ssl_certificate"), ("key", "proxy_ssl_certificate_key")] {
-        if let Some(directive) = module.find(scope, name) {
-            table.text(key, directive.arg());
-        }
-    }
-    if (table.get("certificate").is_some()) != (table.get("key").is_some()) {
-        table.0.retain(|(key, _)| key != "certificate" && key != "key");
-    }
-    let versions =
-        module.find(scope, "proxy_ssl_protocols").map(|directive| &directive.args[..]).unwrap_or_default();
-    let ciphers = module.find(scope, "proxy_ssl_ciphers");
-    let offer = tls::Offer {
-        versions: versions.iter().filter_map(|name| tls::version(name)).collect(),
-        ciphers: ciphers.map_or("", Directive::arg),
-        ciphersuites: "",
-    };
-    if let (Err(why), Some(directive)) = (offer.write(&mut table), ciphers) {
-        notes.loss(&directive.at, directive.text(), why);
-    }
-    table
-}
-
-/// What a health check does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Check {
-    Path,
-    Grpc,
-    /// It connects, with TLS it makes a handshake.
-    Connection,
-}
-
-fn health(check: &Directive, kind: Check, notes: &mut Notes) -> Table {
-    let mut table = Table::default();
-    match kind {
-        Check::Path => table.text("path", "/"),
-        Check::Grpc => table.text("grpc", ""),
-        // The default of nginx.
-        Check::Connection => table.text("every", "5s"),
-    }
-    for arg in &check.args {
-        let Some((name, value)) = arg.split_once('=') else { continue };
-        match name {
-            "uri" if value.starts_with('/') && kind == Check::Path => table.text("path", value),
-            "match" | "port" if kind == Check::Connection => {
-                notes.loss(&check.at, arg, "a check is a connection to the server's own port; remove it");
-            }
-            "grpc_service" if kind == Check::Grpc => match values::is_grpc_service(value) {
-                true => table.text("grpc", value),
-                false => {
-                    notes.loss(
-                        &check.at,
-                        arg,
-                        "no name of a gRPC service; the check is about the whole server",
-                    );
-                }
-            },
-            "grpc_status" => {
-                let message =
-                    "a check passes if the server reports SERVING, and has no other status; remove it";
-                notes.loss(&check.at, arg, message);
-            }
-            "interval" => {
-                if let Some(text) = time(value).and_then(values::duration) {
-                    table.text("every", text);
-                }
-            }
-            "fails" | "passes" => {
-                let key = if name == "fails" { "fall" } else { "rise" };
-                if let Ok(count) = value.parse::<u32>() {
-                    table.number(key, count.max(1).into());
-                }
-            }
-            _ => {}
-        }
-    }
-    table
 }

@@ -6,6 +6,7 @@ mod certificates;
 mod haproxy;
 mod http2;
 mod listeners;
+mod split;
 mod stream;
 mod tcp;
 
