@@ -318,7 +318,7 @@ const FAMILIES: [(&str, &str); 16] = [
     ("proxy_ignore_headers", "Weir has no cache to steer"),
     ("proxy_cookie", "Weir leaves cookies as they are; let the service set their path and domain"),
     ("limit_req", "set `rate` of the [[route]]s"),
-    ("limit_conn", "Weir does not limit a client's connections; max_connections limits those to a server"),
+    ("limit_conn", "set connections_per_client of [limits], which is for all listeners together"),
     ("limit_rate", "Weir does not limit bandwidth"),
     ("sub_filter", "Weir leaves bodies as they are"),
     ("auth_", "Weir does not check credentials"),

@@ -26,12 +26,18 @@ pub(super) fn targets<'a>(
     let map = block.iter().find(is_map).filter(|_| pass.arg().starts_with('$'));
     let map = map.ok_or((pass, "the server depends on variables"))?;
     let (mut targets, mut rejected) = (Targets::new(), Vec::new());
+    let has_masks = map.block().iter().any(|entry| entry.is("hostnames"));
     let is_entry = |entry: &&Directive| !entry.is("hostnames") && !entry.is("volatile");
     let (by_regex, by_name): (Vec<_>, Vec<_>) =
         map.block().iter().filter(is_entry).partition(|entry| entry.name.starts_with('~'));
     // nginx prefers a name to an expression, whatever their order, and of expressions the first.
     for entry in by_name.into_iter().chain(by_regex) {
         let mut names = names(&entry.name.to_ascii_lowercase());
+        if !has_masks && entry.name.starts_with(['.', '*']) {
+            let message = "without `hostnames` in the map, no client has this name; remove it, or add `hostnames` there";
+            notes.loss(&entry.at, entry.text(), message);
+            continue;
+        }
         if names.is_empty() {
             let message = "names are plain, or begin with `*.`; name each in the listener's `passthrough`";
             notes.loss(&entry.at, entry.text(), message);

@@ -51,9 +51,9 @@ pub(super) fn translate(block: &[Directive], document: &mut Document, notes: &mu
     super::log::of_streams(servers.iter().map(|(_, scope)| scope), document, notes);
 }
 
-/// The addresses of a server.
+/// The addresses of a server, except those for UDP.
 fn binds(server: &Directive) -> Vec<String> {
-    let listens = server.block().iter().filter(|inner| inner.is("listen"));
+    let listens = server.block().iter().filter(|inner| inner.is("listen") && !has(inner, "udp"));
     listens.flat_map(listen::binds).map(|(bind, _)| bind).collect()
 }
 
@@ -69,9 +69,13 @@ fn server<'a>(
     if let Some(guard) = scope.from(0).find(|found| is_guard(&found.name) || is_script(&found.name)) {
         return Err((guard, "it may reject or change connections".to_owned()));
     }
-    let listens: Vec<_> = scope.own().iter().filter(|inner| inner.is("listen")).collect();
-    if let Some(listen) = listens.iter().find(|listen| has(listen, "udp")) {
-        return Err((listen, "Weir forwards no UDP".to_owned()));
+    let listens = scope.own().iter().filter(|inner| inner.is("listen"));
+    let (udp, listens): (Vec<_>, Vec<_>) = listens.partition(|listen| has(listen, "udp"));
+    match udp.first() {
+        Some(first) if listens.is_empty() => return Err((first, "Weir forwards no UDP".to_owned())),
+        _ => udp.iter().for_each(|listen| {
+            notes.loss(&listen.at, listen.text(), "Weir forwards no UDP; keep nginx for it");
+        }),
     }
     let admitted = admitted(scope, notes).map_err(|rule| (rule, "the network is invalid".to_owned()))?;
     let trusted: Vec<_> = scope.all("set_real_ip_from");

@@ -534,7 +534,7 @@ proptest! {
 
     #[test]
     fn streams_in_any_order_are_accepted(inner in prop::collection::vec(prop::sample::select(STREAM), 0..9)) {
-        let map = "map $ssl_preread_server_name $s { a.test g; *.a.test h:1; default h:2; }";
+        let map = "map $ssl_preread_server_name $s { hostnames; a.test g; *.a.test h:1; default h:2; }";
         let text = format!("stream {{ {map} upstream g {{ server a:1; }} server {{ {} }} server {{ listen 9; proxy_pass g; }} }}", inner.concat());
         translated(&text, Kind::Nginx);
     }

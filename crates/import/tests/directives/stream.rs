@@ -184,6 +184,11 @@ fn clients_of_streams() {
 fn streams_without_counterpart_are_left_out() {
     assert_streams(&[
         ("listen 53 udp; proxy_pass h:53;", &["![listener"], &["1: listen 53 udp"]),
+        (
+            "listen 53; listen 53 udp; proxy_pass h:53;",
+            &["[listener.tcp-53]\nbind = \"0.0.0.0:53\"\ntcp"],
+            &["1: listen 53 udp"],
+        ),
         ("listen 1; proxy_pass $x;", &["![listener"], &["1: proxy_pass $x"]),
         ("listen 1; return hello;", &["![listener"], &["1: server"]),
         (
@@ -235,22 +240,41 @@ fn names_of_streams() {
         ),
         // nginx prefers a domain to an expression.
         (
-            "~^(www\\.)?a\\.test$ h:1; *.a.test h:2;",
+            "hostnames; ~^(www\\.)?a\\.test$ h:1; *.a.test h:2;",
             "",
             &["{ name = \"*.a.test\", service = \"h-2\" }", "{ name = \"a.test\", service = \"h-1\" }"],
             &[],
+        ),
+        // Without `hostnames`, an asterisk is one.
+        (
+            "~^(www\\.)?a\\.test$ h:1; *.a.test h:2;",
+            "",
+            &["{ name = [\"a.test\", \"www.a.test\"], service = \"h-1\" }", "!h-2"],
+            &["1: *.a.test h:2"],
         ),
         ("a.test \"\"; b.test h:1;", "", &["{ name = \"b.test\"", "!a.test"], &[]),
         ("~^x[0-9]\\.test$ h:1; b.test h:2;", "", &["b.test"], &["1: ~^x[0-9]\\.test$ h:1"]),
         // Regression test: a name that nginx rejects was forwarded by the entry for all names.
         ("a.test \"\"; default h:1;", "", &["![listener"], &["1: map $ssl_preread_server_name $s"]),
-        ("x.a.test \"\"; .a.test h:1;", "", &["![listener"], &["1: map $ssl_preread_server_name $s"]),
+        (
+            "hostnames; x.a.test \"\"; .a.test h:1;",
+            "",
+            &["![listener"],
+            &["1: map $ssl_preread_server_name $s"],
+        ),
         // Regression test: TLS to the servers was dropped.
         ("a.test h:1;", "proxy_ssl on;", &["![listener"], &["1: proxy_ssl on"]),
         ("a.test nowhere;", "", &["![listener", "![service"], &["1: a.test nowhere"]),
     ] {
         assert_all(Kind::Nginx, &[(&preread(map, server), parts, losses)]);
     }
+}
+
+/// One address serves TCP and UDP.
+#[test]
+fn servers_of_udp_do_not_share_an_address_with_those_of_tcp() {
+    let text = "stream { server { listen 53; proxy_pass h:53; } server { listen 53 udp; proxy_pass h:53; } }";
+    assert_all(Kind::Nginx, &[(text, &["[listener.tcp-53]"], &["1: listen 53 udp"])]);
 }
 
 /// Beside HTTP, a listener of bytes neither redirects nor has routes.
