@@ -11,6 +11,7 @@ use rustls_pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
 
 use crate::ocsp::{self, Malformed, Staple};
 use crate::pem::{self, File, Item};
+use crate::portable::KeyCopy;
 use crate::{FileError, SettingsError, notes};
 
 /// A certificate chain, leaf first, and the leaf's private key.
@@ -52,27 +53,32 @@ impl Identity {
     pub(crate) fn origin(&self) -> String {
         match self {
             Self::Files { certificates, .. } => certificates.display().to_string(),
-            Self::Pem { .. } => "the given certificates".to_owned(),
+            Self::Pem { .. } => pem::GIVEN_CHAIN.to_owned(),
         }
     }
 
     /// Reads the identity and checks that key and certificate match.
     pub(crate) fn load(&self, provider: &CryptoProvider) -> Result<CertifiedKey, SettingsError> {
+        Ok(self.load_with_key(provider)?.0)
+    }
+
+    /// As [`Identity::load`], with a copy of the key.
+    pub(crate) fn load_with_key(
+        &self,
+        provider: &CryptoProvider,
+    ) -> Result<(CertifiedKey, KeyCopy), SettingsError> {
         let (certificates, key) = match self {
             Self::Files { certificates, key, .. } => (File::read(certificates)?, File::read(key)?),
             Self::Pem { certificates, key } => (
-                File {
-                    origin: "the given certificates".to_owned(),
-                    content: certificates.clone().into_bytes(),
-                },
-                File { origin: "the given key".to_owned(), content: key.clone().into_bytes() },
+                File { origin: pem::GIVEN_CHAIN.to_owned(), content: certificates.clone().into_bytes() },
+                File { origin: pem::GIVEN_KEY.to_owned(), content: key.clone().into_bytes() },
             ),
         };
         let chain = certificates.chain(&key)?;
-        let signing_key = signing_key(&key, &certificates, provider)?;
+        let (signing_key, copy) = signing_key(&key, &certificates, provider)?;
         let certified = CertifiedKey::new(chain, signing_key);
         match certified.keys_match() {
-            Ok(()) => Ok(certified),
+            Ok(()) => Ok((certified, copy)),
             Err(Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
                 Err(FileError::KeyMismatch { certificates: certificates.origin, key: key.origin }.into())
             }
@@ -101,16 +107,17 @@ impl Identity {
     }
 }
 
-/// The private key in a file, ready to sign.
+/// The private key in a file, ready to sign, and a copy.
 fn signing_key(
     key: &File,
     certificates: &File,
     provider: &CryptoProvider,
-) -> Result<Arc<dyn SigningKey>, FileError> {
+) -> Result<(Arc<dyn SigningKey>, KeyCopy), FileError> {
     let Item { der, line } = key.key(certificates, provider)?;
+    let copy = KeyCopy::of(&der);
     let unusable = pem::why_unusable(der.secret_der());
     let unusable = |_| key.bad_line("no usable private key", line, unusable);
-    provider.key_provider.load_private_key(der).map_err(unusable)
+    Ok((provider.key_provider.load_private_key(der).map_err(unusable)?, copy))
 }
 
 /// The secrets in a file; see [`secrets_in`].

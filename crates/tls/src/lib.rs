@@ -29,6 +29,7 @@ mod ocsp;
 mod offer;
 mod parameters;
 mod pem;
+mod portable;
 mod presented;
 mod resolver;
 mod resuming;
@@ -68,3 +69,4 @@ pub use ticket_secrets::{
 };
 pub use tickets::TicketCounts;
 pub use verifier::Roots;
+pub use zeroize::Zeroizing;

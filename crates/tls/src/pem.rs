@@ -23,6 +23,10 @@ pub(crate) const CERTIFICATE: &str = "not a valid certificate";
 pub(crate) const LIST: &str = "not a certificate revocation list";
 const KEY: &str = "no usable private key";
 
+/// The substitutes for the files of PEM in memory.
+pub(crate) const GIVEN_CHAIN: &str = "the given certificates";
+pub(crate) const GIVEN_KEY: &str = "the given key";
+
 /// The trusted CAs in a PEM file, which must contain nothing else.
 pub fn authorities_in(path: &Path) -> Result<Vec<CertificateDer<'static>>, FileError> {
     Ok(File::read(path)?.authorities()?.1)

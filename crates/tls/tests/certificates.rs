@@ -95,3 +95,23 @@ fn a_server_takes_no_certificates_that_contradict_each_other() {
     let error = server.presenting(Vec::new()).unwrap_err().to_string();
     assert!(error.contains("certificate"), "{error}");
 }
+
+/// The bytes are for another process, so the certificate that it makes of them must serve, and go on to a third one.
+#[test]
+fn a_portable_certificate_serves_from_its_bytes() {
+    let authority = Authority::new().unwrap();
+    for kind in [KeyKind::EcdsaP256, KeyKind::EcdsaP384, KeyKind::Ed25519, KeyKind::Rsa2048] {
+        let issued = authority.issue(&["a.example"], kind).unwrap();
+        assert!(certificate(&issued).to_bytes().is_none(), "its key is not kept");
+        let first = Certificate::load_portable(&issued.identity(), "one".to_owned()).unwrap();
+        let bytes = first.to_bytes().unwrap();
+        let second = Certificate::of_bytes(&bytes, "two".to_owned()).unwrap();
+        assert_eq!(second.to_bytes().unwrap(), bytes);
+        assert!(second.has_chain_of(&first) && second.has_chain_of(&certificate(&issued)));
+        assert_eq!((&*first.presented().origin, &*second.presented().origin), ("one", "two"));
+        let core = server(&issued, vec![second]).core();
+        Pair::to(&name("a.example"), &connector(&authority, |_| {}), &core).exchange();
+    }
+    let [one, other] = [(); 2].map(|()| authority.issue(&["a.example"], KeyKind::EcdsaP256).unwrap());
+    assert!(!certificate(&one).has_chain_of(&certificate(&other)));
+}

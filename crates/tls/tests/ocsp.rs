@@ -1,7 +1,7 @@
 //! OCSP responses: which ones a server staples, and when.
 
 use weir_tls::issue::{Authority, Issued, KeyKind, Signer, Status};
-use weir_tls::{Acceptor, Identity, Server, ServerSettings};
+use weir_tls::{Acceptor, Certificate, Identity, Server, ServerSettings};
 
 use crate::common::{Clock, Pair, Pki};
 
@@ -146,4 +146,23 @@ fn without_its_issuer_a_response_is_not_stapled() {
     let own = Issued { certificates: case.own.certificates.clone() + authority.ca_pem(), ..case.own.clone() };
     let server = Case { own, ..Case::new() }.server(&response, &Clock::new(NOW)).unwrap();
     assert_eq!(server.certificates()[0].presented().ocsp.as_ref().unwrap().rejected, None);
+}
+
+/// A response is for one certificate: another one that replaces it has none, not even with the same chain.
+#[test]
+fn a_certificate_that_replaces_another_one_does_not_get_its_response() {
+    let case = Case::new();
+    let response = case.response(Status::Good, YEAR, Signer::Issuer);
+    let server = case.server(&response, &Clock::new(NOW)).unwrap();
+    assert!(is_stapled(&server.core(), &response));
+    for issued in [&case.others, &case.own] {
+        let set = Certificate::load_portable(&issued.identity(), "given".to_owned()).unwrap();
+        let taken = Certificate::of_bytes(&set.to_bytes().unwrap(), "given".to_owned()).unwrap();
+        for certificate in [set, taken] {
+            assert!(certificate.presented().ocsp.is_none());
+            assert!(!is_stapled(&server.presenting(vec![certificate]).unwrap().core(), &response));
+        }
+    }
+    let given_back = server.presenting(server.certificates().to_vec()).unwrap();
+    assert!(is_stapled(&given_back.core(), &response));
 }

@@ -6,14 +6,16 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem};
 use x509_parser::prelude::{CertificateRevocationList, FromDer as _};
 
 use super::blocks::{self, Block, contains};
+use super::{GIVEN_CHAIN, GIVEN_KEY};
 
 pub(super) const NOT_X509: &str = "its content is not X.509";
 
 /// The reason why `origin` contains no certificate.
 pub(super) fn why_no_certificate(origin: &str, content: &[u8]) -> String {
     if is_certificate(content) {
+        let file = file_of(origin);
         return format!(
-            "it is DER: expected PEM; `openssl x509 -inform der -in {origin} -out {origin}.pem` converts it"
+            "it is DER: expected PEM; `openssl x509 -inform der -in {file} -out {file}.pem` converts it"
         );
     }
     format!("{}: expected {CERTIFICATE}", shape(content))
@@ -22,8 +24,9 @@ pub(super) fn why_no_certificate(origin: &str, content: &[u8]) -> String {
 /// The reason why `origin` contains no private key.
 pub(super) fn why_no_key(origin: &str, content: &[u8], provider: &CryptoProvider) -> String {
     if is_key(content, provider) {
+        let file = file_of(origin);
         return format!(
-            "it is DER: expected PEM; `openssl pkey -inform der -in {origin} -out {origin}.pem` converts it"
+            "it is DER: expected PEM; `openssl pkey -inform der -in {file} -out {file}.pem` converts it"
         );
     }
     format!("{}: expected {KEY}", shape(content))
@@ -32,8 +35,9 @@ pub(super) fn why_no_key(origin: &str, content: &[u8], provider: &CryptoProvider
 /// The reason why `origin` contains no revocation list.
 pub(super) fn why_no_list(origin: &str, content: &[u8]) -> String {
     if CertificateRevocationList::from_der(content).is_ok() {
+        let file = file_of(origin);
         return format!(
-            "it is DER: expected PEM; `openssl crl -inform der -in {origin} -out {origin}.pem` converts it"
+            "it is DER: expected PEM; `openssl crl -inform der -in {file} -out {file}.pem` converts it"
         );
     }
     format!("{}: expected {LIST}", shape(content))
@@ -62,19 +66,20 @@ const KINDS: [(&[u8], &str); 6] = [
 
 /// Advice to decrypt the key in `origin`.
 pub(super) fn encrypted(origin: &str) -> String {
-    format!("it is encrypted; `openssl pkey -in {origin} -out {origin}.plain` decrypts it")
+    let file = file_of(origin);
+    format!("it is encrypted; `openssl pkey -in {file} -out {file}.plain` decrypts it")
 }
 
 /// The reason why a block is unusable where blocks with the label `expected` belong.
 pub(super) fn why_not_used(origin: &str, block: &Block<'_>, expected: &str) -> String {
-    let label = block.label;
+    let (label, file) = (block.label, file_of(origin));
     let next = match (label, expected) {
         ("TRUSTED CERTIFICATE", blocks::CERTIFICATE) => {
-            format!("; `openssl x509 -in {origin} -out {origin}.pem` converts one")
+            format!("; `openssl x509 -in {file} -out {file}.pem` converts one")
         }
         ("X509 CERTIFICATE", blocks::CERTIFICATE) => "; change its label".to_owned(),
         ("PKCS7", blocks::CERTIFICATE) => {
-            format!("; `openssl pkcs7 -print_certs -in {origin} -out {origin}.pem` converts it")
+            format!("; `openssl pkcs7 -print_certs -in {file} -out {file}.pem` converts it")
         }
         (blocks::LIST, blocks::CERTIFICATE) => "; revocation lists have a file of their own".to_owned(),
         (blocks::CERTIFICATE, blocks::LIST) => "; CAs have a file of their own".to_owned(),
@@ -103,6 +108,11 @@ pub(super) fn unreadable(error: &Error) -> String {
         Error::InvalidCertificate(CertificateError::BadEncoding) => NOT_X509.to_owned(),
         other => other.to_string(),
     }
+}
+
+/// The file in a command for `origin`, a placeholder for PEM in memory.
+fn file_of(origin: &str) -> &str {
+    if [GIVEN_CHAIN, GIVEN_KEY].contains(&origin) { "FILE" } else { origin }
 }
 
 const CERTIFICATE: &str = "PEM: text that starts with -----BEGIN CERTIFICATE-----";
