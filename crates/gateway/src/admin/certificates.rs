@@ -4,7 +4,7 @@ use super::{Admin, Response};
 use crate::config::{CertificateFrom, ServedCertificate, Snapshot, certificate};
 use crate::process::{Ask, CertificateChange, CertificateEdit};
 use serde::Serialize;
-use weir_http::Method;
+use weir_http::{Method, visible};
 
 /// The target of a request for `/certificates`, or below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +38,9 @@ impl Admin {
         }
         match (method, target) {
             (Method::Get | Method::Head, target) => self.shown_certificates(target),
-            (Method::Put, CertificateTarget::One(name)) => match certificate(body) {
+            (Method::Put, CertificateTarget::One(name)) => match certificate(name, body) {
                 Ok(certificate) => self.change_certificate(name, CertificateEdit::Replace(certificate)),
-                Err(fault) => Response::text(400, format!("{fault}\n")),
+                Err(fault) => Response::text(400, format!("{}\n", visible(&fault.to_string()))),
             },
             (Method::Delete, CertificateTarget::One(name)) => {
                 self.change_certificate(name, CertificateEdit::Reset)
@@ -56,8 +56,7 @@ impl Admin {
             if at == 0 {
                 words.push_str("\nCertificates set at run time\n");
             }
-            let names = served.certificate.presented().names.join(" ").escape_debug().to_string();
-            words.push_str(&format!("  {name:<16} {names}\n"));
+            words.push_str(&format!("  {name:<16} {}\n", served.names_in_words()));
         }
     }
 
@@ -90,8 +89,11 @@ impl Admin {
 fn unknown(name: &str, snapshot: &Snapshot) -> Response {
     let names = snapshot.certificates.iter().filter_map(|served| served.name.as_deref());
     let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
-    let known = if names.is_empty() { "none has a name".to_owned() } else { names.join(", ") };
-    Response::text(404, format!("unknown certificate `{name}`: expected one of {known}\n"))
+    let known = match &names[..] {
+        [] => "no listener presents a certificate with a name".to_owned(),
+        names => format!("expected one of {}", names.join(", ")),
+    };
+    Response::text(404, format!("unknown certificate `{name}`: {known}\n"))
 }
 
 #[derive(Serialize)]

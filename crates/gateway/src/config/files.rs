@@ -7,7 +7,6 @@ use super::source::{self, Document, Texts};
 use crate::hash::hash_of;
 use std::collections::BTreeMap;
 use std::fs;
-use std::hash::{DefaultHasher, Hasher as _};
 use std::path::{Path, PathBuf};
 
 /// The content of each file. Files of ticket secrets are not included, as they are watched separately.
@@ -47,7 +46,7 @@ impl Files {
         Self(self.0.keys().map(|path| (path.clone(), content(path))).collect())
     }
 
-    /// A fingerprint of the contents of a certificate's chain and key.
+    /// A fingerprint of the contents of a certificate's chain and key. The same in every process and version: an upgrade hands it over.
     pub(crate) fn fingerprint(&self, certificate: &Certificate) -> u64 {
         let content = |path: &PathBuf| self.0.get(path).copied().flatten().unwrap_or_default().to_be_bytes();
         hash_of(&[content(&certificate.chain), content(&certificate.key)].concat())
@@ -62,7 +61,7 @@ impl Files {
 impl OnDisk {
     pub(crate) fn new(own: Option<&Texts>, named: Files) -> Self {
         let own = own.into_iter().flat_map(Texts::iter);
-        let own = own.map(|(path, text)| (path.to_owned(), Some(hash(text.as_bytes()))));
+        let own = own.map(|(path, text)| (path.to_owned(), Some(hash_of(text.as_bytes()))));
         Self { own: Files(own.collect()), named }
     }
 
@@ -108,19 +107,35 @@ pub(super) fn of_service(tls: &ServiceTls) -> impl Iterator<Item = &Path> {
 }
 
 fn content(path: &Path) -> Content {
-    fs::read(path).ok().map(|bytes| hash(&bytes))
-}
-
-fn hash(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(bytes);
-    hasher.finish()
+    fs::read(path).ok().map(|bytes| hash_of(&bytes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use tempfile::tempdir;
+
+    /// Of the files `a` and `b`.
+    const FINGERPRINT: u64 = 0x9b8d_d74b_33d1_5137;
+
+    /// An upgrade compares the fingerprint of another version. Regression test: it depended on the standard library's hash.
+    #[test]
+    fn the_fingerprint_of_a_certificate_does_not_change() {
+        let folder = tempdir().unwrap();
+        let [chain, key] = ["chain", "key"].map(|name| folder.path().join(name));
+        let fingerprint = |contents: [&str; 2]| {
+            for (path, content) in [&chain, &key].into_iter().zip(contents) {
+                fs::write(path, content).unwrap();
+            }
+            let certificates =
+                format!("[[certificate]]\nchain = '{}'\nkey = '{}'\n", chain.display(), key.display());
+            let config: Config = toml::from_str(&certificates).unwrap();
+            Files::read(&config).fingerprint(&config.certificates[0])
+        };
+        assert_eq!(fingerprint(["a", "b"]), FINGERPRINT);
+        assert_ne!(fingerprint(["b", "a"]), FINGERPRINT);
+        assert_ne!(fingerprint(["a", "c"]), FINGERPRINT);
+    }
 
     #[test]
     fn a_file_is_known_by_what_is_in_it() {

@@ -28,7 +28,7 @@ mod source;
 pub use crate::route::PathPattern;
 pub(crate) use certificate_json::certificate;
 pub(crate) use changes::Changes;
-pub(crate) use compile::{compile, workers};
+pub(crate) use compile::{compile, why_invalid, workers};
 pub(crate) use delta::Delta;
 pub(crate) use endpoints::{EndpointLists, Endpoints, ServersFrom};
 pub(crate) use endpoints_json::{endpoint, endpoints};
@@ -44,7 +44,9 @@ pub(crate) use policy::{
     Forms, InterimLimits, LEAST_BUFFER, MAX_PENDING, MinRate, MinRates, MirrorTo, Policy, RateLimit,
 };
 pub use schema::schema;
-pub(crate) use served_certificates::{CertificateFrom, ServedCertificate};
+pub(crate) use served_certificates::{
+    CertificateFrom, ServedCertificate, SetCertificates, origin_at_run_time,
+};
 pub use snapshot::Role;
 pub(crate) use snapshot::{
     AccessLog, Action, Conditions, FieldNames, Listener, ListenerId, Names, Pages, Passthrough, Redirect,

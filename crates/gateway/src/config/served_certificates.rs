@@ -1,9 +1,9 @@
 //! The certificates of listeners, and those that replace them at run time. Reloads keep those while the file's own chain and key are
-//! the same; a restart or an upgrade loses them.
+//! the same, and upgrades too; a restart loses them.
 
 use super::snapshot::Snapshot;
 use super::{Checked, Fault};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_tls::Certificate;
 
@@ -15,6 +15,27 @@ pub(crate) struct ServedCertificate {
     pub file: Arc<str>,
     pub certificate: Certificate,
     pub from: CertificateFrom,
+}
+
+impl ServedCertificate {
+    /// A certificate set at run time. `replaces`: as in [`CertificateFrom::Admin`]. [`Checked::take_certificates`] adds the file.
+    pub(crate) fn set_at_run_time(name: Arc<str>, certificate: Certificate, replaces: u64) -> Self {
+        let from = CertificateFrom::Admin { replaces };
+        Self { name: Some(name), file: "".into(), certificate, from }
+    }
+
+    /// Its DNS names. A client of the admin address may have put any characters there.
+    pub(crate) fn names_in_words(&self) -> String {
+        match &self.certificate.presented().names[..] {
+            [] => "no DNS name".to_owned(),
+            names => names.join(" ").escape_debug().to_string(),
+        }
+    }
+}
+
+/// The source of a certificate set at run time, in errors.
+pub(crate) fn origin_at_run_time(name: &str) -> String {
+    format!("certificate `{name}` set at run time")
 }
 
 /// The source of a certificate.
@@ -41,19 +62,26 @@ impl Snapshot {
         set.filter_map(|served| Some((Arc::clone(served.name.as_ref()?), served.clone()))).collect()
     }
 
-    /// The snapshot with another certificate in place of the one with this index, in all listeners that present that. Errors: a
-    /// listener cannot present it beside its others, and why.
-    pub(crate) fn with_certificate(&self, at: usize, served: ServedCertificate) -> Result<Self, Fault> {
+    /// The snapshot with other certificates in place of those with these indexes, in all listeners that present one of those. Errors:
+    /// a listener cannot present them beside its others, and why.
+    pub(crate) fn with_certificates(
+        &self,
+        set: impl IntoIterator<Item = (usize, ServedCertificate)>,
+    ) -> Result<Self, Fault> {
         let mut certificates = self.certificates.to_vec();
-        if let Some(place) = certificates.get_mut(at) {
-            *place = served;
+        let mut replaced = BTreeSet::new();
+        for (at, served) in set {
+            if let Some(place) = certificates.get_mut(at) {
+                *place = served;
+                replaced.insert(at);
+            }
         }
         let mut next = Self { certificates: certificates.into(), ..self.clone() };
         // The addresses of a listener share their TLS.
         let mut changed: BTreeMap<Arc<str>, weir_tls::Server> = BTreeMap::new();
         for listener in &mut next.listeners {
             let Some(server) = &mut listener.tls else { continue };
-            if !listener.certificates.contains(&at) {
+            if listener.certificates.iter().all(|index| !replaced.contains(index)) {
                 continue;
             }
             if let Some(changed) = changed.get(&listener.name) {
@@ -73,28 +101,42 @@ impl Snapshot {
 
 impl Checked {
     /// Replaces the certificates of the files by those in `set`, if the file has the same chain and key as when they were set.
-    /// Returns the names of those whose files have changed. Errors: a listener cannot present one any more.
+    /// Returns the names of those whose files have changed. Errors: a listener cannot present them any more.
     pub(crate) fn take_certificates(&mut self, set: &SetCertificates) -> Result<Vec<Arc<str>>, Fault> {
-        let mut outdated = Vec::new();
+        let (mut taken, mut outdated) = (Vec::new(), Vec::new());
         for (name, served) in set {
             let Some(at) = self.snapshot.certificate_named(name) else { continue };
             if (CertificateFrom::Admin { replaces: self.fingerprint(at) }) != served.from {
                 outdated.push(Arc::clone(name));
                 continue;
             }
-            let served = ServedCertificate {
-                file: Arc::clone(&self.snapshot.certificates[at].file),
-                ..served.clone()
-            };
-            let next = self.snapshot.with_certificate(at, served).map_err(|Fault { key, message }| {
-                let message = format!(
-                    "certificate `{name}`, set at run time: {message}; return to the file's: DELETE /certificates/{name}"
-                );
-                Fault { key, message }
-            })?;
-            self.snapshot = Arc::new(next);
+            let file = Arc::clone(&self.snapshot.certificates[at].file);
+            taken.push((at, ServedCertificate { file, ..served.clone() }));
         }
+        if taken.is_empty() {
+            return Ok(outdated);
+        }
+        let indexes: BTreeSet<_> = taken.iter().map(|(at, _)| *at).collect();
+        // All at once: one of them may have a name that another one has given up.
+        let next = self.snapshot.with_certificates(taken);
+        let next = next.map_err(|fault| self.because_of_certificates(&indexes, fault))?;
+        self.snapshot = Arc::new(next);
         Ok(outdated)
+    }
+
+    /// Adds to a listener's fault which of its certificates, of those with these indexes, were set at run time.
+    fn because_of_certificates(&self, indexes: &BTreeSet<usize>, fault: Fault) -> Fault {
+        let Fault { key, message } = fault;
+        let listeners = &self.snapshot.listeners;
+        let listener = listeners.iter().find(|listener| key == format!("listener.{}.tls", listener.name));
+        let own = listener.iter().flat_map(|listener| listener.certificates.iter());
+        let own = own.filter(|index| indexes.contains(index)).filter_map(|index| {
+            let name = self.snapshot.certificates.get(*index)?.name.as_deref()?;
+            Some(format!("DELETE /certificates/{name}"))
+        });
+        let requests = own.collect::<Vec<_>>().join(" or ");
+        let message = format!("{message}; return to a certificate of the file: {requests}");
+        Fault { key, message }
     }
 
     /// The fingerprint of the files of the certificate with this index.
@@ -155,8 +197,7 @@ mod tests {
         /// A certificate for this name, as the admin address sets it.
         fn set(&self, name: &str, replaces: u64) -> ServedCertificate {
             let certificate = Certificate::load(&self.issue(name).identity(), &SystemTime).unwrap();
-            let from = CertificateFrom::Admin { replaces };
-            ServedCertificate { name: Some("a".into()), file: "".into(), certificate, from }
+            ServedCertificate::set_at_run_time("a".into(), certificate, replaces)
         }
     }
 
@@ -178,7 +219,7 @@ mod tests {
             presented(&before),
             [vec!["b.example", "a.example"], vec!["b.example", "a.example"], vec!["b.example"]]
         );
-        let now = before.with_certificate(0, pki.set("c", 1)).unwrap();
+        let now = before.with_certificates([(0, pki.set("c", 1))]).unwrap();
         assert_eq!(
             presented(&now),
             [vec!["b.example", "c.example"], vec!["b.example", "c.example"], vec!["b.example"]]
@@ -186,7 +227,7 @@ mod tests {
         let core = |snapshot: &Snapshot, at: usize| snapshot.listeners[at].tls.as_ref().unwrap().core();
         assert!(core(&now, 0).is_of(now.listeners[1].tls.as_ref().unwrap()), "addresses share it");
         assert!(core(&now, 2).is_of(before.listeners[2].tls.as_ref().unwrap()), "others stay");
-        let fault = before.with_certificate(0, pki.set("b", 1)).unwrap_err();
+        let fault = before.with_certificates([(0, pki.set("b", 1))]).unwrap_err();
         assert!(
             fault.key == "listener.one.tls" && fault.message.contains("are both for b.example"),
             "{fault}"
@@ -214,5 +255,49 @@ mod tests {
                 .certificate
                 .is_clone_of(&second.snapshot.certificates[1].certificate)
         );
+    }
+
+    /// Regression test: certificates that had exchanged names were set one after the other, so that a reload was refused or not by the
+    /// order of their names.
+    #[test]
+    fn a_reload_keeps_certificates_that_have_exchanged_names() {
+        let pki = Pki::new();
+        let first = pki.checked(None);
+        for [a, b] in [["b", "a"], ["c", "a"], ["b", "c"]] {
+            let set = [("a", a, 0), ("b", b, 1)].map(|(name, names, at)| {
+                let set =
+                    ServedCertificate { name: Some(name.into()), ..pki.set(names, first.fingerprint(at)) };
+                (name.into(), set)
+            });
+            let mut next = pki.checked(Some(&first));
+            assert_eq!(next.take_certificates(&SetCertificates::from(set)), Ok(Vec::new()));
+            let names = [b, a].map(|name| format!("{name}.example"));
+            assert_eq!(presented(&next.snapshot)[0], names);
+            assert_eq!(next.snapshot.certificates[0].file, first.snapshot.certificates[0].file);
+        }
+    }
+
+    #[test]
+    fn a_conflict_with_a_certificate_of_the_file_names_the_way_out() {
+        let pki = Pki::new();
+        let mut checked = pki.checked(None);
+        let set = SetCertificates::from([("a".into(), pki.set("b", checked.fingerprint(0)))]);
+        let fault = checked.take_certificates(&set).unwrap_err();
+        assert_eq!(fault.key, "listener.one.tls");
+        let expected = "expected one of them; return to a certificate of the file: DELETE /certificates/a";
+        assert!(fault.message.ends_with(expected), "{fault}");
+    }
+
+    #[test]
+    fn names_are_shown_without_characters_that_act_on_terminals() {
+        let pki = Pki::new();
+        let shown = |names: &[&str]| {
+            let issued = pki.authority.issue(names, KeyKind::EcdsaP256).unwrap();
+            let certificate = Certificate::load(&issued.identity(), &SystemTime).unwrap();
+            ServedCertificate::set_at_run_time("a".into(), certificate, 0).names_in_words()
+        };
+        assert_eq!(shown(&["a.example", "*.b.example"]), "a.example *.b.example");
+        assert_eq!(shown(&["192.0.2.1"]), "no DNS name");
+        assert_eq!(shown(&["a\u{1b}[2J", "b\nweir: c"]), "a\\u{1b}[2j b\\nweir: c");
     }
 }

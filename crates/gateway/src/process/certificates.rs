@@ -3,10 +3,12 @@
 use super::endpoints::Refusal;
 use super::reload::Reloader;
 use super::reports::confirm;
-use crate::config::{CertificateFrom, ServedCertificate};
+use crate::config::{CertificateFrom, ServedCertificate, why_invalid};
+use crate::observe::journal::Journal;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, UNIX_EPOCH};
+use weir_http::visible;
 use weir_tls::Certificate;
 
 /// A change of a certificate, and the sender that gets its outcome.
@@ -41,17 +43,22 @@ impl Reloader {
             CertificateEdit::Reset if before.from == CertificateFrom::File => return Ok(()),
             CertificateEdit::Reset => of_file.clone(),
         };
-        let presented = served.certificate.presented();
-        // A certificate of a client of the admin address may have any characters in its names.
-        let (names, until) =
-            (presented.names.join(" ").escape_debug().to_string(), date(presented.not_after));
+        // Controllers repeat themselves, which need not end stored sessions.
+        if served.from == before.from && served.certificate.has_chain_of(&before.certificate) {
+            return Ok(());
+        }
+        let (names, until) = (served.names_in_words(), date(served.certificate.presented().not_after));
+        let warning = match served.from {
+            CertificateFrom::File => None,
+            CertificateFrom::Admin { .. } => why_invalid(&served.certificate),
+        };
         let from = match served.from {
             CertificateFrom::File => "the file",
             CertificateFrom::Admin { .. } => "the admin address",
         };
         let line = format!("weir: {name}: certificate of {from}: until {until}, for {names}");
-        let next =
-            active.with_certificate(at, served).map_err(|fault| Refusal::Invalid(fault.to_string()))?;
+        let next = active.with_certificates([(at, served)]);
+        let next = next.map_err(|fault| Refusal::Invalid(visible(&fault.to_string()).into_owned()))?;
         self.active.change(|current| {
             // Only this thread changes listeners, but a name or a server's state may have changed meanwhile.
             let mut changed = current.clone();
@@ -60,9 +67,21 @@ impl Reloader {
             Some(changed)
         });
         self.status.change_certificates(&self.active.snapshot());
-        self.journal.line(format_args!("{line}"));
+        self.journal.line(line);
+        if let Some((why, next)) = warning {
+            self.journal.warn(format_args!("weir: warning: {why}; {next}"));
+        }
         confirm(&self.workers);
         Ok(())
+    }
+}
+
+/// Reports the certificates whose files replace those set at run time.
+pub(super) fn report_renewed(names: Vec<Arc<str>>, journal: &Journal) {
+    for name in names {
+        journal.line(format_args!(
+            "weir: {name}: the file has another certificate now, which replaces the one set at run time"
+        ));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::sockets::{Given, systemd};
 use super::upgrade::{OldProcess, Received, State};
-use crate::config::{EndpointLists, Overrides};
+use crate::config::{EndpointLists, Overrides, SetCertificates};
 
 /// Everything that a process inherits. With nothing inherited, it binds its addresses itself.
 #[derive(Debug, Default)]
@@ -12,6 +12,8 @@ pub struct Inherited {
     pub(super) old: Option<OldProcess>,
     /// The servers that were set there at run time.
     pub(super) endpoints: EndpointLists,
+    /// The certificates that were set there at run time.
+    pub(super) certificates: SetCertificates,
     /// The settings of servers that an operator changed there.
     pub(super) overrides: Overrides,
     pub(super) state: State,
@@ -25,8 +27,8 @@ impl Inherited {
     pub fn take() -> Result<Self, String> {
         match OldProcess::of_environment()? {
             Some(old) => {
-                let Received { sockets, endpoints, overrides, state } = old.receive()?;
-                Ok(Self { sockets, old: Some(old), endpoints, overrides, state })
+                let Received { sockets, endpoints, certificates, overrides, state } = old.receive()?;
+                Ok(Self { sockets, old: Some(old), endpoints, certificates, overrides, state })
             }
             None => Ok(Self { sockets: systemd::sockets()?, ..Self::default() }),
         }

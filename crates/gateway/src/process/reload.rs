@@ -1,7 +1,7 @@
 //! Reloads: reads and checks the configuration as at the start, and applies it as a whole or not at all.
 
 use super::active_config::ActiveConfig;
-use super::certificates::CertificateChange;
+use super::certificates::{CertificateChange, report_renewed};
 use super::config_status::ConfigStatus;
 use super::endpoints::{EndpointChange, report_outdated};
 use super::notify::Supervisor;
@@ -256,11 +256,7 @@ impl Reloader {
             self.journal.warn(format_args!("weir: warning: {fault}"));
         }
         report_outdated(outdated, &self.journal);
-        for name in renewed {
-            self.journal.line(format_args!(
-                "weir: {name}: the file has another certificate now, which replaces the one set at run time"
-            ));
-        }
+        report_renewed(renewed, &self.journal);
         let next = |active: &Snapshot| {
             checked.inherit_state(&self.checked, active);
             Arc::clone(&checked.snapshot)

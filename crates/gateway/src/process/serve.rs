@@ -2,6 +2,7 @@
 
 use super::active_config::ActiveConfig;
 use super::admin_listener::AdminListener;
+use super::certificates::report_renewed;
 use super::config_status::ConfigStatus;
 use super::endpoints::report_outdated;
 use super::error::GatewayError;
@@ -135,8 +136,9 @@ fn start(
     }
     let count = workers(&checked.config)?;
     let limit = limits::raise_open_files()?.map_or(usize::MAX, |limit| limit as usize);
-    let Inherited { sockets, old, endpoints, overrides, state } = inherited;
+    let Inherited { sockets, old, endpoints, certificates, overrides, state } = inherited;
     report_outdated(checked.take_endpoints(&endpoints, None)?, &journal);
+    report_renewed(checked.take_certificates(&certificates)?, &journal);
     Arc::make_mut(&mut checked.snapshot).take_overrides(overrides);
     let admins: Vec<_> = checked.config.watched().collect();
     let hosts: Vec<_> =

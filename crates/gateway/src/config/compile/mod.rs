@@ -33,6 +33,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+pub(crate) use validity::why_invalid;
 use weir_http::{Authority, is_token};
 use weir_http1::Limits;
 use weir_reactor::cores;

@@ -39,18 +39,24 @@ pub(super) fn warn_of_lists(server: &Server, key: &str, findings: &mut Findings)
 
 /// Warns about certificates that have expired or are not valid yet.
 pub(super) fn warn_of_certificates(certificates: &[Certificate], findings: &mut Findings) {
-    let now = now();
     for (index, certificate) in certificates.iter().enumerate() {
-        let Presented { origin, not_before, not_after, .. } = certificate.presented();
-        let (message, next) = if *not_after < now {
-            (format!("{origin} expired on {}, so clients reject it", date(*not_after)), "renew it")
-        } else if *not_before > now {
-            let next = "check this machine's clock, or wait until then";
-            (format!("{origin} is not valid before {}, so clients reject it", date(*not_before)), next)
-        } else {
-            continue;
-        };
-        findings.warn(format!("certificate.{index}.chain"), message, next);
+        if let Some((message, next)) = why_invalid(certificate) {
+            findings.warn(format!("certificate.{index}.chain"), message, next);
+        }
+    }
+}
+
+/// Why a certificate is not valid now, and what to do; `None`: it is.
+pub(crate) fn why_invalid(certificate: &Certificate) -> Option<(String, &'static str)> {
+    let now = now();
+    let Presented { origin, not_before, not_after, .. } = certificate.presented();
+    if *not_after < now {
+        Some((format!("{origin} expired on {}, so clients reject it", date(*not_after)), "renew it"))
+    } else if *not_before > now {
+        let next = "check this machine's clock, or wait until then";
+        Some((format!("{origin} is not valid before {}, so clients reject it", date(*not_before)), next))
+    } else {
+        None
     }
 }
 

@@ -6,8 +6,8 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType, recvmsg, send, sendmsg, shutdown,
-    socketpair, sockopt,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType, recv, recvmsg, send, sendmsg,
+    shutdown, socketpair, sockopt,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,7 +15,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
-use weir_tls::TICKET_SECRET_LEN;
+use weir_tls::{TICKET_SECRET_LEN, Zeroizing};
 
 /// One side of the channel.
 #[derive(Debug)]
@@ -42,6 +42,13 @@ impl Channel {
         let kind = SocketType::SEQPACKET;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)?;
         Ok((Self::new(ours), theirs))
+    }
+
+    /// Both sides, in one process.
+    #[cfg(test)]
+    pub(super) fn both() -> (Self, Self) {
+        let (ours, theirs) = Self::pair().unwrap();
+        (ours, Self::new(theirs))
     }
 
     /// The side that this process has as its standard input, which becomes `/dev/null`. Errors: standard input is another file.
@@ -141,6 +148,32 @@ impl Channel {
         Ok(())
     }
 
+    /// Sends bytes that may contain a key, in packets of their own. Errors: as send(2).
+    pub(super) fn send_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        for part in bytes.chunks(PACKET) {
+            self.hurry(sockopt::Timeout::Send)?;
+            send(&self.socket, part, SendFlags::NOSIGNAL)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for `length` bytes from [`Channel::send_bytes`]. Dropping them overwrites them with zeros. Errors: as recv(2), the other
+    /// side has closed, or a packet has another length.
+    pub(super) fn receive_bytes(&self, length: usize) -> io::Result<Zeroizing<Vec<u8>>> {
+        let mut bytes = Zeroizing::new(vec![0; length]);
+        for part in bytes.chunks_mut(PACKET) {
+            self.hurry(sockopt::Timeout::Recv)?;
+            let (_, received) =
+                rustix::io::retry_on_intr(|| recv(&self.socket, &mut *part, RecvFlags::TRUNC))?;
+            match received {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                received if received == part.len() => {}
+                _ => return Err(io::Error::other("a packet has another length")),
+            }
+        }
+        Ok(bytes)
+    }
+
     /// Waits for a secret. Errors: as recv(2), or the packet has another length.
     pub(super) fn receive_secret(&self) -> io::Result<[u8; TICKET_SECRET_LEN]> {
         let mut secret = [0; TICKET_SECRET_LEN];
@@ -160,8 +193,7 @@ mod tests {
 
     #[test]
     fn messages_arrive_whole_with_their_descriptors() {
-        let (ours, theirs) = Channel::pair().unwrap();
-        let theirs = Channel::new(theirs);
+        let (ours, theirs) = Channel::both();
         let files: Vec<_> = (0..MOST).map(|_| tempfile::tempfile().unwrap()).collect();
         let with: Vec<_> = files.iter().map(AsFd::as_fd).collect();
         ours.send(&"first", &with).unwrap();
@@ -184,8 +216,7 @@ mod tests {
 
     #[test]
     fn what_is_no_message_or_does_not_come_is_an_error() {
-        let (ours, theirs) = Channel::pair().unwrap();
-        let theirs = Channel::new(theirs);
+        let (ours, theirs) = Channel::both();
         ours.send(&1, &[]).unwrap();
         assert!(theirs.receive::<String>().unwrap_err().to_string().starts_with("unknown message: "));
         ours.send(&"not as long", &[]).unwrap();
@@ -201,8 +232,7 @@ mod tests {
     /// Either the peer receives a message, or its sender gets an error.
     #[test]
     fn after_the_last_word_there_is_none() {
-        let (ours, theirs) = Channel::pair().unwrap();
-        let theirs = Channel::new(theirs);
+        let (ours, theirs) = Channel::both();
         theirs.send(&"heard", &[]).unwrap();
         assert_eq!(ours.last::<String>().unwrap().0, "heard");
         assert_eq!(theirs.send(&"late", &[]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);

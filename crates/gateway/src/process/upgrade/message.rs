@@ -1,5 +1,5 @@
-//! The messages between the two processes of an upgrade. The old process sends sockets, endpoints, servers, their end, and the ticket
-//! secret if it has one; then the new one sends `Ready`, the old one `Go`, the new one `Serving`. The new process may send `Failed`
+//! The messages between the two processes of an upgrade. The old process sends sockets, endpoints, certificates, servers, their end, and
+//! the ticket secret if it has one; then the new one sends `Ready`, the old one `Go`, the new one `Serving`. The new process may send `Failed`
 //! instead.
 //! Each version rejects unknown fields and messages.
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub(super) const VARIABLE: &str = "WEIR_UPGRADE";
 
 /// Its value, the version of these messages: incremented at each change that an older or newer program could misread.
-pub(super) const VERSION: &str = "3";
+pub(super) const VERSION: &str = "4";
 
 /// Messages from the old process.
 #[derive(Debug, Serialize, Deserialize)]
@@ -22,7 +22,9 @@ pub(super) enum FromOld {
     Servers(Vec<Setting>),
     /// Servers of a service that were set at run time, or the next part of them.
     Endpoints { service: String, part: Endpoints },
-    /// The end of sockets, endpoints and servers.
+    /// A certificate that was set at run time. Its bytes follow, in packets of their own.
+    Certificate(HandedCertificate),
+    /// The end of sockets, endpoints, certificates and servers.
     End(State),
     /// The new process may begin.
     Go,
@@ -54,6 +56,17 @@ pub(crate) struct Handed {
     pub lent: bool,
     /// The file of a Unix socket that the gateway has made: device and inode.
     pub file: Option<(u64, u64)>,
+}
+
+/// A certificate without its bytes, so that no key is in a message.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HandedCertificate {
+    pub name: String,
+    /// The fingerprint of the files that it replaces.
+    pub replaces: u64,
+    /// The number of its bytes.
+    pub length: usize,
 }
 
 /// Further state that continues.

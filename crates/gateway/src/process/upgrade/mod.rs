@@ -1,6 +1,7 @@
 //! Upgrades: a new process replaces this one without losing a connection. It gets the listening sockets, and accepts when this one
 //! stops.
 
+mod certificates;
 mod channel;
 mod message;
 mod new_process;
@@ -260,7 +261,9 @@ impl Upgrades {
         }
         .map_err(Failure::Silent)?;
         let (endpoints, overrides) = (&snapshot.endpoints(), &snapshot.overrides);
-        let left = new.prepare(&Handover { sockets, endpoints, overrides, state, secret })?;
+        let certificates = &snapshot.set_certificates();
+        let handover = Handover { sockets, endpoints, certificates, overrides, state, secret };
+        let left = new.prepare(&handover)?;
         match &mut *self.lock() {
             Phase::Upgrading(_, Some(candidate)) => {
                 candidate.left = Some(left);

@@ -1,9 +1,10 @@
 //! The old process's side of an upgrade: the new process.
 
+use super::certificates;
 use super::channel::{Channel, MOST};
 use super::message::{FromNew, FromOld, Handed, State, VARIABLE, VERSION};
 use super::program::Program;
-use crate::config::{EndpointLists, Overrides};
+use crate::config::{EndpointLists, Overrides, SetCertificates};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -37,6 +38,7 @@ pub(super) struct Line {
 pub(super) struct Handover<'a> {
     pub sockets: Vec<(Handed, OwnedFd)>,
     pub endpoints: &'a EndpointLists,
+    pub certificates: &'a SetCertificates,
     pub overrides: &'a Overrides,
     pub state: State,
     pub secret: Option<[u8; TICKET_SECRET_LEN]>,
@@ -175,7 +177,7 @@ impl Line {
     }
 
     fn give(&self, handover: &Handover<'_>) -> io::Result<()> {
-        let Handover { sockets, endpoints, overrides, state, secret } = handover;
+        let Handover { sockets, endpoints, certificates, overrides, state, secret } = handover;
         for some in sockets.chunks(MOST) {
             let (handed, descriptors): (Vec<_>, Vec<_>) =
                 some.iter().map(|(handed, socket)| (handed.clone(), socket.as_fd())).unzip();
@@ -186,6 +188,9 @@ impl Line {
                 let service = service.clone();
                 self.channel.send(&FromOld::Endpoints { service, part }, &[])?;
             }
+        }
+        for (name, served) in *certificates {
+            certificates::send(&self.channel, name, served)?;
         }
         for some in overrides.settings().chunks(MOST) {
             self.channel.send(&FromOld::Servers(some.to_vec()), &[])?;

@@ -1,8 +1,9 @@
 //! The new process's side of an upgrade: the old process.
 
+use super::certificates;
 use super::channel::Channel;
 use super::message::{FromNew, FromOld, Handed, State, VARIABLE, VERSION};
-use crate::config::{EndpointLists, Endpoints, Overrides};
+use crate::config::{EndpointLists, Endpoints, Overrides, SetCertificates};
 use crate::process::sockets::{Given, Label};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -23,6 +24,7 @@ pub(crate) struct OldProcess(Arc<Channel>);
 pub(crate) struct Received {
     pub sockets: Vec<Given>,
     pub endpoints: EndpointLists,
+    pub certificates: SetCertificates,
     pub overrides: Overrides,
     pub state: State,
 }
@@ -56,6 +58,7 @@ impl OldProcess {
     fn receive_all(&self) -> io::Result<Received> {
         let (mut sockets, mut settings) = (Vec::new(), Vec::new());
         let mut lists: BTreeMap<String, Endpoints> = BTreeMap::new();
+        let mut set = SetCertificates::new();
         loop {
             match self.0.receive()? {
                 (FromOld::Sockets(handed), descriptors) if handed.len() == descriptors.len() => {
@@ -70,13 +73,17 @@ impl OldProcess {
                     }
                     Entry::Occupied(mut entry) => entry.get_mut().extend(part),
                 },
+                (FromOld::Certificate(handed), _) => {
+                    let (name, served) = certificates::receive(&self.0, handed)?;
+                    set.insert(name, served);
+                }
                 (FromOld::End(state), _) => {
                     if state.has_secret && !weir_tls::take_secret_of_process(self.0.receive_secret()?) {
                         return Err(io::Error::other("the secret of tickets came too late"));
                     }
                     let overrides = settings.into_iter().collect();
                     let endpoints = lists.into_iter().map(|(name, list)| (name, Arc::new(list))).collect();
-                    return Ok(Received { sockets, endpoints, overrides, state });
+                    return Ok(Received { sockets, endpoints, certificates: set, overrides, state });
                 }
                 (FromOld::Sockets(_) | FromOld::Go, _) => {
                     return Err(io::Error::other("a message out of turn"));
@@ -91,9 +98,14 @@ impl OldProcess {
         self.0.send(&FromNew::Ready { left }, &[]).map_err(gone)?;
         match self.0.receive().map_err(gone)? {
             (FromOld::Go, _) => Ok(()),
-            (FromOld::Sockets(_) | FromOld::Endpoints { .. } | FromOld::Servers(_) | FromOld::End(_), _) => {
-                Err(io::Error::other("upgrade: a message out of turn"))
-            }
+            (
+                FromOld::Sockets(_)
+                | FromOld::Endpoints { .. }
+                | FromOld::Certificate(_)
+                | FromOld::Servers(_)
+                | FromOld::End(_),
+                _,
+            ) => Err(io::Error::other("upgrade: a message out of turn")),
         }
     }
 
