@@ -5,9 +5,10 @@
 
 Five loads send --rate requests/s each (default 50): by HTTP/1.1 on warm connections and on a new one for each request, over TLS
 and without, and by HTTP/2. In --minutes (default 10), evenly mixed and in a seeded order, 1000 changes replace the servers of
-their service through the admin address, 100 change a weight there, and reloads add and remove 200 listeners and replace 200
-certificates; fewer in less time. Each new listener must respond, and each new certificate must be served. Before that, the loads run
-for a tenth of the time without changes.
+their service through the admin address, 100 change a weight there, and 100 replace the certificate there; reloads add and remove
+200 listeners, and replace the files of the certificate 100 times; fewer in less time. Each new listener must respond, each new
+certificate must be served, and reloads keep one of the admin address until they find other files. Before that, the loads run for a
+tenth of the time without changes.
 
 It fails if a request is lost, if a change is refused, and with --most-ms if a response takes longer than that and longer than
 the slowest one without changes.
@@ -36,6 +37,7 @@ bind = "{secure}"
 tls = {{}}
 {listeners}
 [[certificate]]
+name = "own"
 chain = "{chain}"
 key = "{key}"
 [service.app]
@@ -46,7 +48,7 @@ servers = "{origins[0]}"
 service = [{{ name = "app", weight = 9 }}, {{ name = "other" }}]
 """
 # In ten minutes.
-CHANGES = {"servers": 1000, "listener": 400, "certificate": 200, "weight": 100}
+CHANGES = {"servers": 1000, "listener": 400, "files": 100, "certificate": 100, "weight": 100}
 LOADS = {
     "HTTP/1.1": (0, []),
     "HTTP/1.1, new connections": (0, ["--new-connection"]),
@@ -62,10 +64,10 @@ class Changes:
 
     def __init__(self, gateway, folder, origins, draw):
         self.gateway, self.folder, self.origins, self.draw = gateway, folder, origins, draw
-        self.pairs = [certificates(made(folder / f"certificate-{nth}"))["ecdsa"] for nth in range(2)]
+        self.pairs = [certificates(made(folder / f"certificate-{nth}"))["ecdsa"] for nth in range(3)]
         self.places = {name: url.split("//")[1] for name, url in zip(("cleartext", "secure"), gateway.urls)}
-        self.added, self.served = None, 0
-        self.certificate()
+        self.added, self.filed, self.served = None, 0, 0
+        self.files()
 
     def servers(self):
         """Both servers in either order, or one of them, with other weights."""
@@ -86,22 +88,39 @@ class Changes:
         if self.added:
             urllib.request.urlopen(f"http://{self.added}/bytes/1", timeout=20).read()
 
-    def certificate(self):
-        self.served = 1 - self.served
+    def files(self):
+        """Other files of the certificate, which replace it even if the admin address has."""
+        self.filed = self.served = self.another()
         self.reload()
-        host, port = self.places["secure"].rsplit(":", 1)
-        found = ssl.get_server_certificate((host, int(port)))
-        if found.split() != pathlib.Path(self.pairs[self.served][0]).read_text().split():
-            fail("the certificate is not the last one")
+
+    def certificate(self):
+        """Another certificate, without its files."""
+        self.served = self.another()
+        chain, key = (pathlib.Path(file).read_text() for file in self.pairs[self.served])
+        now = json.loads(self.gateway.ask("/certificates/own", "PUT", json.dumps({"chain": chain, "key": key})))
+        if now["from"] != "admin":
+            fail(f"the certificate is {now}")
+        self.check_certificate()
+
+    def another(self):
+        """A pair that is neither served nor that of the files."""
+        return next(nth for nth in range(3) if nth not in (self.served, self.filed))
 
     def reload(self):
-        chain, key = self.pairs[self.served]
+        chain, key = self.pairs[self.filed]
         listeners = f'[listener.added]\nbind = "{self.added}"' if self.added else ""
         config = CONFIG.format(**self.places, listeners=listeners, chain=chain, key=key, origins=self.origins)
         self.gateway.write(config)
         outcome = json.loads(self.gateway.ask("/reload", "POST"))
         if outcome["result"] != "taken":
             fail(f"a reload: {outcome}")
+        self.check_certificate()
+
+    def check_certificate(self):
+        host, port = self.places["secure"].rsplit(":", 1)
+        found = ssl.get_server_certificate((host, int(port)))
+        if found.split() != pathlib.Path(self.pairs[self.served][0]).read_text().split():
+            fail("the certificate is not the last one")
 
 
 def main(program, lab, minutes, rate, most):
