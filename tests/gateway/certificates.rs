@@ -93,11 +93,18 @@ fn a_certificate_is_replaced_kept_over_a_reload_and_given_back() {
     assert_eq!(from, ["admin", "file"]);
     assert_eq!(admin(&weir, "POST", "/reload", "").status, 200);
     assert_eq!(status(&weir, &set), 200, "a reload keeps it");
-    let config = admin(&weir, "GET", "/config", "");
-    assert!(config.text().contains("\nCertificates set at run time\n  web "), "{}", config.text());
-    assert!(!config.text().contains("PRIVATE KEY"));
+    // Regression test: after a reload, the certificate was also among those of the files, even when it was there no more.
+    let config = || admin(&weir, "GET", "/config", "").text().to_owned();
+    let file = format!("\n               web: {}\n", web.cert.display());
+    assert!(
+        config().contains("\nCertificates set at run time\n  web ") && config().contains(&file),
+        "{}",
+        config()
+    );
+    assert!(!config().contains("PRIVATE KEY"));
 
     assert_eq!(shown(&admin(&weir, "DELETE", PATH, ""))["from"], "file");
+    assert!(!config().contains("set at run time") && config().contains(&file), "{}", config());
     assert_eq!(status(&weir, &web), 200);
     put(&weir, &set);
     fs::copy(&renewed.cert, &web.cert).unwrap();

@@ -6,7 +6,6 @@ mod tls;
 
 use super::document::{HalfClose, MinRate, Underscores};
 use super::file::Checked;
-use super::served_certificates::CertificateFrom;
 use super::snapshot::{Names, Snapshot, Via};
 use crate::config::policy::InterimLimits;
 
@@ -27,7 +26,8 @@ impl Checked {
 fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
     let Snapshot {
         limits: general,
-        certificates,
+        // Those of the files are in `checked`.
+        certificates: _,
         listeners,
         services,
         names,
@@ -92,8 +92,7 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
             writeln!(out, "  {name:<16} {names} undecrypted to service {service}")?;
         }
     }
-    let written = &checked.config.certificates;
-    let certificates = certificates.iter().zip(written);
+    let certificates = checked.certificates().iter().zip(&checked.config.certificates);
     for (index, (served, written)) in certificates.enumerate() {
         let certificate = served.certificate.presented();
         if index == 0 {
@@ -103,10 +102,7 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         let until =
             httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(certificate.not_after.max(0) as u64));
         writeln!(out, "  {:<12} until {until}  {names}", certificate.key.to_string())?;
-        let file = match served.from {
-            CertificateFrom::File => &*served.file,
-            CertificateFrom::Admin { .. } => "set at run time",
-        };
+        let file = &served.file;
         match &written.name {
             Some(name) => writeln!(out, "               {name}: {file}")?,
             None => writeln!(out, "               {file}")?,
@@ -176,7 +172,7 @@ fn write(checked: &Checked, out: &mut String) -> std::fmt::Result {
         let service = services.iter().find(|service| service.name == name)?;
         service.tls.as_ref()?.client.certificate().map(|own| own.key)
     };
-    tls::write(out, &checked.config, &checked.snapshot, own)?;
+    tls::write(out, checked, own)?;
     writeln!(out)
 }
 

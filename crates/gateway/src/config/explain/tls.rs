@@ -1,7 +1,7 @@
 //! The TLS settings in force, and hints about expensive ones.
 
-use crate::config::document::{ClientCertificates, Config, ListenerTls, Service, ServiceTls};
-use crate::config::snapshot::Snapshot;
+use crate::config::Checked;
+use crate::config::document::{ClientCertificates, ListenerTls, Service, ServiceTls};
 use std::collections::HashSet;
 use std::fmt::{self, Write};
 use weir_tls::{Group, KeyName, Offer, Presented, ServerSettings, Suite, Version};
@@ -10,13 +10,13 @@ use weir_tls::{Group, KeyName, Offer, Presented, ServerSettings, Suite, Version}
 /// service name.
 pub(super) fn write(
     out: &mut String,
-    config: &Config,
-    snapshot: &Snapshot,
+    checked: &Checked,
     own: impl Fn(&str) -> Option<KeyName>,
 ) -> fmt::Result {
+    let Checked { config, snapshot, .. } = checked;
     let listeners = config.listeners.iter().filter_map(|(name, listener)| {
         let known = snapshot.listeners.iter().find(|known| *known.name == **name)?;
-        let own = known.certificates.iter().filter_map(|index| snapshot.certificates.get(*index));
+        let own = known.certificates.iter().filter_map(|index| checked.certificates().get(*index));
         let presented: Vec<_> = own.map(|served| served.certificate.presented()).collect();
         Some((format!("listener {name}"), of_listener(listener.tls.as_ref()?, &presented)))
     });
