@@ -73,24 +73,30 @@ fn a_client_that_has_reset_many_streams_is_served() {
         }
     });
     let weir = gateway(&upstream, "", ADMIN);
-    let mut client = Client::connect(weir.address());
-    for stream in (1..61).step_by(2) {
-        client.get(stream, "/reset").reset(stream, ErrorCode::CANCEL);
-    }
-    for stream in (61..161).step_by(10) {
-        client.get(stream, "/a").get(stream + 2, "/b");
-        client.post(stream + 4, "/c").data(stream + 4, b"body", true);
-        client.post(stream + 6, "/d").data(stream + 6, b"half", false);
-        client.headers(stream + 6, &[(b"a", b"b")], true);
-        client.get(stream + 8, "/e").reset(stream + 8, ErrorCode::CANCEL);
-    }
-    client.flush();
-    for stream in (61..161).step_by(10) {
-        for (offset, text) in [(0, "/a"), (2, "/b"), (4, "/cbody"), (6, "/dhalf")] {
-            assert_eq!(client.response(stream + offset).text(), text, "{stream}");
+    // From 64 resets on, a client has to wait between its frames.
+    for resets in [30, 100] {
+        let before = count(&weir, "client_reset");
+        let mut client = Client::connect(weir.address());
+        let first = 2 * resets + 1;
+        for stream in (1..first).step_by(2) {
+            client.get(stream, "/reset").reset(stream, ErrorCode::CANCEL);
         }
+        for stream in (first..first + 100).step_by(10) {
+            client.get(stream, "/a").get(stream + 2, "/b");
+            client.post(stream + 4, "/c").data(stream + 4, b"body", true);
+            client.post(stream + 6, "/d").data(stream + 6, b"half", false);
+            client.headers(stream + 6, &[(b"a", b"b")], true);
+            client.get(stream + 8, "/e").reset(stream + 8, ErrorCode::CANCEL);
+        }
+        client.flush();
+        for stream in (first..first + 100).step_by(10) {
+            for (offset, text) in [(0, "/a"), (2, "/b"), (4, "/cbody"), (6, "/dhalf")] {
+                assert_eq!(client.response(stream + offset).text(), text, "{stream}");
+            }
+        }
+        let all = before + u64::from(resets) + 10;
+        poll_until(DEADLINE, "all resets are counted", || count(&weir, "client_reset") == all);
     }
-    poll_until(DEADLINE, "all resets are counted", || count(&weir, "client_reset") == 40);
     assert_eq!(count(&weir, "http2_abuse"), 0);
 }
 

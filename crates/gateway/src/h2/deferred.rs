@@ -23,6 +23,13 @@ impl H2 {
         self.connection.resets() > 0 || self.has_deferred()
     }
 
+    /// Whether the client has to wait between its frames: it has reset many more requests than have ended regularly. Browsers that leave a
+    /// page reset up to 100.
+    #[inline]
+    pub(crate) fn is_slowed(&self) -> bool {
+        self.connection.resets() > SLOWED_FROM
+    }
+
     /// Whether requests wait.
     #[inline]
     pub(crate) fn has_deferred(&self) -> bool {
@@ -53,3 +60,6 @@ impl H2 {
         rare.deferred.len() < before
     }
 }
+
+/// A sixth of the resets that end a connection.
+const SLOWED_FROM: u32 = 64;

@@ -91,10 +91,13 @@ impl<N: Net> Worker<N> {
         }
         client.held.extend_from_slice(&input[at..]);
         if let Some(h2) = &mut client.h2
-            && (is_partial || h2.has_deferred())
+            && (is_partial || h2.has_deferred() || (h2.is_slowed() && at > from && !ended))
         {
             h2.is_postponed = true;
-            self.core.postponed.push(id);
+            match h2.is_slowed() {
+                true => self.core.slowed.add(id, now),
+                false => self.core.postponed.push(id),
+            }
         } else if ended {
             self.end_streams(id, &Reason::ClientClosed);
         }

@@ -1,5 +1,6 @@
 //! The part of a worker that all its code uses: net, buffers, plan, logs, counters.
 
+use super::slowed::Slowed;
 use crate::config::{Action, Route};
 use crate::drain::Drain;
 use crate::exchange::{Exchange, HeldHead};
@@ -49,6 +50,8 @@ pub(crate) struct Core<N> {
     pub resumable: Vec<ClientId>,
     /// Clients with frames for the next turn.
     pub postponed: Vec<ClientId>,
+    /// Clients with many resets.
+    pub slowed: Slowed,
     /// Turns so far, from 1.
     pub turn: u64,
     /// The poller has reported all that is ready in this turn.
@@ -92,6 +95,7 @@ impl<N: Net> Core<N> {
             touched: Touched::default(),
             resumable: Vec::new(),
             postponed: Vec::new(),
+            slowed: Slowed::default(),
             turn: 1,
             knows_all: false,
             is_short: false,

@@ -30,6 +30,7 @@ mod retries;
 mod room;
 mod server_streams;
 mod settle;
+mod slowed;
 mod tcp;
 mod timers;
 mod tunnels;
@@ -169,7 +170,7 @@ impl<N: Net> Worker<N> {
         let until = match is_idle && self.handshakes.waiting() == 0 {
             true => {
                 let due = self.core.access.as_ref().and_then(Access::due);
-                self.core.drain.until().map_or(due, |until| Some(due.map_or(until, |due| due.min(until))))
+                [due, self.core.drain.until(), self.core.slowed.until()].into_iter().flatten().min()
             }
             false => Some(self.core.net.now()),
         };
@@ -184,6 +185,7 @@ impl<N: Net> Worker<N> {
             let postponed = std::mem::take(&mut self.core.postponed);
             self.core.resumable.extend(postponed);
         }
+        self.core.slowed.resume(self.core.net.now(), &mut self.core.resumable);
         self.core.knows_all = !events.is_partial();
         self.look_at_memory();
         for ready in events.ready() {
