@@ -7,25 +7,29 @@ Five loads send --rate requests/s each (default 50): by HTTP/1.1 on warm connect
 and without, and by HTTP/2. In --minutes (default 10), evenly mixed and in a seeded order, 1000 changes replace the servers of
 their service through the admin address, 100 change a weight there, and 100 replace the certificate there; reloads add and remove
 200 listeners, and replace the files of the certificate 100 times; fewer in less time. Each new listener must respond, each new
-certificate must be served, and reloads keep one of the admin address until they find other files. Before that, the loads run for a
-tenth of the time without changes.
+certificate must be served, and reloads keep one of the admin address until they find other files.
 
-It fails if a request is lost, if a change is refused, and with --most-ms if a response takes longer than that and longer than
-the slowest one without changes.
+The loads run as long without changes, but with as many requests that only ask: a quarter before, half in the middle, a quarter after. It fails if a
+request is lost, if a change is refused, and with --most-ms if more responses take longer than that with changes than without, by more
+than three standard deviations of these counts.
 """
 
 import argparse
+import functools
 import json
+import math
 import pathlib
 import random
 import shutil
 import socket
 import ssl
+import statistics
 import tempfile
 import time
 import urllib.request
 
 from common import Gateway, Process, certificates, fail
+from histogram import slower_than
 from reloads import begin, end, wait_until
 
 CONFIG = """
@@ -68,6 +72,11 @@ class Changes:
         self.places = {name: url.split("//")[1] for name, url in zip(("cleartext", "secure"), gateway.urls)}
         self.added, self.filed, self.served = None, 0, 0
         self.files()
+
+    def ask(self):
+        """Changes nothing."""
+        self.gateway.ask(ADMIN_ADDRESS)
+        self.check_certificate()
 
     def servers(self):
         """Both servers in either order, or one of them, with other weights."""
@@ -134,28 +143,36 @@ def main(program, lab, minutes, rate, most):
         config = CONFIG.format(**ports, listeners="", chain=chain, key=key, origins=urls)
         with Gateway(program, folder, config) as gateway:
             changes = Changes(gateway, folder, urls, draw)
-            quiet = beside(lab, gateway, rate, lambda: time.sleep(minutes * 6))
             order = [name for name, count in CHANGES.items() for _ in range(round(count * minutes / 10))]
             draw.shuffle(order)
-            memory = []
-            busy = beside(lab, gateway, rate, lambda: make(order, changes, minutes * 60, memory))
+            parts = [order[nth::4] for nth in range(4)]
+            memory, asked, changed = [], [], []
+            for nth, made in enumerate(parts):
+                # With and without in turns: ask, change, change, ask; twice.
+                for results, order_of in [(asked, ["ask"] * len(made)), (changed, made)][:: 1 if nth % 2 == 0 else -1]:
+                    work = functools.partial(make, order_of, changes, minutes * 15, memory)
+                    results.append(beside(lab, gateway, rate, work))
     finally:
         for origin in origins:
             origin.stop()
     made_of = ", ".join(f"{order.count(name)} of {name}" for name in CHANGES)
     print(f"{len(order)} changes in {minutes:g} minutes: {made_of}; {len(LOADS)} loads of {rate} requests/s")
-    slow = []
+    limit, slow = most or 20, {}
+    for what, results in [("without changes", asked), ("with changes", changed)]:
+        responses = [result[name]["response"] for result in results for name in LOADS]
+        slow[what] = sum(slower_than(response, limit) for response in responses)
+        all_of = sum(response["count"] for response in responses)
+        half = sum(slower_than(response, limit / 2) for response in responses)
+        worst = max(response["max_us"] for response in responses) / 1000
+        print(f"  {what}: {all_of} responses, {half} above {limit / 2:g} ms, {slow[what]} above {limit:g} ms, the worst {worst:.1f} ms")
     for name in LOADS:
-        found = [result[name]["response"] for result in (quiet, busy)]
-        # A short load has no p99.
-        times = [((response["p99_us"] or 0) / 1000, response["max_us"] / 1000) for response in found]
-        [(p99, worst), (p99_with, worst_with)] = times
-        print(f"  {name:26} p99 {p99:.1f}, worst {worst:.1f} ms; with changes p99 {p99_with:.1f}, worst {worst_with:.1f} ms")
-        slow += [name] if most and worst_with > max(most, worst) else []
+        p99s = [statistics.mean((result[name]["response"]["p99_us"] or 0) / 1000 for result in results) for results in (asked, changed)]
+        print(f"  {name:26} p99 {p99s[0]:.1f} ms without, {p99s[1]:.1f} ms with changes")
     first, last = memory[len(memory) // 10], memory[-1]
     print(f"RSS {first / 1024:.1f} MiB after a tenth of the changes, {last / 1024:.1f} MiB at the end ({last / first - 1:+.0%})")
-    if slow:
-        fail(f"slower than {most} ms: {', '.join(slow)}")
+    without, having = slow.values()
+    if most and having > without + 3 * math.sqrt(having + without):
+        fail(f"{having} responses took longer than {most:g} ms with changes, {without} without")
     shutil.rmtree(folder)
 
 
