@@ -73,7 +73,7 @@ pub(crate) fn start(reloader: Reloader) -> io::Result<Sender<Ask>> {
     Ok(sender)
 }
 
-/// Starts a thread that goes on with what it gets. After each reload it hands over to another one: the allocator has a heap for each
+/// Starts a thread that continues with what it gets. After each reload it hands over to another one: the allocator has a heap for each
 /// thread, so two configurations share no page, and those of the replaced one return to the system.
 fn start_thread() -> io::Result<Sender<Running>> {
     let (sender, begin) = channel::<Running>();
@@ -81,7 +81,7 @@ fn start_thread() -> io::Result<Sender<Running>> {
         let Ok(mut running) = begin.recv() else { return };
         while running.run() == Until::Reloaded {
             weir_heap::trim();
-            // Without another thread, this one goes on.
+            // Without another thread, this one continues.
             if let Ok(next) = start_thread() {
                 let _ = next.send(running);
                 return;
