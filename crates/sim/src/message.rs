@@ -184,15 +184,7 @@ impl Ask {
     }
 
     fn body_of(&self, answer: Answer, id: usize) -> Vec<u8> {
-        match answer {
-            _ if self.method == Method::Head => Vec::new(),
-            Answer::Length(length)
-            | Answer::Chunked(length)
-            | Answer::UntilClose(length)
-            | Answer::Forbidden(length) => pattern(id, length),
-            Answer::Switch => self.switch.map(|switch| switch.down(self.id)).unwrap_or_default(),
-            Answer::NoContent | Answer::NotModified => Vec::new(),
-        }
+        answer.body(self.method, self.switch, self.id, id)
     }
 
     /// The status of the origin's correct response, as its client gets it.
@@ -205,6 +197,19 @@ impl Ask {
 }
 
 impl Answer {
+    /// The body in response to the request `id`, with the pattern of `content`.
+    pub(crate) fn body(self, method: Method, switch: Option<Switch>, id: usize, content: usize) -> Vec<u8> {
+        match self {
+            _ if method == Method::Head => Vec::new(),
+            Self::Length(length)
+            | Self::Chunked(length)
+            | Self::UntilClose(length)
+            | Self::Forbidden(length) => pattern(content, length),
+            Self::Switch => switch.map(|switch| switch.down(id)).unwrap_or_default(),
+            Self::NoContent | Self::NotModified => Vec::new(),
+        }
+    }
+
     /// The status code.
     pub(crate) fn status(self) -> u16 {
         match self {

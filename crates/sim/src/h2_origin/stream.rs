@@ -2,7 +2,7 @@
 
 use super::behaviour::Fault;
 use crate::ledger::Ledger;
-use crate::message::{ANSWER, ATTEMPT, Answer, Failure, TRAILER, error, pattern};
+use crate::message::{ANSWER, ATTEMPT, Answer, Failure, TRAILER, error};
 use crate::request::Begun;
 use crate::switch::{Order, Switch};
 use std::time::Duration;
@@ -131,15 +131,7 @@ impl Stream {
             Some(_) => error(self.id, self.attempt),
             None => self.id ^ ANSWER,
         };
-        match self.answer {
-            _ if self.method == Method::Head => Vec::new(),
-            Answer::Length(length)
-            | Answer::Chunked(length)
-            | Answer::UntilClose(length)
-            | Answer::Forbidden(length) => pattern(id, length),
-            Answer::Switch => self.switch.map(|switch| switch.down(self.id)).unwrap_or_default(),
-            Answer::NoContent | Answer::NotModified => Vec::new(),
-        }
+        self.answer.body(self.method, self.switch, self.id, id)
     }
 
     /// Whether the head ends the response.
