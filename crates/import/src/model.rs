@@ -229,6 +229,21 @@ impl Document {
 }
 
 impl Listener {
+    /// A cleartext listener. `from`: its place in the source.
+    pub(crate) fn new(name: String, bind: Vec<String>, from: String) -> Self {
+        Self {
+            name,
+            bind,
+            settings: Table::default(),
+            tls: None,
+            certificates: Vec::new(),
+            passthrough: Vec::new(),
+            tcp: None,
+            notes: Vec::new(),
+            from,
+        }
+    }
+
     /// Adds certificates unless the listener has them.
     pub(crate) fn present(&mut self, certificates: Vec<usize>) {
         for index in certificates {

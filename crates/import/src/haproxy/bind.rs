@@ -242,17 +242,7 @@ fn add(
         }
         return;
     }
-    let listener = Listener {
-        name: section.name.clone(),
-        bind: vec![bind],
-        settings: Table::default(),
-        tls: None,
-        certificates: Vec::new(),
-        passthrough: Vec::new(),
-        tcp: None,
-        notes: Vec::new(),
-        from: line.at.to_string(),
-    };
+    let listener = Listener::new(section.name.clone(), vec![bind], line.at.to_string());
     let entry = Entry { listener: section.name.clone(), is_tls: params.contains_key("ssl"), ports };
     entries.push((entry, params.clone(), listener));
 }

@@ -230,17 +230,8 @@ fn listener(
     }
     let tls = socket.is_tls.then(|| tls(socket, scope, servers, document, notes));
     let (tls, certificates) = tls.unzip();
-    let mut listener = Listener {
-        name: name.to_owned(),
-        bind,
-        settings,
-        tls,
-        certificates: Vec::new(),
-        passthrough: Vec::new(),
-        tcp: None,
-        notes: Vec::new(),
-        from: socket.at.to_string(),
-    };
+    let mut listener =
+        Listener { settings, tls, ..Listener::new(name.to_owned(), bind, socket.at.to_string()) };
     listener.present(certificates.unwrap_or_default());
     listener
 }

@@ -159,17 +159,7 @@ fn listeners<'a>(
         match listeners.iter_mut().find(is_alike) {
             Some((listener, _)) => listener.bind.extend(binds),
             None => {
-                let listener = Listener {
-                    name,
-                    bind: binds.collect(),
-                    settings: Table::default(),
-                    tls: None,
-                    certificates: Vec::new(),
-                    passthrough: Vec::new(),
-                    tcp: None,
-                    notes: Vec::new(),
-                    from: directive.at.to_string(),
-                };
+                let listener = Listener::new(name, binds.collect(), directive.at.to_string());
                 listeners.push((listener, listen));
             }
         }
