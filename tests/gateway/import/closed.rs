@@ -5,9 +5,10 @@ mod haproxy;
 mod nginx;
 
 use super::super::named;
-use crate::common::{Answer, Certificates, Client, Weir, peer};
+use crate::common::{Answer, Certificates, Client, Stream, Weir, peer};
 use crate::servers::Server;
 use std::fs;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::Path;
 use weir_http::Method;
@@ -62,8 +63,15 @@ fn verdict(address: SocketAddr, request: &str) -> Verdict {
     let host = words.last().filter(|word| Some(**word) != method).copied().unwrap_or("h");
     let method = method.unwrap_or("GET");
     let field = field.map_or(String::new(), |field| format!("{field}\r\n"));
-    let mut client = Client::connect(address, None);
-    client.send(format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n{field}Connection: close\r\n\r\n"));
+    let stream = match Stream::connect(address, None) {
+        // The peer may reset a connection that it does not want before `connect` returns.
+        Err(error) if error.kind() == ErrorKind::ConnectionReset => return Verdict::Denied,
+        connected => connected.unwrap(),
+    };
+    let mut client = Client { stream };
+    let request = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n{field}Connection: close\r\n\r\n");
+    // A failure to send may have a response to read, and is an early end else.
+    let _ = client.stream.send(request.as_bytes());
     match client.next_answer(Method::of(method.as_bytes())) {
         Ok(answer) if is_passed(&answer) => Verdict::Passed,
         Ok(Answer { status: 400..=499, .. }) | Err(_) => Verdict::Denied,
