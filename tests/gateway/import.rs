@@ -1,6 +1,7 @@
 //! `weir import`: the translated configuration serves requests as nginx or HAProxy would.
 
 mod closed;
+mod streams;
 
 use super::{get, named};
 use crate::common::{Certificates, Client, DEADLINE, Peer, Upstream, Weir, poll_until};
