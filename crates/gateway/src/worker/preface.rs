@@ -3,7 +3,7 @@
 
 use super::Worker;
 use super::core::HEADROOM;
-use super::requests::input;
+use super::requests::{Input, input};
 use crate::downstream::{Phase, Preface};
 use crate::keys::ClientId;
 use crate::reason::Reason;
@@ -91,15 +91,19 @@ impl<N: Net> Worker<N> {
         } else {
             self.handshakes.end(client);
         }
-        let mut raw = std::mem::take(&mut client.held);
-        if raw.is_empty() {
-            return;
+        if let Some(input) = self.feed_held(id) {
+            self.take_input(id, input);
         }
+    }
+
+    /// Gives the transport the bytes that followed the preface; `None`: there are none.
+    pub(super) fn feed_held(&mut self, id: ClientId) -> Option<Input> {
+        let client = self.clients.present_mut(id).filter(|client| !client.held.is_empty())?;
         let core = &mut self.core;
+        let mut raw = std::mem::take(&mut client.held);
         let mut inbox = core.take_inbox(&mut client.held);
         let received = client.transport.feed(&mut raw, &mut inbox, &mut core.wire);
-        let input = input(client, received, inbox, core, &mut self.handshakes);
-        self.take_input(id, input);
+        Some(input(client, received, inbox, core, &mut self.handshakes))
     }
 }
 

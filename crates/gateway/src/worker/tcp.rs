@@ -23,15 +23,9 @@ impl<N: Net> Worker<N> {
         };
         client.phase = Phase::Preface(Preface::Tls);
         client.transport.begin_tls(session);
-        let mut raw = std::mem::take(&mut client.held);
-        if raw.is_empty() {
-            return;
+        if let Some(input) = self.feed_held(id) {
+            self.take_tls_preface(id, input);
         }
-        let core = &mut self.core;
-        let mut inbox = core.take_inbox(&mut client.held);
-        let received = client.transport.feed(&mut raw, &mut inbox, &mut core.wire);
-        let input = input(client, received, inbox, core, &mut self.handshakes);
-        self.take_tls_preface(id, input);
     }
 
     /// Takes a step of the TLS handshake before a tunnel. A client without a handshake costs no server a connection.
