@@ -127,7 +127,7 @@ fn a_faulty_request_changes_nothing() {
     let (queried, twice) =
         (format!("{PATH}?a"), json!({ "chain": read(&other.cert), "key": read(&other.key) }).to_string());
     for (method, path, body, status, expected) in [
-        ("PUT", PATH, mismatched.as_str(), 400, "key: the key in the given key does not match"),
+        ("PUT", PATH, mismatched.as_str(), 400, "key: the key in the given PEM does not match"),
         ("PUT", PATH, twice.as_str(), 400, "are both for other.test, with the same kind of key"),
         ("PUT", PATH, "{", 400, "certificate: invalid JSON at line 1"),
         ("PUT", PATH, "{}", 400, "chain: missing"),

@@ -25,7 +25,7 @@ const KEY: &str = "no usable private key";
 
 /// The substitutes for the files of PEM in memory.
 pub(crate) const GIVEN_CHAIN: &str = "the given certificates";
-pub(crate) const GIVEN_KEY: &str = "the given key";
+pub(crate) const GIVEN_KEY: &str = "the given PEM";
 
 /// The trusted CAs in a PEM file, which must contain nothing else.
 pub fn authorities_in(path: &Path) -> Result<Vec<CertificateDer<'static>>, FileError> {

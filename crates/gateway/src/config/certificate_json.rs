@@ -64,20 +64,20 @@ mod tests {
         let joined = chain.clone() + &one.key;
         assert!(certificate("web", body(&joined, &joined).as_bytes()).is_ok(), "as in one file");
         for (body, expected) in [
-            (body(&one.certificates, &other.key), "key: the key in the given key does not match"),
+            (body(&one.certificates, &other.key), "key: the key in the given PEM does not match"),
             (body(&one.key, &one.key), "chain: the given certificates: "),
-            (body(&one.certificates, &damaged), "key: the given key: "),
+            (body(&one.certificates, &damaged), "key: the given PEM: "),
             (body("", ""), "chain: the given certificates: it contains no certificate"),
-            (body(&reversed, &one.key), "key: the key in the given key does not match the first certificate"),
+            (body(&reversed, &one.key), "key: the key in the given PEM does not match the first certificate"),
             (
                 body(&one.certificates, &(one.key.clone() + &other.key)),
-                "key: the given key: no usable private key: line 6: a second",
+                "key: the given PEM: no usable private key: line 6: a second",
             ),
             (body(&joined, &one.key), "chain: the given certificates: not a valid certificate: line "),
             // Commands name no file that does not exist.
             (
                 body(&one.certificates, &encrypted),
-                "key: the given key: no usable private key: line 1: it is encrypted; `openssl pkey -in FILE -out FILE.plain` decrypts it",
+                "key: the given PEM: no usable private key: line 1: it is encrypted; `openssl pkey -in FILE -out FILE.plain` decrypts it",
             ),
             (
                 body(&trusted, &one.key),
