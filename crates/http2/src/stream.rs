@@ -16,6 +16,8 @@ pub(crate) struct Stream {
     pub(crate) missing: Option<u64>,
     /// Whether the response has no body, whatever its `content-length` says: to HEAD, and with status 204 or 304.
     pub(crate) no_body: bool,
+    /// Whether the request asks for a tunnel.
+    pub(crate) is_tunnel: bool,
     /// Whether the owner waits for room in the stream's window.
     pub(crate) blocked: bool,
     pub(crate) priority: Priority,
@@ -49,6 +51,7 @@ impl Stream {
             receive_window: ReceiveWindow::new(receive_window),
             missing: None,
             no_body: false,
+            is_tunnel: false,
             blocked: false,
             priority: Priority::default(),
         }

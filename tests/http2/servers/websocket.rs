@@ -54,6 +54,11 @@ fn treat(connection: &mut Connection<'_>, request: &Request) {
         "/ends" => {
             connection.headers(stream, &open, false).data(stream, b"bye", true).flush();
         }
+        // As servers do that add a length to each response without a body.
+        "/measured" => {
+            connection.headers(stream, &[(":status", "200"), ("content-length", "0")], false);
+            connection.data(stream, b"bye", true).flush();
+        }
         "/empty" => {
             connection.headers(stream, &open, true).flush();
         }
@@ -190,7 +195,7 @@ fn bytes_pass_both_ways_and_the_clients_end_is_forwarded() {
 fn the_servers_end_ends_a_tunnel() {
     let server = server();
     let weir = gateway(&[&server], "", "");
-    for (path, text) in [("/ends", "bye"), ("/empty", "")] {
+    for (path, text) in [("/ends", "bye"), ("/empty", ""), ("/measured", "bye")] {
         let (bytes, ending) = opened(&weir, path).read_to_end();
         assert_eq!((&bytes[..], ending), (text.as_bytes(), Ending::Clean), "{path}");
         let mut client = http2(&weir, path);

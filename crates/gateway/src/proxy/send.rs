@@ -65,6 +65,9 @@ pub(crate) fn send_request<N: Net>(
             };
             // A tunnel begins with the response.
             let end = head.framing.is_empty() && !exchange.asks_upgrade;
+            if exchange.asks_upgrade {
+                h2.connection.is_for_tunnel(no);
+            }
             let mut underscored = 0;
             let write =
                 |block: &mut FieldBlock<'_, '_>| underscored = rewrite::request(buf, head, &changes, block);

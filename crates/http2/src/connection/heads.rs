@@ -189,7 +189,11 @@ impl Connection {
                 204 | 304 => stream.no_body = true,
                 _ => {}
             }
-            stream.missing = if stream.no_body { Some(0) } else { head.content_length };
+            stream.missing = match head.status {
+                _ if stream.no_body => Some(0),
+                200..=299 if stream.is_tunnel => None,
+                _ => head.content_length,
+            };
             stream.receive = Half::Body;
             if end { stream.end() } else { Ok(()) }
         });

@@ -53,6 +53,14 @@ impl Connection {
         Some(StreamNo(id))
     }
 
+    /// Notes that the request on a stream is a CONNECT: a 2xx response opens a tunnel, whatever its `content-length` says
+    /// (RFC 9110, section 9.3.6).
+    pub fn is_for_tunnel(&mut self, stream: StreamNo) {
+        if let Some(stream) = self.streams.get(stream.0) {
+            stream.is_tunnel = true;
+        }
+    }
+
     /// Whether [`open`](Self::open) opens a stream now. A slot becomes free with [`release`](Self::release), or with
     /// [`Event::Settings`](super::Event::Settings).
     #[must_use]
