@@ -100,6 +100,55 @@ fn clients_of_a_listener_that_is_gone_drain_alone() {
     assert!(other.go_aways.is_empty(), "its listener goes on");
 }
 
+/// Until a client knows that its listener is gone, its requests take the routes that it had.
+#[test]
+fn late_requests_take_the_routes_of_the_listener_that_is_gone() {
+    let switch = Switch::default();
+    let upstream = holding(&switch);
+    let config = |listeners: &str, routes: &str| {
+        let service = format!("[service.app]\nservers = 'http://{}'\n", upstream.address);
+        format!("workers = 1\n{listeners}{routes}{service}[[route]]\nservice = 'app'\n")
+    };
+    let (gone, web) = ("[listener.gone]\nbind = '127.0.0.2:0'\n", "[listener.web]\nbind = '127.0.0.1:0'\n");
+    let denied =
+        "[[route]]\nlistener = 'gone'\npath = '/secret'\nrespond = { status = 403, body = 'denied' }\n";
+    let case = Case::listening(&config(&format!("{gone}{web}"), denied), 2);
+    let mut client = Client::connect(case.weir.address_of(0));
+    client.acknowledges = false;
+    client.get(1, "/held").flush();
+    upstream.wait_for_requests(1);
+    case.take(&config(web, ""));
+    client.read_until(|client| !client.pings.is_empty());
+    let late = client.get(3, "/secret").response(3);
+    assert_eq!((late.status(), late.text()), (403, "denied"));
+    switch.throw();
+    assert_eq!(client.response(1).text(), "ok");
+}
+
+/// A client that does not acknowledge the PING, and opens streams, does not keep its listener's routes for ever.
+#[test]
+fn a_client_that_does_not_stop_is_stopped() {
+    let switch = Switch::default();
+    let upstream = holding(&switch);
+    let mut weir = gateway(&upstream, "", "");
+    let mut client = Client::connect(weir.address());
+    client.acknowledges = false;
+    client.get(1, "/held").flush();
+    upstream.wait_for_requests(1);
+    weir.terminate();
+    client.read_until(|client| !client.pings.is_empty());
+    let late = (3..).step_by(2).take(1000);
+    for stream in late {
+        assert_eq!(client.get(stream, "/").response(stream).text(), "ok", "{stream}");
+    }
+    client.read_until(|client| client.go_aways.len() == 2);
+    assert_eq!(client.go_aways[1], (2001, ErrorCode::NO_ERROR));
+    switch.throw();
+    assert_eq!(client.response(1).text(), "ok");
+    assert_eq!(client.end(), Some((2001, ErrorCode::NO_ERROR)));
+    assert_eq!(weir.exit_code(), Some(0));
+}
+
 /// Regression test: requests without a response were reset at the end of a drain.
 #[test]
 fn a_drain_ends_in_time() {

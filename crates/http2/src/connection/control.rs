@@ -28,7 +28,7 @@ impl Connection {
                 frame::write_ping(payload, true, &mut self.control);
                 Ok(None)
             }
-            Frame::Pong(DRAIN_PING) if self.drain == Drain::Announced => {
+            Frame::Pong(DRAIN_PING) if matches!(self.drain, Drain::Announced { .. }) => {
                 self.finish_drain();
                 Ok(None)
             }

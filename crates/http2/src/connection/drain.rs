@@ -8,8 +8,11 @@ use crate::{ErrorCode, frame};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Drain {
     No,
-    /// The first GOAWAY was sent, and a PING whose acknowledgement shows that the peer knows of it.
-    Announced,
+    /// The first GOAWAY was sent, and a PING whose acknowledgement shows that the peer knows of it; since then, this many
+    /// requests have arrived.
+    Announced {
+        late: u32,
+    },
     /// The GOAWAY with the last stream was sent; streams above it are ignored.
     Final(u32),
 }
@@ -20,6 +23,10 @@ pub(super) const OWNER_PING: [u8; 8] = *b"\0\0\0alive";
 
 /// The greatest stream number: the last stream of the first GOAWAY.
 const ANY_STREAM: u32 = MAX_WINDOW;
+
+/// The requests after the first GOAWAY from which the second one no longer waits for the peer: many that are on their way fit
+/// in, and a peer that goes on does not hold the connection open.
+const MAX_LATE: u32 = 1000;
 
 /// Whether the peer opened the stream after our last GOAWAY.
 pub(super) fn is_beyond(drain: Drain, id: u32) -> bool {
@@ -37,9 +44,18 @@ impl Connection {
         if self.role == Role::Client {
             self.finish_drain();
         } else {
-            self.drain = Drain::Announced;
+            self.drain = Drain::Announced { late: 0 };
             frame::write_go_away(ANY_STREAM, ErrorCode::NO_ERROR, &mut self.control);
             frame::write_ping(DRAIN_PING, false, &mut self.control);
+        }
+    }
+
+    /// Counts a request that arrived after the first GOAWAY.
+    #[cold]
+    pub(super) fn note_late_request(&mut self, late: u32) {
+        self.drain = Drain::Announced { late: late + 1 };
+        if late + 1 >= MAX_LATE {
+            self.finish_drain();
         }
     }
 

@@ -1,6 +1,6 @@
 //! HEADERS and CONTINUATION: field blocks, decoded whole (RFC 9113, sections 4.3, 6.2 and 6.10).
 
-use super::drain::is_beyond;
+use super::drain::Drain;
 use super::event::{Event, StreamNo};
 use super::feed::Next;
 use super::{Connection, ConnectionError, Role, StreamError};
@@ -115,8 +115,12 @@ impl Connection {
         match (self.role, self.is_idle(id)) {
             (Role::Server, true) if id % 2 == 1 => {
                 self.last_peer = id;
-                let is_beyond = is_beyond(self.drain, id);
-                Ok(if is_beyond { Meaning::Ignored } else { Meaning::Request })
+                match self.drain {
+                    Drain::No => {}
+                    Drain::Announced { late } => self.note_late_request(late),
+                    Drain::Final(_) => return Ok(Meaning::Ignored),
+                }
+                Ok(Meaning::Request)
             }
             (_, true) => Err(ConnectionError::BadStream),
             (_, false) => self.late_frame(id).map(|()| Meaning::Ignored),
