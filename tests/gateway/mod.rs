@@ -19,6 +19,7 @@ mod forwarded;
 mod health;
 mod https_only;
 mod import;
+mod late_requests;
 mod latency;
 mod listeners_reload;
 mod metrics;

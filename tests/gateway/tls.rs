@@ -18,7 +18,7 @@ fn session(ca: &Certificates, name: &str, identity: Option<&Certificates>) -> Se
     TlsClient::new(&settings).unwrap().core().connect(&name.parse::<PeerName>().unwrap())
 }
 
-fn certificate(of: &Certificates) -> String {
+pub(super) fn certificate(of: &Certificates) -> String {
     format!("[[certificate]]\nchain = '{}'\nkey = '{}'\n", of.cert.display(), of.key.display())
 }
 

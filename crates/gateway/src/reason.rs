@@ -25,6 +25,8 @@ pub enum Reason {
     AmbiguousPath,
     /// The host of the request belongs to another certificate, or to a service that gets its connections undecrypted.
     Misdirected,
+    /// A late request on a connection of a listener that a reload has removed or changed: its route's service is gone, too.
+    ListenerGone,
     /// `CONNECT`: this gateway opens no tunnels.
     ConnectMethod,
     /// `TRACE`, on a route that does not forward it.
@@ -148,7 +150,7 @@ impl Reason {
             Self::BadRequestBody(error) => error.status(),
             Self::BodyTooLarge => 413,
             Self::NoRoute => 404,
-            Self::Misdirected => 421,
+            Self::Misdirected | Self::ListenerGone => 421,
             Self::ConnectMethod => 501,
             Self::RateLimited(_) => 429,
             Self::TraceMethod => 405,
@@ -209,6 +211,7 @@ impl Reason {
             Self::BodyTooLarge => "body_too_large",
             Self::NoRoute => "no_route",
             Self::Misdirected => "misdirected_request",
+            Self::ListenerGone => "listener_gone",
             Self::AmbiguousPath => "ambiguous_path",
             Self::ConnectMethod => "connect_not_supported",
             Self::TraceMethod => "trace_not_allowed",
@@ -331,7 +334,7 @@ impl Reason {
 }
 
 /// All codes; the workers count by their index. `internal_error` is the last one.
-pub(crate) const CODES: [&str; 98] = [
+pub(crate) const CODES: [&str; 99] = [
     "body_too_large",
     "no_server",
     "queue_full",
@@ -340,6 +343,7 @@ pub(crate) const CODES: [&str; 98] = [
     "no_memory",
     "no_route",
     "misdirected_request",
+    "listener_gone",
     "ambiguous_path",
     "connect_not_supported",
     "trace_not_allowed",

@@ -165,7 +165,7 @@ impl Client {
             self.waiting.push_back(ask.id);
             let (closes, link) = (ask.closes, self.peer.link);
             let Way { source, is_passed, .. } = self.way;
-            let oldest = world.listeners[world.links[link].worker].version;
+            let oldest = world.oldest_configuration(link);
             let entry = Ledger::entry(ask, link, world.now);
             ledger.entries.push(Entry { from: self.said, oldest, source, is_passed, ..entry });
             self.said += bytes.len();

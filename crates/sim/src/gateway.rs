@@ -178,7 +178,7 @@ impl Gateway {
     }
 
     /// Reloads: one server of the upstream gets another address, or the idle timeout of pooled connections changes. The
-    /// version of HTTP may change, too.
+    /// version of HTTP and the listener's name may change, too.
     pub(crate) fn adopt(&mut self, plan: &Plan, ledger: &mut Ledger) {
         let mut world = self.world.borrow_mut();
         self.setting.version += 1;
@@ -193,6 +193,10 @@ impl Gateway {
         }
         if plan.flips_http2 && world.below(3) == 0 {
             self.setting.http2 = !self.setting.http2;
+        }
+        if plan.renames && world.below(3) == 0 {
+            self.setting.renamed = !self.setting.renamed;
+            world.renames.push(self.setting.version);
         }
         drop(world);
         let Setting { version, moves, http2, .. } = &self.setting;
@@ -301,8 +305,9 @@ impl Gateway {
         let LeakCheck { clients, upstreams, exchanges, .. } = harness.leak_check();
         let turned = harness.turn();
         let timers = self.world.borrow().listeners[worker].timers;
-        // One per connection and exchange, one for the listener's pause in accepting, one for the drain.
-        if timers > clients + upstreams + exchanges + 2 {
+        // One per connection and exchange, one for the listener's pause in accepting, one for the drain, one for the clients
+        // of a renamed listener.
+        if timers > clients + upstreams + exchanges + 3 {
             ledger.violation(
                 Invariant::Leftovers,
                 format!(

@@ -167,10 +167,10 @@ impl Run<'_> {
             }
         }
         if self.plan.is_faultless() {
-            let is_excused = |entry: &&Entry| self.plan.drains && self.came_too_late(entry);
+            let is_excused = |entry: &&Entry| self.plan.drains_clients() && self.came_too_late(entry);
             let lost = self.ledger.entries.iter().filter(|entry| entry.outcome == Some(Outcome::Lost));
             let lost = lost.filter(|entry| !is_excused(entry)).count();
-            let foregone = self.outcomes[3] > 0 && !self.plan.drains;
+            let foregone = self.outcomes[3] > 0 && !self.plan.drains_clients();
             if lost > 0 || self.outcomes[1] > 0 || foregone {
                 wrong.push((
                     Invariant::Calm,
@@ -186,6 +186,7 @@ impl Run<'_> {
         }
         wrong.extend(self.wrong_counts());
         wrong.extend(self.wrong_lines());
+        wrong.extend(self.wrong_configurations());
         for (invariant, what) in wrong {
             self.ledger.violation(invariant, what);
         }
@@ -227,11 +228,12 @@ impl Run<'_> {
         let was_slow = link.is_finished && !self.plan.is_faultless();
         // The worker may never have accepted the connection.
         let was_late = link.heard.is_none_or(|heard| heard <= entry.from || self.plan.client_tls);
+        let drains = self.draining.is_some() || self.plan.renames;
         // Without free descriptors, the gateway closes idle connections too.
-        let ends_idle = self.draining.is_some() || self.plan.shortages > 0;
+        let ends_idle = drains || self.plan.shortages > 0;
         // A response before the end of the request body closes the connection as well.
         let is_cut_short = entry.arrivals.last().is_some_and(|arrival| arrival.is_early);
-        ends_idle && was_late || (self.draining.is_some() || is_cut_short) && was_slow
+        ends_idle && was_late || (drains || is_cut_short) && was_slow
     }
 
     /// Whether the client sent this request after one with an early response. The connection closes after such a
@@ -267,6 +269,23 @@ impl Run<'_> {
             let has_arrived = !entry.arrivals.is_empty() && !entry.is_passed && is_logged;
             if count > 1 || (count == 0 && has_arrived) {
                 wrong.push((Invariant::AccessLine, format!("#{id} has {count} lines in the access log")));
+            }
+        }
+        wrong
+    }
+
+    /// A request on a connection of a listener that has another name since follows no configuration with that name.
+    fn wrong_configurations(&self) -> Vec<(Invariant, String)> {
+        let world = self.world.borrow();
+        let mut wrong = Vec::new();
+        for (id, entry) in self.ledger.entries.iter().enumerate() {
+            let Some(last) = world.last_configuration(entry.link) else { continue };
+            if let Some(arrival) = entry.arrivals.iter().find(|arrival| arrival.version > last) {
+                let what = format!(
+                    "#{id} follows configuration {}, and its listener's last is {last}",
+                    arrival.version
+                );
+                wrong.push((Invariant::Configuration, what));
             }
         }
         wrong

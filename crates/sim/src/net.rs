@@ -123,6 +123,9 @@ impl Net for SimNet {
             world.descriptor()?;
         }
         let link = world.listeners[self.worker].backlog.pop_front();
+        if let Some(link) = link {
+            world.links[link].accepted = Some(world.listeners[self.worker].version);
+        }
         // The worker reads an accepted connection only in a later turn.
         world.moves += u64::from(link.is_some());
         drop(world);

@@ -67,6 +67,8 @@ pub struct Plan {
     pub access_log: bool,
     /// The gateway reloads its configuration at random times.
     pub adopts: bool,
+    /// Some reloads give the listener another name, so that its connections drain.
+    pub renames: bool,
     /// The gateway drains at a random time.
     pub drains: bool,
     /// The network flips bits.
@@ -139,6 +141,7 @@ impl Plan {
             tunnels: false,
             access_log: true,
             adopts: false,
+            renames: false,
             drains: false,
             corrupts: false,
             most_connections: None,
@@ -214,6 +217,11 @@ impl Plan {
         self.is_faultless() && !self.drains
     }
 
+    /// Whether clients' connections drain: those of all, or of a listener that a reload has renamed.
+    pub(crate) fn drains_clients(&self) -> bool {
+        self.drains || self.renames
+    }
+
     /// Whether only the gateway may end connections early.
     pub fn is_faultless(&self) -> bool {
         let faults = self.vanishes + self.garbage + self.bad_answers + self.refusals + self.speaks_first;
@@ -263,6 +271,7 @@ impl Plan {
         plans.push(Self { speaks_first: 0, ..self.clone() });
         plans.push(Self { switches: false, ..self.clone() });
         plans.push(Self { adopts: false, ..self.clone() });
+        plans.push(Self { renames: false, ..self.clone() });
         plans.push(Self { bad_answers: 0, ..self.clone() });
         plans.push(Self { errors: 0, ..self.clone() });
         plans.push(Self { ejects_errors: false, ..self.clone() });

@@ -166,7 +166,7 @@ impl<'a> Run<'a> {
             pipelines: plan.pipelines && world.below(3) == 0,
             half_closes: world.below(1000) < plan.half_closes,
             // A slow client could outlast a drain.
-            is_slow: plan.rough && world.below(5) == 0 && !(plan.drains && plan.is_faultless()),
+            is_slow: plan.rough && world.below(5) == 0 && !(plan.drains_clients() && plan.is_faultless()),
             disconnects_after: (world.below(1000) < plan.vanishes).then(|| world.below(200)),
             is_malformed: world.below(1000) < plan.garbage && !is_passed,
         };
@@ -376,6 +376,8 @@ fn timeouts(seed: u64, plan: &Plan) -> Timeouts {
         // Small buffers delay a drain by minutes.
         timeouts.drain = Duration::from_secs(3000);
     }
+    // The simulator waits no longer for the last timer.
+    timeouts.upgrade_drain = Duration::from_secs(3000);
     timeouts
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Setting {
     pub(crate) version: u32,
     /// Number of address changes of each server.
     pub(crate) moves: Vec<u8>,
+    /// Whether the listener has its second name.
+    pub(crate) renamed: bool,
     /// Whether the upstream's servers are asked by HTTP/2.
     pub(crate) http2: bool,
     /// Whether each server is drained.
@@ -31,7 +33,7 @@ impl Setting {
     /// A plan's first setting.
     pub(crate) fn new(plan: &Plan, timeouts: Timeouts) -> Self {
         let (moves, drained) = (vec![0; plan.servers], vec![false; plan.servers]);
-        Self { version: 0, moves, http2: plan.http2_servers, drained, timeouts }
+        Self { version: 0, moves, renamed: false, http2: plan.http2_servers, drained, timeouts }
     }
 
     /// The gateway's configuration.
@@ -76,7 +78,7 @@ impl Setting {
         }
         let config = Config {
             workers: Some(plan.workers),
-            listeners: [("web".to_owned(), listener)].into(),
+            listeners: [(if self.renamed { "renamed" } else { "web" }.to_owned(), listener)].into(),
             services: services.into_iter().collect(),
             routes: self.routes(plan),
             timeouts: self.timeouts,

@@ -29,6 +29,8 @@ pub(crate) struct World {
     pub(crate) dark: HashMap<[u8; 4], Duration>,
     /// The latest failed connection to each address.
     pub(crate) failed: HashMap<[u8; 4], Duration>,
+    /// The configurations that gave the listener another name, oldest first.
+    pub(crate) renames: Vec<u32>,
     /// Counts events such as bytes, closes and messages; an unchanged count means that nothing happened.
     pub(crate) moves: u64,
     /// The network's faults.
@@ -78,6 +80,8 @@ pub(crate) struct Link {
     pub(crate) down: Pipe,
     /// The gateway's view of the connection's state.
     pub(crate) state: State,
+    /// The configuration with which the gateway accepted the connection.
+    pub(crate) accepted: Option<u32>,
     /// The key and interest that the gateway polls for.
     pub(crate) watched: Option<(Key, Interest)>,
     /// The worker that owns the link or has it in its accept queue.
@@ -226,6 +230,7 @@ impl World {
             attempts: Vec::new(),
             dark: HashMap::new(),
             failed: HashMap::new(),
+            renames: Vec::new(),
             moves: 0,
             faults,
             rng: Rng::new(seed),
@@ -296,6 +301,7 @@ impl World {
             up: Pipe::new(up),
             down: Pipe::new(down),
             state,
+            accepted: None,
             watched: None,
             worker,
             to,
@@ -434,6 +440,19 @@ impl World {
                 link.state = State::Reset(now);
             }
         }
+    }
+
+    /// The last configuration that names the listener of this connection as when the gateway accepted it; `None`: the present
+    /// one does.
+    pub(crate) fn last_configuration(&self, link: usize) -> Option<u32> {
+        let accepted = self.links[link].accepted?;
+        self.renames.iter().find(|renamed| **renamed > accepted).map(|renamed| renamed - 1)
+    }
+
+    /// The oldest configuration that may forward a request sent now.
+    pub(crate) fn oldest_configuration(&self, link: usize) -> u32 {
+        let now = self.listeners[self.links[link].worker].version;
+        self.last_configuration(link).map_or(now, |last| last.min(now))
     }
 
     /// The next instant at which bytes, an end or a connection event arrive.

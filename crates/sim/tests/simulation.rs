@@ -143,6 +143,22 @@ fn reloads_and_a_drain_lose_nothing() {
     }
 }
 
+/// A reload that gives the listener another name drains its connections, whose late requests follow the configuration before.
+#[test]
+fn connections_of_a_renamed_listener_keep_its_last_configuration() {
+    let mut steps = 0;
+    for seed in 0.. {
+        let with = |plan| Plan { renames: true, adopts: true, switches: false, ..plan };
+        let two = Plan { workers: 2, servers: 3, ..Plan::rough() };
+        for plan in [Plan::plain(), Plan::rough(), Plan::faulty(), two, Plan::rough().over_http2()] {
+            steps += well(seed, &with(plan)).steps;
+        }
+        if steps > share(2) {
+            break;
+        }
+    }
+}
+
 #[test]
 fn servers_that_fail_get_no_requests() {
     let (mut steps, mut ejections, mut retries) = (0, 0, 0);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_lc_rs::digest;
 use rustls::crypto::CryptoProvider;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, ServerConfig, StoresServerSessions, WebPkiClientVerifier};
@@ -158,6 +159,8 @@ pub struct Server {
     template: Arc<ServerConfig>,
     resolver: Arc<Resolver>,
     certificates: Arc<[Certificate]>,
+    /// The digest of the policy for client certificates.
+    client_policy: digest::Digest,
     /// Without the identities, which may be keys.
     settings: Arc<ServerSettings>,
     revocation: Arc<Revocation>,
@@ -188,7 +191,9 @@ impl Server {
             return Err(OfferError::TicketLifetime { lifetime: settings.ticket_lifetime }.into());
         }
         let secrets = settings.ticket_secrets.as_deref().map(TicketSecrets::read).transpose()?;
-        let space = key_space(client_auth.as_ref(), secrets, settings.ticket_lifetime)?;
+        let client_policy = client_policy(client_auth.as_ref());
+        let space = KeySpace::of_policy(client_policy, secrets, settings.ticket_lifetime)
+            .ok_or_else(|| SettingsError::Refused("the system provides no random bytes".to_owned()))?;
         let uncovered = uncovered(&certificates);
 
         let provider = Arc::new(parameters.provider);
@@ -221,6 +226,7 @@ impl Server {
             template: Arc::new(config),
             resolver,
             certificates: certificates.into(),
+            client_policy,
             settings: Arc::new(ServerSettings { identities: Vec::new(), ..settings.clone() }),
             revocation: Arc::new(revocation),
             ticket_file: settings.ticket_secrets.clone().filter(|_| stateless),
@@ -284,7 +290,8 @@ impl Server {
             tickets
         });
         let resolver = Arc::clone(&self.resolver);
-        Acceptor { of: Arc::clone(&self.template), config: Arc::new(config), resolver, tickets }
+        let (of, client_policy) = (Arc::clone(&self.template), self.client_policy);
+        Acceptor { of, client_policy, config: Arc::new(config), resolver, tickets }
     }
 }
 
@@ -293,6 +300,7 @@ impl Server {
 pub struct Acceptor {
     /// The configuration that it was created from.
     of: Arc<ServerConfig>,
+    client_policy: digest::Digest,
     config: Arc<ServerConfig>,
     resolver: Arc<Resolver>,
     tickets: Option<Arc<CoreTickets>>,
@@ -307,6 +315,11 @@ impl Acceptor {
     /// Whether this belongs to `server` or a clone of it.
     pub fn is_of(&self, server: &Server) -> bool {
         Arc::ptr_eq(&self.of, &server.template)
+    }
+
+    /// Whether `server` has the same policy for client certificates: whether it needs one, CAs and revocation lists.
+    pub fn has_client_policy_of(&self, server: &Server) -> bool {
+        self.client_policy.as_ref() == server.client_policy.as_ref()
     }
 
     /// Whether the server has several certificates, so that a client's server name may select one.
@@ -402,14 +415,10 @@ fn uncovered(certificates: &[Certificate]) -> Binding {
     ticket_keys::bound_to(names)
 }
 
-/// The key space covers the policy for clients: whether they need a certificate, their CAs and the revocation lists.
-/// So a client whose certificate has been revoked since cannot resume. Tickets that were valid under several
+/// The digest of the policy for clients: whether they need a certificate, their CAs and the revocation lists. Ticket keys
+/// depend on it, so a client whose certificate has been revoked since cannot resume. Tickets that were valid under several
 /// policies have broken other gateways. Our own certificates are not in it, so that tickets survive renewals.
-fn key_space(
-    client_auth: Option<&Trusted>,
-    secrets: Option<TicketSecrets>,
-    lifetime: Duration,
-) -> Result<KeySpace, SettingsError> {
+fn client_policy(client_auth: Option<&Trusted>) -> digest::Digest {
     let policy: &[u8] = match client_auth {
         None => b"",
         Some(Trusted { required: false, expired_crls: false, .. }) => b"client certificate optional",
@@ -419,8 +428,7 @@ fn key_space(
     };
     let roots = client_auth.iter().flat_map(|trusted| &trusted.certificates).map(AsRef::as_ref);
     let crls = client_auth.iter().flat_map(|trusted| &trusted.crls).map(AsRef::as_ref);
-    KeySpace::of_policy(std::iter::once(policy).chain(roots).chain(crls), secrets, lifetime)
-        .ok_or_else(|| SettingsError::Refused("the system provides no random bytes".to_owned()))
+    ticket_keys::digest_of(std::iter::once(policy).chain(roots).chain(crls))
 }
 
 /// With TLS 1.2 alone, suites of the wrong key type would reject every client.

@@ -40,10 +40,10 @@ pub(crate) struct KeySpace {
 }
 
 impl KeySpace {
-    /// The key space of the policy described by `parts`, from `secrets` or else from the process's secret. None if
-    /// the system has no randomness.
-    pub(crate) fn of_policy<'a>(
-        parts: impl IntoIterator<Item = &'a [u8]>,
+    /// The key space of the policy with this digest, from `secrets` or else from the process's secret. None if the system
+    /// has no randomness.
+    pub(crate) fn of_policy(
+        policy: digest::Digest,
         secrets: Option<TicketSecrets>,
         lifetime: Duration,
     ) -> Option<Self> {
@@ -52,7 +52,7 @@ impl KeySpace {
             None => TicketSecrets::of_process()?,
         };
         let secrets = Arc::new(InUse::new(secrets));
-        Some(Self { secrets, policy: digest_of(parts), epoch_seconds: lifetime.as_secs().max(1) })
+        Some(Self { secrets, policy, epoch_seconds: lifetime.as_secs().max(1) })
     }
 
     /// The current secrets.
@@ -104,7 +104,8 @@ pub(crate) fn bound_to<'a>(names: impl IntoIterator<Item = &'a [u8]>) -> Binding
     binding
 }
 
-fn digest_of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> digest::Digest {
+/// The digest of a list of byte strings.
+pub(crate) fn digest_of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> digest::Digest {
     let mut digest = digest::Context::new(&digest::SHA256);
     for part in parts {
         // Length-prefixed, so that different lists produce different bytes.

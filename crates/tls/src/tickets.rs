@@ -128,7 +128,7 @@ impl ProducesTickets for CoreTickets {
 mod tests {
     use super::*;
     use crate::UnixTime;
-    use crate::ticket_keys::{LIFETIME, bound_to};
+    use crate::ticket_keys::{LIFETIME, bound_to, digest_of};
     use crate::ticket_secrets::TicketSecrets;
     use aws_lc_rs::aead::NONCE_LEN;
     use std::time::Duration;
@@ -148,7 +148,7 @@ mod tests {
 
     fn of(policy: &[&[u8]], secrets: Option<&[&[u8]]>, seconds: u64) -> CoreTickets {
         let secrets = secrets.map(|secrets| TicketSecrets::of(secrets.iter().copied()));
-        let space = KeySpace::of_policy(policy.iter().copied(), secrets, LIFETIME).unwrap();
+        let space = KeySpace::of_policy(digest_of(policy.iter().copied()), secrets, LIFETIME).unwrap();
         CoreTickets::new(space, bound_to([&b"a.test"[..]]), Arc::new(At(seconds)))
     }
 

@@ -5,8 +5,11 @@ use crate::config::{Listener, ListenerId, Network, Passthrough, Role};
 use crate::h2;
 use crate::keys::ServiceId;
 use crate::limits::{ClientKey, ConnectionLimiter, Permit};
+use crate::plan::Plan;
 use crate::reason::Reason;
+use std::cell::OnceCell;
 use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_http1::{Limits, Rules};
@@ -47,6 +50,9 @@ pub(crate) struct Frontend {
     /// The service of all its connections, which carry another protocol than HTTP.
     pub tcp: Option<TcpTo>,
     pub tls: Option<Acceptor>,
+    /// The plan of the last configuration with this listener, once a reload has removed it or changed the clients that it
+    /// admits. Its connections keep that plan: conditions of newer routes do not mean them.
+    pub last_plan: OnceCell<Rc<Plan>>,
 }
 
 /// The service that gets a listener's connections as bytes.
@@ -98,7 +104,33 @@ impl Frontend {
             services,
             tcp,
             tls: listener.tls.as_ref().map(acceptor),
+            last_plan: OnceCell::new(),
         }
+    }
+
+    /// The plan of its connections; `current` is the worker's.
+    #[inline]
+    pub(crate) fn plan<'a>(&'a self, current: &'a Rc<Plan>) -> &'a Rc<Plan> {
+        self.last_plan.get().unwrap_or(current)
+    }
+
+    /// Whether `listener` has this name, and admits the same clients with the same protocol and the same proof of who they
+    /// are.
+    pub(crate) fn admits_as(&self, listener: &Listener) -> bool {
+        let is_same_tls = match (&self.tls, &listener.tls) {
+            (None, None) => true,
+            (Some(acceptor), Some(server)) => acceptor.has_client_policy_of(server),
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        is_same_tls
+            && self.name == listener.name
+            && self.role == listener.role
+            && self.tcp.is_some() == listener.tcp.is_some()
+            && self.trusted == listener.trusted
+            && self.proxy_field == listener.proxy_field
+            && self.announced_by == listener.announced_by
+            && self.allow == listener.allow
+            && self.deny == listener.deny
     }
 
     /// Whether a trusted proxy has this address; `None` is a peer on a Unix socket.

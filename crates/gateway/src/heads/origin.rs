@@ -62,6 +62,7 @@ mod tests {
     use super::*;
     use crate::config::document::{HalfClose, Underscores};
     use crate::config::{ListenerId, Role};
+    use std::cell::OnceCell;
     use std::sync::Arc;
     use weir_http1::{Limits, Parse, Rules};
 
@@ -87,6 +88,7 @@ mod tests {
             passthrough: Arc::default(),
             tcp: None,
             tls: None,
+            last_plan: OnceCell::default(),
         };
         for (fields, expected) in [
             ("", "10.0.0.1"),

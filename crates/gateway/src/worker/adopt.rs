@@ -84,8 +84,8 @@ struct Replaced {
 
 impl<N: Net> Worker<N> {
     /// Applies another configuration, and accepts from `sockets`, those of its new listeners. Idle connections to removed
-    /// servers close; others finish their work. Listeners that are gone drain, with their clients. Other client connections
-    /// keep the listener settings with which they were accepted.
+    /// servers close; others finish their work. Listeners that are gone drain, with their clients, as do the clients of those
+    /// that admit others now. Other client connections keep the listener settings with which they were accepted.
     pub(super) fn adopt(&mut self, adoption: &Adoption, sockets: Vec<(ListenerId, N::Listener)>) {
         let delta = adoption.delta(&self.core.plan.snapshot);
         let Replaced { services, changed, gone, mut stranded } = self.replace_services(adoption, &delta);
@@ -101,13 +101,14 @@ impl<N: Net> Worker<N> {
             None => self.core.plan.route_latencies.clone(),
             Some(kept) => self.core.plan.route_latencies.replaced(kept),
         };
-        self.core.plan = Rc::new(Plan { snapshot, limits, services, route_latencies });
+        let plan = Rc::new(Plan { snapshot, limits, services, route_latencies });
+        let before = std::mem::replace(&mut self.core.plan, plan);
         for id in gone {
             self.close_idle(id);
             self.servers.discard(id);
         }
         stranded.extend(self.apply_overrides(&changed));
-        self.replace_listeners(adoption, sockets);
+        self.replace_listeners(adoption, sockets, &before);
         self.waiting -= stranded.len();
         // Each one enters its queue at the front, so the longest-waiting one comes last.
         for exchange in stranded.into_iter().rev() {

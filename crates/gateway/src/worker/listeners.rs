@@ -6,36 +6,72 @@ use crate::config::ListenerId;
 use crate::downstream::{Frontend, Phase};
 use crate::drain::ClientDrain;
 use crate::keys::{ClientId, FRONTEND, LEAVING};
-use std::rc::Rc;
+use crate::plan::Plan;
+use std::rc::{Rc, Weak};
 use std::time::Instant;
-use weir_reactor::{Key, Net};
+use weir_reactor::{Key, Net, Wheel};
 
-/// Listeners that are gone, each with the time at which the worker ends their last clients.
+/// Plans that only draining clients have ([`Frontend::last_plan`]), each with the time at which the worker ends the last of
+/// these.
 #[derive(Debug, Default)]
-pub(super) struct Leaving(Vec<(Instant, ListenerId)>);
+pub(super) struct Leaving {
+    plans: Vec<(Instant, Weak<Plan>)>,
+    /// The timer that is set.
+    armed: Option<Instant>,
+}
 
 impl Leaving {
+    /// Adds a plan, and forgets those without clients.
+    fn add(&mut self, until: Instant, plan: &Rc<Plan>, wheel: &mut Wheel) {
+        self.plans.retain(|(_, plan)| plan.strong_count() > 0);
+        self.plans.push((until, Rc::downgrade(plan)));
+        self.arm(wheel);
+    }
+
+    /// Sets the timer for the next time, unless one that is not later is set.
+    fn arm(&mut self, wheel: &mut Wheel) {
+        if let Some(next) = self.plans.iter().map(|(until, _)| *until).min()
+            && self.armed.is_none_or(|armed| next < armed)
+        {
+            wheel.arm(next, Key::fixed(LEAVING, 0));
+            self.armed = Some(next);
+        }
+    }
+
     /// Removes those whose time is over.
-    fn take_over(&mut self, now: Instant) -> Vec<ListenerId> {
-        self.0.extract_if(.., |(until, _)| *until <= now).map(|(_, id)| id).collect()
+    fn take_over(&mut self, now: Instant, wheel: &mut Wheel) -> Vec<Weak<Plan>> {
+        let over = self.plans.extract_if(.., |(until, _)| *until <= now).map(|(_, plan)| plan).collect();
+        self.armed = None;
+        self.arm(wheel);
+        over
     }
 }
 
 impl<N: Net> Worker<N> {
     /// Gives each listener its settings in the adopted configuration, drains those that are gone, and accepts from
-    /// `sockets`, those of new ones.
-    pub(super) fn replace_listeners(&mut self, adoption: &Adoption, sockets: Vec<(ListenerId, N::Listener)>) {
+    /// `sockets`, those of new ones. `last`: the plan until now.
+    pub(super) fn replace_listeners(
+        &mut self,
+        adoption: &Adoption,
+        sockets: Vec<(ListenerId, N::Listener)>,
+        last: &Rc<Plan>,
+    ) {
         let plan = Rc::clone(&self.core.plan);
         let listener = |id: ListenerId| plan.snapshot.listeners.get(*adoption.listeners.get(&id)?);
-        let mut gone = Vec::new();
+        let mut left = Vec::new();
         for index in self.frontends.indexes() {
             let Some(before) = self.frontends.of(index).map(Rc::clone) else { continue };
             let Some(listener) = listener(before.id) else {
                 if self.drain_listener(index) {
-                    gone.push(before.id);
+                    // It may accept more clients.
+                    before.last_plan.get_or_init(|| Rc::clone(last));
+                    left.push(before.id);
                 }
                 continue;
             };
+            if !before.admits_as(listener) {
+                left.push(before.id);
+            }
             let next = Frontend::new(listener, &plan.services, Some(&before));
             if let Some(acceptor) = &before.tls
                 && !listener.tls.as_ref().is_some_and(|server| acceptor.is_of(server))
@@ -55,7 +91,7 @@ impl<N: Net> Worker<N> {
                 self.drain_listener(index);
             }
         }
-        self.drain_clients_of(gone);
+        self.drain_clients_of(&left, last);
     }
 
     /// Stops accepting from all listeners, for a drain of the worker. It leaves those in `taken` to another process at once,
@@ -123,26 +159,32 @@ impl<N: Net> Worker<N> {
         begins
     }
 
-    /// Drains the clients of listeners that are gone. They have as much time as those of a process that an upgrade replaces.
-    fn drain_clients_of(&mut self, gone: Vec<ListenerId>) {
-        if gone.is_empty() {
+    /// Drains the present clients of these listeners. They keep the plan `last`, and have as much time as those of a process
+    /// that an upgrade replaces.
+    fn drain_clients_of(&mut self, left: &[ListenerId], last: &Rc<Plan>) {
+        if left.is_empty() {
             return;
         }
         for id in self.clients.ids() {
-            if self.clients.get(id).is_some_and(|client| gone.contains(&client.frontend.id)) {
-                self.drain_client(id, ClientDrain::Leaving);
-            }
+            let Some(client) = self.clients.get(id).filter(|client| left.contains(&client.frontend.id))
+            else {
+                continue;
+            };
+            client.frontend.last_plan.get_or_init(|| Rc::clone(last));
+            self.drain_client(id, ClientDrain::Leaving);
         }
         let until = self.core.net.now() + self.core.plan.policy().timeouts.upgrade_drain;
-        self.core.net.wheel().arm(until, Key::fixed(LEAVING, 0));
-        self.leaving.0.extend(gone.into_iter().map(|id| (until, id)));
+        self.leaving.add(until, last, self.core.net.wheel());
     }
 
-    /// Ends the clients of listeners whose time is over.
+    /// Ends the clients whose drain's time is over.
     fn end_leaving(&mut self) {
-        let over = self.leaving.take_over(self.core.net.now());
+        let now = self.core.net.now();
+        let over = self.leaving.take_over(now, self.core.net.wheel());
         for id in self.clients.ids() {
-            if self.clients.get(id).is_some_and(|client| over.contains(&client.frontend.id)) {
+            let is_over = |plan: &Rc<Plan>| over.iter().any(|over| over.as_ptr() == Rc::as_ptr(plan));
+            if self.clients.get(id).is_some_and(|client| client.frontend.last_plan.get().is_some_and(is_over))
+            {
                 self.end_drained(id);
             }
         }

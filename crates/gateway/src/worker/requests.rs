@@ -233,7 +233,7 @@ impl<N: Net> Worker<N> {
         {
             return self.refuse(leg, buf, reason, None);
         }
-        let plan = Rc::clone(&core.plan);
+        let plan = Rc::clone(client.frontend.plan(&core.plan));
         let listener = &client.frontend.name;
         let redirect = plan.redirect(listener);
         let among = if redirect.is_none() { Among::All } else { Among::Challenges };
@@ -287,6 +287,9 @@ impl<N: Net> Worker<N> {
         let Some(service) = service else {
             return self.broken_client(leg.client, "a route without its service");
         };
+        if !Rc::ptr_eq(&plan, &core.plan) && self.services.get(service).is_none() {
+            return self.refuse(leg, buf, Reason::ListenerGone, Some(found));
+        }
         let is_again = before.is_some();
         let was_held = before.as_ref().is_some_and(|before| before.was_held);
         let is_held = found.policy.request_buffer > 0 && !was_held && !core.request.framing.is_empty();

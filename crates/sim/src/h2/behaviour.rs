@@ -86,7 +86,7 @@ impl Behaviour {
             has_narrow_connection: world.below(4) == 0,
             lateness: (plan.rough && world.below(3) == 0).then(|| 1 + world.below(2000)),
             // A slow client could outlast a drain.
-            is_slow: plan.rough && world.below(5) == 0 && !(plan.drains && plan.is_faultless()),
+            is_slow: plan.rough && world.below(5) == 0 && !(plan.drains_clients() && plan.is_faultless()),
             trickles: world.below(3) == 0,
             fidgets,
             hoards: hoards && !fidgets,

@@ -53,7 +53,7 @@ impl H2Client {
             let stream = self.begin(no, &ask, malformed, world);
             self.streams.push(Stream { stall, ..stream });
             let link = self.peer.link;
-            let oldest = world.listeners[world.links[link].worker].version;
+            let oldest = world.oldest_configuration(link);
             let entry = Ledger::entry(ask, link, world.now);
             ledger.entries.push(Entry { from, oldest, source: self.way.source, ..entry });
         }

@@ -83,7 +83,7 @@ pub struct Timeouts {
     #[schemars(schema_with = "schema::time")]
     pub drain: Duration,
     /// From an [upgrade](upgrade.md) to the old process's exit; SIGTERM shortens it to `timeouts.drain`. Also from a
-    /// [reload](reload.md#listeners) that removes a listener to the end of its last connections.
+    /// [reload](reload.md#late-requests) that removes, renames or restricts a listener to the end of its last connections.
     #[serde(deserialize_with = "duration")]
     #[schemars(schema_with = "schema::time")]
     pub upgrade_drain: Duration,
