@@ -1,0 +1,80 @@
+//! Faults that tests inject between the steps of a signature: one flipped bit. Elsewhere these functions are empty.
+
+use super::field::Element;
+use super::words::Words;
+use crate::lanes::Lanes;
+
+/// The value that a fault changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The nonce whose digits are added up, before that.
+    Nonce,
+    /// The copy of the nonce that is inverted.
+    Copy,
+    /// The table's entries of a step, in all lanes.
+    Entry(usize),
+    /// A coordinate of the sum.
+    X,
+    Y,
+    Z,
+    /// The inverse of z.
+    InverseOfZ,
+    /// The inverse of the nonce.
+    InverseOfNonce,
+    /// x and y.
+    Affine,
+    R,
+    S,
+    /// The key as the signature takes it.
+    Key,
+    /// The digest as the signature takes it.
+    Digest,
+}
+
+#[cfg(not(test))]
+#[inline(always)]
+pub(super) fn words(_: Place, _: &mut Words) {}
+
+#[cfg(not(test))]
+#[inline(always)]
+pub(super) fn element<L: Lanes>(_: L::Token, _: Place, _: &mut Element<L>) {}
+
+#[cfg(test)]
+pub(super) use injected::{element, with, words};
+
+#[cfg(test)]
+mod injected {
+    use core::cell::Cell;
+
+    use super::{Element, Lanes, Place, Words};
+
+    std::thread_local! {
+        static FAULT: Cell<Option<(Place, u32)>> = const { Cell::new(None) };
+    }
+
+    /// Runs with a bit flipped at this place.
+    pub(in crate::p256) fn with<T>(place: Place, bit: u32, run: impl FnOnce() -> T) -> T {
+        FAULT.set(Some((place, bit)));
+        let result = run();
+        FAULT.set(None);
+        result
+    }
+
+    fn bit(place: Place) -> Option<u32> {
+        FAULT.get().filter(|(at, _)| *at == place).map(|(_, bit)| bit)
+    }
+
+    pub(in crate::p256) fn words(place: Place, words: &mut Words) {
+        if let Some(bit) = bit(place) {
+            words[bit as usize / 64] ^= 1 << (bit % 64);
+        }
+    }
+
+    #[inline(always)]
+    pub(in crate::p256) fn element<L: Lanes>(token: L::Token, place: Place, element: &mut Element<L>) {
+        if let Some(bit) = bit(place) {
+            let limb = &mut element[bit as usize / 52];
+            *limb = limb.xor(L::splat(token, 1 << (bit % 52)));
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Inverses modulo p and modulo n at once, by division steps in constant time.
+//!
+//! D. J. Bernstein and B.-Y. Yang, "Fast constant-time gcd computation and modular inversion", 2019, with delta beginning at
+//! 1/2, as P. Wuille describes it for libsecp256k1 ("The safegcd implementation in libsecp256k1 explained", 2021). `proofs/inverse.py` proves the number of steps and the bounds of all integers.
+
+use core::hint::black_box;
+
+use super::modular::{N, P};
+use super::words::Words;
+
+const LOW: i64 = (1 << 62) - 1;
+
+/// Division steps of packed integers at once.
+const STEPS: usize = 18;
+/// Packed steps from one transition matrix to the next: 54 division steps.
+const PARTS: usize = 3;
+/// Packed steps in a loop's body.
+const UNROLLED: usize = 6;
+/// 594 steps; 590 take any g from 0 to f below 2^256 to zero.
+const MATRICES: usize = 11;
+
+/// Limbs of 62 bits, the least significant first, of which only the last may be negative.
+type Limbs = [i64; 5];
+
+struct Modulus {
+    limbs: Limbs,
+    /// 1 / modulus, modulo 2^62.
+    inverse: u64,
+}
+
+const MODULI: [Modulus; 2] = [Modulus::new(&P.words), Modulus::new(&N.words)];
+
+impl Modulus {
+    const fn new(words: &Words) -> Self {
+        // Newton's iteration doubles the correct bits of the inverse; of an odd number itself, three are correct.
+        let (mut inverse, mut i) = (words[0], 0);
+        while i < 5 {
+            inverse = inverse.wrapping_mul(2u64.wrapping_sub(words[0].wrapping_mul(inverse)));
+            i += 1;
+        }
+        Self { limbs: limbs(words), inverse: inverse & LOW.cast_unsigned() }
+    }
+}
+
+const fn limbs(w: &Words) -> Limbs {
+    [
+        w[0].cast_signed() & LOW,
+        (w[0] >> 62 | w[1] << 2).cast_signed() & LOW,
+        (w[1] >> 60 | w[2] << 4).cast_signed() & LOW,
+        (w[2] >> 58 | w[3] << 6).cast_signed() & LOW,
+        (w[3] >> 56).cast_signed(),
+    ]
+}
+
+/// u and v in the first row, q and r in the second: f becomes (u f + v g) / 2^steps, and g likewise.
+type Matrix = [[i64; 2]; 2];
+
+/// f and g begin as a modulus and a number, d and e as 0 and 1; f = d x and g = e x modulo the modulus at all times, where x is
+/// the number.
+struct Gcd {
+    f: Limbs,
+    g: Limbs,
+    d: Limbs,
+    e: Limbs,
+}
+
+impl Gcd {
+    #[inline(always)]
+    fn new(number: &Words, modulus: &Modulus) -> Self {
+        Self { f: modulus.limbs, g: limbs(number), d: [0; 5], e: [1, 0, 0, 0, 0] }
+    }
+
+    #[inline(always)]
+    fn apply(&mut self, [first, second]: &Matrix, modulus: &Modulus, last: bool) {
+        let Self { f, g, d, e } = *self;
+        self.f = combined(&f, &g, *first);
+        self.d = combined_modulo(&d, &e, *first, modulus);
+        // In the end, g is zero, and e is not needed.
+        if !last {
+            self.g = combined(&f, &g, *second);
+            self.e = combined_modulo(&d, &e, *second, modulus);
+        }
+    }
+
+    /// d, or -d if f is -1, from between -2 modulus and the modulus to between 0 and the modulus.
+    #[inline(always)]
+    fn inverse(&self, modulus: &Modulus) -> Words {
+        // The compiler would make branches of masks that it can see through.
+        let sign = black_box(self.f[4] >> 63);
+        let mut l = carried(&self.d, black_box(self.d[4] >> 63), modulus);
+        for limb in &mut l {
+            *limb = (*limb ^ sign) - sign;
+        }
+        l = carried(&l, 0, modulus);
+        l = carried(&l, black_box(l[4] >> 63), modulus);
+        let l = [0, 1, 2, 3, 4].map(|i| l[i].cast_unsigned());
+        [l[0] | l[1] << 62, l[1] >> 2 | l[2] << 60, l[2] >> 4 | l[3] << 58, l[3] >> 6 | l[4] << 56]
+    }
+}
+
+/// The inverses of a number from 0 to p modulo p, and of a number below n modulo n; zero of zero.
+///
+/// The steps of the two alternate, since each waits for the one before. This function is not inlined into code for AVX-512,
+/// whose compiler would put the two into one vector: on some processors a vector's operations take twice as long to follow each
+/// other.
+#[inline(never)]
+pub(super) fn inverses(of_p: &Words, of_n: &Words) -> [Words; 2] {
+    let mut first = Gcd::new(of_p, &MODULI[0]);
+    let mut second = Gcd::new(of_n, &MODULI[1]);
+    let mut zeta = [-1; 2];
+    for matrix in 1..=MATRICES {
+        let [one, two] = division_steps(&mut zeta, [first.f[0], second.f[0]], [first.g[0], second.g[0]]);
+        first.apply(&one, &MODULI[0], matrix == MATRICES);
+        second.apply(&two, &MODULI[1], matrix == MATRICES);
+    }
+    [first.inverse(&MODULI[0]), second.inverse(&MODULI[1])]
+}
+
+/// 54 steps on the low 62 bits of two pairs of f and g, and their matrices times 2^8, so that they are to be divided by 2^62.
+/// zeta is -(delta + 1/2).
+#[inline(always)]
+fn division_steps(zeta: &mut [i64; 2], f: [i64; 2], g: [i64; 2]) -> [Matrix; 2] {
+    let (mut low, mut matrices) = ([[f[0], g[0]], [f[1], g[1]]], [[[0; 2]; 2]; 2]);
+    for part in 0..PARTS {
+        let parts = packed_steps(zeta, low);
+        for i in 0..2 {
+            matrices[i] = if part == 0 { scaled(&parts[i]) } else { product(&parts[i], &matrices[i]) };
+            low[i] = [shifted(parts[i][0], low[i]), shifted(parts[i][1], low[i])];
+        }
+    }
+    matrices
+}
+
+/// The first part's matrix times 2^8.
+#[inline(always)]
+fn scaled([[u, v], [q, r]]: &Matrix) -> Matrix {
+    const BITS: usize = 62 - STEPS * PARTS;
+    [[u << BITS, v << BITS], [q << BITS, r << BITS]]
+}
+
+/// The low bits of (u f + v g) / 2^18: each part has 18 correct ones less.
+#[inline(always)]
+fn shifted([u, v]: [i64; 2], [f, g]: [i64; 2]) -> i64 {
+    u.wrapping_mul(f).wrapping_add(v.wrapping_mul(g)) >> STEPS
+}
+
+#[inline(always)]
+fn product([[a, b], [c, d]]: &Matrix, [[u, v], [q, r]]: &Matrix) -> Matrix {
+    [[a * u + b * q, a * v + b * r], [c * u + d * q, c * v + d * r]]
+}
+
+/// The place of a matrix's first column in packed integers, before they are halved.
+const FIRST: usize = 2 * STEPS + 2;
+/// The place of the second column.
+const SECOND: usize = 3 * STEPS + 4;
+
+/// 18 steps on the low 18 bits of two pairs of f and g.
+///
+/// f and g carry their rows of the matrix with them: f is f + 2^38 u + 2^58 v at first, and g likewise. Each step halves g, or
+/// what becomes of it, and so the columns' places are 2^20 and 2^40 in the end.
+#[inline(always)]
+fn packed_steps(zeta: &mut [i64; 2], low: [[i64; 2]; 2]) -> [Matrix; 2] {
+    const LOW: i64 = (1 << STEPS) - 1;
+
+    let mut f = [(low[0][0] & LOW) + (1 << FIRST), (low[1][0] & LOW) + (1 << FIRST)];
+    let mut g = [(low[0][1] & LOW) + (1 << SECOND), (low[1][1] & LOW) + (1 << SECOND)];
+    for _ in 0..STEPS / UNROLLED {
+        for _ in 0..UNROLLED {
+            for i in 0..2 {
+                step(&mut zeta[i], &mut f[i], &mut g[i]);
+            }
+        }
+    }
+    [[unpacked(f[0]), unpacked(g[0])], [unpacked(f[1]), unpacked(g[1])]]
+}
+
+/// Adds f to an odd g, or subtracts it where delta is positive, and then f becomes what g was. The order of these operations
+/// makes few of them wait for the one before.
+#[inline(always)]
+fn step(zeta: &mut i64, f: &mut i64, g: &mut i64) {
+    let swap = *zeta >> 63;
+    let odd = *g << 63 >> 63;
+    let both = swap & odd;
+    let signed = (*f ^ swap) - swap;
+    *f ^= (*f ^ *g) & both;
+    *g = (*g + (signed & odd)) >> 1;
+    *zeta = (*zeta ^ both) - 1;
+}
+
+/// The row that an integer carries after its steps: rounded, since what is below a column may be negative.
+#[inline(always)]
+fn unpacked(packed: i64) -> [i64; 2] {
+    const PLACE: usize = FIRST - STEPS;
+    const WIDTH: usize = SECOND - FIRST;
+
+    let second = (packed + (1 << (PLACE + WIDTH - 1))) >> (PLACE + WIDTH);
+    let first = (packed - (second << (PLACE + WIDTH)) + (1 << (PLACE - 1))) >> PLACE;
+    [first, second]
+}
+
+/// Plus the modulus if the mask says so, with carries.
+#[inline(always)]
+fn carried(limbs: &Limbs, mask: i64, modulus: &Modulus) -> Limbs {
+    let (mut out, mut carry) = ([0; 5], 0);
+    for i in 0..4 {
+        carry += limbs[i] + (modulus.limbs[i] & mask);
+        out[i] = carry & LOW;
+        carry >>= 62;
+    }
+    out[4] = carry + limbs[4] + (modulus.limbs[4] & mask);
+    out
+}
+
+/// (u f + v g) / 2^62, exactly.
+#[inline(always)]
+fn combined(f: &Limbs, g: &Limbs, [u, v]: [i64; 2]) -> Limbs {
+    let mut out = [0; 5];
+    let mut sum = 0i128;
+    for i in 0..5 {
+        sum += i128::from(u) * i128::from(f[i]) + i128::from(v) * i128::from(g[i]);
+        if i > 0 {
+            out[i - 1] = low(sum);
+        }
+        sum >>= 62;
+    }
+    out[4] = whole(sum);
+    out
+}
+
+/// (u d + v e) / 2^62 modulo the modulus, from and to the range between -2 modulus and the modulus.
+#[inline(always)]
+fn combined_modulo(d: &Limbs, e: &Limbs, [u, v]: [i64; 2], modulus: &Modulus) -> Limbs {
+    let mut out = [0; 5];
+    // The modulus for each negative one, less the multiple that makes the lowest limb zero.
+    let mut times = (u & d[4] >> 63) + (v & e[4] >> 63);
+    let mut sum = i128::from(u) * i128::from(d[0]) + i128::from(v) * i128::from(e[0]);
+    let lowest = low(sum).wrapping_add(times.wrapping_mul(modulus.limbs[0])).cast_unsigned();
+    times -= lowest.wrapping_mul(modulus.inverse).cast_signed() & LOW;
+    sum += i128::from(times) * i128::from(modulus.limbs[0]);
+    for i in 1..5 {
+        sum >>= 62;
+        sum += i128::from(u) * i128::from(d[i]) + i128::from(v) * i128::from(e[i]);
+        sum += i128::from(times) * i128::from(modulus.limbs[i]);
+        out[i - 1] = low(sum);
+    }
+    out[4] = whole(sum >> 62);
+    out
+}
+
+/// The low 62 bits.
+#[allow(clippy::cast_possible_truncation)]
+#[inline(always)]
+fn low(sum: i128) -> i64 {
+    sum as i64 & LOW
+}
+
+/// A sum that fits.
+#[allow(clippy::cast_possible_truncation)]
+#[inline(always)]
+fn whole(sum: i128) -> i64 {
+    debug_assert!(i64::try_from(sum).is_ok());
+    sum as i64
+}

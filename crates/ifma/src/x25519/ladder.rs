@@ -1,0 +1,133 @@
+//! The Montgomery ladder (RFC 7748, section 5): four products at once, three times a step.
+
+use core::hint::black_box;
+
+use super::{ONE, ZERO};
+use crate::Ifma;
+use crate::field25519::{Elements, blended, limbs, permuted, without};
+use crate::lanes::{Lanes, five};
+use crate::simd::Simd;
+
+/// (A - 2) / 4 of Curve25519, v^2 = u^3 + A u^2 + u.
+const A24: [u64; 5] = [121_665, 0, 0, 0, 0];
+
+/// The scalar's bits that the ladder reads, from the highest, which is 0.
+pub(super) const STEPS: usize = 256;
+
+/// X and Z, in the first two lanes, of a scalar's multiple of the point with this u = X/Z. The scalar's lowest bit is 0.
+#[inline(always)]
+pub(super) fn ladder(token: Ifma, k: &[u8; 32], u: &[u8; 32]) -> Elements<Simd> {
+    let mut ladder = Ladder::new(token, u);
+    for t in (0..STEPS).rev() {
+        ladder.step(token, k, t);
+    }
+    ladder.end(token)
+}
+
+/// Two multiples of a point, which differ by that point: n and n + 1 times it for the bits n of a scalar so far.
+pub(super) struct Ladder {
+    /// (X2, Z2, X3, Z3), not carried.
+    points: [Simd; 5],
+    /// (1, 1, 1, u)
+    base: Elements<Simd>,
+    /// The last bit of the scalar: whether the two points are exchanged.
+    previous: u8,
+}
+
+impl Ladder {
+    /// The neutral point and the one with this u.
+    #[inline(always)]
+    pub(super) fn new(token: Ifma, u: &[u8; 32]) -> Self {
+        let u = limbs(u);
+        Self {
+            points: Elements::load(token, [&ONE, &ZERO, &u, &ONE]).0,
+            base: Elements::load(token, [&ONE, &ONE, &ONE, &u]),
+            previous: 0,
+        }
+    }
+
+    /// Takes bit `t` of the scalar.
+    #[inline(always)]
+    pub(super) fn step(&mut self, token: Ifma, k: &[u8; 32], t: usize) {
+        let m = self.first(token, k, t);
+        self.rest(token, &m);
+    }
+
+    /// The first third of a step.
+    #[inline(always)]
+    pub(super) fn first(&mut self, token: Ifma, k: &[u8; 32], t: usize) -> [Simd; 5] {
+        let bit = k[t / 8] >> (t % 8) & 1;
+        // The compiler must not see that there are two values only: it might make a branch of them.
+        let swap = black_box(u64::from(bit ^ self.previous) << 1);
+        self.previous = bit;
+        first(token, &self.points, Simd::splat(token, swap))
+    }
+
+    /// What follows the first third.
+    #[inline(always)]
+    pub(super) fn rest(&mut self, token: Ifma, m: &[Simd; 5]) {
+        let (n, q) = second(token, m);
+        self.points = third(token, &n, &q, &self.base);
+    }
+
+    /// The first point. After a lowest bit of 0, the two are in their places.
+    #[inline(always)]
+    pub(super) fn end(&self, token: Ifma) -> Elements<Simd> {
+        Elements::carried(token, self.points)
+    }
+}
+
+/// The squares and products (AA, BB, DA, CB) of A = X2 + Z2, B = X2 - Z2, C = X3 + Z3 and D = X3 - Z3, with both points exchanged
+/// if `swap` is 2 instead of 0 in each lane.
+#[inline(always)]
+pub(super) fn first<L: Lanes>(token: L::Token, points: &[L; 5], swap: L) -> [L; 5] {
+    // (A, B, C, D), or (C, D, A, B)
+    let p = Elements::sum::<0b1010>(token, &evens(points), &odds(points));
+    // (A, B, D, C) (A, B, A, B)
+    let left = L::load(token, [0, 1, 3, 2]).xor(swap);
+    let right = L::load(token, [0, 1, 0, 1]).xor(swap);
+    permuted_by(&p, left).product(token, &permuted_by(&p, right), &[L::splat(token, 0); 5])
+}
+
+/// n = (AA, E, DA + CB, DA - CB) with E = AA - BB, and q = (X2, AA + 121665 E, X3, (DA - CB)^2).
+#[inline(always)]
+pub(super) fn second<L: Lanes>(token: L::Token, m: &[L; 5]) -> (Elements<L>, Elements<L>) {
+    let (even, odd) = (evens(m), odds(m));
+    let n = Elements::sum::<0b1010>(token, &even, &without::<0b0001, L>(token, &odd));
+    let bb = Elements::carried(token, odd);
+    // (AA, E, DA + CB, DA - CB) (BB, 121665, DA + CB, DA - CB) + (0, AA, 0, 0)
+    let a24 = five!(i => L::splat(token, A24[i]));
+    let by = Elements(blended::<0b0010, L>(&blended::<0b0001, L>(&n.0, &bb.0), &a24));
+    let q = n.product(token, &by, &without::<0b1101, L>(token, &even));
+    (n, Elements::carried(token, q))
+}
+
+/// (X2, Z2, X3, Z3) of twice the first point and of the sum: q (1, E, 1, u), where `base` is (1, 1, 1, u).
+#[inline(always)]
+pub(super) fn third<L: Lanes>(
+    token: L::Token,
+    n: &Elements<L>,
+    q: &Elements<L>,
+    base: &Elements<L>,
+) -> [L; 5] {
+    let by = Elements(blended::<0b0010, L>(&base.0, &n.0));
+    q.product(token, &by, &[L::splat(token, 0); 5])
+}
+
+/// (a, a, c, c) of (a, b, c, d).
+#[inline(always)]
+fn evens<L: Lanes>(limbs: &[L; 5]) -> [L; 5] {
+    permuted::<0b10_10_00_00, L>(limbs)
+}
+
+/// (b, b, d, d) of (a, b, c, d).
+#[inline(always)]
+fn odds<L: Lanes>(limbs: &[L; 5]) -> [L; 5] {
+    permuted::<0b11_11_01_01, L>(limbs)
+}
+
+/// The lanes that `order` numbers.
+#[inline(always)]
+fn permuted_by<L: Lanes>(a: &Elements<L>, order: L) -> Elements<L> {
+    Elements(five!(i => a.0[i].permute_by(order)))
+}
