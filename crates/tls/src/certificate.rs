@@ -1,28 +1,36 @@
 //! A server's certificate, loaded and checked.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustls::SignatureAlgorithm;
 use rustls::crypto::aws_lc_rs;
-use rustls::sign::CertifiedKey;
+use rustls::sign::{CertifiedKey, SigningKey};
 
+use crate::checked_parameters::refused;
 use crate::identity::NotingKey;
 use crate::portable::KeyCopy;
-use crate::{Identity, OfferError, Presented, SettingsError, Staple, TimeProvider};
+use crate::{Curves, Identity, KeyName, OfferError, Presented, SettingsError, Staple, TimeProvider, curves};
 
 /// A server's certificate chain with its key, loaded and checked. Clones share it, and so do all servers that present it.
 #[derive(Clone)]
 pub struct Certificate(Arc<Loaded>);
 
 struct Loaded {
+    signs_with_aws_lc: Chain,
+    /// Set by [`Certificate::prepare`].
+    signs_with_ifma: OnceLock<Chain>,
+    presented: Presented,
+    /// `None` unless the certificate is portable.
+    key: Option<KeyCopy>,
+}
+
+/// A chain with its key.
+struct Chain {
     /// Without an OCSP response.
     bare: Arc<CertifiedKey>,
     /// With its OCSP response, unless there is none to staple.
     stapled: Option<Arc<CertifiedKey>>,
-    presented: Presented,
-    /// `None` unless the certificate is portable.
-    key: Option<KeyCopy>,
 }
 
 impl Certificate {
@@ -50,7 +58,57 @@ impl Certificate {
         let is_usable = presented.ocsp.as_ref().is_some_and(|staple| staple.rejected.is_none());
         let bare = CertifiedKey { cert, key: Arc::new(NotingKey(key)), ocsp: None };
         let stapled = is_usable.then(|| Arc::new(CertifiedKey { ocsp, ..bare.clone() }));
-        Ok(Self(Arc::new(Loaded { bare: Arc::new(bare), stapled, presented, key: copy })))
+        Ok(Self(Arc::new(Loaded {
+            signs_with_aws_lc: Chain { bare: Arc::new(bare), stapled },
+            signs_with_ifma: OnceLock::new(),
+            presented,
+            key: copy,
+        })))
+    }
+
+    /// Prepares the key, and those of all clones, to sign with `curves` beside AWS-LC; reads `identity` again for that, which
+    /// the certificate was loaded from. Does nothing if that is done or if AWS-LC signs. Errors: as for [`Certificate::load`],
+    /// this process cannot use the curves, or another certificate has replaced this one in the files.
+    pub fn prepare(&self, identity: &Identity, curves: Curves) -> Result<(), SettingsError> {
+        if self.is_prepared(curves) {
+            return Ok(());
+        }
+        let (certified, key) = identity.load_with_key(&aws_lc_rs::default_provider())?;
+        if certified.cert != self.bare().cert {
+            let origin = identity.origin();
+            return Err(SettingsError::Refused(format!("{origin} changed meanwhile; try again")));
+        }
+        self.prepare_key(&key, curves)
+    }
+
+    /// As [`Certificate::prepare`], from the copy of the key in a portable certificate. Errors: also, the certificate is not
+    /// portable.
+    pub(crate) fn prepare_copy(&self, curves: Curves) -> Result<(), SettingsError> {
+        match self.key_copy() {
+            _ if self.is_prepared(curves) => Ok(()),
+            Some(key) => self.prepare_key(key, curves),
+            None => {
+                let origin = &self.presented().origin;
+                let why = format!("the key of {origin} is not prepared for the curves `{curves}`");
+                Err(SettingsError::Refused(why))
+            }
+        }
+    }
+
+    fn prepare_key(&self, key: &KeyCopy, curves: Curves) -> Result<(), SettingsError> {
+        let chain = &self.0.signs_with_aws_lc;
+        if let Some(ifma) = curves.signatures()?
+            && let Some(key) = curves::signing_key(ifma, key.der(), &chain.bare.key).map_err(refused)?
+        {
+            // Another thread may have been faster, with the same key.
+            let _ = self.0.signs_with_ifma.set(chain.with_key(Arc::new(NotingKey(key))));
+        }
+        Ok(())
+    }
+
+    fn is_prepared(&self, curves: Curves) -> bool {
+        let is_usable = self.presented().key == KeyName::Ecdsa(256) && curves.has_own_signatures();
+        !is_usable || self.0.signs_with_ifma.get().is_some()
     }
 
     /// Facts about the certificate.
@@ -65,12 +123,12 @@ impl Certificate {
 
     /// Whether both have the same chain, and so the same key.
     pub fn has_chain_of(&self, other: &Self) -> bool {
-        self.0.bare.cert == other.0.bare.cert
+        self.bare().cert == other.bare().cert
     }
 
-    /// Without an OCSP response.
+    /// Without an OCSP response. AWS-LC signs.
     pub(crate) fn bare(&self) -> &Arc<CertifiedKey> {
-        &self.0.bare
+        &self.0.signs_with_aws_lc.bare
     }
 
     /// The copy of its key; `None` unless the certificate is portable.
@@ -78,9 +136,11 @@ impl Certificate {
         self.0.key.as_ref()
     }
 
-    /// With its OCSP response if that is valid at the time of `clock`.
-    pub(crate) fn certified(&self, clock: &dyn TimeProvider) -> &Arc<CertifiedKey> {
-        let Loaded { bare, stapled, presented, key: _ } = &*self.0;
+    /// With its OCSP response if that is valid at the time of `clock`. Signs with `curves` if it is prepared for them.
+    pub(crate) fn certified(&self, curves: Curves, clock: &dyn TimeProvider) -> &Arc<CertifiedKey> {
+        let Loaded { signs_with_aws_lc, signs_with_ifma, presented, key: _ } = &*self.0;
+        let of_ifma = signs_with_ifma.get().filter(|_| curves.has_own_signatures());
+        let Chain { bare, stapled } = of_ifma.unwrap_or(signs_with_aws_lc);
         match (stapled, &presented.ocsp) {
             (Some(stapled), Some(staple)) if staple.is_stapled_at(seconds(clock)) => stapled,
             _ => bare,
@@ -88,7 +148,16 @@ impl Certificate {
     }
 
     pub(crate) fn algorithm(&self) -> SignatureAlgorithm {
-        self.0.bare.key.algorithm()
+        self.bare().key.algorithm()
+    }
+}
+
+impl Chain {
+    fn with_key(&self, key: Arc<dyn SigningKey>) -> Self {
+        let with_key = |certified: &Arc<CertifiedKey>| {
+            Arc::new(CertifiedKey { key: Arc::clone(&key), ..CertifiedKey::clone(certified) })
+        };
+        Self { bare: with_key(&self.bare), stapled: self.stapled.as_ref().map(with_key) }
     }
 }
 

@@ -5,7 +5,7 @@ use rustls::{SignatureScheme, SupportedProtocolVersion};
 
 use crate::names::joined;
 use crate::unbuffered::{RECORD_HEADER, RECORD_PLAINTEXT};
-use crate::{Group, OfferError, SettingsError, Signature, Suite, Version, key_schedule};
+use crate::{Curves, Group, OfferError, SettingsError, Signature, Suite, Version, key_schedule};
 
 /// The configured versions, suites and groups, checked against each other.
 pub(crate) struct Parameters {
@@ -18,6 +18,7 @@ impl Parameters {
         versions: &[Version],
         suites: &[Suite],
         groups: &[Group],
+        curves: Curves,
     ) -> Result<Self, SettingsError> {
         for (what, empty) in
             [("versions", versions.is_empty()), ("suites", suites.is_empty()), ("groups", groups.is_empty())]
@@ -40,9 +41,10 @@ impl Parameters {
                 return Err(OfferError::VersionHasNone { version, what: "groups", allowed }.into());
             }
         }
+        let ifma = curves.exchange()?;
         let provider = CryptoProvider {
             cipher_suites: suites.iter().map(|suite| key_schedule::extracting_once(suite.rustls())).collect(),
-            kx_groups: groups.iter().map(|group| group.rustls()).collect(),
+            kx_groups: groups.iter().map(|group| group.rustls(ifma)).collect(),
             ..aws_lc_rs::default_provider()
         };
         Ok(Self { provider, versions: versions.iter().map(|version| version.rustls()).collect() })

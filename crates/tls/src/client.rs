@@ -15,7 +15,7 @@ use crate::key_log::KeyLogFile;
 use crate::resuming::Resuming;
 use crate::verifier::{Roots, Verifier};
 use crate::{
-    Group, Identity, Presented, Session, SettingsError, Signature, Suite, SystemTime, TimeProvider,
+    Curves, Group, Identity, Presented, Session, SettingsError, Signature, Suite, SystemTime, TimeProvider,
     UnknownName, Version, unbuffered,
 };
 
@@ -34,6 +34,8 @@ pub struct ClientSettings {
     /// The groups offered, most preferred first. The client sends a key share for the first, or for the
     /// server's last choice. Default: [`Group::DEFAULT`].
     pub groups: Vec<Group>,
+    /// The implementation of curve arithmetic. Default: AWS-LC.
+    pub curves: Curves,
     /// The signature schemes for the handshake, most preferred first (RFC 8446 4.2.3); empty: all that the
     /// client can verify. Does not apply to the certificates' signatures. Default: empty.
     pub signatures: Vec<Signature>,
@@ -69,6 +71,7 @@ impl Default for ClientSettings {
             versions: Version::ALL.to_vec(),
             suites: Suite::ALL.to_vec(),
             groups: Group::DEFAULT.to_vec(),
+            curves: Curves::default(),
             signatures: Vec::new(),
             alpn: Vec::new(),
             sni: true,
@@ -99,7 +102,8 @@ pub struct Client {
 impl Client {
     /// Reads the roots and the identity, opens the key log and checks the settings.
     pub fn new(settings: &ClientSettings) -> Result<Self, SettingsError> {
-        let parameters = Parameters::new(&settings.versions, &settings.suites, &settings.groups)?;
+        let curves = settings.curves;
+        let parameters = Parameters::new(&settings.versions, &settings.suites, &settings.groups, curves)?;
         let provider = Arc::new(parameters.provider);
         let supported = provider.signature_verification_algorithms.supported_schemes();
         let schemes = offered(&settings.signatures, &settings.suites, supported)?;
@@ -113,7 +117,7 @@ impl Client {
         let mut config = match &settings.identity {
             None => builder.with_no_client_auth(),
             Some(identity) => {
-                let certified = identity.load(&provider)?;
+                let certified = identity.load_for(&provider, curves)?;
                 let leaf = certified.cert.first();
                 certificate = leaf.map(|leaf| Arc::new(Presented::of(identity.origin(), leaf)));
                 builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certified)))

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
-use crate::{Signature, Suite, UnknownName, Version};
+use crate::{CurvesError, Signature, Suite, UnknownName, Version};
 
 /// Invalid settings; the operator must correct them.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +20,9 @@ pub enum SettingsError {
     /// An unknown name.
     #[error(transparent)]
     UnknownName(#[from] UnknownName),
+    /// Curves that this process cannot use.
+    #[error(transparent)]
+    Curves(#[from] CurvesError),
     /// The TLS library or crypto backend rejected the settings for another reason.
     #[error("the TLS library rejected the settings: {0}")]
     Refused(String),

@@ -9,10 +9,11 @@ use rustls::sign::{CertifiedKey, Signer, SigningKey};
 use rustls::{Error, InconsistentKeys, RootCertStore, SignatureAlgorithm, SignatureScheme};
 use rustls_pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
 
+use crate::checked_parameters::refused;
 use crate::ocsp::{self, Malformed, Staple};
 use crate::pem::{self, File, Item};
 use crate::portable::KeyCopy;
-use crate::{FileError, SettingsError, notes};
+use crate::{Curves, FileError, SettingsError, curves, notes};
 
 /// A certificate chain, leaf first, and the leaf's private key.
 #[derive(Clone)]
@@ -60,6 +61,21 @@ impl Identity {
     /// Reads the identity and checks that key and certificate match.
     pub(crate) fn load(&self, provider: &CryptoProvider) -> Result<CertifiedKey, SettingsError> {
         Ok(self.load_with_key(provider)?.0)
+    }
+
+    /// As [`Identity::load`], with a key that signs with `curves`. Errors: also, this process cannot use them.
+    pub(crate) fn load_for(
+        &self,
+        provider: &CryptoProvider,
+        curves: Curves,
+    ) -> Result<CertifiedKey, SettingsError> {
+        let (mut certified, copy) = self.load_with_key(provider)?;
+        if let Some(ifma) = curves.signatures()?
+            && let Some(key) = curves::signing_key(ifma, copy.der(), &certified.key).map_err(refused)?
+        {
+            certified.key = key;
+        }
+        Ok(certified)
     }
 
     /// As [`Identity::load`], with a copy of the key.

@@ -7,8 +7,10 @@ use rustls::crypto::SupportedKxGroup;
 use rustls::crypto::aws_lc_rs::{cipher_suite, kx_group};
 use rustls::{CipherSuite, NamedGroup, ProtocolVersion, SupportedCipherSuite, SupportedProtocolVersion};
 
-use crate::UnknownName;
+use weir_ifma::Ifma;
+
 use crate::names::find;
+use crate::{UnknownName, curves};
 
 /// A TLS version. Older ones are not supported (RFC 8996).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -205,17 +207,20 @@ impl Group {
         !(self == Self::X25519Mlkem768 && version == Version::Tls12)
     }
 
-    pub(crate) fn rustls(self) -> &'static dyn SupportedKxGroup {
-        match self {
-            Self::X25519 => kx_group::X25519,
-            Self::P256 => kx_group::SECP256R1,
-            Self::P384 => kx_group::SECP384R1,
-            Self::X25519Mlkem768 => kx_group::X25519MLKEM768,
+    /// By weir-ifma with its permit, where it has the group.
+    pub(crate) fn rustls(self, ifma: Option<Ifma>) -> &'static dyn SupportedKxGroup {
+        match (self, ifma) {
+            (Self::X25519, None) => kx_group::X25519,
+            (Self::X25519, Some(ifma)) => curves::x25519(ifma),
+            (Self::P256, _) => kx_group::SECP256R1,
+            (Self::P384, _) => kx_group::SECP384R1,
+            (Self::X25519Mlkem768, None) => kx_group::X25519MLKEM768,
+            (Self::X25519Mlkem768, Some(ifma)) => curves::x25519_mlkem768(ifma),
         }
     }
 
     pub(crate) fn from_rustls(group: NamedGroup) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| known.rustls().name() == group)
+        Self::ALL.into_iter().find(|known| known.rustls(None).name() == group)
     }
 }
 

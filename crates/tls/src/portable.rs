@@ -19,6 +19,11 @@ impl KeyCopy {
     pub(crate) fn of(key: &PrivateKeyDer<'_>) -> Self {
         Self(key.clone_key())
     }
+
+    /// The key in DER.
+    pub(crate) fn der(&self) -> &[u8] {
+        self.0.secret_der()
+    }
 }
 
 impl Drop for KeyCopy {
@@ -43,7 +48,7 @@ impl Certificate {
 
     /// The certificate with its key, for [`Certificate::of_bytes`] in another process. `None` unless it is portable.
     pub fn to_bytes(&self) -> Option<Zeroizing<Vec<u8>>> {
-        let key = self.key_copy()?.0.secret_der();
+        let key = self.key_copy()?.der();
         let values = || std::iter::once(key).chain(self.bare().cert.iter().map(AsRef::as_ref));
         // No growth, which would leave copies of the key behind.
         let length = values().map(|value| PREFIX + value.len()).sum();

@@ -9,7 +9,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use crate::notes;
-use crate::{Certificate, FileError, SettingsError, Suite, TimeProvider, Version};
+use crate::{Certificate, Curves, FileError, ServerSettings, SettingsError, Suite, TimeProvider, Version};
 
 /// A server's certificates by name, shared by all cores.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub(crate) struct Resolver {
     suites: Vec<Suite>,
     /// The number of certificates.
     certificates: usize,
+    /// The implementation of signatures.
+    curves: Curves,
     /// The clock for the validity of OCSP responses.
     time: Arc<dyn TimeProvider>,
 }
@@ -44,18 +46,17 @@ impl Resolver {
     /// same kind of key for one name.
     pub(crate) fn new(
         certificates: &[Certificate],
-        strict: bool,
-        suites: &[Suite],
-        time: Arc<dyn TimeProvider>,
+        settings: &ServerSettings,
     ) -> Result<Self, SettingsError> {
         let mut resolver = Self {
             exact: HashMap::new(),
             below: HashMap::new(),
             default: Choices::default(),
-            strict,
-            suites: suites.to_vec(),
+            strict: settings.strict_names,
+            suites: settings.suites.clone(),
             certificates: certificates.len(),
-            time,
+            curves: settings.curves,
+            time: Arc::clone(&settings.time),
         };
         for (number, certificate) in (0..).zip(certificates) {
             let choice = Choice { number, certificate: certificate.clone() };
@@ -172,7 +173,7 @@ impl ResolvesServerCert for Resolver {
         if name.is_some() {
             notes::named(chosen.number, is_covering);
         }
-        Some(Arc::clone(chosen.certificate.certified(&*self.time)))
+        Some(Arc::clone(chosen.certificate.certified(self.curves, &*self.time)))
     }
 }
 

@@ -22,7 +22,7 @@ use crate::ticket_keys::{self, Binding, KeySpace};
 use crate::ticket_secrets::TicketSecrets;
 use crate::tickets::{CoreTickets, TicketCounts};
 use crate::{
-    Certificate, Group, Identity, OfferError, Revocation, Session, SettingsError, Suite, SystemTime,
+    Certificate, Curves, Group, Identity, OfferError, Revocation, Session, SettingsError, Suite, SystemTime,
     TimeProvider, Version, unbuffered,
 };
 
@@ -47,6 +47,8 @@ pub struct ServerSettings {
     pub clients_order: bool,
     /// The accepted groups, most preferred first. Default: [`Group::DEFAULT`].
     pub groups: Vec<Group>,
+    /// The implementation of curve arithmetic. Default: AWS-LC.
+    pub curves: Curves,
     /// The application protocols (RFC 7301), most preferred first; empty disables ALPN. Default: empty.
     pub alpn: Vec<Vec<u8>>,
     /// Tickets sent after each TLS 1.3 handshake, full or resumed; at most 16. With 0, the server issues no
@@ -132,6 +134,7 @@ impl Default for ServerSettings {
             suites: Suite::ALL.to_vec(),
             clients_order: true,
             groups: Group::DEFAULT.to_vec(),
+            curves: Curves::default(),
             alpn: Vec::new(),
             tickets: Self::TICKETS,
             ticket_lifetime: Self::TICKET_LIFETIME,
@@ -171,17 +174,23 @@ pub struct Server {
 impl Server {
     /// Reads certificates, keys and client CAs, and checks the settings.
     pub fn new(settings: &ServerSettings) -> Result<Self, SettingsError> {
-        let load = |identity| Certificate::load(identity, &*settings.time);
+        let load = |identity| {
+            let certificate = Certificate::load(identity, &*settings.time)?;
+            certificate.prepare(identity, settings.curves)?;
+            Ok::<_, SettingsError>(certificate)
+        };
         let certificates = settings.identities.iter().map(load).collect::<Result<_, _>>()?;
         Self::with_certificates(settings, certificates)
     }
 
-    /// As [`Server::new`], but presents these certificates instead of `settings.identities`.
+    /// As [`Server::new`], but presents these certificates instead of `settings.identities`. Errors: also, a certificate
+    /// is not [prepared](Certificate::prepare) for `settings.curves`.
     pub fn with_certificates(
         settings: &ServerSettings,
         certificates: Vec<Certificate>,
     ) -> Result<Self, SettingsError> {
-        let parameters = Parameters::new(&settings.versions, &settings.suites, &settings.groups)?;
+        let ServerSettings { versions, suites, groups, curves, .. } = settings;
+        let parameters = Parameters::new(versions, suites, groups, *curves)?;
         if settings.tickets > MAX_TICKETS {
             return Err(OfferError::TooManyTickets { tickets: settings.tickets, most: MAX_TICKETS }.into());
         }
@@ -393,8 +402,9 @@ struct Tickets {
 /// Checks the certificates. Errors: as for [`Server::presenting`].
 fn resolver(certificates: &[Certificate], settings: &ServerSettings) -> Result<Arc<Resolver>, SettingsError> {
     check_keys_fit(certificates, settings)?;
-    let ServerSettings { strict_names, suites, time, .. } = settings;
-    Ok(Arc::new(Resolver::new(certificates, *strict_names, suites, Arc::clone(time))?))
+    let curves = settings.curves;
+    certificates.iter().try_for_each(|certificate| certificate.prepare_copy(curves))?;
+    Ok(Arc::new(Resolver::new(certificates, settings)?))
 }
 
 fn session_storage(settings: &ServerSettings) -> Arc<dyn StoresServerSessions> {
