@@ -8,6 +8,7 @@ mod admission;
 mod buffering;
 mod certificates;
 mod check;
+mod curves;
 mod deadlines;
 pub(crate) mod dns;
 mod documented;

@@ -231,6 +231,8 @@ const LISTENER_TLS: Table = Table {
         ("suites", "'aes128-gcm-sha256'", ALL),
         ("suite_order", "'client'", ALL),
         ("groups", "'x25519'", ALL),
+        // The only value for every processor.
+        ("curves", "'aws-lc'", ALL),
         ("tickets", "0", ALL),
         ("ticket_lifetime", "'1h'", ALL),
         ("ticket_secrets", "'SECRETS'", ALL),
@@ -267,6 +269,7 @@ const LISTENER_TLS_KEYS: &[&str] = &[
     "suites",
     "suite_order",
     "groups",
+    "curves",
     "tickets",
     "ticket_lifetime",
     "ticket_secrets",
@@ -345,6 +348,7 @@ const SERVICE_TLS: Table = Table {
         ("versions", "'1.3'", ALL),
         ("suites", "'aes128-gcm-sha256'", ALL),
         ("groups", "'x25519'", ALL),
+        ("curves", "'aws-lc'", ALL),
         ("record_size", "'4KiB'", ALL),
     ],
     rows: &[
@@ -354,8 +358,18 @@ const SERVICE_TLS: Table = Table {
     ],
 };
 
-const SERVICE_TLS_KEYS: &[&str] =
-    &["ca", "insecure", "name", "certificate", "key", "versions", "suites", "groups", "record_size"];
+const SERVICE_TLS_KEYS: &[&str] = &[
+    "ca",
+    "insecure",
+    "name",
+    "certificate",
+    "key",
+    "versions",
+    "suites",
+    "groups",
+    "curves",
+    "record_size",
+];
 
 const HEALTH: Table = Table {
     before: "[listener.web]\nbind = '127.0.0.1:0'\n[[route]]\nservice = 'app'\n[service.app]\nservers = 'http://127.0.0.1:1'\n\

@@ -3,10 +3,11 @@
 use super::{Fault, Findings, tcp};
 use crate::config::Network;
 use crate::config::document::{
-    AmbiguousPaths, Bind, Edits, Eject, EjectOn, HalfClose, HashOn, Health, Listener, ListenerTls, OwnLimits,
-    Pool, Respond, Retries, Route, RouteMinRate, RouteTimeouts, Service, Target, Underscores,
+    AmbiguousPaths, Bind, Curves, Edits, Eject, EjectOn, HalfClose, HashOn, Health, Listener, ListenerTls,
+    OwnLimits, Pool, Respond, Retries, Route, RouteMinRate, RouteTimeouts, Service, ServiceTls, Target,
+    Underscores,
 };
-use weir_tls::Version;
+use weir_tls::{Group, Version};
 
 /// Checks the keys beside a route's action, most of which need a `service`.
 pub(super) fn of_route(route: &Route, key: &str, findings: &mut Findings) {
@@ -159,6 +160,7 @@ fn of_tls(tls: &ListenerTls, key: &str, findings: &mut Findings) {
         let set = [("ticket_secrets", tls.ticket_secrets.is_some())];
         without_effect(key, &set, "beside `tickets = 0`: there are no tickets", findings);
     }
+    of_curves(tls.curves, &tls.groups, true, key, findings);
     let is_old = |version: &Version| *version == Version::Tls12;
     let has_old = match tls.versions.is_empty() {
         false => tls.versions.iter().any(is_old),
@@ -172,6 +174,17 @@ fn of_tls(tls: &ListenerTls, key: &str, findings: &mut Findings) {
             "without TLS 1.2: clients of TLS 1.3 keep their sessions in tickets",
             findings,
         );
+    }
+}
+
+/// Checks for own curves that no handshake uses. `can_sign`: with a P-256 certificate, the handshakes need signatures.
+fn of_curves(curves: Curves, groups: &[Group], can_sign: bool, key: &str, findings: &mut Findings) {
+    let has_x25519 = groups.is_empty()
+        || groups.iter().any(|group| matches!(group, Group::X25519 | Group::X25519Mlkem768));
+    let signs = can_sign && curves == Curves::Ifma;
+    if curves != Curves::default() && !has_x25519 && !signs {
+        let set = [("curves", true)];
+        without_effect(key, &set, "beside `groups` without X25519: AWS-LC computes the others", findings);
     }
 }
 
@@ -209,6 +222,8 @@ pub(super) fn of_service(service: &Service, key: &str, findings: &mut Findings) 
         let set = [("on", failures == 0 && on != EjectOn::default())];
         without_effect(&key, &set, "beside `failures = 0` without `percent`: no server is ejected", findings);
     }
+    let ServiceTls { curves, groups, certificate, .. } = &service.tls;
+    of_curves(*curves, groups, certificate.is_some(), &format!("{key}.tls"), findings);
     if let Some(health) = &service.health {
         of_health(health, &format!("{key}.health"), findings);
     }

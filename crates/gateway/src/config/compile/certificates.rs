@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
-use weir_tls::{Certificate, Identity, SystemTime};
+use weir_tls::{Certificate, Curves, Identity, SettingsError, SystemTime};
 
 /// Certificates of an earlier configuration whose files have the same contents now.
 pub(crate) type KnownCertificates<'a> = HashMap<FilesOfCertificate<'a>, &'a Certificate>;
@@ -104,41 +104,52 @@ fn loaded(
     if config.listeners.values().all(|listener| listener.tls.is_none()) {
         return Some(Vec::new());
     }
+    let curves = curves(config);
     let written = config.certificates.iter().enumerate();
     let loaded: Vec<_> = written
         .map(|(index, written)| {
             let known = known.get(&written.files()).copied();
-            findings.keep(load(written, known, &format!("certificate.{index}")))
+            findings.keep(load(written, known, curves, &format!("certificate.{index}")))
         })
         .collect();
     loaded.into_iter().collect()
 }
 
+/// The curves that the keys are prepared for: those that sign at a listener, if this process can use them.
+fn curves(config: &Config) -> Curves {
+    let with_tls = config.listeners.values().filter_map(|listener| listener.tls.as_ref());
+    let mut own = with_tls.map(|tls| Curves::from(tls.curves));
+    own.find(|curves| *curves == Curves::Ifma && curves.check().is_ok()).unwrap_or_default()
+}
+
 fn load(
     written: &document::Certificate,
     known: Option<&Certificate>,
+    curves: Curves,
     key: &str,
 ) -> Result<Certificate, Fault> {
+    let document::Certificate { name: _, chain, key: private, ocsp } = written;
+    let identity = Identity::files(chain, private).with_ocsp(ocsp.clone());
+    let loaded = known_or_loaded(&identity, known);
+    let prepared = loaded.and_then(|loaded| loaded.prepare(&identity, curves).map(|()| loaded));
+    prepared.map_err(|error| {
+        let error = error.to_string();
+        let files = [("chain", Some(chain)), ("key", Some(private)), ("ocsp", ocsp.as_ref())];
+        let files = files.map(|(name, file)| (format!("{key}.{name}"), file));
+        Fault::new(key_of_file(files.into_iter(), &error).unwrap_or_else(|| key.to_owned()), error)
+    })
+}
+
+fn known_or_loaded(identity: &Identity, known: Option<&Certificate>) -> Result<Certificate, SettingsError> {
     let is_rejected = |known: &&Certificate| {
         known.presented().ocsp.as_ref().is_some_and(|staple| staple.rejected.is_some())
     };
     if let Some(known) = known.filter(|known| !is_rejected(known)) {
         return Ok(known.clone());
     }
-    let document::Certificate { name: _, chain, key: private, ocsp } = written;
-    let identity = Identity::files(chain, private).with_ocsp(ocsp.clone());
-    match Certificate::load(&identity, &SystemTime) {
-        // A response that was rejected may be valid by now.
-        Ok(loaded) => {
-            Ok(known.filter(|known| known.presented() == loaded.presented()).cloned().unwrap_or(loaded))
-        }
-        Err(error) => {
-            let error = error.to_string();
-            let files = [("chain", Some(chain)), ("key", Some(private)), ("ocsp", ocsp.as_ref())];
-            let files = files.map(|(name, file)| (format!("{key}.{name}"), file));
-            Err(Fault::new(key_of_file(files.into_iter(), &error).unwrap_or_else(|| key.to_owned()), error))
-        }
-    }
+    let loaded = Certificate::load(identity, &SystemTime)?;
+    // A response that was rejected may be valid by now.
+    Ok(known.filter(|known| known.presented() == loaded.presented()).cloned().unwrap_or(loaded))
 }
 
 #[cfg(test)]

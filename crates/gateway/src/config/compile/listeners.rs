@@ -3,7 +3,9 @@
 use super::certificates::Certificates;
 use super::routes::{HOST, host_name};
 use super::services::ServicePlaces;
-use super::{Fault, Findings, beside, check_name, key_of_file, limits, record_size, size, tcp, validity};
+use super::{
+    Fault, Findings, beside, check_name, key_of_file, limits, record_size, size, tcp, usable_curves, validity,
+};
 use crate::config::document::{
     self, Bind, ClientCertificates, Config, ExpiredLists, ListenerTls, SuiteOrder,
 };
@@ -182,6 +184,7 @@ fn server(
     if let Some(tickets) = tls.tickets {
         size(format!("{key}.tickets"), tickets.into(), ListenerTls::TICKETS)?;
     }
+    let curves = usable_curves(tls.curves, key)?;
     let Offer { versions, suites, groups } =
         Offer { versions: tls.versions.clone(), suites: tls.suites.clone(), groups: tls.groups.clone() }
             .complete();
@@ -207,6 +210,7 @@ fn server(
         suites,
         clients_order: tls.suite_order == SuiteOrder::Client,
         groups,
+        curves,
         alpn,
         tickets: tls.tickets.unwrap_or(defaults.tickets),
         ticket_lifetime: tls.ticket_lifetime.unwrap_or(defaults.ticket_lifetime),

@@ -37,6 +37,7 @@ pub(crate) use validity::why_invalid;
 use weir_http::{Authority, is_token};
 use weir_http1::Limits;
 use weir_reactor::cores;
+use weir_tls::Curves;
 
 /// Checks a configuration, reads the files that it names and resolves its names. Returns `None` if the findings include
 /// a fault.
@@ -243,6 +244,13 @@ fn size(key: impl Into<String>, bytes: u64, range: RangeInclusive<u64>) -> Resul
 /// The maximum number of plaintext bytes in a TLS record, as configured.
 fn record_size(key: &str, bytes: Option<u64>, default: usize) -> Result<usize, Fault> {
     bytes.map_or(Ok(default), |bytes| size(format!("{key}.record_size"), bytes, document::RECORD_SIZE))
+}
+
+/// The curves of a table for TLS, whose key is `key`. Errors: this process cannot use them.
+fn usable_curves(curves: document::Curves, key: &str) -> Result<Curves, Fault> {
+    let curves = Curves::from(curves);
+    curves.check().map_err(|error| Fault::new(format!("{key}.curves"), error))?;
+    Ok(curves)
 }
 
 /// The key of the file that an error names: the longest match, as one file name may be the beginning of another.

@@ -4,6 +4,7 @@ use super::listeners::{HTTP_1_1, HTTP_2};
 use super::names::Finder;
 use super::{
     Fault, Findings, beside, check_name, key_of_file, limits, listed, record_size, size, sticky, tcp,
+    usable_curves,
 };
 use crate::config::document::{
     self, Balance, Config, Eject, HashOn, Health, Pool, ProxyProtocol, ServiceTls,
@@ -288,6 +289,7 @@ fn client(tls: &ServiceTls, alpn: Vec<Vec<u8>>, key: &str) -> Result<Client, Fau
         (Some(_), None) => return Err(Fault::new(format!("{key}.certificate"), "needs `key`")),
         (None, Some(_)) => return Err(Fault::new(format!("{key}.key"), "needs `certificate`")),
     };
+    let curves = usable_curves(tls.curves, key)?;
     let Offer { versions, suites, groups } =
         Offer { versions: tls.versions.clone(), suites: tls.suites.clone(), groups: tls.groups.clone() }
             .complete();
@@ -298,6 +300,7 @@ fn client(tls: &ServiceTls, alpn: Vec<Vec<u8>>, key: &str) -> Result<Client, Fau
         versions,
         suites,
         groups,
+        curves,
         alpn,
         record_size: record_size(key, tls.record_size, defaults.record_size)?,
         ..defaults

@@ -1,6 +1,7 @@
 //! Listeners, and TLS towards clients.
 
 use super::accept::RequestRule;
+use super::curves::Curves;
 use super::limits::OwnLimits;
 use super::route::Redirect;
 use super::schema;
@@ -218,6 +219,9 @@ pub struct ListenerTls {
     #[serde(deserialize_with = "texts")]
     #[schemars(schema_with = "schema::groups", extend("default" = Group::DEFAULT.map(Group::name)))]
     pub groups: Vec<Group>,
+    /// The implementation of X25519, which is also half of `x25519mlkem768`, and of ECDSA P-256 signatures: see
+    /// [Curves](tls.md#curves). The gateway refuses to start on a processor that lacks the instructions.
+    pub curves: Curves,
     /// Tickets after each TLS 1.3 handshake. Each adds about 3 % to the cost of a full handshake; with 0, clients make a full
     /// handshake each time.
     #[schemars(transform = schema::within(ListenerTls::TICKETS), extend("default" = ServerSettings::TICKETS))]

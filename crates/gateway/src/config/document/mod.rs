@@ -1,6 +1,7 @@
 //! The configuration as an operator writes it, in a TOML file or by flags.
 
 mod accept;
+mod curves;
 mod dns;
 mod failures;
 mod limits;
@@ -17,6 +18,7 @@ mod tracing;
 mod values;
 
 pub use accept::{AnswerRule, RequestRule};
+pub use curves::Curves;
 pub use dns::{Dns, NameServer, Prefer};
 pub(crate) use failures::Failure;
 pub use failures::{EjectOn, ErrorStatuses, Retries, Retry};

@@ -1,6 +1,7 @@
 //! Services, and TLS towards their servers.
 
 use super::accept::AnswerRule;
+use super::curves::Curves;
 use super::failures::EjectOn;
 use super::limits::OwnLimits;
 use super::listener::RECORD_SIZE;
@@ -445,6 +446,8 @@ pub struct ServiceTls {
     #[serde(deserialize_with = "texts")]
     #[schemars(schema_with = "schema::groups", extend("default" = Group::DEFAULT.map(Group::name)))]
     pub groups: Vec<Group>,
+    /// The implementation of X25519 and of signatures with the gateway's client certificate, as of a listener.
+    pub curves: Curves,
     /// Maximum plaintext of a TLS record, as of a listener, for bytes sent to the servers.
     #[serde(deserialize_with = "size")]
     #[schemars(
@@ -458,9 +461,15 @@ pub struct ServiceTls {
 impl ServiceTls {
     /// Whether anything is set.
     pub(crate) fn is_set(&self) -> bool {
-        let Self { ca, insecure, name, certificate, key, versions, suites, groups, record_size } = self;
+        let Self { ca, insecure, name, certificate, key, versions, suites, groups, curves, record_size } =
+            self;
         let files = [ca, certificate, key].into_iter().any(Option::is_some);
         let offers = !versions.is_empty() || !suites.is_empty() || !groups.is_empty();
-        *insecure || files || offers || name.is_some() || record_size.is_some()
+        *insecure
+            || files
+            || offers
+            || name.is_some()
+            || *curves != Curves::default()
+            || record_size.is_some()
     }
 }

@@ -1,7 +1,7 @@
 //! The TLS settings in force, and hints about expensive ones.
 
 use crate::config::Checked;
-use crate::config::document::{ClientCertificates, ListenerTls, Service, ServiceTls};
+use crate::config::document::{ClientCertificates, Curves, ListenerTls, Service, ServiceTls};
 use std::collections::HashSet;
 use std::fmt::{self, Write};
 use weir_tls::{Group, KeyName, Offer, Presented, ServerSettings, Suite, Version};
@@ -85,6 +85,7 @@ fn of_listener(tls: &ListenerTls, presented: &[&Presented]) -> Section {
     section.settings.push(("tickets", tickets.to_string()));
     section.settings.push(("client certificates", client_certificates(tls).to_owned()));
     section.add_record_size(tls.record_size);
+    section.add_curves(tls.curves);
     section.hints.extend(presented.iter().filter_map(|certificate| certificate_hint(certificate, &cheap)));
     if versions.contains(&Version::Tls13) {
         section.hints.extend(tickets_hint(tickets, &versions));
@@ -98,6 +99,7 @@ fn of_service(tls: &ServiceTls, own: Option<KeyName>) -> Section {
     section.add_offer(&versions, &groups, &suites);
     section.settings.push(("certificate", own.map_or("none".to_owned(), |key| key.to_string())));
     section.add_record_size(tls.record_size);
+    section.add_curves(tls.curves);
     section.hints.extend(own.and_then(expensive_key).map(|hint| format!("certificate: {hint}")));
     section
 }
@@ -137,9 +139,29 @@ impl Section {
             );
         }
     }
+
+    fn add_curves(&mut self, curves: Curves) {
+        self.settings.push(("curves", in_words(curves)));
+    }
 }
 
 const LARGEST_RECORD: u64 = 16_384;
+
+/// The curves, and the savings of Weir's own.
+fn in_words(curves: Curves) -> String {
+    let name = weir_tls::Curves::from(curves).name();
+    let saved = match curves {
+        Curves::AwsLc => return name.to_owned(),
+        Curves::Ifma => [EXCHANGE, SIGNATURE].join(", "),
+        Curves::IfmaX25519 => EXCHANGE.to_owned(),
+    };
+    format!("{name}: {saved} ({MEASURED_ON}); outsiders have not reviewed this code")
+}
+
+/// Medians of 20 alternations with AWS-LC (docs/gateway/tls.md).
+const EXCHANGE: &str = "an X25519 key exchange takes 0.61 of AWS-LC's CPU time";
+const SIGNATURE: &str = "an ECDSA P-256 signature 0.41";
+const MEASURED_ON: &str = "measured on AMD EPYC, Zen 5";
 
 fn client_certificates(tls: &ListenerTls) -> &'static str {
     match (&tls.client_ca, tls.client_certificates.unwrap_or_default()) {
