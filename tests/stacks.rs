@@ -100,6 +100,28 @@ fn engines_are_listed_built_and_run() {
     assert_eq!(page(), before);
 }
 
+#[test]
+fn a_change_in_further_sources_builds_an_engine_again() {
+    let folder = bench();
+    let shared = folder.path().join("shared/part.c");
+    fs::create_dir_all(shared.parent().unwrap()).unwrap();
+    fs::write(&shared, "1").unwrap();
+    let description = format!("sources = ['../../shared']\n{}", engine());
+    fs::write(folder.path().join("engines/good/engine.toml"), description).unwrap();
+    let stacks = |command| said(&weir(folder.path(), &["stacks", command, "--directory", "engines"]));
+    let is_built = || {
+        let list = stacks("list");
+        let row = list.lines().find(|line| line.starts_with("good ")).unwrap();
+        row.ends_with(" built") && !row.ends_with("not built")
+    };
+    stacks("build");
+    assert!(is_built());
+    fs::write(&shared, "2").unwrap();
+    assert!(!is_built());
+    stacks("build");
+    assert!(is_built());
+}
+
 /// Regression test: runners were started in the results' directory, so relative paths, as for Node and Python, failed.
 #[test]
 fn a_runner_with_a_relative_path_runs_from_any_directory() {

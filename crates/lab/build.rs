@@ -1,12 +1,17 @@
-//! Lists the files of experiments/, targets/, engines/ and docs/studies/, which the lab carries, for `src/found/built_in.rs`.
+//! Lists the files of experiments/, targets/, engines/ and docs/studies/, which the lab carries, for `src/found/built_in.rs`; and those
+//! of crates/ that an engine is built from.
 
 use std::fmt::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// The folders, beside `crates/`.
-const FOLDERS: [&str; 4] = ["docs/studies", "experiments", "targets", "engines"];
+/// The folders, below the root of the repository.
+const FOLDERS: [&str; 6] =
+    ["docs/studies", "experiments", "targets", "engines", "crates/ifma/src", "crates/tls/src/curves"];
+
+/// Single files, below the root of the repository.
+const FILES: [&str; 1] = ["crates/ifma/build.rs"];
 
 /// What builds by hand and interpreters leave behind.
 const OUTPUTS: [&str; 3] = ["target", "node_modules", "__pycache__"];
@@ -18,6 +23,10 @@ fn main() -> io::Result<()> {
     for folder in FOLDERS {
         println!("cargo::rerun-if-changed={}", root.join(folder).display());
         add_files(&root.join(folder), &mut files)?;
+    }
+    for file in FILES {
+        println!("cargo::rerun-if-changed={}", root.join(file).display());
+        files.push(root.join(file));
     }
     // As text, which is how they are searched.
     files.sort_by(|left, right| left.as_os_str().cmp(right.as_os_str()));

@@ -76,10 +76,17 @@ impl Engine {
         stamp.is_ok_and(|stamp| self.sources().is_ok_and(|sources| stamp.trim() == sources))
     }
 
-    /// The hash of its own directory and of the files that engines share.
+    /// The hash of its own directory, of the further sources that it names, and of the files that engines share.
     pub(crate) fn sources(&self) -> Result<String, LabError> {
         let mut files = Vec::new();
         add_files(&self.directory, &mut files);
+        for source in &self.description.sources {
+            let source = self.directory.join(source);
+            match source.is_dir() {
+                true => add_files(&source, &mut files),
+                false => files.push(source),
+            }
+        }
         if let Some(engines) = self.directory.parent() {
             add_files(&engines.join("common"), &mut files);
         }

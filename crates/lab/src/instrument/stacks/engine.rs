@@ -40,6 +40,9 @@ pub(crate) struct Description {
     pub(crate) needs: Vec<String>,
     pub(crate) build: Vec<String>,
     pub(crate) run: Vec<String>,
+    /// Further files and directories of its sources, relative to its own directory.
+    #[serde(default)]
+    pub(crate) sources: Vec<PathBuf>,
     /// Arguments after the program in a run that is profiled.
     #[serde(default)]
     pub(crate) profiled: Vec<String>,
